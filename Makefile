@@ -1,0 +1,32 @@
+# `make help` lists the targets. On a machine without make, scripts/setup.sh installs it too.
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# rustup's folder, for shells that have not read ~/.cargo/env
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev demo test bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
+
+setup: ## install what is missing: LLVM 22, a C++ compiler, the CUDA headers
+	@scripts/setup.sh
+
+setup-dev:
+	@scripts/setup.sh --dev
+
+demo: setup ## build Kerf and run the Black-Scholes example against its reference, on the CPU
+	cargo build --release --locked
+	$(TARGET_DIR)/release/kerf run examples/black_scholes/black_scholes.toml --reference
+
+test: setup-dev ## check the formatting, the lints and the tests
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+bench: setup ## run the benchmarks
+	cargo bench --workspace --locked
+
+clean: ## remove what cargo built (.kerf, with the CUDA headers, stays)
+	cargo clean

@@ -1,0 +1,206 @@
+//! The CPU executor: kernels as x86 code, with the semantics of a GPU.
+mod approx;
+mod block;
+mod context;
+mod directed;
+mod intrinsics;
+pub mod launch;
+pub mod lower;
+mod memory;
+mod printf;
+mod seeds;
+mod shadow;
+mod symbols;
+
+use crate::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use kerf_ir::llvm::{HostJit, Module};
+use launch::{Entry, Range, Reserve, Shape, Shared};
+use lower::{LowerOptions, Lowered};
+use memory::Arena;
+use std::sync::Mutex;
+use std::time::Instant;
+
+struct Buffer {
+    address: usize,
+    bytes: usize,
+    name: String,
+    element: usize,
+}
+
+/// Options of the CPU executor.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CpuOptions {
+    /// Check every global and shared access.
+    pub memcheck: bool,
+    /// Worker threads; 0: all cores.
+    pub threads: usize,
+}
+
+/// The CPU executor with one loaded program.
+pub struct CpuExecutor {
+    lowered: Lowered,
+    jit: HostJit,
+    pool: rayon::ThreadPool,
+    reserves: Vec<Mutex<Reserve>>,
+    buffers: Vec<Buffer>,
+    printed: Vec<u8>,
+    started: Option<Instant>,
+    arena: Arena,
+}
+
+impl CpuExecutor {
+    /// Compiles a finished module for this machine.
+    pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
+        let lowered = lower::lower(
+            finished,
+            LowerOptions { memcheck: options.memcheck, coroutines: false },
+        )
+        .map_err(|e| ExecError::Compile(e.0))?;
+        let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads)
+            .build()
+            .map_err(|e| ExecError::Compile(e.to_string()))?;
+        let reserves = (0..pool.current_num_threads()).map(|_| Mutex::default()).collect();
+        let arena = Arena::new().map_err(|e| ExecError::Memory(e.to_string()))?;
+        Ok(CpuExecutor {
+            lowered,
+            jit,
+            pool,
+            reserves,
+            buffers: Vec::new(),
+            printed: Vec::new(),
+            started: None,
+            arena,
+        })
+    }
+
+    fn ranges(&self) -> Vec<Range> {
+        self.buffers
+            .iter()
+            .map(|b| Range {
+                start: b.address,
+                end: b.address + b.bytes,
+                name: b.name.clone(),
+                element: b.element,
+            })
+            .collect()
+    }
+
+    fn slot(&self, id: BufferId) -> Result<&Buffer, ExecError> {
+        self.buffers.get(id.0).ok_or(ExecError::NoBuffer(id.0))
+    }
+}
+
+impl Executor for CpuExecutor {
+    fn device(&self) -> DeviceInfo {
+        DeviceInfo {
+            kind: "cpu".into(),
+            name: format!("CPU executor, {} threads", self.pool.current_num_threads()),
+            detail: "times are of this machine's processor, not of a GPU".into(),
+        }
+    }
+
+    fn alloc(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
+        let address = self.arena.alloc(bytes.max(1)).map_err(|e| ExecError::Memory(e.to_string()))?;
+        self.buffers.push(Buffer { address: address as usize, bytes, name: name.into(), element });
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn symbol(&mut self, symbol: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
+        let address = self.jit.address(symbol).map_err(|_| ExecError::NoSymbol(symbol.into()))?;
+        self.buffers.push(Buffer { address, bytes, name: symbol.into(), element });
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        if data.len() > b.bytes {
+            return Err(ExecError::TooLong { name: b.name.clone(), have: b.bytes, want: data.len() });
+        }
+        // SAFETY: the buffer has at least that many bytes, and no kernel is running.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), b.address as *mut u8, data.len()) };
+        Ok(())
+    }
+
+    fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
+        let b = self.slot(id)?;
+        // SAFETY: as in `write`.
+        Ok(unsafe { std::slice::from_raw_parts(b.address as *const u8, b.bytes) }.to_vec())
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
+        let (a, b) = (self.slot(from)?, self.slot(to)?);
+        let n = a.bytes.min(b.bytes);
+        // SAFETY: both have n bytes; they may be the same buffer.
+        unsafe { std::ptr::copy(a.address as *const u8, b.address as *mut u8, n) };
+        Ok(())
+    }
+
+    fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
+        let k = self
+            .lowered
+            .kernels
+            .iter()
+            .find(|k| k.symbol == l.symbol)
+            .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?
+            .clone();
+        let address = self.jit.address(&k.entry).map_err(|e| ExecError::Compile(e.0))?;
+        // Storage of each argument, kept alive through the launch; 16-byte slots align structs.
+        let mut storage: Vec<Vec<u128>> = Vec::with_capacity(l.args.len());
+        for a in l.args {
+            let bytes = match a {
+                Arg::Buffer { id, offset } => (self.slot(*id)?.address as u64 + offset).to_le_bytes().to_vec(),
+                Arg::Bytes(b) => b.clone(),
+                Arg::Local(offset) => u64::from(*offset).to_le_bytes().to_vec(),
+            };
+            let mut slot = vec![0u128; bytes.len().div_ceil(16).max(1)];
+            // SAFETY: the slot has at least that many bytes.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), slot.as_mut_ptr().cast::<u8>(), bytes.len()) };
+            storage.push(slot);
+        }
+        let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
+        let ranges = self.ranges();
+        let shared = Shared::new(l.name, &self.arena, k.stack_bytes, &ranges, &self.lowered.accesses);
+        let shape = Shape {
+            grid: l.grid,
+            block: l.block,
+            dynamic_shared: l.dynamic_shared,
+            static_shared: self.lowered.static_shared,
+        };
+        let entry = Entry { mode: k.mode, address, ordered: k.ordered };
+        let (fault, printed) = launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args)
+            .map_err(|e| ExecError::Memory(e.to_string()))?;
+        self.printed.extend(printed);
+        fault.map_or(Ok(()), |f| Err(ExecError::Fault(f)))
+    }
+
+    fn start_clock(&mut self) -> Result<(), ExecError> {
+        self.started = Some(Instant::now());
+        Ok(())
+    }
+
+    fn stop_clock(&mut self) -> Result<f64, ExecError> {
+        Ok(self.started.take().map_or(0.0, |t| t.elapsed().as_secs_f64()))
+    }
+
+    fn printed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.printed)
+    }
+
+    fn kernel_stats(&self) -> Vec<KernelStats> {
+        self.lowered
+            .kernels
+            .iter()
+            .map(|k| KernelStats {
+                symbol: k.symbol.clone(),
+                modelled: k.modelled.clone(),
+                note: Some(match k.mode {
+                    lower::Mode::Loop => "threads in a vectorisable loop".into(),
+                    lower::Mode::Coroutine => "threads as coroutines".into(),
+                }),
+                ..KernelStats::default()
+            })
+            .collect()
+    }
+}

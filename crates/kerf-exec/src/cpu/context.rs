@@ -1,0 +1,57 @@
+//! What compiled kernels see of the runtime: the context block and its layout.
+//!
+//! Every function of a lowered module takes four leading parameters: a pointer to [`Context`] and
+//! the thread's three indices. Thread indices are values, not memory, so that the loop over threads
+//! can be vectorised.
+use std::ffi::c_void;
+
+/// The context of one running block. The offsets below are part of the code generator.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Context {
+    /// Block shape.
+    pub ntid: [u32; 3],
+    /// Block index.
+    pub ctaid: [u32; 3],
+    /// Grid shape.
+    pub nctaid: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// Shared memory of the block.
+    pub shared: *mut u8,
+    /// All of it, in bytes.
+    pub shared_bytes: u64,
+    /// The runtime's own state for this worker.
+    pub runtime: *mut c_void,
+}
+
+/// Byte offsets of [`Context`]'s fields.
+pub mod offset {
+    /// `ntid[0]`.
+    pub const NTID: u64 = 0;
+    /// `ctaid[0]`.
+    pub const CTAID: u64 = 12;
+    /// `nctaid[0]`.
+    pub const NCTAID: u64 = 24;
+    /// `dynamic_shared`.
+    pub const DYNAMIC_SHARED: u64 = 36;
+    /// `shared`.
+    pub const SHARED: u64 = 40;
+    /// `shared_bytes`.
+    pub const SHARED_BYTES: u64 = 48;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_those_of_the_struct() {
+        assert_eq!(std::mem::offset_of!(Context, ntid) as u64, offset::NTID);
+        assert_eq!(std::mem::offset_of!(Context, ctaid) as u64, offset::CTAID);
+        assert_eq!(std::mem::offset_of!(Context, nctaid) as u64, offset::NCTAID);
+        assert_eq!(std::mem::offset_of!(Context, dynamic_shared) as u64, offset::DYNAMIC_SHARED);
+        assert_eq!(std::mem::offset_of!(Context, shared) as u64, offset::SHARED);
+        assert_eq!(std::mem::offset_of!(Context, shared_bytes) as u64, offset::SHARED_BYTES);
+    }
+}

@@ -1,0 +1,281 @@
+//! One launch: what its workers share, and how blocks are handed out.
+use super::block::{BlockFn, ThreadFn, Worker};
+use super::context::Context;
+use super::lower::{AccessSite, Mode};
+use super::memory::{Arena, ArenaStack, MemoryError};
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What went wrong inside a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// trap or abort.
+    Trap,
+    /// A failed device assertion.
+    Assert,
+    /// A bad memory access, found by memcheck.
+    Memory,
+    /// Threads that wait for each other for ever.
+    Deadlock,
+}
+
+/// A fault, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{kernel}, block ({}, {}, {}), thread ({}, {}, {}): {message}", block[0], block[1], block[2], thread[0], thread[1], thread[2])]
+pub struct Fault {
+    /// What kind.
+    pub kind: FaultKind,
+    /// In words.
+    pub message: String,
+    /// Kernel.
+    pub kernel: String,
+    /// Block index.
+    pub block: [u32; 3],
+    /// Thread index.
+    pub thread: [u32; 3],
+}
+
+/// A named range of device memory.
+#[derive(Debug, Clone)]
+pub struct Range {
+    /// First address.
+    pub start: usize,
+    /// One past the last.
+    pub end: usize,
+    /// Buffer or variable.
+    pub name: String,
+    /// Bytes of one element, for indices in messages.
+    pub element: usize,
+}
+
+/// What the workers of a launch share.
+pub struct Shared<'a> {
+    /// Kernel name for messages.
+    pub kernel: &'a str,
+    /// Device memory.
+    pub arena: &'a Arena,
+    /// Stack of one thread, in bytes.
+    pub stack_bytes: usize,
+    /// Buffers and variables, for memcheck.
+    pub ranges: &'a [Range],
+    /// Watched accesses.
+    pub accesses: &'a [AccessSite],
+    stop: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+    printed: Mutex<Vec<u8>>,
+}
+
+impl<'a> Shared<'a> {
+    /// Nothing has happened yet.
+    pub fn new(kernel: &'a str, arena: &'a Arena, stack_bytes: usize, ranges: &'a [Range], accesses: &'a [AccessSite]) -> Self {
+        Shared {
+            kernel,
+            arena,
+            stack_bytes,
+            ranges,
+            accesses,
+            stop: AtomicBool::new(false),
+            fault: Mutex::new(None),
+            printed: Mutex::new(Vec::new()),
+        }
+    }
+    /// Has a fault stopped the launch?
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+    /// Records the first fault and stops all workers.
+    pub fn fail(&self, f: Fault) {
+        let mut slot = self.fault.lock().unwrap_or_else(|e| e.into_inner());
+        slot.get_or_insert(f);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+    /// Appends to what the kernel printed.
+    pub fn print(&self, text: &[u8]) {
+        let mut p = self.printed.lock().unwrap_or_else(|e| e.into_inner());
+        // A kernel that prints without end must not take the machine down.
+        if p.len() < 16 << 20 {
+            p.extend_from_slice(text);
+        }
+    }
+
+    /// The message for an access that is out of bounds or misaligned; none if it is right.
+    #[allow(clippy::too_many_arguments)]
+    pub fn memory_fault(&self, ctx: &Context, address: usize, bytes: u64, base: usize, extent: u64, site: u32, stacks: &[ArenaStack]) -> Option<String> {
+        let end = address.checked_add(bytes as usize)?;
+        let a = &self.accesses[site as usize];
+        let place = if a.location.is_empty() { String::new() } else { format!(" at {}", a.location) };
+        let what = format!("{} of {bytes} bytes{place} in {}", a.kind, a.function);
+        let align = a.align.max(1) as usize;
+        if address % align != 0 {
+            return Some(format!("misaligned {what}: address is {} past a multiple of {align}", address % align));
+        }
+        let shared = ctx.shared as usize;
+        let shared_end = shared + ctx.shared_bytes as usize;
+        if let (Some(object), true) = (&a.object, base != 0) {
+            let limit = if extent > 0 { base + extent as usize } else { shared_end };
+            if address >= base && end <= limit {
+                return None;
+            }
+            let at = address as i64 - base as i64;
+            return Some(format!(
+                "out-of-bounds {what}: {object} has {} bytes, the access is at byte {at}",
+                limit - base
+            ));
+        }
+        let of_base = (base != 0).then(|| self.ranges.iter().find(|r| r.start <= base && base < r.end)).flatten();
+        if let Some(r) = of_base {
+            if address >= r.start && end <= r.end {
+                return None;
+            }
+            return Some(out_of(r, address, &what));
+        }
+        if address >= shared && end <= shared_end {
+            return None;
+        }
+        if self.ranges.iter().any(|r| address >= r.start && end <= r.end) {
+            return None;
+        }
+        if stacks.iter().any(|s| s.holds(address)) || self.on_running_stack(address) {
+            return None;
+        }
+        let near = self.ranges.iter().min_by_key(|r| {
+            if address < r.start { r.start - address } else { address.saturating_sub(r.end) }
+        });
+        Some(match near {
+            Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, &what),
+            _ => format!("invalid {what}: address {address:#x} belongs to no buffer"),
+        })
+    }
+
+    /// Stacks in use are not in the pool; they lie in the arena outside every named range.
+    fn on_running_stack(&self, address: usize) -> bool {
+        let here = 0u8;
+        let sp = std::ptr::from_ref(&here) as usize;
+        // Within the running stack: above the stack pointer and below its top.
+        (sp..sp + self.stack_bytes.max(1 << 20)).contains(&address) && self.arena.holds(address)
+            && !self.ranges.iter().any(|r| (r.start..r.end + 4096).contains(&address))
+    }
+}
+
+fn out_of(r: &Range, address: usize, what: &str) -> String {
+    let e = r.element.max(1);
+    let index = (address as i64 - r.start as i64).div_euclid(e as i64);
+    format!("out-of-bounds {what}: buffer {} has {} elements, the access is to index {index}", r.name, (r.end - r.start) / e)
+}
+
+/// Addresses of a compiled kernel.
+pub struct Entry {
+    /// How it is run.
+    pub mode: Mode,
+    /// Address of its entry.
+    pub address: usize,
+    /// Blocks in order on one core.
+    pub ordered: bool,
+}
+
+/// Shape of a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// Static shared memory in bytes.
+    pub static_shared: u64,
+}
+
+/// Memory that a worker keeps between launches.
+#[derive(Default)]
+pub struct Reserve {
+    stacks: Vec<ArenaStack>,
+    shared: Option<(usize, usize)>,
+}
+
+fn place(ctx: &mut Context, grid: [u32; 3], i: u64) {
+    let (gx, gy) = (u64::from(grid[0]), u64::from(grid[1]));
+    ctx.ctaid = [(i % gx) as u32, (i / gx % gy) as u32, (i / (gx * gy)) as u32];
+}
+
+/// Runs all blocks on the pool's threads. `args[i]` points at argument i.
+pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>], entry: &Entry, shape: Shape, args: &[*const u8]) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
+    struct Args(*const *const u8);
+    // SAFETY: the argument storage is only read while the launch runs.
+    unsafe impl Sync for Args {}
+    let blocks: u64 = shape.grid.iter().map(|g| u64::from(*g)).product();
+    let next = AtomicU64::new(0);
+    let args = Args(args.as_ptr());
+    let args = &args;
+    let error: Mutex<Option<MemoryError>> = Mutex::new(None);
+    let work = |index: usize| -> Result<(), MemoryError> {
+        let mut reserve = reserves[index].lock().unwrap_or_else(|e| e.into_inner());
+        let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
+        let room = match reserve.shared {
+            Some((at, size)) if size >= bytes as usize => at,
+            _ => {
+                let size = (bytes as usize).max(48 * 1024);
+                let at = shared.arena.alloc(size)? as usize;
+                reserve.shared = Some((at, size));
+                at
+            }
+        };
+        let mut ctx = Context {
+            ntid: shape.block,
+            ctaid: [0; 3],
+            nctaid: shape.grid,
+            dynamic_shared: shape.dynamic_shared,
+            shared: room as *mut u8,
+            shared_bytes: bytes,
+            runtime: std::ptr::null_mut(),
+        };
+        let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
+        let take = || {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            (i < blocks && !shared.stopped()).then_some(i)
+        };
+        let done = match entry.mode {
+            Mode::Loop => {
+                // SAFETY: the address is that of a loop-mode entry.
+                let f: BlockFn = unsafe { std::mem::transmute(entry.address) };
+                worker.run_loops(&mut ctx, f, args.0, |c| match take() {
+                    Some(i) => {
+                        place(c, shape.grid, i);
+                        true
+                    }
+                    None => false,
+                })
+            }
+            Mode::Coroutine => {
+                // SAFETY: the address is that of a coroutine-mode entry.
+                let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
+                let mut r = Ok(());
+                while let (Some(i), true) = (take(), r.is_ok()) {
+                    place(&mut ctx, shape.grid, i);
+                    r = worker.run_threads(&mut ctx, f, args.0);
+                }
+                r
+            }
+        };
+        reserve.stacks = worker.into_stacks();
+        done
+    };
+    let record = |r: Result<(), MemoryError>| {
+        if let Err(e) = r {
+            error.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(e);
+        }
+    };
+    if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 {
+        record(work(0));
+    } else {
+        pool.broadcast(|c| record(work(c.index())));
+    }
+    if let Some(e) = error.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        return Err(e);
+    }
+    let fault = shared.fault.lock().unwrap_or_else(|e| e.into_inner()).take();
+    let printed = std::mem::take(&mut *shared.printed.lock().unwrap_or_else(|e| e.into_inner()));
+    Ok((fault, printed))
+}

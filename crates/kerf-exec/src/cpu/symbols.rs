@@ -1,0 +1,85 @@
+//! Names and addresses of everything that compiled kernels may call.
+use super::{block, directed as d};
+use std::ffi::c_void;
+
+unsafe extern "C" {
+    fn fmod(a: f64, b: f64) -> f64;
+    fn fmodf(a: f32, b: f32) -> f32;
+    fn __udivti3(a: u128, b: u128) -> u128;
+    fn __umodti3(a: u128, b: u128) -> u128;
+    fn __divti3(a: i128, b: i128) -> i128;
+    fn __modti3(a: i128, b: i128) -> i128;
+}
+
+extern "C" fn sin_f32(x: f32) -> f32 {
+    f64::from(x).sin() as f32
+}
+extern "C" fn cos_f32(x: f32) -> f32 {
+    f64::from(x).cos() as f32
+}
+extern "C" fn tanh_f32(x: f32) -> f32 {
+    f64::from(x).tanh() as f32
+}
+extern "C" fn malloc(bytes: u64) -> *mut c_void {
+    // SAFETY: plain malloc; the kernel owns the result.
+    unsafe { libc::malloc(bytes as usize) }
+}
+extern "C" fn free(p: *mut c_void) {
+    // SAFETY: the kernel passes what its malloc gave.
+    unsafe { libc::free(p) }
+}
+// The compiler's helper routines pass halves in vector registers; as integers they sit in the low
+// bits of the same register, which is what a float's bits give.
+extern "C" fn trunc_f64_f16(x: f64) -> f32 {
+    f32::from_bits(u32::from(kerf_num::Format::F16.encode(x) as u16))
+}
+extern "C" fn trunc_f32_f16(x: f32) -> f32 {
+    trunc_f64_f16(f64::from(x))
+}
+extern "C" fn extend_f16_f32(x: f32) -> f32 {
+    half::f16::from_bits(x.to_bits() as u16).to_f32()
+}
+extern "C" fn trunc_f64_bf16(x: f64) -> f32 {
+    f32::from_bits(u32::from(kerf_num::Format::Bf16.encode(x) as u16))
+}
+extern "C" fn trunc_f32_bf16(x: f32) -> f32 {
+    trunc_f64_bf16(f64::from(x))
+}
+
+/// All of them.
+pub fn all() -> Vec<(&'static str, usize)> {
+    macro_rules! table {
+        ($($n:literal => $f:expr),* $(,)?) => { vec![$(($n, $f as *const () as usize)),*] };
+    }
+    let mut t = table![
+        "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_trap" => block::trap,
+        "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
+        "kerf_malloc" => malloc, "kerf_free" => free,
+        "kerf_sin_f32" => sin_f32, "kerf_cos_f32" => cos_f32, "kerf_tanh_f32" => tanh_f32,
+        "kerf_fma_f16" => d::fma_f16, "kerf_fma_bf16" => d::fma_bf16,
+        "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,
+        "__truncdfbf2" => trunc_f64_bf16, "__truncsfbf2" => trunc_f32_bf16,
+        "fmod" => fmod, "fmodf" => fmodf,
+        "memcpy" => libc::memcpy, "memset" => libc::memset, "memmove" => libc::memmove, "memcmp" => libc::memcmp,
+        "__udivti3" => __udivti3, "__umodti3" => __umodti3, "__divti3" => __divti3, "__modti3" => __modti3,
+        "kerf_u64_to_f64_rz" => d::u64_to_f64_rz, "kerf_u64_to_f64_rm" => d::u64_to_f64_rm, "kerf_u64_to_f64_rp" => d::u64_to_f64_rp,
+        "kerf_u64_to_f32_rz" => d::u64_to_f32_rz, "kerf_u64_to_f32_rm" => d::u64_to_f32_rm, "kerf_u64_to_f32_rp" => d::u64_to_f32_rp,
+        "kerf_i64_to_f64_rz" => d::i64_to_f64_rz, "kerf_i64_to_f64_rm" => d::i64_to_f64_rm, "kerf_i64_to_f64_rp" => d::i64_to_f64_rp,
+        "kerf_i64_to_f32_rz" => d::i64_to_f32_rz, "kerf_i64_to_f32_rm" => d::i64_to_f32_rm, "kerf_i64_to_f32_rp" => d::i64_to_f32_rp,
+        "kerf_f64_to_f32_rz" => d::f64_to_f32_rz, "kerf_f64_to_f32_rm" => d::f64_to_f32_rm, "kerf_f64_to_f32_rp" => d::f64_to_f32_rp,
+        "kerf_fma_rz_f64" => d::fma_rz_f64, "kerf_fma_rm_f64" => d::fma_rm_f64, "kerf_fma_rp_f64" => d::fma_rp_f64,
+        "kerf_fma_rz_f32" => d::fma_rz_f32, "kerf_fma_rm_f32" => d::fma_rm_f32, "kerf_fma_rp_f32" => d::fma_rp_f32,
+        "kerf_sqrt_rz_f64" => d::sqrt_rz_f64, "kerf_sqrt_rm_f64" => d::sqrt_rm_f64, "kerf_sqrt_rp_f64" => d::sqrt_rp_f64,
+        "kerf_sqrt_rz_f32" => d::sqrt_rz_f32, "kerf_sqrt_rm_f32" => d::sqrt_rm_f32, "kerf_sqrt_rp_f32" => d::sqrt_rp_f32,
+    ];
+    t.extend(table![
+        "kerf_add_rz_f64" => d::add_rz_f64, "kerf_sub_rz_f64" => d::sub_rz_f64, "kerf_mul_rz_f64" => d::mul_rz_f64, "kerf_div_rz_f64" => d::div_rz_f64,
+        "kerf_add_rm_f64" => d::add_rm_f64, "kerf_sub_rm_f64" => d::sub_rm_f64, "kerf_mul_rm_f64" => d::mul_rm_f64, "kerf_div_rm_f64" => d::div_rm_f64,
+        "kerf_add_rp_f64" => d::add_rp_f64, "kerf_sub_rp_f64" => d::sub_rp_f64, "kerf_mul_rp_f64" => d::mul_rp_f64, "kerf_div_rp_f64" => d::div_rp_f64,
+        "kerf_add_rz_f32" => d::add_rz_f32, "kerf_sub_rz_f32" => d::sub_rz_f32, "kerf_mul_rz_f32" => d::mul_rz_f32, "kerf_div_rz_f32" => d::div_rz_f32,
+        "kerf_add_rm_f32" => d::add_rm_f32, "kerf_sub_rm_f32" => d::sub_rm_f32, "kerf_mul_rm_f32" => d::mul_rm_f32, "kerf_div_rm_f32" => d::div_rm_f32,
+        "kerf_add_rp_f32" => d::add_rp_f32, "kerf_sub_rp_f32" => d::sub_rp_f32, "kerf_mul_rp_f32" => d::mul_rp_f32, "kerf_div_rp_f32" => d::div_rp_f32,
+    ]);
+    t.extend(super::shadow::symbols());
+    t
+}

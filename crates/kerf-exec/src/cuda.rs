@@ -1,0 +1,145 @@
+//! The CUDA executor: PTX through the driver, which is loaded at run time.
+//!
+//! All driver calls of Kerf are in this module and in [`watch`] (NVML).
+mod driver;
+pub mod watch;
+
+use crate::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use driver::{Context, Event, Loaded};
+use std::ffi::c_void;
+
+pub use driver::{driver_version, present};
+
+struct Buffer {
+    address: u64,
+    bytes: usize,
+    name: String,
+    owned: bool,
+}
+
+/// The CUDA executor with one loaded program.
+pub struct CudaExecutor {
+    buffers: Vec<Buffer>,
+    kernels: Vec<(String, KernelStats)>,
+    start: Event,
+    stop: Event,
+    loaded: Loaded,
+    context: Context,
+}
+
+impl CudaExecutor {
+    /// Loads PTX on device `ordinal`.
+    pub fn new(ptx: &str, symbols: &[String], ordinal: i32) -> Result<CudaExecutor, ExecError> {
+        let context = Context::new(ordinal)?;
+        let loaded = context.load(ptx)?;
+        let kernels = symbols
+            .iter()
+            .map(|s| Ok((s.clone(), loaded.stats(s)?)))
+            .collect::<Result<Vec<_>, ExecError>>()?;
+        Ok(CudaExecutor {
+            buffers: Vec::new(),
+            kernels,
+            start: Event::new()?,
+            stop: Event::new()?,
+            loaded,
+            context,
+        })
+    }
+
+    fn slot(&self, id: BufferId) -> Result<&Buffer, ExecError> {
+        self.buffers.get(id.0).ok_or(ExecError::NoBuffer(id.0))
+    }
+
+    /// Frees every buffer (a campaign of many small programs would otherwise pile them up).
+    pub fn clear(&mut self) {
+        for b in self.buffers.drain(..).filter(|b| b.owned) {
+            driver::free(b.address);
+        }
+    }
+}
+
+impl Drop for CudaExecutor {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Executor for CudaExecutor {
+    fn device(&self) -> DeviceInfo {
+        DeviceInfo {
+            kind: "cuda".into(),
+            name: self.context.name.clone(),
+            detail: format!("sm_{}, driver {}", self.context.capability, driver_version()),
+        }
+    }
+
+    fn alloc(&mut self, name: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
+        let address = driver::alloc(bytes.max(1), name)?;
+        driver::fill(address, 0, bytes.max(1))?;
+        self.buffers.push(Buffer { address, bytes, name: name.into(), owned: true });
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn symbol(&mut self, symbol: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
+        let (address, have) = self.loaded.global(symbol)?;
+        if have < bytes {
+            return Err(ExecError::TooLong { name: symbol.into(), have, want: bytes });
+        }
+        self.buffers.push(Buffer { address, bytes, name: symbol.into(), owned: false });
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        if data.len() > b.bytes {
+            return Err(ExecError::TooLong { name: b.name.clone(), have: b.bytes, want: data.len() });
+        }
+        driver::to_device(b.address, data)
+    }
+
+    fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
+        let b = self.slot(id)?;
+        driver::to_host(b.address, b.bytes)
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
+        let (a, b) = (self.slot(from)?, self.slot(to)?);
+        driver::on_device(b.address, a.address, a.bytes.min(b.bytes))
+    }
+
+    fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
+        let mut storage: Vec<Vec<u128>> = Vec::with_capacity(l.args.len());
+        for a in l.args {
+            let bytes = match a {
+                Arg::Buffer { id, offset } => (self.slot(*id)?.address + offset).to_le_bytes().to_vec(),
+                Arg::Bytes(b) => b.clone(),
+                Arg::Local(offset) => u64::from(*offset).to_le_bytes().to_vec(),
+            };
+            let mut slot = vec![0u128; bytes.len().div_ceil(16).max(1)];
+            // SAFETY: the slot has at least that many bytes.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), slot.as_mut_ptr().cast::<u8>(), bytes.len()) };
+            storage.push(slot);
+        }
+        let mut params: Vec<*mut c_void> = storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
+        self.loaded.launch(l.symbol, l.name, l.grid, l.block, l.dynamic_shared, &mut params)
+    }
+
+    fn start_clock(&mut self) -> Result<(), ExecError> {
+        self.start.record()
+    }
+
+    fn stop_clock(&mut self) -> Result<f64, ExecError> {
+        self.stop.record()?;
+        self.stop.wait()?;
+        self.stop.since(&self.start)
+    }
+
+    fn printed(&mut self) -> Vec<u8> {
+        // The driver writes device printf to the process's own standard output.
+        Vec::new()
+    }
+
+    fn kernel_stats(&self) -> Vec<KernelStats> {
+        self.kernels.iter().map(|k| k.1.clone()).collect()
+    }
+}

@@ -1,0 +1,122 @@
+//! Random kernels on an executor: the evidence for "same bits on CPU and GPU".
+//!
+//! Kernels come from [`kerf_ir::random_kernel`], which never lets a NaN's payload or the sign of a
+//! minimum of zeros decide anything; outputs are compared after all NaNs became one pattern.
+use crate::{Arg, ExecError, Executor, Launch};
+use kerf_ir::finish::{Reflect, finish};
+use kerf_ir::llvm::Module;
+use kerf_ir::random_kernel::{self, RandomKernel, RandomModule};
+
+/// Outputs of one kernel: f64, f32, f16 and i32 buffers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outputs {
+    /// Raw content of the four buffers, NaNs made canonical.
+    pub buffers: [Vec<u8>; 4],
+}
+
+/// Sizes of the four buffers' elements.
+const ELEMENT: [usize; 4] = [8, 4, 2, 4];
+
+fn canonical(kind: usize, bytes: &mut [u8]) {
+    match kind {
+        0 => bytes.chunks_exact_mut(8).for_each(|c| {
+            let b = u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
+            if f64::from_bits(b).is_nan() {
+                c.copy_from_slice(&f64::NAN.to_bits().to_le_bytes());
+            }
+        }),
+        1 => bytes.chunks_exact_mut(4).for_each(|c| {
+            if f32::from_bits(u32::from_le_bytes([c[0], c[1], c[2], c[3]])).is_nan() {
+                c.copy_from_slice(&f32::NAN.to_bits().to_le_bytes());
+            }
+        }),
+        2 => bytes.chunks_exact_mut(2).for_each(|c| {
+            if half::f16::from_bits(u16::from_le_bytes([c[0], c[1]])).is_nan() {
+                c.copy_from_slice(&half::f16::NAN.to_bits().to_le_bytes());
+            }
+        }),
+        _ => {}
+    }
+}
+
+impl Outputs {
+    /// FNV-1a over all buffers: a compact record of the bits.
+    pub fn digest(&self) -> u64 {
+        self.buffers.iter().flatten().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
+            (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+    /// First difference: buffer, element, and both values' bits.
+    pub fn first_difference(&self, other: &Outputs) -> Option<(usize, usize, u64, u64)> {
+        let value = |c: &[u8]| c.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
+        for (k, size) in ELEMENT.iter().enumerate() {
+            let pairs = self.buffers[k].chunks(*size).zip(other.buffers[k].chunks(*size));
+            for (i, (a, b)) in pairs.enumerate() {
+                if a != b {
+                    return Some((k, i, value(a), value(b)));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A random module, finished and ready to load.
+pub struct Prepared {
+    /// Text and kernels.
+    pub random: RandomModule,
+    /// Its seed.
+    pub seed: u64,
+    /// The finished module.
+    pub module: Module,
+}
+
+/// Makes and finishes a random module.
+pub fn prepare(seed: u64, kernels: usize, libdevice: &[u8], arch: &str) -> Result<Prepared, ExecError> {
+    let random = random_kernel::module(seed, kernels);
+    let bad = |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
+    let module = Module::parse(random.ir.as_bytes(), "random").map_err(bad)?;
+    kerf_ir::prepare::prepare(&module, arch).map_err(bad)?;
+    finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
+    Ok(Prepared { random, seed, module })
+}
+
+/// Runs kernel `index` of a prepared module on an executor that has it loaded.
+pub fn run(p: &Prepared, index: usize, exec: &mut dyn Executor) -> Result<Outputs, ExecError> {
+    let k: &RandomKernel = &p.random.kernels[index];
+    let n = k.threads();
+    let inputs = random_kernel::inputs(p.seed, index, n);
+    let bytes: [Vec<u8>; 4] = [
+        inputs.f64.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        inputs.f32.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        inputs.f16.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        inputs.i32.iter().flat_map(|v| v.to_le_bytes()).collect(),
+    ];
+    let mut args = Vec::new();
+    let mut outs = Vec::new();
+    for data in &bytes {
+        let id = exec.alloc("in", data.len(), 1)?;
+        exec.write(id, data)?;
+        args.push(Arg::Buffer { id, offset: 0 });
+    }
+    for size in ELEMENT {
+        let id = exec.alloc("out", n * size, size)?;
+        exec.write(id, &vec![0xa5; n * size])?;
+        outs.push(id);
+        args.push(Arg::Buffer { id, offset: 0 });
+    }
+    exec.launch(&Launch {
+        symbol: &k.name,
+        name: &k.name,
+        grid: k.grid,
+        block: k.block,
+        dynamic_shared: 0,
+        args: &args,
+    })?;
+    let mut buffers: [Vec<u8>; 4] = Default::default();
+    for (i, id) in outs.into_iter().enumerate() {
+        buffers[i] = exec.read(id)?;
+        canonical(i, &mut buffers[i]);
+    }
+    Ok(Outputs { buffers })
+}

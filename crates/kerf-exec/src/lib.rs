@@ -1,0 +1,154 @@
+//! Executors: what runs a finished program.
+//!
+//! [`cpu`] compiles to x86 and keeps SIMT semantics; `cuda` compiles to PTX and uses the driver.
+//! Both give the same bits on IEEE operations and on libdevice functions.
+#![warn(missing_docs)]
+
+pub mod cpu;
+pub mod cuda;
+pub mod identity;
+
+use serde::{Deserialize, Serialize};
+
+/// A buffer of an executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferId(pub usize);
+
+/// A kernel argument.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    /// Address of a buffer plus bytes.
+    Buffer {
+        /// The buffer.
+        id: BufferId,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// A value, in memory order.
+    Bytes(Vec<u8>),
+    /// An OpenCL local pointer: offset into dynamic shared memory.
+    Local(u32),
+}
+
+/// One launch.
+#[derive(Debug, Clone)]
+pub struct Launch<'a> {
+    /// Symbol of the kernel.
+    pub symbol: &'a str,
+    /// Its name in messages.
+    pub name: &'a str,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// Arguments.
+    pub args: &'a [Arg],
+}
+
+/// What a device is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// `cpu` or `cuda`.
+    pub kind: String,
+    /// Model.
+    pub name: String,
+    /// What a reader of results must know.
+    pub detail: String,
+}
+
+/// What is known of a compiled kernel.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct KernelStats {
+    /// Symbol.
+    pub symbol: String,
+    /// Registers of a thread (CUDA).
+    pub registers: Option<u32>,
+    /// Static shared memory in bytes (CUDA).
+    pub shared_bytes: Option<u32>,
+    /// Local memory of a thread in bytes: spills and local arrays (CUDA).
+    pub local_bytes: Option<u32>,
+    /// Largest block that can be launched (CUDA).
+    pub max_threads: Option<u32>,
+    /// Operations that the CPU models instead of reproducing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modelled: Vec<String>,
+    /// How it is run.
+    pub note: Option<String>,
+}
+
+/// Why an execution failed. Variants say whose fault it is.
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
+pub enum ExecError {
+    /// The program could not be compiled for the device.
+    #[error("cannot compile for this device: {0}")]
+    Compile(String),
+    /// Not enough memory.
+    #[error("{0}")]
+    Memory(String),
+    /// No such kernel.
+    #[error("there is no kernel {0}")]
+    NoKernel(String),
+    /// No such variable.
+    #[error("there is no device variable {0}")]
+    NoSymbol(String),
+    /// No such buffer.
+    #[error("there is no buffer number {0}")]
+    NoBuffer(usize),
+    /// More data than room.
+    #[error("{name} holds {have} bytes, not {want}")]
+    TooLong {
+        /// The buffer.
+        name: String,
+        /// Its size.
+        have: usize,
+        /// What was to go into it.
+        want: usize,
+    },
+    /// The kernel failed.
+    #[error("{0}")]
+    Fault(cpu::launch::Fault),
+    /// The device or its driver failed.
+    #[error("{what}: {why}")]
+    Device {
+        /// What was being done.
+        what: String,
+        /// The driver's reason.
+        why: String,
+    },
+    /// The device is not there.
+    #[error("no {device} device: {why}")]
+    Missing {
+        /// Which kind.
+        device: String,
+        /// Why it could not be had.
+        why: String,
+    },
+}
+
+/// Something that runs kernels of one loaded program.
+pub trait Executor {
+    /// What it is.
+    fn device(&self) -> DeviceInfo;
+    /// A new zeroed buffer; `element` is the size of one element, for messages.
+    fn alloc(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError>;
+    /// The storage of a `__constant__` or `__device__` variable.
+    fn symbol(&mut self, symbol: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError>;
+    /// Fills the start of a buffer.
+    fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError>;
+    /// The content of a buffer.
+    fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError>;
+    /// Copies one buffer to another.
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError>;
+    /// Launches a kernel (in order with everything before it).
+    fn launch(&mut self, launch: &Launch) -> Result<(), ExecError>;
+    /// Starts the clock, after everything before it.
+    fn start_clock(&mut self) -> Result<(), ExecError>;
+    /// Waits for all work and gives the seconds since [`Executor::start_clock`].
+    fn stop_clock(&mut self) -> Result<f64, ExecError>;
+    /// What kernels printed since the last call.
+    fn printed(&mut self) -> Vec<u8>;
+    /// What is known of the kernels.
+    fn kernel_stats(&self) -> Vec<KernelStats>;
+}

@@ -1,0 +1,376 @@
+// What Kerf needs of LLVM and the C API does not offer. Every function is a thin wrapper:
+// no policy lives here.
+#include "llvm-c/Core.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
+#include "llvm/IR/ReplaceConstant.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include <cstdlib>
+#include <cstring>
+
+using namespace llvm;
+
+static char *dup(const std::string &s) {
+  char *p = static_cast<char *>(malloc(s.size() + 1));
+  memcpy(p, s.c_str(), s.size() + 1);
+  return p;
+}
+
+extern "C" {
+
+void kerf_free(char *p) { free(p); }
+
+char *kerf_demangle(const char *name) { return dup(demangle(name)); }
+
+/// Loop depth of every block, in block order; `depth` has room for all.
+void kerf_loop_depths(LLVMValueRef f, unsigned *depth) {
+  Function &fn = *unwrap<Function>(f);
+  DominatorTree dt(fn);
+  LoopInfo li(dt);
+  for (BasicBlock &bb : fn)
+    *depth++ = li.getLoopDepth(&bb);
+}
+
+/// Name of the source variable that holds `v`, or null.
+char *kerf_variable_name(LLVMValueRef v) {
+  SmallVector<DbgVariableRecord *> recs;
+  findDbgValues(unwrap(v), recs);
+  for (DbgVariableRecord *r : recs)
+    if (!r->getVariable()->getName().empty())
+      return dup(r->getVariable()->getName().str());
+  return nullptr;
+}
+
+static std::string typeName(const DIType *t) {
+  if (!t)
+    return "void";
+  if (auto *d = dyn_cast<DIDerivedType>(t)) {
+    switch (d->getTag()) {
+    case dwarf::DW_TAG_pointer_type:
+      return typeName(d->getBaseType()) + "*";
+    case dwarf::DW_TAG_reference_type:
+      return typeName(d->getBaseType()) + "&";
+    case dwarf::DW_TAG_const_type:
+      return "const " + typeName(d->getBaseType());
+    case dwarf::DW_TAG_restrict_type:
+    case dwarf::DW_TAG_volatile_type:
+      return typeName(d->getBaseType());
+    default:
+      if (!d->getName().empty())
+        return d->getName().str();
+      return typeName(d->getBaseType());
+    }
+  }
+  if (auto *c = dyn_cast<DICompositeType>(t))
+    if (c->getTag() == dwarf::DW_TAG_array_type)
+      return typeName(c->getBaseType()) + "[]";
+  return t->getName().str();
+}
+
+/// Strips qualifiers and typedefs.
+static const DIType *strip(const DIType *t) {
+  while (auto *d = dyn_cast_or_null<DIDerivedType>(t)) {
+    unsigned tag = d->getTag();
+    if (tag == dwarf::DW_TAG_pointer_type || tag == dwarf::DW_TAG_reference_type)
+      break;
+    t = d->getBaseType();
+  }
+  return t;
+}
+
+static void scalars(const DIType *t, uint64_t base, std::string &out, int depth);
+
+/// Flat scalar layout "offset:kind" of a type, e.g. "0:f64,8:i32".
+static void scalars(const DIType *t, uint64_t base, std::string &out, int depth) {
+  t = strip(t);
+  if (!t || depth > 8 || out.size() > 4096)
+    return;
+  auto put = [&](const std::string &k) {
+    if (!out.empty())
+      out += ",";
+    out += std::to_string(base) + ":" + k;
+  };
+  if (auto *b = dyn_cast<DIBasicType>(t)) {
+    std::string n = std::to_string(b->getSizeInBits());
+    switch (b->getEncoding()) {
+    case dwarf::DW_ATE_float:
+      put(b->getName() == "__bf16" ? "bf16" : "f" + n);
+      break;
+    case dwarf::DW_ATE_unsigned:
+    case dwarf::DW_ATE_unsigned_char:
+    case dwarf::DW_ATE_boolean:
+    case dwarf::DW_ATE_UTF:
+      put("u" + n);
+      break;
+    default:
+      put("i" + n);
+    }
+    return;
+  }
+  if (isa<DIDerivedType>(t)) {
+    put("ptr");
+    return;
+  }
+  auto *c = dyn_cast<DICompositeType>(t);
+  if (!c)
+    return;
+  if (c->getTag() == dwarf::DW_TAG_enumeration_type) {
+    put("i" + std::to_string(c->getSizeInBits()));
+    return;
+  }
+  StringRef name = c->getName();
+  // The header types of cuda_fp16.h and cuda_bf16.h wrap an integer.
+  if (name == "__half") { put("f16"); return; }
+  if (name == "__nv_bfloat16") { put("bf16"); return; }
+  if (name == "__half2") { put("f16"); base += 2; put("f16"); return; }
+  if (name == "__nv_bfloat162") { put("bf16"); base += 2; put("bf16"); return; }
+  if (c->getTag() == dwarf::DW_TAG_array_type) {
+    const DIType *e = strip(c->getBaseType());
+    uint64_t esz = e ? e->getSizeInBits() / 8 : 0;
+    if (!esz)
+      return;
+    uint64_t n = c->getSizeInBits() / 8 / esz;
+    for (uint64_t i = 0; i < n && i < 64; i++)
+      scalars(e, base + i * esz, out, depth + 1);
+    return;
+  }
+  bool isUnion = c->getTag() == dwarf::DW_TAG_union_type;
+  for (auto *m : c->getElements()) {
+    auto *d = dyn_cast_or_null<DIDerivedType>(m);
+    if (!d || d->isStaticMember())
+      continue;
+    if (d->getTag() != dwarf::DW_TAG_member && d->getTag() != dwarf::DW_TAG_inheritance)
+      continue;
+    scalars(d->getBaseType(), base + d->getOffsetInBits() / 8, out, depth + 1);
+    if (isUnion)
+      break;
+  }
+}
+
+/// Parameters from debug info, one a line: "name\ttype\tsize\tscalars\tpointee type\tpointee size\tpointee scalars\n".
+/// Null where the function has no debug info.
+char *kerf_debug_params(LLVMValueRef f) {
+  DISubprogram *sp = unwrap<Function>(f)->getSubprogram();
+  if (!sp || !sp->getType())
+    return nullptr;
+  auto types = sp->getType()->getTypeArray();
+  std::string out;
+  for (unsigned i = 1; i < types.size(); i++) {
+    DIType *t = types[i];
+    std::string name;
+    for (auto *n : sp->getRetainedNodes())
+      if (auto *v = dyn_cast<DILocalVariable>(n))
+        if (v->getArg() == i)
+          name = v->getName().str();
+    std::string s, ps, pt;
+    uint64_t psize = 0;
+    scalars(t, 0, s, 0);
+    const DIType *u = strip(t);
+    if (auto *d = dyn_cast_or_null<DIDerivedType>(u)) {
+      const DIType *b = d->getBaseType();
+      pt = typeName(b);
+      scalars(b, 0, ps, 0);
+      const DIType *sb = strip(b);
+      psize = sb ? sb->getSizeInBits() / 8 : 0;
+    }
+    out += name + "\t" + typeName(t) + "\t" +
+           std::to_string(u ? u->getSizeInBits() / 8 : 0) + "\t" + s + "\t" + pt + "\t" +
+           std::to_string(psize) + "\t" + ps + "\n";
+  }
+  return dup(out);
+}
+
+/// Type of a global variable from debug info: "type\tscalars", or null.
+char *kerf_debug_global(LLVMValueRef g) {
+  SmallVector<DIGlobalVariableExpression *, 1> gv;
+  unwrap<GlobalVariable>(g)->getDebugInfo(gv);
+  if (gv.empty())
+    return nullptr;
+  std::string s;
+  DIType *t = gv[0]->getVariable()->getType();
+  scalars(t, 0, s, 0);
+  return dup(gv[0]->getVariable()->getName().str() + "\t" + typeName(t) + "\t" + s);
+}
+
+/// Source position of an instruction: outermost file's line for inlined code comes second.
+/// Returns "file\tline\tcol\touter_line\touter_col\tfunction" or null.
+char *kerf_location(LLVMValueRef v) {
+  auto *inst = dyn_cast<Instruction>(unwrap(v));
+  if (!inst || !inst->getDebugLoc())
+    return nullptr;
+  const DILocation *loc = inst->getDebugLoc().get();
+  const DILocation *outer = loc;
+  while (outer->getInlinedAt())
+    outer = outer->getInlinedAt();
+  std::string out = loc->getFilename().str() + "\t" + std::to_string(loc->getLine()) + "\t" +
+                    std::to_string(loc->getColumn()) + "\t" + std::to_string(outer->getLine()) +
+                    "\t" + std::to_string(outer->getColumn()) + "\t" +
+                    outer->getFilename().str() + "\t" +
+                    loc->getScope()->getSubprogram()->getName().str();
+  return dup(out);
+}
+
+/// The innermost position on the inlining chain that lies in the file `main`: "line\tcol" or null.
+char *kerf_location_in(LLVMValueRef v, const char *main) {
+  auto *inst = dyn_cast<Instruction>(unwrap(v));
+  if (!inst || !inst->getDebugLoc())
+    return nullptr;
+  for (const DILocation *l = inst->getDebugLoc().get(); l; l = l->getInlinedAt())
+    if (l->getFilename() == main)
+      return dup(std::to_string(l->getLine()) + "\t" + std::to_string(l->getColumn()));
+  return nullptr;
+}
+
+/// A function equal to `f` with `n` parameters of the given types put before its own; the body
+/// moves over, `f` stays as an empty declaration whose uses the caller rewrites.
+LLVMValueRef kerf_prepend_params(LLVMValueRef f, LLVMTypeRef *types, unsigned n) {
+  Function *old = unwrap<Function>(f);
+  std::vector<Type *> params;
+  for (unsigned i = 0; i < n; i++)
+    params.push_back(unwrap(types[i]));
+  for (Type *t : old->getFunctionType()->params())
+    params.push_back(t);
+  auto *type = FunctionType::get(old->getReturnType(), params, false);
+  Function *fn = Function::Create(type, GlobalValue::InternalLinkage, old->getAddressSpace(), "",
+                                  old->getParent());
+  fn->takeName(old);
+  AttributeList a = old->getAttributes();
+  fn->setAttributes(AttributeList::get(fn->getContext(), a.getFnAttrs(), AttributeSet(), {}));
+  fn->splice(fn->begin(), old);
+  for (unsigned i = 0; i < old->arg_size(); i++) {
+    old->getArg(i)->replaceAllUsesWith(fn->getArg(n + i));
+    fn->getArg(n + i)->takeName(old->getArg(i));
+  }
+  fn->setSubprogram(old->getSubprogram());
+  old->setSubprogram(nullptr);
+  return wrap(fn);
+}
+
+/// Replaces a call by one with `n` more leading arguments and the given callee.
+LLVMValueRef kerf_prepend_args(LLVMValueRef call, LLVMValueRef callee, LLVMTypeRef type,
+                               LLVMValueRef *args, unsigned n) {
+  auto *c = unwrap<CallBase>(call);
+  std::vector<Value *> all;
+  for (unsigned i = 0; i < n; i++)
+    all.push_back(unwrap(args[i]));
+  for (Value *v : c->args())
+    all.push_back(v);
+  IRBuilder<> b(c);
+  CallInst *r = b.CreateCall(cast<FunctionType>(unwrap(type)), unwrap(callee), all);
+  r->setDebugLoc(c->getDebugLoc());
+  c->replaceAllUsesWith(r);
+  if (!c->getType()->isVoidTy())
+    r->takeName(c);
+  c->eraseFromParent();
+  return wrap(r);
+}
+
+/// Marks the loop whose latch branch is `latch` as parallel: every memory access of `body`
+/// joins one access group. The body is the function that the loop's call will inline.
+void kerf_mark_parallel(LLVMValueRef latch, LLVMValueRef body) {
+  Instruction *br = unwrap<Instruction>(latch);
+  LLVMContext &c = br->getContext();
+  MDNode *group = MDNode::getDistinct(c, {});
+  for (Instruction &i : instructions(*unwrap<Function>(body)))
+    if (i.mayReadOrWriteMemory())
+      i.setMetadata(LLVMContext::MD_access_group, group);
+  MDNode *par = MDNode::get(c, {MDString::get(c, "llvm.loop.parallel_accesses"), group});
+  MDNode *vec = MDNode::get(c, {MDString::get(c, "llvm.loop.vectorize.enable"),
+                                ConstantAsMetadata::get(ConstantInt::getTrue(c))});
+  MDNode *id = MDNode::getDistinct(c, {nullptr, par, vec});
+  id->replaceOperandWith(0, id);
+  br->setMetadata(LLVMContext::MD_loop, id);
+}
+
+/// Splits the block before `inst`; returns the new block that begins with it.
+LLVMBasicBlockRef kerf_split_before(LLVMValueRef inst) {
+  Instruction *i = unwrap<Instruction>(inst);
+  return wrap(SplitBlock(i->getParent(), i));
+}
+
+/// A copy of `f` in its module under another name.
+LLVMValueRef kerf_clone_function(LLVMValueRef f, const char *name) {
+  ValueToValueMapTy map;
+  Function *c = CloneFunction(unwrap<Function>(f), map);
+  c->setName(name);
+  return wrap(c);
+}
+
+/// Constant expressions of global `g` become instructions, so that `g` can be replaced by a
+/// value that is not a constant.
+void kerf_expand_constant_users(LLVMValueRef g) {
+  convertUsersOfConstantsToInstructions({cast<Constant>(unwrap(g))});
+}
+
+/// Removes every use in llvm.used and llvm.compiler.used.
+void kerf_drop_used(LLVMModuleRef m) {
+  Module *mod = unwrap(m);
+  for (const char *n : {"llvm.used", "llvm.compiler.used"})
+    if (GlobalVariable *g = mod->getGlobalVariable(n))
+      g->eraseFromParent();
+}
+
+/// Sets the fast-math flags of every operation to none, and drops value-changing function
+/// attributes, so that backends have nothing left to decide.
+void kerf_strict_math(LLVMModuleRef m) {
+  for (Function &f : *unwrap(m)) {
+    for (const char *a : {"unsafe-fp-math", "no-nans-fp-math", "no-infs-fp-math",
+                          "no-signed-zeros-fp-math", "approx-func-fp-math"})
+      f.removeFnAttr(a);
+    for (Instruction &i : instructions(f))
+      if (isa<FPMathOperator>(&i))
+        i.setFastMathFlags(FastMathFlags());
+  }
+}
+
+/// 1 if the call may be moved or merged as a pure function: no memory, no unwinding.
+void kerf_mark_pure(LLVMValueRef f) {
+  Function *fn = unwrap<Function>(f);
+  fn->setMemoryEffects(MemoryEffects::none());
+  fn->setDoesNotThrow();
+  fn->setWillReturn();
+  fn->addFnAttr(Attribute::NoFree);
+  fn->addFnAttr(Attribute::NoSync);
+  fn->addFnAttr(Attribute::Speculatable);
+  fn->removeFnAttr(Attribute::Convergent);
+  for (User *u : fn->users())
+    if (auto *c = dyn_cast<CallBase>(u)) {
+      c->removeFnAttr(Attribute::Convergent);
+      c->setMemoryEffects(MemoryEffects::none());
+      c->setDoesNotThrow();
+    }
+}
+
+/// The object that pointer `p` is derived from, through GEPs and casts.
+LLVMValueRef kerf_underlying(LLVMValueRef p);
+
+unsigned kerf_is_convergent(LLVMValueRef call) {
+  return unwrap<CallBase>(call)->isConvergent();
+}
+
+void kerf_set_no_wrap(LLVMValueRef v) {
+  if (auto *b = dyn_cast<BinaryOperator>(unwrap(v))) {
+    b->setHasNoSignedWrap(true);
+    b->setHasNoUnsignedWrap(true);
+  }
+}
+}
+
+#include "llvm/Analysis/ValueTracking.h"
+LLVMValueRef kerf_underlying(LLVMValueRef p) {
+  return wrap(const_cast<Value *>(getUnderlyingObject(unwrap(p), 32)));
+}

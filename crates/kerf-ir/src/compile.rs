@@ -1,0 +1,262 @@
+//! Source to bitcode: runs clang for CUDA C++ and OpenCL C, reads .ll and .bc as they are.
+//!
+//! The flags keep math calls visible (`-nocudalib`, libdevice is linked later), keep every
+//! instruction's line and column, and leave all optimisation to [`crate::prepare`].
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the compiler and the CUDA parts are.
+#[derive(Debug, Clone, Default)]
+pub struct Toolchain {
+    /// clang 22, if there is one.
+    pub clang: Option<PathBuf>,
+    /// A CUDA installation, or the folder laid out like one.
+    pub cuda: Option<PathBuf>,
+    /// libdevice.10.bc.
+    pub libdevice: Option<PathBuf>,
+    /// Target architecture, e.g. `sm_90`.
+    pub arch: String,
+    /// Folder of the compiled-module cache; none turns caching off.
+    pub cache: Option<PathBuf>,
+}
+
+/// The language of a source file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// CUDA C++ (.cu, .cuh, .cpp, .cc, .cxx).
+    Cuda,
+    /// OpenCL C (.cl).
+    OpenCl,
+    /// LLVM IR or bitcode (.ll, .bc).
+    Ir,
+}
+
+impl Language {
+    /// By file extension.
+    pub fn of(path: &Path) -> Option<Language> {
+        match path.extension()?.to_str()? {
+            "cu" | "cuh" | "cpp" | "cc" | "cxx" | "hpp" | "h" => Some(Language::Cuda),
+            "cl" | "ocl" => Some(Language::OpenCl),
+            "ll" | "bc" => Some(Language::Ir),
+            _ => None,
+        }
+    }
+}
+
+/// Why a source did not become a module.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The user's file is not there or cannot be read.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// The extension says nothing.
+    #[error("{path}: unknown kind of source; expected .cu, .cl, .ll or .bc")]
+    UnknownKind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// clang is missing.
+    #[error("clang 22 was not found, and {path} has to be compiled")]
+    NoClang {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The CUDA headers are missing.
+    #[error("no CUDA headers were found, and {path} has to be compiled")]
+    NoCuda {
+        /// The file.
+        path: PathBuf,
+    },
+    /// clang refused the program.
+    #[error("{path} does not compile:\n{messages}")]
+    Rejected {
+        /// The file.
+        path: PathBuf,
+        /// clang's own words.
+        messages: String,
+    },
+    /// The IR or bitcode is not valid.
+    #[error("{path} is not valid LLVM IR: {why}")]
+    BadIr {
+        /// The file.
+        path: PathBuf,
+        /// LLVM's own words.
+        why: String,
+    },
+    /// The compiler could not be run.
+    #[error("could not run {tool}: {why}")]
+    Tool {
+        /// The program.
+        tool: String,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+}
+
+/// What a compilation gave: bitcode and the files that it read.
+pub struct Compiled {
+    /// Bitcode (or IR text) as clang wrote it.
+    pub bitcode: Vec<u8>,
+    /// Every file that the compiler read, the source included.
+    pub depends: Vec<PathBuf>,
+}
+
+const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
+
+/// The command line for a source, without input and output.
+pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String]) -> Vec<String> {
+    let mut a: Vec<String> = match language {
+        Language::Cuda => vec![
+            "-x".into(),
+            "cuda".into(),
+            format!("--cuda-path={}", cuda.display()),
+            format!("--cuda-gpu-arch={arch}"),
+            "--cuda-device-only".into(),
+            "-nocudalib".into(),
+            "-Xclang".into(),
+            "-target-sdk-version=12.8".into(),
+            "-D__KERF__=1".into(),
+        ],
+        Language::OpenCl => vec![
+            "-x".into(),
+            "cl".into(),
+            "-target".into(),
+            "nvptx64-nvidia-cuda".into(),
+            "-Xclang".into(),
+            "-target-cpu".into(),
+            "-Xclang".into(),
+            arch.to_owned(),
+            "-Xclang".into(),
+            "-finclude-default-header".into(),
+            "-Xclang".into(),
+            "-cl-ext=+cl_khr_fp64,+cl_khr_fp16,+cl_khr_int64_base_atomics,+cl_khr_int64_extended_atomics"
+                .into(),
+            "-cl-kernel-arg-info".into(),
+            "-D__KERF__=1".into(),
+        ],
+        Language::Ir => Vec::new(),
+    };
+    if language == Language::OpenCl && !flags.iter().any(|f| f.starts_with("-cl-std")) {
+        a.push("-cl-std=CL1.2".into());
+    }
+    a.extend(
+        [
+            "-c",
+            "-emit-llvm",
+            "-O1",
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-g",
+            "-Xclang",
+            "-debug-info-kind=limited",
+            "-fno-discard-value-names",
+            "-fno-crash-diagnostics",
+            "-w",
+        ]
+        .map(String::from),
+    );
+    a.extend(flags.iter().cloned());
+    a
+}
+
+/// Compiles or reads `source`.
+pub fn compile(
+    tools: &Toolchain,
+    source: &Path,
+    flags: &[String],
+) -> Result<Compiled, CompileError> {
+    let language = Language::of(source)
+        .ok_or_else(|| CompileError::UnknownKind { path: source.to_owned() })?;
+    let bytes = std::fs::read(source)
+        .map_err(|why| CompileError::Unreadable { path: source.to_owned(), why })?;
+    if language == Language::Ir {
+        return Ok(Compiled { bitcode: bytes, depends: vec![source.to_owned()] });
+    }
+    let clang = tools
+        .clang
+        .as_ref()
+        .ok_or_else(|| CompileError::NoClang { path: source.to_owned() })?;
+    let cuda = match (&tools.cuda, language) {
+        (Some(c), _) => c.clone(),
+        (None, Language::Cuda) => return Err(CompileError::NoCuda { path: source.to_owned() }),
+        (None, _) => PathBuf::new(),
+    };
+    let dir = tempfile::tempdir().map_err(|why| CompileError::Tool { tool: "mktemp".into(), why })?;
+    let out = dir.path().join("module.bc");
+    let deps = dir.path().join("deps");
+    let mut cmd = Command::new(clang);
+    cmd.args(clang_args(language, &cuda, &tools.arch, flags));
+    if language == Language::OpenCl {
+        let builtins = dir.path().join("kerf_builtins.cl");
+        std::fs::write(&builtins, OPENCL_BUILTINS)
+            .map_err(|why| CompileError::Tool { tool: "write".into(), why })?;
+        cmd.arg("-include").arg(builtins);
+    }
+    cmd.arg("-MD").arg("-MF").arg(&deps).arg("-o").arg(&out).arg(source);
+    let result = cmd
+        .output()
+        .map_err(|why| CompileError::Tool { tool: clang.display().to_string(), why })?;
+    if !result.status.success() {
+        let messages = String::from_utf8_lossy(&result.stderr).trim().to_owned();
+        return Err(CompileError::Rejected { path: source.to_owned(), messages });
+    }
+    let bitcode = std::fs::read(&out)
+        .map_err(|why| CompileError::Tool { tool: clang.display().to_string(), why })?;
+    let depends = parse_depfile(&std::fs::read_to_string(&deps).unwrap_or_default())
+        .into_iter()
+        .filter(|p| !p.starts_with(dir.path()))
+        .collect();
+    Ok(Compiled { bitcode, depends })
+}
+
+/// File names of a make-style dependency file.
+fn parse_depfile(text: &str) -> Vec<PathBuf> {
+    let body = text.split_once(": ").map_or("", |(_, b)| b).replace("\\\n", " ");
+    let mut out = Vec::new();
+    let mut word = String::new();
+    let mut chars = body.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if chars.peek().is_some_and(|n| *n == ' ' || *n == '#') => {
+                word.extend(chars.next());
+            }
+            '$' if chars.peek() == Some(&'$') => {
+                word.extend(chars.next());
+            }
+            c if c.is_whitespace() => {
+                if !word.is_empty() {
+                    out.push(PathBuf::from(std::mem::take(&mut word)));
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        out.push(PathBuf::from(word));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depfile_names_with_spaces_and_continuations() {
+        let d = parse_depfile("m.o: /a/b.cu /x\\ y/c.h \\\n  /d$$e.h\n");
+        assert_eq!(d, ["/a/b.cu", "/x y/c.h", "/d$e.h"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn languages_by_extension() {
+        assert_eq!(Language::of(Path::new("a.cu")), Some(Language::Cuda));
+        assert_eq!(Language::of(Path::new("a.cl")), Some(Language::OpenCl));
+        assert_eq!(Language::of(Path::new("a.bc")), Some(Language::Ir));
+        assert_eq!(Language::of(Path::new("a.txt")), None);
+    }
+}

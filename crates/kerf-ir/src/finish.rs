@@ -1,0 +1,94 @@
+//! The finished module: libdevice linked in and everything optimised, still for NVPTX.
+//!
+//! Both executors start from this same module. PTX is emitted from it directly; the CPU executor
+//! lowers a copy to x86. Neither changes rounding any more.
+use crate::llvm::{LlvmError, Machine, Module, PassOptions};
+
+/// What libdevice may ask about the compilation (`__nvvm_reflect`).
+#[derive(Debug, Clone, Copy)]
+pub struct Reflect {
+    /// `__CUDA_FTZ`: flush f32 subnormals.
+    pub ftz: bool,
+    /// `__CUDA_PREC_SQRT`: correctly rounded f32 square root.
+    pub precise_sqrt: bool,
+    /// `__CUDA_PREC_DIV`: correctly rounded f32 division.
+    pub precise_div: bool,
+}
+
+impl Default for Reflect {
+    /// nvcc's defaults.
+    fn default() -> Self {
+        Reflect { ftz: false, precise_sqrt: true, precise_div: true }
+    }
+}
+
+/// Answers every `__nvvm_reflect` call with a constant. Left to LLVM, the unknown ones become 0 and
+/// `sqrtf` turns into an approximation.
+fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
+    let sm = arch.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic);
+    let cuda_arch = sm.parse::<u64>().unwrap_or(90) * 10;
+    for name in ["__nvvm_reflect", "llvm.nvvm.reflect", "llvm.nvvm.reflect.p0"] {
+        let Some(f) = m.function(name) else { continue };
+        for call in f.users() {
+            if call.callee_name().as_deref() != Some(name) {
+                continue;
+            }
+            let what = call.operand(0).underlying();
+            let text = what.is_global_var().then(|| what.initializer()).flatten();
+            let text = text.and_then(|t| t.const_string()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let answer = match text.trim_end_matches('\0') {
+                "__CUDA_FTZ" => u64::from(reflect.ftz),
+                "__CUDA_PREC_SQRT" => u64::from(reflect.precise_sqrt),
+                "__CUDA_PREC_DIV" => u64::from(reflect.precise_div),
+                "__CUDA_ARCH" => cuda_arch,
+                _ => 0,
+            };
+            call.become_value(call.ty().int(answer));
+        }
+        if f.users().is_empty() {
+            f.delete_function();
+        }
+    }
+}
+
+/// Links libdevice into a prepared module and optimises.
+pub fn finish(
+    m: &Module,
+    libdevice: &[u8],
+    arch: &str,
+    reflect: Reflect,
+) -> Result<(), LlvmError> {
+    let machine = Machine::nvptx(arch)?;
+    machine.adopt(m);
+    let keep: Vec<String> =
+        m.functions().iter().filter(|f| !f.is_declaration()).map(|f| f.name()).collect();
+    if m.functions().iter().any(|f| f.is_declaration() && f.name().starts_with("__nv")) {
+        // Purity marks were for the declaration; the definition's own attributes are exact.
+        m.link(libdevice, "libdevice")?;
+        for f in m.functions() {
+            if !f.is_declaration() && !keep.contains(&f.name()) {
+                f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+                f.remove_fn_attr("target-cpu");
+                f.remove_fn_attr("target-features");
+            }
+        }
+    }
+    answer_reflect(m, reflect, arch);
+    let _unknown = crate::inline_ptx::lift(m);
+    machine.run_passes(m, "globaldce", PassOptions::default())?;
+    m.strict_math();
+    let options = PassOptions { unroll: true, vectorize: false, inline_threshold: Some(1000) };
+    machine.run_passes(m, "default<O3>", options)?;
+    m.strict_math();
+    m.verify()
+}
+
+/// PTX of a finished module.
+pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
+    let copy = m.duplicate();
+    copy.strip_debug();
+    let machine = Machine::nvptx(arch)?;
+    machine.adopt(&copy);
+    machine.assembly(&copy)
+}

@@ -1,0 +1,20 @@
+//! The only crate that names LLVM: from source to modules, kernels, sites and groups.
+//!
+//! A program goes through three forms. **Compiled**: what clang wrote ([`compile`]). **Prepared**
+//! ([`prepare`]): SSA, functions inlined, multiply-adds decided, math calls visible; sites are
+//! numbered and plans applied here. **Finished** ([`finish`]): libdevice linked, optimised; PTX and
+//! the CPU's code are made from this one module.
+#![warn(missing_docs)]
+
+pub mod compile;
+pub mod finish;
+pub mod fuse;
+pub mod groups;
+pub mod inline_ptx;
+pub mod kernels;
+pub mod llvm;
+pub mod obstacles;
+pub mod prepare;
+pub mod program;
+pub mod sites;
+pub mod random_kernel;

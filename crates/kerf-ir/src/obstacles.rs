@@ -1,0 +1,140 @@
+//! What in a kernel Kerf cannot tune or run, and why: found before anything runs.
+use crate::inline_ptx::Unlifted;
+use crate::kernels::reachable;
+use crate::llvm::{Module, Opcode, Value};
+use crate::sites::{Location, location};
+use serde::Serialize;
+
+/// How far the obstacle goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The CPU executor refuses the kernel; the CUDA executor may run it.
+    CpuRun,
+    /// It runs, but this place is left as it is by the tuner.
+    Tuning,
+}
+
+/// One obstacle.
+#[derive(Debug, Clone, Serialize)]
+pub struct Obstacle {
+    /// What it is.
+    pub what: String,
+    /// Why it is one.
+    pub why: String,
+    /// What it prevents.
+    pub scope: Scope,
+    /// Where.
+    pub location: Option<Location>,
+}
+
+fn refused_intrinsic(n: &str) -> Option<&'static str> {
+    let n = n.strip_prefix("llvm.nvvm.")?;
+    let table: &[(&str, &str)] = &[
+        ("wmma.", "tensor-core matrix operations have no CPU model"),
+        ("mma.", "tensor-core matrix operations have no CPU model"),
+        ("ldmatrix.", "tensor-core matrix loads have no CPU model"),
+        ("stmatrix.", "tensor-core matrix stores have no CPU model"),
+        ("wgmma.", "tensor-core matrix operations have no CPU model"),
+        ("tcgen05.", "tensor-core matrix operations have no CPU model"),
+        ("tex.", "textures are not supported"),
+        ("tld4.", "textures are not supported"),
+        ("suld.", "surfaces are not supported"),
+        ("sust.", "surfaces are not supported"),
+        ("txq.", "textures are not supported"),
+        ("suq.", "surfaces are not supported"),
+        ("mbarrier.", "asynchronous barriers are not supported"),
+        ("cp.async", "asynchronous copies are not supported"),
+        ("barrier.cluster", "thread-block clusters are not supported"),
+        ("mapa", "thread-block clusters are not supported"),
+    ];
+    table.iter().find(|(p, _)| n.starts_with(p)).map(|(_, w)| *w)
+}
+
+/// External functions that the CPU executor provides.
+pub fn is_provided(n: &str) -> bool {
+    n.starts_with("llvm.")
+        || n.starts_with("__nv_")
+        || matches!(
+            n,
+            "vprintf" | "printf" | "__assertfail" | "__assert_fail" | "malloc" | "free" | "abort"
+                | "__nvvm_reflect" | "memcpy" | "memset" | "memmove"
+        )
+}
+
+fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
+    if let Some(why) = refused_intrinsic(n) {
+        return Some((n.to_owned(), why.to_owned()));
+    }
+    if n.contains("cudaCGGetIntrinsicHandle") || n.contains("cudaCGSynchronize") {
+        return Some(("cooperative grid synchronisation".into(), "blocks of a grid run one after another".into()));
+    }
+    if n.starts_with("cudaLaunchDevice") || n.starts_with("cudaGetParameterBuffer") {
+        return Some(("launch from a kernel".into(), "dynamic parallelism is not supported".into()));
+    }
+    let callee = i.callee();
+    (callee.is_declaration() && !is_provided(n)).then(|| {
+        (format!("call of {}", crate::llvm::demangle(n)), "the function is declared but not defined".into())
+    })
+}
+
+/// Obstacles of a kernel. `unlifted` is what [`crate::prepare::prepare`] gave.
+pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstacle> {
+    let main = m.source_name();
+    let mut out: Vec<Obstacle> = Vec::new();
+    let mut put = |o: Obstacle| {
+        if !out.iter().any(|x| x.what == o.what && x.location == o.location) {
+            out.push(o);
+        }
+    };
+    for f in reachable(kernel) {
+        for i in f.instructions() {
+            match i.opcode() {
+                Some(Opcode::LLVMCall) => {
+                    let c = i.callee();
+                    if c.is_inline_asm() {
+                        let text = c.asm_text().0;
+                        let why = unlifted
+                            .iter()
+                            .find(|u| u.text == text)
+                            .map_or("this inline PTX is not known".to_owned(), |u| u.reason.clone());
+                        let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
+                        put(Obstacle { what, why, scope: Scope::CpuRun, location: location(i, &main) });
+                    } else if let Some((what, why)) = c.is_function().then(|| c.name()).and_then(|n| call_obstacle(i, &n)) {
+                        put(Obstacle { what, why, scope: Scope::CpuRun, location: location(i, &main) });
+                    } else if !c.is_function() {
+                        put(Obstacle {
+                            what: "indirect call".into(),
+                            why: "the callee is not known, so formats cannot change across it".into(),
+                            scope: Scope::Tuning,
+                            location: location(i, &main),
+                        });
+                    }
+                }
+                Some(Opcode::LLVMBitCast) => {
+                    let (from, to) = (i.operand(0).ty(), i.ty());
+                    if from.element().is_float() != to.element().is_float() {
+                        put(Obstacle {
+                            what: format!("bits of {} taken as {}", from.print(), to.print()),
+                            why: "the bit pattern is used, so the format is fixed".into(),
+                            scope: Scope::Tuning,
+                            location: location(i, &main),
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    for g in crate::kernels::used_globals(kernel) {
+        if g.ty().space() == crate::llvm::space::SHARED && g.is_declaration() && m.size_of(g.global_type()) > 0 {
+            put(Obstacle {
+                what: format!("shared variable {}", g.name()),
+                why: "it is declared extern with a size; dynamic shared memory is an array without one".into(),
+                scope: Scope::Tuning,
+                location: None,
+            });
+        }
+    }
+    out
+}

@@ -1,0 +1,112 @@
+//! The prepared module: what sites are numbered in and plans are applied to.
+//!
+//! clang's output becomes SSA with device functions inlined and inline PTX lifted, math calls still
+//! visible as `__nv_*`; multiply-adds are fused once, here ([`crate::fuse`]), and every fast-math
+//! flag is dropped, so that no backend decides anything about rounding later. Loops are not
+//! unrolled unless the source says so: a site stays one site.
+use crate::inline_ptx::{self, Unlifted};
+use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Value};
+
+/// Named metadata that says a module has been through [`prepare`].
+const MARK: &std::ffi::CStr = c"kerf.prepared";
+
+/// Is the module prepared already?
+pub fn is_prepared(m: &Module) -> bool {
+    // SAFETY: the module is live and the name is a C string.
+    unsafe { !crate::llvm::sys::LLVMGetNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes()).is_null() }
+}
+
+fn set_mark(m: &Module) {
+    // SAFETY: as above; creates the node.
+    unsafe {
+        crate::llvm::sys::LLVMGetOrInsertNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes());
+    }
+}
+
+/// Is it a pure libdevice function (no pointer parameters)?
+pub fn is_pure_math(f: Value) -> bool {
+    f.is_declaration()
+        && f.name().starts_with("__nv_")
+        && f.global_type().params().iter().all(|t| !t.is_ptr())
+}
+
+/// OpenCL `__local` pointer parameters: the argument is an offset into dynamic shared memory, on
+/// both executors alike.
+fn place_local_params(m: &Module) {
+    for k in m.kernel_functions() {
+        for p in k.params() {
+            if !p.ty().is_ptr() || p.ty().space() != crate::llvm::space::SHARED || p.users().is_empty() {
+                continue;
+            }
+            let dynamic = m.global(LOCAL_BASE).unwrap_or_else(|| {
+                let g = m.add_global(m.int_ty(8).array(0), LOCAL_BASE, crate::llvm::space::SHARED);
+                g.set_align(16);
+                g
+            });
+            let Some(first) = k.blocks().first().and_then(|b| b.first_non_phi()) else { continue };
+            let b = Builder::before(first);
+            let offset = b.cast(Opcode::LLVMPtrToInt, p, b.int_ty(64));
+            let placed = b.offset(dynamic, offset);
+            for u in p.users() {
+                if u == offset {
+                    continue;
+                }
+                for (i, o) in u.operands().into_iter().enumerate() {
+                    if o == p {
+                        u.set_operand(i as u32, placed);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Dynamic shared memory that OpenCL local arguments live in.
+const LOCAL_BASE: &str = "kerf.local";
+
+/// Prepares a module; gives the inline PTX that could not be lifted.
+pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
+    let machine = Machine::nvptx(arch)?;
+    if is_prepared(m) {
+        return Ok(Vec::new());
+    }
+    machine.adopt(m);
+    m.drop_used();
+    for f in m.functions() {
+        // Target attributes of another processor (an OpenCL front end's, an older file's) would
+        // stop inlining between functions.
+        f.remove_fn_attr("target-cpu");
+        f.remove_fn_attr("target-features");
+        f.remove_fn_attr("frame-pointer");
+        if f.call_conv() == crate::llvm::CC_SPIR_KERNEL {
+            f.set_call_conv(crate::llvm::CC_PTX_KERNEL);
+        }
+        if f.call_conv() == crate::llvm::CC_SPIR_FUNC {
+            f.set_call_conv(0);
+            for u in f.users() {
+                if u.callee_name().is_some() {
+                    u.set_instr_call_conv(0);
+                }
+            }
+        }
+    }
+    let kernels = m.kernel_functions();
+    for f in m.functions() {
+        if !f.is_declaration() && !kernels.contains(&f) {
+            f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+        }
+        if is_pure_math(f) {
+            f.mark_pure();
+        }
+    }
+    place_local_params(m);
+    let unlifted = inline_ptx::lift(m);
+    let options = PassOptions { inline_threshold: Some(1000), ..PassOptions::default() };
+    machine.run_passes(m, "default<O2>", options)?;
+    crate::fuse::fuse_multiply_adds(m);
+    m.strict_math();
+    machine.run_passes(m, "globaldce,adce", PassOptions::default())?;
+    set_mark(m);
+    m.verify()?;
+    Ok(unlifted)
+}

@@ -1,0 +1,29 @@
+//! Numbers for Kerf: formats, rounding, ulps, double-word arithmetic and
+//! error metrics.
+//!
+//! * [`Format`] names a storage format (`f64`, `f32`, `f16`, `bf16`) and rounds
+//!   into it, once and correctly.
+//! * [`Dd`] is the double-double number that reference results are held in. It
+//!   treats infinities, NaN, signed zero and overflow as `f64` does.
+//! * [`doubleword`] holds the published double-word algorithms, over `f32` and
+//!   `f64`, step for step as generated code runs them.
+//! * [`ulp`] counts error in units in the last place, in both usual meanings.
+//! * [`metrics`] compares an output with its reference and judges it.
+//!
+//! The crate does no I/O, holds no `unsafe` code and depends on round to
+//! nearest even with subnormals enabled, which is what Rust's floats provide.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod dd;
+pub mod doubleword;
+mod exponent;
+mod fixed;
+pub mod format;
+pub mod metrics;
+pub mod ulp;
+
+pub use dd::Dd;
+pub use format::Format;
+pub use metrics::{ErrorReport, Metric, compare};
