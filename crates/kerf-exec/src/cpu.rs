@@ -9,14 +9,17 @@ pub mod lower;
 mod memory;
 mod printf;
 mod seeds;
-mod shadow;
+pub mod shadow;
 mod symbols;
 
-use crate::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use kerf_ir::llvm::{HostJit, Module};
+use kerf_num::{Dd, Format};
+use kerf_pass::shadow::ShadowMap;
 use launch::{Entry, Range, Reserve, Shape, Shared};
 use lower::{LowerOptions, Lowered};
 use memory::Arena;
+use shadow::ShadowState;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -45,6 +48,7 @@ pub struct CpuExecutor {
     buffers: Vec<Buffer>,
     printed: Vec<u8>,
     started: Option<Instant>,
+    shadow: Option<ShadowState>,
     arena: Arena,
 }
 
@@ -53,7 +57,7 @@ impl CpuExecutor {
     pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
         let lowered = lower::lower(
             finished,
-            LowerOptions { memcheck: options.memcheck, coroutines: false },
+            LowerOptions { memcheck: options.memcheck },
         )
         .map_err(|e| ExecError::Compile(e.0))?;
         let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
@@ -71,8 +75,36 @@ impl CpuExecutor {
             buffers: Vec::new(),
             printed: Vec::new(),
             started: None,
+            shadow: None,
             arena,
         })
+    }
+
+    /// An executor of a module that `kerf_pass::shadow` instrumented before it was finished.
+    pub fn with_shadow(finished: &Module, options: CpuOptions, map: ShadowMap) -> Result<CpuExecutor, ExecError> {
+        let mut e = Self::new(finished, options)?;
+        e.shadow = Some(ShadowState::new(&e.arena, map).map_err(|e| ExecError::Memory(e.to_string()))?);
+        Ok(e)
+    }
+
+    /// Shadow values of a buffer's scalars at the given byte offsets.
+    pub fn shadow_values(&self, id: BufferId, scalars: impl Iterator<Item = (usize, Format)>) -> Result<Vec<Dd>, ExecError> {
+        let b = self.slot(id)?;
+        let s = self.shadow.as_ref().ok_or_else(|| ExecError::Compile("there is no shadow execution".into()))?;
+        Ok(scalars
+            .filter(|(at, f)| at + f.bytes() <= b.bytes)
+            .map(|(at, f)| {
+                let mut bits = [0u8; 8];
+                // SAFETY: inside the buffer, as filtered.
+                unsafe { std::ptr::copy_nonoverlapping((b.address + at) as *const u8, bits.as_mut_ptr(), f.bytes()) };
+                s.value(b.address + at, u64::from_le_bytes(bits), f)
+            })
+            .collect())
+    }
+
+    /// The shadow execution, if this is one.
+    pub fn shadow(&self) -> Option<&ShadowState> {
+        self.shadow.as_ref()
     }
 
     fn ranges(&self) -> Vec<Range> {
@@ -146,19 +178,13 @@ impl Executor for CpuExecutor {
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?
             .clone();
         let address = self.jit.address(&k.entry).map_err(|e| ExecError::Compile(e.0))?;
-        // Storage of each argument, kept alive through the launch; 16-byte slots align structs.
-        let mut storage: Vec<Vec<u128>> = Vec::with_capacity(l.args.len());
-        for a in l.args {
-            let bytes = match a {
-                Arg::Buffer { id, offset } => (self.slot(*id)?.address as u64 + offset).to_le_bytes().to_vec(),
-                Arg::Bytes(b) => b.clone(),
-                Arg::Local(offset) => u64::from(*offset).to_le_bytes().to_vec(),
-            };
-            let mut slot = vec![0u128; bytes.len().div_ceil(16).max(1)];
-            // SAFETY: the slot has at least that many bytes.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), slot.as_mut_ptr().cast::<u8>(), bytes.len()) };
-            storage.push(slot);
+        for d in 0..3 {
+            if u64::from(l.grid[d]) * u64::from(l.block[d]) > i32::MAX as u64 {
+                return Err(ExecError::Compile(format!("{} would have more than 2^31-1 threads in dimension {d}", l.name)));
+            }
         }
+        // Kept alive through the launch.
+        let storage = l.args.iter().map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64))).collect::<Result<Vec<_>, _>>()?;
         let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
         let ranges = self.ranges();
         let shared = Shared::new(l.name, &self.arena, k.stack_bytes, &ranges, &self.lowered.accesses);
@@ -169,8 +195,12 @@ impl Executor for CpuExecutor {
             static_shared: self.lowered.static_shared,
         };
         let entry = Entry { mode: k.mode, address, ordered: k.ordered };
-        let (fault, printed) = launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args)
-            .map_err(|e| ExecError::Memory(e.to_string()))?;
+        let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args);
+        let (fault, printed) = match &self.shadow {
+            Some(s) => s.with(run),
+            None => run(),
+        }
+        .map_err(|e| ExecError::Memory(e.to_string()))?;
         self.printed.extend(printed);
         fault.map_or(Ok(()), |f| Err(ExecError::Fault(f)))
     }

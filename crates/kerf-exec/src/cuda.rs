@@ -4,7 +4,7 @@
 mod driver;
 pub mod watch;
 
-use crate::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use driver::{Context, Event, Loaded};
 use std::ffi::c_void;
 
@@ -108,18 +108,7 @@ impl Executor for CudaExecutor {
     }
 
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
-        let mut storage: Vec<Vec<u128>> = Vec::with_capacity(l.args.len());
-        for a in l.args {
-            let bytes = match a {
-                Arg::Buffer { id, offset } => (self.slot(*id)?.address + offset).to_le_bytes().to_vec(),
-                Arg::Bytes(b) => b.clone(),
-                Arg::Local(offset) => u64::from(*offset).to_le_bytes().to_vec(),
-            };
-            let mut slot = vec![0u128; bytes.len().div_ceil(16).max(1)];
-            // SAFETY: the slot has at least that many bytes.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), slot.as_mut_ptr().cast::<u8>(), bytes.len()) };
-            storage.push(slot);
-        }
+        let mut storage = l.args.iter().map(|a| a.storage(|id| Ok(self.slot(id)?.address))).collect::<Result<Vec<_>, _>>()?;
         let mut params: Vec<*mut c_void> = storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
         self.loaded.launch(l.symbol, l.name, l.grid, l.block, l.dynamic_shared, &mut params)
     }
@@ -141,5 +130,17 @@ impl Executor for CudaExecutor {
 
     fn kernel_stats(&self) -> Vec<KernelStats> {
         self.kernels.iter().map(|k| k.1.clone()).collect()
+    }
+}
+
+impl CudaExecutor {
+    /// Name of the first GPU, or why there is none.
+    pub fn probe() -> Result<String, ExecError> {
+        let c = Context::new(0)?;
+        Ok(format!("{} (sm_{})", c.name, c.capability))
+    }
+    /// Compute capability of a device, e.g. 90.
+    pub fn capability(ordinal: i32) -> Result<i32, ExecError> {
+        Ok(Context::new(ordinal)?.capability)
     }
 }

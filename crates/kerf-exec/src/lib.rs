@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod cuda;
 pub mod identity;
+pub mod worker;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,44 @@ pub enum Arg {
     },
     /// A value, in memory order.
     Bytes(Vec<u8>),
+    /// A struct that holds addresses of buffers.
+    Composite {
+        /// The value, with zeros for the addresses.
+        bytes: Vec<u8>,
+        /// Where an address goes: byte in the struct, buffer, bytes from its start.
+        pointers: Vec<(usize, BufferId, u64)>,
+    },
     /// An OpenCL local pointer: offset into dynamic shared memory.
     Local(u32),
+}
+
+impl Arg {
+    /// The argument's storage, in 16-byte slots so that structs are aligned; `address` tells where a
+    /// buffer lies.
+    pub(crate) fn storage(&self, address: impl Fn(BufferId) -> Result<u64, ExecError>) -> Result<Vec<u128>, ExecError> {
+        let bytes = match self {
+            Arg::Buffer { id, offset } => (address(*id)? + offset).to_le_bytes().to_vec(),
+            Arg::Bytes(b) => b.clone(),
+            Arg::Local(offset) => u64::from(*offset).to_le_bytes().to_vec(),
+            Arg::Composite { bytes, pointers } => {
+                let mut b = bytes.clone();
+                for (at, id, offset) in pointers {
+                    let a = (address(*id)? + offset).to_le_bytes();
+                    if let Some(slot) = b.get_mut(*at..*at + 8) {
+                        slot.copy_from_slice(&a);
+                    }
+                }
+                b
+            }
+        };
+        let mut slots = vec![0u128; bytes.len().div_ceil(16).max(1)];
+        for (slot, chunk) in slots.iter_mut().zip(bytes.chunks(16)) {
+            let mut word = [0u8; 16];
+            word[..chunk.len()].copy_from_slice(chunk);
+            *slot = u128::from_le_bytes(word);
+        }
+        Ok(slots)
+    }
 }
 
 /// One launch.

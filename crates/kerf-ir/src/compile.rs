@@ -127,12 +127,14 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
             "cl".into(),
             "-target".into(),
             "nvptx64-nvidia-cuda".into(),
+            format!("-march={arch}"),
+            // The driver's default for this target, PTX 4.2, is older than the architectures here.
             "-Xclang".into(),
-            "-target-cpu".into(),
+            "-target-feature".into(),
             "-Xclang".into(),
-            arch.to_owned(),
-            "-Xclang".into(),
-            "-finclude-default-header".into(),
+            "+ptx83".into(),
+            // The builtins' file brings its own declarations.
+            "-cl-no-stdinc".into(),
             "-Xclang".into(),
             "-cl-ext=+cl_khr_fp64,+cl_khr_fp16,+cl_khr_int64_base_atomics,+cl_khr_int64_extended_atomics"
                 .into(),

@@ -78,6 +78,11 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
         f.remove_fn_attr("target-cpu");
         f.remove_fn_attr("target-features");
         f.remove_fn_attr("frame-pointer");
+        // clang's OpenCL kernels are stubs around the real body.
+        if f.name().starts_with("__clang_ocl_kern_imp_") {
+            f.remove_enum_attr("noinline");
+            f.add_enum_attr("alwaysinline");
+        }
         if f.call_conv() == crate::llvm::CC_SPIR_KERNEL {
             f.set_call_conv(crate::llvm::CC_PTX_KERNEL);
         }

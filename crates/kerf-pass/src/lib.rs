@@ -1,1 +1,7 @@
-//! kerf-pass
+//! Plans, and the passes that carry them out, one a file.
+#![warn(missing_docs)]
+
+pub mod plan;
+pub mod shadow;
+
+pub use plan::{KernelPlan, Plan, PlanError};

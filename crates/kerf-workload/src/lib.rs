@@ -1,1 +1,34 @@
-//! kerf-workload
+//! Workload files: what they say, the inputs they generate, `.npy` files and digests.
+
+pub mod accept;
+pub mod bind;
+pub mod bits;
+pub mod digest;
+pub mod elem;
+pub mod expand;
+pub mod expr;
+pub mod file;
+pub mod generate;
+pub mod job;
+pub mod limits;
+mod lines;
+pub mod mistakes;
+pub mod npy;
+pub mod number;
+pub mod run;
+pub mod scalar;
+pub mod space;
+mod suggest;
+pub mod workload;
+
+pub use accept::{Accept, Criterion, Metric};
+pub use digest::digest;
+pub use elem::ElemType;
+pub use expand::{ArgValue, ConcreteLaunch, ConcreteStep, Expansion, expand};
+pub use expr::Expr;
+pub use generate::generate;
+pub use mistakes::{Mistake, Mistakes};
+pub use number::Number;
+pub use scalar::Scalar;
+pub use space::LaunchSpace;
+pub use workload::{ArgSpec, BufferSpec, Init, LaunchSpec, Step, Workload};

@@ -72,8 +72,6 @@ pub struct Lowered {
 pub struct LowerOptions {
     /// Check every access.
     pub memcheck: bool,
-    /// Run every kernel as coroutines (the shadow execution needs their stacks).
-    pub coroutines: bool,
 }
 
 /// Leading parameters of every lowered function.
@@ -401,7 +399,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     m.drop_used();
     let mut kernels: Vec<LoweredKernel> = Vec::new();
     for k in m.kernel_functions() {
-        let coroutine = options.coroutines || needs_coroutines(k);
+        let coroutine = needs_coroutines(k);
         kernels.push(LoweredKernel {
             symbol: k.name(),
             entry: format!("kerf.entry.{}", kernels.len()),

@@ -45,7 +45,8 @@ impl Drop for Arena {
     }
 }
 
-fn map(bytes: usize) -> Result<usize, MemoryError> {
+/// A fresh reserved mapping.
+pub(super) fn map(bytes: usize) -> Result<usize, MemoryError> {
     // SAFETY: a fresh anonymous mapping at an address of the system's choice.
     let p = unsafe {
         libc::mmap(
@@ -104,6 +105,10 @@ impl Arena {
     /// Lowest address.
     pub fn base(&self) -> usize {
         self.base
+    }
+    /// Bytes reserved.
+    pub fn size(&self) -> usize {
+        self.size
     }
     /// Does the arena hold this address?
     pub fn holds(&self, address: usize) -> bool {

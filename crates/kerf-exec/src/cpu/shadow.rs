@@ -1,3 +1,316 @@
-//! stub
-/// stub
-pub fn symbols() -> Vec<(&'static str, usize)> { Vec::new() }
+//! The runtime of the shadow execution: shadow memory, values found by their bits, comparisons.
+//!
+//! See `kerf_pass::shadow` for what calls this. Shadow memory is a second reserved range, one entry
+//! per two bytes of the arena, committed on first touch; an entry holds the double-double value and
+//! a tag made of the original bits, so that a stale entry is never believed. Memory outside the
+//! arena (constant and device variables) is kept in a map.
+mod functions;
+
+use super::memory::Arena;
+use kerf_num::{Dd, Format};
+use kerf_pass::shadow::ShadowMap;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    value: Dd,
+    tag: u64,
+}
+
+const ENTRY: usize = size_of::<Entry>();
+
+/// Tag of bits of a width; never 0 for the widths in use and small values.
+fn tag(bits: u64, width: u32) -> u64 {
+    bits ^ (0xa5a5_9e37_0000_0001u64.wrapping_mul(u64::from(width)))
+}
+
+fn width(format: u32) -> u32 {
+    match format {
+        0 => 64,
+        1 => 32,
+        _ => 16,
+    }
+}
+
+fn promote(bits: u64, format: u32) -> Dd {
+    let f = [Format::F64, Format::F32, Format::F16, Format::Bf16][format as usize & 3];
+    Dd::from_f64(f.decode(bits))
+}
+
+/// State of one shadow execution.
+pub struct ShadowState {
+    arena_base: usize,
+    arena_size: usize,
+    base: usize,
+    bytes: usize,
+    outside: Mutex<HashMap<usize, Entry>>,
+    flips: Vec<AtomicU64>,
+    map: ShadowMap,
+}
+
+impl Drop for ShadowState {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, used by nobody any more.
+        unsafe { libc::munmap(self.base as *mut _, self.bytes) };
+    }
+}
+
+/// The running execution's state; compiled code has no other way to it.
+static CURRENT: AtomicPtr<ShadowState> = AtomicPtr::new(std::ptr::null_mut());
+/// Only one shadow execution at a time in a process.
+static ONE: Mutex<()> = Mutex::new(());
+
+impl ShadowState {
+    /// Reserves shadow memory for an arena.
+    pub fn new(arena: &Arena, map: ShadowMap) -> Result<ShadowState, super::memory::MemoryError> {
+        let bytes = arena.size() / 2 * ENTRY;
+        let base = super::memory::map(bytes)?;
+        Ok(ShadowState {
+            arena_base: arena.base(),
+            arena_size: arena.size(),
+            base,
+            bytes,
+            outside: Mutex::default(),
+            flips: (0..map.comparisons.len()).map(|_| AtomicU64::new(0)).collect(),
+            map,
+        })
+    }
+
+    /// Runs `f` with this state current.
+    pub fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+        let r = f();
+        CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+        r
+    }
+
+    fn slot(&self, address: usize) -> Option<*mut Entry> {
+        let at = address.wrapping_sub(self.arena_base);
+        (at < self.arena_size).then(|| (self.base + at / 2 * ENTRY) as *mut Entry)
+    }
+
+    fn read(&self, address: usize) -> Option<Entry> {
+        match self.slot(address) {
+            // SAFETY: inside the reserved range; entries are plain data.
+            Some(p) => Some(unsafe { p.read() }),
+            None => self.outside.lock().unwrap_or_else(|e| e.into_inner()).get(&address).copied(),
+        }
+    }
+
+    fn write(&self, address: usize, e: Entry) {
+        match self.slot(address) {
+            // SAFETY: as above. Two blocks that write one address race in the original too.
+            Some(p) => unsafe { p.write(e) },
+            None => {
+                self.outside.lock().unwrap_or_else(|e| e.into_inner()).insert(address, e);
+            }
+        }
+    }
+
+    /// The shadow of a scalar in memory, or its own value where there is none.
+    pub fn value(&self, address: usize, bits: u64, format: Format) -> Dd {
+        let f = kerf_pass::shadow::format_number(format);
+        match self.read(address) {
+            Some(e) if e.tag == tag(bits, width(f)) => e.value,
+            _ => promote(bits, f),
+        }
+    }
+
+    /// Comparisons that went the other way in the shadow: number of times and place.
+    pub fn flips(&self) -> Vec<(u64, Option<kerf_ir::sites::Location>)> {
+        self.flips
+            .iter()
+            .zip(&self.map.comparisons)
+            .map(|(n, l)| (n.load(Ordering::Relaxed), l.clone()))
+            .filter(|(n, _)| *n > 0)
+            .collect()
+    }
+
+    /// Operations without a shadow of their own.
+    pub fn untracked(&self) -> &[String] {
+        &self.map.untracked
+    }
+}
+
+const TABLE: usize = 1 << 15;
+
+struct Local {
+    /// Values by their bits, direct mapped.
+    table: Vec<Entry>,
+    args: [Entry; 64],
+    ret: Entry,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = {
+        let none = Entry { value: Dd::from_f64(0.0), tag: 0 };
+        RefCell::new(Local { table: vec![none; TABLE], args: [none; 64], ret: none })
+    };
+}
+
+fn state() -> &'static ShadowState {
+    // SAFETY: set by `with` for as long as compiled code runs.
+    unsafe { &*CURRENT.load(Ordering::Acquire) }
+}
+
+fn hash(t: u64) -> usize {
+    (t.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (TABLE - 1)
+}
+
+fn keep(t: u64, value: Dd) {
+    LOCAL.with_borrow_mut(|l| l.table[hash(t)] = Entry { value, tag: t });
+}
+
+fn find(t: u64) -> Option<Dd> {
+    LOCAL.with_borrow(|l| Some(l.table[hash(t)]).filter(|e| e.tag == t).map(|e| e.value))
+}
+
+extern "C" fn remember(bits: u64, format: u32, hi: f64, lo: f64) {
+    keep(tag(bits, width(format)), Dd { hi, lo });
+}
+
+extern "C" fn recall(bits: u64, format: u32) -> Dd {
+    find(tag(bits, width(format))).unwrap_or_else(|| promote(bits, format))
+}
+
+extern "C" fn load(address: usize, bits: u64, format: u32) -> Dd {
+    let t = tag(bits, width(format));
+    match state().read(address) {
+        Some(e) if e.tag == t => e.value,
+        _ => recall(bits, format),
+    }
+}
+
+extern "C" fn store(address: usize, bits: u64, format: u32, hi: f64, lo: f64) {
+    state().write(address, Entry { value: Dd { hi, lo }, tag: tag(bits, width(format)) });
+}
+
+/// An integer load: what its bits stand for, if memory has a shadow for them.
+extern "C" fn note(address: usize, bits: u64, width: u32) {
+    let t = tag(bits, width);
+    if let Some(e) = state().read(address)
+        && e.tag == t
+    {
+        keep(t, e.value);
+    }
+}
+
+/// An integer store of bits that stand for a value.
+extern "C" fn adopt(address: usize, bits: u64, width: u32) {
+    let t = tag(bits, width);
+    if let Some(value) = find(t) {
+        state().write(address, Entry { value, tag: t });
+    }
+}
+
+extern "C" fn copy(to: usize, from: usize, bytes: u64) {
+    let s = state();
+    // Overlapping moves go through a buffer.
+    let entries: Vec<Option<Entry>> = (0..bytes as usize).step_by(2).map(|k| s.read(from + k)).collect();
+    for (k, e) in entries.into_iter().enumerate() {
+        if let Some(e) = e.filter(|e| e.tag != 0) {
+            s.write(to + 2 * k, e);
+        }
+    }
+}
+
+extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
+    LOCAL.with_borrow_mut(|l| {
+        if let Some(a) = l.args.get_mut(i as usize) {
+            *a = Entry { value: Dd { hi, lo }, tag: bits };
+        }
+    });
+}
+
+extern "C" fn arg(i: u32, bits: u64, format: u32) -> Dd {
+    let known = LOCAL.with_borrow(|l| l.args.get(i as usize).filter(|a| a.tag == bits).map(|a| a.value));
+    known.unwrap_or_else(|| recall(bits, format))
+}
+
+extern "C" fn set_ret(bits: u64, hi: f64, lo: f64) {
+    LOCAL.with_borrow_mut(|l| l.ret = Entry { value: Dd { hi, lo }, tag: bits });
+}
+
+extern "C" fn ret(bits: u64, format: u32) -> Dd {
+    let known = LOCAL.with_borrow(|l| (l.ret.tag == bits).then_some(l.ret.value));
+    known.unwrap_or_else(|| recall(bits, format))
+}
+
+/// Truth of an LLVM fcmp predicate on shadows.
+fn holds(predicate: u32, a: Dd, b: Dd) -> bool {
+    // LLVM numbers predicates by bits: 1 equal, 2 greater, 4 less, 8 unordered.
+    let bit = match a.partial_cmp(&b) {
+        Some(std::cmp::Ordering::Equal) => 1,
+        Some(std::cmp::Ordering::Greater) => 2,
+        Some(std::cmp::Ordering::Less) => 4,
+        None => 8,
+    };
+    predicate & bit != 0
+}
+
+extern "C" fn compare(site: u32, predicate: u32, original: u32, ah: f64, al: f64, bh: f64, bl: f64) {
+    let shadow = holds(predicate, Dd { hi: ah, lo: al }, Dd { hi: bh, lo: bl });
+    if shadow != (original & 1 != 0)
+        && let Some(n) = state().flips.get(site as usize)
+    {
+        n.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn atomic(op: u32, address: usize, old: u64, new: u64, format: u32, hi: f64, lo: f64) -> Dd {
+    let before = load(address, old, format);
+    let v = Dd { hi, lo };
+    let after = match op {
+        0 => before.add(v),
+        1 => before.sub(v),
+        2 => before.max(v),
+        3 => before.min(v),
+        _ => v,
+    };
+    store(address, new, format, after.hi, after.lo);
+    before
+}
+
+extern "C" fn from_i64(v: i64) -> Dd {
+    Dd::from_i64(v)
+}
+extern "C" fn from_u64(v: u64) -> Dd {
+    Dd::from_u64(v)
+}
+extern "C" fn ldexp(hi: f64, lo: f64, e: i32) -> Dd {
+    Dd { hi, lo }.ldexp(e)
+}
+
+/// What compiled code calls.
+pub fn symbols() -> Vec<(&'static str, usize)> {
+    macro_rules! table {
+        ($($n:literal => $f:expr),* $(,)?) => { vec![$(($n, $f as *const () as usize)),*] };
+    }
+    table![
+        "kerf_shadow_remember" => remember, "kerf_shadow_recall" => recall, "kerf_shadow_load" => load,
+        "kerf_shadow_store" => store, "kerf_shadow_note" => note, "kerf_shadow_adopt" => adopt,
+        "kerf_shadow_copy" => copy, "kerf_shadow_set_arg" => set_arg, "kerf_shadow_arg" => arg,
+        "kerf_shadow_set_ret" => set_ret, "kerf_shadow_ret" => ret, "kerf_shadow_compare" => compare,
+        "kerf_shadow_atomic" => atomic, "kerf_dd_from_i64" => from_i64, "kerf_dd_from_u64" => from_u64,
+        "kerf_dd_ldexp" => ldexp, "kerf_dd_powi" => functions::powi,
+        "kerf_dd_apply1" => functions::apply1, "kerf_dd_apply2" => functions::apply2, "kerf_dd_apply3" => functions::apply3,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predicates_follow_llvm() {
+        let (one, two, nan) = (Dd::from_f64(1.0), Dd::from_f64(2.0), Dd::from_f64(f64::NAN));
+        assert!(holds(4, one, two) && !holds(2, one, two)); // olt, ogt
+        assert!(holds(8, one, nan) && !holds(6, one, nan)); // uno, one
+        assert!(holds(12, one, nan) && holds(3, two, one)); // ult, oge
+    }
+}

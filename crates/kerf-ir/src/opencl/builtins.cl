@@ -686,7 +686,8 @@ __kf_f16(__kf_sel(half, short, ushort))
   __KF T smoothstep(S _a, S _b, T _c) {                                        \
     return smoothstep((T)_a, (T)_b, _c);                                       \
   }
-#define __kf_common_f(T) __kf_common(T, 57.29577951308232f, 0.017453292519943295f)
+#define __kf_common_f(T)                                                       \
+  __kf_common(T, 57.29577951308232f, 0.017453292519943295f)
 #define __kf_common_d(T)                                                       \
   __kf_common(T, __kf_dbl(0x404ca5dc1a63c1f8), __kf_dbl(0x3f91df46a2529d39))
 #define __kf_common_h(T)                                                       \
@@ -1650,37 +1651,30 @@ __kf_f16(__kf_shuffle(half, ushort))
 // Copies between global and local memory, prefetch
 // ---------------------------------------------------------------------------
 
-// The work-items share the elements; wait_group_events is a barrier.
-#define __kf_copy(T, D, S)                                                     \
-  __KF event_t async_work_group_copy(D T *_p, const S T *_q, size_t _n,        \
-                                     event_t _e) {                             \
-    size_t _s = __kf_lsize;                                                    \
-    for (size_t _i = __kf_llid; _i < _n; _i += _s)                             \
-      _p[_i] = _q[_i];                                                         \
-    return _e;                                                                 \
-  }
-#define __kf_async(T)                                                          \
-  __kf_copy(T, __local, __global) __kf_copy(T, __global, __local)              \
-  __KF event_t async_work_group_strided_copy(                                  \
-      __local T *_p, const __global T *_q, size_t _n, size_t _t, event_t _e) { \
-    size_t _s = __kf_lsize;                                                    \
-    for (size_t _i = __kf_llid; _i < _n; _i += _s)                             \
-      _p[_i] = _q[_i * _t];                                                    \
-    return _e;                                                                 \
-  }                                                                            \
-  __KF event_t async_work_group_strided_copy(                                  \
-      __global T *_p, const __local T *_q, size_t _n, size_t _t, event_t _e) { \
-    size_t _s = __kf_lsize;                                                    \
-    for (size_t _i = __kf_llid; _i < _n; _i += _s)                             \
-      _p[_i * _t] = _q[_i];                                                    \
-    return _e;                                                                 \
-  }                                                                            \
-  __KF void prefetch(const __global T *_p, size_t _n) {}
-__kf_all(__kf_async, char) __kf_all(__kf_async, uchar)
-__kf_all(__kf_async, short) __kf_all(__kf_async, ushort)
-__kf_all(__kf_async, int) __kf_all(__kf_async, uint)
-__kf_all(__kf_async, long) __kf_all(__kf_async, ulong)
-__kf_all_fp(__kf_async)
+// The work-items share the elements; wait_group_events is a barrier. Macros:
+// the functions would be hundreds, one for each type and direction.
+#define __kf_async(d, s, n, e, DI, SI)                                         \
+  __extension__({                                                              \
+    __typeof__(&(d)[0]) __kf_d = (d);                                          \
+    __typeof__(&(s)[0]) __kf_s = (s);                                          \
+    size_t __kf_n = (n), __kf_z = __kf_lsize;                                  \
+    event_t __kf_e = (e);                                                      \
+    for (size_t __kf_i = __kf_llid; __kf_i < __kf_n; __kf_i += __kf_z)         \
+      __kf_d[DI] = __kf_s[SI];                                                 \
+    __kf_e;                                                                    \
+  })
+#define async_work_group_copy(d, s, n, e)                                      \
+  __kf_async(d, s, n, e, __kf_i, __kf_i)
+// The stride is on the global side.
+#define async_work_group_strided_copy(d, s, n, t, e)                           \
+  __extension__({                                                              \
+    size_t __kf_t = (t), __kf_u = __kf_is_local(&(d)[0]) ? 1 : __kf_t,         \
+           __kf_v = __kf_is_local(&(d)[0]) ? __kf_t : 1;                       \
+    __kf_async(d, s, n, e, __kf_i * __kf_u, __kf_i * __kf_v);                  \
+  })
+__KF bool __kf_is_local(const volatile __local void *_p) { return true; }
+__KF bool __kf_is_local(const volatile __global void *_p) { return false; }
+#define prefetch(p, n) ((void)(p), (void)(n))
 __KF void wait_group_events(int _n, event_t *_e) { __syncthreads(); }
 
 // ---------------------------------------------------------------------------

@@ -1,0 +1,113 @@
+//! Reading workload files.
+//!
+//! Reading goes on after a mistake wherever what follows can still be judged, so that all mistakes
+//! of a file are reported together. A name whose definition is wrong counts as known from then on:
+//! its uses are no further mistakes.
+
+mod accept;
+mod arguments;
+mod buffers;
+mod element;
+mod flags;
+mod init;
+mod launches;
+mod loops;
+mod names;
+mod reader;
+mod section;
+mod space;
+mod syntax;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::mistakes::{Mistake, Mistakes};
+use crate::workload::Workload;
+use reader::Reader;
+use section::Section;
+
+const KEYS: &[&str] = &[
+    "source",
+    "flags",
+    "seed",
+    "sizes",
+    "buffer",
+    "launch",
+    "launch_space",
+    "accept",
+];
+
+impl Workload {
+    /// Reads the text of a workload file. `path` says where the text is from: paths in it are
+    /// relative to its directory, and mistakes name it. `overrides` replace sizes and fix
+    /// launch-space parameters.
+    pub fn parse(
+        text: &str,
+        path: &Path,
+        overrides: &[(String, i64)],
+    ) -> Result<Workload, Mistakes> {
+        let mut reader = Reader::new(text, path, overrides);
+        let Some(document) = syntax::parse(&mut reader) else {
+            return Err(reader.into_mistakes());
+        };
+        let top = Section::new(&mut reader, "a workload file", &document, KEYS);
+        let source = flags::source(&mut reader, &top);
+        let flags = flags::flags(&mut reader, &top);
+        let seed = reader.seed(top.get("seed")).unwrap_or(0);
+        let sizes = names::sizes(&mut reader, &top);
+        let launch_space = space::launch_space(&mut reader, &top);
+        reader.check_overrides();
+        let buffers = buffers::buffers(&mut reader, &top);
+        let steps = launches::launches(&mut reader, &top);
+        let accept = accept::accept(&mut reader, &top, &buffers);
+        if !buffers.iter().any(|b| b.output) {
+            reader.warn(
+                document.span.clone(),
+                "no buffer is an output",
+                "at least one with `output = true`",
+                Some("nothing will be compared with the reference".into()),
+            );
+        }
+        let warnings = reader.take_warnings();
+        match (source, reader.has_mistakes()) {
+            (Some(source), false) => Ok(Workload {
+                path: path.to_owned(),
+                source,
+                flags,
+                seed,
+                sizes,
+                buffers,
+                steps,
+                launch_space,
+                accept,
+                warnings,
+            }),
+            _ => Err(reader.into_mistakes()),
+        }
+    }
+
+    /// Reads a workload file.
+    pub fn read(path: &Path, overrides: &[(String, i64)]) -> Result<Workload, Mistakes> {
+        let problem = |what: String, expected: &str| {
+            let mut mistakes = Mistakes::none();
+            mistakes.push(Mistake {
+                file: path.to_owned(),
+                line: 0,
+                column: 0,
+                span: 0..0,
+                what,
+                expected: expected.into(),
+                help: None,
+            });
+            mistakes
+        };
+        let bytes = std::fs::read(path)
+            .map_err(|e| problem(format!("cannot be read: {e}"), "a workload file"))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|e| problem(format!("not text: {e}"), "a TOML file in UTF-8"))?;
+        Workload::parse(&text, path, overrides)
+    }
+}

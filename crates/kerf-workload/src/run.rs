@@ -1,0 +1,198 @@
+//! Running a workload on an executor: inputs in, launches in order, outputs and times out.
+use crate::bind::bind;
+use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
+use crate::generate::{GenerateError, generate};
+use crate::mistakes::{Mistake, Mistakes};
+use crate::workload::Workload;
+use kerf_exec::{BufferId, ExecError, Executor, Launch};
+use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
+use std::collections::BTreeMap;
+
+/// Why a workload did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workload file is wrong.
+    #[error("{0}")]
+    Workload(Mistakes),
+    /// An input could not be made.
+    #[error("{0}")]
+    Input(#[from] GenerateError),
+    /// The executor failed.
+    #[error("{0}")]
+    Exec(#[from] ExecError),
+}
+
+impl From<Mistakes> for RunError {
+    fn from(m: Mistakes) -> Self {
+        RunError::Workload(m)
+    }
+}
+
+/// A workload and the program it runs, checked against each other.
+pub struct Session<'a> {
+    /// The workload.
+    pub workload: &'a Workload,
+    /// Kernels of the program.
+    pub kernels: &'a [KernelInfo],
+    /// Variables of the program.
+    pub globals: &'a [GlobalInfo],
+    /// Launch-space parameters.
+    pub params: BTreeMap<String, i64>,
+    /// Seed of the inputs.
+    pub seed: u64,
+}
+
+/// Buffers of a session on an executor.
+pub struct Loaded {
+    /// One for each buffer of the workload.
+    pub ids: Vec<BufferId>,
+    initial: Vec<Vec<u8>>,
+    /// Position of the storage of each output after all swaps.
+    pub binding: Vec<usize>,
+}
+
+fn mistake(w: &Workload, line: usize, what: String, expected: String) -> Mistake {
+    Mistake { file: w.path.clone(), line, column: if line > 0 { 1 } else { 0 }, span: 0..0, what, expected, help: None }
+}
+
+impl<'a> Session<'a> {
+    fn kernel(&self, l: &ConcreteLaunch) -> Result<&'a KernelInfo, Mistake> {
+        find(self.kernels, &l.kernel).map_err(|have| {
+            mistake(self.workload, l.line, format!("the source has no kernel `{}`", l.kernel), format!("one of {}", have.join(", ")))
+        })
+    }
+
+    fn variable(&self, symbol: &str, line: usize) -> Result<&'a GlobalInfo, Mistake> {
+        let hit = self.globals.iter().find(|g| g.symbol == symbol || g.name == symbol);
+        let hit = hit.or_else(|| self.globals.iter().find(|g| g.name.rsplit("::").next() == Some(symbol)));
+        hit.ok_or_else(|| {
+            let have: Vec<&str> = self.globals.iter().map(|g| g.name.as_str()).collect();
+            let expected = if have.is_empty() { "a source with such a variable".into() } else { format!("one of {}", have.join(", ")) };
+            mistake(self.workload, line, format!("the source has no __constant__ or __device__ variable `{symbol}`"), expected)
+        })
+    }
+
+    /// Checks every distinct launch against the signatures; gives all mistakes, and the symbols of
+    /// the kernels that are launched.
+    pub fn check(&self) -> Result<Vec<String>, Mistakes> {
+        let mut wrong = Mistakes::none();
+        let mut used = Vec::new();
+        let ids: Vec<BufferId> = (0..self.workload.buffers.len()).map(BufferId).collect();
+        for b in &self.workload.buffers {
+            if let Some(s) = &b.symbol {
+                match self.variable(s, b.line) {
+                    Err(m) => wrong.push(m),
+                    Ok(g) if b.bytes().is_none_or(|n| n as u64 > g.bytes) => wrong.push(mistake(
+                        self.workload,
+                        b.line,
+                        format!("buffer `{}` is larger than the variable `{s}`", b.name),
+                        format!("at most {} bytes", g.bytes),
+                    )),
+                    Ok(_) => {}
+                }
+            }
+        }
+        let mut seen: Vec<(usize, usize)> = Vec::new();
+        for step in expand(self.workload, &self.params)? {
+            let ConcreteStep::Launch(l) = step? else { continue };
+            // One report a line of the file is enough, however often a loop repeats it.
+            if seen.contains(&(l.line, l.args.len())) {
+                continue;
+            }
+            seen.push((l.line, l.args.len()));
+            match self.kernel(&l) {
+                Err(m) => wrong.push(m),
+                Ok(k) => {
+                    if !used.contains(&k.symbol) {
+                        used.push(k.symbol.clone());
+                    }
+                    if let Err(misfits) = bind(&l, k, &self.workload.buffers, &ids) {
+                        for m in misfits {
+                            wrong.push(mistake(self.workload, l.line, m.what, m.expected));
+                        }
+                    }
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(used) } else { Err(wrong) }
+    }
+
+    /// Makes the buffers and their first contents.
+    pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
+        let mut ids = Vec::new();
+        let mut initial = Vec::new();
+        for b in &self.workload.buffers {
+            let data = generate(b, self.seed, &self.workload.sizes)?;
+            let id = match &b.symbol {
+                Some(s) => {
+                    let g = self.variable(s, b.line).map_err(|m| {
+                        let mut all = Mistakes::none();
+                        all.push(m);
+                        all
+                    })?;
+                    exec.symbol(&g.symbol, data.len(), b.elem.size())?
+                }
+                None => exec.alloc(&b.name, data.len(), b.elem.size())?,
+            };
+            ids.push(id);
+            initial.push(data);
+        }
+        let mut loaded = Loaded { ids, initial, binding: (0..self.workload.buffers.len()).collect() };
+        self.reset(exec, &mut loaded)?;
+        Ok(loaded)
+    }
+
+    /// Puts the first contents back.
+    pub fn reset(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
+        for (id, data) in l.ids.iter().zip(&l.initial) {
+            exec.write(*id, data)?;
+        }
+        Ok(())
+    }
+
+    /// Runs all steps once; the clock runs around the launches only. Gives seconds.
+    pub fn run(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<f64, RunError> {
+        exec.start_clock()?;
+        let mut steps = expand(self.workload, &self.params)?;
+        while let Some(step) = steps.next() {
+            match step? {
+                ConcreteStep::Copy { from, to, .. } => exec.copy(l.ids[from], l.ids[to])?,
+                ConcreteStep::Launch(c) => {
+                    let one = |m: Mistake| {
+                        let mut all = Mistakes::none();
+                        all.push(m);
+                        RunError::Workload(all)
+                    };
+                    let k = self.kernel(&c).map_err(one)?;
+                    let (args, shared) = bind(&c, k, &self.workload.buffers, &l.ids).map_err(|wrong| {
+                        let mut all = Mistakes::none();
+                        for m in wrong {
+                            all.push(mistake(self.workload, c.line, m.what, m.expected));
+                        }
+                        RunError::Workload(all)
+                    })?;
+                    exec.launch(&Launch {
+                        symbol: &k.symbol,
+                        name: &k.name,
+                        grid: c.grid,
+                        block: c.block,
+                        dynamic_shared: shared,
+                        args: &args,
+                    })?;
+                }
+            }
+        }
+        l.binding = steps.binding().to_vec();
+        Ok(exec.stop_clock()?)
+    }
+
+    /// Positions of the outputs among the buffers.
+    pub fn outputs(&self) -> Vec<usize> {
+        (0..self.workload.buffers.len()).filter(|i| self.workload.buffers[*i].output).collect()
+    }
+
+    /// Content of an output.
+    pub fn output(&self, exec: &mut dyn Executor, l: &Loaded, buffer: usize) -> Result<Vec<u8>, RunError> {
+        Ok(exec.read(l.ids[l.binding[buffer]])?)
+    }
+}

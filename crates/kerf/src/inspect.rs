@@ -1,0 +1,156 @@
+//! `kerf inspect`: what a file holds, as Kerf sees it.
+use crate::fail::Failure;
+use crate::output::{Format, Style};
+use kerf_ir::compile::Toolchain;
+use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
+use kerf_ir::obstacles::{Obstacle, Scope};
+use kerf_ir::sites::Site;
+use kerf_ir::{kernels, obstacles, program, sites};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+#[derive(Serialize)]
+struct Group {
+    id: usize,
+    format: String,
+    sites: Vec<usize>,
+    variables: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    #[serde(flatten)]
+    info: KernelInfo,
+    sites: Vec<Site>,
+    groups: Vec<Group>,
+    histogram: BTreeMap<String, usize>,
+    obstacles: Vec<Obstacle>,
+}
+
+#[derive(Serialize)]
+struct Inspection {
+    schema: &'static str,
+    source: String,
+    cached: bool,
+    kernels: Vec<Kernel>,
+    globals: Vec<GlobalInfo>,
+}
+
+fn groups(sites: &[Site]) -> Vec<Group> {
+    let mut out: BTreeMap<usize, Group> = BTreeMap::new();
+    for s in sites {
+        let g = out.entry(s.group).or_insert_with(|| Group { id: s.group, format: s.format.to_string(), sites: Vec::new(), variables: Vec::new() });
+        g.sites.push(s.id);
+        if let Some(v) = &s.variable
+            && !g.variables.contains(v)
+        {
+            g.variables.push(v.clone());
+        }
+    }
+    out.into_values().collect()
+}
+
+fn layout(scalars: &[ScalarAt]) -> String {
+    match scalars {
+        [] => "unknown".into(),
+        [one] => one.kind.to_string(),
+        many if many.iter().all(|s| s.kind == many[0].kind) => format!("{}x{}", many[0].kind, many.len()),
+        many => format!("{{{}}}", many.iter().map(|s| s.kind.to_string()).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn describe(k: &ParamKind) -> String {
+    match k {
+        ParamKind::Pointer { element, space, .. } => {
+            format!("buffer of {}{}", layout(element), if *space == 3 { " in local memory" } else { "" })
+        }
+        ParamKind::Scalar { scalar } => scalar.to_string(),
+        ParamKind::Struct { bytes, fields, .. } => format!("struct {} ({bytes} bytes)", layout(fields)),
+    }
+}
+
+fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
+    let mut o = String::new();
+    for k in &i.kernels {
+        let _ = writeln!(o, "{} {}", style.bold("kernel"), style.bold(&k.info.name));
+        if k.info.signature != k.info.name {
+            let _ = writeln!(o, "  {}", style.dim(&k.info.signature));
+        }
+        for p in &k.info.params {
+            let _ = writeln!(o, "  param {:<14} {:<28} {}", p.name, p.type_name, describe(&p.kind));
+        }
+        if k.info.static_shared_bytes > 0 || k.info.dynamic_shared {
+            let dynamic = if k.info.dynamic_shared { ", dynamic shared memory used" } else { "" };
+            let _ = writeln!(o, "  shared memory: {} bytes static{dynamic}", k.info.static_shared_bytes);
+        }
+        let _ = writeln!(o, "  {} floating-point sites in {} groups", k.sites.len(), k.groups.len());
+        let shown = if all_sites { k.sites.len() } else { 40 };
+        let _ = writeln!(o, "  {:>5}  {:<16} {:<5} {:>9}  {:>4}  {:>5}  variable", "site", "operation", "type", "line:col", "loop", "group");
+        for s in k.sites.iter().take(shown) {
+            let at = s.location.as_ref().map_or_else(|| "-".into(), |l| format!("{}:{}", l.line, l.column));
+            let ty = if s.lanes > 1 { format!("{}x{}", s.format, s.lanes) } else { s.format.to_string() };
+            let var = s.variable.as_deref().unwrap_or("");
+            let f = s.function.as_ref().map_or_else(String::new, |f| format!("  in {f}"));
+            let _ = writeln!(o, "  {:>5}  {:<16} {:<5} {at:>9}  {:>4}  {:>5}  {var}{f}", s.id, s.op, ty, s.loop_depth, s.group);
+        }
+        if k.sites.len() > shown {
+            let _ = writeln!(o, "  ... {} more; --all shows them", k.sites.len() - shown);
+        }
+        let h: Vec<String> = k.histogram.iter().map(|(n, c)| format!("{n} {c}")).collect();
+        let _ = writeln!(o, "  instructions: {}", h.join(", "));
+        for b in &k.obstacles {
+            let at = b.location.as_ref().map_or_else(String::new, |l| format!(" (line {})", l.line));
+            let what = match b.scope {
+                Scope::CpuRun => style.bad("cannot run on the CPU"),
+                Scope::Tuning => "cannot be tuned".to_owned(),
+            };
+            let _ = writeln!(o, "  {what}: {}{at}: {}", b.what, b.why);
+        }
+        let _ = writeln!(o);
+    }
+    for g in &i.globals {
+        let space = if g.space == 4 { "constant" } else { "device" };
+        let _ = writeln!(o, "{space} variable {:<16} {:<20} {} bytes", g.name, g.type_name, g.bytes);
+    }
+    o
+}
+
+/// Runs the command.
+pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str>, format: Format, style: Style, all: bool) -> Result<i32, Failure> {
+    let p = program::load(tools, file, flags)?;
+    let m = p.module()?;
+    let mut infos = kernels::kernels(&m);
+    if infos.is_empty() {
+        return Err(Failure::new(format!("{} defines no kernel", file.display()))
+            .help("a kernel is a __global__ function that is defined here; templates must be instantiated (template __global__ void k<double>(...);)"));
+    }
+    if let Some(wanted) = kernel {
+        let k = kernels::find(&infos, wanted)
+            .map_err(|have| Failure::new(format!("{} has no kernel {wanted}", file.display())).help(format!("it has {}", have.join(", "))))?
+            .symbol
+            .clone();
+        infos.retain(|i| i.symbol == k);
+    }
+    let kernels: Vec<Kernel> = infos
+        .into_iter()
+        .filter_map(|info| {
+            let f = m.function(&info.symbol)?;
+            let s = sites::sites(&m, f).sites;
+            Some(Kernel {
+                groups: groups(&s),
+                sites: s,
+                histogram: sites::histogram(f),
+                obstacles: obstacles::obstacles(&m, f, &p.unlifted),
+                info,
+            })
+        })
+        .collect();
+    let i = Inspection { schema: "kerf.inspect/1", source: file.display().to_string(), cached: p.cached, kernels, globals: kernels::globals(&m) };
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&i).map_err(|e| Failure::new(e.to_string()))?),
+        Format::Human => print!("{}", human(&i, style, all)),
+    }
+    Ok(0)
+}
