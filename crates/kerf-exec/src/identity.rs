@@ -46,18 +46,20 @@ impl Outputs {
             (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
         })
     }
-    /// First difference: buffer, element, and both values' bits.
-    pub fn first_difference(&self, other: &Outputs) -> Option<(usize, usize, u64, u64)> {
+    /// Where two runs differ, in words; none if they are equal.
+    pub fn differences(&self, other: &Outputs) -> Option<String> {
         let value = |c: &[u8]| c.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
+        let mut parts = Vec::new();
         for (k, size) in ELEMENT.iter().enumerate() {
             let pairs = self.buffers[k].chunks(*size).zip(other.buffers[k].chunks(*size));
-            for (i, (a, b)) in pairs.enumerate() {
-                if a != b {
-                    return Some((k, i, value(a), value(b)));
-                }
+            let all: Vec<(usize, u64, u64)> =
+                pairs.enumerate().filter(|(_, (a, b))| a != b).map(|(i, (a, b))| (i, value(a), value(b))).collect();
+            if let Some((i, a, b)) = all.first() {
+                let name = ["f64", "f32", "f16", "i32"][k];
+                parts.push(format!("{} of {} {name} differ, first [{i}] {a:#x} and {b:#x}", all.len(), self.buffers[k].len() / size));
             }
         }
-        None
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 

@@ -62,7 +62,7 @@ fn place_local_params(m: &Module) {
 }
 
 /// Dynamic shared memory that OpenCL local arguments live in.
-const LOCAL_BASE: &str = "kerf.local";
+const LOCAL_BASE: &str = "kerf_local";
 
 /// Prepares a module; gives the inline PTX that could not be lifted.
 pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
@@ -105,6 +105,8 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
         }
     }
     place_local_params(m);
+    // Addresses that asm takes as 32-bit integers are traced back to pointers, which needs SSA.
+    machine.run_passes(m, "always-inline,cgscc(inline),function(sroa,early-cse)", PassOptions::default())?;
     let unlifted = inline_ptx::lift(m);
     let options = PassOptions { inline_threshold: Some(1000), ..PassOptions::default() };
     machine.run_passes(m, "default<O2>", options)?;

@@ -24,7 +24,11 @@ pub fn expand<'w>(
     params: &BTreeMap<String, i64>,
 ) -> Result<Expansion<'w>, Mistakes> {
     let space = &workload.launch_space;
-    let mut chosen = space.default_params();
+    // Finding the default may take a search, so it is only asked for if it matters.
+    let mut chosen = match space.params.iter().all(|(n, _)| params.contains_key(n)) {
+        true => space.params.iter().map(|(n, _)| (n.clone(), 0)).collect(),
+        false => space.default_params(),
+    };
     let mut mistakes = Mistakes::none();
     for (name, value) in params {
         match chosen.get_mut(name) {

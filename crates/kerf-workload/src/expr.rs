@@ -8,6 +8,9 @@ mod lex;
 mod parse;
 mod range;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;

@@ -326,9 +326,9 @@ fn line_of_floats(from: f64, to: f64, i: u64, count: u64) -> f64 {
         return to; // exactly, whatever the rounding of the formula
     }
     let last = count.saturating_sub(1).max(1) as f64;
-    let width = to - from;
-    match width.is_finite() {
-        true => from + width * i as f64 / last,
+    let product = (to - from) * i as f64;
+    match product.is_finite() {
+        true => from + product / last,
         false => between(from, to, i as f64 / last),
     }
 }

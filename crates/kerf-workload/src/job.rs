@@ -480,6 +480,16 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
             let shape = b.shape.clone().unwrap_or_else(|| vec![b.len]);
             npy::write(&path, &b.elem, &shape, &bytes).map_err(|e| fail(e.to_string()))?;
             out.saved = Some(path);
+            if let Some(r) = &reference {
+                // The double-double reference, as two files of its float scalars.
+                for (f, v) in &r.outputs[k].1 {
+                    for (part, pick) in [("hi", (|d| d.hi) as fn(&Dd) -> f64), ("lo", |d| d.lo)] {
+                        let raw: Vec<u8> = v.iter().flat_map(|d| pick(d).to_le_bytes()).collect();
+                        let path = dir.join(format!("{}.reference_{f}_{part}.npy", b.name));
+                        npy::write(&path, &crate::elem::ElemType::Scalar(Scalar::F64), &[v.len()], &raw).map_err(|e| fail(e.to_string()))?;
+                    }
+                }
+            }
         }
         if let Some(r) = &reference {
             compare_output(&workload, o, &bytes, &r.outputs[k], &mut out)?;

@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod bind;
 pub mod bits;
+pub mod bundle;
 pub mod digest;
 pub mod elem;
 pub mod expand;

@@ -130,7 +130,7 @@ impl NpyProblem {
             NpyProblem::Fortran => "save `numpy.ascontiguousarray(a)`",
             NpyProblem::Magic => "save it with `numpy.save`",
             NpyProblem::OtherType { wants, .. } if wants.starts_with('[') => {
-                "make the type with `numpy.dtype(.., align=True)`"
+                "give `numpy.dtype` these `offsets` and this `itemsize`"
             }
             NpyProblem::OtherType { wants, .. } if wants == "bf16" => {
                 "save a `ml_dtypes.bfloat16` array, or `a.view('V2')`"

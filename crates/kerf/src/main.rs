@@ -1,9 +1,11 @@
 //! The command line of Kerf.
+mod bundle;
 mod doctor;
 mod fail;
 mod inspect;
 mod output;
 mod run;
+mod selftest;
 mod toolchain;
 
 use clap::{Parser, Subcommand};
@@ -53,6 +55,42 @@ enum Command {
     },
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
+    /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
+    Bundle {
+        /// Workload files.
+        #[arg(required = true)]
+        workloads: Vec<PathBuf>,
+        /// Folder to make.
+        #[arg(long, default_value = "kerf-bundle")]
+        out: PathBuf,
+        /// Target architecture.
+        #[arg(long, default_value = "sm_90")]
+        arch: String,
+    },
+    /// Compare the CPU executor with a GPU, or with a record, on random kernels, bit by bit.
+    Selftest {
+        /// Number of kernels.
+        #[arg(long, default_value_t = 200)]
+        count: usize,
+        /// Seed of the first module.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Compare with this device.
+        #[arg(long, value_enum, default_value = "cpu")]
+        device: DeviceArg,
+        /// Number of the GPU.
+        #[arg(long, default_value_t = 0)]
+        gpu: i32,
+        /// Write the digests to this file.
+        #[arg(long)]
+        record: Option<PathBuf>,
+        /// Compare with the digests of this file.
+        #[arg(long)]
+        against: Option<PathBuf>,
+        /// Print the IR of the module of --seed and stop.
+        #[arg(long, hide = true)]
+        print_ir: bool,
+    },
     #[command(hide = true)]
     Worker,
     /// List the parts Kerf uses, found or missing, with the command that mends each.
@@ -178,6 +216,15 @@ fn main() {
             inspect::run(&tools, &file, &flags, kernel.as_deref(), cli.format, style, all)
         }
         Command::Run(a) => run_command(a, cli.format, style),
+        Command::Bundle { workloads, out, arch } => bundle::run(&toolchain::discover(&arch), &workloads, &out),
+        Command::Selftest { seed, print_ir: true, .. } => {
+            print!("{}", kerf_ir::random_kernel::module(seed, selftest::PER_MODULE).ir);
+            Ok(0)
+        }
+        Command::Selftest { count, seed, device, gpu, record, against, print_ir: false } => {
+            let o = selftest::Options { count, seed, cuda: device == DeviceArg::Cuda, ordinal: gpu, record, against };
+            selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
+        }
         Command::Worker => Ok(run::serve()),
         Command::Doctor => Ok(doctor::run(&toolchain::discover("sm_90"), cli.format, style)),
     };

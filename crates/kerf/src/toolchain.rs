@@ -62,11 +62,12 @@ fn cuda() -> Option<PathBuf> {
 
 fn libdevice(cuda: Option<&Path>) -> Option<PathBuf> {
     let name = "nvvm/libdevice/libdevice.10.bc";
-    let beside = homes().into_iter().map(|h| h.join("libdevice.10.bc"));
+    // A bundle brings its own, which comes first: versions of libdevice differ in their bits.
+    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("libdevice.10.bc")));
     var("KERF_LIBDEVICE")
         .into_iter()
-        .chain(cuda.map(|c| c.join(name)))
         .chain(beside)
+        .chain(cuda.map(|c| c.join(name)))
         .chain(homes().into_iter().map(|h| h.join(".kerf/cuda").join(name)))
         .chain([PathBuf::from("/usr/local/cuda").join(name)])
         .find(|p| p.is_file())

@@ -122,8 +122,8 @@ fn polynomial(b: &Builder, x: Value, coefficients: &[f64]) -> Value {
 /// 2^x for f64 `x`, relative error under 1e-11, straight-line so that it vectorises.
 fn exp2_straight(b: &Builder, x: Value) -> Value {
     let t = x.ty();
-    let hi = b.intrinsic("llvm.minimumnum", &[t], &[x, t.real(300.0)]);
-    let x = b.intrinsic("llvm.maximumnum", &[t], &[hi, t.real(-300.0)]);
+    let hi = b.select(b.fcmp(RealPred::LLVMRealOLT, x, t.real(300.0)), x, t.real(300.0));
+    let x = b.select(b.fcmp(RealPred::LLVMRealOGT, hi, t.real(-300.0)), hi, t.real(-300.0));
     let n = b.intrinsic("llvm.roundeven", &[t], &[x]);
     let f = b.bin(Opcode::LLVMFSub, x, n);
     let mut c = [1.0; 11];

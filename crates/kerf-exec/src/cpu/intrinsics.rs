@@ -65,6 +65,21 @@ fn to_int(b: &Builder, v: Value, ty: Type, signed: bool) -> Value {
     r
 }
 
+/// PTX's min and max: a NaN loses against a number, and -0 is less than +0. Written out, because
+/// LLVM 22's x86 lowering of `minimumnum` gives NaN where one operand is known to be a number.
+fn extreme(b: &Builder, x: Value, y: Value, least: bool) -> Value {
+    let t = x.ty();
+    let width = 8 * t.element().format().map_or(8, |f| f.bytes() as u32);
+    let bits = if t.is_vector() { b.int_ty(width).vector(t.lanes()) } else { b.int_ty(width) };
+    let first = b.fcmp(if least { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, x, y);
+    let r = b.select(first, x, y);
+    let r = b.select(b.fcmp(RealPred::LLVMRealUNO, y, y), x, r);
+    // Equal values have equal bits, but for zeros: the sign bits then decide.
+    let (p, q) = (b.bitcast(x, bits), b.bitcast(y, bits));
+    let zero = b.bitcast(if least { b.or(p, q) } else { b.and(p, q) }, t);
+    b.select(b.fcmp(RealPred::LLVMRealOEQ, x, y), zero, r)
+}
+
 fn guard_division(b: &Builder, i: Value) -> Option<Value> {
     let (x, d) = (i.operand(0), i.operand(1));
     if d.is_constant() || i.ty().is_vector() {
@@ -517,17 +532,17 @@ fn simple_float(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
         "ceil" => b.intrinsic("llvm.ceil", &[t], &[a[0]]),
         "trunc" => b.intrinsic("llvm.trunc", &[t], &[a[0]]),
         "round" => b.intrinsic("llvm.roundeven", &[t], &[a[0]]),
-        "fmin" if !n.contains("xorsign") => {
-            b.intrinsic(if nan { "llvm.minimum" } else { "llvm.minimumnum" }, &[t], &[a[0], a[1]])
+        "fmin" | "fmax" if !n.contains("xorsign") => {
+            let r = extreme(b, a[0], a[1], base == "fmin");
+            if nan {
+                let bad = b.fcmp(RealPred::LLVMRealUNO, a[0], a[1]);
+                b.select(bad, b.bin(Opcode::LLVMFAdd, a[0], a[1]), r)
+            } else {
+                r
+            }
         }
-        "fmax" if !n.contains("xorsign") => {
-            b.intrinsic(if nan { "llvm.maximum" } else { "llvm.maximumnum" }, &[t], &[a[0], a[1]])
-        }
-        "saturate" => {
-            // NaN saturates to +0.
-            let lo = b.intrinsic("llvm.maximumnum", &[t], &[a[0], t.zero()]);
-            b.intrinsic("llvm.minimumnum", &[t], &[lo, t.real(1.0)])
-        }
+        // NaN saturates to +0.
+        "saturate" => extreme(b, extreme(b, a[0], t.zero(), false), t.real(1.0), true),
         "neg" => b.fneg(a[0]),
         _ => return approx::lower(m, b, i, n),
     };
@@ -658,8 +673,8 @@ fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
     let a = i.args();
     let base = n.strip_prefix("llvm.")?.split('.').next()?;
     Some(match base {
-        "minnum" => b.intrinsic("llvm.minimumnum", &[t], &[a[0], a[1]]),
-        "maxnum" => b.intrinsic("llvm.maximumnum", &[t], &[a[0], a[1]]),
+        "minnum" | "minimumnum" => extreme(b, a[0], a[1], true),
+        "maxnum" | "maximumnum" => extreme(b, a[0], a[1], false),
         "fma" | "fmuladd" if matches!(shape(t).0, Format::F16 | Format::Bf16) => {
             per_lane(b, t, &a, &|x| small_fma(m, b, x))
         }

@@ -105,7 +105,9 @@ impl Machine {
             )
         };
         // LLVM prefers 256-bit vectors on AVX-512 parts; the thread loop gains from the full width.
-        let features = format!("{features},-prefer-256-bit");
+        // Native half and bfloat instructions are left out: vcvtneps2bf16 flushes subnormals, and
+        // results should not depend on which processor runs them.
+        let features = format!("{features},-prefer-256-bit,-avx512fp16,-avx512bf16,-avxneconvert");
         Self::new(&triple, &cpu, &features)
     }
     /// Sets a module's triple and data layout to this machine's.

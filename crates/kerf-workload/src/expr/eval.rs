@@ -203,7 +203,3 @@ fn unary(op: Unary, a: Number) -> Result<Number, Fault> {
 fn whole(v: f64) -> Result<Number, Fault> {
     Float(v).as_integral().map(Int).ok_or(Fault::NotWhole(v))
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

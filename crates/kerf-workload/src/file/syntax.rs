@@ -12,6 +12,8 @@ use super::tree::Node;
 /// After this many syntax errors the rest is not worth reading.
 const MOST: usize = 20;
 
+const OVERFLOW: &str = "integer number overflowed";
+
 /// The document's tree, or `None` after reporting what is wrong with its syntax.
 pub(super) fn parse(reader: &mut Reader<'_>) -> Option<Node> {
     let mut text = reader.text().to_owned();
@@ -49,11 +51,13 @@ fn report(reader: &mut Reader<'_>, message: &str, span: Range<usize>) {
     let (what, expected) = match message.split_once(", expected ") {
         Some((what, expected)) if !expected.is_empty() => (what, expected),
         _ if message == "duplicate key" => (message, "each key once"),
+        _ if message == OVERFLOW => (message, "a 64-bit integer"),
         _ => (message, "TOML"),
     };
     let help = match (what, reader.text().get(span.clone())) {
         ("duplicate key", Some("launch")) => Some("write `[[launch]]`, with two brackets"),
         ("duplicate key", Some("buffer")) => Some("write `[[buffer]]`, with two brackets"),
+        (OVERFLOW, _) => Some("write larger integers as strings"),
         ("missing comma between array elements", _) => Some("or close the list with `]` before"),
         _ => None,
     };

@@ -17,14 +17,19 @@ fn parse_with(text: &str, overrides: &[(&str, i64)]) -> Result<Workload, Mistake
     parse_in(&tempfile::tempdir().unwrap(), text, overrides)
 }
 
+/// Puts the files there that good workloads mention.
+fn prepare(dir: &tempfile::TempDir) {
+    std::fs::write(dir.path().join("k.cu"), "").unwrap();
+    let zeros = ElemType::Scalar(Scalar::F32);
+    crate::npy::write(&dir.path().join("x.npy"), &zeros, &[2, 8], &[0; 64]).unwrap();
+}
+
 fn parse_in(
     dir: &tempfile::TempDir,
     text: &str,
     overrides: &[(&str, i64)],
 ) -> Result<Workload, Mistakes> {
-    std::fs::write(dir.path().join("k.cu"), "").unwrap();
-    let zeros = ElemType::Scalar(Scalar::F32);
-    crate::npy::write(&dir.path().join("x.npy"), &zeros, &[2, 8], &[0; 64]).unwrap();
+    prepare(dir);
     let overrides: Vec<(String, i64)> = overrides
         .iter()
         .map(|(n, v)| ((*n).to_owned(), *v))
@@ -100,6 +105,16 @@ fn a_good_file() {
     assert_eq!((call.metric, call.tolerance), (Metric::MaxRel, 1e-5));
     assert_eq!(call.floor, Some(1e-30));
     assert_eq!(w.accept.criterion("other").unwrap().tolerance, 1e-6);
+}
+
+#[test]
+fn the_documented_example_is_good() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workload.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let example = example.replace("black_scholes.cu", "k.cu");
+    assert_eq!(said(&example, &[]), [""; 0]);
 }
 
 #[test]
@@ -244,17 +259,27 @@ enum Damage {
     Copy(usize, usize, usize),
     Number(usize, i64),
     Byte(usize, u8),
+    Word(usize, usize),
 }
 
 fn any_damage() -> impl Strategy<Value = Damage> {
-    let at = 0..3000usize;
+    let at = 0..GOOD.len();
     prop_oneof![
-        (at.clone(), 1..40usize).prop_map(|(a, n)| Damage::Delete(a, n)),
-        (at.clone(), 0..PIECES.len()).prop_map(|(a, p)| Damage::Insert(a, p)),
-        (at.clone(), at.clone(), 1..200usize).prop_map(|(a, b, n)| Damage::Copy(a, b, n)),
-        (at.clone(), any::<i64>()).prop_map(|(a, v)| Damage::Number(a, v)),
-        (at, any::<u8>()).prop_map(|(a, v)| Damage::Byte(a, v)),
+        1 => (at.clone(), 1..40usize).prop_map(|(a, n)| Damage::Delete(a, n)),
+        1 => (at.clone(), 0..PIECES.len()).prop_map(|(a, p)| Damage::Insert(a, p)),
+        1 => (at.clone(), at.clone(), 1..200usize).prop_map(|(a, b, n)| Damage::Copy(a, b, n)),
+        3 => (at.clone(), prop_oneof![any::<i64>(), -20..200i64]).prop_map(|(a, v)| Damage::Number(a, v)),
+        1 => (at.clone(), any::<u8>()).prop_map(|(a, v)| Damage::Byte(a, v)),
+        3 => (at.clone(), at).prop_map(|(a, b)| Damage::Word(a, b)),
     ]
+}
+
+/// The next run of such bytes from `at` on; empty at the end if there is none.
+fn next_run(bytes: &[u8], at: usize, part: impl Fn(u8) -> bool) -> std::ops::Range<usize> {
+    let len = bytes.len();
+    let start = (at.min(len)..len).find(|i| part(bytes[*i])).unwrap_or(len);
+    let end = (start..len).find(|i| !part(bytes[*i])).unwrap_or(len);
+    start..end
 }
 
 fn damaged(text: &str, damage: &[Damage]) -> String {
@@ -271,12 +296,13 @@ fn damaged(text: &str, damage: &[Damage]) -> String {
                 bytes.splice(a.min(len)..a.min(len), part);
             }
             Damage::Number(a, v) => {
-                // Replaces the next number of the text.
-                let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
-                if let Some(start) = (a.min(len)..len).find(|i| digit(*i)) {
-                    let end = (start..len).find(|i| !digit(*i)).unwrap_or(len);
-                    bytes.splice(start..end, v.to_string().into_bytes());
-                }
+                let number = next_run(&bytes, a, |b| b.is_ascii_digit());
+                bytes.splice(number, v.to_string().into_bytes());
+            }
+            Damage::Word(a, b) => {
+                let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+                let other = bytes[next_run(&bytes, b, is_word)].to_vec();
+                bytes.splice(next_run(&bytes, a, is_word), other);
             }
             Damage::Byte(a, v) => {
                 if let Some(b) = bytes.get_mut(a) {
@@ -330,7 +356,7 @@ proptest! {
     #[test]
     fn damaged_files_never_panic(damage in prop::collection::vec(any_damage(), 1..6)) {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("k.cu"), "").unwrap();
+        prepare(&dir);
         exercise(&damaged(GOOD, &damage), dir.path())?;
     }
 

@@ -97,11 +97,11 @@ fn known_bytes() {
     assert_eq!(
         got,
         [
-            "0a6b620ace028f69",
-            "da454e6c523be5b5",
-            "81d322887f700124",
-            "57e9959da8d2bfe3",
-            "c3fe97edc8e0aa1a",
+            "a314635b78864ae7",
+            "dec7e078a3c2c326",
+            "6f8a40943950c54b",
+            "aec7fa22f3ca71aa",
+            "8c07575c13f75c6f",
         ]
     );
 }
@@ -218,6 +218,8 @@ fn linear_numbers() {
         line(Number::Float(-1.7e308), Number::Float(1.7e308)),
     );
     assert_eq!(wide, [-1.7e308, 0.0, 1.7e308]);
+    let long = of(Scalar::F64, 5, line(Number::Float(-1e308), zero));
+    assert_eq!(long[1..4], [-7.5e307, -5e307, -2.5e307]);
 }
 
 #[test]

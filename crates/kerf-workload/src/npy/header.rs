@@ -146,7 +146,10 @@ impl NpyHeader {
         let Some(per_item) = self.file_type.items_per(elem) else {
             return Err(NpyProblem::OtherType {
                 has: self.type_name(),
-                wants: elem.to_string(),
+                wants: match elem {
+                    ElemType::Struct(_) => FileType::of(elem).to_string(),
+                    _ => elem.to_string(),
+                },
             });
         };
         let scalars = elem.scalar_count() as u64;

@@ -97,10 +97,12 @@ fn structs_round_trip_with_padding() {
     array.header.check(&elem, 2).unwrap();
     let packed = ElemType::Struct(vec![ElemType::Scalar(Scalar::F64)]);
     let error = array.header.check(&packed, 2).unwrap_err();
+    let message = error.to_string();
     assert!(
-        error.to_string().contains("f64 at 0, i32 at 8, f32 at 16"),
-        "{error}"
+        message.contains("type [f64 at 0, i32 at 8, f32 at 16"),
+        "{message}"
     );
+    assert!(message.ends_with("not [f64 at 0] of 8 bytes"), "{message}");
 }
 
 #[test]

@@ -104,6 +104,23 @@ impl FileType {
         self.append(descr, times)
     }
 
+    /// The type a file for `elem` has.
+    pub(super) fn of(elem: &ElemType) -> FileType {
+        let scalars = elem
+            .scalars()
+            .into_iter()
+            .map(|(offset, scalar)| FileScalar {
+                offset,
+                scalar,
+                big_endian: false,
+            });
+        FileType {
+            size: elem.size(),
+            scalars: scalars.collect(),
+            structured: true,
+        }
+    }
+
     /// How many items of the file make one element of `elem`; `None` if the types differ.
     pub(super) fn items_per(&self, elem: &ElemType) -> Option<u64> {
         match (elem, self.scalars.as_slice()) {

@@ -351,4 +351,22 @@
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\ntolerance = 1\n[accept.outputs.y]\nfloor = 1", &[
     "18:17: criterion for unknown output `y`; expected the name of an output",
 ]),
+("args = [\"x\", \"n\"]", "args = [18446744073709551615]", &[
+    "13:9: integer number overflowed; expected a 64-bit integer; help: write larger integers as strings",
+]),
+("args = [\"x\", \"n\"]", "args = [\"18446744073709551615\", inf, -nan, 0.1]", &[]),
+("type = \"f32\"\nlen = \"n\"\noutput = true", "type = [\"f32\", \"f64\"]\nlen = \"n\"\noutput = true\ninit = { file = \"x.npy\" }", &[
+    "9:17: file `x.npy`: type f32, not [f32 at 0, f64 at 8] of 16 bytes; expected type [f32 at 0, f64 at 8] of 16 bytes; help: give `numpy.dtype` these `offsets` and this `itemsize`",
+]),
+("bx = [32, 64]", "bx = [32, 64]\nby = [\"n\", \"n / 0\"]\nconstraints = 3\ndefault = 4", &[
+    "16:13: division by zero; expected a divisor other than 0",
+    "17:15: `constraints` is an integer; expected a list of expressions",
+    "18:11: `default` is an integer; expected a table such as `{ bx = 64 }`",
+]),
+("n = 16", "n = \"\"\"n\n+ 1\"\"\"", &[
+    "3:5: size `n` used before its definition; expected an earlier size",
+]),
+("n = 16", "n = 2024-01-01", &[
+    "3:5: size `n` is a date; expected a number or an expression",
+]),
 ]

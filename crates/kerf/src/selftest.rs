@@ -1,0 +1,153 @@
+//! `kerf selftest`: random kernels on the CPU executor and on a GPU, compared bit by bit; or on one of
+//! them, compared with a record made elsewhere.
+use crate::fail::Failure;
+use crate::output::{Format, Style};
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cuda::CudaExecutor;
+use kerf_exec::identity::{self, Outputs, Prepared};
+use kerf_exec::{ExecError, Executor};
+use kerf_ir::compile::Toolchain;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Kernels of one module: compiling a few together costs less.
+pub const PER_MODULE: usize = 4;
+
+/// What to do.
+pub struct Options {
+    /// Kernels.
+    pub count: usize,
+    /// First seed.
+    pub seed: u64,
+    /// Also run on the GPU.
+    pub cuda: bool,
+    /// GPU number.
+    pub ordinal: i32,
+    /// File to write digests to (the GPU's, where there is one).
+    pub record: Option<PathBuf>,
+    /// File to compare with.
+    pub against: Option<PathBuf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    seed: u64,
+    kernel: usize,
+    digest: String,
+    approx: bool,
+}
+
+#[derive(Default, Serialize)]
+struct Tally {
+    kernels: usize,
+    equal: usize,
+    different: usize,
+    approx_kernels: usize,
+    approx_equal: usize,
+    approx_different: usize,
+    failures: Vec<String>,
+}
+
+fn on_cuda(p: &Prepared, arch: &str, ordinal: i32) -> Result<Vec<Outputs>, ExecError> {
+    let ptx = kerf_ir::finish::ptx(&p.module, arch).map_err(|e| ExecError::Compile(e.0))?;
+    let names: Vec<String> = p.random.kernels.iter().map(|k| k.name.clone()).collect();
+    let mut e = CudaExecutor::new(&ptx, &names, ordinal)?;
+    all(p, &mut e)
+}
+
+fn on_cpu(p: &Prepared) -> Result<Vec<Outputs>, ExecError> {
+    let mut e = CpuExecutor::new(&p.module, CpuOptions::default())?;
+    all(p, &mut e)
+}
+
+fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
+    (0..p.random.kernels.len()).map(|k| identity::run(p, k, e)).collect()
+}
+
+fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
+    text.lines()
+        .enumerate()
+        .map(|(i, l)| {
+            let l: Line = serde_json::from_str(l).map_err(|e| Failure::new(format!("{}:{}: {e}", path.display(), i + 1)))?;
+            Ok(((l.seed, l.kernel), l.digest))
+        })
+        .collect()
+}
+
+/// Runs the command: 0 if every kernel without f32 approximations agrees, 1 otherwise.
+pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+    let lib = tools.libdevice.as_ref().ok_or_else(|| Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)"))?;
+    let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
+    let record = o.against.as_ref().map(read_record).transpose()?;
+    let mut t = Tally::default();
+    let mut lines = Vec::new();
+    let modules = o.count.div_ceil(PER_MODULE);
+    for i in 0..modules as u64 {
+        let seed = o.seed + i;
+        let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch)?;
+        let cpu = on_cpu(&p)?;
+        let gpu = if o.cuda { Some(on_cuda(&p, &tools.arch, o.ordinal)?) } else { None };
+        for (k, kernel) in p.random.kernels.iter().enumerate() {
+            let approx = kernel.uses.approx_f32;
+            let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
+            let digest = format!("{:016x}", mine.digest());
+            let (equal, note) = match (&gpu, &record) {
+                (Some(g), _) => {
+                    let mut note = cpu[k].differences(&g[k]);
+                    if let (Some(n), false) = (&mut note, approx) {
+                        // A kernel that does not even agree with itself has a race, here or there.
+                        let again = on_cuda(&p, &tools.arch, o.ordinal)?;
+                        if again[k] != g[k] {
+                            n.push_str("; the GPU does not repeat its own result");
+                        }
+                    }
+                    (note.is_none(), note)
+                }
+                (None, Some(r)) => match r.get(&(seed, k)) {
+                    Some(d) => (*d == digest, Some("digest differs from the record".to_owned())),
+                    None => (false, Some("not in the record".to_owned())),
+                },
+                (None, None) => (true, None),
+            };
+            t.kernels += 1;
+            match (approx, equal) {
+                (true, true) => t.approx_equal += 1,
+                (true, false) => t.approx_different += 1,
+                (false, true) => t.equal += 1,
+                (false, false) => {
+                    t.different += 1;
+                    t.failures.push(format!("seed {seed} kernel {k}: {}", note.unwrap_or_default()));
+                }
+            }
+            t.approx_kernels += usize::from(approx);
+            lines.push(Line { seed, kernel: k, digest, approx });
+        }
+        if format == Format::Human && (i + 1) % 50 == 0 {
+            eprintln!("{} of {modules} modules", i + 1);
+        }
+    }
+    if let Some(path) = &o.record {
+        let text: Vec<String> = lines.iter().filter_map(|l| serde_json::to_string(l).ok()).collect();
+        std::fs::write(path, text.join("\n") + "\n").map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
+    }
+    if format == Format::Json {
+        println!("{}", serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t }));
+    } else {
+        let with = match (o.cuda, &o.against) {
+            (true, _) => "CPU executor against this GPU".to_owned(),
+            (_, Some(p)) => format!("CPU executor against {}", p.display()),
+            _ => "CPU executor alone (nothing compared)".to_owned(),
+        };
+        println!("{with}: {} random kernels", t.kernels);
+        if o.cuda || o.against.is_some() {
+            println!("  without f32 approximations: {} equal, {} different", t.equal, t.different);
+            println!("  with f32 approximations (modelled on the CPU): {} equal, {} different", t.approx_equal, t.approx_different);
+        }
+        for f in t.failures.iter().take(20) {
+            println!("  {}", style.bad(f));
+        }
+    }
+    Ok(i32::from(t.different > 0))
+}
