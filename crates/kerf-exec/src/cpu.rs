@@ -3,6 +3,7 @@ mod approx;
 mod block;
 mod context;
 mod directed;
+mod heap;
 mod intrinsics;
 pub mod launch;
 pub mod lower;
@@ -46,6 +47,7 @@ pub struct CpuExecutor {
     pool: rayon::ThreadPool,
     reserves: Vec<Mutex<Reserve>>,
     buffers: Vec<Buffer>,
+    variables: Vec<Range>,
     printed: Vec<u8>,
     started: Option<Instant>,
     shadow: Option<ShadowState>,
@@ -61,6 +63,15 @@ impl CpuExecutor {
         )
         .map_err(|e| ExecError::Compile(e.0))?;
         let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
+        let variables = lowered
+            .variables
+            .iter()
+            .filter_map(|v| {
+                let start = jit.address(&v.symbol).ok()?;
+                let name = kerf_ir::llvm::demangle(&v.symbol);
+                Some(Range { start, end: start + v.bytes, name, element: v.element })
+            })
+            .collect();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .build()
@@ -73,6 +84,7 @@ impl CpuExecutor {
             pool,
             reserves,
             buffers: Vec::new(),
+            variables,
             printed: Vec::new(),
             started: None,
             shadow: None,
@@ -116,6 +128,7 @@ impl CpuExecutor {
                 name: b.name.clone(),
                 element: b.element,
             })
+            .chain(self.variables.iter().cloned())
             .collect()
     }
 
@@ -152,6 +165,9 @@ impl Executor for CpuExecutor {
         }
         // SAFETY: the buffer has at least that many bytes, and no kernel is running.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), b.address as *mut u8, data.len()) };
+        if let Some(s) = &self.shadow {
+            s.written(b.address, data.len());
+        }
         Ok(())
     }
 
@@ -166,6 +182,9 @@ impl Executor for CpuExecutor {
         let n = a.bytes.min(b.bytes);
         // SAFETY: both have n bytes; they may be the same buffer.
         unsafe { std::ptr::copy(a.address as *const u8, b.address as *mut u8, n) };
+        if let Some(s) = &self.shadow {
+            s.copied(b.address, a.address, n);
+        }
         Ok(())
     }
 

@@ -30,8 +30,13 @@ pub struct CudaExecutor {
 impl CudaExecutor {
     /// Loads PTX on device `ordinal`.
     pub fn new(ptx: &str, symbols: &[String], ordinal: i32) -> Result<CudaExecutor, ExecError> {
+        Self::at_level(ptx, symbols, ordinal, 4)
+    }
+
+    /// Loads PTX with the driver's assembler at an optimisation level from 0 to 4.
+    pub fn at_level(ptx: &str, symbols: &[String], ordinal: i32, level: u32) -> Result<CudaExecutor, ExecError> {
         let context = Context::new(ordinal)?;
-        let loaded = context.load(ptx)?;
+        let loaded = context.load(ptx, level)?;
         let kernels = symbols
             .iter()
             .map(|s| Ok((s.clone(), loaded.stats(s)?)))

@@ -260,6 +260,33 @@ LLVMValueRef kerf_prepend_params(LLVMValueRef f, LLVMTypeRef *types, unsigned n)
   return wrap(fn);
 }
 
+/// A function equal to `f` whose pointer parameter `index` is a 64-bit integer; the body moves over
+/// and sees the integer as the old pointer type. `f` is erased: it must be a kernel without callers.
+LLVMValueRef kerf_param_to_int(LLVMValueRef f, unsigned index) {
+  Function *old = unwrap<Function>(f);
+  std::vector<Type *> params(old->getFunctionType()->params());
+  params[index] = Type::getInt64Ty(old->getContext());
+  auto *type = FunctionType::get(old->getReturnType(), params, false);
+  Function *fn = Function::Create(type, old->getLinkage(), old->getAddressSpace(), "", old->getParent());
+  fn->takeName(old);
+  fn->setCallingConv(old->getCallingConv());
+  AttributeList a = old->getAttributes().removeParamAttributes(old->getContext(), index);
+  fn->setAttributes(a);
+  fn->splice(fn->begin(), old);
+  IRBuilder<> b(&*fn->getEntryBlock().getFirstInsertionPt());
+  for (unsigned i = 0; i < old->arg_size(); i++) {
+    Value *v = fn->getArg(i);
+    if (i == index)
+      v = b.CreateIntToPtr(v, old->getArg(i)->getType());
+    old->getArg(i)->replaceAllUsesWith(v);
+    fn->getArg(i)->takeName(old->getArg(i));
+  }
+  fn->setSubprogram(old->getSubprogram());
+  old->setSubprogram(nullptr);
+  old->eraseFromParent();
+  return wrap(fn);
+}
+
 /// Replaces a call by one with `n` more leading arguments and the given callee.
 LLVMValueRef kerf_prepend_args(LLVMValueRef call, LLVMValueRef callee, LLVMTypeRef type,
                                LLVMValueRef *args, unsigned n) {
@@ -333,7 +360,8 @@ void kerf_strict_math(LLVMModuleRef m) {
       f.removeFnAttr(a);
     for (Instruction &i : instructions(f))
       if (isa<FPMathOperator>(&i))
-        i.setFastMathFlags(FastMathFlags());
+        // set... would only add flags.
+        i.copyFastMathFlags(FastMathFlags());
   }
 }
 

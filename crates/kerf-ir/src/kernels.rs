@@ -265,12 +265,21 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
 }
 
 fn params(m: &Module, f: Value) -> Vec<Param> {
-    let plain: Vec<Param> = f
+    let local = f.fn_attr(crate::prepare::LOCAL_PARAMS).unwrap_or_default();
+    let local: Vec<usize> = local.split(',').filter_map(|n| n.parse().ok()).collect();
+    let mut plain: Vec<Param> = f
         .params()
         .into_iter()
         .enumerate()
         .map(|(i, v)| param_without_debug(m, f, i as u32, v))
         .collect();
+    for i in local {
+        if let Some(p) = plain.get_mut(i) {
+            let space = crate::llvm::space::SHARED;
+            p.kind = ParamKind::Pointer { space, element_bytes: 0, element: Vec::new() };
+            p.type_name = "local pointer".into();
+        }
+    }
     let Some(debug) = f.debug_params() else { return plain };
     let lines: Vec<Vec<&str>> = debug.lines().map(|l| l.split('\t').collect()).collect();
     if lines.len() != plain.len() {
@@ -319,6 +328,7 @@ fn params(m: &Module, f: Value) -> Vec<Param> {
 pub fn reachable(f: Value) -> Vec<Value> {
     let mut out = vec![f];
     let mut next = 0;
+    let mut any_pointer = false;
     while next < out.len() {
         for i in out[next].instructions() {
             for op in i.operands() {
@@ -326,10 +336,25 @@ pub fn reachable(f: Value) -> Vec<Value> {
                     out.push(op);
                 }
             }
+            let indirect = i.opcode() == Some(Opcode::LLVMCall) && !i.callee().is_function() && !i.callee().is_inline_asm();
+            if indirect && !any_pointer {
+                any_pointer = true;
+                // The pointer may come from a table, a virtual table or memory.
+                out.extend(address_taken(f).into_iter().filter(|g| !out.contains(g)).collect::<Vec<_>>());
+            }
         }
         next += 1;
     }
     out
+}
+
+/// Functions of the module whose address something other than a call of them uses.
+fn address_taken(of: Value) -> Vec<Value> {
+    let calls = |u: Value, f: Value| u.opcode() == Some(Opcode::LLVMCall) && u.callee() == f && !u.args().contains(&f);
+    of.module_functions()
+        .into_iter()
+        .filter(|f| !f.is_declaration() && f.users().into_iter().any(|u| !calls(u, *f)))
+        .collect()
 }
 
 fn globals_in(v: Value, depth: u32, out: &mut Vec<Value>) {

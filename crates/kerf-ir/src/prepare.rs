@@ -5,7 +5,7 @@
 //! flag is dropped, so that no backend decides anything about rounding later. Loops are not
 //! unrolled unless the source says so: a site stays one site.
 use crate::inline_ptx::{self, Unlifted};
-use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Value};
+use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, RmwOp, Value};
 
 /// Named metadata that says a module has been through [`prepare`].
 const MARK: &std::ffi::CStr = c"kerf.prepared";
@@ -31,38 +31,83 @@ pub fn is_pure_math(f: Value) -> bool {
 }
 
 /// OpenCL `__local` pointer parameters: the argument is an offset into dynamic shared memory, on
-/// both executors alike.
+/// both executors alike. The parameter becomes an integer (the driver refuses kernels with shared
+/// pointers) and an attribute remembers what it was.
 fn place_local_params(m: &Module) {
-    for k in m.kernel_functions() {
-        for p in k.params() {
-            if !p.ty().is_ptr() || p.ty().space() != crate::llvm::space::SHARED || p.users().is_empty() {
-                continue;
+    for mut k in m.kernel_functions() {
+        let local = |p: &Value| p.ty().is_ptr() && p.ty().space() == crate::llvm::space::SHARED;
+        let which: Vec<u32> =
+            (0u32..).zip(k.params()).filter(|(_, p)| local(p)).map(|(i, _)| i).collect();
+        if which.is_empty() {
+            continue;
+        }
+        let dynamic = m.global(LOCAL_BASE).unwrap_or_else(|| {
+            let g = m.add_global(m.int_ty(8).array(0), LOCAL_BASE, crate::llvm::space::SHARED);
+            g.set_align(16);
+            g
+        });
+        for i in &which {
+            k = k.param_to_int(*i);
+            let offset = k.params()[*i as usize];
+            // The one use: the cast back to a pointer.
+            for cast in offset.users() {
+                let b = Builder::before(cast);
+                let placed = b.offset(dynamic, offset);
+                cast.become_value(placed);
             }
-            let dynamic = m.global(LOCAL_BASE).unwrap_or_else(|| {
-                let g = m.add_global(m.int_ty(8).array(0), LOCAL_BASE, crate::llvm::space::SHARED);
-                g.set_align(16);
-                g
-            });
-            let Some(first) = k.blocks().first().and_then(|b| b.first_non_phi()) else { continue };
-            let b = Builder::before(first);
-            let offset = b.cast(Opcode::LLVMPtrToInt, p, b.int_ty(64));
-            let placed = b.offset(dynamic, offset);
-            for u in p.users() {
-                if u == offset {
-                    continue;
-                }
-                for (i, o) in u.operands().into_iter().enumerate() {
-                    if o == p {
-                        u.set_operand(i as u32, placed);
-                    }
-                }
-            }
+        }
+        let list: Vec<String> = which.iter().map(u32::to_string).collect();
+        k.add_fn_attr(LOCAL_PARAMS, &list.join(","));
+    }
+}
+
+/// Function attribute: positions of parameters that are offsets into dynamic shared memory.
+pub const LOCAL_PARAMS: &str = "kerf-local-params";
+
+/// Dynamic shared memory that OpenCL local arguments live in.
+const LOCAL_BASE: &str = "kerf_local";
+
+/// Unsigned `atomicMin_block` and its kin: clang 22 gives them the signed intrinsic, and only the name
+/// of the header's wrapper, gone after inlining, still says which order is meant.
+fn order_unsigned_atomics(m: &Module) {
+    for f in m.functions() {
+        let name = f.name();
+        if !["__uAtomicM", "__ullAtomicM"].iter().any(|w| name.contains(w)) {
+            continue;
+        }
+        for i in f.instructions() {
+            let op = match i.callee_name() {
+                Some(n) if n.starts_with("llvm.nvvm.atomic.max.gen.i.") => RmwOp::LLVMAtomicRMWBinOpUMax,
+                Some(n) if n.starts_with("llvm.nvvm.atomic.min.gen.i.") => RmwOp::LLVMAtomicRMWBinOpUMin,
+                _ => continue,
+            };
+            let a = i.args();
+            i.become_value(Builder::before(i).atomic_rmw(op, a[0], a[1]));
         }
     }
 }
 
-/// Dynamic shared memory that OpenCL local arguments live in.
-const LOCAL_BASE: &str = "kerf_local";
+/// `new` and `delete` become `malloc` and `free`, as the CUDA runtime has them; clang leaves them
+/// undefined unless the program includes <new>.
+fn lower_new(m: &Module) {
+    let malloc = ("malloc", m.ptr_ty(0).function(&[m.int_ty(64)]));
+    let free = ("free", m.void_ty().function(&[m.ptr_ty(0)]));
+    for name in ["_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"] {
+        let Some(f) = m.function(name).filter(|f| f.is_declaration()) else { continue };
+        let (to, ty) = if name.starts_with("_Zn") { malloc } else { free };
+        for call in f.users() {
+            if call.callee_name().as_deref() != Some(name) {
+                continue;
+            }
+            let r = Builder::before(call).call(m.declare(to, ty), &call.args()[..1]);
+            if r.ty().is_void() {
+                call.erase();
+            } else {
+                call.become_value(r);
+            }
+        }
+    }
+}
 
 /// Prepares a module; gives the inline PTX that could not be lifted.
 pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
@@ -105,6 +150,8 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
         }
     }
     place_local_params(m);
+    order_unsigned_atomics(m);
+    lower_new(m);
     // Addresses that asm takes as 32-bit integers are traced back to pointers, which needs SSA.
     machine.run_passes(m, "always-inline,cgscc(inline),function(sroa,early-cse)", PassOptions::default())?;
     let unlifted = inline_ptx::lift(m);

@@ -6,9 +6,13 @@
 //! arithmetic on the same inputs would give, up to double-double rounding. Memory has shadows too,
 //! tagged with the original bits: a value that was overwritten behind the pass's back (an integer
 //! copy, a memset) is recognised by its tag and starts afresh from its bits. Values that travel as
-//! integers (shuffles, compare-and-swap loops) are found again by their bits. Control flow follows
+//! integers (shuffles, halves, compare-and-swap loops) are followed through the integer operations,
+//! and where that fails found again by their bits. Control flow follows
 //! the original program; comparisons whose shadow disagrees are counted. The design follows that of
 //! numerical sanitizers (Courbet, NSan 2021).
+mod aggregates;
+mod words;
+
 use kerf_ir::llvm::{Block, Builder, LlvmError, Module, Opcode, RealPred, RmwOp, Type, Value};
 use kerf_ir::sites::{Location, location};
 use kerf_num::Format;
@@ -88,7 +92,7 @@ pub fn function_of(callee: &str) -> Option<u32> {
     try_name(head).or_else(|| head.strip_suffix('f').and_then(try_name))
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Dd {
     hi: Value,
     lo: Value,
@@ -97,6 +101,12 @@ struct Dd {
 struct Pass<'m> {
     m: &'m Module,
     shadows: BTreeMap<Value, Vec<Dd>>,
+    /// Floats in integers.
+    words: BTreeMap<Value, Vec<words::Field>>,
+    /// Shadows that went through a shuffle, by block, shuffle and value.
+    journeys: Vec<((Block, String, [Value; 3], Value, Value), Dd)>,
+    /// Floats in structs that are values, by their paths.
+    aggregates: BTreeMap<Value, BTreeMap<Vec<u32>, Dd>>,
     map: ShadowMap,
     main: String,
     f64t: Type,
@@ -280,6 +290,11 @@ impl Pass<'_> {
                     self.call_void(&before, "kerf_shadow_set_arg", &[before.i32(k as u32), self.bits(&before, *a), s[0].hi, s[0].lo]);
                 } else if lanes(a.ty()).is_some() {
                     self.remember(&before, *a);
+                } else if callee.byval(k as u32).is_some() {
+                    // The callee has a copy of its own; this is where its shadows are.
+                    let from = self.address(&before, *a, self.f64t, 0);
+                    let from = before.cast(Opcode::LLVMPtrToInt, from, before.int_ty(64));
+                    self.call_void(&before, "kerf_shadow_set_arg", &[before.i32(k as u32), from, self.zero(), self.zero()]);
                 }
             }
             if shape.is_some_and(|s| s.1 == 1) {
@@ -288,7 +303,18 @@ impl Pass<'_> {
             } else if shape.is_some() {
                 let s = self.recall(after, i);
                 self.shadows.insert(i, s);
+            } else if !i.ty().is_void() {
+                self.returned_aggregate(after, i);
             }
+            return;
+        }
+        if self.reinterpret(i, &name, after) || self.shuffle(i, &name, after) {
+            return;
+        }
+        if name.starts_with("llvm.memset") {
+            let d = self.address(after, args[0], self.f64t, 0);
+            let n = after.zext_or_trunc(args[2], after.int_ty(64));
+            self.call_void(after, "kerf_shadow_clear", &[d, n]);
             return;
         }
         if name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove") {
@@ -386,6 +412,9 @@ impl Pass<'_> {
             }
             LLVMLoad if shape.is_some() => self.load(b, i.operand(0), i),
             LLVMLoad if i.ty().is_int() && matches!(i.ty().int_bits(), 16 | 32 | 64) => {
+                if self.load_word(b, i) {
+                    return;
+                }
                 // Floats that are moved as integers: tell the table what these bits stand for.
                 let goes_on = i.users().iter().any(|u| matches!(u.opcode(), Some(LLVMBitCast | LLVMStore | LLVMTrunc | LLVMLShr | LLVMPHI)) || u.callee_name().is_some());
                 if goes_on {
@@ -399,15 +428,16 @@ impl Pass<'_> {
                 let v = i.operand(0);
                 if lanes(v.ty()).is_some() {
                     self.store(&Builder::before(i), i.operand(1), v);
-                } else if v.ty().is_int() && matches!(v.ty().int_bits(), 16 | 32 | 64) && !v.is_constant() {
-                    let before = Builder::before(i);
-                    let a = self.address(&before, i.operand(1), self.f64t, 0);
-                    let w = before.zext_or_trunc(v, before.int_ty(64));
-                    self.call_void(&before, "kerf_shadow_adopt", &[a, w, before.i32(v.ty().int_bits())]);
+                } else if !v.ty().is_ptr() {
+                    self.store_word(i);
                 }
                 return;
             }
             LLVMAtomicRMW if shape.is_some() => self.atomic(b, i),
+            LLVMAtomicCmpXchg => {
+                self.compare_and_swap(b, i);
+                return;
+            }
             LLVMFCmp => {
                 self.compare(&after, i);
                 return;
@@ -428,17 +458,22 @@ impl Pass<'_> {
                 let from = lanes(i.operand(0).ty());
                 match (from, shape) {
                     (Some(a), Some(c)) if a == c => self.get(b, i.operand(0)),
-                    (_, Some(_)) => {
+                    (_, Some(c)) => {
                         if from.is_some() {
                             self.remember(b, i.operand(0));
                         }
-                        self.recall(b, i)
+                        self.read_as(i.operand(0), c).unwrap_or_else(|| self.recall(b, i))
                     }
-                    (Some(_), None) => {
+                    (Some(a), None) => {
                         self.remember(b, i.operand(0));
+                        let s = self.get(b, i.operand(0));
+                        self.is_bits_of(i, a, &s);
                         return;
                     }
-                    _ => return,
+                    _ => {
+                        self.integer(b, i);
+                        return;
+                    }
                 }
             }
             LLVMExtractElement if shape.is_some() => match i.operand(1).const_int() {
@@ -450,7 +485,7 @@ impl Pass<'_> {
             },
             LLVMInsertElement if shape.is_some() => match i.operand(2).const_int() {
                 Some(l) => {
-                    let mut s = if i.operand(0).is_constant() { vec![Dd { hi: self.zero(), lo: self.zero() }; i.ty().lanes() as usize] } else { self.get(b, i.operand(0)) };
+                    let mut s = self.get(b, i.operand(0));
                     let x = self.get(b, i.operand(1))[0];
                     if let Some(slot) = s.get_mut(l as usize) {
                         *slot = x;
@@ -464,9 +499,9 @@ impl Pass<'_> {
                 }
             },
             LLVMShuffleVector if shape.is_some() => {
-                self.remember(b, i.operand(0));
-                self.remember(b, i.operand(1));
-                self.recall(b, i)
+                let all: Vec<Dd> = [self.get(b, i.operand(0)), self.get(b, i.operand(1))].concat();
+                let nothing = Dd { hi: self.zero(), lo: self.zero() };
+                i.shuffle_mask().into_iter().map(|l| l.and_then(|l| all.get(l as usize)).copied().unwrap_or(nothing)).collect()
             }
             LLVMCall => {
                 self.call(i, &after);
@@ -482,34 +517,64 @@ impl Pass<'_> {
                     } else {
                         self.remember(b, *v);
                     }
+                } else if let Some(v) = i.operands().first() {
+                    self.return_aggregate(b, *v);
                 }
                 return;
             }
-            LLVMExtractValue if shape.is_some() => self.recall(b, i),
-            _ => return,
+            LLVMExtractValue if shape.is_some() => self.extract_value(b, i),
+            LLVMExtractValue => {
+                self.found(i);
+                return;
+            }
+            LLVMInsertValue => {
+                self.insert_value(b, i);
+                return;
+            }
+            _ => {
+                self.integer(b, i);
+                return;
+            }
         };
         self.shadows.insert(i, new);
     }
 
     fn run(&mut self, f: Value, is_kernel: bool) {
         let blocks = reverse_postorder(f);
-        let mut phis: Vec<(Value, Vec<Dd>)> = Vec::new();
+        let mut phis: Vec<(Value, Vec<Dd>, (Format, u32))> = Vec::new();
         for b in &blocks {
             for i in b.instructions() {
                 if i.opcode() != Some(Opcode::LLVMPHI) {
                     break;
                 }
-                let Some((_, n)) = lanes(i.ty()) else { continue };
+                // An integer that is read as floats has a shadow too.
+                let word = || if i.ty().is_int() { self.read_later(i).filter(|(f, n)| 8 * f.bytes() as u32 * n == i.ty().int_bits()) } else { None };
+                let Some(shape) = lanes(i.ty()).or_else(word) else { continue };
                 let at = Builder::before(i);
-                let s: Vec<Dd> = (0..n).map(|_| Dd { hi: at.phi(self.f64t), lo: at.phi(self.f64t) }).collect();
-                self.shadows.insert(i, s.clone());
-                phis.push((i, s));
+                let s: Vec<Dd> = (0..shape.1).map(|_| Dd { hi: at.phi(self.f64t), lo: at.phi(self.f64t) }).collect();
+                if i.ty().is_int() {
+                    self.is_bits_of(i, shape, &s);
+                } else {
+                    self.shadows.insert(i, s.clone());
+                }
+                phis.push((i, s, shape));
             }
         }
         let existing: Vec<Vec<Value>> = blocks.iter().map(|b| b.instructions()).collect();
-        if !is_kernel && let Some(first) = f.blocks().first().and_then(|b| b.first_non_phi()) {
+        if let Some(first) = f.blocks().first().and_then(|b| b.first_non_phi()) {
             let b = Builder::before(first);
             for (k, p) in f.params().into_iter().enumerate() {
+                if let Some(t) = f.byval(k as u32) {
+                    let (a, n) = (self.address(&b, p, self.f64t, 0), b.i64(self.m.size_of(t)));
+                    if is_kernel {
+                        self.call_void(&b, "kerf_shadow_clear", &[a, n]);
+                    } else {
+                        self.call_void(&b, "kerf_shadow_byval", &[b.i32(k as u32), a, n]);
+                    }
+                }
+                if is_kernel {
+                    continue;
+                }
                 match lanes(p.ty()) {
                     Some((_, 1)) => {
                         let s = self.call_dd(&b, "kerf_shadow_arg", &[b.i32(k as u32), self.bits(&b, p), self.fmt(&b, p.ty())]);
@@ -526,10 +591,11 @@ impl Pass<'_> {
         for i in existing.into_iter().flatten() {
             self.instruction(i);
         }
-        for (phi, s) in phis {
+        for (phi, s, shape) in phis {
             for (v, from) in phi.incoming() {
                 let at = from.terminator().map_or_else(|| Builder::at_end(from), Builder::before);
-                for (l, d) in self.get(&at, v).into_iter().enumerate() {
+                let shadows = if phi.ty().is_int() { self.incoming_word(&at, v, shape) } else { self.get(&at, v) };
+                for (l, d) in shadows.into_iter().enumerate() {
                     s[l].hi.add_incoming(&[(d.hi, from)]);
                     s[l].lo.add_incoming(&[(d.lo, from)]);
                 }
@@ -564,7 +630,7 @@ fn reverse_postorder(f: Value) -> Vec<Block> {
 pub fn instrument(m: &Module) -> Result<ShadowMap, LlvmError> {
     let kernels = m.kernel_functions();
     let defined: Vec<Value> = m.functions().into_iter().filter(|f| !f.is_declaration()).collect();
-    let mut p = Pass { m, shadows: BTreeMap::new(), map: ShadowMap::default(), main: m.source_name(), f64t: m.f64_ty() };
+    let mut p = Pass { m, shadows: BTreeMap::new(), words: BTreeMap::new(), journeys: Vec::new(), aggregates: BTreeMap::new(), map: ShadowMap::default(), main: m.source_name(), f64t: m.f64_ty() };
     for f in defined {
         p.run(f, kernels.contains(&f));
     }

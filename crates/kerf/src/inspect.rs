@@ -117,6 +117,32 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
     o
 }
 
+/// What `--emit` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Emit {
+    /// The prepared module, in which sites are numbered.
+    Ir,
+    /// The PTX that the CUDA executor loads.
+    Ptx,
+}
+
+/// Prints the program in one of its forms.
+pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Result<i32, Failure> {
+    let m = program::load(tools, file, flags)?.module()?;
+    if what == Emit::Ir {
+        print!("{}", m.print());
+        return Ok(0);
+    }
+    let lib = match &tools.libdevice {
+        Some(p) => std::fs::read(p).map_err(|e| Failure::new(format!("{}: {e}", p.display())))?,
+        None => return Err(Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")),
+    };
+    let fail = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
+    kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default()).map_err(fail)?;
+    print!("{}", kerf_ir::finish::ptx(&m, &tools.arch).map_err(fail)?);
+    Ok(0)
+}
+
 /// Runs the command.
 pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str>, format: Format, style: Style, all: bool) -> Result<i32, Failure> {
     let p = program::load(tools, file, flags)?;

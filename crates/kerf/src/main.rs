@@ -40,6 +40,9 @@ enum Command {
         /// List every site.
         #[arg(long)]
         all: bool,
+        /// Print the prepared IR or the PTX instead.
+        #[arg(long, value_enum)]
+        emit: Option<inspect::Emit>,
         /// Target architecture.
         #[arg(long, default_value = "sm_90")]
         arch: String,
@@ -87,9 +90,9 @@ enum Command {
         /// Compare with the digests of this file.
         #[arg(long)]
         against: Option<PathBuf>,
-        /// Print the IR of the module of --seed and stop.
-        #[arg(long, hide = true)]
-        print_ir: bool,
+        /// Write the module of --seed to this folder, as workloads with their inputs, and stop.
+        #[arg(long)]
+        dump: Option<PathBuf>,
     },
     #[command(hide = true)]
     Worker,
@@ -210,18 +213,19 @@ fn main() {
     let cli = Cli::parse();
     let style = Style::new(cli.color);
     let result = match cli.command {
-        Command::Inspect { file, kernel, all, arch, flags, include, define } => {
+        Command::Inspect { file, kernel, all, emit, arch, flags, include, define } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
-            inspect::run(&tools, &file, &flags, kernel.as_deref(), cli.format, style, all)
+            if let Some(e) = emit {
+                inspect::emit(&tools, &file, &flags, e)
+            } else {
+                inspect::run(&tools, &file, &flags, kernel.as_deref(), cli.format, style, all)
+            }
         }
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Bundle { workloads, out, arch } => bundle::run(&toolchain::discover(&arch), &workloads, &out),
-        Command::Selftest { seed, print_ir: true, .. } => {
-            print!("{}", kerf_ir::random_kernel::module(seed, selftest::PER_MODULE).ir);
-            Ok(0)
-        }
-        Command::Selftest { count, seed, device, gpu, record, against, print_ir: false } => {
+        Command::Selftest { seed, dump: Some(dir), .. } => selftest::dump(seed, &dir),
+        Command::Selftest { count, seed, device, gpu, record, against, dump: None } => {
             let o = selftest::Options { count, seed, cuda: device == DeviceArg::Cuda, ordinal: gpu, record, against };
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Kernels of one module: compiling a few together costs less.
-pub const PER_MODULE: usize = 4;
+const PER_MODULE: usize = 4;
 
 /// What to do.
 pub struct Options {
@@ -49,10 +49,10 @@ struct Tally {
     failures: Vec<String>,
 }
 
-fn on_cuda(p: &Prepared, arch: &str, ordinal: i32) -> Result<Vec<Outputs>, ExecError> {
+fn on_cuda(p: &Prepared, arch: &str, ordinal: i32, level: u32) -> Result<Vec<Outputs>, ExecError> {
     let ptx = kerf_ir::finish::ptx(&p.module, arch).map_err(|e| ExecError::Compile(e.0))?;
     let names: Vec<String> = p.random.kernels.iter().map(|k| k.name.clone()).collect();
-    let mut e = CudaExecutor::new(&ptx, &names, ordinal)?;
+    let mut e = CudaExecutor::at_level(&ptx, &names, ordinal, level)?;
     all(p, &mut e)
 }
 
@@ -88,7 +88,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         let seed = o.seed + i;
         let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch)?;
         let cpu = on_cpu(&p)?;
-        let gpu = if o.cuda { Some(on_cuda(&p, &tools.arch, o.ordinal)?) } else { None };
+        let gpu = if o.cuda { Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?) } else { None };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
             let approx = kernel.uses.approx_f32;
             let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
@@ -98,10 +98,17 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                     let mut note = cpu[k].differences(&g[k]);
                     if let (Some(n), false) = (&mut note, approx) {
                         // A kernel that does not even agree with itself has a race, here or there.
-                        let again = on_cuda(&p, &tools.arch, o.ordinal)?;
+                        let again = on_cuda(&p, &tools.arch, o.ordinal, 4)?;
                         if again[k] != g[k] {
                             n.push_str("; the GPU does not repeat its own result");
                         }
+                        // The assembler's optimiser must not change results either.
+                        let plain = on_cuda(&p, &tools.arch, o.ordinal, 0)?;
+                        n.push_str(match (plain[k] == cpu[k], plain[k] == g[k]) {
+                            (true, _) => "; the GPU agrees with the CPU when ptxas does not optimise",
+                            (_, true) => "; the same at every level of ptxas",
+                            _ => "; a third result when ptxas does not optimise",
+                        });
                     }
                     (note.is_none(), note)
                 }
@@ -150,4 +157,39 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         }
     }
     Ok(i32::from(t.different > 0))
+}
+
+/// Writes a random module as a source, input files and one workload a kernel, so that a kernel that
+/// fails can be run and cut down by hand.
+pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
+    use kerf_workload::{ElemType, Scalar, npy};
+    let fail = |e: String| Failure::new(format!("{}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
+    let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
+    std::fs::write(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
+    let types = [("64", Scalar::F64), ("32", Scalar::F32), ("16", Scalar::F16), ("I", Scalar::I32)];
+    for (k, kernel) in m.kernels.iter().enumerate() {
+        let n = kernel.threads();
+        let i = kerf_ir::random_kernel::inputs(seed, k, n);
+        let bytes: [Vec<u8>; 4] = [
+            i.f64.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            i.f32.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            i.f16.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            i.i32.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        ];
+        let mut text = String::from("source = \"module.ll\"\n");
+        for ((name, t), data) in types.iter().zip(&bytes) {
+            let file = format!("{}_in{name}.npy", kernel.name);
+            npy::write(&dir.join(&file), &ElemType::Scalar(*t), &[n], data).map_err(|e| fail(e.to_string()))?;
+            text += &format!("[[buffer]]\nname = \"in{name}\"\ntype = \"{t}\"\nlen = {n}\ninit = {{ file = \"{file}\" }}\n");
+        }
+        for (name, t) in &types {
+            text += &format!("[[buffer]]\nname = \"out{name}\"\ntype = \"{t}\"\nlen = {n}\noutput = true\n");
+        }
+        let ([gx, gy, gz], [bx, by, bz]) = (kernel.grid, kernel.block);
+        text += &format!("[[launch]]\nkernel = \"{}\"\ngrid = [{gx}, {gy}, {gz}]\nblock = [{bx}, {by}, {bz}]\nargs = [\"in64\", \"in32\", \"in16\", \"inI\", \"out64\", \"out32\", \"out16\", \"outI\"]\n", kernel.name);
+        std::fs::write(dir.join(format!("{}.toml", kernel.name)), text).map_err(|e| fail(e.to_string()))?;
+    }
+    println!("{} kernels of seed {seed} in {}", m.kernels.len(), dir.display());
+    Ok(0)
 }

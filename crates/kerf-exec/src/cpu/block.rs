@@ -441,6 +441,10 @@ pub(super) extern "C" fn check(ctx: *const Context, x: u32, y: u32, z: u32, addr
     // SAFETY: as in `barrier`.
     unsafe {
         let w = worker(ctx);
+        // A copy of nothing may name any address.
+        if bytes == 0 {
+            return;
+        }
         if let Some(message) = w.shared.memory_fault(&*ctx, address, bytes, base, extent, site, &w.stacks) {
             fault(ctx, [x, y, z], FaultKind::Memory, message);
         }

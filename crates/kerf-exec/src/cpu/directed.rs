@@ -1,4 +1,5 @@
 //! Directed rounding, by the processor's own rounding mode, and the small-format fma.
+use kerf_num::Format;
 use std::arch::asm;
 
 /// MXCSR with all exceptions masked and the given rounding field.
@@ -151,14 +152,14 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
 
 /// Correctly rounded fma of binary16.
 pub extern "C" fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
-    let f = |x| half::f16::from_bits(x).to_f64();
-    half::f16::from_f64(fma_to_odd(f(a), f(b), f(c))).to_bits()
+    let f = |x: u16| Format::F16.decode(u64::from(x));
+    Format::F16.encode(fma_to_odd(f(a), f(b), f(c))) as u16
 }
 
 /// Correctly rounded fma of bfloat16.
 pub extern "C" fn fma_bf16(a: u16, b: u16, c: u16) -> u16 {
-    let f = |x| half::bf16::from_bits(x).to_f64();
-    half::bf16::from_f64(fma_to_odd(f(a), f(b), f(c))).to_bits()
+    let f = |x: u16| Format::Bf16.decode(u64::from(x));
+    Format::Bf16.encode(fma_to_odd(f(a), f(b), f(c))) as u16
 }
 
 #[cfg(test)]
@@ -172,6 +173,28 @@ mod tests {
         assert!(div_rm_f32(1.0, 3.0) < div_rp_f32(1.0, 3.0));
         assert_eq!(f64_to_f32_rz(0.1), 0.099_999_994);
         assert_eq!(1.0 + 1e-30, 1.0, "the rounding mode is restored");
+    }
+
+    #[test]
+    fn half_fma_against_mpfr() {
+        // A walk over mixed magnitudes; MPFR rounds the exact value once, with subnormals.
+        let mut x = 1u64;
+        let mut next = || {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 40) as u16
+        };
+        for _ in 0..20_000 {
+            let (a, b, c) = (next(), next(), next());
+            let d = |v: u16| Format::F16.decode(u64::from(v));
+            let exact = rug::Float::with_val(200, d(a)) * d(b) + d(c);
+            if !exact.is_finite() || exact.is_zero() {
+                continue;
+            }
+            let hi = exact.to_f64();
+            let dd = kerf_num::Dd::from_sum(hi, rug::Float::with_val(200, &exact - hi).to_f64());
+            let want = Format::F16.round_dd(dd);
+            assert_eq!(d(fma_f16(a, b, c)).to_bits(), want.to_bits(), "{a:x} {b:x} {c:x}");
+        }
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl<'a> Shared<'a> {
         if address >= shared && end <= shared_end {
             return None;
         }
-        if self.ranges.iter().any(|r| address >= r.start && end <= r.end) {
+        if self.ranges.iter().any(|r| address >= r.start && end <= r.end) || super::heap::holds(address, end) {
             return None;
         }
         if stacks.iter().any(|s| s.holds(address)) || self.on_running_stack(address) {

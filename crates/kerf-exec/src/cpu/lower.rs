@@ -9,7 +9,7 @@ use super::context::offset;
 use super::intrinsics;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{
-    Builder, HostJit, IntPred, LlvmError, Machine, Module, Opcode, PassOptions, Type, Value, space,
+    Builder, HostJit, IntPred, LlvmError, Machine, Module, Opcode, PassOptions, Type, TypeKind, Value, space,
 };
 use std::collections::BTreeMap;
 
@@ -55,6 +55,17 @@ pub struct AccessSite {
     pub object: Option<String>,
 }
 
+/// A variable of the program that memcheck has to know.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    /// Symbol in the object.
+    pub symbol: String,
+    /// Size.
+    pub bytes: usize,
+    /// Bytes of one element.
+    pub element: usize,
+}
+
 /// The result: an object file and what is in it.
 pub struct Lowered {
     /// Object file for this machine.
@@ -65,6 +76,8 @@ pub struct Lowered {
     pub static_shared: u64,
     /// Watched accesses, by number.
     pub accesses: Vec<AccessSite>,
+    /// Variables that accesses may meet without naming them, where accesses are watched.
+    pub variables: Vec<Variable>,
 }
 
 /// Options of the lowering.
@@ -344,6 +357,53 @@ fn body_param_is_struct(body: Value, i: usize) -> bool {
 /// Marks a struct parameter through the lowering, in which attributes do not survive.
 const STRUCT_SUFFIX: &str = ".kerf.byval";
 
+/// What an instruction touches: address, bytes, kind and required alignment.
+fn touched(m: &Module, i: Value) -> Vec<(Value, Value, &'static str, u32)> {
+    let size = |t: Type| m.int_ty(64).int(m.size_of(t));
+    match i.opcode() {
+        Some(Opcode::LLVMLoad) => vec![(i.operand(0), size(i.ty()), "load", i.align())],
+        Some(Opcode::LLVMStore) => vec![(i.operand(1), size(i.operand(0).ty()), "store", i.align())],
+        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), size(i.ty()), "atomic", m.align_of(i.ty()))],
+        Some(Opcode::LLVMAtomicCmpXchg) => {
+            let t = i.operand(1).ty();
+            vec![(i.operand(0), size(t), "atomic", m.align_of(t))]
+        }
+        Some(Opcode::LLVMCall) => {
+            let (Some(n), a) = (i.callee_name(), i.args()) else { return Vec::new() };
+            // Structs are copied, and arrays cleared, in one operation.
+            match a.as_slice() {
+                [to, from, bytes, ..] if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") => {
+                    vec![(*from, *bytes, "load", 1), (*to, *bytes, "store", 1)]
+                }
+                [to, _, bytes, ..] if n.starts_with("llvm.memset.") => vec![(*to, *bytes, "store", 1)],
+                [at, ..] if n.starts_with("llvm.nvvm.atomic.") => vec![(*at, size(i.ty()), "atomic", m.align_of(i.ty()))],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Variables that a pointer may lead to (tables, virtual tables), made visible under their names.
+fn name_variables(m: &Module) -> Vec<Variable> {
+    let mut out = Vec::new();
+    for (k, g) in m.globals().into_iter().enumerate() {
+        if g.is_declaration() || g.ty().space() == space::SHARED {
+            continue;
+        }
+        if g.name().is_empty() {
+            g.set_name(&format!("kerf.variable.{k}"));
+        }
+        g.set_linkage(llvm_linkage_external());
+        let t = g.global_type();
+        let bytes = m.size_of(t) as usize;
+        let array = t.kind() == TypeKind::LLVMArrayTypeKind && t.array_len() > 0;
+        let element = if array { bytes / t.array_len() as usize } else { bytes };
+        out.push(Variable { symbol: g.name(), bytes, element: element.max(1) });
+    }
+    out
+}
+
 fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
     let main = m.source_name();
     let (ptr, i32t, i64t) = (m.ptr_ty(0), m.int_ty(32), m.int_ty(64));
@@ -352,25 +412,17 @@ fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
         m.void_ty().function(&[ptr, i32t, i32t, i32t, ptr, i64t, ptr, i64t, i32t]),
     );
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
-        for i in f.instructions() {
-            let (p, ty, kind) = match i.opcode() {
-                Some(Opcode::LLVMLoad) => (i.operand(0), i.ty(), "load"),
-                Some(Opcode::LLVMStore) => (i.operand(1), i.operand(0).ty(), "store"),
-                Some(Opcode::LLVMAtomicRMW) => (i.operand(0), i.ty(), "atomic"),
-                Some(Opcode::LLVMAtomicCmpXchg) => (i.operand(0), i.operand(1).ty(), "atomic"),
-                _ => continue,
-            };
+        let all = f.instructions().into_iter().flat_map(|i| touched(m, i).into_iter().map(move |t| (i, t)));
+        for (i, (p, bytes, kind, align)) in all.collect::<Vec<_>>() {
             let object = p.underlying();
             let global = object.is_global_var();
-            if object.opcode() == Some(Opcode::LLVMAlloca) || (global && object.ty().space() == 0) {
+            // The thread's own memory, constants, and the storage of a struct argument.
+            let argument = object.is_argument() && object.name().ends_with(STRUCT_SUFFIX);
+            if object.opcode() == Some(Opcode::LLVMAlloca) || (global && object.ty().space() == 0) || argument {
                 continue;
             }
             let location = kerf_ir::sites::location(i, &main)
                 .map_or_else(String::new, |l| format!("{}:{}:{}", l.file, l.line, l.column));
-            let align = match kind {
-                "atomic" => m.align_of(ty),
-                _ => i.align(),
-            };
             accesses.push(AccessSite {
                 location,
                 function: kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&f.name())),
@@ -387,7 +439,8 @@ fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
             let extent = if global { m.size_of(object.global_type()) } else { 0 };
             let mut a = Lead::of(f).all();
             let number = b.i32(accesses.len() as u32 - 1);
-            a.extend([flat(p), b.i64(m.size_of(ty)), base, b.i64(extent), number]);
+            let bytes = b.zext_or_trunc(bytes, i64t);
+            a.extend([flat(p), bytes, base, b.i64(extent), number]);
             b.call(check, &a);
         }
     }
@@ -421,8 +474,10 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     }
     add_lead(&m);
     let mut accesses = Vec::new();
+    let mut variables = Vec::new();
     if options.memcheck {
         watch_accesses(&m, &mut accesses);
+        variables = name_variables(&m);
     }
     let static_shared = place_shared(&m);
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
@@ -458,7 +513,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     let passes = PassOptions { unroll: true, vectorize: true, inline_threshold: None };
     host.run_passes(&m, "default<O3>", passes)?;
     let object = host.object(&m)?;
-    Ok(Lowered { object, kernels, static_shared, accesses })
+    Ok(Lowered { object, kernels, static_shared, accesses, variables })
 }
 
 fn llvm_linkage_external() -> kerf_ir::llvm::Linkage {

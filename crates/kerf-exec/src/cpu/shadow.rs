@@ -121,6 +121,32 @@ impl ShadowState {
         }
     }
 
+    /// Bytes that were copied between launches: their shadows go along.
+    pub fn copied(&self, to: usize, from: usize, bytes: usize) {
+        // Entries that are not there travel too, lest an old one at the target be believed. Through a
+        // buffer, because the ranges may overlap.
+        let entries: Vec<Option<Entry>> = (0..bytes).step_by(2).map(|k| self.read(from + k).filter(|e| e.tag != 0)).collect();
+        for (k, e) in entries.into_iter().enumerate() {
+            self.replace(to + 2 * k, e);
+        }
+    }
+
+    /// Bytes that were written from outside: what they stand for is their own value.
+    pub fn written(&self, address: usize, bytes: usize) {
+        for k in (0..bytes).step_by(2) {
+            self.replace(address + k, None);
+        }
+    }
+
+    fn replace(&self, address: usize, e: Option<Entry>) {
+        match e {
+            Some(e) => self.write(address, e),
+            // Reading does not commit shadow memory, writing does: most inputs never need any.
+            None if self.read(address).is_some_and(|old| old.tag != 0) => self.write(address, Entry { value: Dd::ZERO, tag: 0 }),
+            None => {}
+        }
+    }
+
     /// Comparisons that went the other way in the shadow: number of times and place.
     pub fn flips(&self) -> Vec<(u64, Option<kerf_ir::sites::Location>)> {
         self.flips
@@ -137,11 +163,15 @@ impl ShadowState {
     }
 }
 
-const TABLE: usize = 1 << 15;
+/// Sets of the table of values by their bits, and places in a set, newest first. A block of 1024
+/// threads remembers as many values before the first is asked for again; with one place for each
+/// hash, three in a hundred would be gone by then.
+const SETS: usize = 1 << 12;
+const WAYS: usize = 8;
 
 struct Local {
-    /// Values by their bits, direct mapped.
-    table: Vec<Entry>,
+    /// Values by their bits.
+    table: Vec<[Entry; WAYS]>,
     args: [Entry; 64],
     ret: Entry,
 }
@@ -149,7 +179,7 @@ struct Local {
 thread_local! {
     static LOCAL: RefCell<Local> = {
         let none = Entry { value: Dd::from_f64(0.0), tag: 0 };
-        RefCell::new(Local { table: vec![none; TABLE], args: [none; 64], ret: none })
+        RefCell::new(Local { table: vec![[none; WAYS]; SETS], args: [none; 64], ret: none })
     };
 }
 
@@ -159,15 +189,21 @@ fn state() -> &'static ShadowState {
 }
 
 fn hash(t: u64) -> usize {
-    (t.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (TABLE - 1)
+    (t.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (SETS - 1)
 }
 
 fn keep(t: u64, value: Dd) {
-    LOCAL.with_borrow_mut(|l| l.table[hash(t)] = Entry { value, tag: t });
+    LOCAL.with_borrow_mut(|l| {
+        let set = &mut l.table[hash(t)];
+        // In place of an older value of the same bits, or of the oldest.
+        let at = set.iter().position(|e| e.tag == t).unwrap_or(WAYS - 1);
+        set[..=at].rotate_right(1);
+        set[0] = Entry { value, tag: t };
+    });
 }
 
 fn find(t: u64) -> Option<Dd> {
-    LOCAL.with_borrow(|l| Some(l.table[hash(t)]).filter(|e| e.tag == t).map(|e| e.value))
+    LOCAL.with_borrow(|l| l.table[hash(t)].iter().find(|e| e.tag == t).map(|e| e.value))
 }
 
 extern "C" fn remember(bits: u64, format: u32, hi: f64, lo: f64) {
@@ -182,7 +218,10 @@ extern "C" fn load(address: usize, bits: u64, format: u32) -> Dd {
     let t = tag(bits, width(format));
     match state().read(address) {
         Some(e) if e.tag == t => e.value,
-        _ => recall(bits, format),
+        // There was a float here, or half of one, and other bits have come in a way that nothing saw.
+        Some(e) if e.tag != 0 => recall(bits, format),
+        // An input: not to be taken for a computed value that happens to have the same bits.
+        _ => promote(bits, format),
     }
 }
 
@@ -208,15 +247,35 @@ extern "C" fn adopt(address: usize, bits: u64, width: u32) {
     }
 }
 
-extern "C" fn copy(to: usize, from: usize, bytes: u64) {
-    let s = state();
-    // Overlapping moves go through a buffer.
-    let entries: Vec<Option<Entry>> = (0..bytes as usize).step_by(2).map(|k| s.read(from + k)).collect();
-    for (k, e) in entries.into_iter().enumerate() {
-        if let Some(e) = e.filter(|e| e.tag != 0) {
-            s.write(to + 2 * k, e);
-        }
+/// Half of a double is stored here; see [`load`] for what that means.
+extern "C" fn part(address: usize) {
+    state().write(address, Entry { value: Dd::ZERO, tag: u64::MAX });
+}
+
+/// Bytes that are no computed value.
+extern "C" fn clear(address: usize, bytes: u64) {
+    state().written(address, bytes as usize);
+}
+
+/// A compare-and-swap on the bits of a float: gives the shadow of what was there.
+extern "C" fn cas(address: usize, old: u64, new: u64, done: u32, format: u32, hi: f64, lo: f64) -> Dd {
+    let before = load(address, old, format);
+    if done & 1 != 0 {
+        store(address, new, format, hi, lo);
     }
+    before
+}
+
+/// A compare-and-swap on bits that may stand for a value.
+extern "C" fn swap(address: usize, old: u64, new: u64, done: u32, width: u32) {
+    note(address, old, width);
+    if done & 1 != 0 {
+        adopt(address, new, width);
+    }
+}
+
+extern "C" fn copy(to: usize, from: usize, bytes: u64) {
+    state().copied(to, from, bytes as usize);
 }
 
 extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
@@ -230,6 +289,13 @@ extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
 extern "C" fn arg(i: u32, bits: u64, format: u32) -> Dd {
     let known = LOCAL.with_borrow(|l| l.args.get(i as usize).filter(|a| a.tag == bits).map(|a| a.value));
     known.unwrap_or_else(|| recall(bits, format))
+}
+
+/// A struct passed by value: this copy is of what lies at the address in the slot.
+extern "C" fn byval(i: u32, to: usize, bytes: u64) {
+    if let Some(from) = LOCAL.with_borrow(|l| l.args.get(i as usize).map(|a| a.tag)) {
+        state().copied(to, from as usize, bytes as usize);
+    }
 }
 
 extern "C" fn set_ret(bits: u64, hi: f64, lo: f64) {
@@ -294,7 +360,8 @@ pub fn symbols() -> Vec<(&'static str, usize)> {
     table![
         "kerf_shadow_remember" => remember, "kerf_shadow_recall" => recall, "kerf_shadow_load" => load,
         "kerf_shadow_store" => store, "kerf_shadow_note" => note, "kerf_shadow_adopt" => adopt,
-        "kerf_shadow_copy" => copy, "kerf_shadow_set_arg" => set_arg, "kerf_shadow_arg" => arg,
+        "kerf_shadow_part" => part, "kerf_shadow_clear" => clear, "kerf_shadow_cas" => cas, "kerf_shadow_swap" => swap,
+        "kerf_shadow_copy" => copy, "kerf_shadow_byval" => byval, "kerf_shadow_set_arg" => set_arg, "kerf_shadow_arg" => arg,
         "kerf_shadow_set_ret" => set_ret, "kerf_shadow_ret" => ret, "kerf_shadow_compare" => compare,
         "kerf_shadow_atomic" => atomic, "kerf_dd_from_i64" => from_i64, "kerf_dd_from_u64" => from_u64,
         "kerf_dd_ldexp" => ldexp, "kerf_dd_powi" => functions::powi,

@@ -1,6 +1,5 @@
 //! Names and addresses of everything that compiled kernels may call.
-use super::{block, directed as d};
-use std::ffi::c_void;
+use super::{block, directed as d, heap};
 
 unsafe extern "C" {
     fn fmod(a: f64, b: f64) -> f64;
@@ -19,14 +18,6 @@ extern "C" fn cos_f32(x: f32) -> f32 {
 }
 extern "C" fn tanh_f32(x: f32) -> f32 {
     f64::from(x).tanh() as f32
-}
-extern "C" fn malloc(bytes: u64) -> *mut c_void {
-    // SAFETY: plain malloc; the kernel owns the result.
-    unsafe { libc::malloc(bytes as usize) }
-}
-extern "C" fn free(p: *mut c_void) {
-    // SAFETY: the kernel passes what its malloc gave.
-    unsafe { libc::free(p) }
 }
 // The compiler's helper routines pass halves in vector registers; as integers they sit in the low
 // bits of the same register, which is what a float's bits give.
@@ -54,7 +45,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
     let mut t = table![
         "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_trap" => block::trap,
         "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
-        "kerf_malloc" => malloc, "kerf_free" => free,
+        "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
         "kerf_sin_f32" => sin_f32, "kerf_cos_f32" => cos_f32, "kerf_tanh_f32" => tanh_f32,
         "kerf_fma_f16" => d::fma_f16, "kerf_fma_bf16" => d::fma_bf16,
         "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,

@@ -85,17 +85,17 @@ impl Context {
         }
     }
 
-    /// Compiles PTX for the device.
-    pub fn load(&self, ptx: &str) -> Result<Loaded, ExecError> {
+    /// Compiles PTX for the device at an optimisation level from 0 to 4 (4 is the driver's default).
+    pub fn load(&self, ptx: &str, level: u32) -> Result<Loaded, ExecError> {
         let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
         let mut log = vec![0u8; 16 * 1024];
         use sys::CUjit_option_enum as Opt;
-        let mut options = [Opt::CU_JIT_ERROR_LOG_BUFFER, Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        let mut options = [Opt::CU_JIT_ERROR_LOG_BUFFER, Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, Opt::CU_JIT_OPTIMIZATION_LEVEL];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void, level as usize as *mut c_void];
         let mut module = std::ptr::null_mut();
         // SAFETY: the text is NUL terminated; options and values match in number and kind.
         let r = unsafe {
-            sys::cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+            sys::cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 3, options.as_mut_ptr(), values.as_mut_ptr())
         };
         check("loading PTX", r).map_err(|e| {
             let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy().into_owned();

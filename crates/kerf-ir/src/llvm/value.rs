@@ -373,6 +373,11 @@ impl Value {
         }
         unsafe { std::slice::from_raw_parts(LLVMGetIndices(self.0), n) }.to_vec()
     }
+    /// Lanes that a shufflevector takes, of both operands one after the other; none for poison.
+    pub fn shuffle_mask(self) -> Vec<Option<u32>> {
+        let n = unsafe { LLVMGetNumMaskElements(self.0) };
+        (0..n).map(|i| u32::try_from(unsafe { LLVMGetMaskValue(self.0, i) }).ok()).collect()
+    }
     /// Source element type of a GEP.
     pub fn gep_type(self) -> Type {
         Type(unsafe { LLVMGetGEPSourceElementType(self.0) })
@@ -393,6 +398,18 @@ impl Value {
 
     // Functions.
 
+    /// All functions of the module that a function belongs to.
+    pub fn module_functions(self) -> Vec<Value> {
+        let mut out = Vec::new();
+        unsafe {
+            let mut f = LLVMGetFirstFunction(LLVMGetGlobalParent(self.0));
+            while !f.is_null() {
+                out.push(Value(f));
+                f = LLVMGetNextFunction(f);
+            }
+        }
+        out
+    }
     /// Is a function or global only declared?
     pub fn is_declaration(self) -> bool {
         unsafe { LLVMIsDeclaration(self.0) != 0 }
@@ -454,6 +471,18 @@ impl Value {
                 value.len() as u32,
             );
             LLVMAddAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, a);
+        }
+    }
+    /// Value of a string attribute of a function.
+    pub fn fn_attr(self, key: &str) -> Option<String> {
+        unsafe {
+            let a = LLVMGetStringAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, key.as_ptr().cast(), key.len() as u32);
+            if a.is_null() {
+                return None;
+            }
+            let mut n = 0;
+            let p = LLVMGetStringAttributeValue(a, &mut n);
+            Some(String::from_utf8_lossy(std::slice::from_raw_parts(p.cast::<u8>(), n as usize)).into_owned())
         }
     }
     fn attr_kind(name: &str) -> u32 {
@@ -574,6 +603,10 @@ impl Value {
     pub fn prepend_params(self, types: &[Type]) -> Value {
         let mut t: Vec<_> = types.iter().map(|t| t.0).collect();
         Value(unsafe { shim::kerf_prepend_params(self.0, t.as_mut_ptr(), t.len() as u32) })
+    }
+    /// This kernel with pointer parameter `i` taken as a 64-bit integer.
+    pub fn param_to_int(self, i: u32) -> Value {
+        Value(unsafe { shim::kerf_param_to_int(self.0, i) })
     }
     /// A call with extra leading arguments in place of this call.
     pub fn prepend_args(self, callee: Value, ty: Type, args: &[Value]) -> Value {

@@ -1,0 +1,28 @@
+//! Memory that kernels allocate themselves: `malloc`, `free`, and what memcheck knows of it.
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// Live allocations: first address and bytes. They outlive launches, as on the device.
+static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+pub(super) extern "C" fn malloc(bytes: u64) -> *mut c_void {
+    // SAFETY: plain malloc; the kernel owns the result.
+    let p = unsafe { libc::malloc(bytes as usize) };
+    if !p.is_null() {
+        LIVE.lock().unwrap_or_else(|e| e.into_inner()).insert(p as usize, bytes as usize);
+    }
+    p
+}
+
+pub(super) extern "C" fn free(p: *mut c_void) {
+    LIVE.lock().unwrap_or_else(|e| e.into_inner()).remove(&(p as usize));
+    // SAFETY: the kernel passes what its malloc gave.
+    unsafe { libc::free(p) }
+}
+
+/// Does a live allocation hold all of these addresses?
+pub(super) fn holds(start: usize, end: usize) -> bool {
+    let live = LIVE.lock().unwrap_or_else(|e| e.into_inner());
+    live.range(..=start).next_back().is_some_and(|(at, bytes)| end <= at + bytes)
+}
