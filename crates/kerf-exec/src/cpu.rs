@@ -9,6 +9,7 @@ pub mod launch;
 pub mod lower;
 mod memory;
 mod printf;
+mod regions;
 mod seeds;
 pub mod shadow;
 mod symbols;
@@ -196,7 +197,11 @@ impl Executor for CpuExecutor {
             .find(|k| k.symbol == l.symbol)
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?
             .clone();
-        let address = self.jit.address(&k.entry).map_err(|e| ExecError::Compile(e.0))?;
+        let find = |name: &str| self.jit.address(name).map_err(|e| ExecError::Compile(e.0));
+        let address = if k.mode == lower::Mode::Regions { 0 } else { find(&k.entry)? };
+        let regions = (0..k.regions)
+            .map(|i| Ok((find(&format!("{}.r{i}", k.entry))?, find(&format!("{}.t{i}", k.entry))?)))
+            .collect::<Result<Vec<_>, ExecError>>()?;
         for d in 0..3 {
             if u64::from(l.grid[d]) * u64::from(l.block[d]) > i32::MAX as u64 {
                 return Err(ExecError::Compile(format!("{} would have more than 2^31-1 threads in dimension {d}", l.name)));
@@ -213,7 +218,7 @@ impl Executor for CpuExecutor {
             dynamic_shared: l.dynamic_shared,
             static_shared: self.lowered.static_shared,
         };
-        let entry = Entry { mode: k.mode, address, ordered: k.ordered };
+        let entry = Entry { mode: k.mode, address, regions, frame_bytes: k.frame_bytes, ordered: k.ordered };
         let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args);
         let (fault, printed) = match &self.shadow {
             Some(s) => s.with(run),
@@ -247,6 +252,7 @@ impl Executor for CpuExecutor {
                 note: Some(match k.mode {
                     lower::Mode::Loop => "threads in a vectorisable loop".into(),
                     lower::Mode::Coroutine => "threads as coroutines".into(),
+                    lower::Mode::Regions => format!("{} regions between barriers, threads in a vectorisable loop each", k.regions),
                 }),
                 ..KernelStats::default()
             })

@@ -18,6 +18,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include <cstdlib>
 #include <cstring>
@@ -328,6 +329,31 @@ LLVMBasicBlockRef kerf_split_before(LLVMValueRef inst) {
   Instruction *i = unwrap<Instruction>(inst);
   return wrap(SplitBlock(i->getParent(), i));
 }
+
+/// A new first block of `f` that jumps to the old one; returned.
+LLVMBasicBlockRef kerf_add_prologue(LLVMValueRef f) {
+  Function *fn = unwrap<Function>(f);
+  BasicBlock *old = &fn->getEntryBlock();
+  BasicBlock *pro = BasicBlock::Create(fn->getContext(), "prologue", fn, old);
+  IRBuilder<>(pro).CreateBr(old);
+  return wrap(pro);
+}
+
+/// Keeps an SSA value in memory instead: an alloca at the end of `where`, stores and loads.
+LLVMValueRef kerf_demote(LLVMValueRef v, LLVMBasicBlockRef where) {
+  Instruction *i = unwrap<Instruction>(v);
+  auto at = unwrap(where)->getTerminator()->getIterator();
+  if (auto *p = dyn_cast<PHINode>(i))
+    return wrap(DemotePHIToStack(p, at));
+  return wrap(DemoteRegToStack(*i, false, at));
+}
+
+/// Moves an instruction to the end of a block, before its terminator.
+void kerf_move_to(LLVMValueRef v, LLVMBasicBlockRef where) {
+  unwrap<Instruction>(v)->moveBefore(unwrap(where)->getTerminator()->getIterator());
+}
+
+void kerf_remove_unreachable(LLVMValueRef f) { removeUnreachableBlocks(*unwrap<Function>(f)); }
 
 /// A copy of `f` in its module under another name.
 LLVMValueRef kerf_clone_function(LLVMValueRef f, const char *name) {

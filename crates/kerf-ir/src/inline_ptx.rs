@@ -98,6 +98,20 @@ pub fn lift(m: &Module) -> Vec<Unlifted> {
     out
 }
 
+/// Erases inline assembly without effects whose results nobody uses. LLVM keeps it, because it does
+/// not know that it returns; cooperative groups write some in every kernel.
+pub fn drop_unused(m: &Module) {
+    for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
+        for call in f.instructions().into_iter().filter(is_asm_call) {
+            // SAFETY: the callee is inline assembly.
+            let effects = unsafe { sys::LLVMGetInlineAsmHasSideEffects(call.callee().0) != 0 };
+            if !effects && call.users().is_empty() {
+                call.erase();
+            }
+        }
+    }
+}
+
 fn is_asm_call(i: &Value) -> bool {
     i.opcode() == Some(Opcode::LLVMCall) && i.callee().is_inline_asm()
 }

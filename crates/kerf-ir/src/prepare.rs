@@ -5,7 +5,7 @@
 //! flag is dropped, so that no backend decides anything about rounding later. Loops are not
 //! unrolled unless the source says so: a site stays one site.
 use crate::inline_ptx::{self, Unlifted};
-use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, RmwOp, Value};
+use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions, RmwOp, Value};
 
 /// Named metadata that says a module has been through [`prepare`].
 const MARK: &std::ffi::CStr = c"kerf.prepared";
@@ -157,6 +157,7 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
     let unlifted = inline_ptx::lift(m);
     let options = PassOptions { inline_threshold: Some(1000), ..PassOptions::default() };
     machine.run_passes(m, "default<O2>", options)?;
+    inline_ptx::drop_unused(m);
     crate::fuse::fuse_multiply_adds(m);
     m.strict_math();
     machine.run_passes(m, "globaldce,adce", PassOptions::default())?;

@@ -104,7 +104,7 @@ struct Pass<'m> {
     /// Floats in integers.
     words: BTreeMap<Value, Vec<words::Field>>,
     /// Shadows that went through a shuffle, by block, shuffle and value.
-    journeys: Vec<((Block, String, [Value; 3], Value, Value), Dd)>,
+    journeys: Vec<(words::Journey, Dd)>,
     /// Floats in structs that are values, by their paths.
     aggregates: BTreeMap<Value, BTreeMap<Vec<u32>, Dd>>,
     map: ShadowMap,

@@ -107,14 +107,15 @@ fn number_bytes(v: Number, kind: ScalarKind) -> Result<Vec<u8>, Misfit> {
 }
 
 fn scalar_value(v: &ArgValue, kind: ScalarKind, name: &str) -> Result<Vec<u8>, Misfit> {
+    let number = |n: Number| number_bytes(n, kind).map_err(|m| Misfit { what: format!("`{name}`: {}", m.what), ..m });
     match v {
-        ArgValue::Int(i) => number_bytes(Number::Int(*i), kind),
-        ArgValue::Float(x) => number_bytes(Number::Float(*x), kind),
+        ArgValue::Int(i) => number(Number::Int(*i)),
+        ArgValue::Float(x) => number(Number::Float(*x)),
         ArgValue::Typed(s, n) => {
             if !compatible(kind_of(*s), kind) {
                 return misfit(format!("`{name}` is given as {s}"), format!("{kind}, the parameter's type"));
             }
-            number_bytes(*n, kind)
+            number(*n)
         }
         ArgValue::Buffer { .. } => misfit(format!("a buffer is passed for `{name}`"), format!("a number of type {kind}")),
         ArgValue::Struct(_) => misfit(format!("a struct is passed for `{name}`"), format!("a number of type {kind}")),

@@ -3,9 +3,10 @@
 //! Each workload's source is replaced by its prepared bitcode, input files are copied, and the
 //! workload file is rewritten to point at them. Everything else in it stays as it was.
 use crate::mistakes::Mistakes;
+use crate::run::Session;
 use crate::workload::Workload;
 use kerf_ir::compile::{CompileError, Toolchain};
-use kerf_ir::program;
+use kerf_ir::{kernels, program};
 use std::path::{Path, PathBuf};
 
 /// Why a bundle could not be made.
@@ -48,6 +49,14 @@ fn copy_inputs(doc: &mut toml_edit::DocumentMut, from: &Path, to: &Path, stem: &
     Ok(())
 }
 
+/// Checks the workload against its program here, where both can still be changed.
+fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
+    let m = p.module()?;
+    let (kernels, globals) = (kernels::kernels(&m), kernels::globals(&m));
+    let session = Session { workload: w, kernels: &kernels, globals: &globals, params: w.launch_space.default_params(), seed: w.seed };
+    session.check().map(|_| ()).map_err(BundleError::Workload)
+}
+
 /// Packs one workload into `out`; gives the name of the new workload file.
 pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, BundleError> {
     let w = Workload::read(path, &[]).map_err(BundleError::Workload)?;
@@ -57,6 +66,7 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
         return Err(BundleError::Twice(stem));
     }
     let p = program::load(tools, &w.source, &w.flags)?;
+    fits(&w, &p)?;
     let bc = format!("{stem}.bc");
     std::fs::write(out.join(&bc), &p.bitcode).map_err(file_error(&out.join(&bc)))?;
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;

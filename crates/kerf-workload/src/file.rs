@@ -91,7 +91,7 @@ impl Workload {
 
     /// Reads a workload file.
     pub fn read(path: &Path, overrides: &[(String, i64)]) -> Result<Workload, Mistakes> {
-        let problem = |what: String, expected: &str| {
+        let problem = |what: String, expected: &str, help: &str| {
             let mut mistakes = Mistakes::none();
             mistakes.push(Mistake {
                 file: path.to_owned(),
@@ -100,14 +100,18 @@ impl Workload {
                 span: 0..0,
                 what,
                 expected: expected.into(),
-                help: None,
+                help: Some(help.into()),
             });
             mistakes
         };
         let bytes = std::fs::read(path)
-            .map_err(|e| problem(format!("cannot be read: {e}"), "a workload file"))?;
+            .map_err(|e| problem(format!("cannot be read: {e}"), "a workload file", "check the path and its permissions"))?;
+        if path.extension().is_some_and(|e| flags::KINDS.iter().any(|k| e == *k)) {
+            let what = "a source, not a workload file".into();
+            return Err(problem(what, "a .toml file that names it as `source`", "kerf inspect shows the kernels of a source"));
+        }
         let text = String::from_utf8(bytes)
-            .map_err(|e| problem(format!("not text: {e}"), "a TOML file in UTF-8"))?;
+            .map_err(|e| problem(format!("not text: {e}"), "a TOML file in UTF-8", "save it as UTF-8"))?;
         Workload::parse(&text, path, overrides)
     }
 }

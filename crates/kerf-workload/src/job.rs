@@ -2,6 +2,7 @@
 //!
 //! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
 //! that parent and child share nothing but this text.
+use crate::advice::advice;
 use crate::digest::digest;
 use crate::mistakes::Mistakes;
 use crate::npy;
@@ -22,7 +23,7 @@ use kerf_num::{Dd, Format, Metric};
 use kerf_pass::{Plan, PlanError, shadow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,8 +214,8 @@ pub enum JobError {
     Compile {
         /// What happened.
         message: String,
-        /// What is missing: `clang`, `cuda`, `libdevice`, or nothing.
-        missing: Option<String>,
+        /// What to do about it.
+        help: Option<String>,
     },
     /// A kernel uses what the device cannot do.
     #[error("{0}")]
@@ -229,12 +230,7 @@ pub enum JobError {
 
 impl From<CompileError> for JobError {
     fn from(e: CompileError) -> Self {
-        let missing = match &e {
-            CompileError::NoClang { .. } => Some("clang"),
-            CompileError::NoCuda { .. } => Some("cuda"),
-            _ => None,
-        };
-        JobError::Compile { message: e.to_string(), missing: missing.map(str::to_owned) }
+        JobError::Compile { message: e.to_string(), help: Some(advice(&e).to_owned()) }
     }
 }
 impl From<RunError> for JobError {
@@ -252,7 +248,11 @@ impl From<Mistakes> for JobError {
 }
 impl From<PlanError> for JobError {
     fn from(e: PlanError) -> Self {
-        JobError::Input(e.to_string())
+        let help = match &e {
+            PlanError::NotIdentity { .. } => "; help: leave --plan away, or give one without sites: {\"version\": 1}",
+            _ => "",
+        };
+        JobError::Input(format!("{e}{help}"))
     }
 }
 impl From<ExecError> for JobError {
@@ -274,17 +274,19 @@ impl Job {
     }
 }
 
+const LIBDEVICE_HELP: &str = "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
+
 fn needs_libdevice(m: &Module) -> bool {
     m.functions().iter().any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
 }
 
 fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
     let lib = match (&job.libdevice, needs_libdevice(m)) {
-        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile { message: format!("cannot read {}: {e}", p.display()), missing: Some("libdevice".into()) })?,
-        (None, true) => return Err(JobError::Compile { message: "libdevice.10.bc was not found, and the program calls math functions".into(), missing: Some("libdevice".into()) }),
+        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile { message: format!("cannot read {}: {e}", p.display()), help: Some(LIBDEVICE_HELP.into()) })?,
+        (None, true) => return Err(JobError::Compile { message: "libdevice.10.bc was not found, and the program calls math functions".into(), help: Some(LIBDEVICE_HELP.into()) }),
         (_, false) => Vec::new(),
     };
-    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile { message: e.0, missing: None })
+    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile { message: e.0, help: None })
 }
 
 fn refuse(m: &Module, used: &[String], infos: &[KernelInfo], unlifted: &[kerf_ir::inline_ptx::Unlifted]) -> Result<(), JobError> {
@@ -299,6 +301,24 @@ fn refuse(m: &Module, used: &[String], infos: &[KernelInfo], unlifted: &[kerf_ir
         }
     }
     if lines.is_empty() { Ok(()) } else { Err(JobError::Unsupported(format!("the CPU executor cannot run this:\n{}", lines.join("\n")))) }
+}
+
+/// A plan for a kernel that is not there would do nothing, which nobody means.
+fn check_plan(plan: &Plan, infos: &[KernelInfo]) -> Result<(), JobError> {
+    for name in plan.kernels.keys() {
+        if let Err(have) = kernels::find(infos, name) {
+            return Err(JobError::Input(format!("the plan names kernel `{name}`, which the source does not have; expected one of {}", have.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder is or can be made there, asked before a long run rather than after it.
+fn check_folder(dir: &Path) -> Result<(), JobError> {
+    match dir.ancestors().find(|a| a.exists()) {
+        Some(a) if !a.is_dir() => Err(JobError::Input(format!("cannot save into {}: {} is not a folder; help: choose another folder with --save", dir.display(), a.display()))),
+        _ => Ok(()),
+    }
 }
 
 fn format_of(s: Scalar) -> Option<Format> {
@@ -333,7 +353,7 @@ struct Reference {
 
 fn reference(job: &Job, session: &Session, program: &program::Program) -> Result<Reference, JobError> {
     let m = program.module()?;
-    let map = shadow::instrument(&m).map_err(|e| JobError::Compile { message: format!("the reference could not be made: {e}"), missing: None })?;
+    let map = shadow::instrument(&m).map_err(|e| JobError::Compile { message: format!("the reference could not be made: {e}"), help: None })?;
     finished(&m, job)?;
     let mut exec = CpuExecutor::with_shadow(&m, CpuOptions { memcheck: false, threads: job.threads }, map)?;
     let mut l = session.load(&mut exec)?;
@@ -426,6 +446,10 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         seed: job.seed.unwrap_or(workload.seed),
     };
     let used = session.check()?;
+    check_plan(&job.plan, &infos)?;
+    if let Some(dir) = &job.save {
+        check_folder(dir)?;
+    }
     if job.device == Device::Cpu || job.reference {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }
@@ -436,7 +460,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     let mut exec: Box<dyn Executor> = match job.device {
         Device::Cpu => Box::new(CpuExecutor::new(&m, CpuOptions { memcheck: job.memcheck, threads: job.threads })?),
         Device::Cuda => {
-            let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile { message: e.0, missing: None })?;
+            let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile { message: e.0, help: None })?;
             Box::new(CudaExecutor::new(&ptx, &used, job.ordinal)?)
         }
     };
@@ -474,7 +498,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
             verdict: None,
         };
         if let Some(dir) = &job.save {
-            let fail = |e: String| JobError::Input(format!("cannot save {}: {e}", b.name));
+            let fail = |e: String| JobError::Input(format!("cannot save {} into {}: {e}; help: choose another folder with --save", b.name, dir.display()));
             std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
             let path = dir.join(format!("{}.npy", b.name));
             let shape = b.shape.clone().unwrap_or_else(|| vec![b.len]);

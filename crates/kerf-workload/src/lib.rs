@@ -1,6 +1,7 @@
 //! Workload files: what they say, the inputs they generate, `.npy` files and digests.
 
 pub mod accept;
+pub mod advice;
 pub mod bind;
 pub mod bits;
 pub mod bundle;

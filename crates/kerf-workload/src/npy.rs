@@ -119,6 +119,7 @@ impl NpyProblem {
             NpyProblem::OtherType { wants, .. } => format!("type {wants}"),
             NpyProblem::OtherCount { wants, .. } => format!("{wants} scalars"),
             NpyProblem::Fortran => "C order".into(),
+            NpyProblem::Truncated { .. } => "a complete .npy file".into(),
             _ => "a .npy file of a scalar type or struct".into(),
         };
         (self.to_string(), expected)
@@ -129,12 +130,15 @@ impl NpyProblem {
         let help = match self {
             NpyProblem::Fortran => "save `numpy.ascontiguousarray(a)`",
             NpyProblem::Magic => "save it with `numpy.save`",
+            NpyProblem::Truncated { .. } => "save or copy it again",
+            NpyProblem::OtherCount { .. } => "change `len`, or save an array of that size",
             NpyProblem::OtherType { wants, .. } if wants.starts_with('[') => {
                 "give `numpy.dtype` these `offsets` and this `itemsize`"
             }
             NpyProblem::OtherType { wants, .. } if wants == "bf16" => {
                 "save a `ml_dtypes.bfloat16` array, or `a.view('V2')`"
             }
+            NpyProblem::OtherType { .. } => "change `type`, or save `a.astype(..)`",
             _ => return None,
         };
         Some(help.into())

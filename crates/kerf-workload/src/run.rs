@@ -3,7 +3,8 @@ use crate::bind::bind;
 use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
 use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
-use crate::workload::Workload;
+use crate::suggest::did_you_mean;
+use crate::workload::{BufferSpec, Workload};
 use kerf_exec::{BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use std::collections::BTreeMap;
@@ -14,9 +15,6 @@ pub enum RunError {
     /// The workload file is wrong.
     #[error("{0}")]
     Workload(Mistakes),
-    /// An input could not be made.
-    #[error("{0}")]
-    Input(#[from] GenerateError),
     /// The executor failed.
     #[error("{0}")]
     Exec(#[from] ExecError),
@@ -55,10 +53,29 @@ fn mistake(w: &Workload, line: usize, what: String, expected: String) -> Mistake
     Mistake { file: w.path.clone(), line, column: if line > 0 { 1 } else { 0 }, span: 0..0, what, expected, help: None }
 }
 
+/// A buffer whose first contents could not be made, as a mistake at the buffer.
+fn unmade(w: &Workload, b: &BufferSpec, e: &GenerateError) -> Mistakes {
+    let (expected, help) = match e {
+        GenerateError::Memory { .. } => ("a buffer that fits this machine's memory", "choose smaller sizes, e.g. --size n=4096"),
+        GenerateError::Expr { .. } | GenerateError::Unfit { .. } => ("an `expr` with a value of the type for every scalar", "select(c, a, b) evaluates only what it needs"),
+        GenerateError::Init { .. } => ("an `init` that suits the buffer", "docs/workload.md lists them"),
+        GenerateError::File { .. } => ("a readable .npy file", "check the path and its permissions"),
+    };
+    let mut all = Mistakes::none();
+    all.push(Mistake { help: Some(help.into()), ..mistake(w, b.line, e.to_string(), expected.into()) });
+    all
+}
+
 impl<'a> Session<'a> {
     fn kernel(&self, l: &ConcreteLaunch) -> Result<&'a KernelInfo, Mistake> {
         find(self.kernels, &l.kernel).map_err(|have| {
-            mistake(self.workload, l.line, format!("the source has no kernel `{}`", l.kernel), format!("one of {}", have.join(", ")))
+            let (expected, help) = if have.is_empty() {
+                (format!("a kernel in {}", self.workload.source.display()), Some("kerf inspect shows what a source defines".into()))
+            } else {
+                (format!("one of {}", have.join(", ")), did_you_mean(&l.kernel, have.iter().map(String::as_str)))
+            };
+            let m = mistake(self.workload, l.line, format!("the source has no kernel `{}`", l.kernel), expected);
+            Mistake { help, ..m }
         })
     }
 
@@ -68,7 +85,8 @@ impl<'a> Session<'a> {
         hit.ok_or_else(|| {
             let have: Vec<&str> = self.globals.iter().map(|g| g.name.as_str()).collect();
             let expected = if have.is_empty() { "a source with such a variable".into() } else { format!("one of {}", have.join(", ")) };
-            mistake(self.workload, line, format!("the source has no __constant__ or __device__ variable `{symbol}`"), expected)
+            let m = mistake(self.workload, line, format!("the source has no __constant__ or __device__ variable `{symbol}`"), expected);
+            Mistake { help: did_you_mean(symbol, have), ..m }
         })
     }
 
@@ -122,7 +140,7 @@ impl<'a> Session<'a> {
         let mut ids = Vec::new();
         let mut initial = Vec::new();
         for b in &self.workload.buffers {
-            let data = generate(b, self.seed, &self.workload.sizes)?;
+            let data = generate(b, self.seed, &self.workload.sizes).map_err(|e| unmade(self.workload, b, &e))?;
             let id = match &b.symbol {
                 Some(s) => {
                     let g = self.variable(s, b.line).map_err(|m| {

@@ -1,5 +1,6 @@
 //! `kerf doctor`: each part, found or missing, with the command that mends it.
-use crate::output::{Format, Style};
+use crate::fail::Failure;
+use crate::output::{Format, Style, say};
 use crate::toolchain::{find_tool, version_of};
 use kerf_ir::compile::Toolchain;
 use serde::Serialize;
@@ -50,18 +51,18 @@ fn parts(tools: &Toolchain) -> Vec<Part> {
 }
 
 /// Prints the list; 0 when all required parts are there, 2 otherwise.
-pub fn run(tools: &Toolchain, format: Format, style: Style) -> i32 {
+pub fn run(tools: &Toolchain, format: Format, style: Style) -> Result<i32, Failure> {
     let parts = parts(tools);
     if format == Format::Json {
-        println!("{}", serde_json::json!({ "schema": "kerf.doctor/1", "parts": parts }));
+        say(&format!("{}\n", serde_json::json!({ "schema": "kerf.doctor/1", "parts": parts })))?;
     } else {
         for p in &parts {
             let mark = if p.found { style.good("found  ") } else if p.required { style.bad("missing") } else { style.dim("absent ") };
-            println!("{mark}  {:<14} {}", p.name, p.detail);
+            say(&format!("{mark}  {:<14} {}\n", p.name, p.detail))?;
             if let Some(m) = p.mend {
-                println!("         {:<14} needed for {}; to mend: {m}", "", p.for_what);
+                say(&format!("         {:<14} needed for {}; to mend: {m}\n", "", p.for_what))?;
             }
         }
     }
-    if parts.iter().all(|p| p.found || !p.required) { 0 } else { 2 }
+    Ok(if parts.iter().all(|p| p.found || !p.required) { 0 } else { 2 })
 }

@@ -1,19 +1,25 @@
 //! Failures as the user sees them: what, and what to do.
+use crate::output::note;
 use kerf_exec::ExecError;
 use kerf_ir::compile::CompileError;
+use kerf_workload::advice::advice;
+use kerf_workload::bundle::BundleError;
+use kerf_workload::job::JobError;
 
-/// A failure with exit code 2 (bad input or a missing part) or 1 (target not met).
+/// A line of a message longer than this is cut: it quotes a file that has no lines.
+const LONGEST_LINE: usize = 1000;
+
+/// A failure with exit code 2: bad input or a missing part.
 #[derive(Debug)]
 pub struct Failure {
     what: String,
     help: Option<String>,
-    code: i32,
 }
 
 impl Failure {
     /// Bad input or a missing part.
     pub fn new(what: impl Into<String>) -> Failure {
-        Failure { what: what.into(), help: None, code: 2 }
+        Failure { what: what.into(), help: None }
     }
     /// With advice.
     pub fn help(mut self, h: impl Into<String>) -> Failure {
@@ -22,26 +28,30 @@ impl Failure {
     }
     /// Prints it and gives the exit code.
     pub fn report(&self) -> i32 {
-        eprintln!("error: {}", self.what);
+        note(&printable(&format!("error: {}", self.what)));
         if let Some(h) = &self.help {
-            eprintln!("help: {h}");
+            note(&printable(&format!("help: {h}")));
         }
-        self.code
+        2
     }
+}
+
+/// Messages quote what files hold, which must not move the cursor or recolour the terminal.
+fn printable(text: &str) -> String {
+    let clean = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+    let line = |l: &str| {
+        let mut short: String = l.chars().take(LONGEST_LINE).map(clean).collect();
+        if l.chars().nth(LONGEST_LINE).is_some() {
+            short.push_str("...");
+        }
+        short
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 impl From<CompileError> for Failure {
     fn from(e: CompileError) -> Failure {
-        let help = match &e {
-            CompileError::NoClang { .. } => "install clang 22 (apt-get install clang-22), or set KERF_CLANG to it; or give Kerf the .bc file of a bundle",
-            CompileError::NoCuda { .. } => "run scripts/setup.sh (make setup), or set KERF_CUDA to a CUDA toolkit",
-            CompileError::UnknownKind { .. } => "give a CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file",
-            CompileError::Unreadable { .. } => "check the path and its permissions",
-            CompileError::Rejected { .. } => "include folders and macros are passed with -I and -D, as to a compiler",
-            CompileError::BadIr { .. } => "the file may be truncated, or from a newer LLVM than 22",
-            CompileError::Tool { .. } => "kerf doctor lists what is installed",
-        };
-        Failure::new(e.to_string()).help(help)
+        Failure::new(e.to_string()).help(advice(&e))
     }
 }
 
@@ -54,5 +64,38 @@ impl From<ExecError> for Failure {
             ExecError::Memory(_) => f.help("choose smaller sizes, e.g. --size n=4096"),
             _ => f,
         }
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(e: JobError) -> Failure {
+        match e {
+            JobError::Exec(e) => e.into(),
+            JobError::Compile { message, help } => Failure { what: message, help },
+            JobError::Unsupported(_) => Failure::new(e.to_string()).help("--device cuda runs it on a GPU"),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(e: BundleError) -> Failure {
+        match e {
+            BundleError::Compile(e) => e.into(),
+            BundleError::Twice(_) => Failure::new(e.to_string()).help("give each workload once; rename one of two that have the same name"),
+            BundleError::File { .. } => Failure::new(e.to_string()).help("check the path and its permissions"),
+            BundleError::Workload(_) => Failure::new(e.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_bytes_do_no_harm() {
+        assert_eq!(printable("a\x1b[31mb\tc\nd\0"), "a\u{fffd}[31mb\tc\nd\u{fffd}");
+        assert_eq!(printable(&"x".repeat(5000)).len(), LONGEST_LINE + 3);
     }
 }

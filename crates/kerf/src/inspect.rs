@@ -1,7 +1,7 @@
 //! `kerf inspect`: what a file holds, as Kerf sees it.
 use crate::fail::Failure;
-use crate::output::{Format, Style};
-use kerf_ir::compile::Toolchain;
+use crate::output::{Format, Style, say};
+use kerf_ir::compile::{Language, Toolchain};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::obstacles::{Obstacle, Scope};
 use kerf_ir::sites::Site;
@@ -130,7 +130,7 @@ pub enum Emit {
 pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Result<i32, Failure> {
     let m = program::load(tools, file, flags)?.module()?;
     if what == Emit::Ir {
-        print!("{}", m.print());
+        say(&m.print())?;
         return Ok(0);
     }
     let lib = match &tools.libdevice {
@@ -139,7 +139,7 @@ pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Res
     };
     let fail = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
     kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default()).map_err(fail)?;
-    print!("{}", kerf_ir::finish::ptx(&m, &tools.arch).map_err(fail)?);
+    say(&kerf_ir::finish::ptx(&m, &tools.arch).map_err(fail)?)?;
     Ok(0)
 }
 
@@ -149,8 +149,12 @@ pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str
     let m = p.module()?;
     let mut infos = kernels::kernels(&m);
     if infos.is_empty() {
-        return Err(Failure::new(format!("{} defines no kernel", file.display()))
-            .help("a kernel is a __global__ function that is defined here; templates must be instantiated (template __global__ void k<double>(...);)"));
+        let help = match Language::of(file) {
+            Some(Language::OpenCl) => "a kernel is a __kernel function that is defined here",
+            Some(Language::Ir) => "a kernel is a function with the calling convention ptx_kernel that is defined here; the file may be empty",
+            _ => "a kernel is a __global__ function that is defined here; templates must be instantiated (template __global__ void k<double>(...);)",
+        };
+        return Err(Failure::new(format!("{} defines no kernel", file.display())).help(help));
     }
     if let Some(wanted) = kernel {
         let k = kernels::find(&infos, wanted)
@@ -175,8 +179,8 @@ pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str
         .collect();
     let i = Inspection { schema: "kerf.inspect/1", source: file.display().to_string(), cached: p.cached, kernels, globals: kernels::globals(&m) };
     match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&i).map_err(|e| Failure::new(e.to_string()))?),
-        Format::Human => print!("{}", human(&i, style, all)),
+        Format::Json => say(&(serde_json::to_string_pretty(&i).map_err(|e| Failure::new(e.to_string()))? + "\n"))?,
+        Format::Human => say(&human(&i, style, all))?,
     }
     Ok(0)
 }

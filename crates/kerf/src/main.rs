@@ -2,6 +2,7 @@
 mod bundle;
 mod doctor;
 mod fail;
+mod guard;
 mod inspect;
 mod output;
 mod run;
@@ -12,7 +13,7 @@ use clap::{Parser, Subcommand};
 use fail::Failure;
 use kerf_workload::job::{Device, Job};
 use output::{Color, Format, Style};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The fastest version of a GPU kernel that stays within an error tolerance.
 #[derive(Parser)]
@@ -24,6 +25,8 @@ struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value = "auto")]
     color: Color,
+    #[arg(long = guard::OPTION, hide = true)]
+    unguarded: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -44,7 +47,7 @@ enum Command {
         #[arg(long, value_enum)]
         emit: Option<inspect::Emit>,
         /// Target architecture.
-        #[arg(long, default_value = "sm_90")]
+        #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
         /// Flags for the compiler: -I, -D, -std=...
         #[arg(last = true)]
@@ -67,22 +70,22 @@ enum Command {
         #[arg(long, default_value = "kerf-bundle")]
         out: PathBuf,
         /// Target architecture.
-        #[arg(long, default_value = "sm_90")]
+        #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
     },
     /// Compare the CPU executor with a GPU, or with a record, on random kernels, bit by bit.
     Selftest {
         /// Number of kernels.
-        #[arg(long, default_value_t = 200)]
+        #[arg(long, default_value_t = 200, allow_negative_numbers = true, value_parser = parse_count)]
         count: usize,
         /// Seed of the first module.
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
         seed: u64,
         /// Compare with this device.
         #[arg(long, value_enum, default_value = "cpu")]
         device: DeviceArg,
         /// Number of the GPU.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
         gpu: i32,
         /// Write the digests to this file.
         #[arg(long)]
@@ -108,7 +111,7 @@ struct RunArgs {
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
     /// Number of the GPU.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     gpu: i32,
     /// Plan to apply (JSON).
     #[arg(long)]
@@ -123,28 +126,28 @@ struct RunArgs {
     #[arg(long = "size", value_parser = parse_size)]
     sizes: Vec<(String, i64)>,
     /// Seed of the inputs.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Timed runs.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// Untimed runs before them.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     warmup: u32,
     /// Measure energy over this many seconds (GPU; at least 5 for a steady figure).
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_window)]
     energy: f64,
     /// Save outputs as .npy files in this folder.
     #[arg(long)]
     save: Option<PathBuf>,
     /// Threads of the CPU executor; 0 for all cores.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_threads)]
     threads: usize,
     /// Seconds after which a run counts as hanging.
-    #[arg(long, default_value_t = 600.0)]
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
     timeout: f64,
     /// Target architecture.
-    #[arg(long)]
+    #[arg(long, value_parser = parse_arch)]
     arch: Option<String>,
 }
 
@@ -155,20 +158,69 @@ enum DeviceArg {
 }
 
 fn parse_size(s: &str) -> Result<(String, i64), String> {
-    let (n, v) = s.split_once('=').ok_or("expected NAME=NUMBER")?;
-    let v = v.trim().parse().map_err(|e| format!("{v}: {e}"))?;
+    const EXPECTED: &str = "expected NAME=NUMBER, e.g. n=4096";
+    let (n, v) = s.split_once('=').ok_or(EXPECTED)?;
+    if n.trim().is_empty() {
+        return Err(format!("there is no name; {EXPECTED}"));
+    }
+    let v = v.trim().parse().map_err(|_| format!("`{v}` is not a 64-bit integer; {EXPECTED}"))?;
     Ok((n.trim().to_owned(), v))
 }
 
+/// Architectures that both clang 22 and LLVM's PTX backend know; an unknown one LLVM ignores with a
+/// note, and compiles for another.
+const ARCHITECTURES: &str = "sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a sm_100 sm_100a sm_101 sm_101a sm_103 sm_103a sm_110 sm_110a sm_120 sm_120a sm_121 sm_121a";
+
+fn parse_arch(s: &str) -> Result<String, String> {
+    match ARCHITECTURES.split(' ').any(|a| a == s) {
+        true => Ok(s.to_owned()),
+        false => Err(format!("expected one of {ARCHITECTURES}")),
+    }
+}
+
+/// Beyond this, starting the threads takes longer than any launch.
+const MOST_THREADS: usize = 1024;
+
+fn parse_threads(s: &str) -> Result<usize, String> {
+    s.parse().ok().filter(|n| *n <= MOST_THREADS).ok_or_else(|| format!("expected a number from 0 (all cores) to {MOST_THREADS}"))
+}
+
+fn parse_count(s: &str) -> Result<usize, String> {
+    s.parse().ok().filter(|n| *n > 0).ok_or_else(|| "expected a number of 1 or more".into())
+}
+
+fn parse_limit(s: &str) -> Result<f64, String> {
+    s.parse().ok().filter(|t| (1e-3..1e9).contains(t)).ok_or_else(|| "expected seconds, from 0.001 to a billion, e.g. 60".into())
+}
+
+fn parse_window(s: &str) -> Result<f64, String> {
+    s.parse().ok().filter(|t| (0.0..1e6).contains(t)).ok_or_else(|| "expected seconds, 0 or more, e.g. 5".into())
+}
+
+/// Workers are told of files as text.
+fn in_utf8(path: &Path) -> Result<(), Failure> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Failure::new(format!("the name {} is not UTF-8", path.display())).help("rename the file or folder")),
+    }
+}
+
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
-    if !(a.timeout.is_finite() && a.timeout > 0.0 && a.timeout < 1e9) {
-        return Err(Failure::new("--timeout must be a positive number of seconds"));
+    for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
+        in_utf8(path)?;
+    }
+    if a.device == DeviceArg::Cuda && a.memcheck {
+        return Err(Failure::new("--memcheck works on the CPU executor").help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
+    }
+    if a.device == DeviceArg::Cpu && a.energy > 0.0 {
+        return Err(Failure::new("--energy reads a GPU's sensors").help("add --device cuda, or leave --energy away"));
     }
     let plan = match &a.plan {
         None => kerf_pass::Plan::default(),
         Some(p) => {
-            let text = std::fs::read_to_string(p).map_err(|e| Failure::new(format!("cannot read {}: {e}", p.display())))?;
-            kerf_pass::Plan::parse(&text).map_err(|e| Failure::new(format!("{}: {e}", p.display())))?
+            let advice = "a plan is JSON; {\"version\": 1} changes nothing";
+            let text = std::fs::read_to_string(p).map_err(|e| Failure::new(format!("cannot read {}: {e}", p.display())).help(advice))?;
+            kerf_pass::Plan::parse(&text).map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
         }
     };
     let arch = match (a.arch, a.device) {
@@ -213,6 +265,7 @@ fn main() {
     let cli = Cli::parse();
     let style = Style::new(cli.color);
     let result = match cli.command {
+        Command::Inspect { ref file, .. } if !cli.unguarded && guard::is_needed(file) => guard::again(file),
         Command::Inspect { file, kernel, all, emit, arch, flags, include, define } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
@@ -230,7 +283,7 @@ fn main() {
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),
-        Command::Doctor => Ok(doctor::run(&toolchain::discover("sm_90"), cli.format, style)),
+        Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };
     std::process::exit(result.unwrap_or_else(|f| f.report()));
 }

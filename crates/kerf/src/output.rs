@@ -1,5 +1,21 @@
 //! How results are shown: human or JSON, with or without colour.
-use std::io::IsTerminal;
+use crate::fail::Failure;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Writes a result to standard output. A reader that has seen enough (`| head`) is no failure; a full
+/// disk is one.
+pub fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("cannot write the result: {e}")).help("check where standard output goes, and the space there")),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error, for people. That nobody can read it is no reason to stop.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

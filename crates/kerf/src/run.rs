@@ -1,8 +1,8 @@
 //! `kerf run`: a workload on a device, in a worker process.
 use crate::fail::Failure;
-use crate::output::{Format, Style};
+use crate::output::{Format, Style, note, say};
 use kerf_exec::worker::Worker;
-use kerf_workload::job::{Device, Job, JobError, Report};
+use kerf_workload::job::{Job, JobError, Report};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -116,43 +116,22 @@ fn human(r: &Report, name: &str, style: Style) -> String {
     o
 }
 
-impl From<JobError> for Failure {
-    fn from(e: JobError) -> Failure {
-        match e {
-            JobError::Exec(e) => e.into(),
-            JobError::Compile { ref missing, .. } => {
-                let f = Failure::new(e.to_string());
-                match missing.as_deref() {
-                    Some("clang") => f.help("install clang 22 (apt-get install clang-22), or set KERF_CLANG"),
-                    Some(_) => f.help("run scripts/setup.sh (make setup), or set KERF_CUDA to a CUDA toolkit"),
-                    None => f,
-                }
-            }
-            JobError::Unsupported(_) => Failure::new(e.to_string()).help("--device cuda runs it on a GPU"),
-            other => Failure::new(other.to_string()),
-        }
-    }
-}
-
 /// Runs the command: 0 if all outputs are accepted, 1 if the reference rejects one.
 pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32, Failure> {
-    if job.device == Device::Cuda && job.memcheck {
-        return Err(Failure::new("--memcheck works on the CPU executor").help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
-    }
     let r = in_worker(job, Duration::from_secs_f64(limit_s))?;
     for w in &r.warnings {
-        eprintln!("warning: {w}");
+        note(&format!("warning: {w}"));
     }
     match format {
         Format::Json => {
             let mut v = serde_json::to_value(&r).map_err(|e| Failure::new(e.to_string()))?;
             v["schema"] = serde_json::json!("kerf.run/1");
             v["workload"] = serde_json::json!(job.workload);
-            println!("{v:#}");
+            say(&format!("{v:#}\n"))?;
         }
         Format::Human => {
             let name = job.workload.display().to_string();
-            print!("{}", human(&r, &name, style));
+            say(&human(&r, &name, style))?;
         }
     }
     Ok(i32::from(r.outputs.iter().any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted))))

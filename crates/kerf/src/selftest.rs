@@ -1,7 +1,7 @@
 //! `kerf selftest`: random kernels on the CPU executor and on a GPU, compared bit by bit; or on one of
 //! them, compared with a record made elsewhere.
 use crate::fail::Failure;
-use crate::output::{Format, Style};
+use crate::output::{Format, Style, note, say};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::identity::{self, Outputs, Prepared};
@@ -9,7 +9,8 @@ use kerf_exec::{ExecError, Executor};
 use kerf_ir::compile::Toolchain;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Kernels of one module: compiling a few together costs less.
 const PER_MODULE: usize = 4;
@@ -66,14 +67,56 @@ fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
 }
 
 fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?;
+    let advice = "make a record with kerf selftest --record FILE";
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;
+    if text.trim().is_empty() {
+        return Err(Failure::new(format!("{} holds no digests", path.display())).help(advice));
+    }
     text.lines()
         .enumerate()
         .map(|(i, l)| {
-            let l: Line = serde_json::from_str(l).map_err(|e| Failure::new(format!("{}:{}: {e}", path.display(), i + 1)))?;
+            let l: Line = serde_json::from_str(l).map_err(|e| {
+                // The parser counts lines of its own, of which there is one.
+                let why = e.to_string();
+                let why = why.split(" at line ").next().unwrap_or_default();
+                Failure::new(format!("{}:{}:{}: not a line of a record: {why}", path.display(), i + 1, e.column())).help(advice)
+            })?;
             Ok(((l.seed, l.kernel), l.digest))
         })
         .collect()
+}
+
+fn unwritable(path: &Path, why: &str) -> Failure {
+    Failure::new(format!("cannot write {}: {why}", path.display())).help("choose another file with --record, in a folder that exists")
+}
+
+/// The folder of a file that is to be written.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn writable(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(unwritable(path, "it is a folder"));
+    }
+    if !folder(path).is_dir() {
+        return Err(unwritable(path, &format!("{} is not a folder", folder(path).display())));
+    }
+    Ok(())
+}
+
+/// Writes a file under another name and renames it, so that it is whole or as it was.
+fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let fail = |e: std::io::Error| unwritable(path, &e.to_string());
+    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder(path)).map_err(fail)?;
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    Ok(())
+}
+
+/// What files have by default; a temporary one is its owner's alone. The mask of the user still counts.
+fn readable() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// Runs the command: 0 if every kernel without f32 approximations agrees, 1 otherwise.
@@ -81,11 +124,15 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
     let lib = tools.libdevice.as_ref().ok_or_else(|| Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)"))?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
     let record = o.against.as_ref().map(read_record).transpose()?;
+    if let Some(path) = &o.record {
+        // Asked before the work rather than after it.
+        writable(path)?;
+    }
     let mut t = Tally::default();
     let mut lines = Vec::new();
     let modules = o.count.div_ceil(PER_MODULE);
     for i in 0..modules as u64 {
-        let seed = o.seed + i;
+        let seed = o.seed.wrapping_add(i);
         let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch)?;
         let cpu = on_cpu(&p)?;
         let gpu = if o.cuda { Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?) } else { None };
@@ -132,29 +179,30 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             lines.push(Line { seed, kernel: k, digest, approx });
         }
         if format == Format::Human && (i + 1) % 50 == 0 {
-            eprintln!("{} of {modules} modules", i + 1);
+            note(&format!("{} of {modules} modules", i + 1));
         }
     }
     if let Some(path) = &o.record {
         let text: Vec<String> = lines.iter().filter_map(|l| serde_json::to_string(l).ok()).collect();
-        std::fs::write(path, text.join("\n") + "\n").map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
+        write_whole(path, &(text.join("\n") + "\n"))?;
     }
     if format == Format::Json {
-        println!("{}", serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t }));
+        say(&format!("{}\n", serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t })))?;
     } else {
         let with = match (o.cuda, &o.against) {
             (true, _) => "CPU executor against this GPU".to_owned(),
             (_, Some(p)) => format!("CPU executor against {}", p.display()),
             _ => "CPU executor alone (nothing compared)".to_owned(),
         };
-        println!("{with}: {} random kernels", t.kernels);
+        let mut text = format!("{with}: {} random kernels\n", t.kernels);
         if o.cuda || o.against.is_some() {
-            println!("  without f32 approximations: {} equal, {} different", t.equal, t.different);
-            println!("  with f32 approximations (modelled on the CPU): {} equal, {} different", t.approx_equal, t.approx_different);
+            let _ = writeln!(text, "  without f32 approximations: {} equal, {} different", t.equal, t.different);
+            let _ = writeln!(text, "  with f32 approximations (modelled on the CPU): {} equal, {} different", t.approx_equal, t.approx_different);
         }
         for f in t.failures.iter().take(20) {
-            println!("  {}", style.bad(f));
+            let _ = writeln!(text, "  {}", style.bad(f));
         }
+        say(&text)?;
     }
     Ok(i32::from(t.different > 0))
 }
@@ -163,7 +211,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
 /// fails can be run and cut down by hand.
 pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
     use kerf_workload::{ElemType, Scalar, npy};
-    let fail = |e: String| Failure::new(format!("{}: {e}", dir.display()));
+    let fail = |e: String| Failure::new(format!("cannot write into {}: {e}", dir.display())).help("choose another folder with --dump");
     std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
     let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
     std::fs::write(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
@@ -190,6 +238,6 @@ pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
         text += &format!("[[launch]]\nkernel = \"{}\"\ngrid = [{gx}, {gy}, {gz}]\nblock = [{bx}, {by}, {bz}]\nargs = [\"in64\", \"in32\", \"in16\", \"inI\", \"out64\", \"out32\", \"out16\", \"outI\"]\n", kernel.name);
         std::fs::write(dir.join(format!("{}.toml", kernel.name)), text).map_err(|e| fail(e.to_string()))?;
     }
-    println!("{} kernels of seed {seed} in {}", m.kernels.len(), dir.display());
+    say(&format!("{} kernels of seed {seed} in {}\n", m.kernels.len(), dir.display()))?;
     Ok(0)
 }

@@ -136,12 +136,13 @@ impl Run {
         let out = self.output(name);
         let what = format!("{}: {}", self.workload.path.file_name().unwrap_or_default().display(), out.name);
         let worst = want.worst(&out.reference);
-        println!("{what}: reference differs by 2^{worst:.1}, the program by 2^{:.1}", want.worst(&reals(&out.own)));
+        let program = want.worst(&reals(&out.own));
+        let bare = Want::plain(want.value.clone()).worst(&out.reference);
+        println!("{what}: reference differs by 2^{worst:.1} (2^{bare:.1} without a scale), the program by 2^{program:.1}");
         assert!(worst <= LIMIT, "{what}: the reference differs by 2^{worst:.1}");
 
         // The program rounds, so it has to differ from the reference, or this test compares nothing;
         // but not by more than some hundred roundings of the scale.
-        let program = want.worst(&reals(&out.own));
         assert!(program > LIMIT && program < own + 12.0, "{what}: the program differs by 2^{program:.1}");
         // A reference that is off by twice the limit in one place has to be found.
         let at = (0..want.value.len()).find(|i| want.value[*i] != 0.0).expect("a value other than zero");

@@ -100,25 +100,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs blocks in loop mode: `next` sets the context to the next block, or says that there is
-    /// none. A fault leaves the coroutine for good.
-    pub fn run_loops(&mut self, ctx: &mut Context, entry: BlockFn, args: *const *const u8, mut next: impl FnMut(&mut Context) -> bool) -> Result<(), MemoryError> {
+    /// Runs `work` in a coroutine, which a fault leaves for good.
+    fn in_coroutine(&mut self, ctx: &mut Context, work: &mut dyn FnMut(*mut Context)) -> Result<(), MemoryError> {
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
         let stack = self.stack(self.shared.stack_bytes.max(1 << 20))?;
-        let me: *mut Worker<'a> = self;
+        let me = std::ptr::from_mut(self).cast::<Worker<'static>>();
         let ctx: *mut Context = ctx;
-        let next: *mut dyn FnMut(&mut Context) -> bool = &mut next;
+        let work: *mut dyn FnMut(*mut Context) = work;
         // SAFETY: the coroutine runs and ends (or is reset) inside this call, so the pointers to
         // locals stay valid; lifetimes are erased only because corosensei asks for 'static.
-        let next: *mut (dyn FnMut(&mut Context) -> bool + 'static) = unsafe { std::mem::transmute(next) };
-        let me_erased = me.cast::<Worker<'static>>();
+        let work: *mut (dyn FnMut(*mut Context) + 'static) = unsafe { std::mem::transmute(work) };
         let mut co = Coroutine::with_stack(stack, move |y: &Yielder<(), ()>, ()| {
             // SAFETY: as above.
             unsafe {
-                (*me_erased).block_yielder = y;
-                while (*next)(&mut *ctx) {
-                    entry(ctx, args);
-                }
+                (*me).block_yielder = y;
+                (*work)(ctx);
             }
         });
         self.in_threads = false;
@@ -128,6 +124,48 @@ impl<'a> Worker<'a> {
         }
         self.stacks.push(co.into_stack());
         Ok(())
+    }
+
+    /// Runs blocks in loop mode: `next` sets the context to the next block, or says that there is
+    /// none.
+    pub fn run_loops(&mut self, ctx: &mut Context, entry: BlockFn, args: *const *const u8, mut next: impl FnMut(&mut Context) -> bool) -> Result<(), MemoryError> {
+        self.in_coroutine(ctx, &mut |c| {
+            // SAFETY: the context of this call.
+            while next(unsafe { &mut *c }) {
+                entry(c, args);
+            }
+        })
+    }
+
+    /// Runs blocks in region mode: all threads through one region, then the next.
+    pub fn run_regions(&mut self, ctx: &mut Context, regions: &[(usize, usize)], args: *const *const u8, mut next: impl FnMut(&mut Context) -> bool) -> Result<(), MemoryError> {
+        // SAFETY: the addresses are those of the regions' loop and thread entries.
+        let entries: Vec<(BlockFn, ThreadFn)> = regions.iter().map(|(l, t)| unsafe { (std::mem::transmute::<usize, BlockFn>(*l), std::mem::transmute::<usize, ThreadFn>(*t)) }).collect();
+        let [nx, ny, nz] = ctx.ntid;
+        let n = (nx * ny * nz) as usize;
+        self.in_coroutine(ctx, &mut |c| {
+            // SAFETY: the context of this call; its frame begins with one state a thread.
+            while next(unsafe { &mut *c }) {
+                entries[0].0(c, args);
+                loop {
+                    let states = unsafe { std::slice::from_raw_parts((*c).frame.cast::<i32>(), n) };
+                    let first = states[0];
+                    if states.iter().all(|s| *s == first) {
+                        if first < 0 {
+                            break;
+                        }
+                        entries[first as usize].0(c, args);
+                        continue;
+                    }
+                    // Some threads have returned or wait elsewhere: each goes its own way.
+                    let snapshot = states.to_vec();
+                    for (t, s) in snapshot.into_iter().enumerate().filter(|(_, s)| *s >= 0) {
+                        let t = t as u32;
+                        entries[s as usize].1(c, args, t % nx, t / nx % ny, t / (nx * ny));
+                    }
+                }
+            }
+        })
     }
 
     /// Runs one block in coroutine mode.

@@ -23,6 +23,8 @@ pub struct Context {
     pub shared_bytes: u64,
     /// The runtime's own state for this worker.
     pub runtime: *mut c_void,
+    /// State and values of threads between regions.
+    pub frame: *mut u8,
 }
 
 /// Byte offsets of [`Context`]'s fields.
@@ -39,6 +41,8 @@ pub mod offset {
     pub const SHARED: u64 = 40;
     /// `shared_bytes`.
     pub const SHARED_BYTES: u64 = 48;
+    /// `frame`.
+    pub const FRAME: u64 = 64;
 }
 
 #[cfg(test)]
@@ -53,5 +57,6 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Context, dynamic_shared) as u64, offset::DYNAMIC_SHARED);
         assert_eq!(std::mem::offset_of!(Context, shared) as u64, offset::SHARED);
         assert_eq!(std::mem::offset_of!(Context, shared_bytes) as u64, offset::SHARED_BYTES);
+        assert_eq!(std::mem::offset_of!(Context, frame) as u64, offset::FRAME);
     }
 }

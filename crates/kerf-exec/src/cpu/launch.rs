@@ -171,6 +171,10 @@ pub struct Entry {
     pub mode: Mode,
     /// Address of its entry.
     pub address: usize,
+    /// Addresses of its regions: loop over all threads, and one thread.
+    pub regions: Vec<(usize, usize)>,
+    /// Bytes of the frame.
+    pub frame_bytes: u64,
     /// Blocks in order on one core.
     pub ordered: bool,
 }
@@ -193,6 +197,19 @@ pub struct Shape {
 pub struct Reserve {
     stacks: Vec<ArenaStack>,
     shared: Option<(usize, usize)>,
+    frame: Option<(usize, usize)>,
+}
+
+/// Room of at least `bytes`, kept from launch to launch.
+fn room(slot: &mut Option<(usize, usize)>, bytes: usize, arena: &Arena) -> Result<usize, MemoryError> {
+    match *slot {
+        Some((at, size)) if size >= bytes => Ok(at),
+        _ => {
+            let at = arena.alloc(bytes)? as usize;
+            *slot = Some((at, bytes));
+            Ok(at)
+        }
+    }
 }
 
 fn place(ctx: &mut Context, grid: [u32; 3], i: u64) {
@@ -213,23 +230,20 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
     let work = |index: usize| -> Result<(), MemoryError> {
         let mut reserve = reserves[index].lock().unwrap_or_else(|e| e.into_inner());
         let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
-        let room = match reserve.shared {
-            Some((at, size)) if size >= bytes as usize => at,
-            _ => {
-                let size = (bytes as usize).max(48 * 1024);
-                let at = shared.arena.alloc(size)? as usize;
-                reserve.shared = Some((at, size));
-                at
-            }
+        let shared_room = room(&mut reserve.shared, (bytes as usize).max(48 * 1024), shared.arena)?;
+        let frame_room = match entry.frame_bytes {
+            0 => 0,
+            n => room(&mut reserve.frame, n as usize, shared.arena)?,
         };
         let mut ctx = Context {
             ntid: shape.block,
             ctaid: [0; 3],
             nctaid: shape.grid,
             dynamic_shared: shape.dynamic_shared,
-            shared: room as *mut u8,
+            shared: shared_room as *mut u8,
             shared_bytes: bytes,
             runtime: std::ptr::null_mut(),
+            frame: frame_room as *mut u8,
         };
         let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
         let take = || {
@@ -248,6 +262,13 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
                     None => false,
                 })
             }
+            Mode::Regions => worker.run_regions(&mut ctx, &entry.regions, args.0, |c| match take() {
+                Some(i) => {
+                    place(c, shape.grid, i);
+                    true
+                }
+                None => false,
+            }),
             Mode::Coroutine => {
                 // SAFETY: the address is that of a coroutine-mode entry.
                 let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };

@@ -7,6 +7,7 @@
 //! get one entry per thread, run as coroutines.
 use super::context::offset;
 use super::intrinsics;
+use super::regions;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{
     Builder, HostJit, IntPred, LlvmError, Machine, Module, Opcode, PassOptions, Type, TypeKind, Value, space,
@@ -20,6 +21,8 @@ pub enum Mode {
     Loop,
     /// One call runs one thread; a coroutine each.
     Coroutine,
+    /// Split at block barriers: one call runs one region for all threads (see [`super::regions`]).
+    Regions,
 }
 
 /// What the executor must know about a lowered kernel.
@@ -38,6 +41,10 @@ pub struct LoweredKernel {
     pub stack_bytes: usize,
     /// Operations that are modelled, not exact, on the CPU.
     pub modelled: Vec<String>,
+    /// Number of regions, in that mode.
+    pub regions: usize,
+    /// Bytes of the frame, in that mode.
+    pub frame_bytes: u64,
 }
 
 /// A memory access that `--memcheck` watches.
@@ -446,20 +453,53 @@ fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
     }
 }
 
+/// The entries of a kernel, by its mode.
+fn make_entries(m: &Module, k: &mut LoweredKernel, body: Value) {
+    let export = |f: Value| f.set_linkage(llvm_linkage_external());
+    if k.mode == Mode::Regions {
+        match regions::split(m, body, &k.symbol) {
+            Some(r) => {
+                for (i, f) in r.functions.iter().enumerate() {
+                    f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
+                    export(loop_entry(m, *f, &format!("{}.r{i}", k.entry)));
+                    export(thread_entry(m, *f, &format!("{}.t{i}", k.entry)));
+                    f.add_enum_attr("alwaysinline");
+                }
+                k.regions = r.functions.len();
+                k.frame_bytes = r.frame_bytes;
+                return;
+            }
+            None => k.mode = Mode::Coroutine,
+        }
+    }
+    if k.mode == Mode::Loop {
+        export(loop_entry(m, body, &k.entry));
+        body.add_enum_attr("alwaysinline");
+    } else {
+        export(thread_entry(m, body, &k.entry));
+    }
+}
+
 /// Lowers a finished module.
 pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmError> {
     let m = finished.duplicate();
     m.drop_used();
     let mut kernels: Vec<LoweredKernel> = Vec::new();
     for k in m.kernel_functions() {
-        let coroutine = needs_coroutines(k);
+        let mode = match (needs_coroutines(k), regions::eligible(k, is_collective)) {
+            (false, _) => Mode::Loop,
+            (true, true) => Mode::Regions,
+            (true, false) => Mode::Coroutine,
+        };
         kernels.push(LoweredKernel {
             symbol: k.name(),
             entry: format!("kerf.entry.{}", kernels.len()),
-            mode: if coroutine { Mode::Coroutine } else { Mode::Loop },
+            mode,
             ordered: order_matters(k),
             stack_bytes: stack_need(&m, k),
             modelled: intrinsics::modelled(k),
+            regions: 0,
+            frame_bytes: 0,
         });
         for (i, p) in k.params().into_iter().enumerate() {
             if k.byval(i as u32).is_some() {
@@ -486,18 +526,12 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
             intrinsics::lower(&m, f, &lead, i)?;
         }
     }
-    for k in &kernels {
-        let body = m.function(&k.symbol).ok_or_else(|| LlvmError(format!("{} is gone", k.symbol)))?;
-        let entry = match k.mode {
-            Mode::Loop => loop_entry(&m, body, &k.entry),
-            Mode::Coroutine => thread_entry(&m, body, &k.entry),
-        };
-        if k.mode == Mode::Loop {
-            body.add_enum_attr("alwaysinline");
-        }
-        entry.set_linkage(llvm_linkage_external());
-    }
+    // Positions have been read; splitting blocks need not carry them along.
     m.strip_debug();
+    for k in &mut kernels {
+        let body = m.function(&k.symbol).ok_or_else(|| LlvmError(format!("{} is gone", k.symbol)))?;
+        make_entries(&m, k, body);
+    }
     let host = Machine::host()?;
     host.adopt(&m);
     for g in m.globals() {

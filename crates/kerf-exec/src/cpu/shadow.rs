@@ -12,7 +12,7 @@ use kerf_pass::shadow::ShadowMap;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,8 @@ pub struct ShadowState {
     bytes: usize,
     outside: Mutex<HashMap<usize, Entry>>,
     flips: Vec<AtomicU64>,
+    /// Has a kernel run?
+    used: AtomicBool,
     map: ShadowMap,
 }
 
@@ -76,6 +78,7 @@ impl ShadowState {
             bytes,
             outside: Mutex::default(),
             flips: (0..map.comparisons.len()).map(|_| AtomicU64::new(0)).collect(),
+            used: AtomicBool::new(false),
             map,
         })
     }
@@ -83,6 +86,7 @@ impl ShadowState {
     /// Runs `f` with this state current.
     pub fn with<R>(&self, f: impl FnOnce() -> R) -> R {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        self.used.store(true, Ordering::Release);
         CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
         let r = f();
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
@@ -123,18 +127,21 @@ impl ShadowState {
 
     /// Bytes that were copied between launches: their shadows go along.
     pub fn copied(&self, to: usize, from: usize, bytes: usize) {
-        // Entries that are not there travel too, lest an old one at the target be believed. Through a
-        // buffer, because the ranges may overlap.
-        let entries: Vec<Option<Entry>> = (0..bytes).step_by(2).map(|k| self.read(from + k).filter(|e| e.tag != 0)).collect();
-        for (k, e) in entries.into_iter().enumerate() {
-            self.replace(to + 2 * k, e);
+        // Entries that are not there travel too, lest an old one at the target be believed.
+        let one = |k: usize| self.replace(to + k, self.read(from + k).filter(|e| e.tag != 0));
+        // The ranges may overlap: what is still to be read must not be written before.
+        if to <= from {
+            (0..bytes).step_by(2).for_each(one);
+        } else {
+            (0..bytes).step_by(2).rev().for_each(one);
         }
     }
 
     /// Bytes that were written from outside: what they stand for is their own value.
     pub fn written(&self, address: usize, bytes: usize) {
-        for k in (0..bytes).step_by(2) {
-            self.replace(address + k, None);
+        // Before the first launch there is nothing to forget, and buffers are large.
+        if self.used.load(Ordering::Acquire) {
+            (0..bytes).step_by(2).for_each(|k| self.replace(address + k, None));
         }
     }
 
@@ -372,6 +379,41 @@ pub fn symbols() -> Vec<(&'static str, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_full_of_values_is_remembered() {
+        // Equal exponents and runs of mantissas, as the sums of a block have.
+        let bits: Vec<u64> = (0..1024u64).map(|i| (1.0 + i as f64 / 7.0).to_bits()).collect();
+        for (i, b) in bits.iter().enumerate() {
+            remember(*b, 0, f64::from_bits(*b), i as f64 * 1e-20);
+        }
+        for (i, b) in bits.iter().enumerate() {
+            assert_eq!(recall(*b, 0).lo, i as f64 * 1e-20);
+        }
+        remember(bits[5], 0, 1.0, 2e-20);
+        assert_eq!(recall(bits[5], 0).lo, 2e-20);
+    }
+
+    #[test]
+    fn shadows_travel_with_copies() {
+        let arena = Arena::new().expect("memory");
+        let p = arena.alloc(64).expect("memory") as usize;
+        let s = ShadowState::new(&arena, ShadowMap::default()).expect("memory");
+        s.used.store(true, Ordering::Release);
+        let at = |k: usize| s.value(p + 8 * k, 1.5f64.to_bits(), Format::F64).lo;
+        let entry = |lo| Entry { value: Dd { hi: 1.5, lo }, tag: tag(1.5f64.to_bits(), 64) };
+        s.write(p, entry(1e-20));
+        s.write(p + 8, entry(2e-20));
+        s.write(p + 16, entry(3e-20));
+        s.copied(p + 8, p, 16); // overlapping, upwards
+        assert_eq!([at(0), at(1), at(2)], [1e-20, 1e-20, 2e-20]);
+        s.copied(p, p + 8, 16); // and downwards
+        assert_eq!([at(0), at(1), at(2)], [1e-20, 2e-20, 2e-20]);
+        s.copied(p, p + 40, 8); // nothing there: the old shadow must go
+        assert_eq!(at(0), 0.0);
+        s.written(p + 8, 8);
+        assert_eq!([at(1), at(2)], [0.0, 2e-20]);
+    }
 
     #[test]
     fn predicates_follow_llvm() {

@@ -22,6 +22,10 @@ unsafe extern "C" {
     ) -> LLVMValueRef;
     pub fn kerf_mark_parallel(latch: LLVMValueRef, body: LLVMValueRef);
     pub fn kerf_split_before(inst: LLVMValueRef) -> LLVMBasicBlockRef;
+    pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
+    pub fn kerf_demote(v: LLVMValueRef, at: LLVMBasicBlockRef) -> LLVMValueRef;
+    pub fn kerf_move_to(v: LLVMValueRef, at: LLVMBasicBlockRef);
+    pub fn kerf_remove_unreachable(f: LLVMValueRef);
     pub fn kerf_clone_function(f: LLVMValueRef, name: *const c_char) -> LLVMValueRef;
     pub fn kerf_expand_constant_users(g: LLVMValueRef);
     pub fn kerf_drop_used(m: LLVMModuleRef);

@@ -623,6 +623,36 @@ impl Value {
     pub fn split_before(self) -> Block {
         Block(unsafe { shim::kerf_split_before(self.0) })
     }
+    /// A new first block of this function that jumps to the old one.
+    pub fn add_prologue(self) -> Block {
+        Block(unsafe { shim::kerf_add_prologue(self.0) })
+    }
+    /// Keeps this instruction's value in an alloca of block `at`; gives the alloca, or none where
+    /// the value had no use.
+    pub fn demote(self, at: Block) -> Option<Value> {
+        let a = unsafe { shim::kerf_demote(self.0, at.0) };
+        (!a.is_null()).then_some(Value(a))
+    }
+    /// Moves this instruction to the end of a block, before its terminator.
+    pub fn move_to(self, at: Block) {
+        unsafe { shim::kerf_move_to(self.0, at.0) }
+    }
+    /// Deletes the blocks of this function that cannot be reached.
+    pub fn remove_unreachable(self) {
+        unsafe { shim::kerf_remove_unreachable(self.0) }
+    }
+    /// Makes a terminator's successor `i` another block.
+    pub fn set_successor(self, i: u32, b: Block) {
+        unsafe { LLVMSetSuccessor(self.0, i, b.0) }
+    }
+    /// Does the instruction carry metadata of the named kind?
+    pub fn is_marked(self, kind: &str) -> bool {
+        unsafe {
+            let c = LLVMGetTypeContext(self.ty().0);
+            let k = LLVMGetMDKindIDInContext(c, kind.as_ptr().cast(), kind.len() as u32);
+            !LLVMGetMetadata(self.0, k).is_null()
+        }
+    }
     /// A copy of this function under another name.
     pub fn clone_function(self, name: &str) -> Value {
         let c = shim::cstring(name);

@@ -5,7 +5,7 @@
 //! other value has the same ones, and values that differ beyond the format's precision have; so the
 //! pass follows a float through the integer operations that such code consists of.
 use super::{Dd, Pass, format_number, lanes};
-use kerf_ir::llvm::{Builder, Opcode, Type, Value};
+use kerf_ir::llvm::{Block, Builder, Opcode, Type, Value};
 use kerf_num::Format;
 
 /// A float, or a part of one, in the bits of an integer.
@@ -18,6 +18,9 @@ pub(super) struct Field {
     /// The integer's bits that hold it, the end excluded.
     bits: (i32, i32),
 }
+
+/// A shadow's way through a shuffle: block, intrinsic, its other operands, high and low word.
+pub(super) type Journey = (Block, String, [Value; 3], Value, Value);
 
 fn width(f: Format) -> i32 {
     8 * f.bytes() as i32
@@ -142,7 +145,7 @@ impl Pass<'_> {
     /// The integer operations that floats are taken apart and put together with.
     pub(super) fn integer(&mut self, b: &Builder, i: Value) {
         use Opcode::*;
-        let Some(all) = size(i.ty()) else { return };
+        let Some(all) = size(i.ty()).filter(|n| *n <= 128) else { return };
         let bits = (0, all);
         let x = i.operand(0);
         // Of vectors of integers: the bits of a lane.
@@ -176,11 +179,13 @@ impl Pass<'_> {
             Some(LLVMLShr) => by().map(|k| self.fields(x).into_iter().filter_map(|f| f.shifted(-k).within(bits)).collect()).unwrap_or_default(),
             Some(LLVMShl) => by().map(|k| self.fields(x).into_iter().filter_map(|f| f.shifted(k).within(bits)).collect()).unwrap_or_default(),
             Some(LLVMAnd) => {
-                let range = i.operand(1).const_int().and_then(run_of_ones);
+                let mask = || i.operand(1).const_int().filter(|_| all <= 64);
+                let range = mask().and_then(run_of_ones);
                 range.map(|r| self.fields(x).into_iter().filter_map(|f| f.within(r)).collect()).unwrap_or_default()
             }
             Some(LLVMOr) => joined(self.fields(x).into_iter().chain(self.fields(i.operand(1)))),
-            Some(LLVMSelect) => {
+            // One condition for all, and not one for each lane.
+            Some(LLVMSelect) if !x.ty().is_vector() => {
                 let other = self.fields(i.operand(2));
                 let both = |f: Field| {
                     let o = other.iter().find(|o| o.format == f.format && o.at == f.at && o.bits == f.bits)?;
@@ -229,10 +234,9 @@ impl Pass<'_> {
         }
         let word = format!("llvm.nvvm.shfl.{}.i32", kind.0);
         let control = [args[0], args[2], args[3]];
-        if let Some((format, 1)) = lanes(args[1].ty()) {
+        if lanes(args[1].ty()) == Some((Format::F32, 1)) {
             let s = self.get(after, args[1])[0];
             let moved = self.journey(after, i, &word, control, s);
-            debug_assert_eq!(format, Format::F32);
             self.shadows.insert(i, vec![moved]);
             return true;
         }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::reader::Reader;
 use super::section::Section;
 
-const KINDS: [&str; 4] = ["cu", "cl", "ll", "bc"];
+/// Extensions of sources.
+pub(super) const KINDS: [&str; 4] = ["cu", "cl", "ll", "bc"];
 
 /// Flags followed by a directory, attached or as the next flag.
 const DIRECTORY_FLAGS: [&str; 3] = ["-I", "-isystem", "-iquote"];
@@ -28,12 +29,7 @@ pub(super) fn source(reader: &mut Reader<'_>, top: &Section<'_>) -> Option<PathB
         return None;
     }
     if !path.is_file() {
-        reader.mistake(
-            node.span.clone(),
-            format!("source `{text}` does not exist"),
-            format!("a file {}", path.display()),
-            Some("paths are relative to the workload file".into()),
-        );
+        reader.no_file(node.span.clone(), "source", text, &path);
         return None;
     }
     Some(path)

@@ -219,12 +219,7 @@ fn file(reader: &mut Reader<'_>, node: &Node, elem: &ElemType, len: Option<usize
     let path = reader.resolve(text);
     let span = node.span.clone();
     if !path.is_file() {
-        reader.mistake(
-            span,
-            format!("file `{text}` does not exist"),
-            format!("a file {}", path.display()),
-            Some("paths are relative to the workload file".into()),
-        );
+        reader.no_file(span, "file", text, &path);
         return None;
     }
     let fits = match (npy::inspect(&path), len) {

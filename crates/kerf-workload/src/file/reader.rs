@@ -55,6 +55,16 @@ impl<'t> Reader<'t> {
         found.map(|(_, value)| *value)
     }
 
+    /// What may be overridden, in words.
+    fn names_to_override(&self) -> String {
+        let sizes = self.names.sizes.keys().chain(&self.names.params);
+        let known: Vec<String> = sizes.map(|n| format!("`{n}`")).collect();
+        match known.is_empty() {
+            true => "a file with `[sizes]` or `[launch_space]`".into(),
+            false => format!("one of {}", known.join(", ")),
+        }
+    }
+
     /// Reports overrides of names that are neither sizes nor parameters.
     pub(super) fn check_overrides(&mut self) {
         for (name, value) in self.overrides {
@@ -69,7 +79,7 @@ impl<'t> Reader<'t> {
                 column: 0,
                 span: 0..0,
                 what: format!("no size or launch-space parameter `{name}` to set to {value}"),
-                expected: "a name from `[sizes]` or `[launch_space]`".into(),
+                expected: self.names_to_override(),
                 help,
             });
         }
@@ -118,6 +128,17 @@ impl<'t> Reader<'t> {
     ) {
         let mistake = self.build(span, what, expected, help);
         self.mistakes.push(mistake);
+    }
+
+    /// Reports that what should be a file is none. `text` is how the workload file writes `path`.
+    pub(super) fn no_file(&mut self, span: Range<usize>, what: &str, text: &str, path: &Path) {
+        let (problem, help) = match path.exists() {
+            true => ("is not a file", "name a file in it"),
+            false => ("does not exist", "paths are relative to the workload file"),
+        };
+        let what = format!("{what} `{text}` {problem}");
+        let expected = format!("a file {}", path.display());
+        self.mistake(span, what, expected, Some(help.into()));
     }
 
     pub(super) fn warn(

@@ -24,8 +24,8 @@ fn backprop() {
         }
         for j in 0..n_out {
             let delta = &err[j] * &y[j] * (1.0 - &y[j]);
-            for i in 0..=n_in {
-                let input = if i < n_in { x[i].clone() } else { r(1.0) };
+            // The last weight is the bias, whose input is 1.
+            for (i, input) in x.iter().chain([&r(1.0)]).enumerate() {
                 let at = j * (n_in + 1) + i;
                 let step = 0.005 * &delta * input + 0.3 * &change[at];
                 scale[at] += step.abs();

@@ -66,7 +66,7 @@ __device__ float cas_add(float *address, float value)
 __global__ void atomics(const double *x, double *sums, float *sums_f32)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    double v = x[i] / 3.0;
+    double v = x[i] / 7.0;
     atomicAdd(&sums[0], v);
     cas_add(&sums[1], v);
     atomicAdd(&sums_f32[0], (float)v);

@@ -65,7 +65,7 @@ __global__ void f32_functions(const float* in, float* out, int n) {
     out[n * r++ + i] = __fdiv_ru(x, y);
     out[n * r++ + i] = __fsqrt_rn(x);
     out[n * r++ + i] = __fmaf_rz(x, y, z);
-    out[n * r++ + i] = __saturatef(x);
+    out[n * r++ + i] = fabsf(__saturatef(x));
     out[n * r++ + i] = fmodf(x, y);
     out[n * r++ + i] = x * y + z;
     out[n * r++ + i] = __fmul_rn(x, y) + z;
