@@ -39,6 +39,8 @@ pub struct CpuOptions {
     pub memcheck: bool,
     /// Worker threads; 0: all cores.
     pub threads: usize,
+    /// Run every kernel with barriers as coroutines (a second opinion on region mode).
+    pub no_regions: bool,
 }
 
 /// The CPU executor with one loaded program.
@@ -60,7 +62,10 @@ impl CpuExecutor {
     pub fn new(finished: &Module, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
         let lowered = lower::lower(
             finished,
-            LowerOptions { memcheck: options.memcheck },
+            LowerOptions {
+                memcheck: options.memcheck,
+                no_regions: options.no_regions,
+            },
         )
         .map_err(|e| ExecError::Compile(e.0))?;
         let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
@@ -70,14 +75,21 @@ impl CpuExecutor {
             .filter_map(|v| {
                 let start = jit.address(&v.symbol).ok()?;
                 let name = kerf_ir::llvm::demangle(&v.symbol);
-                Some(Range { start, end: start + v.bytes, name, element: v.element })
+                Some(Range {
+                    start,
+                    end: start + v.bytes,
+                    name,
+                    element: v.element,
+                })
             })
             .collect();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .build()
             .map_err(|e| ExecError::Compile(e.to_string()))?;
-        let reserves = (0..pool.current_num_threads()).map(|_| Mutex::default()).collect();
+        let reserves = (0..pool.current_num_threads())
+            .map(|_| Mutex::default())
+            .collect();
         let arena = Arena::new().map_err(|e| ExecError::Memory(e.to_string()))?;
         Ok(CpuExecutor {
             lowered,
@@ -94,22 +106,40 @@ impl CpuExecutor {
     }
 
     /// An executor of a module that `kerf_pass::shadow` instrumented before it was finished.
-    pub fn with_shadow(finished: &Module, options: CpuOptions, map: ShadowMap) -> Result<CpuExecutor, ExecError> {
+    pub fn with_shadow(
+        finished: &Module,
+        options: CpuOptions,
+        map: ShadowMap,
+    ) -> Result<CpuExecutor, ExecError> {
         let mut e = Self::new(finished, options)?;
-        e.shadow = Some(ShadowState::new(&e.arena, map).map_err(|e| ExecError::Memory(e.to_string()))?);
+        e.shadow =
+            Some(ShadowState::new(&e.arena, map).map_err(|e| ExecError::Memory(e.to_string()))?);
         Ok(e)
     }
 
     /// Shadow values of a buffer's scalars at the given byte offsets.
-    pub fn shadow_values(&self, id: BufferId, scalars: impl Iterator<Item = (usize, Format)>) -> Result<Vec<Dd>, ExecError> {
+    pub fn shadow_values(
+        &self,
+        id: BufferId,
+        scalars: impl Iterator<Item = (usize, Format)>,
+    ) -> Result<Vec<Dd>, ExecError> {
         let b = self.slot(id)?;
-        let s = self.shadow.as_ref().ok_or_else(|| ExecError::Compile("there is no shadow execution".into()))?;
+        let s = self
+            .shadow
+            .as_ref()
+            .ok_or_else(|| ExecError::Compile("there is no shadow execution".into()))?;
         Ok(scalars
             .filter(|(at, f)| at + f.bytes() <= b.bytes)
             .map(|(at, f)| {
                 let mut bits = [0u8; 8];
                 // SAFETY: inside the buffer, as filtered.
-                unsafe { std::ptr::copy_nonoverlapping((b.address + at) as *const u8, bits.as_mut_ptr(), f.bytes()) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        (b.address + at) as *const u8,
+                        bits.as_mut_ptr(),
+                        f.bytes(),
+                    )
+                };
                 s.value(b.address + at, u64::from_le_bytes(bits), f)
             })
             .collect())
@@ -148,21 +178,46 @@ impl Executor for CpuExecutor {
     }
 
     fn alloc(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
-        let address = self.arena.alloc(bytes.max(1)).map_err(|e| ExecError::Memory(e.to_string()))?;
-        self.buffers.push(Buffer { address: address as usize, bytes, name: name.into(), element });
+        let address = self
+            .arena
+            .alloc(bytes.max(1))
+            .map_err(|e| ExecError::Memory(e.to_string()))?;
+        self.buffers.push(Buffer {
+            address: address as usize,
+            bytes,
+            name: name.into(),
+            element,
+        });
         Ok(BufferId(self.buffers.len() - 1))
     }
 
-    fn symbol(&mut self, symbol: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
-        let address = self.jit.address(symbol).map_err(|_| ExecError::NoSymbol(symbol.into()))?;
-        self.buffers.push(Buffer { address, bytes, name: symbol.into(), element });
+    fn symbol(
+        &mut self,
+        symbol: &str,
+        bytes: usize,
+        element: usize,
+    ) -> Result<BufferId, ExecError> {
+        let address = self
+            .jit
+            .address(symbol)
+            .map_err(|_| ExecError::NoSymbol(symbol.into()))?;
+        self.buffers.push(Buffer {
+            address,
+            bytes,
+            name: symbol.into(),
+            element,
+        });
         Ok(BufferId(self.buffers.len() - 1))
     }
 
     fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
         let b = self.slot(id)?;
         if data.len() > b.bytes {
-            return Err(ExecError::TooLong { name: b.name.clone(), have: b.bytes, want: data.len() });
+            return Err(ExecError::TooLong {
+                name: b.name.clone(),
+                have: b.bytes,
+                want: data.len(),
+            });
         }
         // SAFETY: the buffer has at least that many bytes, and no kernel is running.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), b.address as *mut u8, data.len()) };
@@ -198,27 +253,55 @@ impl Executor for CpuExecutor {
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?
             .clone();
         let find = |name: &str| self.jit.address(name).map_err(|e| ExecError::Compile(e.0));
-        let address = if k.mode == lower::Mode::Regions { 0 } else { find(&k.entry)? };
+        let address = if k.mode == lower::Mode::Regions {
+            0
+        } else {
+            find(&k.entry)?
+        };
         let regions = (0..k.regions)
-            .map(|i| Ok((find(&format!("{}.r{i}", k.entry))?, find(&format!("{}.t{i}", k.entry))?)))
+            .map(|i| {
+                Ok((
+                    find(&format!("{}.r{i}", k.entry))?,
+                    find(&format!("{}.t{i}", k.entry))?,
+                ))
+            })
             .collect::<Result<Vec<_>, ExecError>>()?;
         for d in 0..3 {
             if u64::from(l.grid[d]) * u64::from(l.block[d]) > i32::MAX as u64 {
-                return Err(ExecError::Compile(format!("{} would have more than 2^31-1 threads in dimension {d}", l.name)));
+                return Err(ExecError::Compile(format!(
+                    "{} would have more than 2^31-1 threads in dimension {d}",
+                    l.name
+                )));
             }
         }
         // Kept alive through the launch.
-        let storage = l.args.iter().map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64))).collect::<Result<Vec<_>, _>>()?;
+        let storage = l
+            .args
+            .iter()
+            .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
+            .collect::<Result<Vec<_>, _>>()?;
         let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
         let ranges = self.ranges();
-        let shared = Shared::new(l.name, &self.arena, k.stack_bytes, &ranges, &self.lowered.accesses);
+        let shared = Shared::new(
+            l.name,
+            &self.arena,
+            k.stack_bytes,
+            &ranges,
+            &self.lowered.accesses,
+        );
         let shape = Shape {
             grid: l.grid,
             block: l.block,
             dynamic_shared: l.dynamic_shared,
             static_shared: self.lowered.static_shared,
         };
-        let entry = Entry { mode: k.mode, address, regions, frame_bytes: k.frame_bytes, ordered: k.ordered };
+        let entry = Entry {
+            mode: k.mode,
+            address,
+            regions,
+            frame_bytes: k.frame_bytes,
+            ordered: k.ordered,
+        };
         let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args);
         let (fault, printed) = match &self.shadow {
             Some(s) => s.with(run),
@@ -235,7 +318,10 @@ impl Executor for CpuExecutor {
     }
 
     fn stop_clock(&mut self) -> Result<f64, ExecError> {
-        Ok(self.started.take().map_or(0.0, |t| t.elapsed().as_secs_f64()))
+        Ok(self
+            .started
+            .take()
+            .map_or(0.0, |t| t.elapsed().as_secs_f64()))
     }
 
     fn printed(&mut self) -> Vec<u8> {
@@ -252,7 +338,10 @@ impl Executor for CpuExecutor {
                 note: Some(match k.mode {
                     lower::Mode::Loop => "threads in a vectorisable loop".into(),
                     lower::Mode::Coroutine => "threads as coroutines".into(),
-                    lower::Mode::Regions => format!("{} regions between barriers, threads in a vectorisable loop each", k.regions),
+                    lower::Mode::Regions => format!(
+                        "{} regions between barriers, threads in a vectorisable loop each",
+                        k.regions
+                    ),
                 }),
                 ..KernelStats::default()
             })

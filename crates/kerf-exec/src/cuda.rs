@@ -34,7 +34,12 @@ impl CudaExecutor {
     }
 
     /// Loads PTX with the driver's assembler at an optimisation level from 0 to 4.
-    pub fn at_level(ptx: &str, symbols: &[String], ordinal: i32, level: u32) -> Result<CudaExecutor, ExecError> {
+    pub fn at_level(
+        ptx: &str,
+        symbols: &[String],
+        ordinal: i32,
+        level: u32,
+    ) -> Result<CudaExecutor, ExecError> {
         let context = Context::new(ordinal)?;
         let loaded = context.load(ptx, level)?;
         let kernels = symbols
@@ -74,30 +79,57 @@ impl Executor for CudaExecutor {
         DeviceInfo {
             kind: "cuda".into(),
             name: self.context.name.clone(),
-            detail: format!("sm_{}, driver {}", self.context.capability, driver_version()),
+            detail: format!(
+                "sm_{}, driver {}",
+                self.context.capability,
+                driver_version()
+            ),
         }
     }
 
     fn alloc(&mut self, name: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
         let address = driver::alloc(bytes.max(1), name)?;
         driver::fill(address, 0, bytes.max(1))?;
-        self.buffers.push(Buffer { address, bytes, name: name.into(), owned: true });
+        self.buffers.push(Buffer {
+            address,
+            bytes,
+            name: name.into(),
+            owned: true,
+        });
         Ok(BufferId(self.buffers.len() - 1))
     }
 
-    fn symbol(&mut self, symbol: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
+    fn symbol(
+        &mut self,
+        symbol: &str,
+        bytes: usize,
+        _element: usize,
+    ) -> Result<BufferId, ExecError> {
         let (address, have) = self.loaded.global(symbol)?;
         if have < bytes {
-            return Err(ExecError::TooLong { name: symbol.into(), have, want: bytes });
+            return Err(ExecError::TooLong {
+                name: symbol.into(),
+                have,
+                want: bytes,
+            });
         }
-        self.buffers.push(Buffer { address, bytes, name: symbol.into(), owned: false });
+        self.buffers.push(Buffer {
+            address,
+            bytes,
+            name: symbol.into(),
+            owned: false,
+        });
         Ok(BufferId(self.buffers.len() - 1))
     }
 
     fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
         let b = self.slot(id)?;
         if data.len() > b.bytes {
-            return Err(ExecError::TooLong { name: b.name.clone(), have: b.bytes, want: data.len() });
+            return Err(ExecError::TooLong {
+                name: b.name.clone(),
+                have: b.bytes,
+                want: data.len(),
+            });
         }
         driver::to_device(b.address, data)
     }
@@ -113,9 +145,21 @@ impl Executor for CudaExecutor {
     }
 
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
-        let mut storage = l.args.iter().map(|a| a.storage(|id| Ok(self.slot(id)?.address))).collect::<Result<Vec<_>, _>>()?;
-        let mut params: Vec<*mut c_void> = storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
-        self.loaded.launch(l.symbol, l.name, l.grid, l.block, l.dynamic_shared, &mut params)
+        let mut storage = l
+            .args
+            .iter()
+            .map(|a| a.storage(|id| Ok(self.slot(id)?.address)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut params: Vec<*mut c_void> =
+            storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
+        self.loaded.launch(
+            l.symbol,
+            l.name,
+            l.grid,
+            l.block,
+            l.dynamic_shared,
+            &mut params,
+        )
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

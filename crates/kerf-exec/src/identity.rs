@@ -42,21 +42,33 @@ fn canonical(kind: usize, bytes: &mut [u8]) {
 impl Outputs {
     /// FNV-1a over all buffers: a compact record of the bits.
     pub fn digest(&self) -> u64 {
-        self.buffers.iter().flatten().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
-            (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
-        })
+        self.buffers
+            .iter()
+            .flatten()
+            .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
+                (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
+            })
     }
     /// Where two runs differ, in words; none if they are equal.
     pub fn differences(&self, other: &Outputs) -> Option<String> {
         let value = |c: &[u8]| c.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
         let mut parts = Vec::new();
         for (k, size) in ELEMENT.iter().enumerate() {
-            let pairs = self.buffers[k].chunks(*size).zip(other.buffers[k].chunks(*size));
-            let all: Vec<(usize, u64, u64)> =
-                pairs.enumerate().filter(|(_, (a, b))| a != b).map(|(i, (a, b))| (i, value(a), value(b))).collect();
+            let pairs = self.buffers[k]
+                .chunks(*size)
+                .zip(other.buffers[k].chunks(*size));
+            let all: Vec<(usize, u64, u64)> = pairs
+                .enumerate()
+                .filter(|(_, (a, b))| a != b)
+                .map(|(i, (a, b))| (i, value(a), value(b)))
+                .collect();
             if let Some((i, a, b)) = all.first() {
                 let name = ["f64", "f32", "f16", "i32"][k];
-                parts.push(format!("{} of {} {name} differ, first [{i}] {a:#x} and {b:#x}", all.len(), self.buffers[k].len() / size));
+                parts.push(format!(
+                    "{} of {} {name} differ, first [{i}] {a:#x} and {b:#x}",
+                    all.len(),
+                    self.buffers[k].len() / size
+                ));
             }
         }
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -74,13 +86,23 @@ pub struct Prepared {
 }
 
 /// Makes and finishes a random module.
-pub fn prepare(seed: u64, kernels: usize, libdevice: &[u8], arch: &str) -> Result<Prepared, ExecError> {
+pub fn prepare(
+    seed: u64,
+    kernels: usize,
+    libdevice: &[u8],
+    arch: &str,
+) -> Result<Prepared, ExecError> {
     let random = random_kernel::module(seed, kernels);
-    let bad = |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
+    let bad =
+        |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
     let module = Module::parse(random.ir.as_bytes(), "random").map_err(bad)?;
     kerf_ir::prepare::prepare(&module, arch).map_err(bad)?;
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
-    Ok(Prepared { random, seed, module })
+    Ok(Prepared {
+        random,
+        seed,
+        module,
+    })
 }
 
 /// Runs kernel `index` of a prepared module on an executor that has it loaded.

@@ -41,7 +41,10 @@ pub enum Arg {
 impl Arg {
     /// The argument's storage, in 16-byte slots so that structs are aligned; `address` tells where a
     /// buffer lies.
-    pub(crate) fn storage(&self, address: impl Fn(BufferId) -> Result<u64, ExecError>) -> Result<Vec<u128>, ExecError> {
+    pub(crate) fn storage(
+        &self,
+        address: impl Fn(BufferId) -> Result<u64, ExecError>,
+    ) -> Result<Vec<u128>, ExecError> {
         let bytes = match self {
             Arg::Buffer { id, offset } => (address(*id)? + offset).to_le_bytes().to_vec(),
             Arg::Bytes(b) => b.clone(),
@@ -171,7 +174,8 @@ pub trait Executor {
     /// A new zeroed buffer; `element` is the size of one element, for messages.
     fn alloc(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError>;
     /// The storage of a `__constant__` or `__device__` variable.
-    fn symbol(&mut self, symbol: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError>;
+    fn symbol(&mut self, symbol: &str, bytes: usize, element: usize)
+    -> Result<BufferId, ExecError>;
     /// Fills the start of a buffer.
     fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError>;
     /// The content of a buffer.

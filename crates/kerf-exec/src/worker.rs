@@ -86,7 +86,10 @@ impl Worker {
         let (read, write) = pipe().map_err(fail)?;
         let raw = write.into_raw_fd();
         let mut cmd = Command::new(program);
-        cmd.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        cmd.args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         // SAFETY: only async-signal-safe calls between fork and exec.
         unsafe {
             cmd.pre_exec(move || {
@@ -115,18 +118,36 @@ impl Worker {
                 }
             }
         });
-        Ok(Worker { child, stdin, answers, printed, errors })
+        Ok(Worker {
+            child,
+            stdin,
+            answers,
+            printed,
+            errors,
+        })
     }
 
     /// Sends a job and waits for its answer.
-    pub fn ask<J: Serialize, R: DeserializeOwned>(&mut self, job: &J, limit: Duration) -> Result<R, WorkerError> {
-        let mut text = serde_json::to_string(job).map_err(|e| WorkerError::Protocol(e.to_string()))?;
+    pub fn ask<J: Serialize, R: DeserializeOwned>(
+        &mut self,
+        job: &J,
+        limit: Duration,
+    ) -> Result<R, WorkerError> {
+        let mut text =
+            serde_json::to_string(job).map_err(|e| WorkerError::Protocol(e.to_string()))?;
         text.push('\n');
-        if self.stdin.write_all(text.as_bytes()).and_then(|()| self.stdin.flush()).is_err() {
+        if self
+            .stdin
+            .write_all(text.as_bytes())
+            .and_then(|()| self.stdin.flush())
+            .is_err()
+        {
             return Err(self.autopsy());
         }
         match self.answers.recv_timeout(limit) {
-            Ok(line) => serde_json::from_str(&line).map_err(|e| WorkerError::Protocol(e.to_string())),
+            Ok(line) => {
+                serde_json::from_str(&line).map_err(|e| WorkerError::Protocol(e.to_string()))
+            }
             Err(RecvTimeoutError::Timeout) => {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
@@ -137,7 +158,9 @@ impl Worker {
     }
 
     fn autopsy(&mut self) -> WorkerError {
-        let Ok(status) = self.child.wait() else { return WorkerError::Died("its end is unknown".into()) };
+        let Ok(status) = self.child.wait() else {
+            return WorkerError::Died("its end is unknown".into());
+        };
         let errors = self.errors.lock().unwrap_or_else(|e| e.into_inner());
         let text = String::from_utf8_lossy(&errors).trim().to_owned();
         let last = text.lines().last().unwrap_or_default();
@@ -152,7 +175,11 @@ impl Worker {
                     libc::SIGKILL => "it was killed, perhaps for want of memory",
                     _ => "a signal",
                 };
-                if last.is_empty() { format!("{name} (signal {s})") } else { format!("{name} (signal {s}): {last}") }
+                if last.is_empty() {
+                    format!("{name} (signal {s})")
+                } else {
+                    format!("{name} (signal {s}): {last}")
+                }
             }
             None => format!("exit code {}: {last}", status.code().unwrap_or(-1)),
         })
@@ -170,8 +197,12 @@ pub fn serve<J: DeserializeOwned, R: Serialize>(mut handle: impl FnMut(J) -> R) 
     let mut out = unsafe { std::fs::File::from_raw_fd(ANSWERS) };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        let Ok(job) = serde_json::from_str::<J>(&line) else { return };
-        let Ok(mut text) = serde_json::to_string(&handle(job)) else { return };
+        let Ok(job) = serde_json::from_str::<J>(&line) else {
+            return;
+        };
+        let Ok(mut text) = serde_json::to_string(&handle(job)) else {
+            return;
+        };
         text.push('\n');
         if out.write_all(text.as_bytes()).is_err() {
             return;

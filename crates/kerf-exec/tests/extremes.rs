@@ -41,7 +41,11 @@ fn want(x: f64, y: f64, least: bool) -> f64 {
         (true, _) => y,
         (_, true) => x,
         _ if x == 0.0 && y == 0.0 => {
-            let negative = if least { x.is_sign_negative() || y.is_sign_negative() } else { x.is_sign_negative() && y.is_sign_negative() };
+            let negative = if least {
+                x.is_sign_negative() || y.is_sign_negative()
+            } else {
+                x.is_sign_negative() && y.is_sign_negative()
+            };
             if negative { -0.0 } else { 0.0 }
         }
         _ if least => x.min(y),
@@ -52,21 +56,61 @@ fn want(x: f64, y: f64, least: bool) -> f64 {
 #[test]
 fn special_values() {
     use kerf_num::Format::{Bf16, F16, F32, F64};
-    let values = [f64::NAN, 0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 6e-5, -6e-5, 2.5];
-    let pairs: Vec<(f64, f64)> = values.iter().flat_map(|x| values.map(|y| (*x, y))).cycle().take(256).collect();
-    for (format, ty, suffix) in [(F64, "double", "f64"), (F32, "float", "f32"), (F16, "half", "f16"), (Bf16, "bfloat", "bf16")] {
+    let values = [
+        f64::NAN,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        6e-5,
+        -6e-5,
+        2.5,
+    ];
+    let pairs: Vec<(f64, f64)> = values
+        .iter()
+        .flat_map(|x| values.map(|y| (*x, y)))
+        .cycle()
+        .take(256)
+        .collect();
+    for (format, ty, suffix) in [
+        (F64, "double", "f64"),
+        (F32, "float", "f32"),
+        (F16, "half", "f16"),
+        (Bf16, "bfloat", "bf16"),
+    ] {
         let m = Module::parse(ir(ty, suffix).as_bytes(), "minmax").expect("parses");
         kerf_ir::prepare::prepare(&m, "sm_90").expect("prepares");
         finish(&m, &[], "sm_90", Reflect::default()).expect("finishes");
         let mut e = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
         let size = format.bytes();
-        let pack = |v: Vec<f64>| v.iter().flat_map(|x| format.encode(*x).to_le_bytes()[..size].to_vec()).collect::<Vec<u8>>();
-        let ids: Vec<_> = (0..4).map(|_| e.alloc("b", 256 * size, size).expect("memory")).collect();
-        e.write(ids[0], &pack(pairs.iter().map(|p| p.0).collect())).expect("fits");
-        e.write(ids[1], &pack(pairs.iter().map(|p| p.1).collect())).expect("fits");
-        let args: Vec<Arg> = ids.iter().map(|id| Arg::Buffer { id: *id, offset: 0 }).collect();
+        let pack = |v: Vec<f64>| {
+            v.iter()
+                .flat_map(|x| format.encode(*x).to_le_bytes()[..size].to_vec())
+                .collect::<Vec<u8>>()
+        };
+        let ids: Vec<_> = (0..4)
+            .map(|_| e.alloc("b", 256 * size, size).expect("memory"))
+            .collect();
+        e.write(ids[0], &pack(pairs.iter().map(|p| p.0).collect()))
+            .expect("fits");
+        e.write(ids[1], &pack(pairs.iter().map(|p| p.1).collect()))
+            .expect("fits");
+        let args: Vec<Arg> = ids
+            .iter()
+            .map(|id| Arg::Buffer { id: *id, offset: 0 })
+            .collect();
         for block in [1, 64] {
-            e.launch(&Launch { symbol: "k", name: "k", grid: [256 / block, 1, 1], block: [block, 1, 1], dynamic_shared: 0, args: &args }).expect("runs");
+            e.launch(&Launch {
+                symbol: "k",
+                name: "k",
+                grid: [256 / block, 1, 1],
+                block: [block, 1, 1],
+                dynamic_shared: 0,
+                args: &args,
+            })
+            .expect("runs");
             for (which, least) in [(2, true), (3, false)] {
                 let out = e.read(ids[which]).expect("reads");
                 for (i, c) in out.chunks(size).enumerate() {
@@ -74,7 +118,11 @@ fn special_values() {
                     b[..size].copy_from_slice(c);
                     let got = format.decode(u64::from_le_bytes(b));
                     let w = want(format.round(pairs[i].0), format.round(pairs[i].1), least);
-                    assert!(got.to_bits() == w.to_bits() || got.is_nan() && w.is_nan(), "{format} block {block} least {least}: {:?} gave {got}, not {w}", pairs[i]);
+                    assert!(
+                        got.to_bits() == w.to_bits() || got.is_nan() && w.is_nan(),
+                        "{format} block {block} least {least}: {:?} gave {got}, not {w}",
+                        pairs[i]
+                    );
                 }
             }
         }

@@ -2,7 +2,11 @@
 // no policy lives here.
 #include "llvm-c/Core.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ScalarEvolutionExpressions.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfo.h"
@@ -312,6 +316,10 @@ LLVMValueRef kerf_prepend_args(LLVMValueRef call, LLVMValueRef callee, LLVMTypeR
 void kerf_mark_parallel(LLVMValueRef latch, LLVMValueRef body) {
   Instruction *br = unwrap<Instruction>(latch);
   LLVMContext &c = br->getContext();
+  // Atomics order iterations among each other: such a loop is not parallel in LLVM's sense.
+  for (Instruction &i : instructions(*unwrap<Function>(body)))
+    if (i.isAtomic() || i.isVolatile())
+      return;
   MDNode *group = MDNode::getDistinct(c, {});
   for (Instruction &i : instructions(*unwrap<Function>(body)))
     if (i.mayReadOrWriteMemory())
@@ -322,6 +330,44 @@ void kerf_mark_parallel(LLVMValueRef latch, LLVMValueRef body) {
   MDNode *id = MDNode::getDistinct(c, {nullptr, par, vec});
   id->replaceOperandWith(0, id);
   br->setMetadata(LLVMContext::MD_loop, id);
+}
+
+/// LLVM's vectoriser does not check whether narrow index arithmetic wraps in a loop that is marked
+/// parallel: `a[x & 3]` would be read as consecutive. Where an address of such a loop is a cast of
+/// something that steps with it, and no wrapping is not proven, the mark is taken back, and the
+/// vectoriser makes its usual checks.
+void kerf_check_parallel(LLVMValueRef f) {
+  Function &fn = *unwrap<Function>(f);
+  if (fn.isDeclaration())
+    return;
+  DominatorTree dt(fn);
+  LoopInfo li(dt);
+  AssumptionCache ac(fn);
+  TargetLibraryInfoImpl impl(fn.getParent()->getTargetTriple());
+  TargetLibraryInfo tli(impl);
+  ScalarEvolution se(fn, tli, ac, dt, li);
+  for (Loop *loop : li.getLoopsInPreorder()) {
+    if (!loop->isAnnotatedParallel())
+      continue;
+    bool safe = true;
+    for (BasicBlock *bb : loop->blocks())
+      for (Instruction &i : *bb) {
+        Value *p = getLoadStorePointerOperand(&i);
+        if (!p || !se.isSCEVable(p->getType()))
+          continue;
+        safe &= !SCEVExprContains(se.getSCEV(p), [&](const SCEV *s) {
+          auto *cast = dyn_cast<SCEVCastExpr>(s);
+          return cast && SCEVExprContains(cast->getOperand(), [&](const SCEV *t) {
+                   auto *ar = dyn_cast<SCEVAddRecExpr>(t);
+                   return ar && ar->getLoop() == loop;
+                 });
+        });
+      }
+    if (!safe)
+      for (BasicBlock *bb : loop->blocks())
+        for (Instruction &i : *bb)
+          i.setMetadata(LLVMContext::MD_access_group, nullptr);
+  }
 }
 
 /// Splits the block before `inst`; returns the new block that begins with it.

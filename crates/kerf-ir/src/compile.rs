@@ -172,43 +172,68 @@ pub fn compile(
     source: &Path,
     flags: &[String],
 ) -> Result<Compiled, CompileError> {
-    let language = Language::of(source)
-        .ok_or_else(|| CompileError::UnknownKind { path: source.to_owned() })?;
-    let bytes = std::fs::read(source)
-        .map_err(|why| CompileError::Unreadable { path: source.to_owned(), why })?;
+    let language = Language::of(source).ok_or_else(|| CompileError::UnknownKind {
+        path: source.to_owned(),
+    })?;
+    let bytes = std::fs::read(source).map_err(|why| CompileError::Unreadable {
+        path: source.to_owned(),
+        why,
+    })?;
     if language == Language::Ir {
-        return Ok(Compiled { bitcode: bytes, depends: vec![source.to_owned()] });
+        return Ok(Compiled {
+            bitcode: bytes,
+            depends: vec![source.to_owned()],
+        });
     }
-    let clang = tools
-        .clang
-        .as_ref()
-        .ok_or_else(|| CompileError::NoClang { path: source.to_owned() })?;
+    let clang = tools.clang.as_ref().ok_or_else(|| CompileError::NoClang {
+        path: source.to_owned(),
+    })?;
     let cuda = match (&tools.cuda, language) {
         (Some(c), _) => c.clone(),
-        (None, Language::Cuda) => return Err(CompileError::NoCuda { path: source.to_owned() }),
+        (None, Language::Cuda) => {
+            return Err(CompileError::NoCuda {
+                path: source.to_owned(),
+            });
+        }
         (None, _) => PathBuf::new(),
     };
-    let dir = tempfile::tempdir().map_err(|why| CompileError::Tool { tool: "mktemp".into(), why })?;
+    let dir = tempfile::tempdir().map_err(|why| CompileError::Tool {
+        tool: "mktemp".into(),
+        why,
+    })?;
     let out = dir.path().join("module.bc");
     let deps = dir.path().join("deps");
     let mut cmd = Command::new(clang);
     cmd.args(clang_args(language, &cuda, &tools.arch, flags));
     if language == Language::OpenCl {
         let builtins = dir.path().join("kerf_builtins.cl");
-        std::fs::write(&builtins, OPENCL_BUILTINS)
-            .map_err(|why| CompileError::Tool { tool: "write".into(), why })?;
+        std::fs::write(&builtins, OPENCL_BUILTINS).map_err(|why| CompileError::Tool {
+            tool: "write".into(),
+            why,
+        })?;
         cmd.arg("-include").arg(builtins);
     }
-    cmd.arg("-MD").arg("-MF").arg(&deps).arg("-o").arg(&out).arg(source);
-    let result = cmd
-        .output()
-        .map_err(|why| CompileError::Tool { tool: clang.display().to_string(), why })?;
+    cmd.arg("-MD")
+        .arg("-MF")
+        .arg(&deps)
+        .arg("-o")
+        .arg(&out)
+        .arg(source);
+    let result = cmd.output().map_err(|why| CompileError::Tool {
+        tool: clang.display().to_string(),
+        why,
+    })?;
     if !result.status.success() {
         let messages = String::from_utf8_lossy(&result.stderr).trim().to_owned();
-        return Err(CompileError::Rejected { path: source.to_owned(), messages });
+        return Err(CompileError::Rejected {
+            path: source.to_owned(),
+            messages,
+        });
     }
-    let bitcode = std::fs::read(&out)
-        .map_err(|why| CompileError::Tool { tool: clang.display().to_string(), why })?;
+    let bitcode = std::fs::read(&out).map_err(|why| CompileError::Tool {
+        tool: clang.display().to_string(),
+        why,
+    })?;
     let depends = parse_depfile(&std::fs::read_to_string(&deps).unwrap_or_default())
         .into_iter()
         .filter(|p| !p.starts_with(dir.path()))
@@ -218,7 +243,10 @@ pub fn compile(
 
 /// File names of a make-style dependency file.
 fn parse_depfile(text: &str) -> Vec<PathBuf> {
-    let body = text.split_once(": ").map_or("", |(_, b)| b).replace("\\\n", " ");
+    let body = text
+        .split_once(": ")
+        .map_or("", |(_, b)| b)
+        .replace("\\\n", " ");
     let mut out = Vec::new();
     let mut word = String::new();
     let mut chars = body.chars().peekable();

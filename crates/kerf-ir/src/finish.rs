@@ -18,16 +18,26 @@ pub struct Reflect {
 impl Default for Reflect {
     /// nvcc's defaults.
     fn default() -> Self {
-        Reflect { ftz: false, precise_sqrt: true, precise_div: true }
+        Reflect {
+            ftz: false,
+            precise_sqrt: true,
+            precise_div: true,
+        }
     }
 }
 
 /// Answers every `__nvvm_reflect` call with a constant. Left to LLVM, the unknown ones become 0 and
 /// `sqrtf` turns into an approximation.
 fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
-    let sm = arch.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic);
+    let sm = arch
+        .trim_start_matches("sm_")
+        .trim_end_matches(char::is_alphabetic);
     let cuda_arch = sm.parse::<u64>().unwrap_or(90) * 10;
-    for name in ["__nvvm_reflect", "llvm.nvvm.reflect", "llvm.nvvm.reflect.p0"] {
+    for name in [
+        "__nvvm_reflect",
+        "llvm.nvvm.reflect",
+        "llvm.nvvm.reflect.p0",
+    ] {
         let Some(f) = m.function(name) else { continue };
         for call in f.users() {
             if call.callee_name().as_deref() != Some(name) {
@@ -53,17 +63,19 @@ fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
 }
 
 /// Links libdevice into a prepared module and optimises.
-pub fn finish(
-    m: &Module,
-    libdevice: &[u8],
-    arch: &str,
-    reflect: Reflect,
-) -> Result<(), LlvmError> {
+pub fn finish(m: &Module, libdevice: &[u8], arch: &str, reflect: Reflect) -> Result<(), LlvmError> {
     let machine = Machine::nvptx(arch)?;
     machine.adopt(m);
-    let keep: Vec<String> =
-        m.functions().iter().filter(|f| !f.is_declaration()).map(|f| f.name()).collect();
-    if m.functions().iter().any(|f| f.is_declaration() && f.name().starts_with("__nv")) {
+    let keep: Vec<String> = m
+        .functions()
+        .iter()
+        .filter(|f| !f.is_declaration())
+        .map(|f| f.name())
+        .collect();
+    if m.functions()
+        .iter()
+        .any(|f| f.is_declaration() && f.name().starts_with("__nv"))
+    {
         // Purity marks were for the declaration; the definition's own attributes are exact.
         m.link(libdevice, "libdevice")?;
         for f in m.functions() {
@@ -78,7 +90,11 @@ pub fn finish(
     let _unknown = crate::inline_ptx::lift(m);
     machine.run_passes(m, "globaldce", PassOptions::default())?;
     m.strict_math();
-    let options = PassOptions { unroll: true, vectorize: false, inline_threshold: Some(1000) };
+    let options = PassOptions {
+        unroll: true,
+        vectorize: false,
+        inline_threshold: Some(1000),
+    };
     machine.run_passes(m, "default<O3>", options)?;
     m.strict_math();
     m.verify()

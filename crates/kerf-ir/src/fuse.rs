@@ -24,7 +24,9 @@ fn product(v: Value) -> Option<(Value, Value)> {
 }
 
 fn fuse(i: Value) -> bool {
-    if i.callee_name().is_some_and(|n| n.starts_with("llvm.fmuladd.")) {
+    if i.callee_name()
+        .is_some_and(|n| n.starts_with("llvm.fmuladd."))
+    {
         let b = Builder::before(i);
         let a = i.args();
         let r = b.intrinsic("llvm.fma", &[i.ty()], &[a[0], a[1], a[2]]);

@@ -36,8 +36,12 @@ fn linked_operands(i: Value) -> Vec<Value> {
 /// Numbers the groups in order of their first site.
 pub fn assign(map: &mut SiteMap) {
     let n = map.sites.len();
-    let index: BTreeMap<Value, usize> =
-        map.instructions.iter().enumerate().map(|(k, v)| (*v, k)).collect();
+    let index: BTreeMap<Value, usize> = map
+        .instructions
+        .iter()
+        .enumerate()
+        .map(|(k, v)| (*v, k))
+        .collect();
     let mut parent: Vec<usize> = (0..n).collect();
     let mut objects: BTreeMap<(Value, kerf_num::Format), usize> = BTreeMap::new();
     for (k, i) in map.instructions.iter().enumerate() {

@@ -50,7 +50,10 @@ impl ScalarKind {
             "ptr" => ScalarKind::Ptr,
             _ => {
                 let bits = s.get(1..)?.parse().ok()?;
-                ScalarKind::Int { bits, signed: s.starts_with('i') }
+                ScalarKind::Int {
+                    bits,
+                    signed: s.starts_with('i'),
+                }
             }
         })
     }
@@ -58,7 +61,10 @@ impl ScalarKind {
         if let Some(f) = t.format() {
             Some(ScalarKind::Float(f))
         } else if t.is_int() {
-            Some(ScalarKind::Int { bits: t.int_bits(), signed: true })
+            Some(ScalarKind::Int {
+                bits: t.int_bits(),
+                signed: true,
+            })
         } else if t.is_ptr() {
             Some(ScalarKind::Ptr)
         } else {
@@ -112,6 +118,8 @@ pub struct Param {
     pub name: String,
     /// Type as the source spells it, or as inferred.
     pub type_name: String,
+    /// Without debug info the type is a guess by use.
+    pub inferred: bool,
     /// What it is.
     #[serde(flatten)]
     pub kind: ParamKind,
@@ -167,7 +175,10 @@ fn parse_scalars(s: &str) -> Vec<ScalarAt> {
     s.split(',')
         .filter_map(|p| {
             let (o, k) = p.split_once(':')?;
-            Some(ScalarAt { offset: o.parse().ok()?, kind: ScalarKind::parse(k)? })
+            Some(ScalarAt {
+                offset: o.parse().ok()?,
+                kind: ScalarKind::parse(k)?,
+            })
         })
         .collect()
 }
@@ -182,7 +193,11 @@ pub fn scalars_of(m: &Module, t: Type, base: u64, out: &mut Vec<ScalarAt>) {
             }
         }
         LLVMArrayTypeKind | LLVMVectorTypeKind => {
-            let n = if t.is_vector() { u64::from(t.lanes()) } else { t.array_len() };
+            let n = if t.is_vector() {
+                u64::from(t.lanes())
+            } else {
+                t.array_len()
+            };
             let e = t.element();
             for i in 0..n.min(256) {
                 scalars_of(m, e, base + i * m.size_of(e), out);
@@ -231,12 +246,25 @@ fn accessed_type(p: Value) -> Option<Type> {
 }
 
 fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
-    let name = if v.name().is_empty() { format!("arg{i}") } else { v.name() };
+    let name = if v.name().is_empty() {
+        format!("arg{i}")
+    } else {
+        v.name()
+    };
     if let Some(t) = f.byval(i) {
         let mut fields = Vec::new();
         scalars_of(m, t, 0, &mut fields);
-        let kind = ParamKind::Struct { bytes: m.size_of(t), align: m.align_of(t), fields };
-        return Param { name, type_name: t.print(), kind };
+        let kind = ParamKind::Struct {
+            bytes: m.size_of(t),
+            align: m.align_of(t),
+            fields,
+        };
+        return Param {
+            name,
+            type_name: t.print(),
+            inferred: true,
+            kind,
+        };
     }
     let t = v.ty();
     if t.is_ptr() {
@@ -248,6 +276,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
         return Param {
             name,
             type_name: elem.map_or("ptr".into(), |e| format!("{}*", e.print())),
+            inferred: true,
             kind: ParamKind::Pointer {
                 space: t.space(),
                 element_bytes: elem.map_or(0, |e| m.size_of(e)),
@@ -256,12 +285,26 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
         };
     }
     if let Some(scalar) = ScalarKind::of_type(t) {
-        return Param { name, type_name: t.print(), kind: ParamKind::Scalar { scalar } };
+        return Param {
+            name,
+            type_name: t.print(),
+            inferred: true,
+            kind: ParamKind::Scalar { scalar },
+        };
     }
     let mut fields = Vec::new();
     scalars_of(m, t, 0, &mut fields);
-    let kind = ParamKind::Struct { bytes: m.size_of(t), align: m.align_of(t), fields };
-    Param { name, type_name: t.print(), kind }
+    let kind = ParamKind::Struct {
+        bytes: m.size_of(t),
+        align: m.align_of(t),
+        fields,
+    };
+    Param {
+        name,
+        type_name: t.print(),
+        inferred: true,
+        kind,
+    }
 }
 
 fn params(m: &Module, f: Value) -> Vec<Param> {
@@ -276,11 +319,17 @@ fn params(m: &Module, f: Value) -> Vec<Param> {
     for i in local {
         if let Some(p) = plain.get_mut(i) {
             let space = crate::llvm::space::SHARED;
-            p.kind = ParamKind::Pointer { space, element_bytes: 0, element: Vec::new() };
+            p.kind = ParamKind::Pointer {
+                space,
+                element_bytes: 0,
+                element: Vec::new(),
+            };
             p.type_name = "local pointer".into();
         }
     }
-    let Some(debug) = f.debug_params() else { return plain };
+    let Some(debug) = f.debug_params() else {
+        return plain;
+    };
     let lines: Vec<Vec<&str>> = debug.lines().map(|l| l.split('\t').collect()).collect();
     if lines.len() != plain.len() {
         return plain;
@@ -296,8 +345,13 @@ fn params(m: &Module, f: Value) -> Vec<Param> {
                 p.name = d[0].to_owned();
             }
             p.type_name = d[1].to_owned();
+            p.inferred = false;
             match &mut p.kind {
-                ParamKind::Pointer { element, element_bytes, .. } => {
+                ParamKind::Pointer {
+                    element,
+                    element_bytes,
+                    ..
+                } => {
                     let s = parse_scalars(d[6]);
                     if !s.is_empty() {
                         *element = s;
@@ -336,11 +390,18 @@ pub fn reachable(f: Value) -> Vec<Value> {
                     out.push(op);
                 }
             }
-            let indirect = i.opcode() == Some(Opcode::LLVMCall) && !i.callee().is_function() && !i.callee().is_inline_asm();
+            let indirect = i.opcode() == Some(Opcode::LLVMCall)
+                && !i.callee().is_function()
+                && !i.callee().is_inline_asm();
             if indirect && !any_pointer {
                 any_pointer = true;
                 // The pointer may come from a table, a virtual table or memory.
-                out.extend(address_taken(f).into_iter().filter(|g| !out.contains(g)).collect::<Vec<_>>());
+                out.extend(
+                    address_taken(f)
+                        .into_iter()
+                        .filter(|g| !out.contains(g))
+                        .collect::<Vec<_>>(),
+                );
             }
         }
         next += 1;
@@ -350,7 +411,9 @@ pub fn reachable(f: Value) -> Vec<Value> {
 
 /// Functions of the module whose address something other than a call of them uses.
 fn address_taken(of: Value) -> Vec<Value> {
-    let calls = |u: Value, f: Value| u.opcode() == Some(Opcode::LLVMCall) && u.callee() == f && !u.args().contains(&f);
+    let calls = |u: Value, f: Value| {
+        u.opcode() == Some(Opcode::LLVMCall) && u.callee() == f && !u.args().contains(&f)
+    };
     of.module_functions()
         .into_iter()
         .filter(|f| !f.is_declaration() && f.users().into_iter().any(|u| !calls(u, *f)))
@@ -435,7 +498,9 @@ pub fn globals(m: &Module) -> Vec<GlobalInfo> {
     use crate::llvm::space;
     m.globals()
         .into_iter()
-        .filter(|g| matches!(g.ty().space(), space::GLOBAL | space::CONSTANT) && !g.is_declaration())
+        .filter(|g| {
+            matches!(g.ty().space(), space::GLOBAL | space::CONSTANT) && !g.is_declaration()
+        })
         .filter(|g| !g.name().starts_with(".str") && !g.name().starts_with("__const."))
         .map(|g| {
             let debug = g.debug_global().unwrap_or_default();
@@ -445,8 +510,14 @@ pub fn globals(m: &Module) -> Vec<GlobalInfo> {
             scalars_of(m, g.global_type(), 0, &mut scalars);
             scalars.truncate(16);
             GlobalInfo {
-                name: d.first().filter(|n| !n.is_empty()).map_or_else(|| source_name(&demangle(&symbol)), |n| (*n).to_owned()),
-                type_name: d.get(1).filter(|n| !n.is_empty()).map_or_else(|| g.global_type().print(), |n| (*n).to_owned()),
+                name: d
+                    .first()
+                    .filter(|n| !n.is_empty())
+                    .map_or_else(|| source_name(&demangle(&symbol)), |n| (*n).to_owned()),
+                type_name: d
+                    .get(1)
+                    .filter(|n| !n.is_empty())
+                    .map_or_else(|| g.global_type().print(), |n| (*n).to_owned()),
                 space: g.ty().space(),
                 bytes: m.size_of(g.global_type()),
                 scalars,
@@ -485,9 +556,15 @@ mod tests {
 
     #[test]
     fn names_as_the_source_writes_them() {
-        assert_eq!(source_name("void axpy<double>(double*, int)"), "axpy<double>");
+        assert_eq!(
+            source_name("void axpy<double>(double*, int)"),
+            "axpy<double>"
+        );
         assert_eq!(source_name("ns::k(float*)"), "ns::k");
         assert_eq!(source_name("plain"), "plain");
-        assert_eq!(source_name("void (anonymous namespace)::k<(int)3>(int)"), "(anonymous namespace)::k<(int)3>");
+        assert_eq!(
+            source_name("void (anonymous namespace)::k<(int)3>(int)"),
+            "(anonymous namespace)::k<(int)3>"
+        );
     }
 }

@@ -16,5 +16,5 @@ pub mod llvm;
 pub mod obstacles;
 pub mod prepare;
 pub mod program;
-pub mod sites;
 pub mod random_kernel;
+pub mod sites;

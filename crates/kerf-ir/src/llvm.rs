@@ -16,7 +16,8 @@ pub use builder::Builder;
 pub use llvm_sys::core as sys;
 pub use llvm_sys::{
     LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as RmwOp, LLVMIntPredicate as IntPred,
-    LLVMLinkage as Linkage, LLVMOpcode as Opcode, LLVMRealPredicate as RealPred, LLVMTypeKind as TypeKind,
+    LLVMLinkage as Linkage, LLVMOpcode as Opcode, LLVMRealPredicate as RealPred,
+    LLVMTypeKind as TypeKind,
 };
 pub use module::Module;
 pub use target::{HostJit, Machine, PassOptions};

@@ -36,7 +36,10 @@ fn refused_intrinsic(n: &str) -> Option<&'static str> {
         ("ldmatrix.", "tensor-core matrix loads have no CPU model"),
         ("stmatrix.", "tensor-core matrix stores have no CPU model"),
         ("wgmma.", "tensor-core matrix operations have no CPU model"),
-        ("tcgen05.", "tensor-core matrix operations have no CPU model"),
+        (
+            "tcgen05.",
+            "tensor-core matrix operations have no CPU model",
+        ),
         ("tex.", "textures are not supported"),
         ("tld4.", "textures are not supported"),
         ("suld.", "surfaces are not supported"),
@@ -48,13 +51,18 @@ fn refused_intrinsic(n: &str) -> Option<&'static str> {
         ("barrier.cluster", "thread-block clusters are not supported"),
         ("mapa", "thread-block clusters are not supported"),
     ];
-    table.iter().find(|(p, _)| n.starts_with(p)).map(|(_, w)| *w)
+    table
+        .iter()
+        .find(|(p, _)| n.starts_with(p))
+        .map(|(_, w)| *w)
 }
 
 /// External functions that the CPU executor provides.
 pub fn is_provided(n: &str) -> bool {
     n.starts_with("llvm.")
         || n.starts_with("__nv_")
+        // The runtime's own, in instrumented modules.
+        || n.starts_with("kerf_")
         || matches!(
             n,
             "vprintf" | "printf" | "__assertfail" | "__assert_fail" | "malloc" | "free" | "abort"
@@ -67,14 +75,23 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
         return Some((n.to_owned(), why.to_owned()));
     }
     if n.contains("cudaCGGetIntrinsicHandle") || n.contains("cudaCGSynchronize") {
-        return Some(("cooperative grid synchronisation".into(), "blocks of a grid run one after another".into()));
+        return Some((
+            "cooperative grid synchronisation".into(),
+            "blocks of a grid run one after another".into(),
+        ));
     }
     if n.starts_with("cudaLaunchDevice") || n.starts_with("cudaGetParameterBuffer") {
-        return Some(("launch from a kernel".into(), "dynamic parallelism is not supported".into()));
+        return Some((
+            "launch from a kernel".into(),
+            "dynamic parallelism is not supported".into(),
+        ));
     }
     let callee = i.callee();
     (callee.is_declaration() && !is_provided(n)).then(|| {
-        (format!("call of {}", crate::llvm::demangle(n)), "the function is declared but not defined".into())
+        (
+            format!("call of {}", crate::llvm::demangle(n)),
+            "the function is declared but not defined".into(),
+        )
     })
 }
 
@@ -83,7 +100,10 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
     let main = m.source_name();
     let mut out: Vec<Obstacle> = Vec::new();
     let mut put = |o: Obstacle| {
-        if !out.iter().any(|x| x.what == o.what && x.location == o.location) {
+        if !out
+            .iter()
+            .any(|x| x.what == o.what && x.location == o.location)
+        {
             out.push(o);
         }
     };
@@ -97,15 +117,43 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
                         let why = unlifted
                             .iter()
                             .find(|u| u.text == text)
-                            .map_or("this inline PTX is not known".to_owned(), |u| u.reason.clone());
-                        let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
-                        put(Obstacle { what, why, scope: Scope::CpuRun, location: location(i, &main) });
-                    } else if let Some((what, why)) = c.is_function().then(|| c.name()).and_then(|n| call_obstacle(i, &n)) {
-                        put(Obstacle { what, why, scope: Scope::CpuRun, location: location(i, &main) });
+                            .map_or("this inline PTX is not known".to_owned(), |u| {
+                                u.reason.clone()
+                            });
+                        // Cooperative groups find the grid's barrier by these registers, and nothing else does.
+                        let (what, why) = if text.contains("%envreg") {
+                            (
+                                "cooperative grid synchronisation".to_owned(),
+                                "blocks of a grid run one after another".to_owned(),
+                            )
+                        } else {
+                            (
+                                format!("inline PTX `{}`", text.trim().replace('\n', " ")),
+                                why,
+                            )
+                        };
+                        put(Obstacle {
+                            what,
+                            why,
+                            scope: Scope::CpuRun,
+                            location: location(i, &main),
+                        });
+                    } else if let Some((what, why)) = c
+                        .is_function()
+                        .then(|| c.name())
+                        .and_then(|n| call_obstacle(i, &n))
+                    {
+                        put(Obstacle {
+                            what,
+                            why,
+                            scope: Scope::CpuRun,
+                            location: location(i, &main),
+                        });
                     } else if !c.is_function() {
                         put(Obstacle {
                             what: "indirect call".into(),
-                            why: "the callee is not known, so formats cannot change across it".into(),
+                            why: "the callee is not known, so formats cannot change across it"
+                                .into(),
                             scope: Scope::Tuning,
                             location: location(i, &main),
                         });
@@ -127,7 +175,10 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
         }
     }
     for g in crate::kernels::used_globals(kernel) {
-        if g.ty().space() == crate::llvm::space::SHARED && g.is_declaration() && m.size_of(g.global_type()) > 0 {
+        if g.ty().space() == crate::llvm::space::SHARED
+            && g.is_declaration()
+            && m.size_of(g.global_type()) > 0
+        {
             put(Obstacle {
                 what: format!("shared variable {}", g.name()),
                 why: "it is declared extern with a size; dynamic shared memory is an array without one".into(),

@@ -13,7 +13,10 @@ const MARK: &std::ffi::CStr = c"kerf.prepared";
 /// Is the module prepared already?
 pub fn is_prepared(m: &Module) -> bool {
     // SAFETY: the module is live and the name is a C string.
-    unsafe { !crate::llvm::sys::LLVMGetNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes()).is_null() }
+    unsafe {
+        !crate::llvm::sys::LLVMGetNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes())
+            .is_null()
+    }
 }
 
 fn set_mark(m: &Module) {
@@ -36,8 +39,11 @@ pub fn is_pure_math(f: Value) -> bool {
 fn place_local_params(m: &Module) {
     for mut k in m.kernel_functions() {
         let local = |p: &Value| p.ty().is_ptr() && p.ty().space() == crate::llvm::space::SHARED;
-        let which: Vec<u32> =
-            (0u32..).zip(k.params()).filter(|(_, p)| local(p)).map(|(i, _)| i).collect();
+        let which: Vec<u32> = (0u32..)
+            .zip(k.params())
+            .filter(|(_, p)| local(p))
+            .map(|(i, _)| i)
+            .collect();
         if which.is_empty() {
             continue;
         }
@@ -72,13 +78,20 @@ const LOCAL_BASE: &str = "kerf_local";
 fn order_unsigned_atomics(m: &Module) {
     for f in m.functions() {
         let name = f.name();
-        if !["__uAtomicM", "__ullAtomicM"].iter().any(|w| name.contains(w)) {
+        if !["__uAtomicM", "__ullAtomicM"]
+            .iter()
+            .any(|w| name.contains(w))
+        {
             continue;
         }
         for i in f.instructions() {
             let op = match i.callee_name() {
-                Some(n) if n.starts_with("llvm.nvvm.atomic.max.gen.i.") => RmwOp::LLVMAtomicRMWBinOpUMax,
-                Some(n) if n.starts_with("llvm.nvvm.atomic.min.gen.i.") => RmwOp::LLVMAtomicRMWBinOpUMin,
+                Some(n) if n.starts_with("llvm.nvvm.atomic.max.gen.i.") => {
+                    RmwOp::LLVMAtomicRMWBinOpUMax
+                }
+                Some(n) if n.starts_with("llvm.nvvm.atomic.min.gen.i.") => {
+                    RmwOp::LLVMAtomicRMWBinOpUMin
+                }
                 _ => continue,
             };
             let a = i.args();
@@ -93,8 +106,14 @@ fn lower_new(m: &Module) {
     let malloc = ("malloc", m.ptr_ty(0).function(&[m.int_ty(64)]));
     let free = ("free", m.void_ty().function(&[m.ptr_ty(0)]));
     for name in ["_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"] {
-        let Some(f) = m.function(name).filter(|f| f.is_declaration()) else { continue };
-        let (to, ty) = if name.starts_with("_Zn") { malloc } else { free };
+        let Some(f) = m.function(name).filter(|f| f.is_declaration()) else {
+            continue;
+        };
+        let (to, ty) = if name.starts_with("_Zn") {
+            malloc
+        } else {
+            free
+        };
         for call in f.users() {
             if call.callee_name().as_deref() != Some(name) {
                 continue;
@@ -153,9 +172,16 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
     order_unsigned_atomics(m);
     lower_new(m);
     // Addresses that asm takes as 32-bit integers are traced back to pointers, which needs SSA.
-    machine.run_passes(m, "always-inline,cgscc(inline),function(sroa,early-cse)", PassOptions::default())?;
+    machine.run_passes(
+        m,
+        "always-inline,cgscc(inline),function(sroa,early-cse)",
+        PassOptions::default(),
+    )?;
     let unlifted = inline_ptx::lift(m);
-    let options = PassOptions { inline_threshold: Some(1000), ..PassOptions::default() };
+    let options = PassOptions {
+        inline_threshold: Some(1000),
+        ..PassOptions::default()
+    };
     machine.run_passes(m, "default<O2>", options)?;
     inline_ptx::drop_unused(m);
     crate::fuse::fuse_multiply_adds(m);

@@ -66,7 +66,10 @@ fn key(tools: &Toolchain, source: &Path, flags: &[String]) -> String {
 fn read_cache(dir: &Path, key: &str) -> Option<(Vec<u8>, Vec<Unlifted>)> {
     let text = std::fs::read_to_string(dir.join(format!("{key}.json"))).ok()?;
     let m: Manifest = serde_json::from_str(&text).ok()?;
-    let fresh = m.files.iter().all(|(p, d)| digest_file(p).as_ref() == Some(d));
+    let fresh = m
+        .files
+        .iter()
+        .all(|(p, d)| digest_file(p).as_ref() == Some(d));
     if !fresh {
         return None;
     }
@@ -85,8 +88,15 @@ fn write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn write_cache(dir: &Path, key: &str, depends: &[PathBuf], p: &Program) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let module = sha256(&p.bitcode);
-    let files = depends.iter().filter_map(|f| Some((f.clone(), digest_file(f)?))).collect();
-    let manifest = Manifest { files, unlifted: p.unlifted.clone(), module };
+    let files = depends
+        .iter()
+        .filter_map(|f| Some((f.clone(), digest_file(f)?)))
+        .collect();
+    let manifest = Manifest {
+        files,
+        unlifted: p.unlifted.clone(),
+        module,
+    };
     write_atomic(&dir.join(format!("{}.bc", manifest.module)), &p.bitcode)?;
     let text = serde_json::to_vec(&manifest).map_err(std::io::Error::other)?;
     write_atomic(&dir.join(format!("{key}.json")), &text)
@@ -95,17 +105,33 @@ fn write_cache(dir: &Path, key: &str, depends: &[PathBuf], p: &Program) -> std::
 /// Compiles (or reads) and prepares `source`.
 pub fn load(tools: &Toolchain, source: &Path, flags: &[String]) -> Result<Program, CompileError> {
     if let Err(why) = std::fs::metadata(source) {
-        return Err(CompileError::Unreadable { path: source.to_owned(), why });
+        return Err(CompileError::Unreadable {
+            path: source.to_owned(),
+            why,
+        });
     }
     let key = key(tools, source, flags);
     if let Some((bitcode, unlifted)) = tools.cache.as_ref().and_then(|d| read_cache(d, &key)) {
-        return Ok(Program { source: source.to_owned(), bitcode, unlifted, cached: true });
+        return Ok(Program {
+            source: source.to_owned(),
+            bitcode,
+            unlifted,
+            cached: true,
+        });
     }
     let compiled = compile::compile(tools, source, flags)?;
-    let bad = |e: crate::llvm::LlvmError| CompileError::BadIr { path: source.to_owned(), why: e.0 };
+    let bad = |e: crate::llvm::LlvmError| CompileError::BadIr {
+        path: source.to_owned(),
+        why: e.0,
+    };
     let m = Module::parse(&compiled.bitcode, &source.display().to_string()).map_err(bad)?;
     let unlifted = prepare::prepare(&m, &tools.arch).map_err(bad)?;
-    let program = Program { source: source.to_owned(), bitcode: m.bitcode(), unlifted, cached: false };
+    let program = Program {
+        source: source.to_owned(),
+        bitcode: m.bitcode(),
+        unlifted,
+        cached: false,
+    };
     if let Some(dir) = &tools.cache {
         // A cache that cannot be written costs time, not correctness.
         let _ = write_cache(dir, &key, &compiled.depends, &program);
@@ -116,7 +142,11 @@ pub fn load(tools: &Toolchain, source: &Path, flags: &[String]) -> Result<Progra
 impl Program {
     /// Parses the prepared module (each caller gets its own).
     pub fn module(&self) -> Result<Module, CompileError> {
-        Module::parse(&self.bitcode, &self.source.display().to_string())
-            .map_err(|e| CompileError::BadIr { path: self.source.clone(), why: e.0 })
+        Module::parse(&self.bitcode, &self.source.display().to_string()).map_err(|e| {
+            CompileError::BadIr {
+                path: self.source.clone(),
+                why: e.0,
+            }
+        })
     }
 }

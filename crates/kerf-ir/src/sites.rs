@@ -49,13 +49,18 @@ pub struct SiteMap {
 /// Format and lanes of a floating-point type or vector.
 pub fn float_shape(t: Type) -> Option<(Format, u32)> {
     let lanes = t.lanes();
-    t.element().format().map(|f| (f, lanes)).filter(|_| t.is_vector() || t.is_float())
+    t.element()
+        .format()
+        .map(|f| (f, lanes))
+        .filter(|_| t.is_vector() || t.is_float())
 }
 
 /// Short name of a math call: `__nv_expf` -> `exp`, `llvm.fma.f64` -> `fma`.
 pub fn math_name(callee: &str) -> Option<String> {
     if let Some(n) = callee.strip_prefix("__nv_") {
-        let base = n.strip_suffix('f').filter(|b| !matches!(*b, "er" | "normcd" | "mod"));
+        let base = n
+            .strip_suffix('f')
+            .filter(|b| !matches!(*b, "er" | "normcd" | "mod"));
         return Some(base.unwrap_or(n).to_owned());
     }
     let n = callee.strip_prefix("llvm.")?;
@@ -107,7 +112,11 @@ pub fn classify(i: Value) -> Option<(String, Format, u32)> {
 /// The best position for a reader: the innermost one in the main source, else the outermost.
 pub fn location(i: Value, main: &str) -> Option<Location> {
     if let Some((line, column)) = i.location_in(main) {
-        return Some(Location { file: main.to_owned(), line, column });
+        return Some(Location {
+            file: main.to_owned(),
+            line,
+            column,
+        });
     }
     let s = i.location()?;
     let p: Vec<&str> = s.split('\t').collect();
@@ -121,13 +130,18 @@ pub fn location(i: Value, main: &str) -> Option<Location> {
 /// All sites of a kernel.
 pub fn sites(m: &Module, kernel: Value) -> SiteMap {
     let main = m.source_name();
-    let mut out = SiteMap { sites: Vec::new(), instructions: Vec::new() };
+    let mut out = SiteMap {
+        sites: Vec::new(),
+        instructions: Vec::new(),
+    };
     for f in reachable(kernel) {
         let depths = f.loop_depths();
         let function = (f != kernel).then(|| crate::llvm::demangle(&f.name()));
         for (b, depth) in f.blocks().into_iter().zip(depths) {
             for i in b.instructions() {
-                let Some((op, format, lanes)) = classify(i) else { continue };
+                let Some((op, format, lanes)) = classify(i) else {
+                    continue;
+                };
                 out.sites.push(Site {
                     id: out.sites.len(),
                     op,
@@ -155,13 +169,13 @@ pub fn histogram(kernel: Value) -> std::collections::BTreeMap<String, usize> {
             let name = match (classify(i), i.opcode()) {
                 (Some((op, fmt, _)), _) => format!("{op}.{fmt}"),
                 (None, Some(Opcode::LLVMCall)) => match i.callee_name() {
-                    Some(n) if n.starts_with("llvm.dbg") || n.starts_with("llvm.lifetime") => continue,
+                    Some(n) if n.starts_with("llvm.dbg") || n.starts_with("llvm.lifetime") => {
+                        continue;
+                    }
                     Some(n) => math_name(&n).unwrap_or_else(|| "call".into()),
                     None => "call".into(),
                 },
-                (None, Some(op)) => {
-                    format!("{op:?}").trim_start_matches("LLVM").to_lowercase()
-                }
+                (None, Some(op)) => format!("{op:?}").trim_start_matches("LLVM").to_lowercase(),
                 (None, None) => continue,
             };
             *h.entry(name).or_insert(0) += 1;

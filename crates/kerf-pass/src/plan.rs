@@ -25,7 +25,10 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { version: 1, kernels: BTreeMap::new() }
+        Plan {
+            version: 1,
+            kernels: BTreeMap::new(),
+        }
     }
 }
 
@@ -39,7 +42,9 @@ pub enum PlanError {
     #[error("plan version {0} is not known; this Kerf reads version 1")]
     Version(u32),
     /// It asks for something that no pass does yet.
-    #[error("the plan changes sites of kernel {kernel}, and this Kerf applies only the identity plan")]
+    #[error(
+        "the plan changes sites of kernel {kernel}, and this Kerf applies only the identity plan"
+    )]
     NotIdentity {
         /// The first such kernel.
         kernel: String,
@@ -63,7 +68,9 @@ impl Plan {
     /// anything else is refused, not ignored.
     pub fn apply(&self, _m: &kerf_ir::llvm::Module) -> Result<(), PlanError> {
         match self.kernels.iter().find(|(_, k)| !k.sites.is_empty()) {
-            Some((kernel, _)) => Err(PlanError::NotIdentity { kernel: kernel.clone() }),
+            Some((kernel, _)) => Err(PlanError::NotIdentity {
+                kernel: kernel.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -78,9 +85,13 @@ mod tests {
         let text = serde_json::to_string(&Plan::default()).expect("serialises");
         assert_eq!(text, r#"{"version":1}"#);
         assert!(Plan::parse(&text).expect("parses").is_identity());
-        assert!(matches!(Plan::parse(r#"{"version":2}"#), Err(PlanError::Version(2))));
+        assert!(matches!(
+            Plan::parse(r#"{"version":2}"#),
+            Err(PlanError::Version(2))
+        ));
         assert!(Plan::parse(r#"{"version":1,"sitez":{}}"#).is_err());
-        let p = Plan::parse(r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32"}}}}"#).expect("parses");
+        let p =
+            Plan::parse(r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32"}}}}"#).expect("parses");
         assert!(!p.is_identity());
     }
 }

@@ -39,21 +39,79 @@ pub fn format_number(f: Format) -> u32 {
 
 /// Elementary functions that the runtime evaluates, by number, with their argument count.
 pub const FUNCTIONS: &[(&str, u32)] = &[
-    ("exp", 1), ("exp2", 1), ("exp10", 1), ("expm1", 1), ("log", 1), ("log2", 1), ("log10", 1), ("log1p", 1),
-    ("sin", 1), ("cos", 1), ("tan", 1), ("asin", 1), ("acos", 1), ("atan", 1),
-    ("sinh", 1), ("cosh", 1), ("tanh", 1), ("asinh", 1), ("acosh", 1), ("atanh", 1),
-    ("sqrt", 1), ("rsqrt", 1), ("cbrt", 1), ("rcbrt", 1), ("rcp", 1),
-    ("erf", 1), ("erfc", 1), ("erfcx", 1), ("normcdf", 1), ("tgamma", 1), ("lgamma", 1),
-    ("j0", 1), ("j1", 1), ("y0", 1), ("y1", 1), ("sinpi", 1), ("cospi", 1),
-    ("fabs", 1), ("floor", 1), ("ceil", 1), ("trunc", 1), ("rint", 1), ("round", 1), ("saturate", 1), ("neg", 1),
-    ("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("fmod", 2), ("pow", 2), ("atan2", 2), ("hypot", 2), ("rhypot", 2),
-    ("fmin", 2), ("fmax", 2), ("fdim", 2), ("copysign", 2), ("remainder", 2),
-    ("fma", 3), ("norm3d", 3), ("rnorm3d", 3), ("erfinv", 1), ("erfcinv", 1), ("normcdfinv", 1),
+    ("exp", 1),
+    ("exp2", 1),
+    ("exp10", 1),
+    ("expm1", 1),
+    ("log", 1),
+    ("log2", 1),
+    ("log10", 1),
+    ("log1p", 1),
+    ("sin", 1),
+    ("cos", 1),
+    ("tan", 1),
+    ("asin", 1),
+    ("acos", 1),
+    ("atan", 1),
+    ("sinh", 1),
+    ("cosh", 1),
+    ("tanh", 1),
+    ("asinh", 1),
+    ("acosh", 1),
+    ("atanh", 1),
+    ("sqrt", 1),
+    ("rsqrt", 1),
+    ("cbrt", 1),
+    ("rcbrt", 1),
+    ("rcp", 1),
+    ("erf", 1),
+    ("erfc", 1),
+    ("erfcx", 1),
+    ("normcdf", 1),
+    ("tgamma", 1),
+    ("lgamma", 1),
+    ("j0", 1),
+    ("j1", 1),
+    ("y0", 1),
+    ("y1", 1),
+    ("sinpi", 1),
+    ("cospi", 1),
+    ("fabs", 1),
+    ("floor", 1),
+    ("ceil", 1),
+    ("trunc", 1),
+    ("rint", 1),
+    ("round", 1),
+    ("saturate", 1),
+    ("neg", 1),
+    ("add", 2),
+    ("sub", 2),
+    ("mul", 2),
+    ("div", 2),
+    ("fmod", 2),
+    ("pow", 2),
+    ("atan2", 2),
+    ("hypot", 2),
+    ("rhypot", 2),
+    ("fmin", 2),
+    ("fmax", 2),
+    ("fdim", 2),
+    ("copysign", 2),
+    ("remainder", 2),
+    ("fma", 3),
+    ("norm3d", 3),
+    ("rnorm3d", 3),
+    ("erfinv", 1),
+    ("erfcinv", 1),
+    ("normcdfinv", 1),
 ];
 
 /// The function that a callee computes: position in [`FUNCTIONS`].
 pub fn function_of(callee: &str) -> Option<u32> {
-    let mut n = callee.strip_prefix("__nv_").or_else(|| callee.strip_prefix("llvm.nvvm.")).or_else(|| callee.strip_prefix("llvm."))?;
+    let mut n = callee
+        .strip_prefix("__nv_")
+        .or_else(|| callee.strip_prefix("llvm.nvvm."))
+        .or_else(|| callee.strip_prefix("llvm."))?;
     n = n.strip_prefix("fast_").unwrap_or(n);
     let head = n.split('.').next().unwrap_or(n);
     let by = |name: &str| FUNCTIONS.iter().position(|f| f.0 == name).map(|i| i as u32);
@@ -126,7 +184,11 @@ impl Pass<'_> {
     }
 
     fn widen(&self, b: &Builder, v: Value) -> Value {
-        if v.ty() == self.f64t { v } else { b.cast(Opcode::LLVMFPExt, v, self.f64t) }
+        if v.ty() == self.f64t {
+            v
+        } else {
+            b.cast(Opcode::LLVMFPExt, v, self.f64t)
+        }
     }
 
     fn bits(&self, b: &Builder, v: Value) -> Value {
@@ -145,12 +207,18 @@ impl Pass<'_> {
         let types: Vec<Type> = args.iter().map(|a| a.ty()).collect();
         let f = self.m.declare(name, pair.function(&types));
         let r = b.call(f, args);
-        Dd { hi: b.extract(r, 0), lo: b.extract(r, 1) }
+        Dd {
+            hi: b.extract(r, 0),
+            lo: b.extract(r, 1),
+        }
     }
 
     fn call_void(&self, b: &Builder, name: &str, args: &[Value]) {
         let types: Vec<Type> = args.iter().map(|a| a.ty()).collect();
-        b.call(self.m.declare(name, self.m.void_ty().function(&types)), args);
+        b.call(
+            self.m.declare(name, self.m.void_ty().function(&types)),
+            args,
+        );
     }
 
     /// Shadow of any operand, at a point where the operand is available.
@@ -159,7 +227,12 @@ impl Pass<'_> {
             return s.clone();
         }
         let n = lanes(v.ty()).map_or(1, |s| s.1);
-        (0..n).map(|l| Dd { hi: self.widen(b, self.lane(b, v, l)), lo: self.zero() }).collect()
+        (0..n)
+            .map(|l| Dd {
+                hi: self.widen(b, self.lane(b, v, l)),
+                lo: self.zero(),
+            })
+            .collect()
     }
 
     fn recall(&self, b: &Builder, v: Value) -> Vec<Dd> {
@@ -176,7 +249,11 @@ impl Pass<'_> {
     fn remember(&self, b: &Builder, v: Value) {
         for (l, s) in self.get(b, v).into_iter().enumerate() {
             let x = self.lane(b, v, l as u32);
-            self.call_void(b, "kerf_shadow_remember", &[self.bits(b, x), self.fmt(b, x.ty()), s.hi, s.lo]);
+            self.call_void(
+                b,
+                "kerf_shadow_remember",
+                &[self.bits(b, x), self.fmt(b, x.ty()), s.hi, s.lo],
+            );
         }
     }
 
@@ -195,13 +272,24 @@ impl Pass<'_> {
     }
 
     fn function(&self, name: &str) -> u32 {
-        FUNCTIONS.iter().position(|f| f.0 == name).expect("the operation should be listed") as u32
+        FUNCTIONS
+            .iter()
+            .position(|f| f.0 == name)
+            .expect("the operation should be listed") as u32
     }
 
     fn address(&self, b: &Builder, p: Value, t: Type, lane: u32) -> Value {
-        let flat = if p.ty().space() == 0 { p } else { b.cast(Opcode::LLVMAddrSpaceCast, p, b.ptr_ty(0)) };
+        let flat = if p.ty().space() == 0 {
+            p
+        } else {
+            b.cast(Opcode::LLVMAddrSpaceCast, p, b.ptr_ty(0))
+        };
         let size = t.element().format().map_or(8, |f| f.bytes() as u64);
-        if lane == 0 { flat } else { b.offset(flat, b.i64(size * u64::from(lane))) }
+        if lane == 0 {
+            flat
+        } else {
+            b.offset(flat, b.i64(size * u64::from(lane)))
+        }
     }
 
     fn load(&self, b: &Builder, p: Value, v: Value) -> Vec<Dd> {
@@ -220,7 +308,11 @@ impl Pass<'_> {
         for (l, s) in self.get(b, v).into_iter().enumerate() {
             let x = self.lane(b, v, l as u32);
             let a = self.address(b, p, t, l as u32);
-            self.call_void(b, "kerf_shadow_store", &[a, self.bits(b, x), self.fmt(b, t), s.hi, s.lo]);
+            self.call_void(
+                b,
+                "kerf_shadow_store",
+                &[a, self.bits(b, x), self.fmt(b, t), s.hi, s.lo],
+            );
         }
     }
 
@@ -229,13 +321,20 @@ impl Pass<'_> {
         self.map.comparisons.push(location(i, &self.main));
         let (x, y) = (self.get(b, i.operand(0)), self.get(b, i.operand(1)));
         let pred = i.real_pred() as u32;
-        if matches!(i.real_pred(), RealPred::LLVMRealPredicateTrue | RealPred::LLVMRealPredicateFalse) {
+        if matches!(
+            i.real_pred(),
+            RealPred::LLVMRealPredicateTrue | RealPred::LLVMRealPredicateFalse
+        ) {
             return;
         }
         for (l, (p, q)) in x.into_iter().zip(y).enumerate() {
             let r = self.lane(b, i, l as u32);
             let r = b.zext_or_trunc(r, b.int_ty(32));
-            self.call_void(b, "kerf_shadow_compare", &[b.i32(site), b.i32(pred), r, p.hi, p.lo, q.hi, q.lo]);
+            self.call_void(
+                b,
+                "kerf_shadow_compare",
+                &[b.i32(site), b.i32(pred), r, p.hi, p.lo, q.hi, q.lo],
+            );
         }
     }
 
@@ -252,7 +351,15 @@ impl Pass<'_> {
         };
         let s = self.get(b, v);
         let a = self.address(b, p, i.ty(), 0);
-        let args = [b.i32(number), a, self.bits(b, i), self.bits(b, new), self.fmt(b, i.ty()), s[0].hi, s[0].lo];
+        let args = [
+            b.i32(number),
+            a,
+            self.bits(b, i),
+            self.bits(b, new),
+            self.fmt(b, i.ty()),
+            s[0].hi,
+            s[0].lo,
+        ];
         vec![self.call_dd(b, "kerf_shadow_atomic", &args)]
     }
 
@@ -264,7 +371,11 @@ impl Pass<'_> {
 
     /// Results that a math function leaves in memory: (function, argument position of the pointer).
     fn stored_results(name: &str) -> &'static [(&'static str, usize)] {
-        match name.trim_start_matches("__nv_").trim_start_matches("fast_").trim_end_matches('f') {
+        match name
+            .trim_start_matches("__nv_")
+            .trim_start_matches("fast_")
+            .trim_end_matches('f')
+        {
             "sincos" => &[("sin", 1), ("cos", 2)],
             "sincospi" => &[("sinpi", 1), ("cospi", 2)],
             _ => &[],
@@ -287,18 +398,35 @@ impl Pass<'_> {
             for (k, a) in args.iter().enumerate() {
                 if lanes(a.ty()).is_some_and(|s| s.1 == 1) {
                     let s = self.get(&before, *a);
-                    self.call_void(&before, "kerf_shadow_set_arg", &[before.i32(k as u32), self.bits(&before, *a), s[0].hi, s[0].lo]);
+                    self.call_void(
+                        &before,
+                        "kerf_shadow_set_arg",
+                        &[
+                            before.i32(k as u32),
+                            self.bits(&before, *a),
+                            s[0].hi,
+                            s[0].lo,
+                        ],
+                    );
                 } else if lanes(a.ty()).is_some() {
                     self.remember(&before, *a);
                 } else if callee.byval(k as u32).is_some() {
                     // The callee has a copy of its own; this is where its shadows are.
                     let from = self.address(&before, *a, self.f64t, 0);
                     let from = before.cast(Opcode::LLVMPtrToInt, from, before.int_ty(64));
-                    self.call_void(&before, "kerf_shadow_set_arg", &[before.i32(k as u32), from, self.zero(), self.zero()]);
+                    self.call_void(
+                        &before,
+                        "kerf_shadow_set_arg",
+                        &[before.i32(k as u32), from, self.zero(), self.zero()],
+                    );
                 }
             }
             if shape.is_some_and(|s| s.1 == 1) {
-                let r = self.call_dd(after, "kerf_shadow_ret", &[self.bits(after, i), self.fmt(after, i.ty())]);
+                let r = self.call_dd(
+                    after,
+                    "kerf_shadow_ret",
+                    &[self.bits(after, i), self.fmt(after, i.ty())],
+                );
                 self.shadows.insert(i, vec![r]);
             } else if shape.is_some() {
                 let s = self.recall(after, i);
@@ -329,7 +457,11 @@ impl Pass<'_> {
             let t = args[0].ty();
             let v = after.load(t, args[*at]);
             let a = self.address(after, args[*at], t, 0);
-            self.call_void(after, "kerf_shadow_store", &[a, self.bits(after, v), self.fmt(after, t), s[0].hi, s[0].lo]);
+            self.call_void(
+                after,
+                "kerf_shadow_store",
+                &[a, self.bits(after, v), self.fmt(after, t), s[0].hi, s[0].lo],
+            );
         }
         let Some((_, n)) = shape else {
             // An integer made from a float's bits, or a shuffle of halves: keep the way back.
@@ -341,8 +473,15 @@ impl Pass<'_> {
             }
             return;
         };
-        let floats: Vec<Value> = args.iter().copied().filter(|a| lanes(a.ty()).is_some_and(|s| s.1 == n)).collect();
-        let is_conversion = name.contains("double2float") || name.contains("float2half") || name.contains("half2float") || name.contains(".d2f.");
+        let floats: Vec<Value> = args
+            .iter()
+            .copied()
+            .filter(|a| lanes(a.ty()).is_some_and(|s| s.1 == n))
+            .collect();
+        let is_conversion = name.contains("double2float")
+            || name.contains("float2half")
+            || name.contains("half2float")
+            || name.contains(".d2f.");
         if is_conversion && floats.len() == 1 {
             let s = self.get(after, floats[0]);
             self.shadows.insert(i, s);
@@ -358,18 +497,33 @@ impl Pass<'_> {
         }
         // ldexp, scalbn and powi take an integer; shuffles move a value between threads.
         let base = name.trim_start_matches("__nv_").trim_end_matches('f');
-        if matches!(base, "ldexp" | "scalbn" | "powi" | "pown") && args.len() == 2 && args[1].ty().is_int() {
+        if matches!(base, "ldexp" | "scalbn" | "powi" | "pown")
+            && args.len() == 2
+            && args[1].ty().is_int()
+        {
             let s = self.get(after, args[0])[0];
             let e = after.sext_or_trunc(args[1], after.int_ty(32));
-            let f = if base.starts_with("pow") { "kerf_dd_powi" } else { "kerf_dd_ldexp" };
+            let f = if base.starts_with("pow") {
+                "kerf_dd_powi"
+            } else {
+                "kerf_dd_ldexp"
+            };
             let r = self.call_dd(after, f, &[s.hi, s.lo, e]);
             self.shadows.insert(i, vec![r]);
             return;
         }
-        if name.starts_with("__nv_int2") || name.starts_with("__nv_uint2") || name.starts_with("__nv_ll2") || name.starts_with("__nv_ull2") {
+        if name.starts_with("__nv_int2")
+            || name.starts_with("__nv_uint2")
+            || name.starts_with("__nv_ll2")
+            || name.starts_with("__nv_ull2")
+        {
             return; // exact enough: the original value is the conversion of an integer
         }
-        let moves = name.contains("shfl") || name.contains("as_double") || name.contains("as_float") || name.contains("hiloint") || name.contains("lohi");
+        let moves = name.contains("shfl")
+            || name.contains("as_double")
+            || name.contains("as_float")
+            || name.contains("hiloint")
+            || name.contains("lohi");
         let before = Builder::before(i);
         for a in &floats {
             self.remember(&before, *a);
@@ -385,11 +539,14 @@ impl Pass<'_> {
         use Opcode::*;
         let Some(op) = i.opcode() else { return };
         let after = match (op, i.next()) {
-            (LLVMPHI | LLVMRet | LLVMBr | LLVMSwitch | LLVMUnreachable, _) | (_, None) => Builder::before(i),
+            (LLVMPHI | LLVMRet | LLVMBr | LLVMSwitch | LLVMUnreachable, _) | (_, None) => {
+                Builder::before(i)
+            }
             (_, Some(n)) => Builder::before(n),
         };
         let b = &after;
-        let binary = |p: &Self, name: &str| p.apply(b, p.function(name), &[i.operand(0), i.operand(1)]);
+        let binary =
+            |p: &Self, name: &str| p.apply(b, p.function(name), &[i.operand(0), i.operand(1)]);
         let shape = lanes(i.ty());
         let new = match op {
             LLVMFAdd => binary(self, "add"),
@@ -397,7 +554,14 @@ impl Pass<'_> {
             LLVMFMul => binary(self, "mul"),
             LLVMFDiv => binary(self, "div"),
             LLVMFRem => binary(self, "fmod"),
-            LLVMFNeg => self.get(b, i.operand(0)).into_iter().map(|s| Dd { hi: b.fneg(s.hi), lo: b.fneg(s.lo) }).collect(),
+            LLVMFNeg => self
+                .get(b, i.operand(0))
+                .into_iter()
+                .map(|s| Dd {
+                    hi: b.fneg(s.hi),
+                    lo: b.fneg(s.lo),
+                })
+                .collect(),
             LLVMFPExt | LLVMFPTrunc | LLVMFreeze if shape.is_some() => self.get(b, i.operand(0)),
             LLVMSelect if shape.is_some() => {
                 let (x, y) = (self.get(b, i.operand(1)), self.get(b, i.operand(2)));
@@ -406,7 +570,10 @@ impl Pass<'_> {
                     .enumerate()
                     .map(|(l, (p, q))| {
                         let c = self.lane(b, i.operand(0), l as u32);
-                        Dd { hi: b.select(c, p.hi, q.hi), lo: b.select(c, p.lo, q.lo) }
+                        Dd {
+                            hi: b.select(c, p.hi, q.hi),
+                            lo: b.select(c, p.lo, q.lo),
+                        }
                     })
                     .collect()
             }
@@ -416,7 +583,12 @@ impl Pass<'_> {
                     return;
                 }
                 // Floats that are moved as integers: tell the table what these bits stand for.
-                let goes_on = i.users().iter().any(|u| matches!(u.opcode(), Some(LLVMBitCast | LLVMStore | LLVMTrunc | LLVMLShr | LLVMPHI)) || u.callee_name().is_some());
+                let goes_on = i.users().iter().any(|u| {
+                    matches!(
+                        u.opcode(),
+                        Some(LLVMBitCast | LLVMStore | LLVMTrunc | LLVMLShr | LLVMPHI)
+                    ) || u.callee_name().is_some()
+                });
                 if goes_on {
                     let a = self.address(b, i.operand(0), self.f64t, 0);
                     let v = b.zext_or_trunc(i, b.int_ty(64));
@@ -449,8 +621,20 @@ impl Pass<'_> {
                     .map(|l| {
                         let x = self.lane(b, v, l);
                         let i64t = b.int_ty(64);
-                        let w = if signed { b.sext_or_trunc(x, i64t) } else { b.zext_or_trunc(x, i64t) };
-                        self.call_dd(b, if signed { "kerf_dd_from_i64" } else { "kerf_dd_from_u64" }, &[w])
+                        let w = if signed {
+                            b.sext_or_trunc(x, i64t)
+                        } else {
+                            b.zext_or_trunc(x, i64t)
+                        };
+                        self.call_dd(
+                            b,
+                            if signed {
+                                "kerf_dd_from_i64"
+                            } else {
+                                "kerf_dd_from_u64"
+                            },
+                            &[w],
+                        )
                     })
                     .collect()
             }
@@ -462,7 +646,8 @@ impl Pass<'_> {
                         if from.is_some() {
                             self.remember(b, i.operand(0));
                         }
-                        self.read_as(i.operand(0), c).unwrap_or_else(|| self.recall(b, i))
+                        self.read_as(i.operand(0), c)
+                            .unwrap_or_else(|| self.recall(b, i))
                     }
                     (Some(a), None) => {
                         self.remember(b, i.operand(0));
@@ -477,7 +662,10 @@ impl Pass<'_> {
                 }
             }
             LLVMExtractElement if shape.is_some() => match i.operand(1).const_int() {
-                Some(l) => self.get(b, i.operand(0)).get(l as usize).map_or_else(|| self.recall(b, i), |s| vec![*s]),
+                Some(l) => self
+                    .get(b, i.operand(0))
+                    .get(l as usize)
+                    .map_or_else(|| self.recall(b, i), |s| vec![*s]),
                 None => {
                     self.remember(b, i.operand(0));
                     self.recall(b, i)
@@ -500,8 +688,18 @@ impl Pass<'_> {
             },
             LLVMShuffleVector if shape.is_some() => {
                 let all: Vec<Dd> = [self.get(b, i.operand(0)), self.get(b, i.operand(1))].concat();
-                let nothing = Dd { hi: self.zero(), lo: self.zero() };
-                i.shuffle_mask().into_iter().map(|l| l.and_then(|l| all.get(l as usize)).copied().unwrap_or(nothing)).collect()
+                let nothing = Dd {
+                    hi: self.zero(),
+                    lo: self.zero(),
+                };
+                i.shuffle_mask()
+                    .into_iter()
+                    .map(|l| {
+                        l.and_then(|l| all.get(l as usize))
+                            .copied()
+                            .unwrap_or(nothing)
+                    })
+                    .collect()
             }
             LLVMCall => {
                 self.call(i, &after);
@@ -548,10 +746,24 @@ impl Pass<'_> {
                     break;
                 }
                 // An integer that is read as floats has a shadow too.
-                let word = || if i.ty().is_int() { self.read_later(i).filter(|(f, n)| 8 * f.bytes() as u32 * n == i.ty().int_bits()) } else { None };
-                let Some(shape) = lanes(i.ty()).or_else(word) else { continue };
+                let word = || {
+                    if i.ty().is_int() {
+                        self.read_later(i)
+                            .filter(|(f, n)| 8 * f.bytes() as u32 * n == i.ty().int_bits())
+                    } else {
+                        None
+                    }
+                };
+                let Some(shape) = lanes(i.ty()).or_else(word) else {
+                    continue;
+                };
                 let at = Builder::before(i);
-                let s: Vec<Dd> = (0..shape.1).map(|_| Dd { hi: at.phi(self.f64t), lo: at.phi(self.f64t) }).collect();
+                let s: Vec<Dd> = (0..shape.1)
+                    .map(|_| Dd {
+                        hi: at.phi(self.f64t),
+                        lo: at.phi(self.f64t),
+                    })
+                    .collect();
                 if i.ty().is_int() {
                     self.is_bits_of(i, shape, &s);
                 } else {
@@ -577,7 +789,11 @@ impl Pass<'_> {
                 }
                 match lanes(p.ty()) {
                     Some((_, 1)) => {
-                        let s = self.call_dd(&b, "kerf_shadow_arg", &[b.i32(k as u32), self.bits(&b, p), self.fmt(&b, p.ty())]);
+                        let s = self.call_dd(
+                            &b,
+                            "kerf_shadow_arg",
+                            &[b.i32(k as u32), self.bits(&b, p), self.fmt(&b, p.ty())],
+                        );
                         self.shadows.insert(p, vec![s]);
                     }
                     Some(_) => {
@@ -593,8 +809,14 @@ impl Pass<'_> {
         }
         for (phi, s, shape) in phis {
             for (v, from) in phi.incoming() {
-                let at = from.terminator().map_or_else(|| Builder::at_end(from), Builder::before);
-                let shadows = if phi.ty().is_int() { self.incoming_word(&at, v, shape) } else { self.get(&at, v) };
+                let at = from
+                    .terminator()
+                    .map_or_else(|| Builder::at_end(from), Builder::before);
+                let shadows = if phi.ty().is_int() {
+                    self.incoming_word(&at, v, shape)
+                } else {
+                    self.get(&at, v)
+                };
                 for (l, d) in shadows.into_iter().enumerate() {
                     s[l].hi.add_incoming(&[(d.hi, from)]);
                     s[l].lo.add_incoming(&[(d.lo, from)]);
@@ -607,7 +829,9 @@ impl Pass<'_> {
 fn reverse_postorder(f: Value) -> Vec<Block> {
     let mut order = Vec::new();
     let mut seen: Vec<Block> = Vec::new();
-    let Some(entry) = f.blocks().first().copied() else { return order };
+    let Some(entry) = f.blocks().first().copied() else {
+        return order;
+    };
     let mut stack = vec![(entry, 0usize)];
     seen.push(entry);
     while let Some((b, k)) = stack.pop() {
@@ -629,8 +853,21 @@ fn reverse_postorder(f: Value) -> Vec<Block> {
 /// Instruments a prepared module.
 pub fn instrument(m: &Module) -> Result<ShadowMap, LlvmError> {
     let kernels = m.kernel_functions();
-    let defined: Vec<Value> = m.functions().into_iter().filter(|f| !f.is_declaration()).collect();
-    let mut p = Pass { m, shadows: BTreeMap::new(), words: BTreeMap::new(), journeys: Vec::new(), aggregates: BTreeMap::new(), map: ShadowMap::default(), main: m.source_name(), f64t: m.f64_ty() };
+    let defined: Vec<Value> = m
+        .functions()
+        .into_iter()
+        .filter(|f| !f.is_declaration())
+        .collect();
+    let mut p = Pass {
+        m,
+        shadows: BTreeMap::new(),
+        words: BTreeMap::new(),
+        journeys: Vec::new(),
+        aggregates: BTreeMap::new(),
+        map: ShadowMap::default(),
+        main: m.source_name(),
+        f64t: m.f64_ty(),
+    };
     for f in defined {
         p.run(f, kernels.contains(&f));
     }

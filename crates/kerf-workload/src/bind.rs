@@ -18,7 +18,10 @@ pub struct Misfit {
 }
 
 fn misfit<T>(what: String, expected: impl Into<String>) -> Result<T, Misfit> {
-    Err(Misfit { what, expected: expected.into() })
+    Err(Misfit {
+        what,
+        expected: expected.into(),
+    })
 }
 
 /// The memory kind of a workload scalar.
@@ -45,7 +48,8 @@ fn compatible(a: ScalarKind, b: ScalarKind) -> bool {
     match (a, b) {
         (ScalarKind::Int { bits: x, .. }, ScalarKind::Int { bits: y, .. }) => x == y,
         // A pointer in memory is a 64-bit integer to a workload.
-        (ScalarKind::Ptr, ScalarKind::Int { bits: 64, .. }) | (ScalarKind::Int { bits: 64, .. }, ScalarKind::Ptr) => true,
+        (ScalarKind::Ptr, ScalarKind::Int { bits: 64, .. })
+        | (ScalarKind::Int { bits: 64, .. }, ScalarKind::Ptr) => true,
         (a, b) => a == b,
     }
 }
@@ -66,10 +70,22 @@ fn element_fits(elem: &ElemType, wanted: &[ScalarAt], wanted_bytes: u64) -> bool
         return false;
     }
     let spread = |list: Vec<(u64, ScalarKind)>, unit: u64| -> Vec<(u64, ScalarKind)> {
-        (0..span / unit).flat_map(|k| list.iter().map(move |(o, s)| (o + k * unit, *s)).collect::<Vec<_>>()).collect()
+        (0..span / unit)
+            .flat_map(|k| {
+                list.iter()
+                    .map(move |(o, s)| (o + k * unit, *s))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     };
-    let a = spread(have.iter().map(|(o, s)| (*o as u64, kind_of(*s))).collect(), size);
-    let b = spread(wanted.iter().map(|s| (s.offset, s.kind)).collect(), wanted_bytes);
+    let a = spread(
+        have.iter().map(|(o, s)| (*o as u64, kind_of(*s))).collect(),
+        size,
+    );
+    let b = spread(
+        wanted.iter().map(|s| (s.offset, s.kind)).collect(),
+        wanted_bytes,
+    );
     a.iter().all(|(o, k)| match b.iter().find(|(p, _)| p == o) {
         Some((_, l)) => compatible(*k, *l),
         None => false,
@@ -85,7 +101,10 @@ fn number_bytes(v: Number, kind: ScalarKind) -> Result<Vec<u8>, Misfit> {
             };
             let bits = f.encode(x);
             if x.is_finite() && !f.decode(bits).is_finite() {
-                return misfit(format!("{x} overflows {f}"), format!("a number of at most {:e}", f.max_finite()));
+                return misfit(
+                    format!("{x} overflows {f}"),
+                    format!("a number of at most {:e}", f.max_finite()),
+                );
             }
             Ok(bits.to_le_bytes()[..f.bytes()].to_vec())
         }
@@ -93,33 +112,65 @@ fn number_bytes(v: Number, kind: ScalarKind) -> Result<Vec<u8>, Misfit> {
             let i = match v {
                 Number::Int(i) => i,
                 Number::Float(x) if x.fract() == 0.0 && x.abs() < 9e15 => x as i128,
-                Number::Float(x) => return misfit(format!("{x} is not an integer"), format!("a number of type {kind}")),
+                Number::Float(x) => {
+                    return misfit(
+                        format!("{x} is not an integer"),
+                        format!("a number of type {kind}"),
+                    );
+                }
             };
             // `unsigned` arguments take -1 as all ones only where the source says signed.
-            let (low, high) = if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+            let (low, high) = if signed {
+                (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+            } else {
+                (0, (1i128 << bits) - 1)
+            };
             if i < low || i > high {
-                return misfit(format!("{i} does not fit {kind}"), format!("an integer from {low} to {high}"));
+                return misfit(
+                    format!("{i} does not fit {kind}"),
+                    format!("an integer from {low} to {high}"),
+                );
             }
             Ok(i.to_le_bytes()[..(bits as usize).div_ceil(8)].to_vec())
         }
-        ScalarKind::Ptr => misfit("a number where a pointer belongs".into(), "the name of a buffer"),
+        ScalarKind::Ptr => misfit(
+            "a number where a pointer belongs".into(),
+            "the name of a buffer",
+        ),
     }
 }
 
 fn scalar_value(v: &ArgValue, kind: ScalarKind, name: &str) -> Result<Vec<u8>, Misfit> {
-    let number = |n: Number| number_bytes(n, kind).map_err(|m| Misfit { what: format!("`{name}`: {}", m.what), ..m });
+    let number = |n: Number| {
+        number_bytes(n, kind).map_err(|m| Misfit {
+            what: format!("`{name}`: {}", m.what),
+            ..m
+        })
+    };
     match v {
         ArgValue::Int(i) => number(Number::Int(*i)),
         ArgValue::Float(x) => number(Number::Float(*x)),
         ArgValue::Typed(s, n) => {
             if !compatible(kind_of(*s), kind) {
-                return misfit(format!("`{name}` is given as {s}"), format!("{kind}, the parameter's type"));
+                return misfit(
+                    format!("`{name}` is given as {s}"),
+                    format!("{kind}, the parameter's type"),
+                );
             }
             number(*n)
         }
-        ArgValue::Buffer { .. } => misfit(format!("a buffer is passed for `{name}`"), format!("a number of type {kind}")),
-        ArgValue::Struct(_) => misfit(format!("a struct is passed for `{name}`"), format!("a number of type {kind}")),
-        ArgValue::Local(_) => misfit(format!("local memory is passed for `{name}`"), format!("a number of type {kind}")),
+        ArgValue::Buffer { .. } => misfit(
+            format!("a buffer is passed for `{name}`"),
+            format!("a number of type {kind}"),
+        ),
+        ArgValue::Struct(_) => misfit(
+            format!("a struct is passed for `{name}`"),
+            format!("a number of type {kind}"),
+        ),
+        ArgValue::Local(_) => misfit(
+            format!("local memory is passed for `{name}`"),
+            format!("a number of type {kind}"),
+        ),
     }
 }
 
@@ -130,20 +181,38 @@ fn flatten<'a>(v: &'a ArgValue, out: &mut Vec<&'a ArgValue>) {
     }
 }
 
-fn struct_arg(v: &ArgValue, bytes: u64, fields: &[ScalarAt], p: &Param, buffers: &[BufferSpec], ids: &[BufferId]) -> Result<Arg, Misfit> {
+fn struct_arg(
+    v: &ArgValue,
+    bytes: u64,
+    fields: &[ScalarAt],
+    p: &Param,
+    buffers: &[BufferSpec],
+    ids: &[BufferId],
+) -> Result<Arg, Misfit> {
     let mut values = Vec::new();
     flatten(v, &mut values);
     if values.len() != fields.len() {
         return misfit(
             format!("`{}` is given {} values", p.name, values.len()),
-            format!("{{ struct = [...] }} with {} values, for {}", fields.len(), p.type_name),
+            format!(
+                "{{ struct = [...] }} with {} values, for {}",
+                fields.len(),
+                p.type_name
+            ),
         );
     }
     let mut out = vec![0u8; bytes as usize];
     let mut pointers = Vec::new();
     for (v, f) in values.into_iter().zip(fields) {
         let at = f.offset as usize;
-        if let (ArgValue::Buffer { index, offset_elems }, ScalarKind::Ptr) = (v, f.kind) {
+        if let (
+            ArgValue::Buffer {
+                index,
+                offset_elems,
+            },
+            ScalarKind::Ptr,
+        ) = (v, f.kind)
+        {
             let offset = (*offset_elems * buffers[*index].elem.size()) as u64;
             pointers.push((at, ids[*index], offset));
             continue;
@@ -151,16 +220,37 @@ fn struct_arg(v: &ArgValue, bytes: u64, fields: &[ScalarAt], p: &Param, buffers:
         let b = scalar_value(v, f.kind, &p.name)?;
         match out.get_mut(at..at + b.len()) {
             Some(slot) => slot.copy_from_slice(&b),
-            None => return misfit(format!("`{}` has a field beyond its size", p.name), "a struct whose layout is known"),
+            None => {
+                return misfit(
+                    format!("`{}` has a field beyond its size", p.name),
+                    "a struct whose layout is known",
+                );
+            }
         }
     }
-    Ok(if pointers.is_empty() { Arg::Bytes(out) } else { Arg::Composite { bytes: out, pointers } })
+    Ok(if pointers.is_empty() {
+        Arg::Bytes(out)
+    } else {
+        Arg::Composite {
+            bytes: out,
+            pointers,
+        }
+    })
 }
 
 /// Arguments for an executor, and the dynamic shared memory of the launch with its local arguments.
-pub fn bind(l: &ConcreteLaunch, k: &KernelInfo, buffers: &[BufferSpec], ids: &[BufferId]) -> Result<(Vec<Arg>, u32), Vec<Misfit>> {
+pub fn bind(
+    l: &ConcreteLaunch,
+    k: &KernelInfo,
+    buffers: &[BufferSpec],
+    ids: &[BufferId],
+) -> Result<(Vec<Arg>, u32), Vec<Misfit>> {
     if l.args.len() != k.params.len() {
-        let list: Vec<String> = k.params.iter().map(|p| format!("{} {}", p.type_name, p.name)).collect();
+        let list: Vec<String> = k
+            .params
+            .iter()
+            .map(|p| format!("{} {}", p.type_name, p.name))
+            .collect();
         return Err(vec![Misfit {
             what: format!("{} arguments are given to `{}`", l.args.len(), k.name),
             expected: format!("{}: ({})", k.params.len(), list.join(", ")),
@@ -176,33 +266,61 @@ pub fn bind(l: &ConcreteLaunch, k: &KernelInfo, buffers: &[BufferSpec], ids: &[B
                 shared = at.saturating_add(*bytes);
                 Ok(Arg::Local(at))
             }
-            (ParamKind::Pointer { space: 3, .. }, _) => {
-                misfit(format!("`{}` points to local memory", p.name), "{ local = \"bytes\" }")
-            }
-            (ParamKind::Pointer { element, element_bytes, .. }, ArgValue::Buffer { index, offset_elems }) => {
+            (ParamKind::Pointer { space: 3, .. }, _) => misfit(
+                format!("`{}` points to local memory", p.name),
+                "{ local = \"bytes\" }",
+            ),
+            (
+                ParamKind::Pointer {
+                    element,
+                    element_bytes,
+                    ..
+                },
+                ArgValue::Buffer {
+                    index,
+                    offset_elems,
+                },
+            ) => {
                 let b = &buffers[*index];
-                if element_fits(&b.elem, element, *element_bytes) {
-                    Ok(Arg::Buffer { id: ids[*index], offset: (*offset_elems * b.elem.size()) as u64 })
+                // A guessed type refuses nothing.
+                if p.inferred || element_fits(&b.elem, element, *element_bytes) {
+                    Ok(Arg::Buffer {
+                        id: ids[*index],
+                        offset: (*offset_elems * b.elem.size()) as u64,
+                    })
                 } else {
-                    let kinds: Vec<String> = element.iter().take(8).map(|s| s.kind.to_string()).collect();
+                    let kinds: Vec<String> =
+                        element.iter().take(8).map(|s| s.kind.to_string()).collect();
                     misfit(
-                        format!("buffer `{}` has type {}, parameter `{}` is {}", b.name, b.elem, p.name, p.type_name),
+                        format!(
+                            "buffer `{}` has type {}, parameter `{}` is {}",
+                            b.name, b.elem, p.name, p.type_name
+                        ),
                         format!("a buffer of [{}]", kinds.join(", ")),
                     )
                 }
             }
             // A null pointer may be written as 0.
             (ParamKind::Pointer { .. }, ArgValue::Int(0)) => Ok(Arg::Bytes(vec![0; 8])),
-            (ParamKind::Pointer { .. }, _) => misfit(format!("`{}` is a pointer ({})", p.name, p.type_name), "the name of a buffer"),
+            (ParamKind::Pointer { .. }, _) => misfit(
+                format!("`{}` is a pointer ({})", p.name, p.type_name),
+                "the name of a buffer",
+            ),
             (ParamKind::Scalar { scalar }, v) => scalar_value(v, *scalar, &p.name).map(Arg::Bytes),
-            (ParamKind::Struct { bytes, fields, .. }, v) => struct_arg(v, *bytes, fields, p, buffers, ids),
+            (ParamKind::Struct { bytes, fields, .. }, v) => {
+                struct_arg(v, *bytes, fields, p, buffers, ids)
+            }
         };
         match r {
             Ok(a) => out.push(a),
             Err(m) => wrong.push(m),
         }
     }
-    if wrong.is_empty() { Ok((out, shared)) } else { Err(wrong) }
+    if wrong.is_empty() {
+        Ok((out, shared))
+    } else {
+        Err(wrong)
+    }
 }
 
 #[cfg(test)]
@@ -212,9 +330,15 @@ mod tests {
     #[test]
     fn numbers_are_rounded_or_refused() {
         let f32k = ScalarKind::Float(Format::F32);
-        assert_eq!(number_bytes(Number::Float(0.1), f32k), Ok(0.1f32.to_le_bytes().to_vec()));
+        assert_eq!(
+            number_bytes(Number::Float(0.1), f32k),
+            Ok(0.1f32.to_le_bytes().to_vec())
+        );
         assert!(number_bytes(Number::Float(1e300), f32k).is_err());
-        let i32k = ScalarKind::Int { bits: 32, signed: true };
+        let i32k = ScalarKind::Int {
+            bits: 32,
+            signed: true,
+        };
         assert_eq!(number_bytes(Number::Int(-1), i32k), Ok(vec![255; 4]));
         assert!(number_bytes(Number::Int(1 << 40), i32k).is_err());
         assert!(number_bytes(Number::Float(0.5), i32k).is_err());
@@ -227,9 +351,27 @@ mod tests {
         let four: Vec<ScalarAt> = (0..4).map(|i| at(8 * i, f64k)).collect();
         assert!(element_fits(&ElemType::Vector(Scalar::F64, 4), &four, 32));
         assert!(element_fits(&ElemType::Scalar(Scalar::F64), &four, 32));
-        assert!(element_fits(&ElemType::Vector(Scalar::F64, 4), &[at(0, f64k)], 8));
+        assert!(element_fits(
+            &ElemType::Vector(Scalar::F64, 4),
+            &[at(0, f64k)],
+            8
+        ));
         assert!(!element_fits(&ElemType::Scalar(Scalar::F32), &four, 32));
-        assert!(!element_fits(&ElemType::Scalar(Scalar::I64), &[at(0, f64k)], 8));
-        assert!(element_fits(&ElemType::Scalar(Scalar::U32), &[at(0, ScalarKind::Int { bits: 32, signed: true })], 4));
+        assert!(!element_fits(
+            &ElemType::Scalar(Scalar::I64),
+            &[at(0, f64k)],
+            8
+        ));
+        assert!(element_fits(
+            &ElemType::Scalar(Scalar::U32),
+            &[at(
+                0,
+                ScalarKind::Int {
+                    bits: 32,
+                    signed: true
+                }
+            )],
+            4
+        ));
     }
 }

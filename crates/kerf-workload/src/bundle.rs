@@ -32,17 +32,37 @@ pub enum BundleError {
 }
 
 fn file_error(path: &Path) -> impl Fn(std::io::Error) -> BundleError + '_ {
-    move |e| BundleError::File { path: path.to_owned(), why: e.to_string() }
+    move |e| BundleError::File {
+        path: path.to_owned(),
+        why: e.to_string(),
+    }
 }
 
 /// Replaces `init = { file = ".." }` entries, copying the files.
-fn copy_inputs(doc: &mut toml_edit::DocumentMut, from: &Path, to: &Path, stem: &str) -> Result<(), BundleError> {
-    let Some(buffers) = doc.get_mut("buffer").and_then(|b| b.as_array_of_tables_mut()) else { return Ok(()) };
+fn copy_inputs(
+    doc: &mut toml_edit::DocumentMut,
+    from: &Path,
+    to: &Path,
+    stem: &str,
+) -> Result<(), BundleError> {
+    let Some(buffers) = doc
+        .get_mut("buffer")
+        .and_then(|b| b.as_array_of_tables_mut())
+    else {
+        return Ok(());
+    };
     for b in buffers.iter_mut() {
-        let Some(init) = b.get_mut("init").and_then(|i| i.as_table_like_mut()) else { continue };
-        let Some(path) = init.get("file").and_then(|f| f.as_str()).map(PathBuf::from) else { continue };
+        let Some(init) = b.get_mut("init").and_then(|i| i.as_table_like_mut()) else {
+            continue;
+        };
+        let Some(path) = init.get("file").and_then(|f| f.as_str()).map(PathBuf::from) else {
+            continue;
+        };
         let source = from.join(&path);
-        let name = format!("{stem}-{}", path.file_name().unwrap_or_default().to_string_lossy());
+        let name = format!(
+            "{stem}-{}",
+            path.file_name().unwrap_or_default().to_string_lossy()
+        );
         std::fs::copy(&source, to.join(&name)).map_err(file_error(&source))?;
         init.insert("file", toml_edit::value(name));
     }
@@ -53,14 +73,24 @@ fn copy_inputs(doc: &mut toml_edit::DocumentMut, from: &Path, to: &Path, stem: &
 fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
     let m = p.module()?;
     let (kernels, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = Session { workload: w, kernels: &kernels, globals: &globals, params: w.launch_space.default_params(), seed: w.seed };
+    let session = Session {
+        workload: w,
+        kernels: &kernels,
+        globals: &globals,
+        params: w.launch_space.default_params(),
+        seed: w.seed,
+    };
     session.check().map(|_| ()).map_err(BundleError::Workload)
 }
 
 /// Packs one workload into `out`; gives the name of the new workload file.
 pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, BundleError> {
     let w = Workload::read(path, &[]).map_err(BundleError::Workload)?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let target = out.join(format!("{stem}.toml"));
     if target.exists() {
         return Err(BundleError::Twice(stem));
@@ -70,7 +100,10 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     let bc = format!("{stem}.bc");
     std::fs::write(out.join(&bc), &p.bitcode).map_err(file_error(&out.join(&bc)))?;
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;
-    let bad = |e: toml_edit::TomlError| BundleError::File { path: path.to_owned(), why: e.to_string() };
+    let bad = |e: toml_edit::TomlError| BundleError::File {
+        path: path.to_owned(),
+        why: e.to_string(),
+    };
     let mut doc: toml_edit::DocumentMut = text.parse().map_err(bad)?;
     doc["source"] = toml_edit::value(bc);
     doc.remove("flags");

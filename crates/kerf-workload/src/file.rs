@@ -104,14 +104,38 @@ impl Workload {
             });
             mistakes
         };
-        let bytes = std::fs::read(path)
-            .map_err(|e| problem(format!("cannot be read: {e}"), "a workload file", "check the path and its permissions"))?;
-        if path.extension().is_some_and(|e| flags::KINDS.iter().any(|k| e == *k)) {
+        let bytes = std::fs::read(path).map_err(|e| {
+            problem(
+                format!("cannot be read: {e}"),
+                "a workload file",
+                "check the path and its permissions",
+            )
+        })?;
+        if path
+            .extension()
+            .is_some_and(|e| flags::KINDS.iter().any(|k| e == *k))
+        {
             let what = "a source, not a workload file".into();
-            return Err(problem(what, "a .toml file that names it as `source`", "kerf inspect shows the kernels of a source"));
+            return Err(problem(
+                what,
+                "a .toml file that names it as `source`",
+                "kerf inspect shows the kernels of a source",
+            ));
         }
-        let text = String::from_utf8(bytes)
-            .map_err(|e| problem(format!("not text: {e}"), "a TOML file in UTF-8", "save it as UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let good = e.utf8_error().valid_up_to();
+            let line = 1 + e
+                .as_bytes()
+                .iter()
+                .take(good)
+                .filter(|b| **b == b'\n')
+                .count();
+            problem(
+                format!("not UTF-8 in line {line}"),
+                "a TOML file in UTF-8",
+                "save it as UTF-8",
+            )
+        })?;
         Workload::parse(&text, path, overrides)
     }
 }

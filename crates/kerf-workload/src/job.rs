@@ -10,8 +10,8 @@ use crate::run::{RunError, Session};
 use crate::scalar::Scalar;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::watch::{Reading, Watch};
 use kerf_exec::cuda::CudaExecutor;
+use kerf_exec::cuda::watch::{Reading, Watch};
 use kerf_exec::{DeviceInfo, ExecError, Executor, KernelStats};
 use kerf_ir::compile::{CompileError, Toolchain};
 use kerf_ir::finish::{self, Reflect};
@@ -56,6 +56,8 @@ pub struct Job {
     pub memcheck: bool,
     /// Threads of the CPU executor; 0: all cores.
     pub threads: usize,
+    /// Run kernels with barriers as coroutines only (CPU).
+    pub coroutines: bool,
     /// Untimed runs before the timed ones.
     pub warmup: u32,
     /// Timed runs.
@@ -98,12 +100,21 @@ impl Times {
         if n == 0 {
             return None;
         }
-        let median = if n % 2 == 1 { s[n / 2] } else { 0.5 * (s[n / 2 - 1] + s[n / 2]) };
+        let median = if n % 2 == 1 {
+            s[n / 2]
+        } else {
+            0.5 * (s[n / 2 - 1] + s[n / 2])
+        };
         // Normal approximation of the binomial ranks around the median.
         let half = 0.98 * (n as f64).sqrt();
         let low = ((n as f64 / 2.0 - half).floor().max(0.0)) as usize;
         let high = ((n as f64 / 2.0 + half).ceil() as usize).min(n - 1);
-        Some(Times { median_s: median, low_s: s[low.min(n - 1)], high_s: s[high], samples_s: samples })
+        Some(Times {
+            median_s: median,
+            low_s: s[low.min(n - 1)],
+            high_s: s[high],
+            samples_s: samples,
+        })
     }
 }
 
@@ -230,7 +241,10 @@ pub enum JobError {
 
 impl From<CompileError> for JobError {
     fn from(e: CompileError) -> Self {
-        JobError::Compile { message: e.to_string(), help: Some(advice(&e).to_owned()) }
+        JobError::Compile {
+            message: e.to_string(),
+            help: Some(advice(&e).to_owned()),
+        }
     }
 }
 impl From<RunError> for JobError {
@@ -249,7 +263,9 @@ impl From<Mistakes> for JobError {
 impl From<PlanError> for JobError {
     fn from(e: PlanError) -> Self {
         let help = match &e {
-            PlanError::NotIdentity { .. } => "; help: leave --plan away, or give one without sites: {\"version\": 1}",
+            PlanError::NotIdentity { .. } => {
+                "; help: leave --plan away, or give one without sites: {\"version\": 1}"
+            }
             _ => "",
         };
         JobError::Input(format!("{e}{help}"))
@@ -274,40 +290,74 @@ impl Job {
     }
 }
 
-const LIBDEVICE_HELP: &str = "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
+const LIBDEVICE_HELP: &str =
+    "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
 
 fn needs_libdevice(m: &Module) -> bool {
-    m.functions().iter().any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
+    m.functions()
+        .iter()
+        .any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
 }
 
 fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
     let lib = match (&job.libdevice, needs_libdevice(m)) {
-        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile { message: format!("cannot read {}: {e}", p.display()), help: Some(LIBDEVICE_HELP.into()) })?,
-        (None, true) => return Err(JobError::Compile { message: "libdevice.10.bc was not found, and the program calls math functions".into(), help: Some(LIBDEVICE_HELP.into()) }),
+        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile {
+            message: format!("cannot read {}: {e}", p.display()),
+            help: Some(LIBDEVICE_HELP.into()),
+        })?,
+        (None, true) => {
+            return Err(JobError::Compile {
+                message: "libdevice.10.bc was not found, and the program calls math functions"
+                    .into(),
+                help: Some(LIBDEVICE_HELP.into()),
+            });
+        }
         (_, false) => Vec::new(),
     };
-    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile { message: e.0, help: None })
+    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })
 }
 
-fn refuse(m: &Module, used: &[String], infos: &[KernelInfo], unlifted: &[kerf_ir::inline_ptx::Unlifted]) -> Result<(), JobError> {
+fn refuse(
+    m: &Module,
+    used: &[String],
+    infos: &[KernelInfo],
+    unlifted: &[kerf_ir::inline_ptx::Unlifted],
+) -> Result<(), JobError> {
     let mut lines = Vec::new();
     for k in infos.iter().filter(|k| used.contains(&k.symbol)) {
-        let Some(f) = m.function(&k.symbol) else { continue };
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
         for o in obstacles::obstacles(m, f, unlifted) {
             if o.scope == Scope::CpuRun {
-                let at = o.location.map_or_else(String::new, |l| format!(" at line {}", l.line));
+                let at = o
+                    .location
+                    .map_or_else(String::new, |l| format!(" at line {}", l.line));
                 lines.push(format!("{}: {}{at}: {}", k.name, o.what, o.why));
             }
         }
     }
-    if lines.is_empty() { Ok(()) } else { Err(JobError::Unsupported(format!("the CPU executor cannot run this:\n{}", lines.join("\n")))) }
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        Err(JobError::Unsupported(format!(
+            "the CPU executor cannot run this:\n{}",
+            lines.join("\n")
+        )))
+    }
 }
 
 /// A plan for a kernel that is not there would do nothing, which nobody means.
 fn check_plan(plan: &Plan, infos: &[KernelInfo]) -> Result<(), JobError> {
     for name in plan.kernels.keys() {
         if let Err(have) = kernels::find(infos, name) {
-            return Err(JobError::Input(format!("the plan names kernel `{name}`, which the source does not have; expected one of {}", have.join(", "))));
+            return Err(JobError::Input(format!(
+                "the plan names kernel `{name}`, which the source does not have; expected one of {}",
+                have.join(", ")
+            )));
         }
     }
     Ok(())
@@ -316,7 +366,11 @@ fn check_plan(plan: &Plan, infos: &[KernelInfo]) -> Result<(), JobError> {
 /// Whether a folder is or can be made there, asked before a long run rather than after it.
 fn check_folder(dir: &Path) -> Result<(), JobError> {
     match dir.ancestors().find(|a| a.exists()) {
-        Some(a) if !a.is_dir() => Err(JobError::Input(format!("cannot save into {}: {} is not a folder; help: choose another folder with --save", dir.display(), a.display()))),
+        Some(a) if !a.is_dir() => Err(JobError::Input(format!(
+            "cannot save into {}: {} is not a folder; help: choose another folder with --save",
+            dir.display(),
+            a.display()
+        ))),
         _ => Ok(()),
     }
 }
@@ -336,7 +390,13 @@ fn scalars(w: &Workload, buffer: usize) -> Vec<(usize, Scalar)> {
     let b = &w.buffers[buffer];
     let one = b.elem.scalars();
     let size = b.elem.size();
-    (0..b.len).flat_map(|i| one.iter().map(move |(o, s)| (i * size + o, *s)).collect::<Vec<_>>()).collect()
+    (0..b.len)
+        .flat_map(|i| {
+            one.iter()
+                .map(move |(o, s)| (i * size + o, *s))
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
@@ -351,11 +411,25 @@ struct Reference {
     outputs: Vec<(Vec<u8>, BTreeMap<Format, Vec<Dd>>)>,
 }
 
-fn reference(job: &Job, session: &Session, program: &program::Program) -> Result<Reference, JobError> {
+fn reference(
+    job: &Job,
+    session: &Session,
+    program: &program::Program,
+) -> Result<Reference, JobError> {
     let m = program.module()?;
-    let map = shadow::instrument(&m).map_err(|e| JobError::Compile { message: format!("the reference could not be made: {e}"), help: None })?;
+    let map = shadow::instrument(&m).map_err(|e| JobError::Compile {
+        message: format!("the reference could not be made: {e}"),
+        help: None,
+    })?;
     finished(&m, job)?;
-    let mut exec = CpuExecutor::with_shadow(&m, CpuOptions { memcheck: false, threads: job.threads }, map)?;
+    let mut exec = CpuExecutor::with_shadow(
+        &m,
+        CpuOptions {
+            threads: job.threads,
+            ..CpuOptions::default()
+        },
+        map,
+    )?;
     let mut l = session.load(&mut exec)?;
     let time_s = session.run(&mut exec, &mut l)?;
     let mut outputs = Vec::new();
@@ -364,7 +438,10 @@ fn reference(job: &Job, session: &Session, program: &program::Program) -> Result
         let mut by: BTreeMap<Format, Vec<Dd>> = BTreeMap::new();
         let all = scalars(session.workload, o);
         for f in Format::ALL {
-            let some = all.iter().filter(|(_, s)| format_of(*s) == Some(f)).map(|(at, _)| (*at, f));
+            let some = all
+                .iter()
+                .filter(|(_, s)| format_of(*s) == Some(f))
+                .map(|(at, _)| (*at, f));
             let v = exec.shadow_values(l.ids[l.binding[o]], some)?;
             if !v.is_empty() {
                 by.insert(f, v);
@@ -372,31 +449,73 @@ fn reference(job: &Job, session: &Session, program: &program::Program) -> Result
         }
         outputs.push((bytes, by));
     }
-    let s = exec.shadow().ok_or_else(|| JobError::Worker("the shadow is gone".into()))?;
+    let s = exec
+        .shadow()
+        .ok_or_else(|| JobError::Worker("the shadow is gone".into()))?;
     let flips = s
         .flips()
         .into_iter()
-        .map(|(count, l)| Flip { count, place: l.map_or_else(|| "unknown place".into(), |l| format!("{}:{}:{}", l.file, l.line, l.column)) })
+        .map(|(count, l)| Flip {
+            count,
+            place: l.map_or_else(
+                || "unknown place".into(),
+                |l| format!("{}:{}:{}", l.file, l.line, l.column),
+            ),
+        })
         .collect();
-    Ok(Reference { info: ReferenceInfo { flips, untracked: s.untracked().to_vec(), time_s }, outputs })
+    Ok(Reference {
+        info: ReferenceInfo {
+            flips,
+            untracked: s.untracked().to_vec(),
+            time_s,
+        },
+        outputs,
+    })
 }
 
-fn compare_output(w: &Workload, buffer: usize, got: &[u8], reference: &(Vec<u8>, BTreeMap<Format, Vec<Dd>>), out: &mut Output) -> Result<(), JobError> {
+fn compare_output(
+    w: &Workload,
+    buffer: usize,
+    got: &[u8],
+    reference: &(Vec<u8>, BTreeMap<Format, Vec<Dd>>),
+    out: &mut Output,
+) -> Result<(), JobError> {
     let all = scalars(w, buffer);
     let criterion = w.accept.criterion(&w.buffers[buffer].name);
     for (f, shadow) in &reference.1 {
-        let values: Vec<f64> = all.iter().filter(|(_, s)| format_of(*s) == Some(*f)).map(|(at, _)| value_at(got, *at, *f)).collect();
-        let quantiles: Vec<f64> = [0.5, 0.9, 0.99, 0.999].into_iter().chain(criterion.and_then(|c| c.quantile)).collect();
-        let r = kerf_num::metrics::compare_with_quantiles(&values, shadow, *f, criterion.and_then(|c| c.floor), &quantiles)
-            .map_err(|e| JobError::Input(e.to_string()))?;
+        let values: Vec<f64> = all
+            .iter()
+            .filter(|(_, s)| format_of(*s) == Some(*f))
+            .map(|(at, _)| value_at(got, *at, *f))
+            .collect();
+        let quantiles: Vec<f64> = [0.5, 0.9, 0.99, 0.999]
+            .into_iter()
+            .chain(criterion.and_then(|c| c.quantile))
+            .collect();
+        let r = kerf_num::metrics::compare_with_quantiles(
+            &values,
+            shadow,
+            *f,
+            criterion.and_then(|c| c.floor),
+            &quantiles,
+        )
+        .map_err(|e| JobError::Input(e.to_string()))?;
         if let Some(c) = criterion {
             let q = c.quantile.unwrap_or(0.999);
             let accepted = r.accepts(c.metric, q, c.tolerance);
             let value = r.value(c.metric, q);
-            let worse = out.verdict.as_ref().is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(|x| x < value));
+            let worse = out
+                .verdict
+                .as_ref()
+                .is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(|x| x < value));
             if worse {
                 let both = accepted && out.verdict.as_ref().is_none_or(|v| v.accepted);
-                out.verdict = Some(Verdict { metric: c.metric, value: value.is_finite().then_some(value), tolerance: c.tolerance, accepted: both });
+                out.verdict = Some(Verdict {
+                    metric: c.metric,
+                    value: value.is_finite().then_some(value),
+                    tolerance: c.tolerance,
+                    accepted: both,
+                });
             }
         }
         let mut v = serde_json::to_value(&r).map_err(|e| JobError::Worker(e.to_string()))?;
@@ -414,8 +533,17 @@ fn compare_output(w: &Workload, buffer: usize, got: &[u8], reference: &(Vec<u8>,
     Ok(())
 }
 
-fn energy(job: &Job, session: &Session, exec: &mut dyn Executor, l: &mut crate::run::Loaded, watch: &Watch, per_run_s: f64) -> Result<Option<Energy>, JobError> {
-    let Some(start) = watch.read().energy_j else { return Ok(None) };
+fn energy(
+    job: &Job,
+    session: &Session,
+    exec: &mut dyn Executor,
+    l: &mut crate::run::Loaded,
+    watch: &Watch,
+    per_run_s: f64,
+) -> Result<Option<Energy>, JobError> {
+    let Some(start) = watch.read().energy_j else {
+        return Ok(None);
+    };
     let clock = std::time::Instant::now();
     let mut runs = 0;
     while clock.elapsed().as_secs_f64() < job.energy_s {
@@ -427,8 +555,15 @@ fn energy(job: &Job, session: &Session, exec: &mut dyn Executor, l: &mut crate::
         runs += batch;
     }
     let window_s = clock.elapsed().as_secs_f64();
-    let Some(end) = watch.read().energy_j else { return Ok(None) };
-    Ok(Some(Energy { per_run_j: (end - start) / runs as f64, mean_w: (end - start) / window_s, window_s, runs }))
+    let Some(end) = watch.read().energy_j else {
+        return Ok(None);
+    };
+    Ok(Some(Energy {
+        per_run_j: (end - start) / runs as f64,
+        mean_w: (end - start) / window_s,
+        window_s,
+        runs,
+    }))
 }
 
 /// Carries a job out in this process.
@@ -456,11 +591,23 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     job.plan.apply(&m)?;
     finished(&m, job)?;
     let mut sensors = Vec::new();
-    let watch = (job.device == Device::Cuda).then(|| Watch::new(job.ordinal as u32).ok()).flatten();
+    let watch = (job.device == Device::Cuda)
+        .then(|| Watch::new(job.ordinal as u32).ok())
+        .flatten();
     let mut exec: Box<dyn Executor> = match job.device {
-        Device::Cpu => Box::new(CpuExecutor::new(&m, CpuOptions { memcheck: job.memcheck, threads: job.threads })?),
+        Device::Cpu => Box::new(CpuExecutor::new(
+            &m,
+            CpuOptions {
+                memcheck: job.memcheck,
+                threads: job.threads,
+                no_regions: job.coroutines,
+            },
+        )?),
         Device::Cuda => {
-            let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile { message: e.0, help: None })?;
+            let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile {
+                message: e.0,
+                help: None,
+            })?;
             Box::new(CudaExecutor::new(&ptx, &used, job.ordinal)?)
         }
     };
@@ -482,7 +629,11 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     let times = Times::new(samples);
-    let reference = if job.reference { Some(reference(job, &session, &program)?) } else { None };
+    let reference = if job.reference {
+        Some(reference(job, &session, &program)?)
+    } else {
+        None
+    };
     let mut outputs = Vec::new();
     for (k, o) in session.outputs().into_iter().enumerate() {
         let b = &workload.buffers[o];
@@ -498,7 +649,13 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
             verdict: None,
         };
         if let Some(dir) = &job.save {
-            let fail = |e: String| JobError::Input(format!("cannot save {} into {}: {e}; help: choose another folder with --save", b.name, dir.display()));
+            let fail = |e: String| {
+                JobError::Input(format!(
+                    "cannot save {} into {}: {e}; help: choose another folder with --save",
+                    b.name,
+                    dir.display()
+                ))
+            };
             std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
             let path = dir.join(format!("{}.npy", b.name));
             let shape = b.shape.clone().unwrap_or_else(|| vec![b.len]);
@@ -510,7 +667,13 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
                     for (part, pick) in [("hi", (|d| d.hi) as fn(&Dd) -> f64), ("lo", |d| d.lo)] {
                         let raw: Vec<u8> = v.iter().flat_map(|d| pick(d).to_le_bytes()).collect();
                         let path = dir.join(format!("{}.reference_{f}_{part}.npy", b.name));
-                        npy::write(&path, &crate::elem::ElemType::Scalar(Scalar::F64), &[v.len()], &raw).map_err(|e| fail(e.to_string()))?;
+                        npy::write(
+                            &path,
+                            &crate::elem::ElemType::Scalar(Scalar::F64),
+                            &[v.len()],
+                            &raw,
+                        )
+                        .map_err(|e| fail(e.to_string()))?;
                     }
                 }
             }
@@ -521,28 +684,52 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         outputs.push(out);
     }
     let energy = match (&watch, job.energy_s > 0.0) {
-        (Some(w), true) => energy(job, &session, exec.as_mut(), &mut l, w, times.as_ref().map_or(1e-3, |t| t.median_s))?,
+        (Some(w), true) => energy(
+            job,
+            &session,
+            exec.as_mut(),
+            &mut l,
+            w,
+            times.as_ref().map_or(1e-3, |t| t.median_s),
+        )?,
         _ => None,
     };
     let mut warnings: Vec<String> = workload.warnings.iter().map(ToString::to_string).collect();
-    let stats: Vec<KernelStats> = exec.kernel_stats().into_iter().filter(|k| used.contains(&k.symbol)).collect();
+    let stats: Vec<KernelStats> = exec
+        .kernel_stats()
+        .into_iter()
+        .filter(|k| used.contains(&k.symbol))
+        .collect();
     for k in &stats {
         if !k.modelled.is_empty() {
-            let name = infos.iter().find(|i| i.symbol == k.symbol).map_or(&k.symbol, |i| &i.name);
-            warnings.push(format!("{name}: modelled, not the GPU's own bits: {}", k.modelled.join(", ")));
+            let name = infos
+                .iter()
+                .find(|i| i.symbol == k.symbol)
+                .map_or(&k.symbol, |i| &i.name);
+            warnings.push(format!(
+                "{name}: modelled, not the GPU's own bits: {}",
+                k.modelled.join(", ")
+            ));
         }
     }
     if let Some(r) = &reference {
         for f in &r.info.flips {
-            warnings.push(format!("{} comparisons at {} go the other way in exact arithmetic", f.count, f.place));
+            warnings.push(format!(
+                "{} comparisons at {} go the other way in exact arithmetic",
+                f.count, f.place
+            ));
         }
         for u in &r.info.untracked {
-            warnings.push(format!("{u} has no high-precision version: the reference takes its result as exact"));
+            warnings.push(format!(
+                "{u} has no high-precision version: the reference takes its result as exact"
+            ));
         }
     }
     let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
     settings.extend(session.params.clone());
-    let launches = crate::expand::expand(&workload, &session.params)?.filter(|s| matches!(s, Ok(crate::expand::ConcreteStep::Launch(_)))).count() as u64;
+    let launches = crate::expand::expand(&workload, &session.params)?
+        .filter(|s| matches!(s, Ok(crate::expand::ConcreteStep::Launch(_))))
+        .count() as u64;
     Ok(Report {
         device: exec.device(),
         settings,

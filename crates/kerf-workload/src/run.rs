@@ -26,6 +26,9 @@ impl From<Mistakes> for RunError {
     }
 }
 
+/// Inputs of at most this many bytes are kept in memory beside the buffers.
+const KEPT_BYTES: usize = 96 << 20;
+
 /// A workload and the program it runs, checked against each other.
 pub struct Session<'a> {
     /// The workload.
@@ -44,49 +47,121 @@ pub struct Session<'a> {
 pub struct Loaded {
     /// One for each buffer of the workload.
     pub ids: Vec<BufferId>,
-    initial: Vec<Vec<u8>>,
+    /// First contents, kept for the next repeat where they are small together; others are made anew.
+    initial: Option<Vec<Vec<u8>>>,
     /// Position of the storage of each output after all swaps.
     pub binding: Vec<usize>,
 }
 
 fn mistake(w: &Workload, line: usize, what: String, expected: String) -> Mistake {
-    Mistake { file: w.path.clone(), line, column: if line > 0 { 1 } else { 0 }, span: 0..0, what, expected, help: None }
+    Mistake {
+        file: w.path.clone(),
+        line,
+        column: if line > 0 { 1 } else { 0 },
+        span: 0..0,
+        what,
+        expected,
+        help: None,
+    }
 }
 
 /// A buffer whose first contents could not be made, as a mistake at the buffer.
 fn unmade(w: &Workload, b: &BufferSpec, e: &GenerateError) -> Mistakes {
     let (expected, help) = match e {
-        GenerateError::Memory { .. } => ("a buffer that fits this machine's memory", "choose smaller sizes, e.g. --size n=4096"),
-        GenerateError::Expr { .. } | GenerateError::Unfit { .. } => ("an `expr` with a value of the type for every scalar", "select(c, a, b) evaluates only what it needs"),
-        GenerateError::Init { .. } => ("an `init` that suits the buffer", "docs/workload.md lists them"),
-        GenerateError::File { .. } => ("a readable .npy file", "check the path and its permissions"),
+        GenerateError::Memory { .. } => (
+            "a buffer that fits this machine's memory",
+            "choose smaller sizes, e.g. --size n=4096",
+        ),
+        GenerateError::Expr { .. } | GenerateError::Unfit { .. } => (
+            "an `expr` with a value of the type for every scalar",
+            "select(c, a, b) evaluates only what it needs",
+        ),
+        GenerateError::Init { .. } => (
+            "an `init` that suits the buffer",
+            "docs/workload.md lists them",
+        ),
+        GenerateError::File { .. } => {
+            ("a readable .npy file", "check the path and its permissions")
+        }
     };
     let mut all = Mistakes::none();
-    all.push(Mistake { help: Some(help.into()), ..mistake(w, b.line, e.to_string(), expected.into()) });
+    all.push(Mistake {
+        help: Some(help.into()),
+        ..mistake(w, b.line, e.to_string(), expected.into())
+    });
     all
+}
+
+/// A buffer that the device has no memory for, as a mistake at the buffer.
+fn no_room(w: &Workload, b: &BufferSpec, e: ExecError) -> RunError {
+    let ExecError::Memory(why) = e else {
+        return RunError::Exec(e);
+    };
+    let mut all = Mistakes::none();
+    let m = mistake(
+        w,
+        b.line,
+        format!("buffer `{}`: {why}", b.name),
+        "a buffer that fits the device's memory".into(),
+    );
+    all.push(Mistake {
+        help: Some("choose smaller sizes, e.g. --size n=4096".into()),
+        ..m
+    });
+    RunError::Workload(all)
 }
 
 impl<'a> Session<'a> {
     fn kernel(&self, l: &ConcreteLaunch) -> Result<&'a KernelInfo, Mistake> {
         find(self.kernels, &l.kernel).map_err(|have| {
             let (expected, help) = if have.is_empty() {
-                (format!("a kernel in {}", self.workload.source.display()), Some("kerf inspect shows what a source defines".into()))
+                (
+                    format!("a kernel in {}", self.workload.source.display()),
+                    Some("kerf inspect shows what a source defines".into()),
+                )
             } else {
-                (format!("one of {}", have.join(", ")), did_you_mean(&l.kernel, have.iter().map(String::as_str)))
+                (
+                    format!("one of {}", have.join(", ")),
+                    did_you_mean(&l.kernel, have.iter().map(String::as_str)),
+                )
             };
-            let m = mistake(self.workload, l.line, format!("the source has no kernel `{}`", l.kernel), expected);
+            let m = mistake(
+                self.workload,
+                l.line,
+                format!("the source has no kernel `{}`", l.kernel),
+                expected,
+            );
             Mistake { help, ..m }
         })
     }
 
     fn variable(&self, symbol: &str, line: usize) -> Result<&'a GlobalInfo, Mistake> {
-        let hit = self.globals.iter().find(|g| g.symbol == symbol || g.name == symbol);
-        let hit = hit.or_else(|| self.globals.iter().find(|g| g.name.rsplit("::").next() == Some(symbol)));
+        let hit = self
+            .globals
+            .iter()
+            .find(|g| g.symbol == symbol || g.name == symbol);
+        let hit = hit.or_else(|| {
+            self.globals
+                .iter()
+                .find(|g| g.name.rsplit("::").next() == Some(symbol))
+        });
         hit.ok_or_else(|| {
             let have: Vec<&str> = self.globals.iter().map(|g| g.name.as_str()).collect();
-            let expected = if have.is_empty() { "a source with such a variable".into() } else { format!("one of {}", have.join(", ")) };
-            let m = mistake(self.workload, line, format!("the source has no __constant__ or __device__ variable `{symbol}`"), expected);
-            Mistake { help: did_you_mean(symbol, have), ..m }
+            let expected = if have.is_empty() {
+                "a source with such a variable".into()
+            } else {
+                format!("one of {}", have.join(", "))
+            };
+            let m = mistake(
+                self.workload,
+                line,
+                format!("the source has no __constant__ or __device__ variable `{symbol}`"),
+                expected,
+            );
+            Mistake {
+                help: did_you_mean(symbol, have),
+                ..m
+            }
         })
     }
 
@@ -112,7 +187,9 @@ impl<'a> Session<'a> {
         }
         let mut seen: Vec<(usize, usize)> = Vec::new();
         for step in expand(self.workload, &self.params)? {
-            let ConcreteStep::Launch(l) = step? else { continue };
+            let ConcreteStep::Launch(l) = step? else {
+                continue;
+            };
             // One report a line of the file is enough, however often a loop repeats it.
             if seen.contains(&(l.line, l.args.len())) {
                 continue;
@@ -132,38 +209,61 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        if wrong.is_empty() { Ok(used) } else { Err(wrong) }
+        if wrong.is_empty() {
+            Ok(used)
+        } else {
+            Err(wrong)
+        }
     }
 
     /// Makes the buffers and their first contents.
     pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
         let mut ids = Vec::new();
-        let mut initial = Vec::new();
+        let mut total = 0usize;
         for b in &self.workload.buffers {
-            let data = generate(b, self.seed, &self.workload.sizes).map_err(|e| unmade(self.workload, b, &e))?;
-            let id = match &b.symbol {
+            let bytes = b.bytes().unwrap_or(usize::MAX);
+            total = total.saturating_add(bytes);
+            ids.push(match &b.symbol {
                 Some(s) => {
                     let g = self.variable(s, b.line).map_err(|m| {
                         let mut all = Mistakes::none();
                         all.push(m);
                         all
                     })?;
-                    exec.symbol(&g.symbol, data.len(), b.elem.size())?
+                    exec.symbol(&g.symbol, bytes, b.elem.size())
+                        .map_err(|e| no_room(self.workload, b, e))?
                 }
-                None => exec.alloc(&b.name, data.len(), b.elem.size())?,
-            };
-            ids.push(id);
-            initial.push(data);
+                None => exec
+                    .alloc(&b.name, bytes, b.elem.size())
+                    .map_err(|e| no_room(self.workload, b, e))?,
+            });
         }
-        let mut loaded = Loaded { ids, initial, binding: (0..self.workload.buffers.len()).collect() };
+        let binding = (0..self.workload.buffers.len()).collect();
+        let mut loaded = Loaded {
+            ids,
+            initial: None,
+            binding,
+        };
+        if total <= KEPT_BYTES {
+            let all = self.workload.buffers.iter().map(|b| self.first_content(b));
+            loaded.initial = Some(all.collect::<Result<_, _>>()?);
+        }
         self.reset(exec, &mut loaded)?;
         Ok(loaded)
     }
 
+    fn first_content(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
+        Ok(generate(b, self.seed, &self.workload.sizes)
+            .map_err(|e| unmade(self.workload, b, &e))?)
+    }
+
     /// Puts the first contents back.
     pub fn reset(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
-        for (id, data) in l.ids.iter().zip(&l.initial) {
-            exec.write(*id, data)?;
+        for (i, id) in l.ids.iter().enumerate() {
+            match &l.initial {
+                Some(all) => exec.write(*id, &all[i])?,
+                None => exec.write(*id, &self.first_content(&self.workload.buffers[i])?)?,
+            }
         }
         Ok(())
     }
@@ -182,13 +282,14 @@ impl<'a> Session<'a> {
                         RunError::Workload(all)
                     };
                     let k = self.kernel(&c).map_err(one)?;
-                    let (args, shared) = bind(&c, k, &self.workload.buffers, &l.ids).map_err(|wrong| {
-                        let mut all = Mistakes::none();
-                        for m in wrong {
-                            all.push(mistake(self.workload, c.line, m.what, m.expected));
-                        }
-                        RunError::Workload(all)
-                    })?;
+                    let (args, shared) =
+                        bind(&c, k, &self.workload.buffers, &l.ids).map_err(|wrong| {
+                            let mut all = Mistakes::none();
+                            for m in wrong {
+                                all.push(mistake(self.workload, c.line, m.what, m.expected));
+                            }
+                            RunError::Workload(all)
+                        })?;
                     exec.launch(&Launch {
                         symbol: &k.symbol,
                         name: &k.name,
@@ -206,11 +307,18 @@ impl<'a> Session<'a> {
 
     /// Positions of the outputs among the buffers.
     pub fn outputs(&self) -> Vec<usize> {
-        (0..self.workload.buffers.len()).filter(|i| self.workload.buffers[*i].output).collect()
+        (0..self.workload.buffers.len())
+            .filter(|i| self.workload.buffers[*i].output)
+            .collect()
     }
 
     /// Content of an output.
-    pub fn output(&self, exec: &mut dyn Executor, l: &Loaded, buffer: usize) -> Result<Vec<u8>, RunError> {
+    pub fn output(
+        &self,
+        exec: &mut dyn Executor,
+        l: &Loaded,
+        buffer: usize,
+    ) -> Result<Vec<u8>, RunError> {
         Ok(exec.read(l.ids[l.binding[buffer]])?)
     }
 }

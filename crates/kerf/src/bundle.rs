@@ -17,38 +17,64 @@ Made by kerf bundle. Needs only NVIDIA's driver.
 
 /// Makes the folder. It is built under a temporary name and renamed, so that it is whole or absent.
 pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, Failure> {
-    let refused = |path: &Path, why: &dyn std::fmt::Display| Failure::new(format!("cannot make {}: {why}", path.display())).help("choose another folder with --out");
+    let refused = |path: &Path, why: &dyn std::fmt::Display| {
+        Failure::new(format!("cannot make {}: {why}", path.display()))
+            .help("choose another folder with --out")
+    };
     if out.symlink_metadata().is_ok() {
-        return Err(Failure::new(format!("{} exists already", out.display())).help("choose another folder with --out, or remove it"));
+        return Err(Failure::new(format!("{} exists already", out.display()))
+            .help("choose another folder with --out, or remove it"));
     }
     // Folders above are made last: a bundle that fails leaves nothing behind.
-    let above = out.ancestors().skip(1).map(|a| if a.as_os_str().is_empty() { Path::new(".") } else { a });
-    let base = above.clone().find(|a| a.symlink_metadata().is_ok()).unwrap_or(Path::new("."));
+    let above = out.ancestors().skip(1).map(|a| {
+        if a.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            a
+        }
+    });
+    let base = above
+        .clone()
+        .find(|a| a.symlink_metadata().is_ok())
+        .unwrap_or(Path::new("."));
     if !base.is_dir() {
         return Err(refused(out, &format!("{} is not a folder", base.display())));
     }
     let dir = tempfile::tempdir_in(base).map_err(|e| refused(out, &e))?;
-    let lib = tools.libdevice.as_ref().ok_or_else(|| Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)"))?;
+    let lib = tools.libdevice.as_ref().ok_or_else(|| {
+        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
+    })?;
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
-    let copy = |from: &Path, name: &str| std::fs::copy(from, dir.path().join(name)).map_err(|e| Failure::new(format!("{}: {e}", from.display())));
-    let mut script = String::from("#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n");
+    let copy = |from: &Path, name: &str| {
+        std::fs::copy(from, dir.path().join(name))
+            .map_err(|e| Failure::new(format!("{}: {e}", from.display())))
+    };
+    let mut script = String::from(
+        "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",
+    );
     let mut told = String::new();
     for w in workloads {
         guard::survives(w)?;
         let name = pack(tools, w, dir.path())?;
-        script.push_str(&format!("./kerf run '{}' --device cuda --reference \"$@\" || status=$?\n", name.replace('\'', "'\\''")));
+        script.push_str(&format!(
+            "./kerf run '{}' --device cuda --reference \"$@\" || status=$?\n",
+            name.replace('\'', "'\\''")
+        ));
         told.push_str(&format!("packed {}\n", w.display()));
     }
     script.push_str("exit $status\n");
     copy(&exe, "kerf")?;
     copy(lib, "libdevice.10.bc")?;
-    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).map_err(|e| refused(out, &e));
+    let write = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).map_err(|e| refused(out, &e))
+    };
     write("run-all.sh", &script)?;
     write("README.txt", README)?;
     use std::os::unix::fs::PermissionsExt;
     for (name, mode) in [("run-all.sh", 0o755), ("kerf", 0o755), ("", 0o755)] {
         let p = dir.path().join(name);
-        std::fs::set_permissions(&p, std::fs::Permissions::from_mode(mode)).map_err(|e| refused(out, &e))?;
+        std::fs::set_permissions(&p, std::fs::Permissions::from_mode(mode))
+            .map_err(|e| refused(out, &e))?;
     }
     if let Some(parent) = above.clone().next() {
         std::fs::create_dir_all(parent).map_err(|e| refused(parent, &e))?;

@@ -21,27 +21,85 @@ fn parts(tools: &Toolchain) -> Vec<Part> {
     let path = |p: Option<&std::path::PathBuf>| p.map(|p| p.display().to_string());
     let mut out = Vec::new();
     let mut put = |name, required, detail: Option<String>, for_what, mend| {
-        out.push(Part { name, found: detail.is_some(), required, detail: detail.unwrap_or_else(|| "missing".into()), for_what, mend: Some(mend) });
+        out.push(Part {
+            name,
+            found: detail.is_some(),
+            required,
+            detail: detail.unwrap_or_else(|| "missing".into()),
+            for_what,
+            mend: Some(mend),
+        });
     };
-    let clang = tools.clang.as_ref().and_then(|p| {
-        version_of(p, "--version").map(|v| format!("{v} ({})", p.display()))
-    });
-    put("clang", true, clang, "compiling .cu and .cl files", "apt-get install clang-22");
-    put("CUDA headers", true, path(tools.cuda.as_ref()), "compiling .cu files", setup);
-    put("libdevice", true, path(tools.libdevice.as_ref()), "math functions", setup);
+    let clang = tools
+        .clang
+        .as_ref()
+        .and_then(|p| version_of(p, "--version").map(|v| format!("{v} ({})", p.display())));
+    put(
+        "clang",
+        true,
+        clang,
+        "compiling .cu and .cl files",
+        "apt-get install clang-22",
+    );
+    put(
+        "CUDA headers",
+        true,
+        path(tools.cuda.as_ref()),
+        "compiling .cu files",
+        setup,
+    );
+    put(
+        "libdevice",
+        true,
+        path(tools.libdevice.as_ref()),
+        "math functions",
+        setup,
+    );
     let ptxas = find_tool("ptxas", tools);
-    let ptxas = ptxas.as_ref().and_then(|p| version_of(p, "--version").map(|v| format!("{v} ({})", p.display())));
+    let ptxas = ptxas
+        .as_ref()
+        .and_then(|p| version_of(p, "--version").map(|v| format!("{v} ({})", p.display())));
     put("ptxas", false, ptxas, "checking PTX without a GPU", setup);
     let driver = kerf_exec::cuda::present().then(kerf_exec::cuda::driver_version);
-    put("NVIDIA driver", false, driver.map(|v| format!("CUDA {v}")), "running on a GPU", "install NVIDIA's driver (apt-get install nvidia-driver)");
+    put(
+        "NVIDIA driver",
+        false,
+        driver.map(|v| format!("CUDA {v}")),
+        "running on a GPU",
+        "install NVIDIA's driver (apt-get install nvidia-driver)",
+    );
     let watch = kerf_exec::cuda::watch::Watch::new(0);
-    put("NVML", false, watch.ok().map(|w| format!("driver {}", w.driver())), "energy, clocks and throttling", "comes with NVIDIA's driver");
+    put(
+        "NVML",
+        false,
+        watch.ok().map(|w| format!("driver {}", w.driver())),
+        "energy, clocks and throttling",
+        "comes with NVIDIA's driver",
+    );
     let gpu = kerf_exec::cuda::CudaExecutor::probe();
-    put("GPU", false, gpu.ok(), "measured times", "run on a machine with an NVIDIA GPU; kerf bundle packs what it needs");
+    put(
+        "GPU",
+        false,
+        gpu.ok(),
+        "measured times",
+        "run on a machine with an NVIDIA GPU; kerf bundle packs what it needs",
+    );
     let ncu = find_tool("ncu", tools).and_then(|p| version_of(&p, "--version"));
-    put("ncu", false, ncu, "hardware counters", "install NVIDIA Nsight Compute");
+    put(
+        "ncu",
+        false,
+        ncu,
+        "hardware counters",
+        "install NVIDIA Nsight Compute",
+    );
     let mpi = find_tool("mpirun", tools).and_then(|p| version_of(&p, "--version"));
-    put("MPI", false, mpi, "running on several machines", "apt-get install openmpi-bin libopenmpi-dev");
+    put(
+        "MPI",
+        false,
+        mpi,
+        "running on several machines",
+        "apt-get install openmpi-bin libopenmpi-dev",
+    );
     for p in &mut out {
         if p.found {
             p.mend = None;
@@ -54,15 +112,31 @@ fn parts(tools: &Toolchain) -> Vec<Part> {
 pub fn run(tools: &Toolchain, format: Format, style: Style) -> Result<i32, Failure> {
     let parts = parts(tools);
     if format == Format::Json {
-        say(&format!("{}\n", serde_json::json!({ "schema": "kerf.doctor/1", "parts": parts })))?;
+        say(&format!(
+            "{}\n",
+            serde_json::json!({ "schema": "kerf.doctor/1", "parts": parts })
+        ))?;
     } else {
         for p in &parts {
-            let mark = if p.found { style.good("found  ") } else if p.required { style.bad("missing") } else { style.dim("absent ") };
+            let mark = if p.found {
+                style.good("found  ")
+            } else if p.required {
+                style.bad("missing")
+            } else {
+                style.dim("absent ")
+            };
             say(&format!("{mark}  {:<14} {}\n", p.name, p.detail))?;
             if let Some(m) = p.mend {
-                say(&format!("         {:<14} needed for {}; to mend: {m}\n", "", p.for_what))?;
+                say(&format!(
+                    "         {:<14} needed for {}; to mend: {m}\n",
+                    "", p.for_what
+                ))?;
             }
         }
     }
-    Ok(if parts.iter().all(|p| p.found || !p.required) { 0 } else { 2 })
+    Ok(if parts.iter().all(|p| p.found || !p.required) {
+        0
+    } else {
+        2
+    })
 }

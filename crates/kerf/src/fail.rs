@@ -19,7 +19,10 @@ pub struct Failure {
 impl Failure {
     /// Bad input or a missing part.
     pub fn new(what: impl Into<String>) -> Failure {
-        Failure { what: what.into(), help: None }
+        Failure {
+            what: what.into(),
+            help: None,
+        }
     }
     /// With advice.
     pub fn help(mut self, h: impl Into<String>) -> Failure {
@@ -38,7 +41,13 @@ impl Failure {
 
 /// Messages quote what files hold, which must not move the cursor or recolour the terminal.
 fn printable(text: &str) -> String {
-    let clean = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+    let clean = |c: char| {
+        if c.is_control() && c != '\t' {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            c
+        }
+    };
     let line = |l: &str| {
         let mut short: String = l.chars().take(LONGEST_LINE).map(clean).collect();
         if l.chars().nth(LONGEST_LINE).is_some() {
@@ -71,8 +80,13 @@ impl From<JobError> for Failure {
     fn from(e: JobError) -> Failure {
         match e {
             JobError::Exec(e) => e.into(),
-            JobError::Compile { message, help } => Failure { what: message, help },
-            JobError::Unsupported(_) => Failure::new(e.to_string()).help("--device cuda runs it on a GPU"),
+            JobError::Compile { message, help } => Failure {
+                what: message,
+                help,
+            },
+            JobError::Unsupported(_) => {
+                Failure::new(e.to_string()).help("--device cuda runs it on a GPU")
+            }
             other => Failure::new(other.to_string()),
         }
     }
@@ -82,8 +96,11 @@ impl From<BundleError> for Failure {
     fn from(e: BundleError) -> Failure {
         match e {
             BundleError::Compile(e) => e.into(),
-            BundleError::Twice(_) => Failure::new(e.to_string()).help("give each workload once; rename one of two that have the same name"),
-            BundleError::File { .. } => Failure::new(e.to_string()).help("check the path and its permissions"),
+            BundleError::Twice(_) => Failure::new(e.to_string())
+                .help("give each workload once; rename one of two that have the same name"),
+            BundleError::File { .. } => {
+                Failure::new(e.to_string()).help("check the path and its permissions")
+            }
             BundleError::Workload(_) => Failure::new(e.to_string()),
         }
     }
@@ -95,7 +112,10 @@ mod tests {
 
     #[test]
     fn quoted_bytes_do_no_harm() {
-        assert_eq!(printable("a\x1b[31mb\tc\nd\0"), "a\u{fffd}[31mb\tc\nd\u{fffd}");
+        assert_eq!(
+            printable("a\x1b[31mb\tc\nd\0"),
+            "a\u{fffd}[31mb\tc\nd\u{fffd}"
+        );
         assert_eq!(printable(&"x".repeat(5000)).len(), LONGEST_LINE + 3);
     }
 }

@@ -17,15 +17,28 @@ pub fn is_needed(file: &Path) -> bool {
     Language::of(file) == Some(Language::Ir)
 }
 
-fn this_program(args: impl IntoIterator<Item = OsString>, stdout: Stdio) -> Result<Output, Failure> {
-    let exe = std::env::current_exe().map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
+fn this_program(
+    args: impl IntoIterator<Item = OsString>,
+    stdout: Stdio,
+) -> Result<Output, Failure> {
+    let exe = std::env::current_exe()
+        .map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
     let mut c = Command::new(&exe);
-    c.arg(format!("--{OPTION}")).args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
-    c.output().map_err(|e| Failure::new(format!("could not run {}: {e}", exe.display())))
+    c.arg(format!("--{OPTION}"))
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(Stdio::piped());
+    c.output()
+        .map_err(|e| Failure::new(format!("could not run {}: {e}", exe.display())))
 }
 
 fn crashed(file: &Path, signal: i32) -> Failure {
-    Failure::new(format!("{} makes LLVM crash (signal {signal})", file.display())).help("the file is damaged: make it again with clang 22 (clang -emit-llvm)")
+    Failure::new(format!(
+        "{} makes LLVM crash (signal {signal})",
+        file.display()
+    ))
+    .help("the file is damaged: make it again with clang 22 (clang -emit-llvm)")
 }
 
 /// Does what this process was asked to do, in another one; gives its exit code.
@@ -41,7 +54,9 @@ pub fn again(file: &Path) -> Result<i32, Failure> {
 
 /// Fails if the source of a workload crashes LLVM. Whatever else is wrong with it is left to be found.
 pub fn survives(workload: &Path) -> Result<(), Failure> {
-    let Ok(w) = Workload::read(workload, &[]) else { return Ok(()) };
+    let Ok(w) = Workload::read(workload, &[]) else {
+        return Ok(());
+    };
     if !is_needed(&w.source) {
         return Ok(());
     }

@@ -41,7 +41,12 @@ struct Inspection {
 fn groups(sites: &[Site]) -> Vec<Group> {
     let mut out: BTreeMap<usize, Group> = BTreeMap::new();
     for s in sites {
-        let g = out.entry(s.group).or_insert_with(|| Group { id: s.group, format: s.format.to_string(), sites: Vec::new(), variables: Vec::new() });
+        let g = out.entry(s.group).or_insert_with(|| Group {
+            id: s.group,
+            format: s.format.to_string(),
+            sites: Vec::new(),
+            variables: Vec::new(),
+        });
         g.sites.push(s.id);
         if let Some(v) = &s.variable
             && !g.variables.contains(v)
@@ -56,18 +61,32 @@ fn layout(scalars: &[ScalarAt]) -> String {
     match scalars {
         [] => "unknown".into(),
         [one] => one.kind.to_string(),
-        many if many.iter().all(|s| s.kind == many[0].kind) => format!("{}x{}", many[0].kind, many.len()),
-        many => format!("{{{}}}", many.iter().map(|s| s.kind.to_string()).collect::<Vec<_>>().join(", ")),
+        many if many.iter().all(|s| s.kind == many[0].kind) => {
+            format!("{}x{}", many[0].kind, many.len())
+        }
+        many => format!(
+            "{{{}}}",
+            many.iter()
+                .map(|s| s.kind.to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 
 fn describe(k: &ParamKind) -> String {
     match k {
         ParamKind::Pointer { element, space, .. } => {
-            format!("buffer of {}{}", layout(element), if *space == 3 { " in local memory" } else { "" })
+            format!(
+                "buffer of {}{}",
+                layout(element),
+                if *space == 3 { " in local memory" } else { "" }
+            )
         }
         ParamKind::Scalar { scalar } => scalar.to_string(),
-        ParamKind::Struct { bytes, fields, .. } => format!("struct {} ({bytes} bytes)", layout(fields)),
+        ParamKind::Struct { bytes, fields, .. } => {
+            format!("struct {} ({bytes} bytes)", layout(fields))
+        }
     }
 }
 
@@ -79,29 +98,73 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
             let _ = writeln!(o, "  {}", style.dim(&k.info.signature));
         }
         for p in &k.info.params {
-            let _ = writeln!(o, "  param {:<14} {:<28} {}", p.name, p.type_name, describe(&p.kind));
+            let _ = writeln!(
+                o,
+                "  param {:<14} {:<28} {}",
+                p.name,
+                p.type_name,
+                describe(&p.kind)
+            );
         }
         if k.info.static_shared_bytes > 0 || k.info.dynamic_shared {
-            let dynamic = if k.info.dynamic_shared { ", dynamic shared memory used" } else { "" };
-            let _ = writeln!(o, "  shared memory: {} bytes static{dynamic}", k.info.static_shared_bytes);
+            let dynamic = if k.info.dynamic_shared {
+                ", dynamic shared memory used"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                o,
+                "  shared memory: {} bytes static{dynamic}",
+                k.info.static_shared_bytes
+            );
         }
-        let _ = writeln!(o, "  {} floating-point sites in {} groups", k.sites.len(), k.groups.len());
+        let _ = writeln!(
+            o,
+            "  {} floating-point sites in {} groups",
+            k.sites.len(),
+            k.groups.len()
+        );
         let shown = if all_sites { k.sites.len() } else { 40 };
-        let _ = writeln!(o, "  {:>5}  {:<16} {:<5} {:>9}  {:>4}  {:>5}  variable", "site", "operation", "type", "line:col", "loop", "group");
+        let _ = writeln!(
+            o,
+            "  {:>5}  {:<16} {:<5} {:>9}  {:>4}  {:>5}  variable",
+            "site", "operation", "type", "line:col", "loop", "group"
+        );
         for s in k.sites.iter().take(shown) {
-            let at = s.location.as_ref().map_or_else(|| "-".into(), |l| format!("{}:{}", l.line, l.column));
-            let ty = if s.lanes > 1 { format!("{}x{}", s.format, s.lanes) } else { s.format.to_string() };
+            let at = s
+                .location
+                .as_ref()
+                .map_or_else(|| "-".into(), |l| format!("{}:{}", l.line, l.column));
+            let ty = if s.lanes > 1 {
+                format!("{}x{}", s.format, s.lanes)
+            } else {
+                s.format.to_string()
+            };
             let var = s.variable.as_deref().unwrap_or("");
-            let f = s.function.as_ref().map_or_else(String::new, |f| format!("  in {f}"));
-            let _ = writeln!(o, "  {:>5}  {:<16} {:<5} {at:>9}  {:>4}  {:>5}  {var}{f}", s.id, s.op, ty, s.loop_depth, s.group);
+            let f = s
+                .function
+                .as_ref()
+                .map_or_else(String::new, |f| format!("  in {f}"));
+            let _ = writeln!(
+                o,
+                "  {:>5}  {:<16} {:<5} {at:>9}  {:>4}  {:>5}  {var}{f}",
+                s.id, s.op, ty, s.loop_depth, s.group
+            );
         }
         if k.sites.len() > shown {
             let _ = writeln!(o, "  ... {} more; --all shows them", k.sites.len() - shown);
         }
-        let h: Vec<String> = k.histogram.iter().map(|(n, c)| format!("{n} {c}")).collect();
+        let h: Vec<String> = k
+            .histogram
+            .iter()
+            .map(|(n, c)| format!("{n} {c}"))
+            .collect();
         let _ = writeln!(o, "  instructions: {}", h.join(", "));
         for b in &k.obstacles {
-            let at = b.location.as_ref().map_or_else(String::new, |l| format!(" (line {})", l.line));
+            let at = b
+                .location
+                .as_ref()
+                .map_or_else(String::new, |l| format!(" (line {})", l.line));
             let what = match b.scope {
                 Scope::CpuRun => style.bad("cannot run on the CPU"),
                 Scope::Tuning => "cannot be tuned".to_owned(),
@@ -112,7 +175,11 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
     }
     for g in &i.globals {
         let space = if g.space == 4 { "constant" } else { "device" };
-        let _ = writeln!(o, "{space} variable {:<16} {:<20} {} bytes", g.name, g.type_name, g.bytes);
+        let _ = writeln!(
+            o,
+            "{space} variable {:<16} {:<20} {} bytes",
+            g.name, g.type_name, g.bytes
+        );
     }
     o
 }
@@ -135,30 +202,49 @@ pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Res
     }
     let lib = match &tools.libdevice {
         Some(p) => std::fs::read(p).map_err(|e| Failure::new(format!("{}: {e}", p.display())))?,
-        None => return Err(Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")),
+        None => {
+            return Err(Failure::new("libdevice.10.bc was not found")
+                .help("run scripts/setup.sh (make setup)"));
+        }
     };
     let fail = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
-    kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default()).map_err(fail)?;
+    kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default())
+        .map_err(fail)?;
     say(&kerf_ir::finish::ptx(&m, &tools.arch).map_err(fail)?)?;
     Ok(0)
 }
 
 /// Runs the command.
-pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str>, format: Format, style: Style, all: bool) -> Result<i32, Failure> {
+pub fn run(
+    tools: &Toolchain,
+    file: &Path,
+    flags: &[String],
+    kernel: Option<&str>,
+    format: Format,
+    style: Style,
+    all: bool,
+) -> Result<i32, Failure> {
     let p = program::load(tools, file, flags)?;
     let m = p.module()?;
     let mut infos = kernels::kernels(&m);
     if infos.is_empty() {
         let help = match Language::of(file) {
             Some(Language::OpenCl) => "a kernel is a __kernel function that is defined here",
-            Some(Language::Ir) => "a kernel is a function with the calling convention ptx_kernel that is defined here; the file may be empty",
-            _ => "a kernel is a __global__ function that is defined here; templates must be instantiated (template __global__ void k<double>(...);)",
+            Some(Language::Ir) => {
+                "a kernel is a function with the calling convention ptx_kernel that is defined here; the file may be empty"
+            }
+            _ => {
+                "a kernel is a __global__ function that is defined here; templates must be instantiated (template __global__ void k<double>(...);)"
+            }
         };
         return Err(Failure::new(format!("{} defines no kernel", file.display())).help(help));
     }
     if let Some(wanted) = kernel {
         let k = kernels::find(&infos, wanted)
-            .map_err(|have| Failure::new(format!("{} has no kernel {wanted}", file.display())).help(format!("it has {}", have.join(", "))))?
+            .map_err(|have| {
+                Failure::new(format!("{} has no kernel {wanted}", file.display()))
+                    .help(format!("it has {}", have.join(", ")))
+            })?
             .symbol
             .clone();
         infos.retain(|i| i.symbol == k);
@@ -177,9 +263,17 @@ pub fn run(tools: &Toolchain, file: &Path, flags: &[String], kernel: Option<&str
             })
         })
         .collect();
-    let i = Inspection { schema: "kerf.inspect/1", source: file.display().to_string(), cached: p.cached, kernels, globals: kernels::globals(&m) };
+    let i = Inspection {
+        schema: "kerf.inspect/1",
+        source: file.display().to_string(),
+        cached: p.cached,
+        kernels,
+        globals: kernels::globals(&m),
+    };
     match format {
-        Format::Json => say(&(serde_json::to_string_pretty(&i).map_err(|e| Failure::new(e.to_string()))? + "\n"))?,
+        Format::Json => say(&(serde_json::to_string_pretty(&i)
+            .map_err(|e| Failure::new(e.to_string()))?
+            + "\n"))?,
         Format::Human => say(&human(&i, style, all))?,
     }
     Ok(0)

@@ -15,7 +15,7 @@ use kerf_workload::job::{Device, Job};
 use output::{Color, Format, Style};
 use std::path::{Path, PathBuf};
 
-/// The fastest version of a GPU kernel that stays within an error tolerance.
+/// Runs GPU kernels on the CPU or a GPU, bit for bit alike, and measures their error.
 #[derive(Parser)]
 #[command(name = "kerf", version, propagate_version = true)]
 struct Cli {
@@ -79,7 +79,7 @@ enum Command {
         #[arg(long, default_value_t = 200, allow_negative_numbers = true, value_parser = parse_count)]
         count: usize,
         /// Seed of the first module.
-        #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+        #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
         seed: u64,
         /// Compare with this device.
         #[arg(long, value_enum, default_value = "cpu")]
@@ -126,7 +126,7 @@ struct RunArgs {
     #[arg(long = "size", value_parser = parse_size)]
     sizes: Vec<(String, i64)>,
     /// Seed of the inputs.
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_seed)]
     seed: Option<u64>,
     /// Timed runs.
     #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -143,6 +143,9 @@ struct RunArgs {
     /// Threads of the CPU executor; 0 for all cores.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_threads)]
     threads: usize,
+    /// Run kernels with barriers as coroutines only: a second opinion on their fast form (CPU).
+    #[arg(long)]
+    coroutines: bool,
     /// Seconds after which a run counts as hanging.
     #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
     timeout: f64,
@@ -163,7 +166,10 @@ fn parse_size(s: &str) -> Result<(String, i64), String> {
     if n.trim().is_empty() {
         return Err(format!("there is no name; {EXPECTED}"));
     }
-    let v = v.trim().parse().map_err(|_| format!("`{v}` is not a 64-bit integer; {EXPECTED}"))?;
+    let v = v
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{v}` is not a 64-bit integer; {EXPECTED}"))?;
     Ok((n.trim().to_owned(), v))
 }
 
@@ -182,26 +188,46 @@ fn parse_arch(s: &str) -> Result<String, String> {
 const MOST_THREADS: usize = 1024;
 
 fn parse_threads(s: &str) -> Result<usize, String> {
-    s.parse().ok().filter(|n| *n <= MOST_THREADS).ok_or_else(|| format!("expected a number from 0 (all cores) to {MOST_THREADS}"))
+    s.parse()
+        .ok()
+        .filter(|n| *n <= MOST_THREADS)
+        .ok_or_else(|| format!("expected a number from 0 (all cores) to {MOST_THREADS}"))
+}
+
+fn parse_seed(s: &str) -> Result<u64, String> {
+    s.parse()
+        .map_err(|_| format!("expected an integer from 0 to {}", u64::MAX))
 }
 
 fn parse_count(s: &str) -> Result<usize, String> {
-    s.parse().ok().filter(|n| *n > 0).ok_or_else(|| "expected a number of 1 or more".into())
+    s.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "expected a number of 1 or more".into())
 }
 
 fn parse_limit(s: &str) -> Result<f64, String> {
-    s.parse().ok().filter(|t| (1e-3..1e9).contains(t)).ok_or_else(|| "expected seconds, from 0.001 to a billion, e.g. 60".into())
+    s.parse()
+        .ok()
+        .filter(|t| (1e-3..1e9).contains(t))
+        .ok_or_else(|| "expected seconds, from 0.001 to a billion, e.g. 60".into())
 }
 
 fn parse_window(s: &str) -> Result<f64, String> {
-    s.parse().ok().filter(|t| (0.0..1e6).contains(t)).ok_or_else(|| "expected seconds, 0 or more, e.g. 5".into())
+    s.parse()
+        .ok()
+        .filter(|t| (0.0..1e6).contains(t))
+        .ok_or_else(|| "expected seconds, 0 or more, e.g. 5".into())
 }
 
 /// Workers are told of files as text.
 fn in_utf8(path: &Path) -> Result<(), Failure> {
     match path.to_str() {
         Some(_) => Ok(()),
-        None => Err(Failure::new(format!("the name {} is not UTF-8", path.display())).help("rename the file or folder")),
+        None => Err(
+            Failure::new(format!("the name {} is not UTF-8", path.display()))
+                .help("rename the file or folder"),
+        ),
     }
 }
 
@@ -210,17 +236,23 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         in_utf8(path)?;
     }
     if a.device == DeviceArg::Cuda && a.memcheck {
-        return Err(Failure::new("--memcheck works on the CPU executor").help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
+        return Err(Failure::new("--memcheck works on the CPU executor")
+            .help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
     }
     if a.device == DeviceArg::Cpu && a.energy > 0.0 {
-        return Err(Failure::new("--energy reads a GPU's sensors").help("add --device cuda, or leave --energy away"));
+        return Err(Failure::new("--energy reads a GPU's sensors")
+            .help("add --device cuda, or leave --energy away"));
     }
     let plan = match &a.plan {
         None => kerf_pass::Plan::default(),
         Some(p) => {
             let advice = "a plan is JSON; {\"version\": 1} changes nothing";
-            let text = std::fs::read_to_string(p).map_err(|e| Failure::new(format!("cannot read {}: {e}", p.display())).help(advice))?;
-            kerf_pass::Plan::parse(&text).map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
+            let text = std::fs::read_to_string(p).map_err(|e| {
+                Failure::new(format!("cannot read {}: {e}", p.display()))
+                    .help("check the path and its permissions")
+            })?;
+            kerf_pass::Plan::parse(&text)
+                .map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
         }
     };
     let arch = match (a.arch, a.device) {
@@ -236,12 +268,17 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         workload: a.workload,
         overrides: a.sizes,
         seed: a.seed,
-        device: if a.device == DeviceArg::Cuda { Device::Cuda } else { Device::Cpu },
+        device: if a.device == DeviceArg::Cuda {
+            Device::Cuda
+        } else {
+            Device::Cpu
+        },
         ordinal: a.gpu,
         plan,
         reference: a.reference,
         memcheck: a.memcheck,
         threads: a.threads,
+        coroutines: a.coroutines,
         warmup: a.warmup,
         repeats: a.repeats,
         energy_s: a.energy,
@@ -265,21 +302,63 @@ fn main() {
     let cli = Cli::parse();
     let style = Style::new(cli.color);
     let result = match cli.command {
-        Command::Inspect { ref file, .. } if !cli.unguarded && guard::is_needed(file) => guard::again(file),
-        Command::Inspect { file, kernel, all, emit, arch, flags, include, define } => {
+        Command::Inspect { ref file, .. } if !cli.unguarded && guard::is_needed(file) => {
+            guard::again(file)
+        }
+        Command::Inspect {
+            file,
+            kernel,
+            all,
+            emit,
+            arch,
+            flags,
+            include,
+            define,
+        } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
             if let Some(e) = emit {
                 inspect::emit(&tools, &file, &flags, e)
             } else {
-                inspect::run(&tools, &file, &flags, kernel.as_deref(), cli.format, style, all)
+                inspect::run(
+                    &tools,
+                    &file,
+                    &flags,
+                    kernel.as_deref(),
+                    cli.format,
+                    style,
+                    all,
+                )
             }
         }
         Command::Run(a) => run_command(a, cli.format, style),
-        Command::Bundle { workloads, out, arch } => bundle::run(&toolchain::discover(&arch), &workloads, &out),
-        Command::Selftest { seed, dump: Some(dir), .. } => selftest::dump(seed, &dir),
-        Command::Selftest { count, seed, device, gpu, record, against, dump: None } => {
-            let o = selftest::Options { count, seed, cuda: device == DeviceArg::Cuda, ordinal: gpu, record, against };
+        Command::Bundle {
+            workloads,
+            out,
+            arch,
+        } => bundle::run(&toolchain::discover(&arch), &workloads, &out),
+        Command::Selftest {
+            seed,
+            dump: Some(dir),
+            ..
+        } => selftest::dump(seed, &dir),
+        Command::Selftest {
+            count,
+            seed,
+            device,
+            gpu,
+            record,
+            against,
+            dump: None,
+        } => {
+            let o = selftest::Options {
+                count,
+                seed,
+                cuda: device == DeviceArg::Cuda,
+                ordinal: gpu,
+                record,
+                against,
+            };
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),

@@ -7,7 +7,10 @@ use std::io::{ErrorKind, IsTerminal, Write};
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("cannot write the result: {e}")).help("check where standard output goes, and the space there")),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write the result: {e}"))
+                .help("check where standard output goes, and the space there"))
+        }
         _ => Ok(()),
     }
 }
@@ -47,11 +50,17 @@ impl Style {
         Style(match c {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => std::env::var_os("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
+            Color::Auto => {
+                std::env::var_os("NO_COLOR").is_none() && std::io::stdout().is_terminal()
+            }
         })
     }
     fn paint(self, code: &str, s: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{s}\x1b[0m") } else { s.to_owned() }
+        if self.0 {
+            format!("\x1b[{code}m{s}\x1b[0m")
+        } else {
+            s.to_owned()
+        }
     }
     /// Something that is as it should be.
     pub fn good(self, s: &str) -> String {

@@ -1,5 +1,6 @@
 //! `kerf run`: a workload on a device, in a worker process.
 use crate::fail::Failure;
+use crate::guard;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::worker::Worker;
 use kerf_workload::job::{Job, JobError, Report};
@@ -13,7 +14,9 @@ pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
     let mut w = Worker::start(&exe, &["worker"]).map_err(fail)?;
     let answer: Result<Report, JobError> = w.ask(job, limit).map_err(fail)?;
     let mut report = answer?;
-    report.printed.push_str(&String::from_utf8_lossy(&w.printed()));
+    report
+        .printed
+        .push_str(&String::from_utf8_lossy(&w.printed()));
     Ok(report)
 }
 
@@ -44,43 +47,121 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     let n = |k: &str| num(&e[k]);
     let at = |k: &str| {
         let p = &e[k];
-        if p.is_null() { String::new() } else { format!(" at [{}]: got {} for {}", p["index"], p["got"], p["reference"]) }
+        if p.is_null() {
+            String::new()
+        } else {
+            format!(
+                " at [{}]: got {} for {}",
+                p["index"], p["got"], p["reference"]
+            )
+        }
     };
-    let _ = writeln!(o, "    {} of {} values compared with the reference ({})", e["compared"], e["count"], e["format"].as_str().unwrap_or(""));
+    let _ = writeln!(
+        o,
+        "    {} of {} values compared with the reference ({})",
+        e["compared"],
+        e["count"],
+        e["format"].as_str().unwrap_or("")
+    );
     let mism = e["nan_mismatch"].as_u64().unwrap_or(0) + e["inf_mismatch"].as_u64().unwrap_or(0);
     if mism > 0 {
-        let _ = writeln!(o, "    {}", style.bad(&format!("{mism} NaN or infinity mismatches, first at [{}]", e["first_mismatch"])));
+        let _ = writeln!(
+            o,
+            "    {}",
+            style.bad(&format!(
+                "{mism} NaN or infinity mismatches, first at [{}]",
+                e["first_mismatch"]
+            ))
+        );
     }
     let _ = writeln!(o, "    max_rel  {}{}", n("max_rel"), at("max_rel_at"));
     let _ = writeln!(o, "    max_abs  {}{}", n("max_abs"), at("max_abs_at"));
-    let _ = writeln!(o, "    max_ulp  {} from the real value, {} from the rounded", n("max_ulp"), n("max_ulp_rounded"));
-    let q: Vec<String> = e["quantiles"].as_array().into_iter().flatten().map(|q| format!("{} {}", q["q"], num(&q["rel"]))).collect();
+    let _ = writeln!(
+        o,
+        "    max_ulp  {} from the real value, {} from the rounded",
+        n("max_ulp"),
+        n("max_ulp_rounded")
+    );
+    let q: Vec<String> = e["quantiles"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|q| format!("{} {}", q["q"], num(&q["rel"])))
+        .collect();
     let _ = writeln!(o, "    quantile {}", q.join(", "));
-    let _ = writeln!(o, "    rms      {}   rel_l2 {}   mean_rel {}   digits {:.1}", n("rms"), n("rel_l2"), n("mean_rel"), e["digits"].as_f64().unwrap_or(0.0));
+    let _ = writeln!(
+        o,
+        "    rms      {}   rel_l2 {}   mean_rel {}   digits {:.1}",
+        n("rms"),
+        n("rel_l2"),
+        n("mean_rel"),
+        e["digits"].as_f64().unwrap_or(0.0)
+    );
 }
 
 fn human(r: &Report, name: &str, style: Style) -> String {
     let mut o = String::new();
-    let _ = writeln!(o, "{} on {} ({})", style.bold(name), r.device.name, r.device.detail);
+    let _ = writeln!(
+        o,
+        "{} on {} ({})",
+        style.bold(name),
+        r.device.name,
+        r.device.detail
+    );
     let s: Vec<String> = r.settings.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    let _ = writeln!(o, "  {}, seed {}, {} launches", s.join(" "), r.seed, r.launches);
+    let _ = writeln!(
+        o,
+        "  {}seed {}, {} launch{}",
+        s.iter().map(|x| format!("{x} ")).collect::<String>(),
+        r.seed,
+        r.launches,
+        if r.launches == 1 { "" } else { "es" }
+    );
     if let Some(t) = &r.times {
-        let what = if r.device.kind == "cuda" { "time" } else { "CPU time" };
-        let _ = writeln!(o, "  {what} {} (median of {}; {} to {})", style.bold(&seconds(t.median_s)), t.samples_s.len(), seconds(t.low_s), seconds(t.high_s));
+        let what = if r.device.kind == "cuda" {
+            "time"
+        } else {
+            "CPU time"
+        };
+        let _ = writeln!(
+            o,
+            "  {what} {} (median of {}; {} to {})",
+            style.bold(&seconds(t.median_s)),
+            t.samples_s.len(),
+            seconds(t.low_s),
+            seconds(t.high_s)
+        );
     }
     if let Some(e) = &r.energy {
-        let _ = writeln!(o, "  energy {:.4e} J a run, mean power {:.1} W, over {:.1} s and {} runs", e.per_run_j, e.mean_w, e.window_s, e.runs);
+        let _ = writeln!(
+            o,
+            "  energy {:.4e} J a run, mean power {:.1} W, over {:.1} s and {} runs",
+            e.per_run_j, e.mean_w, e.window_s, e.runs
+        );
     }
     for s in &r.sensors {
         let mhz = |v: Option<u32>| v.map_or("?".into(), |v| v.to_string());
-        let held = if s.throttle.is_empty() { String::new() } else { format!(", clock held back by {}", s.throttle.join(", ")) };
-        let _ = writeln!(o, "  clocks: SM {} MHz, memory {} MHz, {} C{held}", mhz(s.sm_clock_mhz), mhz(s.memory_clock_mhz), mhz(s.temperature_c));
+        let held = if s.throttle.is_empty() {
+            String::new()
+        } else {
+            format!(", clock held back by {}", s.throttle.join(", "))
+        };
+        let _ = writeln!(
+            o,
+            "  clocks: SM {} MHz, memory {} MHz, {} C{held}",
+            mhz(s.sm_clock_mhz),
+            mhz(s.memory_clock_mhz),
+            mhz(s.temperature_c)
+        );
     }
     for k in &r.kernels {
         let n = kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&k.symbol));
         match (k.registers, k.shared_bytes, k.local_bytes) {
             (Some(regs), Some(sh), Some(loc)) => {
-                let _ = writeln!(o, "  kernel {n}: {regs} registers, {sh} bytes shared, {loc} bytes local (spills and arrays)");
+                let _ = writeln!(
+                    o,
+                    "  kernel {n}: {regs} registers, {sh} bytes shared, {loc} bytes local (spills and arrays)"
+                );
             }
             _ => {
                 let _ = writeln!(o, "  kernel {n}: {}", k.note.as_deref().unwrap_or(""));
@@ -88,7 +169,14 @@ fn human(r: &Report, name: &str, style: Style) -> String {
         }
     }
     for out in &r.outputs {
-        let _ = writeln!(o, "  output {}  {}[{}]  {}", style.bold(&out.name), out.element, out.len, out.digest);
+        let _ = writeln!(
+            o,
+            "  output {}  {}[{}]  {}",
+            style.bold(&out.name),
+            out.element,
+            out.len,
+            out.digest
+        );
         if let Some(p) = &out.saved {
             let _ = writeln!(o, "    saved to {}", p.display());
         }
@@ -99,13 +187,25 @@ fn human(r: &Report, name: &str, style: Style) -> String {
             let _ = writeln!(o, "    {n} integers differ from the original program's");
         }
         if let Some(v) = &out.verdict {
-            let word = if v.accepted { style.good("accepted") } else { style.bad("rejected") };
+            let word = if v.accepted {
+                style.good("accepted")
+            } else {
+                style.bad("rejected")
+            };
             let value = v.value.map_or("inf".into(), |x| format!("{x:.3e}"));
-            let _ = writeln!(o, "    {word}: {} {value}, tolerance {:e}", v.metric, v.tolerance);
+            let _ = writeln!(
+                o,
+                "    {word}: {} {value}, tolerance {:e}",
+                v.metric, v.tolerance
+            );
         }
     }
     if let Some(i) = &r.reference {
-        let _ = writeln!(o, "  reference: double-double shadow execution, {}", seconds(i.time_s));
+        let _ = writeln!(
+            o,
+            "  reference: double-double shadow execution, {}",
+            seconds(i.time_s)
+        );
     }
     if !r.printed.is_empty() {
         let _ = writeln!(o, "  printed by the kernels:");
@@ -118,7 +218,14 @@ fn human(r: &Report, name: &str, style: Style) -> String {
 
 /// Runs the command: 0 if all outputs are accepted, 1 if the reference rejects one.
 pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32, Failure> {
-    let r = in_worker(job, Duration::from_secs_f64(limit_s))?;
+    let r = match in_worker(job, Duration::from_secs_f64(limit_s)) {
+        Err(e @ JobError::Worker(_)) => {
+            // A damaged source kills the worker as well, and then no kernel is to blame.
+            guard::survives(&job.workload)?;
+            return Err(e.into());
+        }
+        r => r?,
+    };
     for w in &r.warnings {
         note(&format!("warning: {w}"));
     }
@@ -134,5 +241,9 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
             say(&human(&r, &name, style))?;
         }
     }
-    Ok(i32::from(r.outputs.iter().any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted))))
+    Ok(i32::from(
+        r.outputs
+            .iter()
+            .any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted)),
+    ))
 }

@@ -63,12 +63,15 @@ fn on_cpu(p: &Prepared) -> Result<Vec<Outputs>, ExecError> {
 }
 
 fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
-    (0..p.random.kernels.len()).map(|k| identity::run(p, k, e)).collect()
+    (0..p.random.kernels.len())
+        .map(|k| identity::run(p, k, e))
+        .collect()
 }
 
 fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure> {
     let advice = "make a record with kerf selftest --record FILE";
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;
     if text.trim().is_empty() {
         return Err(Failure::new(format!("{} holds no digests", path.display())).help(advice));
     }
@@ -79,7 +82,13 @@ fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure
                 // The parser counts lines of its own, of which there is one.
                 let why = e.to_string();
                 let why = why.split(" at line ").next().unwrap_or_default();
-                Failure::new(format!("{}:{}:{}: not a line of a record: {why}", path.display(), i + 1, e.column())).help(advice)
+                Failure::new(format!(
+                    "{}:{}:{}: not a line of a record: {why}",
+                    path.display(),
+                    i + 1,
+                    e.column()
+                ))
+                .help(advice)
             })?;
             Ok(((l.seed, l.kernel), l.digest))
         })
@@ -87,12 +96,15 @@ fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure
 }
 
 fn unwritable(path: &Path, why: &str) -> Failure {
-    Failure::new(format!("cannot write {}: {why}", path.display())).help("choose another file with --record, in a folder that exists")
+    Failure::new(format!("cannot write {}: {why}", path.display()))
+        .help("choose another file with --record, in a folder that exists")
 }
 
 /// The folder of a file that is to be written.
 fn folder(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 fn writable(path: &Path) -> Result<(), Failure> {
@@ -100,7 +112,10 @@ fn writable(path: &Path) -> Result<(), Failure> {
         return Err(unwritable(path, "it is a folder"));
     }
     if !folder(path).is_dir() {
-        return Err(unwritable(path, &format!("{} is not a folder", folder(path).display())));
+        return Err(unwritable(
+            path,
+            &format!("{} is not a folder", folder(path).display()),
+        ));
     }
     Ok(())
 }
@@ -108,7 +123,10 @@ fn writable(path: &Path) -> Result<(), Failure> {
 /// Writes a file under another name and renames it, so that it is whole or as it was.
 fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let fail = |e: std::io::Error| unwritable(path, &e.to_string());
-    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder(path)).map_err(fail)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(readable())
+        .tempfile_in(folder(path))
+        .map_err(fail)?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
     Ok(())
@@ -121,7 +139,9 @@ fn readable() -> std::fs::Permissions {
 
 /// Runs the command: 0 if every kernel without f32 approximations agrees, 1 otherwise.
 pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
-    let lib = tools.libdevice.as_ref().ok_or_else(|| Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)"))?;
+    let lib = tools.libdevice.as_ref().ok_or_else(|| {
+        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
+    })?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
     let record = o.against.as_ref().map(read_record).transpose()?;
     if let Some(path) = &o.record {
@@ -135,7 +155,11 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         let seed = o.seed.wrapping_add(i);
         let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch)?;
         let cpu = on_cpu(&p)?;
-        let gpu = if o.cuda { Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?) } else { None };
+        let gpu = if o.cuda {
+            Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?)
+        } else {
+            None
+        };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
             let approx = kernel.uses.approx_f32;
             let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
@@ -152,7 +176,9 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                         // The assembler's optimiser must not change results either.
                         let plain = on_cuda(&p, &tools.arch, o.ordinal, 0)?;
                         n.push_str(match (plain[k] == cpu[k], plain[k] == g[k]) {
-                            (true, _) => "; the GPU agrees with the CPU when ptxas does not optimise",
+                            (true, _) => {
+                                "; the GPU agrees with the CPU when ptxas does not optimise"
+                            }
                             (_, true) => "; the same at every level of ptxas",
                             _ => "; a third result when ptxas does not optimise",
                         });
@@ -160,7 +186,10 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                     (note.is_none(), note)
                 }
                 (None, Some(r)) => match r.get(&(seed, k)) {
-                    Some(d) => (*d == digest, Some("digest differs from the record".to_owned())),
+                    Some(d) => (
+                        *d == digest,
+                        Some("digest differs from the record".to_owned()),
+                    ),
                     None => (false, Some("not in the record".to_owned())),
                 },
                 (None, None) => (true, None),
@@ -172,22 +201,36 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                 (false, true) => t.equal += 1,
                 (false, false) => {
                     t.different += 1;
-                    t.failures.push(format!("seed {seed} kernel {k}: {}", note.unwrap_or_default()));
+                    t.failures.push(format!(
+                        "seed {seed} kernel {k}: {}",
+                        note.unwrap_or_default()
+                    ));
                 }
             }
             t.approx_kernels += usize::from(approx);
-            lines.push(Line { seed, kernel: k, digest, approx });
+            lines.push(Line {
+                seed,
+                kernel: k,
+                digest,
+                approx,
+            });
         }
         if format == Format::Human && (i + 1) % 50 == 0 {
             note(&format!("{} of {modules} modules", i + 1));
         }
     }
     if let Some(path) = &o.record {
-        let text: Vec<String> = lines.iter().filter_map(|l| serde_json::to_string(l).ok()).collect();
+        let text: Vec<String> = lines
+            .iter()
+            .filter_map(|l| serde_json::to_string(l).ok())
+            .collect();
         write_whole(path, &(text.join("\n") + "\n"))?;
     }
     if format == Format::Json {
-        say(&format!("{}\n", serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t })))?;
+        say(&format!(
+            "{}\n",
+            serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t })
+        ))?;
     } else {
         let with = match (o.cuda, &o.against) {
             (true, _) => "CPU executor against this GPU".to_owned(),
@@ -196,8 +239,16 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         };
         let mut text = format!("{with}: {} random kernels\n", t.kernels);
         if o.cuda || o.against.is_some() {
-            let _ = writeln!(text, "  without f32 approximations: {} equal, {} different", t.equal, t.different);
-            let _ = writeln!(text, "  with f32 approximations (modelled on the CPU): {} equal, {} different", t.approx_equal, t.approx_different);
+            let _ = writeln!(
+                text,
+                "  without f32 approximations: {} equal, {} different",
+                t.equal, t.different
+            );
+            let _ = writeln!(
+                text,
+                "  with f32 approximations (modelled on the CPU): {} equal, {} different",
+                t.approx_equal, t.approx_different
+            );
         }
         for f in t.failures.iter().take(20) {
             let _ = writeln!(text, "  {}", style.bad(f));
@@ -211,11 +262,19 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
 /// fails can be run and cut down by hand.
 pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
     use kerf_workload::{ElemType, Scalar, npy};
-    let fail = |e: String| Failure::new(format!("cannot write into {}: {e}", dir.display())).help("choose another folder with --dump");
+    let fail = |e: String| {
+        Failure::new(format!("cannot write into {}: {e}", dir.display()))
+            .help("choose another folder with --dump")
+    };
     std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
     let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
     std::fs::write(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
-    let types = [("64", Scalar::F64), ("32", Scalar::F32), ("16", Scalar::F16), ("I", Scalar::I32)];
+    let types = [
+        ("64", Scalar::F64),
+        ("32", Scalar::F32),
+        ("16", Scalar::F16),
+        ("I", Scalar::I32),
+    ];
     for (k, kernel) in m.kernels.iter().enumerate() {
         let n = kernel.threads();
         let i = kerf_ir::random_kernel::inputs(seed, k, n);
@@ -228,16 +287,29 @@ pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
         let mut text = String::from("source = \"module.ll\"\n");
         for ((name, t), data) in types.iter().zip(&bytes) {
             let file = format!("{}_in{name}.npy", kernel.name);
-            npy::write(&dir.join(&file), &ElemType::Scalar(*t), &[n], data).map_err(|e| fail(e.to_string()))?;
-            text += &format!("[[buffer]]\nname = \"in{name}\"\ntype = \"{t}\"\nlen = {n}\ninit = {{ file = \"{file}\" }}\n");
+            npy::write(&dir.join(&file), &ElemType::Scalar(*t), &[n], data)
+                .map_err(|e| fail(e.to_string()))?;
+            text += &format!(
+                "[[buffer]]\nname = \"in{name}\"\ntype = \"{t}\"\nlen = {n}\ninit = {{ file = \"{file}\" }}\n"
+            );
         }
         for (name, t) in &types {
-            text += &format!("[[buffer]]\nname = \"out{name}\"\ntype = \"{t}\"\nlen = {n}\noutput = true\n");
+            text += &format!(
+                "[[buffer]]\nname = \"out{name}\"\ntype = \"{t}\"\nlen = {n}\noutput = true\n"
+            );
         }
         let ([gx, gy, gz], [bx, by, bz]) = (kernel.grid, kernel.block);
-        text += &format!("[[launch]]\nkernel = \"{}\"\ngrid = [{gx}, {gy}, {gz}]\nblock = [{bx}, {by}, {bz}]\nargs = [\"in64\", \"in32\", \"in16\", \"inI\", \"out64\", \"out32\", \"out16\", \"outI\"]\n", kernel.name);
-        std::fs::write(dir.join(format!("{}.toml", kernel.name)), text).map_err(|e| fail(e.to_string()))?;
+        text += &format!(
+            "[[launch]]\nkernel = \"{}\"\ngrid = [{gx}, {gy}, {gz}]\nblock = [{bx}, {by}, {bz}]\nargs = [\"in64\", \"in32\", \"in16\", \"inI\", \"out64\", \"out32\", \"out16\", \"outI\"]\n",
+            kernel.name
+        );
+        std::fs::write(dir.join(format!("{}.toml", kernel.name)), text)
+            .map_err(|e| fail(e.to_string()))?;
     }
-    say(&format!("{} kernels of seed {seed} in {}\n", m.kernels.len(), dir.display()))?;
+    say(&format!(
+        "{} kernels of seed {seed} in {}\n",
+        m.kernels.len(),
+        dir.display()
+    ))?;
     Ok(0)
 }

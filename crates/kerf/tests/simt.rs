@@ -2,12 +2,24 @@
 //!
 //! Every workload of `simt/` runs in the program as users run it, and its outputs are read back
 //! from the `.npy` files that `--save` writes. What is expected is computed in Rust, independently.
+// Inputs are spelled as in the workloads, and expressions as in the kernels: `!(x < y)` is not
+// `x >= y` where there are NaNs.
+#![allow(
+    clippy::approx_constant,
+    clippy::excessive_precision,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::precedence
+)]
 #[path = "simt/atomics.rs"]
 mod atomics;
 #[path = "simt/blocks.rs"]
 mod blocks;
 #[path = "simt/exact.rs"]
 mod exact;
+#[path = "simt/faults.rs"]
+mod faults;
+#[path = "simt/groups.rs"]
+mod groups;
 #[path = "simt/halves.rs"]
 mod halves;
 #[path = "simt/harness.rs"]
@@ -16,5 +28,9 @@ mod harness;
 mod lang;
 #[path = "simt/math.rs"]
 mod math;
+#[path = "simt/opencl.rs"]
+mod opencl;
+#[path = "simt/regions.rs"]
+mod regions;
 #[path = "simt/warp.rs"]
 mod warp;

@@ -40,7 +40,11 @@ fn from_high(b: &Builder, hi: Value) -> Value {
 
 fn lookup(b: &Builder, address: usize, index: Value) -> Value {
     let i64t = b.int_ty(64);
-    let p = b.index(b.int_ty(32), table(b, address), b.zext_or_trunc(index, i64t));
+    let p = b.index(
+        b.int_ty(32),
+        table(b, address),
+        b.zext_or_trunc(index, i64t),
+    );
     let v = b.load(b.int_ty(32), p);
     v.mark("invariant.load");
     v
@@ -73,7 +77,11 @@ fn rsqrt_seed(b: &Builder, x: Value) -> Value {
     // Two tables in one: the odd exponents' half comes second.
     let index = b.or(w.mantissa, b.shl(odd, b.i32(20)));
     let t = lookup(b, seeds::rsqrt().as_ptr() as usize, index);
-    let half = b.bin(Opcode::LLVMAShr, b.sub(b.sub(w.exponent, b.i32(1023)), odd), b.i32(1));
+    let half = b.bin(
+        Opcode::LLVMAShr,
+        b.sub(b.sub(w.exponent, b.i32(1023)), odd),
+        b.i32(1),
+    );
     from_high(b, b.sub(t, b.shl(half, b.i32(20))))
 }
 
@@ -107,7 +115,11 @@ fn rsqrt_f64(b: &Builder, x: Value) -> Value {
     let c = b.intrinsic("llvm.fma", &[f64t], &[e, f64t.real(0.375), f64t.real(0.5)]);
     let ye = b.bin(Opcode::LLVMFMul, y, e);
     let r = b.intrinsic("llvm.fma", &[f64t], &[c, ye, y]);
-    let r = b.select(subnormal, b.bin(Opcode::LLVMFMul, r, f64t.real(134217728.0)), r);
+    let r = b.select(
+        subnormal,
+        b.bin(Opcode::LLVMFMul, r, f64t.real(134217728.0)),
+        r,
+    );
     rsqrt_special(b, x, r, false)
 }
 
@@ -116,14 +128,24 @@ fn polynomial(b: &Builder, x: Value, coefficients: &[f64]) -> Value {
     let t = x.ty();
     let mut it = coefficients.iter().rev();
     let first = it.next().copied().unwrap_or(0.0);
-    it.fold(t.real(first), |acc, c| b.intrinsic("llvm.fma", &[t], &[acc, x, t.real(*c)]))
+    it.fold(t.real(first), |acc, c| {
+        b.intrinsic("llvm.fma", &[t], &[acc, x, t.real(*c)])
+    })
 }
 
 /// 2^x for f64 `x`, relative error under 1e-11, straight-line so that it vectorises.
 fn exp2_straight(b: &Builder, x: Value) -> Value {
     let t = x.ty();
-    let hi = b.select(b.fcmp(RealPred::LLVMRealOLT, x, t.real(300.0)), x, t.real(300.0));
-    let x = b.select(b.fcmp(RealPred::LLVMRealOGT, hi, t.real(-300.0)), hi, t.real(-300.0));
+    let hi = b.select(
+        b.fcmp(RealPred::LLVMRealOLT, x, t.real(300.0)),
+        x,
+        t.real(300.0),
+    );
+    let x = b.select(
+        b.fcmp(RealPred::LLVMRealOGT, hi, t.real(-300.0)),
+        hi,
+        t.real(-300.0),
+    );
     let n = b.intrinsic("llvm.roundeven", &[t], &[x]);
     let f = b.bin(Opcode::LLVMFSub, x, n);
     let mut c = [1.0; 11];
@@ -146,7 +168,11 @@ fn log2_straight(b: &Builder, x: Value) -> Value {
     let e = b.bin(Opcode::LLVMAShr, shifted, b.i64(52));
     let m = b.bitcast(b.sub(bits, b.shl(e, b.i64(52))), t);
     let one = t.real(1.0);
-    let s = b.bin(Opcode::LLVMFDiv, b.bin(Opcode::LLVMFSub, m, one), b.bin(Opcode::LLVMFAdd, m, one));
+    let s = b.bin(
+        Opcode::LLVMFDiv,
+        b.bin(Opcode::LLVMFSub, m, one),
+        b.bin(Opcode::LLVMFAdd, m, one),
+    );
     let s2 = b.bin(Opcode::LLVMFMul, s, s);
     let k = 2.0 / std::f64::consts::LN_2;
     let c: Vec<f64> = (0..9).map(|j| k / f64::from(2 * j + 1)).collect();
@@ -212,7 +238,13 @@ pub(super) fn lower(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value>
     }
     let a: Vec<Value> = a
         .iter()
-        .map(|v| if wide { b.cast(Opcode::LLVMFPExt, *v, f32t) } else { *v })
+        .map(|v| {
+            if wide {
+                b.cast(Opcode::LLVMFPExt, *v, f32t)
+            } else {
+                *v
+            }
+        })
         .map(|v| if ftz { flush(b, v) } else { v })
         .collect();
     let one = f32t.real(1.0);
@@ -225,7 +257,11 @@ pub(super) fn lower(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value>
             let finite = b.fcmp(RealPred::LLVMRealOLT, y, f32t.real(f64::INFINITY));
             let q = b.bin(Opcode::LLVMFDiv, a[0], a[1]);
             let z = b.bin(Opcode::LLVMFMul, a[0], f32t.zero());
-            if n.contains(".full") { q } else { b.select(b.and(huge, finite), z, q) }
+            if n.contains(".full") {
+                q
+            } else {
+                b.select(b.and(huge, finite), z, q)
+            }
         }
         "sqrt" => b.intrinsic("llvm.sqrt", &[f32t], &[a[0]]),
         "rsqrt" => {

@@ -64,6 +64,8 @@ pub struct Worker<'a> {
     /// What all workers of the launch share.
     pub shared: &'a Shared<'a>,
     lanes: Vec<Lane>,
+    /// Threads that arrived at each barrier without waiting there (bar.arrive).
+    arrived: [usize; 16],
     stacks: Vec<ArenaStack>,
     /// Coroutine that runs whole blocks in loop mode.
     block_yielder: *const Yielder<(), ()>,
@@ -76,6 +78,7 @@ impl<'a> Worker<'a> {
         Worker {
             shared,
             lanes: Vec::new(),
+            arrived: [0; 16],
             stacks: Vec::new(),
             block_yielder: std::ptr::null(),
             in_threads: false,
@@ -101,7 +104,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs `work` in a coroutine, which a fault leaves for good.
-    fn in_coroutine(&mut self, ctx: &mut Context, work: &mut dyn FnMut(*mut Context)) -> Result<(), MemoryError> {
+    fn in_coroutine(
+        &mut self,
+        ctx: &mut Context,
+        work: &mut dyn FnMut(*mut Context),
+    ) -> Result<(), MemoryError> {
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
         let stack = self.stack(self.shared.stack_bytes.max(1 << 20))?;
         let me = std::ptr::from_mut(self).cast::<Worker<'static>>();
@@ -128,7 +135,13 @@ impl<'a> Worker<'a> {
 
     /// Runs blocks in loop mode: `next` sets the context to the next block, or says that there is
     /// none.
-    pub fn run_loops(&mut self, ctx: &mut Context, entry: BlockFn, args: *const *const u8, mut next: impl FnMut(&mut Context) -> bool) -> Result<(), MemoryError> {
+    pub fn run_loops(
+        &mut self,
+        ctx: &mut Context,
+        entry: BlockFn,
+        args: *const *const u8,
+        mut next: impl FnMut(&mut Context) -> bool,
+    ) -> Result<(), MemoryError> {
         self.in_coroutine(ctx, &mut |c| {
             // SAFETY: the context of this call.
             while next(unsafe { &mut *c }) {
@@ -138,9 +151,23 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs blocks in region mode: all threads through one region, then the next.
-    pub fn run_regions(&mut self, ctx: &mut Context, regions: &[(usize, usize)], args: *const *const u8, mut next: impl FnMut(&mut Context) -> bool) -> Result<(), MemoryError> {
+    pub fn run_regions(
+        &mut self,
+        ctx: &mut Context,
+        regions: &[(usize, usize)],
+        args: *const *const u8,
+        mut next: impl FnMut(&mut Context) -> bool,
+    ) -> Result<(), MemoryError> {
         // SAFETY: the addresses are those of the regions' loop and thread entries.
-        let entries: Vec<(BlockFn, ThreadFn)> = regions.iter().map(|(l, t)| unsafe { (std::mem::transmute::<usize, BlockFn>(*l), std::mem::transmute::<usize, ThreadFn>(*t)) }).collect();
+        let entries: Vec<(BlockFn, ThreadFn)> = regions
+            .iter()
+            .map(|(l, t)| unsafe {
+                (
+                    std::mem::transmute::<usize, BlockFn>(*l),
+                    std::mem::transmute::<usize, ThreadFn>(*t),
+                )
+            })
+            .collect();
         let [nx, ny, nz] = ctx.ntid;
         let n = (nx * ny * nz) as usize;
         self.in_coroutine(ctx, &mut |c| {
@@ -169,11 +196,17 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs one block in coroutine mode.
-    pub fn run_threads(&mut self, ctx: &mut Context, entry: ThreadFn, args: *const *const u8) -> Result<(), MemoryError> {
+    pub fn run_threads(
+        &mut self,
+        ctx: &mut Context,
+        entry: ThreadFn,
+        args: *const *const u8,
+    ) -> Result<(), MemoryError> {
         let [nx, ny, nz] = ctx.ntid;
         let n = (nx * ny * nz) as usize;
         self.lanes.clear();
         self.lanes.resize_with(n, Lane::new);
+        self.arrived = [0; 16];
         self.in_threads = true;
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
         let context: *mut Context = ctx;
@@ -182,11 +215,14 @@ impl<'a> Worker<'a> {
             let stack = self.stack(self.shared.stack_bytes)?;
             let lane: *mut Lane = &mut self.lanes[t as usize];
             let (x, y, z) = (t % nx, t / nx % ny, t / (nx * ny));
-            threads.push(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-                // SAFETY: lane and context outlive the coroutine, which ends or is reset below.
-                unsafe { (*lane).yielder = yielder };
-                entry(context, args, x, y, z);
-            }));
+            threads.push(Coroutine::with_stack(
+                stack,
+                move |yielder: &Yielder<(), ()>, ()| {
+                    // SAFETY: lane and context outlive the coroutine, which ends or is reset below.
+                    unsafe { (*lane).yielder = yielder };
+                    entry(context, args, x, y, z);
+                },
+            ));
         }
         let warps: Vec<(usize, usize)> = (0..n).step_by(32).map(|w| (w, (w + 32).min(n))).collect();
         let mut running = true;
@@ -213,7 +249,12 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn run_warp(&mut self, threads: &mut [Coroutine<(), (), (), ArenaStack>], from: usize, to: usize) {
+    fn run_warp(
+        &mut self,
+        threads: &mut [Coroutine<(), (), (), ArenaStack>],
+        from: usize,
+        to: usize,
+    ) {
         loop {
             for t in from..to {
                 if self.lanes[t].wait != Wait::Ready {
@@ -243,13 +284,20 @@ impl<'a> Worker<'a> {
             }
             let (op, mask, site) = (lanes[first].op, lanes[first].mask, lanes[first].site);
             let same = |l: &Lane| {
-                waiting(l) && l.op == op && if op == kind::ACTIVE { l.site == site } else { l.mask == mask }
+                waiting(l)
+                    && l.op == op
+                    && if op == kind::ACTIVE {
+                        l.site == site
+                    } else {
+                        l.mask == mask
+                    }
             };
             let members: Vec<usize> = (0..lanes.len()).filter(|i| same(&lanes[*i])).collect();
             // All lanes of the mask that still run must be here. activemask takes those that are:
             // every other lane of the warp waits for something else or is done.
             let complete = op == kind::ACTIVE
-                || (0..lanes.len()).all(|i| mask >> i & 1 == 0 || lanes[i].wait == Wait::Done || same(&lanes[i]));
+                || (0..lanes.len())
+                    .all(|i| mask >> i & 1 == 0 || lanes[i].wait == Wait::Done || same(&lanes[i]));
             if !complete {
                 continue;
             }
@@ -264,7 +312,12 @@ impl<'a> Worker<'a> {
 
     /// Releases the barriers that everybody reached; says whether there was one.
     fn resolve_barriers(&mut self) -> bool {
-        let mut ids: Vec<u32> = self.lanes.iter().filter(|l| l.wait == Wait::Barrier).map(|l| l.op).collect();
+        let mut ids: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|l| l.wait == Wait::Barrier)
+            .map(|l| l.op)
+            .collect();
         ids.sort_unstable();
         ids.dedup();
         let mut progress = false;
@@ -273,10 +326,16 @@ impl<'a> Worker<'a> {
             let here = self.lanes.iter().filter(|l| at(l)).count();
             let count = self.lanes.iter().find(|l| at(l)).map_or(0, |l| l.mask) as usize;
             let alive = self.lanes.iter().filter(|l| l.wait != Wait::Done).count();
-            let needed = if count == 0 { alive } else { count.min(alive) };
-            if here < needed {
+            let arrived = self.arrived[id as usize & 15];
+            let needed = if count == 0 {
+                alive
+            } else {
+                count.min(alive + arrived)
+            };
+            if here + arrived < needed {
                 continue;
             }
+            self.arrived[id as usize & 15] = 0;
             let set = self.lanes.iter().filter(|l| at(l) && l.value != 0).count() as u64;
             for l in self.lanes.iter_mut().filter(|l| at(l)) {
                 l.result = match l.red {
@@ -299,7 +358,10 @@ impl<'a> Worker<'a> {
         };
         let first = |w: Wait| self.lanes.iter().position(|l| l.wait == w);
         let mut text = String::from("the block is deadlocked:");
-        for (wait, name) in [(Wait::Barrier, "a barrier"), (Wait::Warp, "a warp operation")] {
+        for (wait, name) in [
+            (Wait::Barrier, "a barrier"),
+            (Wait::Warp, "a warp operation"),
+        ] {
             if let Some(t) = first(wait) {
                 let n = self.lanes.iter().filter(|l| l.wait == wait).count();
                 text += &format!(" {n} threads wait for {name}{},", place(&self.lanes[t]));
@@ -320,7 +382,11 @@ impl<'a> Worker<'a> {
 
     /// Leaves the running thread, never to return.
     fn abandon(&mut self, linear: usize) -> ! {
-        let y = if self.in_threads { self.lanes[linear].yielder } else { self.block_yielder };
+        let y = if self.in_threads {
+            self.lanes[linear].yielder
+        } else {
+            self.block_yielder
+        };
         loop {
             // SAFETY: the yielder of the coroutine that is running right now.
             unsafe { (*y).suspend(()) };
@@ -333,7 +399,10 @@ fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
     let bit = |i: usize| 1u32 << i;
     let active = members.iter().fold(0u32, |m, i| m | bit(*i));
     let values: Vec<u64> = lanes.iter().map(|l| l.value).collect();
-    let set = members.iter().filter(|i| values[**i] != 0).fold(0u32, |m, i| m | bit(*i));
+    let set = members
+        .iter()
+        .filter(|i| values[**i] != 0)
+        .fold(0u32, |m, i| m | bit(*i));
     for &i in members {
         let v = values[i];
         let (x, c) = (lanes[i].x, lanes[i].c);
@@ -354,16 +423,21 @@ fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
                 };
                 let j = if ok { j } else { lane } as usize;
                 // A lane that takes no part has no value; the hardware's is undefined.
-                let from = if j < values.len() && active >> j & 1 == 1 { values[j] } else { v };
+                let from = if j < values.len() && active >> j & 1 == 1 {
+                    values[j]
+                } else {
+                    v
+                };
                 (from & 0xffff_ffff) | (u64::from(ok) << 32)
             }
             kind::ALL => u64::from(set == active),
             kind::ANY => u64::from(set != 0),
             kind::UNI => u64::from(set == active || set == 0),
             kind::BALLOT => u64::from(set),
-            kind::MATCH_ANY => {
-                members.iter().filter(|k| values[**k] == v).fold(0u64, |m, k| m | u64::from(bit(*k)))
-            }
+            kind::MATCH_ANY => members
+                .iter()
+                .filter(|k| values[**k] == v)
+                .fold(0u64, |m, k| m | u64::from(bit(*k))),
             kind::MATCH_ALL => {
                 let all = members.iter().all(|k| values[*k] == v);
                 if all { u64::from(active) | 1 << 32 } else { 0 }
@@ -406,10 +480,27 @@ unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'w> {
     unsafe { &mut *(*ctx).runtime.cast::<Worker<'w>>() }
 }
 
-pub(super) extern "C" fn barrier(ctx: *const Context, x: u32, y: u32, z: u32, id: u32, count: u32, red: u32, pred: u32, site: u64) -> u32 {
+/// In place of a barrier's reduction: the thread goes on without waiting.
+pub(super) const ARRIVE: u32 = 4;
+
+pub(super) extern "C" fn barrier(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    id: u32,
+    count: u32,
+    red: u32,
+    pred: u32,
+    site: u64,
+) -> u32 {
     // SAFETY: called by compiled code with its own context; the lane's yielder is the running one's.
     unsafe {
         let w = worker(ctx);
+        if red == ARRIVE {
+            w.arrived[id as usize & 15] += 1;
+            return 0;
+        }
         let l = &mut w.lanes[linear(&*ctx, x, y, z)];
         l.wait = Wait::Barrier;
         (l.op, l.mask, l.red, l.value, l.site) = (id, count, red, u64::from(pred), site);
@@ -419,7 +510,18 @@ pub(super) extern "C" fn barrier(ctx: *const Context, x: u32, y: u32, z: u32, id
 }
 
 #[allow(clippy::too_many_arguments)]
-pub(super) extern "C" fn warp(ctx: *const Context, x: u32, y: u32, z: u32, op: u32, mask: u32, value: u64, arg: u32, c: u32, site: u64) -> u64 {
+pub(super) extern "C" fn warp(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    op: u32,
+    mask: u32,
+    value: u64,
+    arg: u32,
+    c: u32,
+    site: u64,
+) -> u64 {
     // SAFETY: as in `barrier`.
     unsafe {
         let w = worker(ctx);
@@ -451,21 +553,60 @@ fn text(p: *const i8) -> String {
         return String::new();
     }
     // SAFETY: a C string constant of the module.
-    unsafe { std::ffi::CStr::from_ptr(p.cast()) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(p.cast()) }
+        .to_string_lossy()
+        .into_owned()
 }
 
-pub(super) extern "C" fn trap(ctx: *const Context, x: u32, y: u32, z: u32, what: *const i8, site: u64) {
+pub(super) extern "C" fn trap(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    what: *const i8,
+    site: u64,
+) {
     let line = site >> 32;
-    let place = if line > 0 { format!(" at line {line}") } else { String::new() };
-    fault(ctx, [x, y, z], FaultKind::Trap, format!("{}{place}", text(what)));
+    let place = if line > 0 {
+        format!(" at line {line}")
+    } else {
+        String::new()
+    };
+    fault(
+        ctx,
+        [x, y, z],
+        FaultKind::Trap,
+        format!("{}{place}", text(what)),
+    );
 }
 
-pub(super) extern "C" fn assert(ctx: *const Context, x: u32, y: u32, z: u32, what: *const i8, file: *const i8, line: u32, function: *const i8) {
-    let message = format!("assertion `{}` failed at {}:{line}, in {}", text(what), text(file), text(function));
+pub(super) extern "C" fn assert(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    what: *const i8,
+    file: *const i8,
+    line: u32,
+    function: *const i8,
+) {
+    let message = format!(
+        "assertion `{}` failed at {}:{line}, in {}",
+        text(what),
+        text(file),
+        text(function)
+    );
     fault(ctx, [x, y, z], FaultKind::Assert, message);
 }
 
-pub(super) extern "C" fn printf(ctx: *const Context, _x: u32, _y: u32, _z: u32, format: *const i8, args: *const u8) -> i32 {
+pub(super) extern "C" fn printf(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    format: *const i8,
+    args: *const u8,
+) -> i32 {
     // SAFETY: the compiler packed the arguments for this format.
     unsafe {
         let out = super::printf::format(format, args);
@@ -475,7 +616,17 @@ pub(super) extern "C" fn printf(ctx: *const Context, _x: u32, _y: u32, _z: u32, 
 }
 
 #[allow(clippy::too_many_arguments)]
-pub(super) extern "C" fn check(ctx: *const Context, x: u32, y: u32, z: u32, address: usize, bytes: u64, base: usize, extent: u64, site: u32) {
+pub(super) extern "C" fn check(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    address: usize,
+    bytes: u64,
+    base: usize,
+    extent: u64,
+    site: u32,
+) {
     // SAFETY: as in `barrier`.
     unsafe {
         let w = worker(ctx);
@@ -483,7 +634,10 @@ pub(super) extern "C" fn check(ctx: *const Context, x: u32, y: u32, z: u32, addr
         if bytes == 0 {
             return;
         }
-        if let Some(message) = w.shared.memory_fault(&*ctx, address, bytes, base, extent, site, &w.stacks) {
+        if let Some(message) = w
+            .shared
+            .memory_fault(&*ctx, address, bytes, base, extent, site, &w.stacks)
+        {
             fault(ctx, [x, y, z], FaultKind::Memory, message);
         }
     }

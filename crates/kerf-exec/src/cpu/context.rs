@@ -54,9 +54,15 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Context, ntid) as u64, offset::NTID);
         assert_eq!(std::mem::offset_of!(Context, ctaid) as u64, offset::CTAID);
         assert_eq!(std::mem::offset_of!(Context, nctaid) as u64, offset::NCTAID);
-        assert_eq!(std::mem::offset_of!(Context, dynamic_shared) as u64, offset::DYNAMIC_SHARED);
+        assert_eq!(
+            std::mem::offset_of!(Context, dynamic_shared) as u64,
+            offset::DYNAMIC_SHARED
+        );
         assert_eq!(std::mem::offset_of!(Context, shared) as u64, offset::SHARED);
-        assert_eq!(std::mem::offset_of!(Context, shared_bytes) as u64, offset::SHARED_BYTES);
+        assert_eq!(
+            std::mem::offset_of!(Context, shared_bytes) as u64,
+            offset::SHARED_BYTES
+        );
         assert_eq!(std::mem::offset_of!(Context, frame) as u64, offset::FRAME);
     }
 }

@@ -79,7 +79,10 @@ fn fma_directed(a: f64, b: f64, c: f64, digits: u32, round: rug::float::Round) -
         if exact_zero || plain == 0.0 {
             // Sum exactly zero: minus zero under rounding down, unless both terms are +0.
             let p = a * b;
-            if p == -c && round == rug::float::Round::Down && !(p == 0.0 && p.is_sign_positive() && c.is_sign_positive()) {
+            if p == -c
+                && round == rug::float::Round::Down
+                && !(p == 0.0 && p.is_sign_positive() && c.is_sign_positive())
+            {
                 return -0.0;
             }
         }
@@ -87,8 +90,13 @@ fn fma_directed(a: f64, b: f64, c: f64, digits: u32, round: rug::float::Round) -
             return plain;
         }
     }
-    let exact = rug::Float::with_val(2300, a) * rug::Float::with_val(53, b) + rug::Float::with_val(53, c);
-    let (min_exp, max) = if digits == 53 { (-1074, f64::MAX) } else { (-149, f64::from(f32::MAX)) };
+    let exact =
+        rug::Float::with_val(2300, a) * rug::Float::with_val(53, b) + rug::Float::with_val(53, c);
+    let (min_exp, max) = if digits == 53 {
+        (-1074, f64::MAX)
+    } else {
+        (-149, f64::from(f32::MAX))
+    };
     // Precision left at this exponent: fewer digits below the smallest normal.
     let e = exact.get_exp().unwrap_or(0);
     let p = (e - min_exp).clamp(1, digits as i32) as u32;
@@ -99,7 +107,13 @@ fn fma_directed(a: f64, b: f64, c: f64, digits: u32, round: rug::float::Round) -
         return match (round, exact.is_sign_negative()) {
             (rug::float::Round::Down, true) => -tiny,
             (rug::float::Round::Up, false) => tiny,
-            (_, neg) => if neg { -0.0 } else { 0.0 },
+            (_, neg) => {
+                if neg {
+                    -0.0
+                } else {
+                    0.0
+                }
+            }
         };
     }
     if r.abs() > max {
@@ -147,7 +161,11 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     if e == 0.0 || s.to_bits() & 1 == 1 {
         return s;
     }
-    if (e > 0.0) == (s > 0.0) { f64::from_bits(s.to_bits() + 1) } else { f64::from_bits(s.to_bits() - 1) }
+    if (e > 0.0) == (s > 0.0) {
+        f64::from_bits(s.to_bits() + 1)
+    } else {
+        f64::from_bits(s.to_bits() - 1)
+    }
 }
 
 /// Correctly rounded fma of binary16.
@@ -180,7 +198,9 @@ mod tests {
         // A walk over mixed magnitudes; MPFR rounds the exact value once, with subnormals.
         let mut x = 1u64;
         let mut next = || {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            x = x
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (x >> 40) as u16
         };
         for _ in 0..20_000 {
@@ -193,7 +213,11 @@ mod tests {
             let hi = exact.to_f64();
             let dd = kerf_num::Dd::from_sum(hi, rug::Float::with_val(200, &exact - hi).to_f64());
             let want = Format::F16.round_dd(dd);
-            assert_eq!(d(fma_f16(a, b, c)).to_bits(), want.to_bits(), "{a:x} {b:x} {c:x}");
+            assert_eq!(
+                d(fma_f16(a, b, c)).to_bits(),
+                want.to_bits(),
+                "{a:x} {b:x} {c:x}"
+            );
         }
     }
 
@@ -206,6 +230,9 @@ mod tests {
         assert_eq!(got, 1.0 + 2.0 * 2f64.powi(-10));
         assert_eq!(fma_rz_f64(1.0, 1.0, 2f64.powi(-60)), 1.0);
         assert!(fma_rp_f64(1.0, 1.0, 2f64.powi(-60)) > 1.0);
-        assert_eq!(fma_rm_f32(f32::MIN_POSITIVE, 0.5, -1e-45), fma_rz_f32(f32::MIN_POSITIVE, 0.5, -1e-45));
+        assert_eq!(
+            fma_rm_f32(f32::MIN_POSITIVE, 0.5, -1e-45),
+            fma_rz_f32(f32::MIN_POSITIVE, 0.5, -1e-45)
+        );
     }
 }

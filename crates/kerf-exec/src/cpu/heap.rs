@@ -10,19 +10,32 @@ pub(super) extern "C" fn malloc(bytes: u64) -> *mut c_void {
     // SAFETY: plain malloc; the kernel owns the result.
     let p = unsafe { libc::malloc(bytes as usize) };
     if !p.is_null() {
-        LIVE.lock().unwrap_or_else(|e| e.into_inner()).insert(p as usize, bytes as usize);
+        LIVE.lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .insert(p as usize, bytes as usize);
     }
     p
 }
 
 pub(super) extern "C" fn free(p: *mut c_void) {
-    LIVE.lock().unwrap_or_else(|e| e.into_inner()).remove(&(p as usize));
+    LIVE.lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .remove(&(p as usize));
     // SAFETY: the kernel passes what its malloc gave.
     unsafe { libc::free(p) }
+}
+
+/// The allocation that begins at or before an address and is not far from it: bytes, and where in it.
+pub(super) fn near(address: usize) -> Option<(usize, usize)> {
+    let live = LIVE.lock().unwrap_or_else(|e| e.into_inner());
+    let (at, bytes) = live.range(..=address).next_back()?;
+    (address - at < bytes + 4096).then_some((*bytes, address - at))
 }
 
 /// Does a live allocation hold all of these addresses?
 pub(super) fn holds(start: usize, end: usize) -> bool {
     let live = LIVE.lock().unwrap_or_else(|e| e.into_inner());
-    live.range(..=start).next_back().is_some_and(|(at, bytes)| end <= at + bytes)
+    live.range(..=start)
+        .next_back()
+        .is_some_and(|(at, bytes)| end <= at + bytes)
 }

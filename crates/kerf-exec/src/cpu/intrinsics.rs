@@ -17,9 +17,14 @@ pub fn modelled(kernel: Value) -> Vec<String> {
         for i in f.instructions() {
             let Some(n) = i.callee_name() else { continue };
             let op = n.trim_start_matches("llvm.nvvm.");
-            let hit = (n.contains(".approx") && !n.ends_with(".d")) || n.starts_with("llvm.tanh") || n.contains("div.full");
-            if hit && !out.iter().any(|o| o == op) {
-                out.push(op.to_owned());
+            let op = &op
+                .strip_suffix(".f")
+                .map_or_else(|| op.to_owned(), |o| format!("{o}.f32"));
+            let hit = (n.contains(".approx") && !n.ends_with(".d"))
+                || n.starts_with("llvm.tanh")
+                || n.contains("div.full");
+            if hit && !out.contains(op) {
+                out.push(op.clone());
             }
         }
     }
@@ -38,8 +43,16 @@ fn per_lane(b: &Builder, ty: Type, args: &[Value], f: &dyn Fn(&[Value]) -> Value
     }
     let mut out = ty.poison();
     for l in 0..ty.lanes() {
-        let a: Vec<Value> =
-            args.iter().map(|v| if v.ty().is_vector() { b.lane(*v, l) } else { *v }).collect();
+        let a: Vec<Value> = args
+            .iter()
+            .map(|v| {
+                if v.ty().is_vector() {
+                    b.lane(*v, l)
+                } else {
+                    *v
+                }
+            })
+            .collect();
         out = b.set_lane(out, f(&a), l);
     }
     out
@@ -49,14 +62,20 @@ fn per_lane(b: &Builder, ty: Type, args: &[Value], f: &dyn Fn(&[Value]) -> Value
 fn to_int(b: &Builder, v: Value, ty: Type, signed: bool) -> Value {
     let bits = ty.element().int_bits();
     let fmt = v.ty().element().format().unwrap_or(Format::F64);
-    let name = if signed { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+    let name = if signed {
+        "llvm.fptosi.sat"
+    } else {
+        "llvm.fptoui.sat"
+    };
     let r = b.intrinsic(name, &[ty, v.ty()], &[v]);
     // f64, and any conversion to 64 bits, gives 100..0 for NaN; the saturating intrinsic gives 0.
     if bits >= 32 && (fmt == Format::F64 || bits == 64) {
         let nan = b.fcmp(RealPred::LLVMRealUNO, v, v);
         let top = 1u64 << (bits - 1);
         let top = if ty.is_vector() {
-            (0..ty.lanes()).fold(ty.poison(), |acc, l| b.set_lane(acc, ty.element().int(top), l))
+            (0..ty.lanes()).fold(ty.poison(), |acc, l| {
+                b.set_lane(acc, ty.element().int(top), l)
+            })
         } else {
             ty.int(top)
         };
@@ -70,8 +89,20 @@ fn to_int(b: &Builder, v: Value, ty: Type, signed: bool) -> Value {
 fn extreme(b: &Builder, x: Value, y: Value, least: bool) -> Value {
     let t = x.ty();
     let width = 8 * t.element().format().map_or(8, |f| f.bytes() as u32);
-    let bits = if t.is_vector() { b.int_ty(width).vector(t.lanes()) } else { b.int_ty(width) };
-    let first = b.fcmp(if least { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, x, y);
+    let bits = if t.is_vector() {
+        b.int_ty(width).vector(t.lanes())
+    } else {
+        b.int_ty(width)
+    };
+    let first = b.fcmp(
+        if least {
+            RealPred::LLVMRealOLT
+        } else {
+            RealPred::LLVMRealOGT
+        },
+        x,
+        y,
+    );
     let r = b.select(first, x, y);
     let r = b.select(b.fcmp(RealPred::LLVMRealUNO, y, y), x, r);
     // Equal values have equal bits, but for zeros: the sign bits then decide.
@@ -110,7 +141,11 @@ pub(super) fn flush(b: &Builder, v: Value) -> Value {
         return v;
     }
     let a = b.intrinsic("llvm.fabs", &[t], &[v]);
-    let tiny = b.fcmp(RealPred::LLVMRealOLT, a, t.real(f64::from(f32::MIN_POSITIVE)));
+    let tiny = b.fcmp(
+        RealPred::LLVMRealOLT,
+        a,
+        t.real(f64::from(f32::MIN_POSITIVE)),
+    );
     let zero = b.intrinsic("llvm.copysign", &[t], &[t.zero(), v]);
     b.select(tiny, zero, v)
 }
@@ -132,7 +167,11 @@ fn pure_runtime(m: &Module, name: &str, ret: Type, args: &[Value], b: &Builder) 
 fn small_fma(m: &Module, b: &Builder, a: &[Value]) -> Value {
     let t = a[0].ty();
     let i16t = b.int_ty(16);
-    let name = if t.format() == Some(Format::Bf16) { "kerf_fma_bf16" } else { "kerf_fma_f16" };
+    let name = if t.format() == Some(Format::Bf16) {
+        "kerf_fma_bf16"
+    } else {
+        "kerf_fma_f16"
+    };
     let bits: Vec<Value> = a.iter().map(|v| b.bitcast(*v, i16t)).collect();
     b.bitcast(pure_runtime(m, name, i16t, &bits, b), t)
 }
@@ -177,7 +216,9 @@ fn special_register(b: &Builder, lead: &Lead, n: &str, ty: Type) -> Option<Value
             "warpsize" => b.i32(32),
             "smid" | "gridid" => return Some(ty.zero()),
             "nsmid" => b.i32(1),
-            "dynamic_smem_size" | "dynamic.smem.size" => field(b, lead.ctx, offset::DYNAMIC_SHARED, i32t),
+            "dynamic_smem_size" | "dynamic.smem.size" => {
+                field(b, lead.ctx, offset::DYNAMIC_SHARED, i32t)
+            }
             "total_smem_size" | "total.smem.size" => {
                 let v = field(b, lead.ctx, offset::SHARED_BYTES, b.int_ty(64));
                 b.zext_or_trunc(v, i32t)
@@ -235,7 +276,17 @@ pub mod warp_kind {
     pub const REDUX_OPS: [&str; 8] = ["add", "min", "max", "umin", "umax", "and", "or", "xor"];
 }
 
-fn warp_call(m: &Module, b: &Builder, lead: &Lead, i: Value, kind: u32, mask: Value, value: Value, x: Value, c: Value) -> Value {
+fn warp_call(
+    m: &Module,
+    b: &Builder,
+    lead: &Lead,
+    i: Value,
+    kind: u32,
+    mask: Value,
+    value: Value,
+    x: Value,
+    c: Value,
+) -> Value {
     let mut a = lead.all();
     a.extend([b.i32(kind), mask, value, x, c, b.i64(site_number(i))]);
     runtime(m, "kerf_warp", b.int_ty(64), &a, b)
@@ -268,7 +319,11 @@ fn collective(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option
         let v = b.zext_or_trunc(b.bitcast(a[1], i32t), i64t);
         let r = warp_call(m, b, lead, i, kind, a[0], v, a[2], a[3]);
         let value = b.bitcast(low(r), a[1].ty());
-        return Some(if suffix.ends_with('p') { pair(r, value) } else { value });
+        return Some(if suffix.ends_with('p') {
+            pair(r, value)
+        } else {
+            value
+        });
     }
     if let Some(rest) = n.strip_prefix("vote.") {
         let kind = match rest.split('.').next()? {
@@ -278,24 +333,56 @@ fn collective(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option
             "ballot" => BALLOT,
             _ => return None,
         };
-        let (mask, p) = if rest.ends_with(".sync") { (a[0], a[1]) } else { (b.i32(u32::MAX), a[0]) };
+        let (mask, p) = if rest.ends_with(".sync") {
+            (a[0], a[1])
+        } else {
+            (b.i32(u32::MAX), a[0])
+        };
         let p = b.zext_or_trunc(p, i64t);
         let r = warp_call(m, b, lead, i, kind, mask, p, zero, zero);
         return Some(b.zext_or_trunc(r, i.ty()));
     }
     if let Some(rest) = n.strip_prefix("match.") {
-        let kind = if rest.starts_with("any") { MATCH_ANY } else { MATCH_ALL };
+        let kind = if rest.starts_with("any") {
+            MATCH_ANY
+        } else {
+            MATCH_ALL
+        };
         let v = b.zext_or_trunc(a[1], i64t);
         let r = warp_call(m, b, lead, i, kind, a[0], v, zero, zero);
-        return Some(if rest.ends_with('p') { pair(r, low(r)) } else { low(r) });
+        return Some(if rest.ends_with('p') {
+            pair(r, low(r))
+        } else {
+            low(r)
+        });
     }
     if let Some(op) = n.strip_prefix("redux.sync.") {
         let k = REDUX_OPS.iter().position(|o| *o == op)?;
         let v = b.zext_or_trunc(a[0], i64t);
-        return Some(low(warp_call(m, b, lead, i, REDUX + k as u32, a[1], v, zero, zero)));
+        return Some(low(warp_call(
+            m,
+            b,
+            lead,
+            i,
+            REDUX + k as u32,
+            a[1],
+            v,
+            zero,
+            zero,
+        )));
     }
     if n == "activemask" {
-        return Some(low(warp_call(m, b, lead, i, ACTIVE, b.i32(u32::MAX), b.i64(0), zero, zero)));
+        return Some(low(warp_call(
+            m,
+            b,
+            lead,
+            i,
+            ACTIVE,
+            b.i32(u32::MAX),
+            b.i64(0),
+            zero,
+            zero,
+        )));
     }
     if n == "elect.sync" {
         let r = warp_call(m, b, lead, i, ELECT, a[0], b.i64(0), zero, zero);
@@ -314,22 +401,46 @@ fn barrier(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Va
     let rest = n.strip_prefix("barrier.cta.");
     // (reduction kind, predicate, id, count)
     let (kind, pred, id, count) = match rest {
-        Some(r) if r.starts_with("sync.") => {
-            (0, zero, a[0], if r.ends_with("count") { a[1] } else { zero })
-        }
+        Some(r) if r.starts_with("sync.") => (
+            0,
+            zero,
+            a[0],
+            if r.ends_with("count") { a[1] } else { zero },
+        ),
         Some(r) if r.starts_with("red.") => {
-            let kind = if r.contains("popc") { 1 } else if r.contains("and") { 2 } else { 3 };
+            let kind = if r.contains("popc") {
+                1
+            } else if r.contains("and") {
+                2
+            } else {
+                3
+            };
             let counted = r.ends_with("count");
             let p = *a.last()?;
-            (kind, b.zext_or_trunc(p, i32t), a[0], if counted { a[1] } else { zero })
+            (
+                kind,
+                b.zext_or_trunc(p, i32t),
+                a[0],
+                if counted { a[1] } else { zero },
+            )
         }
+        Some(r) if r.starts_with("arrive.") => (super::block::ARRIVE, zero, a[0], *a.get(1)?),
         Some(_) => return None,
         None => match n {
-            "barrier0" | "barrier" | "barrier.sync" | "bar.sync" | "barrier.n" => {
-                (0, zero, a.first().copied().unwrap_or(zero), a.get(1).copied().unwrap_or(zero))
-            }
+            "barrier0" | "barrier" | "barrier.sync" | "bar.sync" | "barrier.n" => (
+                0,
+                zero,
+                a.first().copied().unwrap_or(zero),
+                a.get(1).copied().unwrap_or(zero),
+            ),
             "barrier0.popc" | "barrier0.and" | "barrier0.or" => {
-                let kind = if n.ends_with("popc") { 1 } else if n.ends_with("and") { 2 } else { 3 };
+                let kind = if n.ends_with("popc") {
+                    1
+                } else if n.ends_with("and") {
+                    2
+                } else {
+                    3
+                };
                 (kind, a[0], zero, zero)
             }
             _ => return None,
@@ -371,7 +482,9 @@ fn round_to(b: &Builder, v: Value, mode: &str) -> Value {
 fn arithmetic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
     let parts: Vec<&str> = n.split('.').collect();
     let (op, mode) = (*parts.first()?, *parts.get(1)?);
-    if !matches!(op, "add" | "sub" | "mul" | "div" | "fma" | "sqrt" | "rcp") || !matches!(mode, "rn" | "rz" | "rm" | "rp") {
+    if !matches!(op, "add" | "sub" | "mul" | "div" | "fma" | "sqrt" | "rcp")
+        || !matches!(mode, "rn" | "rz" | "rm" | "rp")
+    {
         return None;
     }
     if parts.iter().any(|p| matches!(*p, "sat" | "relu" | "oob")) {
@@ -431,14 +544,28 @@ fn conversion(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
         ("i" | "ui" | "ll" | "ull", "d" | "f") => {
             let signed = !from.starts_with('u');
             if mode == "rn" || (to == "d" && from.len() <= 2 && from != "ll") {
-                let op = if signed { Opcode::LLVMSIToFP } else { Opcode::LLVMUIToFP };
+                let op = if signed {
+                    Opcode::LLVMSIToFP
+                } else {
+                    Opcode::LLVMUIToFP
+                };
                 return Some(b.cast(op, v, t));
             }
             let i64t = b.int_ty(64);
-            let wide = if signed { b.sext_or_trunc(v, i64t) } else { b.zext_or_trunc(v, i64t) };
+            let wide = if signed {
+                b.sext_or_trunc(v, i64t)
+            } else {
+                b.zext_or_trunc(v, i64t)
+            };
             let s = if signed { "i64" } else { "u64" };
             let f = if to == "d" { "f64" } else { "f32" };
-            Some(pure_runtime(m, &format!("kerf_{s}_to_{f}_{}", directed(mode)?), t, &[wide], b))
+            Some(pure_runtime(
+                m,
+                &format!("kerf_{s}_to_{f}_{}", directed(mode)?),
+                t,
+                &[wide],
+                b,
+            ))
         }
         ("d", "f") => {
             let r = match directed(mode) {
@@ -448,7 +575,11 @@ fn conversion(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
             Some(if ftz { flush(b, r) } else { r })
         }
         ("f", "h") => {
-            let h = b.cast(Opcode::LLVMFPTrunc, if ftz { flush(b, v) } else { v }, b.float_ty(Format::F16));
+            let h = b.cast(
+                Opcode::LLVMFPTrunc,
+                if ftz { flush(b, v) } else { v },
+                b.float_ty(Format::F16),
+            );
             Some(b.bitcast(h, t))
         }
         _ => None,
@@ -479,7 +610,13 @@ fn integer(b: &Builder, i: Value, n: &str) -> Option<Value> {
     let wide = |signed: bool| {
         let bits = t.int_bits();
         let w = b.int_ty(bits * 2);
-        let ext = |v| if signed { b.sext_or_trunc(v, w) } else { b.zext_or_trunc(v, w) };
+        let ext = |v| {
+            if signed {
+                b.sext_or_trunc(v, w)
+            } else {
+                b.zext_or_trunc(v, w)
+            }
+        };
         let p = b.mul(ext(a[0]), ext(a[1]));
         b.zext_or_trunc(b.lshr(p, w.int(u64::from(bits))), t)
     };
@@ -488,12 +625,20 @@ fn integer(b: &Builder, i: Value, n: &str) -> Option<Value> {
         "mulhi.ui" | "mulhi.ull" | "mulhi.us" => wide(false),
         "mul24.i" | "mul24.ui" => {
             let shift = b.i32(8);
-            let op = if n == "mul24.i" { Opcode::LLVMAShr } else { Opcode::LLVMLShr };
+            let op = if n == "mul24.i" {
+                Opcode::LLVMAShr
+            } else {
+                Opcode::LLVMLShr
+            };
             let cut = |v| b.bin(op, b.shl(v, shift), shift);
             b.mul(cut(a[0]), cut(a[1]))
         }
         "sad.i" | "sad.ui" => {
-            let p = if n == "sad.i" { IntPred::LLVMIntSLT } else { IntPred::LLVMIntULT };
+            let p = if n == "sad.i" {
+                IntPred::LLVMIntSLT
+            } else {
+                IntPred::LLVMIntULT
+            };
             let less = b.icmp(p, a[0], a[1]);
             let d = b.select(less, b.sub(a[1], a[0]), b.sub(a[0], a[1]));
             b.add(a[2], d)
@@ -506,7 +651,10 @@ fn integer(b: &Builder, i: Value, n: &str) -> Option<Value> {
             for k in 0..4 {
                 let sel = b.and(b.lshr(a[2], b.i32(4 * k)), b.i32(15));
                 let pick = b.shl(b.and(sel, b.i32(7)), b.i32(3));
-                let byte = b.and(b.zext_or_trunc(b.lshr(all, b.zext_or_trunc(pick, w)), t), b.i32(255));
+                let byte = b.and(
+                    b.zext_or_trunc(b.lshr(all, b.zext_or_trunc(pick, w)), t),
+                    b.i32(255),
+                );
                 let sign = b.and(b.sub(b.i32(0), b.lshr(byte, b.i32(7))), b.i32(255));
                 let replicate = b.icmp(IntPred::LLVMIntNE, b.and(sel, b.i32(8)), b.i32(0));
                 out = b.or(out, b.shl(b.select(replicate, sign, byte), b.i32(8 * k)));
@@ -546,7 +694,11 @@ fn simple_float(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
         "neg" => b.fneg(a[0]),
         _ => return approx::lower(m, b, i, n),
     };
-    Some(if ftz && matches!(base, "fmin" | "fmax" | "saturate") { flush(b, r) } else { r })
+    Some(if ftz && matches!(base, "fmin" | "fmax" | "saturate") {
+        flush(b, r)
+    } else {
+        r
+    })
 }
 
 fn scoped_atomic(b: &Builder, i: Value, n: &str) -> Option<Value> {
@@ -595,7 +747,11 @@ fn nvvm(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value
     }
     if n.starts_with("ptr.") || n.starts_with("mapa") {
         let a = *i.args().first()?;
-        return Some(if a.ty() == i.ty() { a } else { b.cast(Opcode::LLVMAddrSpaceCast, a, i.ty()) });
+        return Some(if a.ty() == i.ty() {
+            a
+        } else {
+            b.cast(Opcode::LLVMAddrSpaceCast, a, i.ty())
+        });
     }
     if n == "nanosleep" || n.starts_with("prefetch") || n == "exit" {
         return (n != "exit").then(|| b.i32(0));
@@ -621,7 +777,13 @@ fn trap(m: &Module, b: &Builder, lead: &Lead, i: Value, text: Value) -> Value {
 fn pack_printf(m: &Module, b: &Builder, i: Value) -> (Value, Value) {
     let args = i.args();
     let ptr = b.ptr_ty(0);
-    let flat = |v: Value| if v.ty().space() == 0 { v } else { b.cast(Opcode::LLVMAddrSpaceCast, v, ptr) };
+    let flat = |v: Value| {
+        if v.ty().space() == 0 {
+            v
+        } else {
+            b.cast(Opcode::LLVMAddrSpaceCast, v, ptr)
+        }
+    };
     let fields: Vec<Value> = args[1..]
         .iter()
         .map(|v| {
@@ -649,7 +811,11 @@ fn external(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<V
     let i32t = b.int_ty(32);
     Some(match n {
         "vprintf" | "printf" => {
-            let (fmt, buf) = if n == "vprintf" { (a[0], a[1]) } else { pack_printf(m, b, i) };
+            let (fmt, buf) = if n == "vprintf" {
+                (a[0], a[1])
+            } else {
+                pack_printf(m, b, i)
+            };
             let mut args = lead.all();
             args.extend([fmt, buf]);
             runtime(m, "kerf_printf", i32t, &args, b)
@@ -661,8 +827,16 @@ fn external(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<V
             runtime(m, "kerf_assert", m.void_ty(), &args, b)
         }
         "abort" => trap(m, b, lead, i, b.string("abort() was called")),
-        "llvm.trap" | "llvm.ubsantrap" | "llvm.debugtrap" => trap(m, b, lead, i, b.string("the kernel trapped")),
-        "malloc" => runtime(m, "kerf_malloc", i.ty(), &[b.zext_or_trunc(a[0], b.int_ty(64))], b),
+        "llvm.trap" | "llvm.ubsantrap" | "llvm.debugtrap" => {
+            trap(m, b, lead, i, b.string("the kernel trapped"))
+        }
+        "malloc" => runtime(
+            m,
+            "kerf_malloc",
+            i.ty(),
+            &[b.zext_or_trunc(a[0], b.int_ty(64))],
+            b,
+        ),
         "free" => runtime(m, "kerf_free", m.void_ty(), &[a[0]], b),
         _ => return None,
     })
@@ -678,12 +852,16 @@ fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
         "fma" | "fmuladd" if matches!(shape(t).0, Format::F16 | Format::Bf16) => {
             per_lane(b, t, &a, &|x| small_fma(m, b, x))
         }
-        "tanh" if shape(t).0 == Format::F32 => {
-            per_lane(b, t, &a, &|x| pure_runtime(m, "kerf_tanh_f32", x[0].ty(), x, b))
-        }
+        "tanh" if shape(t).0 == Format::F32 => per_lane(b, t, &a, &|x| {
+            pure_runtime(m, "kerf_tanh_f32", x[0].ty(), x, b)
+        }),
         "convert" if n.contains("from.fp16") => {
             let h = b.bitcast(a[0], b.float_ty(Format::F16));
-            if t.format() == Some(Format::F16) { h } else { b.cast(Opcode::LLVMFPExt, h, t) }
+            if t.format() == Some(Format::F16) {
+                h
+            } else {
+                b.cast(Opcode::LLVMFPExt, h, t)
+            }
         }
         "convert" => {
             let h = b.cast(Opcode::LLVMFPTrunc, a[0], b.float_ty(Format::F16));
@@ -706,7 +884,10 @@ pub(super) fn lower(m: &Module, f: Value, lead: &Lead, i: Value) -> Result<(), L
         Some(Opcode::LLVMCall) => {
             let Some(n) = i.callee_name() else {
                 if i.callee().is_inline_asm() {
-                    return Err(LlvmError(format!("inline PTX `{}` has no CPU form", i.callee().asm_text().0.trim())));
+                    return Err(LlvmError(format!(
+                        "inline PTX `{}` has no CPU form",
+                        i.callee().asm_text().0.trim()
+                    )));
                 }
                 return Ok(());
             };

@@ -69,7 +69,13 @@ pub struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     /// Nothing has happened yet.
-    pub fn new(kernel: &'a str, arena: &'a Arena, stack_bytes: usize, ranges: &'a [Range], accesses: &'a [AccessSite]) -> Self {
+    pub fn new(
+        kernel: &'a str,
+        arena: &'a Arena,
+        stack_bytes: usize,
+        ranges: &'a [Range],
+        accesses: &'a [AccessSite],
+    ) -> Self {
         Shared {
             kernel,
             arena,
@@ -102,19 +108,39 @@ impl<'a> Shared<'a> {
 
     /// The message for an access that is out of bounds or misaligned; none if it is right.
     #[allow(clippy::too_many_arguments)]
-    pub fn memory_fault(&self, ctx: &Context, address: usize, bytes: u64, base: usize, extent: u64, site: u32, stacks: &[ArenaStack]) -> Option<String> {
+    pub fn memory_fault(
+        &self,
+        ctx: &Context,
+        address: usize,
+        bytes: u64,
+        base: usize,
+        extent: u64,
+        site: u32,
+        stacks: &[ArenaStack],
+    ) -> Option<String> {
         let end = address.checked_add(bytes as usize)?;
         let a = &self.accesses[site as usize];
-        let place = if a.location.is_empty() { String::new() } else { format!(" at {}", a.location) };
+        let place = if a.location.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", a.location)
+        };
         let what = format!("{} of {bytes} bytes{place} in {}", a.kind, a.function);
         let align = a.align.max(1) as usize;
         if address % align != 0 {
-            return Some(format!("misaligned {what}: address is {} past a multiple of {align}", address % align));
+            return Some(format!(
+                "misaligned {what}: address is {} past a multiple of {align}",
+                address % align
+            ));
         }
         let shared = ctx.shared as usize;
         let shared_end = shared + ctx.shared_bytes as usize;
         if let (Some(object), true) = (&a.object, base != 0) {
-            let limit = if extent > 0 { base + extent as usize } else { shared_end };
+            let limit = if extent > 0 {
+                base + extent as usize
+            } else {
+                shared_end
+            };
             if address >= base && end <= limit {
                 return None;
             }
@@ -124,7 +150,9 @@ impl<'a> Shared<'a> {
                 limit - base
             ));
         }
-        let of_base = (base != 0).then(|| self.ranges.iter().find(|r| r.start <= base && base < r.end)).flatten();
+        let of_base = (base != 0)
+            .then(|| self.ranges.iter().find(|r| r.start <= base && base < r.end))
+            .flatten();
         if let Some(r) = of_base {
             if address >= r.start && end <= r.end {
                 return None;
@@ -134,14 +162,28 @@ impl<'a> Shared<'a> {
         if address >= shared && end <= shared_end {
             return None;
         }
-        if self.ranges.iter().any(|r| address >= r.start && end <= r.end) || super::heap::holds(address, end) {
+        if self
+            .ranges
+            .iter()
+            .any(|r| address >= r.start && end <= r.end)
+            || super::heap::holds(address, end)
+        {
             return None;
         }
         if stacks.iter().any(|s| s.holds(address)) || self.on_running_stack(address) {
             return None;
         }
+        if let Some((bytes, at)) = super::heap::near(address) {
+            return Some(format!(
+                "out-of-bounds {what}: the allocation has {bytes} bytes, the access is at byte {at}"
+            ));
+        }
         let near = self.ranges.iter().min_by_key(|r| {
-            if address < r.start { r.start - address } else { address.saturating_sub(r.end) }
+            if address < r.start {
+                r.start - address
+            } else {
+                address.saturating_sub(r.end)
+            }
         });
         Some(match near {
             Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, &what),
@@ -154,15 +196,23 @@ impl<'a> Shared<'a> {
         let here = 0u8;
         let sp = std::ptr::from_ref(&here) as usize;
         // Within the running stack: above the stack pointer and below its top.
-        (sp..sp + self.stack_bytes.max(1 << 20)).contains(&address) && self.arena.holds(address)
-            && !self.ranges.iter().any(|r| (r.start..r.end + 4096).contains(&address))
+        (sp..sp + self.stack_bytes.max(1 << 20)).contains(&address)
+            && self.arena.holds(address)
+            && !self
+                .ranges
+                .iter()
+                .any(|r| (r.start..r.end + 4096).contains(&address))
     }
 }
 
 fn out_of(r: &Range, address: usize, what: &str) -> String {
     let e = r.element.max(1);
     let index = (address as i64 - r.start as i64).div_euclid(e as i64);
-    format!("out-of-bounds {what}: buffer {} has {} elements, the access is to index {index}", r.name, (r.end - r.start) / e)
+    format!(
+        "out-of-bounds {what}: buffer {} has {} elements, the access is to index {index}",
+        r.name,
+        (r.end - r.start) / e
+    )
 }
 
 /// Addresses of a compiled kernel.
@@ -201,7 +251,11 @@ pub struct Reserve {
 }
 
 /// Room of at least `bytes`, kept from launch to launch.
-fn room(slot: &mut Option<(usize, usize)>, bytes: usize, arena: &Arena) -> Result<usize, MemoryError> {
+fn room(
+    slot: &mut Option<(usize, usize)>,
+    bytes: usize,
+    arena: &Arena,
+) -> Result<usize, MemoryError> {
     match *slot {
         Some((at, size)) if size >= bytes => Ok(at),
         _ => {
@@ -214,11 +268,22 @@ fn room(slot: &mut Option<(usize, usize)>, bytes: usize, arena: &Arena) -> Resul
 
 fn place(ctx: &mut Context, grid: [u32; 3], i: u64) {
     let (gx, gy) = (u64::from(grid[0]), u64::from(grid[1]));
-    ctx.ctaid = [(i % gx) as u32, (i / gx % gy) as u32, (i / (gx * gy)) as u32];
+    ctx.ctaid = [
+        (i % gx) as u32,
+        (i / gx % gy) as u32,
+        (i / (gx * gy)) as u32,
+    ];
 }
 
 /// Runs all blocks on the pool's threads. `args[i]` points at argument i.
-pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>], entry: &Entry, shape: Shape, args: &[*const u8]) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
+pub fn run(
+    shared: &Shared,
+    pool: &rayon::ThreadPool,
+    reserves: &[Mutex<Reserve>],
+    entry: &Entry,
+    shape: Shape,
+    args: &[*const u8],
+) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
     struct Args(*const *const u8);
     // SAFETY: the argument storage is only read while the launch runs.
     unsafe impl Sync for Args {}
@@ -230,7 +295,11 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
     let work = |index: usize| -> Result<(), MemoryError> {
         let mut reserve = reserves[index].lock().unwrap_or_else(|e| e.into_inner());
         let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
-        let shared_room = room(&mut reserve.shared, (bytes as usize).max(48 * 1024), shared.arena)?;
+        let shared_room = room(
+            &mut reserve.shared,
+            (bytes as usize).max(48 * 1024),
+            shared.arena,
+        )?;
         let frame_room = match entry.frame_bytes {
             0 => 0,
             n => room(&mut reserve.frame, n as usize, shared.arena)?,
@@ -262,13 +331,15 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
                     None => false,
                 })
             }
-            Mode::Regions => worker.run_regions(&mut ctx, &entry.regions, args.0, |c| match take() {
-                Some(i) => {
-                    place(c, shape.grid, i);
-                    true
-                }
-                None => false,
-            }),
+            Mode::Regions => {
+                worker.run_regions(&mut ctx, &entry.regions, args.0, |c| match take() {
+                    Some(i) => {
+                        place(c, shape.grid, i);
+                        true
+                    }
+                    None => false,
+                })
+            }
             Mode::Coroutine => {
                 // SAFETY: the address is that of a coroutine-mode entry.
                 let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
@@ -285,7 +356,10 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
     };
     let record = |r: Result<(), MemoryError>| {
         if let Err(e) = r {
-            error.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(e);
+            error
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .get_or_insert(e);
         }
     };
     if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 {
@@ -296,7 +370,11 @@ pub fn run(shared: &Shared, pool: &rayon::ThreadPool, reserves: &[Mutex<Reserve>
     if let Some(e) = error.into_inner().unwrap_or_else(|e| e.into_inner()) {
         return Err(e);
     }
-    let fault = shared.fault.lock().unwrap_or_else(|e| e.into_inner()).take();
+    let fault = shared
+        .fault
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .take();
     let printed = std::mem::take(&mut *shared.printed.lock().unwrap_or_else(|e| e.into_inner()));
     Ok((fault, printed))
 }

@@ -10,8 +10,10 @@ use super::intrinsics;
 use super::regions;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{
-    Builder, HostJit, IntPred, LlvmError, Machine, Module, Opcode, PassOptions, Type, TypeKind, Value, space,
+    Builder, HostJit, IntPred, LlvmError, Machine, Module, Opcode, PassOptions, Type, TypeKind,
+    Value, space,
 };
+use kerf_ir::obstacles::{Scope, obstacles};
 use std::collections::BTreeMap;
 
 /// How the threads of a block are run.
@@ -34,8 +36,8 @@ pub struct LoweredKernel {
     pub entry: String,
     /// How it is run.
     pub mode: Mode,
-    /// Updates memory by an operation whose order changes the result (floating-point atomics,
-    /// compare-and-swap loops): blocks then run in order, so that results repeat.
+    /// Does what depends on order (floating-point atomics, compare-and-swap loops, old values of
+    /// atomics, printing): blocks then run in order, so that results repeat.
     pub ordered: bool,
     /// Stack bytes that one thread may need.
     pub stack_bytes: usize,
@@ -92,6 +94,8 @@ pub struct Lowered {
 pub struct LowerOptions {
     /// Check every access.
     pub memcheck: bool,
+    /// Run every kernel with barriers as coroutines, none split into regions.
+    pub no_regions: bool,
 }
 
 /// Leading parameters of every lowered function.
@@ -103,7 +107,10 @@ pub(super) struct Lead {
 impl Lead {
     fn of(f: Value) -> Lead {
         let p = f.params();
-        Lead { ctx: p[0], tid: [p[1], p[2], p[3]] }
+        Lead {
+            ctx: p[0],
+            tid: [p[1], p[2], p[3]],
+        }
     }
     pub fn all(&self) -> Vec<Value> {
         vec![self.ctx, self.tid[0], self.tid[1], self.tid[2]]
@@ -119,34 +126,59 @@ pub(super) fn field(b: &Builder, ctx: Value, at: u64, ty: Type) -> Value {
 }
 
 fn is_collective(name: &str) -> bool {
-    let Some(n) = name.strip_prefix("llvm.nvvm.") else { return false };
-    ["barrier", "bar.", "shfl.", "vote.", "match.", "activemask", "redux.", "elect."]
-        .iter()
-        .any(|p| n.starts_with(p))
+    let Some(n) = name.strip_prefix("llvm.nvvm.") else {
+        return false;
+    };
+    [
+        "barrier",
+        "bar.",
+        "shfl.",
+        "vote.",
+        "match.",
+        "activemask",
+        "redux.",
+        "elect.",
+    ]
+    .iter()
+    .any(|p| n.starts_with(p))
 }
 
 fn needs_coroutines(kernel: Value) -> bool {
     reachable(kernel).iter().any(|f| {
-        f.instructions().iter().any(|i| i.callee_name().is_some_and(|n| is_collective(&n)))
+        f.instructions()
+            .iter()
+            .any(|i| i.callee_name().is_some_and(|n| is_collective(&n)))
     })
 }
 
 fn order_matters(kernel: Value) -> bool {
-    reachable(kernel).iter().flat_map(|f| f.instructions()).any(|i| match i.opcode() {
-        Some(Opcode::LLVMAtomicRMW) => {
-            i.ty().element().is_float() || i.rmw_op() == kerf_ir::llvm::RmwOp::LLVMAtomicRMWBinOpXchg
-        }
-        Some(Opcode::LLVMAtomicCmpXchg) => true,
-        _ => i.callee_name().is_some_and(|n| n.starts_with("llvm.nvvm.atomic") || n == "kerf_shadow_atomic"),
-    })
+    reachable(kernel)
+        .iter()
+        .flat_map(|f| f.instructions())
+        .any(|i| match i.opcode() {
+            Some(Opcode::LLVMAtomicRMW) => {
+                // A ticket (the old value of a counter) tells who came first.
+                let ticket = !i.users().is_empty();
+                ticket
+                    || i.ty().element().is_float()
+                    || i.rmw_op() == kerf_ir::llvm::RmwOp::LLVMAtomicRMWBinOpXchg
+            }
+            Some(Opcode::LLVMAtomicCmpXchg) => true,
+            _ => i.callee_name().is_some_and(|n| {
+                n.starts_with("llvm.nvvm.atomic")
+                    || matches!(n.as_str(), "kerf_shadow_atomic" | "vprintf" | "printf")
+            }),
+        })
 }
 
 fn stack_need(m: &Module, kernel: Value) -> usize {
     let fs = reachable(kernel);
     let recursive = fs.iter().any(|f| {
-        reachable(*f).iter().skip(1).any(|g| {
-            g.instructions().iter().any(|i| i.operands().contains(f))
-        }) || f.instructions().iter().any(|i| i.operands().contains(f))
+        reachable(*f)
+            .iter()
+            .skip(1)
+            .any(|g| g.instructions().iter().any(|i| i.operands().contains(f)))
+            || f.instructions().iter().any(|i| i.operands().contains(f))
     });
     let locals: u64 = fs
         .iter()
@@ -162,12 +194,17 @@ fn stack_need(m: &Module, kernel: Value) -> usize {
 fn add_lead(m: &Module) {
     let (ptr, i32t) = (m.ptr_ty(0), m.int_ty(32));
     let lead = [ptr, i32t, i32t, i32t];
-    let old: Vec<Value> = m.functions().into_iter().filter(|f| !f.is_declaration()).collect();
+    let old: Vec<Value> = m
+        .functions()
+        .into_iter()
+        .filter(|f| !f.is_declaration())
+        .collect();
     let mut map = BTreeMap::new();
     for f in old {
         // byval becomes a plain pointer: the caller of a kernel owns the copy.
-        let byval: Vec<(u32, Type)> =
-            (0..f.params().len() as u32).filter_map(|i| Some((i, f.byval(i)?))).collect();
+        let byval: Vec<(u32, Type)> = (0..f.params().len() as u32)
+            .filter_map(|i| Some((i, f.byval(i)?)))
+            .collect();
         let n = f.prepend_params(&lead);
         n.set_call_conv(0);
         for (i, t) in byval {
@@ -209,8 +246,11 @@ fn add_lead(m: &Module) {
 
 /// Gives every shared variable its place in the block's shared memory; returns the static size.
 fn place_shared(m: &Module) -> u64 {
-    let shared: Vec<Value> =
-        m.globals().into_iter().filter(|g| g.ty().space() == space::SHARED).collect();
+    let shared: Vec<Value> = m
+        .globals()
+        .into_iter()
+        .filter(|g| g.ty().space() == space::SHARED)
+        .collect();
     let mut end = 0u64;
     let mut places = Vec::new();
     for g in &shared {
@@ -267,7 +307,9 @@ fn no_wrap_global_index(f: Value) {
             if product && i.ty().int_bits() == 32 {
                 i.set_no_wrap();
                 for u in i.users() {
-                    if u.opcode() == Some(Opcode::LLVMAdd) && u.operands().iter().any(|o| is(*o, "sreg.tid.")) {
+                    if u.opcode() == Some(Opcode::LLVMAdd)
+                        && u.operands().iter().any(|o| is(*o, "sreg.tid."))
+                    {
                         u.set_no_wrap();
                     }
                 }
@@ -283,12 +325,16 @@ fn loop_entry(m: &Module, body: Value, name: &str) -> Value {
     let (ctx, args) = (f.params()[0], f.params()[1]);
     let entry = m.append_block(f, "entry");
     let b = Builder::at_end(entry);
-    let bounds: Vec<Value> =
-        (0..3).map(|d| field(&b, ctx, offset::NTID + 4 * d, i32t)).collect();
+    let bounds: Vec<Value> = (0..3)
+        .map(|d| field(&b, ctx, offset::NTID + 4 * d, i32t))
+        .collect();
     let values = load_args(&b, body, args);
     let zero = b.i32(0);
     let heads: Vec<_> = ["z", "y", "x"].iter().map(|n| b.new_block(f, n)).collect();
-    let latches: Vec<_> = ["z.next", "y.next", "x.next"].iter().map(|n| b.new_block(f, n)).collect();
+    let latches: Vec<_> = ["z.next", "y.next", "x.next"]
+        .iter()
+        .map(|n| b.new_block(f, n))
+        .collect();
     let exit = b.new_block(f, "exit");
     b.br(heads[0]);
     let mut indices = Vec::new();
@@ -369,21 +415,33 @@ fn touched(m: &Module, i: Value) -> Vec<(Value, Value, &'static str, u32)> {
     let size = |t: Type| m.int_ty(64).int(m.size_of(t));
     match i.opcode() {
         Some(Opcode::LLVMLoad) => vec![(i.operand(0), size(i.ty()), "load", i.align())],
-        Some(Opcode::LLVMStore) => vec![(i.operand(1), size(i.operand(0).ty()), "store", i.align())],
-        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), size(i.ty()), "atomic", m.align_of(i.ty()))],
+        Some(Opcode::LLVMStore) => {
+            vec![(i.operand(1), size(i.operand(0).ty()), "store", i.align())]
+        }
+        Some(Opcode::LLVMAtomicRMW) => {
+            vec![(i.operand(0), size(i.ty()), "atomic", m.align_of(i.ty()))]
+        }
         Some(Opcode::LLVMAtomicCmpXchg) => {
             let t = i.operand(1).ty();
             vec![(i.operand(0), size(t), "atomic", m.align_of(t))]
         }
         Some(Opcode::LLVMCall) => {
-            let (Some(n), a) = (i.callee_name(), i.args()) else { return Vec::new() };
+            let (Some(n), a) = (i.callee_name(), i.args()) else {
+                return Vec::new();
+            };
             // Structs are copied, and arrays cleared, in one operation.
             match a.as_slice() {
-                [to, from, bytes, ..] if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") => {
+                [to, from, bytes, ..]
+                    if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") =>
+                {
                     vec![(*from, *bytes, "load", 1), (*to, *bytes, "store", 1)]
                 }
-                [to, _, bytes, ..] if n.starts_with("llvm.memset.") => vec![(*to, *bytes, "store", 1)],
-                [at, ..] if n.starts_with("llvm.nvvm.atomic.") => vec![(*at, size(i.ty()), "atomic", m.align_of(i.ty()))],
+                [to, _, bytes, ..] if n.starts_with("llvm.memset.") => {
+                    vec![(*to, *bytes, "store", 1)]
+                }
+                [at, ..] if n.starts_with("llvm.nvvm.atomic.") => {
+                    vec![(*at, size(i.ty()), "atomic", m.align_of(i.ty()))]
+                }
                 _ => Vec::new(),
             }
         }
@@ -405,8 +463,16 @@ fn name_variables(m: &Module) -> Vec<Variable> {
         let t = g.global_type();
         let bytes = m.size_of(t) as usize;
         let array = t.kind() == TypeKind::LLVMArrayTypeKind && t.array_len() > 0;
-        let element = if array { bytes / t.array_len() as usize } else { bytes };
-        out.push(Variable { symbol: g.name(), bytes, element: element.max(1) });
+        let element = if array {
+            bytes / t.array_len() as usize
+        } else {
+            bytes
+        };
+        out.push(Variable {
+            symbol: g.name(),
+            bytes,
+            element: element.max(1),
+        });
     }
     out
 }
@@ -416,20 +482,28 @@ fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
     let (ptr, i32t, i64t) = (m.ptr_ty(0), m.int_ty(32), m.int_ty(64));
     let check = m.declare(
         "kerf_check",
-        m.void_ty().function(&[ptr, i32t, i32t, i32t, ptr, i64t, ptr, i64t, i32t]),
+        m.void_ty()
+            .function(&[ptr, i32t, i32t, i32t, ptr, i64t, ptr, i64t, i32t]),
     );
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
-        let all = f.instructions().into_iter().flat_map(|i| touched(m, i).into_iter().map(move |t| (i, t)));
+        let all = f
+            .instructions()
+            .into_iter()
+            .flat_map(|i| touched(m, i).into_iter().map(move |t| (i, t)));
         for (i, (p, bytes, kind, align)) in all.collect::<Vec<_>>() {
             let object = p.underlying();
             let global = object.is_global_var();
             // The thread's own memory, constants, and the storage of a struct argument.
             let argument = object.is_argument() && object.name().ends_with(STRUCT_SUFFIX);
-            if object.opcode() == Some(Opcode::LLVMAlloca) || (global && object.ty().space() == 0) || argument {
+            if object.opcode() == Some(Opcode::LLVMAlloca)
+                || (global && object.ty().space() == 0)
+                || argument
+            {
                 continue;
             }
-            let location = kerf_ir::sites::location(i, &main)
-                .map_or_else(String::new, |l| format!("{}:{}:{}", l.file, l.line, l.column));
+            let location = kerf_ir::sites::location(i, &main).map_or_else(String::new, |l| {
+                format!("{}:{}:{}", l.file, l.line, l.column)
+            });
             accesses.push(AccessSite {
                 location,
                 function: kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&f.name())),
@@ -439,11 +513,19 @@ fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
             });
             let b = Builder::before(i);
             let flat = |v: Value| {
-                if v.ty().space() == 0 { v } else { b.cast(Opcode::LLVMAddrSpaceCast, v, ptr) }
+                if v.ty().space() == 0 {
+                    v
+                } else {
+                    b.cast(Opcode::LLVMAddrSpaceCast, v, ptr)
+                }
             };
             let known = global || (object.is_argument() && object.ty().is_ptr());
             let base = if known { flat(object) } else { ptr.zero() };
-            let extent = if global { m.size_of(object.global_type()) } else { 0 };
+            let extent = if global {
+                m.size_of(object.global_type())
+            } else {
+                0
+            };
             let mut a = Lead::of(f).all();
             let number = b.i32(accesses.len() as u32 - 1);
             let bytes = b.zext_or_trunc(bytes, i64t);
@@ -480,16 +562,37 @@ fn make_entries(m: &Module, k: &mut LoweredKernel, body: Value) {
     }
 }
 
+/// Removes kernels that the CPU cannot run, and what only they call: a launch of one is refused
+/// before, and the others of the file have to run.
+fn drop_refused(m: &Module) {
+    let refused = |k: &Value| {
+        obstacles(m, *k, &[])
+            .iter()
+            .any(|o| o.scope == Scope::CpuRun)
+    };
+    let mut dead: Vec<Value> = m.kernel_functions().into_iter().filter(refused).collect();
+    while !dead.is_empty() {
+        dead.iter().for_each(|f| f.delete_function());
+        let kernels = m.kernel_functions();
+        dead = m
+            .functions()
+            .into_iter()
+            .filter(|f| !f.is_declaration() && f.users().is_empty() && !kernels.contains(f))
+            .collect();
+    }
+}
+
 /// Lowers a finished module.
 pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmError> {
     let m = finished.duplicate();
     m.drop_used();
+    drop_refused(&m);
     let mut kernels: Vec<LoweredKernel> = Vec::new();
     for k in m.kernel_functions() {
         let mode = match (needs_coroutines(k), regions::eligible(k, is_collective)) {
             (false, _) => Mode::Loop,
-            (true, true) => Mode::Regions,
-            (true, false) => Mode::Coroutine,
+            (true, true) if !options.no_regions => Mode::Regions,
+            (true, _) => Mode::Coroutine,
         };
         kernels.push(LoweredKernel {
             symbol: k.name(),
@@ -529,7 +632,9 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     // Positions have been read; splitting blocks need not carry them along.
     m.strip_debug();
     for k in &mut kernels {
-        let body = m.function(&k.symbol).ok_or_else(|| LlvmError(format!("{} is gone", k.symbol)))?;
+        let body = m
+            .function(&k.symbol)
+            .ok_or_else(|| LlvmError(format!("{} is gone", k.symbol)))?;
         make_entries(&m, k, body);
     }
     let host = Machine::host()?;
@@ -544,10 +649,25 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         }
     }
     m.verify()?;
-    let passes = PassOptions { unroll: true, vectorize: true, inline_threshold: None };
+    let passes = PassOptions {
+        unroll: true,
+        vectorize: true,
+        inline_threshold: None,
+    };
+    // First without vectorising: addresses must be simple before the parallel marks can be judged.
+    host.run_passes(&m, "default<O2>", PassOptions::default())?;
+    for f in m.functions() {
+        f.check_parallel();
+    }
     host.run_passes(&m, "default<O3>", passes)?;
     let object = host.object(&m)?;
-    Ok(Lowered { object, kernels, static_shared, accesses, variables })
+    Ok(Lowered {
+        object,
+        kernels,
+        static_shared,
+        accesses,
+        variables,
+    })
 }
 
 fn llvm_linkage_external() -> kerf_ir::llvm::Linkage {

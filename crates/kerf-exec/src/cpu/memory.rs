@@ -70,7 +70,10 @@ fn available() -> usize {
     std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|t| {
-            let line = t.lines().find(|l| l.starts_with("MemAvailable:"))?.to_owned();
+            let line = t
+                .lines()
+                .find(|l| l.starts_with("MemAvailable:"))?
+                .to_owned();
             line.split_whitespace().nth(1)?.parse::<usize>().ok()
         })
         .map_or(usize::MAX, |kb| kb.saturating_mul(1024))
@@ -82,7 +85,13 @@ impl Arena {
         let mut size = RESERVE;
         loop {
             match map(size) {
-                Ok(base) => return Ok(Arena { base, size, next: AtomicUsize::new(0) }),
+                Ok(base) => {
+                    return Ok(Arena {
+                        base,
+                        size,
+                        next: AtomicUsize::new(0),
+                    });
+                }
                 Err(e) if size <= 1 << 30 => return Err(e),
                 // A limit on address space: make do with less.
                 Err(_) => size /= 2,
@@ -94,11 +103,17 @@ impl Arena {
         let free = available();
         let need = bytes.next_multiple_of(4096) + REDZONE;
         if bytes > free || need > self.size {
-            return Err(MemoryError::TooLarge { bytes, available: free.min(self.size) });
+            return Err(MemoryError::TooLarge {
+                bytes,
+                available: free.min(self.size),
+            });
         }
         let at = self.next.fetch_add(need, Ordering::Relaxed);
         if at + need > self.size {
-            return Err(MemoryError::TooLarge { bytes, available: self.size.saturating_sub(at) });
+            return Err(MemoryError::TooLarge {
+                bytes,
+                available: self.size.saturating_sub(at),
+            });
         }
         Ok((self.base + at) as *mut u8)
     }
@@ -129,7 +144,10 @@ impl ArenaStack {
         let low = (arena.alloc(bytes)? as usize).next_multiple_of(4096);
         // SAFETY: the page belongs to this allocation and nothing else uses it.
         unsafe { libc::mprotect(low as *mut _, 4096, libc::PROT_NONE) };
-        Ok(ArenaStack { low, high: low + bytes })
+        Ok(ArenaStack {
+            low,
+            high: low + bytes,
+        })
     }
     /// Does it hold this address?
     pub fn holds(&self, address: usize) -> bool {
@@ -145,7 +163,8 @@ impl ArenaStack {
 // its lowest page is inaccessible.
 unsafe impl corosensei::stack::Stack for ArenaStack {
     fn base(&self) -> corosensei::stack::StackPointer {
-        corosensei::stack::StackPointer::new(self.high).expect("a mapped address should not be null")
+        corosensei::stack::StackPointer::new(self.high)
+            .expect("a mapped address should not be null")
     }
     fn limit(&self) -> corosensei::stack::StackPointer {
         corosensei::stack::StackPointer::new(self.low).expect("a mapped address should not be null")

@@ -61,11 +61,18 @@ fn exponent_form(v: f64, precision: usize) -> String {
 
 fn general_form(v: f64, spec: &Spec) -> String {
     let p = spec.precision.unwrap_or(6).max(1);
-    let exp: i32 = format!("{v:.*e}", p - 1).rsplit('e').next().and_then(|e| e.parse().ok()).unwrap_or(0);
+    let exp: i32 = format!("{v:.*e}", p - 1)
+        .rsplit('e')
+        .next()
+        .and_then(|e| e.parse().ok())
+        .unwrap_or(0);
     let s = if v != 0.0 && (exp < -4 || exp >= p as i32) {
         exponent_form(v, p - 1)
     } else {
-        format!("{v:.*}", (p as i32 - 1 - if v == 0.0 { 0 } else { exp }).max(0) as usize)
+        format!(
+            "{v:.*}",
+            (p as i32 - 1 - if v == 0.0 { 0 } else { exp }).max(0) as usize
+        )
     };
     if spec.alt || !s.contains('.') {
         return s;
@@ -103,7 +110,11 @@ fn float(v: f64, conv: char, spec: &Spec) -> String {
             _ => general_form(a, spec),
         }
     };
-    let body = if conv.is_ascii_uppercase() { body.to_uppercase() } else { body };
+    let body = if conv.is_ascii_uppercase() {
+        body.to_uppercase()
+    } else {
+        body
+    };
     let negative = v.is_sign_negative() && !v.is_nan();
     spec.pad(spec.sign(negative), &body, v.is_finite())
 }
@@ -126,7 +137,15 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
         }
         i += 1;
         let start = i;
-        let mut s = Spec { left: false, plus: false, space: false, alt: false, zero: false, width: 0, precision: None };
+        let mut s = Spec {
+            left: false,
+            plus: false,
+            space: false,
+            alt: false,
+            zero: false,
+            width: 0,
+            precision: None,
+        };
         while let Some(c) = text.get(i) {
             match c {
                 b'-' => s.left = true,
@@ -171,7 +190,11 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
         let piece = match conv {
             b'%' => "%".to_owned(),
             b'd' | b'i' => {
-                let v = if wide { i64::from_le_bytes(b.take()) } else { i64::from(i32::from_le_bytes(b.take())) };
+                let v = if wide {
+                    i64::from_le_bytes(b.take())
+                } else {
+                    i64::from(i32::from_le_bytes(b.take()))
+                };
                 let v = match shorts {
                     1 => i64::from(v as i16),
                     2 => i64::from(v as i8),
@@ -182,7 +205,11 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
                 s.pad(s.sign(v < 0), &digits, true)
             }
             b'u' | b'x' | b'X' | b'o' => {
-                let v = if wide { u64::from_le_bytes(b.take()) } else { u64::from(u32::from_le_bytes(b.take())) };
+                let v = if wide {
+                    u64::from_le_bytes(b.take())
+                } else {
+                    u64::from(u32::from_le_bytes(b.take()))
+                };
                 let v = match shorts {
                     1 => u64::from(v as u16),
                     2 => u64::from(v as u8),
@@ -203,7 +230,11 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
                 let d = format!("{:0>1$}", d, s.precision.unwrap_or(1));
                 s.pad(prefix, &d, true)
             }
-            b'c' => s.pad("", &char::from(i32::from_le_bytes(b.take()) as u8).to_string(), false),
+            b'c' => s.pad(
+                "",
+                &char::from(i32::from_le_bytes(b.take()) as u8).to_string(),
+                false,
+            ),
             b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
                 float(f64::from_le_bytes(b.take()), char::from(*conv), &s)
             }
@@ -213,7 +244,9 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
                     "(null)".to_owned()
                 } else {
                     // SAFETY: the kernel passed a C string.
-                    unsafe { CStr::from_ptr(p as *const _) }.to_string_lossy().into_owned()
+                    unsafe { CStr::from_ptr(p as *const _) }
+                        .to_string_lossy()
+                        .into_owned()
                 };
                 if let Some(n) = s.precision {
                     t = t.chars().take(n).collect();
@@ -239,12 +272,27 @@ mod tests {
     #[test]
     fn formats_like_c() {
         let x = |v: f64| v.to_bits();
-        assert_eq!(f(c"%f|%10.3f|%-8.1f|", &[x(1.5), x(-2.25), x(3.0)]), "1.500000|    -2.250|3.0     |");
-        assert_eq!(f(c"%e %.2E", &[x(12345.678), x(1e-7)]), "1.234568e+04 1.00E-07");
-        assert_eq!(f(c"%g %g %g %g", &[x(0.0001), x(1e6), x(123456.0), x(0.0)]), "0.0001 1e+06 123456 0");
-        assert_eq!(f(c"%ld %llu %lx %05ld", &[-3i64 as u64, 7, 255, 42]), "-3 7 ff 00042");
+        assert_eq!(
+            f(c"%f|%10.3f|%-8.1f|", &[x(1.5), x(-2.25), x(3.0)]),
+            "1.500000|    -2.250|3.0     |"
+        );
+        assert_eq!(
+            f(c"%e %.2E", &[x(12345.678), x(1e-7)]),
+            "1.234568e+04 1.00E-07"
+        );
+        assert_eq!(
+            f(c"%g %g %g %g", &[x(0.0001), x(1e6), x(123456.0), x(0.0)]),
+            "0.0001 1e+06 123456 0"
+        );
+        assert_eq!(
+            f(c"%ld %llu %lx %05ld", &[-3i64 as u64, 7, 255, 42]),
+            "-3 7 ff 00042"
+        );
         assert_eq!(f(c"%a 100%%", &[x(1.0)]), "0x1p+0 100%");
-        assert_eq!(f(c"%f %f", &[x(f64::NAN), x(f64::NEG_INFINITY)]), "nan -inf");
+        assert_eq!(
+            f(c"%f %f", &[x(f64::NAN), x(f64::NEG_INFINITY)]),
+            "nan -inf"
+        );
         assert_eq!(f(c"tail %", &[]), "tail %");
     }
 }

@@ -28,8 +28,12 @@ pub struct Regions {
 }
 
 fn is_plain_barrier(i: Value, name: &str) -> bool {
-    matches!(name, "llvm.nvvm.barrier.cta.sync.aligned.all" | "llvm.nvvm.barrier.cta.sync.all" | "llvm.nvvm.barrier0")
-        && i.args().first().is_none_or(|a| a.const_int() == Some(0))
+    matches!(
+        name,
+        "llvm.nvvm.barrier.cta.sync.aligned.all"
+            | "llvm.nvvm.barrier.cta.sync.all"
+            | "llvm.nvvm.barrier0"
+    ) && i.args().first().is_none_or(|a| a.const_int() == Some(0))
 }
 
 /// Does the kernel (before lowering) use block barriers and no other collective operation, all in
@@ -38,7 +42,9 @@ pub fn eligible(kernel: Value, is_collective: impl Fn(&str) -> bool) -> bool {
     let mut any = false;
     for (n, f) in reachable(kernel).into_iter().enumerate() {
         for i in f.instructions() {
-            let Some(name) = i.callee_name().filter(|n| is_collective(n)) else { continue };
+            let Some(name) = i.callee_name().filter(|n| is_collective(n)) else {
+                continue;
+            };
             if n > 0 || !is_plain_barrier(i, &name) {
                 return false;
             }
@@ -60,16 +66,23 @@ fn recomputable(body: Value) -> Vec<Value> {
         for i in body.instructions() {
             let pure = match i.opcode() {
                 Some(
-                    LLVMGetElementPtr | LLVMAddrSpaceCast | LLVMBitCast | LLVMZExt | LLVMSExt | LLVMTrunc | LLVMAdd
-                    | LLVMSub | LLVMMul | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr | LLVMAShr | LLVMICmp | LLVMSelect,
+                    LLVMGetElementPtr | LLVMAddrSpaceCast | LLVMBitCast | LLVMZExt | LLVMSExt
+                    | LLVMTrunc | LLVMAdd | LLVMSub | LLVMMul | LLVMAnd | LLVMOr | LLVMXor
+                    | LLVMShl | LLVMLShr | LLVMAShr | LLVMICmp | LLVMSelect,
                 ) => true,
-                Some(LLVMLoad) => i.is_marked("invariant.load"),
+                // Fields of the context only: a read-only load of the user's may be under a condition.
+                Some(LLVMLoad) => {
+                    i.is_marked("invariant.load") && i.operand(0).underlying() == body.params()[0]
+                }
                 _ => false,
             };
             if !pure || known.contains(&i) {
                 continue;
             }
-            if i.operands().iter().all(|o| !o.is_instruction() || known.contains(o)) {
+            if i.operands()
+                .iter()
+                .all(|o| !o.is_instruction() || known.contains(o))
+            {
                 known.insert(i);
                 order.push(i);
                 changed = true;
@@ -98,21 +111,31 @@ fn lives_across(v: Value, heads: &[Block], next: &BTreeMap<Block, Vec<Block>>) -
     let mut uses: Vec<Block> = Vec::new();
     for u in v.users() {
         if u.opcode() == Some(Opcode::LLVMPHI) {
-            uses.extend(u.incoming().into_iter().filter(|(x, _)| *x == v).map(|(_, b)| b));
+            uses.extend(
+                u.incoming()
+                    .into_iter()
+                    .filter(|(x, _)| *x == v)
+                    .map(|(_, b)| b),
+            );
         } else {
             uses.push(u.block());
         }
     }
     uses.retain(|b| *b != home);
-    !uses.is_empty() && heads.iter().any(|h| {
-        let seen = reach(*h, home, next);
-        uses.iter().any(|u| seen.contains(u))
-    })
+    !uses.is_empty()
+        && heads.iter().any(|h| {
+            let seen = reach(*h, home, next);
+            uses.iter().any(|u| seen.contains(u))
+        })
 }
 
 /// Gives every alloca its place in the frame; returns the frame's size.
 fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
-    let allocas: Vec<Value> = body.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMAlloca)).collect();
+    let allocas: Vec<Value> = body
+        .instructions()
+        .into_iter()
+        .filter(|i| i.opcode() == Some(Opcode::LLVMAlloca))
+        .collect();
     let mut end = 4 * THREADS;
     let b = Builder::before(prologue.terminator()?);
     let p = body.params();
@@ -131,7 +154,9 @@ fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
     for a in allocas {
         let count = a.operand(0).const_int()?;
         let align = u64::from(a.align().max(1));
-        let bytes = (m.size_of(a.allocated_type()) * count).next_multiple_of(align).max(1);
+        let bytes = (m.size_of(a.allocated_type()) * count)
+            .next_multiple_of(align)
+            .max(1);
         end = end.next_multiple_of(64.max(align));
         let base = b.offset(frame, b.i64(end));
         let scaled = b.mul(linear, b.i64(bytes));
@@ -139,7 +164,9 @@ fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
         let place = b.offset(base, scaled);
         end = end.checked_add(bytes.checked_mul(THREADS)?)?;
         for u in a.users() {
-            if u.callee_name().is_some_and(|n| n.starts_with("llvm.lifetime.")) {
+            if u.callee_name()
+                .is_some_and(|n| n.starts_with("llvm.lifetime."))
+            {
                 u.erase();
             }
         }
@@ -170,7 +197,11 @@ pub fn split(m: &Module, body: Value, name: &str) -> Option<Regions> {
         .instructions()
         .iter()
         .filter(|i| i.opcode() == Some(Opcode::LLVMAlloca))
-        .map(|i| i.operand(0).const_int()?.checked_mul(m.size_of(i.allocated_type())))
+        .map(|i| {
+            i.operand(0)
+                .const_int()?
+                .checked_mul(m.size_of(i.allocated_type()))
+        })
         .sum();
     if local.is_none_or(|bytes| bytes > 64 * 1024) {
         return None;
@@ -186,7 +217,11 @@ pub fn split(m: &Module, body: Value, name: &str) -> Option<Regions> {
         .blocks()
         .into_iter()
         .map(|b| {
-            let s = if cut.contains(&b) { Vec::new() } else { b.terminator().map(|t| t.successors()).unwrap_or_default() };
+            let s = if cut.contains(&b) {
+                Vec::new()
+            } else {
+                b.terminator().map(|t| t.successors()).unwrap_or_default()
+            };
             (b, s)
         })
         .collect();
@@ -198,7 +233,9 @@ pub fn split(m: &Module, body: Value, name: &str) -> Option<Regions> {
         let values: Vec<Value> = body
             .instructions()
             .into_iter()
-            .filter(|i| !i.ty().is_void() && i.opcode() != Some(Opcode::LLVMAlloca) && i.block() != prologue)
+            .filter(|i| {
+                !i.ty().is_void() && i.opcode() != Some(Opcode::LLVMAlloca) && i.block() != prologue
+            })
             .filter(|i| lives_across(*i, &heads, &next))
             .collect();
         for v in values {
@@ -233,5 +270,8 @@ pub fn split(m: &Module, body: Value, name: &str) -> Option<Regions> {
         f.remove_unreachable();
         functions.push(f);
     }
-    Some(Regions { functions, frame_bytes })
+    Some(Regions {
+        functions,
+        frame_bytes,
+    })
 }

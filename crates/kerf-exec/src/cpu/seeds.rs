@@ -10,7 +10,11 @@ const ENTRIES: usize = 1 << 20;
 fn unpack(packed: &[u8], exact: impl Fn(f64) -> f64) -> Vec<u32> {
     let deltas = miniz_oxide::inflate::decompress_to_vec_zlib(packed)
         .expect("the shipped table should inflate");
-    assert_eq!(deltas.len(), ENTRIES, "the shipped table should have 2^20 entries");
+    assert_eq!(
+        deltas.len(),
+        ENTRIES,
+        "the shipped table should have 2^20 entries"
+    );
     deltas
         .iter()
         .enumerate()
@@ -27,7 +31,9 @@ static RCP: LazyLock<Vec<u32>> =
 
 static RSQRT: LazyLock<Vec<u32>> = LazyLock::new(|| {
     let mut t = unpack(include_bytes!("tables/rsqrt64_even.z"), |x| 1.0 / x.sqrt());
-    t.extend(unpack(include_bytes!("tables/rsqrt64_odd.z"), |x| 1.0 / (2.0 * x).sqrt()));
+    t.extend(unpack(include_bytes!("tables/rsqrt64_odd.z"), |x| {
+        1.0 / (2.0 * x).sqrt()
+    }));
     t
 });
 

@@ -77,7 +77,9 @@ impl ShadowState {
             base,
             bytes,
             outside: Mutex::default(),
-            flips: (0..map.comparisons.len()).map(|_| AtomicU64::new(0)).collect(),
+            flips: (0..map.comparisons.len())
+                .map(|_| AtomicU64::new(0))
+                .collect(),
             used: AtomicBool::new(false),
             map,
         })
@@ -102,7 +104,12 @@ impl ShadowState {
         match self.slot(address) {
             // SAFETY: inside the reserved range; entries are plain data.
             Some(p) => Some(unsafe { p.read() }),
-            None => self.outside.lock().unwrap_or_else(|e| e.into_inner()).get(&address).copied(),
+            None => self
+                .outside
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .get(&address)
+                .copied(),
         }
     }
 
@@ -111,7 +118,10 @@ impl ShadowState {
             // SAFETY: as above. Two blocks that write one address race in the original too.
             Some(p) => unsafe { p.write(e) },
             None => {
-                self.outside.lock().unwrap_or_else(|e| e.into_inner()).insert(address, e);
+                self.outside
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .insert(address, e);
             }
         }
     }
@@ -141,7 +151,9 @@ impl ShadowState {
     pub fn written(&self, address: usize, bytes: usize) {
         // Before the first launch there is nothing to forget, and buffers are large.
         if self.used.load(Ordering::Acquire) {
-            (0..bytes).step_by(2).for_each(|k| self.replace(address + k, None));
+            (0..bytes)
+                .step_by(2)
+                .for_each(|k| self.replace(address + k, None));
         }
     }
 
@@ -149,7 +161,13 @@ impl ShadowState {
         match e {
             Some(e) => self.write(address, e),
             // Reading does not commit shadow memory, writing does: most inputs never need any.
-            None if self.read(address).is_some_and(|old| old.tag != 0) => self.write(address, Entry { value: Dd::ZERO, tag: 0 }),
+            None if self.read(address).is_some_and(|old| old.tag != 0) => self.write(
+                address,
+                Entry {
+                    value: Dd::ZERO,
+                    tag: 0,
+                },
+            ),
             None => {}
         }
     }
@@ -210,7 +228,12 @@ fn keep(t: u64, value: Dd) {
 }
 
 fn find(t: u64) -> Option<Dd> {
-    LOCAL.with_borrow(|l| l.table[hash(t)].iter().find(|e| e.tag == t).map(|e| e.value))
+    LOCAL.with_borrow(|l| {
+        l.table[hash(t)]
+            .iter()
+            .find(|e| e.tag == t)
+            .map(|e| e.value)
+    })
 }
 
 extern "C" fn remember(bits: u64, format: u32, hi: f64, lo: f64) {
@@ -233,7 +256,13 @@ extern "C" fn load(address: usize, bits: u64, format: u32) -> Dd {
 }
 
 extern "C" fn store(address: usize, bits: u64, format: u32, hi: f64, lo: f64) {
-    state().write(address, Entry { value: Dd { hi, lo }, tag: tag(bits, width(format)) });
+    state().write(
+        address,
+        Entry {
+            value: Dd { hi, lo },
+            tag: tag(bits, width(format)),
+        },
+    );
 }
 
 /// An integer load: what its bits stand for, if memory has a shadow for them.
@@ -256,7 +285,13 @@ extern "C" fn adopt(address: usize, bits: u64, width: u32) {
 
 /// Half of a double is stored here; see [`load`] for what that means.
 extern "C" fn part(address: usize) {
-    state().write(address, Entry { value: Dd::ZERO, tag: u64::MAX });
+    state().write(
+        address,
+        Entry {
+            value: Dd::ZERO,
+            tag: u64::MAX,
+        },
+    );
 }
 
 /// Bytes that are no computed value.
@@ -265,7 +300,15 @@ extern "C" fn clear(address: usize, bytes: u64) {
 }
 
 /// A compare-and-swap on the bits of a float: gives the shadow of what was there.
-extern "C" fn cas(address: usize, old: u64, new: u64, done: u32, format: u32, hi: f64, lo: f64) -> Dd {
+extern "C" fn cas(
+    address: usize,
+    old: u64,
+    new: u64,
+    done: u32,
+    format: u32,
+    hi: f64,
+    lo: f64,
+) -> Dd {
     let before = load(address, old, format);
     if done & 1 != 0 {
         store(address, new, format, hi, lo);
@@ -288,13 +331,21 @@ extern "C" fn copy(to: usize, from: usize, bytes: u64) {
 extern "C" fn set_arg(i: u32, bits: u64, hi: f64, lo: f64) {
     LOCAL.with_borrow_mut(|l| {
         if let Some(a) = l.args.get_mut(i as usize) {
-            *a = Entry { value: Dd { hi, lo }, tag: bits };
+            *a = Entry {
+                value: Dd { hi, lo },
+                tag: bits,
+            };
         }
     });
 }
 
 extern "C" fn arg(i: u32, bits: u64, format: u32) -> Dd {
-    let known = LOCAL.with_borrow(|l| l.args.get(i as usize).filter(|a| a.tag == bits).map(|a| a.value));
+    let known = LOCAL.with_borrow(|l| {
+        l.args
+            .get(i as usize)
+            .filter(|a| a.tag == bits)
+            .map(|a| a.value)
+    });
     known.unwrap_or_else(|| recall(bits, format))
 }
 
@@ -306,7 +357,12 @@ extern "C" fn byval(i: u32, to: usize, bytes: u64) {
 }
 
 extern "C" fn set_ret(bits: u64, hi: f64, lo: f64) {
-    LOCAL.with_borrow_mut(|l| l.ret = Entry { value: Dd { hi, lo }, tag: bits });
+    LOCAL.with_borrow_mut(|l| {
+        l.ret = Entry {
+            value: Dd { hi, lo },
+            tag: bits,
+        }
+    });
 }
 
 extern "C" fn ret(bits: u64, format: u32) -> Dd {
@@ -326,7 +382,15 @@ fn holds(predicate: u32, a: Dd, b: Dd) -> bool {
     predicate & bit != 0
 }
 
-extern "C" fn compare(site: u32, predicate: u32, original: u32, ah: f64, al: f64, bh: f64, bl: f64) {
+extern "C" fn compare(
+    site: u32,
+    predicate: u32,
+    original: u32,
+    ah: f64,
+    al: f64,
+    bh: f64,
+    bl: f64,
+) {
     let shadow = holds(predicate, Dd { hi: ah, lo: al }, Dd { hi: bh, lo: bl });
     if shadow != (original & 1 != 0)
         && let Some(n) = state().flips.get(site as usize)
@@ -335,7 +399,15 @@ extern "C" fn compare(site: u32, predicate: u32, original: u32, ah: f64, al: f64
     }
 }
 
-extern "C" fn atomic(op: u32, address: usize, old: u64, new: u64, format: u32, hi: f64, lo: f64) -> Dd {
+extern "C" fn atomic(
+    op: u32,
+    address: usize,
+    old: u64,
+    new: u64,
+    format: u32,
+    hi: f64,
+    lo: f64,
+) -> Dd {
     let before = load(address, old, format);
     let v = Dd { hi, lo };
     let after = match op {
@@ -383,7 +455,9 @@ mod tests {
     #[test]
     fn a_block_full_of_values_is_remembered() {
         // Equal exponents and runs of mantissas, as the sums of a block have.
-        let bits: Vec<u64> = (0..1024u64).map(|i| (1.0 + i as f64 / 7.0).to_bits()).collect();
+        let bits: Vec<u64> = (0..1024u64)
+            .map(|i| (1.0 + i as f64 / 7.0).to_bits())
+            .collect();
         for (i, b) in bits.iter().enumerate() {
             remember(*b, 0, f64::from_bits(*b), i as f64 * 1e-20);
         }
@@ -401,7 +475,10 @@ mod tests {
         let s = ShadowState::new(&arena, ShadowMap::default()).expect("memory");
         s.used.store(true, Ordering::Release);
         let at = |k: usize| s.value(p + 8 * k, 1.5f64.to_bits(), Format::F64).lo;
-        let entry = |lo| Entry { value: Dd { hi: 1.5, lo }, tag: tag(1.5f64.to_bits(), 64) };
+        let entry = |lo| Entry {
+            value: Dd { hi: 1.5, lo },
+            tag: tag(1.5f64.to_bits(), 64),
+        };
         s.write(p, entry(1e-20));
         s.write(p + 8, entry(2e-20));
         s.write(p + 16, entry(3e-20));

@@ -14,9 +14,16 @@ fn check(what: &str, r: CUresult) -> Result<(), ExecError> {
     // SAFETY: the driver returns a static string or leaves the pointer null.
     let why = unsafe {
         let _ = sys::cuGetErrorString(r, &mut p);
-        if p.is_null() { format!("{r:?}") } else { CStr::from_ptr(p).to_string_lossy().into_owned() }
+        if p.is_null() {
+            format!("{r:?}")
+        } else {
+            CStr::from_ptr(p).to_string_lossy().into_owned()
+        }
     };
-    Err(ExecError::Device { what: what.to_owned(), why })
+    Err(ExecError::Device {
+        what: what.to_owned(),
+        why,
+    })
 }
 
 /// Is a CUDA driver installed?
@@ -57,9 +64,14 @@ impl Drop for Context {
 impl Context {
     /// Initialises the driver and makes the context current.
     pub fn new(ordinal: i32) -> Result<Context, ExecError> {
-        let missing = |why: String| ExecError::Missing { device: "cuda".into(), why };
+        let missing = |why: String| ExecError::Missing {
+            device: "cuda".into(),
+            why,
+        };
         if !present() {
-            return Err(missing("the NVIDIA driver (libcuda.so.1) is not installed".into()));
+            return Err(missing(
+                "the NVIDIA driver (libcuda.so.1) is not installed".into(),
+            ));
         }
         // SAFETY: out pointers are valid; the order of calls is the driver's.
         unsafe {
@@ -67,21 +79,50 @@ impl Context {
             let mut n = 0;
             check("counting devices", sys::cuDeviceGetCount(&mut n))?;
             if ordinal >= n {
-                return Err(missing(format!("device {ordinal} was asked for and there are {n}")));
+                return Err(missing(format!(
+                    "device {ordinal} was asked for and there are {n}"
+                )));
             }
             let mut device = 0;
             check("opening the device", sys::cuDeviceGet(&mut device, ordinal))?;
             let mut ctx = std::ptr::null_mut();
-            check("making a context", sys::cuDevicePrimaryCtxRetain(&mut ctx, device))?;
+            check(
+                "making a context",
+                sys::cuDevicePrimaryCtxRetain(&mut ctx, device),
+            )?;
             check("making the context current", sys::cuCtxSetCurrent(ctx))?;
             let mut name = [0u8; 128];
-            check("reading the device name", sys::cuDeviceGetName(name.as_mut_ptr().cast(), 127, device))?;
-            let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned();
+            check(
+                "reading the device name",
+                sys::cuDeviceGetName(name.as_mut_ptr().cast(), 127, device),
+            )?;
+            let name = CStr::from_bytes_until_nul(&name)
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             let (mut major, mut minor) = (0, 0);
             use sys::CUdevice_attribute_enum as Attr;
-            check("reading an attribute", sys::cuDeviceGetAttribute(&mut major, Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device))?;
-            check("reading an attribute", sys::cuDeviceGetAttribute(&mut minor, Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))?;
-            Ok(Context { device, name, capability: major * 10 + minor })
+            check(
+                "reading an attribute",
+                sys::cuDeviceGetAttribute(
+                    &mut major,
+                    Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                    device,
+                ),
+            )?;
+            check(
+                "reading an attribute",
+                sys::cuDeviceGetAttribute(
+                    &mut minor,
+                    Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                    device,
+                ),
+            )?;
+            Ok(Context {
+                device,
+                name,
+                capability: major * 10 + minor,
+            })
         }
     }
 
@@ -90,15 +131,32 @@ impl Context {
         let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
         let mut log = vec![0u8; 16 * 1024];
         use sys::CUjit_option_enum as Opt;
-        let mut options = [Opt::CU_JIT_ERROR_LOG_BUFFER, Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, Opt::CU_JIT_OPTIMIZATION_LEVEL];
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void, level as usize as *mut c_void];
+        let mut options = [
+            Opt::CU_JIT_ERROR_LOG_BUFFER,
+            Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            Opt::CU_JIT_OPTIMIZATION_LEVEL,
+        ];
+        let mut values = [
+            log.as_mut_ptr().cast::<c_void>(),
+            log.len() as *mut c_void,
+            level as usize as *mut c_void,
+        ];
         let mut module = std::ptr::null_mut();
         // SAFETY: the text is NUL terminated; options and values match in number and kind.
         let r = unsafe {
-            sys::cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 3, options.as_mut_ptr(), values.as_mut_ptr())
+            sys::cuModuleLoadDataEx(
+                &mut module,
+                text.as_ptr().cast(),
+                3,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
         };
         check("loading PTX", r).map_err(|e| {
-            let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy().into_owned();
+            let log = CStr::from_bytes_until_nul(&log)
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             ExecError::Compile(format!("{e}: {}", log.trim()))
         })?;
         Ok(Loaded { module })
@@ -122,8 +180,10 @@ impl Loaded {
         let c = CString::new(symbol).map_err(|_| ExecError::NoKernel(symbol.into()))?;
         let mut f = std::ptr::null_mut();
         // SAFETY: the module is loaded and the name a C string.
-        check("finding a kernel", unsafe { sys::cuModuleGetFunction(&mut f, self.module, c.as_ptr()) })
-            .map_err(|_| ExecError::NoKernel(symbol.into()))?;
+        check("finding a kernel", unsafe {
+            sys::cuModuleGetFunction(&mut f, self.module, c.as_ptr())
+        })
+        .map_err(|_| ExecError::NoKernel(symbol.into()))?;
         Ok(f)
     }
 
@@ -132,8 +192,10 @@ impl Loaded {
         let c = CString::new(symbol).map_err(|_| ExecError::NoSymbol(symbol.into()))?;
         let (mut p, mut n) = (0, 0);
         // SAFETY: as in `function`.
-        check("finding a variable", unsafe { sys::cuModuleGetGlobal_v2(&mut p, &mut n, self.module, c.as_ptr()) })
-            .map_err(|_| ExecError::NoSymbol(symbol.into()))?;
+        check("finding a variable", unsafe {
+            sys::cuModuleGetGlobal_v2(&mut p, &mut n, self.module, c.as_ptr())
+        })
+        .map_err(|_| ExecError::NoSymbol(symbol.into()))?;
         Ok((p, n))
     }
 
@@ -143,7 +205,10 @@ impl Loaded {
         let get = |a| {
             let mut v = 0;
             // SAFETY: the out pointer is valid.
-            check("reading a kernel attribute", unsafe { sys::cuFuncGetAttribute(&mut v, a, f) }).map(|()| v as u32)
+            check("reading a kernel attribute", unsafe {
+                sys::cuFuncGetAttribute(&mut v, a, f)
+            })
+            .map(|()| v as u32)
         };
         Ok(KernelStats {
             symbol: symbol.into(),
@@ -157,17 +222,37 @@ impl Loaded {
     }
 
     /// Launches a kernel on the default stream.
-    pub fn launch(&self, symbol: &str, name: &str, grid: [u32; 3], block: [u32; 3], shared: u32, params: &mut [*mut c_void]) -> Result<(), ExecError> {
+    pub fn launch(
+        &self,
+        symbol: &str,
+        name: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        params: &mut [*mut c_void],
+    ) -> Result<(), ExecError> {
         let f = self.function(symbol)?;
         // SAFETY: the parameters match the kernel's signature, which the workload checked.
         unsafe {
             if shared > 48 * 1024 {
                 let a = FnAttr::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                check(&format!("asking for {shared} bytes of shared memory for {name}"), sys::cuFuncSetAttribute(f, a, shared as i32))?;
+                check(
+                    &format!("asking for {shared} bytes of shared memory for {name}"),
+                    sys::cuFuncSetAttribute(f, a, shared as i32),
+                )?;
             }
             let r = sys::cuLaunchKernel(
-                f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
-                std::ptr::null_mut(), params.as_mut_ptr(), std::ptr::null_mut(),
+                f,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                shared,
+                std::ptr::null_mut(),
+                params.as_mut_ptr(),
+                std::ptr::null_mut(),
             );
             check(&format!("launching {name}"), r)
         }
@@ -195,18 +280,24 @@ impl Event {
     /// Puts it on the stream.
     pub fn record(&self) -> Result<(), ExecError> {
         // SAFETY: a live event.
-        check("recording an event", unsafe { sys::cuEventRecord(self.0, std::ptr::null_mut()) })
+        check("recording an event", unsafe {
+            sys::cuEventRecord(self.0, std::ptr::null_mut())
+        })
     }
     /// Waits for it.
     pub fn wait(&self) -> Result<(), ExecError> {
         // SAFETY: a live event.
-        check("running the kernels", unsafe { sys::cuEventSynchronize(self.0) })
+        check("running the kernels", unsafe {
+            sys::cuEventSynchronize(self.0)
+        })
     }
     /// Seconds from an earlier event to this one.
     pub fn since(&self, start: &Event) -> Result<f64, ExecError> {
         let mut ms = 0.0f32;
         // SAFETY: both events are recorded and done.
-        check("reading the clock", unsafe { sys::cuEventElapsedTime(&mut ms, start.0, self.0) })?;
+        check("reading the clock", unsafe {
+            sys::cuEventElapsedTime(&mut ms, start.0, self.0)
+        })?;
         Ok(f64::from(ms) * 1e-3)
     }
 }
@@ -215,8 +306,10 @@ impl Event {
 pub fn alloc(bytes: usize, name: &str) -> Result<u64, ExecError> {
     let mut p = 0;
     // SAFETY: the out pointer is valid.
-    check(&format!("allocating {bytes} bytes for {name}"), unsafe { sys::cuMemAlloc_v2(&mut p, bytes) })
-        .map_err(|e| ExecError::Memory(e.to_string()))?;
+    check(&format!("allocating {bytes} bytes for {name}"), unsafe {
+        sys::cuMemAlloc_v2(&mut p, bytes)
+    })
+    .map_err(|e| ExecError::Memory(e.to_string()))?;
     Ok(p)
 }
 
@@ -229,25 +322,33 @@ pub fn free(p: u64) {
 /// Sets bytes.
 pub fn fill(p: u64, value: u8, bytes: usize) -> Result<(), ExecError> {
     // SAFETY: the range belongs to the allocation.
-    check("clearing memory", unsafe { sys::cuMemsetD8_v2(p, value, bytes) })
+    check("clearing memory", unsafe {
+        sys::cuMemsetD8_v2(p, value, bytes)
+    })
 }
 
 /// Copies to the device.
 pub fn to_device(p: u64, data: &[u8]) -> Result<(), ExecError> {
     // SAFETY: the caller checked the length.
-    check("copying to the device", unsafe { sys::cuMemcpyHtoD_v2(p, data.as_ptr().cast(), data.len()) })
+    check("copying to the device", unsafe {
+        sys::cuMemcpyHtoD_v2(p, data.as_ptr().cast(), data.len())
+    })
 }
 
 /// Copies from the device.
 pub fn to_host(p: u64, bytes: usize) -> Result<Vec<u8>, ExecError> {
     let mut v = vec![0u8; bytes];
     // SAFETY: the vector has that many bytes.
-    check("copying from the device", unsafe { sys::cuMemcpyDtoH_v2(v.as_mut_ptr().cast(), p, bytes) })?;
+    check("copying from the device", unsafe {
+        sys::cuMemcpyDtoH_v2(v.as_mut_ptr().cast(), p, bytes)
+    })?;
     Ok(v)
 }
 
 /// Copies on the device.
 pub fn on_device(to: u64, from: u64, bytes: usize) -> Result<(), ExecError> {
     // SAFETY: the caller checked both lengths.
-    check("copying on the device", unsafe { sys::cuMemcpyDtoD_v2(to, from, bytes) })
+    check("copying on the device", unsafe {
+        sys::cuMemcpyDtoD_v2(to, from, bytes)
+    })
 }

@@ -28,25 +28,42 @@ impl Watch {
     /// Opens NVML; the error says why it cannot be had.
     pub fn new(index: u32) -> Result<Watch, String> {
         let nvml = Nvml::init()
-            .or_else(|_| Nvml::builder().lib_path(std::ffi::OsStr::new("libnvidia-ml.so.1")).init())
+            .or_else(|_| {
+                Nvml::builder()
+                    .lib_path(std::ffi::OsStr::new("libnvidia-ml.so.1"))
+                    .init()
+            })
             .map_err(|e| e.to_string())?;
         nvml.device_by_index(index).map_err(|e| e.to_string())?;
         Ok(Watch { nvml, index })
     }
     /// NVML's own version of the driver.
     pub fn driver(&self) -> String {
-        self.nvml.sys_driver_version().unwrap_or_else(|_| "unknown".into())
+        self.nvml
+            .sys_driver_version()
+            .unwrap_or_else(|_| "unknown".into())
     }
     /// Reads everything; what a board does not offer is absent.
     pub fn read(&self) -> Reading {
         let Ok(d) = self.nvml.device_by_index(self.index) else {
-            return Reading { energy_j: None, sm_clock_mhz: None, memory_clock_mhz: None, temperature_c: None, throttle: Vec::new() };
+            return Reading {
+                energy_j: None,
+                sm_clock_mhz: None,
+                memory_clock_mhz: None,
+                temperature_c: None,
+                throttle: Vec::new(),
+            };
         };
         use nvml_wrapper::bitmasks::device::ThrottleReasons as T;
         let quiet = T::GPU_IDLE | T::APPLICATIONS_CLOCKS_SETTING;
         let throttle = d
             .current_throttle_reasons()
-            .map(|r| (r - quiet).iter_names().map(|(n, _)| n.to_lowercase()).collect())
+            .map(|r| {
+                (r - quiet)
+                    .iter_names()
+                    .map(|(n, _)| n.to_lowercase())
+                    .collect()
+            })
             .unwrap_or_default();
         Reading {
             energy_j: d.total_energy_consumption().ok().map(|mj| mj as f64 * 1e-3),

@@ -103,7 +103,11 @@ impl Builder {
     }
     /// Bit cast, or nothing where the types agree.
     pub fn bitcast(&self, v: Value, to: Type) -> Value {
-        if v.ty() == to { v } else { self.cast(LLVMOpcode::LLVMBitCast, v, to) }
+        if v.ty() == to {
+            v
+        } else {
+            self.cast(LLVMOpcode::LLVMBitCast, v, to)
+        }
     }
     /// Zero extension, truncation or nothing.
     pub fn zext_or_trunc(&self, v: Value, to: Type) -> Value {

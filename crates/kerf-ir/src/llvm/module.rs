@@ -109,7 +109,10 @@ impl Module {
     }
     /// A copy, in the same context.
     pub fn duplicate(&self) -> Module {
-        Module { ctx: self.ctx.clone(), raw: unsafe { LLVMCloneModule(self.raw) } }
+        Module {
+            ctx: self.ctx.clone(),
+            raw: unsafe { LLVMCloneModule(self.raw) },
+        }
     }
     /// Bitcode.
     pub fn bitcode(&self) -> Vec<u8> {
@@ -144,7 +147,11 @@ impl Module {
             );
             let text = CStr::from_ptr(msg).to_string_lossy().into_owned();
             LLVMDisposeMessage(msg);
-            if bad != 0 { Err(LlvmError(text.trim().to_owned())) } else { Ok(()) }
+            if bad != 0 {
+                Err(LlvmError(text.trim().to_owned()))
+            } else {
+                Ok(())
+            }
         }
     }
     /// Links other bitcode into this module.
@@ -163,7 +170,9 @@ impl Module {
     }
     /// Target triple.
     pub fn triple(&self) -> String {
-        unsafe { CStr::from_ptr(LLVMGetTarget(self.raw)) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(LLVMGetTarget(self.raw)) }
+            .to_string_lossy()
+            .into_owned()
     }
     /// Sets triple and data layout.
     pub fn set_target(&self, triple: &str, layout: &str) {

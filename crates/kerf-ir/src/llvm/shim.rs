@@ -11,7 +11,8 @@ unsafe extern "C" {
     pub fn kerf_debug_global(g: LLVMValueRef) -> *mut c_char;
     pub fn kerf_location(v: LLVMValueRef) -> *mut c_char;
     pub fn kerf_location_in(v: LLVMValueRef, main: *const c_char) -> *mut c_char;
-    pub fn kerf_prepend_params(f: LLVMValueRef, types: *mut LLVMTypeRef, n: c_uint) -> LLVMValueRef;
+    pub fn kerf_prepend_params(f: LLVMValueRef, types: *mut LLVMTypeRef, n: c_uint)
+    -> LLVMValueRef;
     pub fn kerf_param_to_int(f: LLVMValueRef, index: c_uint) -> LLVMValueRef;
     pub fn kerf_prepend_args(
         call: LLVMValueRef,
@@ -21,6 +22,7 @@ unsafe extern "C" {
         n: c_uint,
     ) -> LLVMValueRef;
     pub fn kerf_mark_parallel(latch: LLVMValueRef, body: LLVMValueRef);
+    pub fn kerf_check_parallel(f: LLVMValueRef);
     pub fn kerf_split_before(inst: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_demote(v: LLVMValueRef, at: LLVMBasicBlockRef) -> LLVMValueRef;

@@ -87,7 +87,11 @@ impl Machine {
             let td = LLVMCreateTargetDataLayout(raw);
             let layout = owned(LLVMCopyStringRepOfTargetData(td));
             LLVMDisposeTargetData(td);
-            Ok(Machine { raw, triple: triple.to_owned(), layout })
+            Ok(Machine {
+                raw,
+                triple: triple.to_owned(),
+                layout,
+            })
         }
     }
     /// PTX for a compute capability such as `sm_90`.
@@ -150,13 +154,8 @@ impl Machine {
         unsafe {
             let mut err = std::ptr::null_mut();
             let mut buf = std::ptr::null_mut();
-            let bad = LLVMTargetMachineEmitToMemoryBuffer(
-                self.raw,
-                m.raw(),
-                kind,
-                &mut err,
-                &mut buf,
-            );
+            let bad =
+                LLVMTargetMachineEmitToMemoryBuffer(self.raw, m.raw(), kind, &mut err, &mut buf);
             if bad != 0 {
                 return Err(LlvmError(owned(err)));
             }
@@ -218,7 +217,8 @@ impl HostJit {
                     Sym: LLVMJITEvaluatedSymbol {
                         Address: *address as u64,
                         Flags: LLVMJITSymbolFlags {
-                            GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8,
+                            GenericFlags:
+                                LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8,
                             TargetFlags: 0,
                         },
                     },

@@ -98,7 +98,11 @@ impl Type {
     }
     /// Number of lanes of a vector, 1 for a scalar.
     pub fn lanes(self) -> u32 {
-        if self.is_vector() { unsafe { LLVMGetVectorSize(self.0) } } else { 1 }
+        if self.is_vector() {
+            unsafe { LLVMGetVectorSize(self.0) }
+        } else {
+            1
+        }
     }
     /// Number of elements of an array type.
     pub fn array_len(self) -> u64 {
@@ -107,7 +111,9 @@ impl Type {
     /// Fields of a struct type.
     pub fn fields(self) -> Vec<Type> {
         let n = unsafe { LLVMCountStructElementTypes(self.0) };
-        (0..n).map(|i| Type(unsafe { LLVMStructGetTypeAtIndex(self.0, i) })).collect()
+        (0..n)
+            .map(|i| Type(unsafe { LLVMStructGetTypeAtIndex(self.0, i) }))
+            .collect()
     }
     /// Address space of a pointer.
     pub fn space(self) -> u32 {
@@ -183,7 +189,8 @@ impl Value {
     }
     /// Opcode, if it is an instruction.
     pub fn opcode(self) -> Option<LLVMOpcode> {
-        self.is_instruction().then(|| unsafe { LLVMGetInstructionOpcode(self.0) })
+        self.is_instruction()
+            .then(|| unsafe { LLVMGetInstructionOpcode(self.0) })
     }
     /// Opcode of a constant expression.
     pub fn const_opcode(self) -> Option<LLVMOpcode> {
@@ -327,7 +334,10 @@ impl Value {
     /// May the operation fuse with its neighbours (`contract`)?
     pub fn may_contract(self) -> bool {
         const CONTRACT: u32 = 1 << 5;
-        unsafe { LLVMCanValueUseFastMathFlags(self.0) != 0 && LLVMGetFastMathFlags(self.0) & CONTRACT != 0 }
+        unsafe {
+            LLVMCanValueUseFastMathFlags(self.0) != 0
+                && LLVMGetFastMathFlags(self.0) & CONTRACT != 0
+        }
     }
     /// Is a load or store volatile?
     pub fn is_volatile(self) -> bool {
@@ -350,7 +360,10 @@ impl Value {
         let n = unsafe { LLVMCountIncoming(self.0) };
         (0..n)
             .map(|i| unsafe {
-                (Value(LLVMGetIncomingValue(self.0, i)), Block(LLVMGetIncomingBlock(self.0, i)))
+                (
+                    Value(LLVMGetIncomingValue(self.0, i)),
+                    Block(LLVMGetIncomingBlock(self.0, i)),
+                )
             })
             .collect()
     }
@@ -363,7 +376,9 @@ impl Value {
     /// Successor blocks of a terminator.
     pub fn successors(self) -> Vec<Block> {
         let n = unsafe { LLVMGetNumSuccessors(self.0) };
-        (0..n).map(|i| Block(unsafe { LLVMGetSuccessor(self.0, i) })).collect()
+        (0..n)
+            .map(|i| Block(unsafe { LLVMGetSuccessor(self.0, i) }))
+            .collect()
     }
     /// Indices of an extractvalue or insertvalue.
     pub fn indices(self) -> Vec<u32> {
@@ -376,7 +391,9 @@ impl Value {
     /// Lanes that a shufflevector takes, of both operands one after the other; none for poison.
     pub fn shuffle_mask(self) -> Vec<Option<u32>> {
         let n = unsafe { LLVMGetNumMaskElements(self.0) };
-        (0..n).map(|i| u32::try_from(unsafe { LLVMGetMaskValue(self.0, i) }).ok()).collect()
+        (0..n)
+            .map(|i| u32::try_from(unsafe { LLVMGetMaskValue(self.0, i) }).ok())
+            .collect()
     }
     /// Source element type of a GEP.
     pub fn gep_type(self) -> Type {
@@ -433,7 +450,9 @@ impl Value {
     /// Parameters of a function.
     pub fn params(self) -> Vec<Value> {
         let n = unsafe { LLVMCountParams(self.0) };
-        (0..n).map(|i| Value(unsafe { LLVMGetParam(self.0, i) })).collect()
+        (0..n)
+            .map(|i| Value(unsafe { LLVMGetParam(self.0, i) }))
+            .collect()
     }
     /// Basic blocks of a function.
     pub fn blocks(self) -> Vec<Block> {
@@ -449,7 +468,10 @@ impl Value {
     }
     /// All instructions of a function, in block order.
     pub fn instructions(self) -> Vec<Value> {
-        self.blocks().into_iter().flat_map(Block::instructions).collect()
+        self.blocks()
+            .into_iter()
+            .flat_map(Block::instructions)
+            .collect()
     }
     /// Sets the linkage.
     pub fn set_linkage(self, l: LLVMLinkage) {
@@ -476,13 +498,21 @@ impl Value {
     /// Value of a string attribute of a function.
     pub fn fn_attr(self, key: &str) -> Option<String> {
         unsafe {
-            let a = LLVMGetStringAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, key.as_ptr().cast(), key.len() as u32);
+            let a = LLVMGetStringAttributeAtIndex(
+                self.0,
+                LLVMAttributeFunctionIndex,
+                key.as_ptr().cast(),
+                key.len() as u32,
+            );
             if a.is_null() {
                 return None;
             }
             let mut n = 0;
             let p = LLVMGetStringAttributeValue(a, &mut n);
-            Some(String::from_utf8_lossy(std::slice::from_raw_parts(p.cast::<u8>(), n as usize)).into_owned())
+            Some(
+                String::from_utf8_lossy(std::slice::from_raw_parts(p.cast::<u8>(), n as usize))
+                    .into_owned(),
+            )
         }
     }
     fn attr_kind(name: &str) -> u32 {
@@ -499,7 +529,11 @@ impl Value {
     /// Removes an enum attribute from a function.
     pub fn remove_enum_attr(self, name: &str) {
         unsafe {
-            LLVMRemoveEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, Self::attr_kind(name))
+            LLVMRemoveEnumAttributeAtIndex(
+                self.0,
+                LLVMAttributeFunctionIndex,
+                Self::attr_kind(name),
+            )
         }
     }
     /// Has a function this enum attribute?
@@ -559,7 +593,8 @@ impl Value {
     /// Text of a constant string (an array of i8).
     pub fn const_string(self) -> Option<Vec<u8>> {
         unsafe {
-            if LLVMIsAConstantDataSequential(self.0).is_null() || LLVMIsConstantString(self.0) == 0 {
+            if LLVMIsAConstantDataSequential(self.0).is_null() || LLVMIsConstantString(self.0) == 0
+            {
                 return None;
             }
             let mut n = 0;
@@ -618,6 +653,10 @@ impl Value {
     /// Marks the loop of this latch branch as parallel in the accesses of `body`.
     pub fn mark_parallel(self, body: Value) {
         unsafe { shim::kerf_mark_parallel(self.0, body.0) }
+    }
+    /// Takes the parallel mark from loops of this function where the vectoriser could not trust it.
+    pub fn check_parallel(self) {
+        unsafe { shim::kerf_check_parallel(self.0) }
     }
     /// Splits the block so that this instruction begins a new one, which is returned.
     pub fn split_before(self) -> Block {
@@ -696,7 +735,9 @@ impl Block {
     }
     /// First instruction that is not a phi.
     pub fn first_non_phi(self) -> Option<Value> {
-        self.instructions().into_iter().find(|i| i.opcode() != Some(LLVMOpcode::LLVMPHI))
+        self.instructions()
+            .into_iter()
+            .find(|i| i.opcode() != Some(LLVMOpcode::LLVMPHI))
     }
     /// Terminator.
     pub fn terminator(self) -> Option<Value> {

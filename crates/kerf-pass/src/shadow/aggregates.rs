@@ -19,7 +19,11 @@ fn leaves(t: Type, path: &[u32], out: &mut Vec<Vec<u32>>) {
         }
     };
     for i in (0..n).take(SLOTS) {
-        let field = if t.kind() == LLVMArrayTypeKind { t.element() } else { t.fields()[i] };
+        let field = if t.kind() == LLVMArrayTypeKind {
+            t.element()
+        } else {
+            t.fields()[i]
+        };
         leaves(field, &[path, &[i as u32]].concat(), out);
     }
 }
@@ -28,27 +32,42 @@ fn slots(t: Type) -> Vec<Vec<u32>> {
     let mut all = Vec::new();
     leaves(t, &[], &mut all);
     all.truncate(SLOTS);
-    if all == [Vec::<u32>::new()] { Vec::new() } else { all }
+    if all == [Vec::<u32>::new()] {
+        Vec::new()
+    } else {
+        all
+    }
 }
 
 impl Pass<'_> {
     /// A float put into a struct.
     pub(super) fn insert_value(&mut self, b: &Builder, i: Value) {
-        let mut all = self.aggregates.get(&i.operand(0)).cloned().unwrap_or_default();
+        let mut all = self
+            .aggregates
+            .get(&i.operand(0))
+            .cloned()
+            .unwrap_or_default();
         let x = i.operand(1);
         if lanes(x.ty()).is_some_and(|s| s.1 == 1) {
             all.insert(i.indices(), self.get(b, x)[0]);
             // For a struct that gets lost on its way, in a phi or a select.
             self.remember(b, x);
         } else if let Some(inner) = self.aggregates.get(&x) {
-            all.extend(inner.iter().map(|(p, s)| ([i.indices(), p.clone()].concat(), *s)));
+            all.extend(
+                inner
+                    .iter()
+                    .map(|(p, s)| ([i.indices(), p.clone()].concat(), *s)),
+            );
         }
         self.aggregates.insert(i, all);
     }
 
     /// A float taken out of a struct.
     pub(super) fn extract_value(&self, b: &Builder, i: Value) -> Vec<Dd> {
-        let known = self.aggregates.get(&i.operand(0)).and_then(|a| a.get(&i.indices()));
+        let known = self
+            .aggregates
+            .get(&i.operand(0))
+            .and_then(|a| a.get(&i.indices()));
         known.map_or_else(|| self.recall(b, i), |s| vec![*s])
     }
 
@@ -61,8 +80,15 @@ impl Pass<'_> {
         let known = self.aggregates.get(&v);
         for (k, path) in slots(v.ty()).into_iter().enumerate() {
             let x = Self::leaf(b, v, &path);
-            let s = known.and_then(|a| a.get(&path)).copied().unwrap_or_else(|| self.recall(b, x)[0]);
-            self.call_void(b, "kerf_shadow_set_arg", &[b.i32(k as u32), self.bits(b, x), s.hi, s.lo]);
+            let s = known
+                .and_then(|a| a.get(&path))
+                .copied()
+                .unwrap_or_else(|| self.recall(b, x)[0]);
+            self.call_void(
+                b,
+                "kerf_shadow_set_arg",
+                &[b.i32(k as u32), self.bits(b, x), s.hi, s.lo],
+            );
         }
     }
 
@@ -70,7 +96,11 @@ impl Pass<'_> {
     pub(super) fn returned_aggregate(&mut self, b: &Builder, i: Value) {
         let read = |(k, path): (usize, Vec<u32>)| {
             let x = Self::leaf(b, i, &path);
-            let s = self.call_dd(b, "kerf_shadow_arg", &[b.i32(k as u32), self.bits(b, x), self.fmt(b, x.ty())]);
+            let s = self.call_dd(
+                b,
+                "kerf_shadow_arg",
+                &[b.i32(k as u32), self.bits(b, x), self.fmt(b, x.ty())],
+            );
             (path, s)
         };
         let all = slots(i.ty()).into_iter().enumerate().map(read).collect();

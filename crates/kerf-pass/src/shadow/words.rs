@@ -28,7 +28,12 @@ fn width(f: Format) -> i32 {
 
 impl Field {
     fn whole(shadow: Dd, format: Format, at: i32) -> Field {
-        Field { shadow, format, at, bits: (at, at + width(format)) }
+        Field {
+            shadow,
+            format,
+            at,
+            bits: (at, at + width(format)),
+        }
     }
 
     fn is_whole(&self) -> bool {
@@ -49,20 +54,30 @@ impl Field {
 
     /// Is it a part of the same float, in the same place?
     fn belongs_to(&self, o: &Field) -> bool {
-        self.format == o.format && self.at == o.at && self.shadow.hi == o.shadow.hi && self.shadow.lo == o.shadow.lo
+        self.format == o.format
+            && self.at == o.at
+            && self.shadow.hi == o.shadow.hi
+            && self.shadow.lo == o.shadow.lo
     }
 }
 
 /// Bits of an integer or a vector of them.
 fn size(t: Type) -> Option<i32> {
-    t.element().is_int().then(|| t.element().int_bits() * t.lanes()).filter(|_| t.is_int() || t.is_vector()).map(|b| b as i32)
+    t.element()
+        .is_int()
+        .then(|| t.element().int_bits() * t.lanes())
+        .filter(|_| t.is_int() || t.is_vector())
+        .map(|b| b as i32)
 }
 
 /// Two halves of one float side by side are a whole again.
 fn joined(fields: impl Iterator<Item = Field>) -> Vec<Field> {
     let mut all: Vec<Field> = Vec::new();
     for f in fields {
-        match all.iter_mut().find(|a| a.belongs_to(&f) && (a.bits.1 == f.bits.0 || f.bits.1 == a.bits.0)) {
+        match all
+            .iter_mut()
+            .find(|a| a.belongs_to(&f) && (a.bits.1 == f.bits.0 || f.bits.1 == a.bits.0))
+        {
             Some(a) => a.bits = (a.bits.0.min(f.bits.0), a.bits.1.max(f.bits.1)),
             None => all.push(f),
         }
@@ -110,13 +125,21 @@ impl Pass<'_> {
     /// The shadows of an integer that is read as floats.
     pub(super) fn read_as(&self, v: Value, shape: (Format, u32)) -> Option<Vec<Dd>> {
         let fields = self.words.get(&v)?;
-        let lane = |l: u32| fields.iter().find(|f| f.format == shape.0 && f.at == l as i32 * width(shape.0) && f.is_whole());
+        let lane = |l: u32| {
+            fields
+                .iter()
+                .find(|f| f.format == shape.0 && f.at == l as i32 * width(shape.0) && f.is_whole())
+        };
         (0..shape.1).map(|l| lane(l).map(|f| f.shadow)).collect()
     }
 
     /// Notes that an integer is the bits of floats.
     pub(super) fn is_bits_of(&mut self, v: Value, shape: (Format, u32), shadows: &[Dd]) {
-        let fields = shadows.iter().enumerate().map(|(l, s)| Field::whole(*s, shape.0, l as i32 * width(shape.0))).collect();
+        let fields = shadows
+            .iter()
+            .enumerate()
+            .map(|(l, s)| Field::whole(*s, shape.0, l as i32 * width(shape.0)))
+            .collect();
         self.set_fields(v, fields);
     }
 
@@ -130,11 +153,19 @@ impl Pass<'_> {
                 match u.opcode() {
                     Some(Opcode::LLVMBitCast) if lanes(u.ty()).is_some() => return lanes(u.ty()),
                     Some(Opcode::LLVMCall) => {
-                        if let Some(f) = u.callee_name().and_then(|n| made_by(&n)).filter(|f| width(*f) == v.ty().int_bits() as i32) {
+                        if let Some(f) = u
+                            .callee_name()
+                            .and_then(|n| made_by(&n))
+                            .filter(|f| width(*f) == v.ty().int_bits() as i32)
+                        {
                             return Some((f, 1));
                         }
                     }
-                    Some(Opcode::LLVMPHI | Opcode::LLVMSelect | Opcode::LLVMFreeze) if u.ty() == v.ty() && !seen.contains(&u) => seen.push(u),
+                    Some(Opcode::LLVMPHI | Opcode::LLVMSelect | Opcode::LLVMFreeze)
+                        if u.ty() == v.ty() && !seen.contains(&u) =>
+                    {
+                        seen.push(u)
+                    }
                     _ => {}
                 }
             }
@@ -145,23 +176,48 @@ impl Pass<'_> {
     /// The integer operations that floats are taken apart and put together with.
     pub(super) fn integer(&mut self, b: &Builder, i: Value) {
         use Opcode::*;
-        let Some(all) = size(i.ty()).filter(|n| *n <= 128) else { return };
+        let Some(all) = size(i.ty()).filter(|n| *n <= 128) else {
+            return;
+        };
         let bits = (0, all);
         let x = i.operand(0);
         // Of vectors of integers: the bits of a lane.
         let lane_bits = i.ty().element().int_bits() as i32;
-        let lane = |v: Value| v.const_int().filter(|l| *l < 64).map(|l| l as i32 * lane_bits);
-        let by = || i.operand(1).const_int().filter(|k| *k < 64).map(|k| k as i32);
+        let lane = |v: Value| {
+            v.const_int()
+                .filter(|l| *l < 64)
+                .map(|l| l as i32 * lane_bits)
+        };
+        let by = || {
+            i.operand(1)
+                .const_int()
+                .filter(|k| *k < 64)
+                .map(|k| k as i32)
+        };
         let new: Vec<Field> = match i.opcode() {
             Some(LLVMTrunc | LLVMZExt) if i.ty().is_vector() => return,
-            Some(LLVMTrunc | LLVMZExt | LLVMFreeze | LLVMBitCast) => self.fields(x).into_iter().filter_map(|f| f.within(bits)).collect(),
+            Some(LLVMTrunc | LLVMZExt | LLVMFreeze | LLVMBitCast) => self
+                .fields(x)
+                .into_iter()
+                .filter_map(|f| f.within(bits))
+                .collect(),
             Some(LLVMExtractElement) => {
                 let from = lane(i.operand(1));
-                from.map(|k| self.fields(x).into_iter().filter_map(|f| f.shifted(-k).within(bits)).collect()).unwrap_or_default()
+                from.map(|k| {
+                    self.fields(x)
+                        .into_iter()
+                        .filter_map(|f| f.shifted(-k).within(bits))
+                        .collect()
+                })
+                .unwrap_or_default()
             }
             Some(LLVMInsertElement) => {
                 let Some(k) = lane(i.operand(2)) else { return };
-                let others = self.fields(x).into_iter().flat_map(|f| [f.within((0, k)), f.within((k + lane_bits, all))]).flatten();
+                let others = self
+                    .fields(x)
+                    .into_iter()
+                    .flat_map(|f| [f.within((0, k)), f.within((k + lane_bits, all))])
+                    .flatten();
                 let new = self.fields(i.operand(1)).into_iter().map(|f| f.shifted(k));
                 joined(others.chain(new))
             }
@@ -172,27 +228,70 @@ impl Pass<'_> {
                     let source = self.fields(i.operand(from / count));
                     let at = (from % count) as i32 * lane_bits;
                     let by = to as i32 * lane_bits - at;
-                    Some(source.into_iter().filter_map(move |f| f.within((at, at + lane_bits))).map(move |f| f.shifted(by)))
+                    Some(
+                        source
+                            .into_iter()
+                            .filter_map(move |f| f.within((at, at + lane_bits)))
+                            .map(move |f| f.shifted(by)),
+                    )
                 };
-                joined(i.shuffle_mask().into_iter().enumerate().filter_map(take).flatten())
+                joined(
+                    i.shuffle_mask()
+                        .into_iter()
+                        .enumerate()
+                        .filter_map(take)
+                        .flatten(),
+                )
             }
-            Some(LLVMLShr) => by().map(|k| self.fields(x).into_iter().filter_map(|f| f.shifted(-k).within(bits)).collect()).unwrap_or_default(),
-            Some(LLVMShl) => by().map(|k| self.fields(x).into_iter().filter_map(|f| f.shifted(k).within(bits)).collect()).unwrap_or_default(),
+            Some(LLVMLShr) => by()
+                .map(|k| {
+                    self.fields(x)
+                        .into_iter()
+                        .filter_map(|f| f.shifted(-k).within(bits))
+                        .collect()
+                })
+                .unwrap_or_default(),
+            Some(LLVMShl) => by()
+                .map(|k| {
+                    self.fields(x)
+                        .into_iter()
+                        .filter_map(|f| f.shifted(k).within(bits))
+                        .collect()
+                })
+                .unwrap_or_default(),
             Some(LLVMAnd) => {
                 let mask = || i.operand(1).const_int().filter(|_| all <= 64);
                 let range = mask().and_then(run_of_ones);
-                range.map(|r| self.fields(x).into_iter().filter_map(|f| f.within(r)).collect()).unwrap_or_default()
+                range
+                    .map(|r| {
+                        self.fields(x)
+                            .into_iter()
+                            .filter_map(|f| f.within(r))
+                            .collect()
+                    })
+                    .unwrap_or_default()
             }
             Some(LLVMOr) => joined(self.fields(x).into_iter().chain(self.fields(i.operand(1)))),
             // One condition for all, and not one for each lane.
             Some(LLVMSelect) if !x.ty().is_vector() => {
                 let other = self.fields(i.operand(2));
                 let both = |f: Field| {
-                    let o = other.iter().find(|o| o.format == f.format && o.at == f.at && o.bits == f.bits)?;
+                    let o = other
+                        .iter()
+                        .find(|o| o.format == f.format && o.at == f.at && o.bits == f.bits)?;
                     let pick = |p, q| b.select(x, p, q);
-                    Some(Field { shadow: Dd { hi: pick(f.shadow.hi, o.shadow.hi), lo: pick(f.shadow.lo, o.shadow.lo) }, ..f })
+                    Some(Field {
+                        shadow: Dd {
+                            hi: pick(f.shadow.hi, o.shadow.hi),
+                            lo: pick(f.shadow.lo, o.shadow.lo),
+                        },
+                        ..f
+                    })
                 };
-                self.fields(i.operand(1)).into_iter().filter_map(both).collect()
+                self.fields(i.operand(1))
+                    .into_iter()
+                    .filter_map(both)
+                    .collect()
             }
             _ => return,
         };
@@ -203,19 +302,37 @@ impl Pass<'_> {
     pub(super) fn reinterpret(&mut self, i: Value, name: &str, after: &Builder) -> bool {
         let args = i.args();
         if let Some(bits) = bits_made_by(name) {
-            let format = if name.starts_with("__nv_float") { Format::F32 } else { Format::F64 };
+            let format = if name.starts_with("__nv_float") {
+                Format::F32
+            } else {
+                Format::F64
+            };
             let shadow = self.get(after, args[0])[0];
             self.remember(&Builder::before(i), args[0]);
-            let field = Field { shadow, format, at: bits.0, bits: (0, bits.1) };
+            let field = Field {
+                shadow,
+                format,
+                at: bits.0,
+                bits: (0, bits.1),
+            };
             self.set_fields(i, vec![field]);
             return true;
         }
-        let Some(format) = made_by(name) else { return false };
+        let Some(format) = made_by(name) else {
+            return false;
+        };
         let word = if args.len() == 2 {
             // The high word comes first.
-            let part = |v: Value, by: i32| self.fields(v).into_iter().find(|f| f.format == format && f.at == -by).map(|f| f.shifted(by));
+            let part = |v: Value, by: i32| {
+                self.fields(v)
+                    .into_iter()
+                    .find(|f| f.format == format && f.at == -by)
+                    .map(|f| f.shifted(by))
+            };
             let (high, low) = (part(args[0], 32), part(args[1], 0));
-            high.zip(low).filter(|(h, l)| h.belongs_to(l)).map(|(_, l)| vec![l.shadow])
+            high.zip(low)
+                .filter(|(h, l)| h.belongs_to(l))
+                .map(|(_, l)| vec![l.shadow])
         } else {
             self.read_as(args[0], (format, 1))
         };
@@ -226,7 +343,12 @@ impl Pass<'_> {
 
     /// A shuffle: the shadow makes the same journey as the word. Gives whether the call is one.
     pub(super) fn shuffle(&mut self, i: Value, name: &str, after: &Builder) -> bool {
-        let Some(kind) = name.strip_prefix("llvm.nvvm.shfl.").and_then(|k| k.rsplit_once('.')) else { return false };
+        let Some(kind) = name
+            .strip_prefix("llvm.nvvm.shfl.")
+            .and_then(|k| k.rsplit_once('.'))
+        else {
+            return false;
+        };
         let args = i.args();
         // (mask, value, lane, clamp); the forms without a mask are of old architectures.
         if args.len() != 4 || !matches!(kind.1, "i32" | "f32") {
@@ -241,7 +363,13 @@ impl Pass<'_> {
             return true;
         }
         let fields = self.fields(args[1]);
-        let moved: Vec<Field> = fields.into_iter().map(|f| Field { shadow: self.journey(after, i, &word, control, f.shadow), ..f }).collect();
+        let moved: Vec<Field> = fields
+            .into_iter()
+            .map(|f| Field {
+                shadow: self.journey(after, i, &word, control, f.shadow),
+                ..f
+            })
+            .collect();
         self.set_fields(i, moved);
         true
     }
@@ -264,14 +392,19 @@ impl Pass<'_> {
             let (low, high) = (part(0), part(32));
             b.bitcast(b.or(low, high), self.f64t)
         };
-        let d = Dd { hi: moved(s.hi), lo: moved(s.lo) };
+        let d = Dd {
+            hi: moved(s.hi),
+            lo: moved(s.lo),
+        };
         self.journeys.push((key, d));
         d
     }
 
     /// A load of an integer that is read as floats.
     pub(super) fn load_word(&mut self, b: &Builder, i: Value) -> bool {
-        let Some((format, n)) = self.read_later(i) else { return false };
+        let Some((format, n)) = self.read_later(i) else {
+            return false;
+        };
         let w = width(format) as u32;
         if w * n != i.ty().int_bits() {
             return false;
@@ -279,8 +412,16 @@ impl Pass<'_> {
         let flat = self.address(b, i.operand(0), self.f64t, 0);
         let shadows: Vec<Dd> = (0..n)
             .map(|l| {
-                let a = if l == 0 { flat } else { b.offset(flat, b.i64(u64::from(l * w / 8))) };
-                self.call_dd(b, "kerf_shadow_load", &[a, self.part(b, i, l * w, w), b.i32(format_number(format))])
+                let a = if l == 0 {
+                    flat
+                } else {
+                    b.offset(flat, b.i64(u64::from(l * w / 8)))
+                };
+                self.call_dd(
+                    b,
+                    "kerf_shadow_load",
+                    &[a, self.part(b, i, l * w, w), b.i32(format_number(format))],
+                )
             })
             .collect();
         self.is_bits_of(i, (format, n), &shadows);
@@ -290,7 +431,11 @@ impl Pass<'_> {
     /// `bits` bits of an integer from `at` on, in 64.
     fn part(&self, b: &Builder, v: Value, at: u32, bits: u32) -> Value {
         let t = v.ty();
-        let low = if at == 0 { v } else { b.lshr(v, t.int(u64::from(at))) };
+        let low = if at == 0 {
+            v
+        } else {
+            b.lshr(v, t.int(u64::from(at)))
+        };
         b.zext_or_trunc(b.zext_or_trunc(low, b.int_ty(bits)), b.int_ty(64))
     }
 
@@ -306,10 +451,24 @@ impl Pass<'_> {
         }
         let fields = self.fields(v);
         for f in &fields {
-            let a = if f.at == 0 { flat } else { b.offset(flat, b.i64(i64::from(f.at / 8) as u64)) };
+            let a = if f.at == 0 {
+                flat
+            } else {
+                b.offset(flat, b.i64(i64::from(f.at / 8) as u64))
+            };
             if f.is_whole() && f.at % 8 == 0 && f.at >= 0 {
                 let bits = self.part(b, v, f.at as u32, width(f.format) as u32);
-                self.call_void(b, "kerf_shadow_store", &[a, bits, b.i32(format_number(f.format)), f.shadow.hi, f.shadow.lo]);
+                self.call_void(
+                    b,
+                    "kerf_shadow_store",
+                    &[
+                        a,
+                        bits,
+                        b.i32(format_number(f.format)),
+                        f.shadow.hi,
+                        f.shadow.lo,
+                    ],
+                );
             } else {
                 // Half of a double: when the other half has come too, its bits tell which it is.
                 self.call_void(b, "kerf_shadow_part", &[a]);
@@ -341,11 +500,23 @@ impl Pass<'_> {
         let bits = b.zext_or_trunc(new, i64t);
         match self.fields(new)[..] {
             [f] if f.is_whole() && f.at == 0 && width(f.format) == new.ty().int_bits() as i32 => {
-                let args = [a, old, bits, done, b.i32(format_number(f.format)), f.shadow.hi, f.shadow.lo];
+                let args = [
+                    a,
+                    old,
+                    bits,
+                    done,
+                    b.i32(format_number(f.format)),
+                    f.shadow.hi,
+                    f.shadow.lo,
+                ];
                 let before = self.call_dd(b, "kerf_shadow_cas", &args);
                 self.is_bits_of(i, (f.format, 1), &[before]);
             }
-            _ => self.call_void(b, "kerf_shadow_swap", &[a, old, bits, done, b.i32(new.ty().int_bits())]),
+            _ => self.call_void(
+                b,
+                "kerf_shadow_swap",
+                &[a, old, bits, done, b.i32(new.ty().int_bits())],
+            ),
         }
     }
 
@@ -361,10 +532,18 @@ impl Pass<'_> {
     pub(super) fn incoming_word(&self, b: &Builder, v: Value, shape: (Format, u32)) -> Vec<Dd> {
         self.read_as(v, shape).unwrap_or_else(|| {
             let element = b.float_ty(shape.0);
-            let t: Type = if shape.1 == 1 { element } else { element.vector(shape.1) };
+            let t: Type = if shape.1 == 1 {
+                element
+            } else {
+                element.vector(shape.1)
+            };
             let f = b.bitcast(v, t);
             // A constant is what it is.
-            if v.is_constant() { self.get(b, f) } else { self.recall(b, f) }
+            if v.is_constant() {
+                self.get(b, f)
+            } else {
+                self.recall(b, f)
+            }
         })
     }
 }

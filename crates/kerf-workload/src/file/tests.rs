@@ -132,7 +132,7 @@ fn overrides() {
     assert_eq!(
         said(GOOD, &[("nn", 4)]),
         ["no size or launch-space parameter `nn` to set to 4; \
-          expected a name from `[sizes]` or `[launch_space]`; help: did you mean `n`?"]
+          expected one of `half_n`, `n`, `bx`, `by`; help: did you mean `n`?"]
     );
     let file = GOOD.replace("n = 16", "n = \"1 / 0\"");
     assert!(parse_with(&file, &[("n", 16)]).is_ok());
@@ -193,7 +193,10 @@ fn files_that_cannot_be_read() {
     let binary = dir.path().join("b.toml");
     std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
     let wrong = Workload::read(&binary, &[]).unwrap_err();
-    assert!(wrong.to_string().contains("b.toml: not text"), "{wrong}");
+    assert!(
+        wrong.to_string().contains("b.toml: not UTF-8 in line 1"),
+        "{wrong}"
+    );
     let empty = Workload::parse("", Path::new("e.toml"), &[]).unwrap_err();
     assert_eq!(empty.list.len(), 2, "{empty}");
 }

@@ -8,7 +8,10 @@ fn sum(terms: impl IntoIterator<Item = R>) -> R {
 
 #[test]
 fn backprop() {
-    let run = Run::new(&example("backprop"), &[("n_in", 200), ("n_out", 6), ("epochs", 4)]);
+    let run = Run::new(
+        &example("backprop"),
+        &[("n_in", 200), ("n_out", 6), ("epochs", 4)],
+    );
     let (n_in, n_out, epochs) = (run.size("n_in"), run.size("n_out"), run.size("epochs"));
     let (x, err) = (run.reals("x"), run.reals("err"));
     let mut w = run.reals("w");
@@ -83,36 +86,63 @@ mod flow {
         // GAMMA - 1 is a difference of constants: the compiler folds it in f64.
         let pressure = (1.4 - 1.0) * (&u[4] - 0.5 * dot(&u[1..4], &velocity));
         let sound = (1.4 * &pressure * &inv).sqrt();
-        Derived { velocity, pressure, sound }
+        Derived {
+            velocity,
+            pressure,
+            sound,
+        }
     }
 
     pub fn load(v: &[R], n: usize, i: usize) -> Conserved {
         std::array::from_fn(|k| v[k * n + i].clone())
     }
 
-    pub fn add_flux(sum: &mut Conserved, a: &Conserved, wa: &Derived, b: &Conserved, wb: &Derived, area: &Vec3) {
+    pub fn add_flux(
+        sum: &mut Conserved,
+        a: &Conserved,
+        wa: &Derived,
+        b: &Conserved,
+        wb: &Derived,
+        area: &Vec3,
+    ) {
         let size = dot(area, area).sqrt();
         let (va, vb) = (dot(&wa.velocity, area), dot(&wb.velocity, area));
         let speed = (va.abs() + &wa.sound * &size).max(&(vb.abs() + &wb.sound * &size));
         let p = &wa.pressure + &wb.pressure;
         sum[0] += 0.5 * (&a[0] * &va + &b[0] * &vb - &speed * (&b[0] - &a[0]));
         for k in 1..4 {
-            sum[k] += 0.5 * (&a[k] * &va + &b[k] * &vb + &p * &area[k - 1] - &speed * (&b[k] - &a[k]));
+            sum[k] +=
+                0.5 * (&a[k] * &va + &b[k] * &vb + &p * &area[k - 1] - &speed * (&b[k] - &a[k]));
         }
-        sum[4] += 0.5 * ((&a[4] + &wa.pressure) * &va + (&b[4] + &wb.pressure) * &vb - &speed * (&b[4] - &a[4]));
+        sum[4] += 0.5
+            * ((&a[4] + &wa.pressure) * &va + (&b[4] + &wb.pressure) * &vb
+                - &speed * (&b[4] - &a[4]));
     }
 }
 
 #[test]
 fn cfd() {
     use flow::{Conserved, Derived, Vec3, add_flux, derive, dot, load};
-    let run = Run::new(&example("cfd"), &[("nx", 4), ("ny", 5), ("nz", 3), ("iterations", 4)]);
+    let run = Run::new(
+        &example("cfd"),
+        &[("nx", 4), ("ny", 5), ("nz", 3), ("iterations", 4)],
+    );
     let n = run.size("n");
     let (far, normals) = (run.reals("far"), run.reals("normals"));
-    let neighbours: Vec<i64> = run.input("neighbours").into_iter().map(|x| x as i64).collect();
+    let neighbours: Vec<i64> = run
+        .input("neighbours")
+        .into_iter()
+        .map(|x| x as i64)
+        .collect();
     let far_u: Conserved = std::array::from_fn(|k| far[k].clone());
-    let far_w = Derived { velocity: std::array::from_fn(|k| far[5 + k].clone()), pressure: far[8].clone(), sound: far[9].clone() };
-    let normal = |f: usize, i: usize| -> Vec3 { std::array::from_fn(|k| normals[(f * 3 + k) * n + i].clone()) };
+    let far_w = Derived {
+        velocity: std::array::from_fn(|k| far[5 + k].clone()),
+        pressure: far[8].clone(),
+        sound: far[9].clone(),
+    };
+    let normal = |f: usize, i: usize| -> Vec3 {
+        std::array::from_fn(|k| normals[(f * 3 + k) * n + i].clone())
+    };
 
     let mut variables: Vec<R> = (0..5 * n).map(|k| far_u[k / n].clone()).collect();
     for _ in 0..run.size("iterations") {
@@ -120,7 +150,10 @@ fn cfd() {
         let step: Vec<R> = (0..n)
             .map(|i| {
                 let w = derive(&load(&variables, n, i));
-                0.9 / sum((0..6).map(|f| dot(&w.velocity, &normal(f, i)).abs() + &w.sound * dot(&normal(f, i), &normal(f, i)).sqrt()))
+                0.9 / sum((0..6).map(|f| {
+                    dot(&w.velocity, &normal(f, i)).abs()
+                        + &w.sound * dot(&normal(f, i), &normal(f, i)).sqrt()
+                }))
             })
             .collect();
         for stage in 0..run.size("stages") {
@@ -190,10 +223,17 @@ fn lavamd() {
     assert_eq!(run.flips(), []);
     let (boxes, per_box) = (run.size("boxes"), run.size("per_box"));
     let particles = run.reals("particles");
-    let neighbours: Vec<i64> = run.input("neighbours").into_iter().map(|x| x as i64).collect();
+    let neighbours: Vec<i64> = run
+        .input("neighbours")
+        .into_iter()
+        .map(|x| x as i64)
+        .collect();
     let (alpha, edge) = (2.0, 1.0);
     let inv_r2 = 1.0 / (r(edge) * edge);
-    let (mut force, mut scale) = (vec![r(0.0); boxes * per_box * 4], vec![r(0.0); boxes * per_box * 4]);
+    let (mut force, mut scale) = (
+        vec![r(0.0); boxes * per_box * 4],
+        vec![r(0.0); boxes * per_box * 4],
+    );
     for at in 0..boxes * per_box {
         for list in neighbours[at / per_box * 27 * 4..][..27 * 4].chunks_exact(4) {
             if list[0] < 0 {
@@ -204,7 +244,12 @@ fn lavamd() {
                 if other == at {
                     continue;
                 }
-                let d: Vec<R> = (1..4).map(|c| &particles[4 * at + c] - (&particles[4 * other + c] + r(list[c] as f64) * edge)).collect();
+                let d: Vec<R> = (1..4)
+                    .map(|c| {
+                        &particles[4 * at + c]
+                            - (&particles[4 * other + c] + r(list[c] as f64) * edge)
+                    })
+                    .collect();
                 let r2 = &d[0] * &d[0] + &d[1] * &d[1] + &d[2] * &d[2];
                 let u = 1.0 - &r2 * &inv_r2;
                 if u > 0.0 {
@@ -248,12 +293,17 @@ fn mri_q() {
     let run = Run::new(&example("mri_q"), &[("voxels", 60), ("samples", 90)]);
     let (k, phi_r, phi_i) = (run.reals("k"), run.reals("phi_r"), run.reals("phi_i"));
     let (x, y, z) = (run.reals("x"), run.reals("y"), run.reals("z"));
-    let magnitude: Vec<R> = phi_r.iter().zip(&phi_i).map(|(a, b)| a * a + b * b).collect();
+    let magnitude: Vec<R> = phi_r
+        .iter()
+        .zip(&phi_i)
+        .map(|(a, b)| a * a + b * b)
+        .collect();
     let (mut q_r, mut q_i) = (Vec::new(), Vec::new());
     for v in 0..run.size("voxels") {
         let (mut sum_r, mut sum_i) = (r(0.0), r(0.0));
         for (s, m) in magnitude.iter().enumerate() {
-            let angle = std::f64::consts::TAU * (&k[3 * s] * &x[v] + &k[3 * s + 1] * &y[v] + &k[3 * s + 2] * &z[v]);
+            let angle = std::f64::consts::TAU
+                * (&k[3 * s] * &x[v] + &k[3 * s + 1] * &y[v] + &k[3 * s + 2] * &z[v]);
             sum_r += m * angle.cos();
             sum_i += m * angle.sin();
         }
@@ -280,7 +330,9 @@ fn nbody() {
         let mut pulls = acc.clone();
         for i in 0..n {
             for j in 0..n {
-                let d: Vec<R> = (0..3).map(|c| &bodies[4 * j + c] - &bodies[4 * i + c]).collect();
+                let d: Vec<R> = (0..3)
+                    .map(|c| &bodies[4 * j + c] - &bodies[4 * i + c])
+                    .collect();
                 let q = (&d[0] * &d[0] + &d[1] * &d[1] + &d[2] * &d[2] + eps2).rsqrt();
                 let s = &bodies[4 * j + 3] * &q * &q * &q;
                 for c in 0..3 {
@@ -302,15 +354,25 @@ fn nbody() {
 
 #[test]
 fn stencil() {
-    let run = Run::new(&example("stencil"), &[("nx", 20), ("ny", 11), ("nz", 6), ("steps", 7)]);
+    let run = Run::new(
+        &example("stencil"),
+        &[("nx", 20), ("ny", 11), ("nz", 6), ("steps", 7)],
+    );
     let (nx, ny, nz) = (run.size("nx"), run.size("ny"), run.size("nz"));
     let (row, plane) = (nx + 2, (nx + 2) * (ny + 2));
     let mut u = run.reals("u");
     for _ in 0..run.size("steps") {
         let old = u.clone();
-        for (z, y, x) in (1..=nz).flat_map(|z| (1..=ny).flat_map(move |y| (1..=nx).map(move |x| (z, y, x)))) {
+        for (z, y, x) in
+            (1..=nz).flat_map(|z| (1..=ny).flat_map(move |y| (1..=nx).map(move |x| (z, y, x))))
+        {
             let at = z * plane + y * row + x;
-            let around = &old[at - 1] + &old[at + 1] + &old[at - row] + &old[at + row] + &old[at - plane] + &old[at + plane];
+            let around = &old[at - 1]
+                + &old[at + 1]
+                + &old[at - row]
+                + &old[at + row]
+                + &old[at - plane]
+                + &old[at + plane];
             u[at] = &old[at] + 0.125 * (around - 6.0 * &old[at]);
         }
     }

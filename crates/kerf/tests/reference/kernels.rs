@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 fn workload(name: &str) -> Run {
-    Run::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/reference/{name}.toml")), &[])
+    Run::new(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/reference/{name}.toml")),
+        &[],
+    )
 }
 
 static STRESS: LazyLock<Run> = LazyLock::new(|| workload("stress"));
@@ -32,7 +35,10 @@ fn floats_through_shuffles() {
 
 #[test]
 fn atomics_and_compare_and_swap() {
-    let total = STRESS.reals("x").into_iter().fold(r(0.0), |a, x| a + x / 7.0);
+    let total = STRESS
+        .reals("x")
+        .into_iter()
+        .fold(r(0.0), |a, x| a + x / 7.0);
     let want = Want::plain(vec![total.clone(), total]);
     STRESS.check("sums", &want);
     STRESS.check_of("sums_f32", &want, F32);
@@ -40,9 +46,16 @@ fn atomics_and_compare_and_swap() {
 
 #[test]
 fn shared_and_local_memory_and_structs() {
-    let s: Vec<R> = STRESS.reals("x").into_iter().take(64).map(|x| x / 3.0).collect();
+    let s: Vec<R> = STRESS
+        .reals("x")
+        .into_iter()
+        .take(64)
+        .map(|x| x / 3.0)
+        .collect();
     let local = |i: usize| &s[(i + i % 8) % 64] / (i % 8 + 1) as f64;
-    let want = (0..64).flat_map(|i| [local(i) + &s[i] / 5.0, &s[i] + (&s[i] * 2.0) * 0.5]).collect();
+    let want = (0..64)
+        .flat_map(|i| [local(i) + &s[i] / 5.0, &s[i] + (&s[i] * 2.0) * 0.5])
+        .collect();
     // Two of the fields are floats.
     STRESS.check_of("moved", &Want::plain(want), F32);
 }
@@ -53,7 +66,10 @@ fn arguments_and_results_of_functions() {
         let v = x / 3.0;
         let scaled = &v * (x / 9.0);
         // The second is a difference of the two; its scale is the larger.
-        [(&scaled / &v, r(0.0)), (&scaled - x / 7.0, scaled.max(&(x / 7.0)))]
+        [
+            (&scaled / &v, r(0.0)),
+            (&scaled - x / 7.0, scaled.max(&(x / 7.0))),
+        ]
     };
     let (value, scale) = STRESS.reals("x").iter().take(64).flat_map(one).unzip();
     STRESS.check_of("called", &Want::scaled(value, scale), F32);
@@ -118,11 +134,17 @@ fn comparisons_that_flip_are_counted() {
     assert!(flips > 0);
     STRESS.check_of("branches", &Want::plain(want), F32);
     let source = include_str!("stress.cu");
-    let line = 1 + source.lines().position(|l| l.contains("LINE OF THE FLIPS")).expect("the line");
+    let line = 1 + source
+        .lines()
+        .position(|l| l.contains("LINE OF THE FLIPS"))
+        .expect("the line");
     let counted = STRESS.flips();
     assert_eq!(counted.len(), 1, "{counted:?}");
     assert_eq!(counted[0].0, flips);
-    assert!(counted[0].1.contains(&format!("stress.cu:{line}:")), "{counted:?}");
+    assert!(
+        counted[0].1.contains(&format!("stress.cu:{line}:")),
+        "{counted:?}"
+    );
 }
 
 #[test]
@@ -145,7 +167,11 @@ fn pairs_of_halves() {
     let mut want = vec![r(0.0); 2 * n];
     for i in 0..n {
         let v: Vec<R> = (0..2)
-            .map(|c| (0..4).fold(&x[2 * i + c] * &y[2 * i + c], |v, k| v * &y[2 * i + c] + &x[2 * ((i + k) % n) + c]))
+            .map(|c| {
+                (0..4).fold(&x[2 * i + c] * &y[2 * i + c], |v, k| {
+                    v * &y[2 * i + c] + &x[2 * ((i + k) % n) + c]
+                })
+            })
             .collect();
         want[2 * i] = &v[0] + &v[1];
         want[2 * i + 1] = &v[1] + &v[0];

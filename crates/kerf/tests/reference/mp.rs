@@ -134,6 +134,10 @@ impl R {
     }
     /// log2 of the size, for messages.
     pub fn magnitude(&self) -> f64 {
-        if self.0.is_zero() { f64::NEG_INFINITY } else { self.abs().log2().0.to_f64() }
+        if self.0.is_zero() {
+            f64::NEG_INFINITY
+        } else {
+            self.abs().log2().0.to_f64()
+        }
     }
 }

@@ -66,8 +66,16 @@ fn atomics() {
     let mut unsigneds = updates!(u32, [5, 5, u32::MAX, 7, u32::MAX, 0, 0, 4, 20], 160, 1);
     unsigneds[1] = 5u32.wrapping_sub(sum as u32);
     for _ in 0..160 {
-        unsigneds[7] = if unsigneds[7] >= 20 { 0 } else { unsigneds[7] + 1 };
-        unsigneds[8] = if unsigneds[8] == 0 || unsigneds[8] > 13 { 13 } else { unsigneds[8] - 1 };
+        unsigneds[7] = if unsigneds[7] >= 20 {
+            0
+        } else {
+            unsigneds[7] + 1
+        };
+        unsigneds[8] = if unsigneds[8] == 0 || unsigneds[8] > 13 {
+            13
+        } else {
+            unsigneds[8] - 1
+        };
     }
     o.equals("unsigneds", &unsigneds);
     let top = i64::MAX as u64;
@@ -76,15 +84,35 @@ fn atomics() {
     o.equals("longs", &longs);
     o.equals("signed_longs", &[-1_590_000_000_000i64, 1_589_999_999_993]);
     let part = |b: i32| (96 * b..96 * b + 96).sum::<i32>();
-    o.equals("floats", &[0.5 * (part(0) + part(1)) as f32, part(0) as f32, part(1) as f32]);
-    o.equals("doubles", &[0.25 * f64::from(part(0) + part(1)), f64::from(-part(0)), f64::from(-part(1))]);
+    o.equals(
+        "floats",
+        &[
+            0.5 * (part(0) + part(1)) as f32,
+            part(0) as f32,
+            part(1) as f32,
+        ],
+    );
+    o.equals(
+        "doubles",
+        &[
+            0.25 * f64::from(part(0) + part(1)),
+            f64::from(-part(0)),
+            f64::from(-part(1)),
+        ],
+    );
 
     let sum: i32 = (0..64).sum();
     // 64 = 3 * 20 + 4: the bits below 4 flip four times, the others three times.
-    o.equals("scoped", &[sum, 63 * 9, 200 - sum, 300 ^ 0xffff0, sum, -63, 0x3ff, 42]);
+    o.equals(
+        "scoped",
+        &[sum, 63 * 9, 200 - sum, 300 ^ 0xffff0, sum, -63, 0x3ff, 42],
+    );
     let mut down = 7u32;
     (0..64).for_each(|_| down = if down == 0 || down > 9 { 9 } else { down - 1 });
-    o.equals("scoped_unsigned", &[7, 71, down, 77, 0xffff_ff00, 0x8000_003f, 3]);
+    o.equals(
+        "scoped_unsigned",
+        &[7, 71, down, 77, 0xffff_ff00, 0x8000_003f, 3],
+    );
     o.equals("scoped_long", &[64u64 << 33, (1 << 63) + 63]);
     o.equals("returned", &returned());
     o.equals("value", &[3, 3.75f32.to_bits() as i32, 0x1234, 0]);
@@ -93,11 +121,29 @@ fn atomics() {
     let b = |x: f32| bf16::from_f32(x);
     o.expect("h", |t| h(t as f32 * 0.5) + h(0.1 * t as f32) + h(0.3));
     o.expect("b", |t| b(t as f32 * 0.5) + b(0.1 * t as f32) + b(0.3));
-    o.expect("h2", |i| if i % 2 == 0 { h((i / 2) as f32) } else { h(0.1) });
-    o.expect("b2", |i| if i % 2 == 0 { b((i / 2) as f32) } else { b(0.1) });
+    o.expect("h2", |i| {
+        if i % 2 == 0 {
+            h((i / 2) as f32)
+        } else {
+            h(0.1)
+        }
+    });
+    o.expect("b2", |i| {
+        if i % 2 == 0 {
+            b((i / 2) as f32)
+        } else {
+            b(0.1)
+        }
+    });
 
     let reals = || (0..256).map(|i| f64::from((i * 37 + 11) % 101) * 0.7 - 20.0);
-    o.equals("extremes", &[reals().fold(f64::MIN, f64::max), reals().fold(f64::MAX, f64::min)]);
+    o.equals(
+        "extremes",
+        &[
+            reals().fold(f64::MIN, f64::max),
+            reals().fold(f64::MAX, f64::min),
+        ],
+    );
     // Four blocks of twenty factors, half of them 2 and half 1/4.
     o.equals("product", &[3.0 * 0.5f32.powi(40)]);
     o.equals("lock_sum", &[36]);

@@ -32,7 +32,11 @@ pub fn fma(x: f64, y: f64, z: f64, r: Round) -> Float {
 /// format of at most 51 bits is correct.
 fn sticky(e: &Float) -> f64 {
     let t = e.to_f64_round(Round::Zero);
-    if *e == t || t.is_nan() || t.is_infinite() { t } else { f64::from_bits(t.to_bits() | 1) }
+    if *e == t || t.is_nan() || t.is_infinite() {
+        t
+    } else {
+        f64::from_bits(t.to_bits() | 1)
+    }
 }
 
 /// Rounds to `bits` of significand with smallest exponent `emin` and largest finite value `most`.
@@ -51,8 +55,17 @@ fn small(e: &Float, bits: i32, emin: i32, most: f64, r: Round) -> f64 {
         _ => q.round_ties_even(),
     };
     let w = (q * unit).abs();
-    let toward_zero = matches!((r, v > 0.0), (Round::Zero, _) | (Round::Up, false) | (Round::Down, true));
-    let w = if w <= most { w } else if toward_zero { most } else { f64::INFINITY };
+    let toward_zero = matches!(
+        (r, v > 0.0),
+        (Round::Zero, _) | (Round::Up, false) | (Round::Down, true)
+    );
+    let w = if w <= most {
+        w
+    } else if toward_zero {
+        most
+    } else {
+        f64::INFINITY
+    };
     w.copysign(v)
 }
 

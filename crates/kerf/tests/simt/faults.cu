@@ -69,9 +69,9 @@ struct Pointers {
     int n;
 };
 __global__ void through_struct(Pointers p) { p.a[p.n * threadIdx.x] = 1; }
-__global__ void heap_overrun(int* out) {
+__global__ void heap_overrun(int* out, int n) {
     int* a = (int*)malloc(40);
-    for (int k = 0; k < out[0]; k++) a[k] = k;
+    for (int k = 0; k < n; k++) a[k] = out[k];
     out[threadIdx.x] = a[3];
     free(a);
 }

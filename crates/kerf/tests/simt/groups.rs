@@ -15,8 +15,12 @@ fn tiled(row: usize, t: usize) -> i32 {
         4 => tile(8).map(ramp).sum(),
         5 => tile(32).map(ramp).max().unwrap(),
         6 => (t % 4 * 100 + t / 4 + 80000) as i32,
-        7 => i32::from(tile(8).any(|u| ramp(u) > 70)) + 2 * i32::from(tile(8).all(|u| ramp(u) > -15)),
-        8 => tile(8).filter(|u| ramp(*u) & 1 == 1).fold(0, |m, u| m | 1 << (u % 8)),
+        7 => {
+            i32::from(tile(8).any(|u| ramp(u) > 70)) + 2 * i32::from(tile(8).all(|u| ramp(u) > -15))
+        }
+        8 => tile(8)
+            .filter(|u| ramp(*u) & 1 == 1)
+            .fold(0, |m, u| m | 1 << (u % 8)),
         9 => (tile(8).start..=t).map(ramp).sum(),
         _ => (tile(32).start..t).map(ramp).sum(),
     }
@@ -31,11 +35,22 @@ fn cooperative_groups() {
     o.expect("coalesced", |t| {
         let warp = t / 32 * 32;
         let size = (warp..warp + 32).filter(|u| here(*u)).count();
-        if here(t) { (size * 1000 + (warp..t).filter(|u| here(*u)).count()) as i32 } else { 0 }
+        if here(t) {
+            (size * 1000 + (warp..t).filter(|u| here(*u)).count()) as i32
+        } else {
+            0
+        }
     });
-    o.equals("total", &[(0..64).filter(|t| here(*t)).map(ramp).sum::<i32>()]);
+    o.equals(
+        "total",
+        &[(0..64).filter(|t| here(*t)).map(ramp).sum::<i32>()],
+    );
     // Multiples of 1/4: exact in any order.
-    o.expect("sums", |g| (16 * g..16 * g + 16).map(|i| i as f64 * 0.25 - 3.0).sum::<f64>());
+    o.expect("sums", |g| {
+        (16 * g..16 * g + 16)
+            .map(|i| i as f64 * 0.25 - 3.0)
+            .sum::<f64>()
+    });
     same_under_other_options("groups", &o);
 }
 

@@ -5,9 +5,38 @@ use half::{bf16, f16};
 use rug::float::Round::{Down, Nearest, Up, Zero};
 
 const F: [f64; 32] = [
-    0.0, -0.0, 1.0, -1.0, 0.1, -0.3333333, 1.0009766, 2.5, -3.5, 65504.0, -65504.0, 65519.0, 65520.0, 1e-7, 5.9604645e-8,
-    2.9802322e-8, 6.1e-5, 1e-40, 3e38, -3e38, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1000.5, 0.99951171875, 7.25, 100.0,
-    3.1415927, 2049.0, -2051.0, 0.0004, 12345.678,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.1,
+    -0.3333333,
+    1.0009766,
+    2.5,
+    -3.5,
+    65504.0,
+    -65504.0,
+    65519.0,
+    65520.0,
+    1e-7,
+    5.9604645e-8,
+    2.9802322e-8,
+    6.1e-5,
+    1e-40,
+    3e38,
+    -3e38,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    1000.5,
+    0.99951171875,
+    7.25,
+    100.0,
+    3.1415927,
+    2049.0,
+    -2051.0,
+    0.0004,
+    12345.678,
 ];
 
 /// The f16 inputs: no finite value beyond the format's range.
@@ -40,7 +69,13 @@ fn extreme(x: f64, y: f64, least: bool) -> f64 {
     match (x.is_nan(), y.is_nan()) {
         (true, _) => y,
         (_, true) => x,
-        _ => if x.total_cmp(&y).is_lt() == least { x } else { y },
+        _ => {
+            if x.total_cmp(&y).is_lt() == least {
+                x
+            } else {
+                y
+            }
+        }
     }
 }
 
@@ -71,7 +106,11 @@ fn h_row(row: usize, i: usize) -> f16 {
         12 => same(x.trunc()),
         13 => {
             let s = near(add(x, y, Nearest));
-            if s > f16::ZERO { s.min(f16::ONE) } else { f16::ZERO }
+            if s > f16::ZERO {
+                s.min(f16::ONE)
+            } else {
+                f16::ZERO
+            }
         }
         14 => near(mul(x, y, Nearest)),
         15 => near(mul(y, z, Nearest)),
@@ -98,7 +137,9 @@ fn b_row(row: usize, i: usize) -> bf16 {
 }
 
 fn flags(all: &[bool]) -> i32 {
-    all.iter().enumerate().fold(0, |m, (k, v)| m | i32::from(*v) << k)
+    all.iter()
+        .enumerate()
+        .fold(0, |m, (k, v)| m | i32::from(*v) << k)
 }
 
 #[test]
@@ -147,14 +188,31 @@ fn halves() {
             let (x, y) = (h(i), h(i + 1));
             let both = !x.is_nan() && !y.is_nan();
             let all = [x < y, x <= y, x > y, x >= y, x == y, both && x != y];
-            flags(&[&all[..], &[!(x >= y), !(x < y), x.is_nan(), x.is_infinite(), x < y, both]].concat())
+            flags(
+                &[
+                    &all[..],
+                    &[
+                        !(x >= y),
+                        !(x < y),
+                        x.is_nan(),
+                        x.is_infinite(),
+                        x < y,
+                        both,
+                    ],
+                ]
+                .concat(),
+            )
         } else {
             let (x, y) = (b(i), b(i + 1));
             flags(&[x < y, x == y, !(x < y), x.is_nan(), x > y])
         }
     });
     let pair = |i: usize| f64::from(to_f16(&number((i * 37 % 23) as f64 * 0.17 - 1.5), Nearest));
-    o.expect("wide", |_| (0..20).fold(0.0f32, |s, k| (pair(2 * k) as f32).mul_add(pair(2 * k + 1) as f32, s)));
+    o.expect("wide", |_| {
+        (0..20).fold(0.0f32, |s, k| {
+            (pair(2 * k) as f32).mul_add(pair(2 * k + 1) as f32, s)
+        })
+    });
     o.expect("narrow", |t| {
         let half = |side: usize| {
             (0..20).fold(0.0, |s, k| {

@@ -64,7 +64,16 @@ pub fn run_file(path: &Path, more: &[&str]) -> Outputs {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let save = dir.path().to_str().expect("a path in UTF-8");
     let mut args = vec!["run", path.to_str().expect("a path in UTF-8")];
-    args.extend(["--warmup", "0", "--repeats", "1", "--format", "json", "--save", save]);
+    args.extend([
+        "--warmup",
+        "0",
+        "--repeats",
+        "1",
+        "--format",
+        "json",
+        "--save",
+        save,
+    ]);
     args.extend(more);
     let said = kerf(&args);
     assert_eq!(said.code, Some(0), "{args:?}\n{}\n{}", said.out, said.err);
@@ -74,7 +83,10 @@ pub fn run_file(path: &Path, more: &[&str]) -> Outputs {
         .map(|o| o["name"].as_str().expect("a name").to_owned())
         .map(|n| (n.clone(), npy(&dir.path().join(format!("{n}.npy")))))
         .collect();
-    Outputs { bytes, printed: report["printed"].as_str().unwrap_or("").to_owned() }
+    Outputs {
+        bytes,
+        printed: report["printed"].as_str().unwrap_or("").to_owned(),
+    }
 }
 
 /// Runs `simt/NAME.toml`.
@@ -112,7 +124,10 @@ floats!(f32, f64, half::f16, half::bf16);
 impl Outputs {
     /// An output's scalars.
     pub fn get<T: Scalar>(&self, name: &str) -> Vec<T> {
-        let b = self.bytes.get(name).unwrap_or_else(|| panic!("no output {name}"));
+        let b = self
+            .bytes
+            .get(name)
+            .unwrap_or_else(|| panic!("no output {name}"));
         b.chunks_exact(T::BYTES).map(T::of).collect()
     }
 
@@ -125,12 +140,22 @@ impl Outputs {
             .map(|i| format!("  [{i}]: got {:?}, expected {:?}", got[i], expected(i)))
             .collect();
         let shown = &bad[..bad.len().min(12)];
-        assert!(bad.is_empty(), "{name}: {} of {} are wrong\n{}", bad.len(), got.len(), shown.join("\n"));
+        assert!(
+            bad.is_empty(),
+            "{name}: {} of {} are wrong\n{}",
+            bad.len(),
+            got.len(),
+            shown.join("\n")
+        );
     }
 
     /// The output equals a list.
     pub fn equals<T: Scalar>(&self, name: &str, expected: &[T]) {
-        assert_eq!(self.get::<T>(name).len(), expected.len(), "length of {name}");
+        assert_eq!(
+            self.get::<T>(name).len(),
+            expected.len(),
+            "length of {name}"
+        );
         self.expect(name, |i| expected[i]);
     }
 }
@@ -138,11 +163,21 @@ impl Outputs {
 /// The workload again under other options has to give the same bytes: memcheck finds nothing in it,
 /// one thread or three make no difference, and a reference execution beside it changes nothing.
 pub fn same_under_other_options(name: &str, first: &Outputs) {
-    for more in [["--memcheck", "--threads", "3"].as_slice(), &["--threads", "1"]] {
+    for more in [
+        ["--memcheck", "--threads", "3"].as_slice(),
+        &["--threads", "1"],
+        &["--reference"],
+    ] {
         let again = run(name, more);
         for (n, b) in &first.bytes {
-            assert!(again.bytes.get(n) == Some(b), "{name}: output {n} differs under {more:?}");
+            assert!(
+                again.bytes.get(n) == Some(b),
+                "{name}: output {n} differs under {more:?}"
+            );
         }
-        assert_eq!(again.printed, first.printed, "{name}: printed text under {more:?}");
+        assert_eq!(
+            again.printed, first.printed,
+            "{name}: printed text under {more:?}"
+        );
     }
 }

@@ -59,7 +59,7 @@ __kernel void vectors(__global const double4* in, __global double* out, __global
     g[64 + i] = dot(a, (float4)(1, 2, 4, 8)) + b.z;
     int4 m = a > (float4)(2.0f);
     g[96 + i] = any(m) * 2 + all(m) + (float)m.s0;
-    g[128 + i] = select(1.0f, 2.0f, a.x < a.y) + clamp(a.x, 0.0f, 1.0f) + mad24((int)i, 3, 1) + convert_int_sat(a.w * 1e20f > 1 ? 1e20f : 1.0f);
+    g[128 + i] = select(1.0f, 2.0f, a.x < a.y) + clamp(a.x, 0.0f, 1.0f) + mad24((int)i, 3, 1) + convert_int_sat(a.w > 0 ? 1e20f : 1.0f);
     g[160 + i] = as_float(as_int(a.y)) + (float)popcount((uint)i) + (float)rotate((uint)i, 4u) + fmax(a.z, b.y);
 }
 

@@ -280,3 +280,6 @@ __global__ void prints(int n) {
         printf("%f %f %f\n", 1.0 / 0.0 * n, -1.0 / 0.0 * n, 0.0);
     }
 }
+__global__ void prints_a_line() {
+    if (threadIdx.x == blockIdx.x) printf("block %d thread %d\n", blockIdx.x, threadIdx.x);
+}

@@ -4,22 +4,103 @@ use crate::harness::{run, same_under_other_options};
 use rug::float::Round::{self, Down, Nearest, Up, Zero};
 
 const DOUBLES: [f64; 32] = [
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.1, 3.7, -3.7, 1e300, -1e300, 1e-300, 5e-324, 2147483647.5, 4294967295.5,
-    -2147483649.0, 9.3e18, 1.9e19, -1e19, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 8388607.5, 4503599627370495.5,
-    0.3333333333333333, 7.0, 1e10, 123456.789, -0.7,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    0.1,
+    3.7,
+    -3.7,
+    1e300,
+    -1e300,
+    1e-300,
+    5e-324,
+    2147483647.5,
+    4294967295.5,
+    -2147483649.0,
+    9.3e18,
+    1.9e19,
+    -1e19,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    8388607.5,
+    4503599627370495.5,
+    0.3333333333333333,
+    7.0,
+    1e10,
+    123456.789,
+    -0.7,
 ];
 const FLOATS: [f64; 32] = [
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.1, 3.7, -3.7, 1e38, -1e38, 1e-38, 1e-45, 2147483520.0, 4294967040.0,
-    16777217.0, 9.3e18, 1.9e19, -1e19, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 8388607.5, 0.33333334, 7.0, 1e10, 123456.789,
-    -0.7, 3e-39,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    0.1,
+    3.7,
+    -3.7,
+    1e38,
+    -1e38,
+    1e-38,
+    1e-45,
+    2147483520.0,
+    4294967040.0,
+    16777217.0,
+    9.3e18,
+    1.9e19,
+    -1e19,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    8388607.5,
+    0.33333334,
+    7.0,
+    1e10,
+    123456.789,
+    -0.7,
+    3e-39,
 ];
 const LONGS: [i64; 12] = [
-    0, 1, -1, i64::MAX, i64::MIN, 9007199254740993, -9007199254740993, 16777217, -16777219, 4294967295, 123456789012345678,
+    0,
+    1,
+    -1,
+    i64::MAX,
+    i64::MIN,
+    9007199254740993,
+    -9007199254740993,
+    16777217,
+    -16777219,
+    4294967295,
+    123456789012345678,
     2147483647,
 ];
 const WORDS: [u64; 16] = [
-    0, 1, u64::MAX, 4294967296, 9223372036854775808, 81985529216486895, 18364758544493064720, 255, 4278190080,
-    1311768467463790320, 2147483648, 281474976710655, 6148914691236517205, 12297829382473034410, 4607182418800017408,
+    0,
+    1,
+    u64::MAX,
+    4294967296,
+    9223372036854775808,
+    81985529216486895,
+    18364758544493064720,
+    255,
+    4278190080,
+    1311768467463790320,
+    2147483648,
+    281474976710655,
+    6148914691236517205,
+    12297829382473034410,
+    4607182418800017408,
     13835058055282163712,
 ];
 
@@ -57,7 +138,13 @@ fn f64_row(row: usize, i: usize) -> f64 {
         15 => x % y,
         16 => to(number(x) * number(2f64.powi(i as i32 % 40 - 20)), Nearest),
         17 if x.is_nan() || y.is_nan() => f64::NAN,
-        17 => if x > y { x - y } else { 0.0 },
+        17 => {
+            if x > y {
+                x - y
+            } else {
+                0.0
+            }
+        }
         18 => to(add(x, y, Zero), Zero),
         19 => to(add(x, y, Up), Up),
         20 => to(add(x, y, Down), Down),
@@ -101,7 +188,13 @@ fn f32_row(row: usize, i: usize) -> f32 {
         16 => to(mul(u, v, Down), Down),
         17 => to(div(u, v, Up), Up),
         19 => to(fma(u, v, w, Zero), Zero),
-        20 => if x > 0.0 { x.min(1.0) } else { 0.0 },
+        20 => {
+            if x > 0.0 {
+                x.min(1.0)
+            } else {
+                0.0
+            }
+        }
         21 => x % y,
         23 => x * y + z,
         _ => 1.0 / x,
@@ -112,10 +205,28 @@ fn integer_row(row: usize, i: usize) -> i64 {
     let d = DOUBLES[i];
     let f = d as f32;
     // `as` saturates and turns NaN into 0; an H200 gives 100..0 for f64 and for 64-bit results.
-    let i32_of = |x: f64| if x.is_nan() { i64::from(i32::MIN) } else { i64::from(x as i32) };
-    let u32_of = |x: f64| if x.is_nan() { 1 << 31 } else { i64::from(x as u32) };
+    let i32_of = |x: f64| {
+        if x.is_nan() {
+            i64::from(i32::MIN)
+        } else {
+            i64::from(x as i32)
+        }
+    };
+    let u32_of = |x: f64| {
+        if x.is_nan() {
+            1 << 31
+        } else {
+            i64::from(x as u32)
+        }
+    };
     let i64_of = |x: f64| if x.is_nan() { i64::MIN } else { x as i64 };
-    let u64_of = |x: f64| if x.is_nan() { i64::MIN } else { x as u64 as i64 };
+    let u64_of = |x: f64| {
+        if x.is_nan() {
+            i64::MIN
+        } else {
+            x as u64 as i64
+        }
+    };
     let w = f64::from(f);
     match row {
         0 => i32_of(d),
@@ -143,7 +254,9 @@ fn integer_row(row: usize, i: usize) -> i64 {
 
 fn perm(a: u32, b: u32, s: u32) -> u32 {
     let all = u64::from(a) | u64::from(b) << 32;
-    (0..4).fold(0, |o, k| o | ((all >> (8 * ((s >> (4 * k)) & 7))) as u32 & 255) << (8 * k))
+    (0..4).fold(0, |o, k| {
+        o | ((all >> (8 * ((s >> (4 * k)) & 7))) as u32 & 255) << (8 * k)
+    })
 }
 
 fn bytes(x: u32, y: u32, f: impl Fn(u8, u8) -> u8) -> u32 {
@@ -163,8 +276,20 @@ fn bit_row(row: usize, i: usize) -> u64 {
         1 => v.count_ones(),
         2 => a.leading_zeros(),
         3 => v.leading_zeros(),
-        4 => if a == 0 { 0 } else { a.trailing_zeros() + 1 },
-        5 => if v == 0 { 0 } else { v.trailing_zeros() + 1 },
+        4 => {
+            if a == 0 {
+                0
+            } else {
+                a.trailing_zeros() + 1
+            }
+        }
+        5 => {
+            if v == 0 {
+                0
+            } else {
+                v.trailing_zeros() + 1
+            }
+        }
         6 => a.reverse_bits(),
         7 => return v.reverse_bits(),
         8 => perm(a, b, 0x3175),
@@ -197,13 +322,25 @@ fn bit_row(row: usize, i: usize) -> u64 {
         32 => sa.min(sb) as u32 ^ a.max(b) ^ (sa >> 1).unsigned_abs(),
         33 => {
             let low = bytes(a, b, u8::wrapping_add) ^ bytes(a, b, u8::abs_diff);
-            let half = |k: u32| if (a >> k) as u16 > (b >> k) as u16 { 0xffffu32 << k } else { 0 };
+            let half = |k: u32| {
+                if (a >> k) as u16 > (b >> k) as u16 {
+                    0xffffu32 << k
+                } else {
+                    0
+                }
+            };
             return u64::from(low) ^ u64::from(half(0) | half(16)) << 32;
         }
         _ => {
             let (x, y) = (a.to_le_bytes(), b.to_le_bytes());
-            let signed: i32 = 7 + (0..4).map(|k| i32::from(x[k] as i8) * i32::from(y[k] as i8)).sum::<i32>();
-            let unsigned: u32 = 7 + (0..4).map(|k| u32::from(x[k]) * u32::from(y[k])).sum::<u32>();
+            let signed: i32 = 7
+                + (0..4)
+                    .map(|k| i32::from(x[k] as i8) * i32::from(y[k] as i8))
+                    .sum::<i32>();
+            let unsigned: u32 = 7
+                + (0..4)
+                    .map(|k| u32::from(x[k]) * u32::from(y[k]))
+                    .sum::<u32>();
             return i64::from(signed) as u64 ^ u64::from(unsigned) << 32;
         }
     };
@@ -218,8 +355,22 @@ fn exact_results() {
     o.expect("classes", |i| {
         let (x, y) = (DOUBLES[i], DOUBLES[(i + 7) % 32]);
         let negative = x.is_sign_negative() && !x.is_nan();
-        let all = [x.is_nan(), x.is_infinite(), x.is_finite(), negative, x < y, x <= y, x == y, x != y, !(x < y), x > y, x >= y];
-        all.iter().enumerate().fold(0, |m, (k, b)| m | i32::from(*b) << k)
+        let all = [
+            x.is_nan(),
+            x.is_infinite(),
+            x.is_finite(),
+            negative,
+            x < y,
+            x <= y,
+            x == y,
+            x != y,
+            !(x < y),
+            x > y,
+            x >= y,
+        ];
+        all.iter()
+            .enumerate()
+            .fold(0, |m, (k, b)| m | i32::from(*b) << k)
     });
     o.expect("integers", |k| integer_row(k / 32, k % 32));
     o.expect("as_doubles", |k| {

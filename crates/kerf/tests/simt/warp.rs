@@ -33,7 +33,9 @@ fn shuffled<T: Scalar>(value: impl Fn(usize) -> T) -> Vec<T> {
 
 /// Bits of the lanes of t's warp for which a predicate on thread numbers holds.
 fn lanes(t: usize, holds: impl Fn(usize) -> bool) -> u32 {
-    (0..32).filter(|l| holds(t / 32 * 32 + l)).fold(0, |m, l| m | 1 << l)
+    (0..32)
+        .filter(|l| holds(t / 32 * 32 + l))
+        .fold(0, |m, l| m | 1 << l)
 }
 
 fn votes(t: usize) -> [u32; 8] {
@@ -47,8 +49,14 @@ fn votes(t: usize) -> [u32; 8] {
         lanes(t, |u| ints(u) > 0),
         u32::from(warp.clone().any(|u| ints(u) == 12)),
         u32::from(warp.clone().all(|u| ints(u) > -100)),
-        lanes(t, |u| low(u) == low(t) && ints(u) & if low(t) { 1 } else { 2 } != 0),
-        if low(t) { u32::from(half.iter().any(|u| ints(*u) > 60)) } else { 2 + u32::from(half.iter().all(|u| ints(*u) < 60)) },
+        lanes(t, |u| {
+            low(u) == low(t) && ints(u) & if low(t) { 1 } else { 2 } != 0
+        }),
+        if low(t) {
+            u32::from(half.iter().any(|u| ints(*u) > 60))
+        } else {
+            2 + u32::from(half.iter().all(|u| ints(*u) < 60))
+        },
         lanes(t, |u| ints(u) & 3 == v & 3),
         if equal { u32::MAX ^ 16 } else { 0 },
         // The values of a warp are not all equal, so the first term is 0.
@@ -82,7 +90,9 @@ fn active(i: usize) -> u32 {
             _ if lane > 16 => lanes(0, |u| u % 3 == 2 && u > 16) ^ 0xf0f0_f0f0,
             _ => 0,
         },
-        1 => (0..lane / 4).fold(0u32, |s, k| s.wrapping_mul(31).wrapping_add(lanes(0, |u| k < u / 4))),
+        1 => (0..lane / 4).fold(0u32, |s, k| {
+            s.wrapping_mul(31).wrapping_add(lanes(0, |u| k < u / 4))
+        }),
         _ if lane >= 23 => 0,
         2 => lanes(0, |u| u < 23 && u % 2 == 1),
         _ => (22 - lane as u32) * 5,
@@ -92,8 +102,15 @@ fn active(i: usize) -> u32 {
 fn reductions(t: usize) -> [i32; 10] {
     let warp: Vec<usize> = (t / 32 * 32..t / 32 * 32 + 32).collect();
     let v: Vec<i32> = warp.iter().map(|u| ints(*u)).collect();
-    let u: Vec<u32> = v.iter().map(|v| (*v as u32).wrapping_mul(2_654_435_761)).collect();
-    let side: i32 = warp.iter().filter(|u| (**u % 32 < 8) == (t % 32 < 8)).map(|u| ints(*u)).sum();
+    let u: Vec<u32> = v
+        .iter()
+        .map(|v| (*v as u32).wrapping_mul(2_654_435_761))
+        .collect();
+    let side: i32 = warp
+        .iter()
+        .filter(|u| (**u % 32 < 8) == (t % 32 < 8))
+        .map(|u| ints(*u))
+        .sum();
     [
         v.iter().sum(),
         *v.iter().min().unwrap(),
@@ -120,21 +137,34 @@ fn shrinking(lane: usize) -> u32 {
 fn warps() {
     let o = run("warp", &[]);
     o.equals("shuffled_int", &shuffled(ints));
-    o.equals("shuffled_unsigned", &shuffled(|i| i as u32 * 2_654_435 + 4_000_000_000));
+    o.equals(
+        "shuffled_unsigned",
+        &shuffled(|i| i as u32 * 2_654_435 + 4_000_000_000),
+    );
     o.equals("shuffled_float", &shuffled(|i| i as f32 * 0.375 - 7.0));
     o.equals("shuffled_double", &shuffled(|i| i as f64 / 3.0 - 7.0));
     let longs = shuffled(|i| (i as i64 - 20) * 1_234_567_890_123);
     o.equals("shuffled_long", &longs);
     o.equals("shuffled_template", &longs);
-    o.expect("block_sums", |b| (128 * b..128 * b + 128).map(ints).sum::<i32>());
+    o.expect("block_sums", |b| {
+        (128 * b..128 * b + 128).map(ints).sum::<i32>()
+    });
     o.expect("voted", |i| votes(i / 8)[i % 8]);
     o.equals("synced", &synced());
     o.expect("active_out", active);
     o.expect("reduced", |i| reductions(i / 10)[i % 10]);
-    o.expect("short_out", |t| (if t < 32 { 0x5555_5555 } else { 0x5555 }) + (t as u32 ^ 1));
-    let multiples: Vec<i32> = (0..128).map(ints).filter(|v| v % 3 == 0).collect();
+    o.expect("short_out", |t| {
+        (if t < 32 { 0x5555_5555 } else { 0x5555 }) + (t as u32 ^ 1)
+    });
+    // Which warp appends first is open; within a warp the order is that of the lanes.
+    let mut multiples: Vec<i32> = (0..128).map(ints).filter(|v| v % 3 == 0).collect();
     o.expect("count", |_| multiples.len() as i32);
-    o.expect("appended", |i| multiples.get(i).copied().unwrap_or(0));
+    let mut appended = o.get::<i32>("appended");
+    let rest = appended.split_off(multiples.len());
+    appended.sort_unstable();
+    multiples.sort_unstable();
+    assert_eq!(appended, multiples);
+    assert!(rest.iter().all(|v| *v == 0));
     o.expect("shrunk", shrinking);
     o.expect("lanes", |i| {
         let lane = (i / 6 % 32) as u32;
@@ -143,7 +173,11 @@ fn warps() {
     });
     o.expect("ptx", |i| {
         let (t, ok) = (i / 2, i / 2 % 8 == 0);
-        if i % 2 == 0 { 3 * (if ok { t + 7 } else { t }) as i32 } else { i32::from(ok) }
+        if i % 2 == 0 {
+            3 * (if ok { t + 7 } else { t }) as i32
+        } else {
+            i32::from(ok)
+        }
     });
     let mut sorted: Vec<i32> = (0..64).map(ints).collect();
     sorted[..32].sort_unstable();

@@ -12,8 +12,29 @@ type F2 = fn(Float, &Float) -> Float;
 
 #[derive(Clone, Copy)]
 enum Op {
-    Add, Sub, Mul, Div, Fma, Sqrt, Neg, Abs, Floor, Ceil, Trunc, Rint, Round, Min, Max, Copysign,
-    Fmod, Exp, Log, Rcp, Saturate, Fdim, Norm3(bool),
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Fma,
+    Sqrt,
+    Neg,
+    Abs,
+    Floor,
+    Ceil,
+    Trunc,
+    Rint,
+    Round,
+    Min,
+    Max,
+    Copysign,
+    Fmod,
+    Exp,
+    Log,
+    Rcp,
+    Saturate,
+    Fdim,
+    Norm3(bool),
     One(F1),
     Two(F2),
     Unknown,
@@ -62,14 +83,20 @@ fn erfcx(x: Float) -> Float {
 }
 
 /// Solves f(y) = x by Newton from an f64 start.
-fn invert(x: &Float, start: f64, f: impl Fn(&Float) -> Float, df: impl Fn(&Float) -> Float) -> Float {
+fn invert(
+    x: &Float,
+    start: f64,
+    f: impl Fn(&Float) -> Float,
+    df: impl Fn(&Float) -> Float,
+) -> Float {
     let mut y = Float::with_val(BITS, start);
     if !start.is_finite() {
         return y;
     }
     for _ in 0..100 {
         let step = (f(&y) - x) / df(&y);
-        let small = step.is_zero() || step.clone().abs() < y.clone().abs() * Float::with_val(BITS, 1e-50);
+        let small =
+            step.is_zero() || step.clone().abs() < y.clone().abs() * Float::with_val(BITS, 1e-50);
         y -= step;
         if small {
             break;
@@ -81,31 +108,60 @@ fn invert(x: &Float, start: f64, f: impl Fn(&Float) -> Float, df: impl Fn(&Float
 fn erfinv(x: Float) -> Float {
     let a = x.to_f64();
     if a.abs() >= 1.0 || a == 0.0 {
-        return Float::with_val(BITS, if a.abs() > 1.0 { f64::NAN } else if a == 0.0 { a } else { a * f64::INFINITY });
+        return Float::with_val(
+            BITS,
+            if a.abs() > 1.0 {
+                f64::NAN
+            } else if a == 0.0 {
+                a
+            } else {
+                a * f64::INFINITY
+            },
+        );
     }
     // Winitzki's start.
     let l = (1.0 - a * a).ln();
     let t = 2.0 / (std::f64::consts::PI * 0.147) + l / 2.0;
     let start = a.signum() * ((t * t - l / 0.147).sqrt() - t).sqrt();
-    let two_over = Float::with_val(BITS, 2) / Float::with_val(BITS, rug::float::Constant::Pi).sqrt();
-    invert(&x, start, |y| y.clone().erf(), |y| Float::with_val(BITS, -y.clone().square()).exp() * &two_over)
+    let two_over =
+        Float::with_val(BITS, 2) / Float::with_val(BITS, rug::float::Constant::Pi).sqrt();
+    invert(
+        &x,
+        start,
+        |y| y.clone().erf(),
+        |y| Float::with_val(BITS, -y.clone().square()).exp() * &two_over,
+    )
 }
 
 fn erfcinv(x: Float) -> Float {
     let a = x.to_f64();
     if !(a > 0.0 && a < 2.0) {
-        return Float::with_val(BITS, if a == 0.0 { f64::INFINITY } else if a == 2.0 { f64::NEG_INFINITY } else { f64::NAN });
+        return Float::with_val(
+            BITS,
+            if a == 0.0 {
+                f64::INFINITY
+            } else if a == 2.0 {
+                f64::NEG_INFINITY
+            } else {
+                f64::NAN
+            },
+        );
     }
     if a > 1.0 {
         return -erfcinv(Float::with_val(BITS, 2 - x));
     }
     // erfc(y) ~ exp(-y^2)/(y sqrt(pi)); Newton on the logarithm converges from there.
     let l = -a.ln();
-    let mut start = if l < 1.0 { 0.5 } else { (l - 0.5 * (l * std::f64::consts::PI).ln()).max(0.1).sqrt() };
+    let mut start = if l < 1.0 {
+        0.5
+    } else {
+        (l - 0.5 * (l * std::f64::consts::PI).ln()).max(0.1).sqrt()
+    };
     if a > 0.3 {
         start = (1.0 - a) * 0.886;
     }
-    let two_over = Float::with_val(BITS, 2) / Float::with_val(BITS, rug::float::Constant::Pi).sqrt();
+    let two_over =
+        Float::with_val(BITS, 2) / Float::with_val(BITS, rug::float::Constant::Pi).sqrt();
     let target = x.clone().ln();
     invert(
         &target,
@@ -202,7 +258,10 @@ static OPS: LazyLock<Vec<Op>> = LazyLock::new(|| {
             "fdim" => Op::Fdim,
             "norm3d" => Op::Norm3(false),
             "rnorm3d" => Op::Norm3(true),
-            n => one(n).map(Op::One).or_else(|| two(n).map(Op::Two)).unwrap_or(Op::Unknown),
+            n => one(n)
+                .map(Op::One)
+                .or_else(|| two(n).map(Op::Two))
+                .unwrap_or(Op::Unknown),
         })
         .collect()
 });
@@ -253,8 +312,20 @@ pub(super) extern "C" fn apply2(f: u32, ah: f64, al: f64, bh: f64, bl: f64) -> D
     }
 }
 
-pub(super) extern "C" fn apply3(f: u32, ah: f64, al: f64, bh: f64, bl: f64, ch: f64, cl: f64) -> Dd {
-    let (a, b, c) = (Dd { hi: ah, lo: al }, Dd { hi: bh, lo: bl }, Dd { hi: ch, lo: cl });
+pub(super) extern "C" fn apply3(
+    f: u32,
+    ah: f64,
+    al: f64,
+    bh: f64,
+    bl: f64,
+    ch: f64,
+    cl: f64,
+) -> Dd {
+    let (a, b, c) = (
+        Dd { hi: ah, lo: al },
+        Dd { hi: bh, lo: bl },
+        Dd { hi: ch, lo: cl },
+    );
     match op(f) {
         Op::Norm3(inverse) => {
             let n = a.mul(a).add(b.mul(b)).add(c.mul(c)).sqrt();
@@ -288,7 +359,10 @@ mod tests {
     #[test]
     fn inverses_invert() {
         for x in [-0.999, -0.3, 1e-12, 0.5, 0.99999] {
-            assert!((at("erf", at("erfinv", x)) - x).abs() < 1e-15 * x.abs().max(1e-16) * 4.0, "{x}");
+            assert!(
+                (at("erf", at("erfinv", x)) - x).abs() < 1e-15 * x.abs().max(1e-16) * 4.0,
+                "{x}"
+            );
         }
         for x in [1e-300, 1e-9, 0.2, 0.7, 1.0, 1.5, 1.999_999] {
             let r = at("erfc", at("erfcinv", x));

@@ -181,7 +181,7 @@
     "9:17: file `k.cu`: not a .npy file; expected a .npy file of a scalar type or struct; help: save it with `numpy.save`",
 ]),
 ("type = \"f32\"\nlen = \"n\"\noutput = true", "type = \"f64\"\nlen = \"n\"\noutput = true\ninit = { file = \"x.npy\" }", &[
-    "9:17: file `x.npy`: type f32, not f64; expected type f64",
+    "9:17: file `x.npy`: type f32, not f64; expected type f64; help: change `type`, or save `a.astype(..)`",
 ]),
 ("output = true", "output = true\ninit = [{ zero = true }]", &[
     "9:8: a list of inits for type f32; expected one init; help: numbers are listed as `{ values = [..] }`",

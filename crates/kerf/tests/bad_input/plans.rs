@@ -1,0 +1,73 @@
+//! Plans that cannot be read or carried out.
+use crate::harness::{Folder, run};
+
+#[track_caller]
+fn refused(plan: &str, words: &[&str]) {
+    let f = Folder::new();
+    let p = f.file("plan.json", plan);
+    run(
+        &f.path("good.toml"),
+        &["--plan", p.to_str().expect("UTF-8")],
+    )
+    .refuses(words);
+}
+
+#[test]
+fn absent() {
+    let f = Folder::new();
+    let p = f.path("gone.json");
+    run(
+        &f.path("good.toml"),
+        &["--plan", p.to_str().expect("UTF-8")],
+    )
+    .refuses(&["gone.json", "check the path"]);
+}
+
+#[test]
+fn malformed() {
+    refused("{", &["plan.json", "line 1", "{\"version\": 1}"]);
+    refused("", &["plan.json", "not a plan"]);
+    refused(
+        "{\"version\": 1, \"sitez\": {}}",
+        &["plan.json", "unknown field `sitez`"],
+    );
+    refused(
+        "{\"version\": 1, \"kernels\": {\"scale\": {\"sites\": {\"0\": \"f33\"}}}}",
+        &["plan.json", "`f33`", "`f32`"],
+    );
+}
+
+#[test]
+fn later_version() {
+    refused(
+        "{\"version\": 7}",
+        &["plan.json", "version 7", "reads version 1"],
+    );
+}
+
+#[test]
+fn unknown_kernel() {
+    refused(
+        "{\"version\": 1, \"kernels\": {\"scael\": {}}}",
+        &["kernel `scael`", "scale, shift"],
+    );
+}
+
+#[test]
+fn not_the_identity() {
+    refused(
+        "{\"version\": 1, \"kernels\": {\"scale\": {\"sites\": {\"0\": \"f32\"}}}}",
+        &["kernel scale", "identity", "--plan"],
+    );
+}
+
+#[test]
+fn the_identity_is_taken() {
+    let f = Folder::new();
+    let p = f.file("plan.json", "{\"version\": 1}");
+    run(
+        &f.path("good.toml"),
+        &["--plan", p.to_str().expect("UTF-8")],
+    )
+    .succeeds();
+}
