@@ -66,7 +66,7 @@ fn element_fits(elem: &ElemType, wanted: &[ScalarAt], wanted_bytes: u64) -> bool
     }
     // Both patterns, repeated, must lay the same scalars over the same bytes.
     let span = size.max(wanted_bytes);
-    if span % size != 0 || span % wanted_bytes != 0 {
+    if !span.is_multiple_of(size) || !span.is_multiple_of(wanted_bytes) {
         return false;
     }
     let spread = |list: Vec<(u64, ScalarKind)>, unit: u64| -> Vec<(u64, ScalarKind)> {

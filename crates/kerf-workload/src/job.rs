@@ -405,10 +405,13 @@ fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
     f.decode(u64::from_le_bytes(b))
 }
 
+/// Original bytes of an output, and the shadow values of its float scalars by format.
+type ReferenceOutput = (Vec<u8>, BTreeMap<Format, Vec<Dd>>);
+
 struct Reference {
     info: ReferenceInfo,
     /// For each output: original bytes and shadow values of its float scalars, by format.
-    outputs: Vec<(Vec<u8>, BTreeMap<Format, Vec<Dd>>)>,
+    outputs: Vec<ReferenceOutput>,
 }
 
 fn reference(
@@ -477,7 +480,7 @@ fn compare_output(
     w: &Workload,
     buffer: usize,
     got: &[u8],
-    reference: &(Vec<u8>, BTreeMap<Format, Vec<Dd>>),
+    reference: &ReferenceOutput,
     out: &mut Output,
 ) -> Result<(), JobError> {
     let all = scalars(w, buffer);

@@ -112,6 +112,7 @@ fn no_room(w: &Workload, b: &BufferSpec, e: ExecError) -> RunError {
 }
 
 impl<'a> Session<'a> {
+    #[allow(clippy::result_large_err)] // made once, on the way out
     fn kernel(&self, l: &ConcreteLaunch) -> Result<&'a KernelInfo, Mistake> {
         find(self.kernels, &l.kernel).map_err(|have| {
             let (expected, help) = if have.is_empty() {
@@ -135,6 +136,7 @@ impl<'a> Session<'a> {
         })
     }
 
+    #[allow(clippy::result_large_err)] // made once, on the way out
     fn variable(&self, symbol: &str, line: usize) -> Result<&'a GlobalInfo, Mistake> {
         let hit = self
             .globals
@@ -272,7 +274,7 @@ impl<'a> Session<'a> {
     pub fn run(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<f64, RunError> {
         exec.start_clock()?;
         let mut steps = expand(self.workload, &self.params)?;
-        while let Some(step) = steps.next() {
+        for step in steps.by_ref() {
             match step? {
                 ConcreteStep::Copy { from, to, .. } => exec.copy(l.ids[from], l.ids[to])?,
                 ConcreteStep::Launch(c) => {

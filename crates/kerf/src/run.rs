@@ -37,7 +37,7 @@ pub fn seconds(s: f64) -> String {
 
 fn num(v: &serde_json::Value) -> String {
     match v.as_f64() {
-        Some(x) if x == 0.0 => "0".into(),
+        Some(0.0) => "0".into(),
         Some(x) => format!("{x:.3e}"),
         None => "inf".into(),
     }

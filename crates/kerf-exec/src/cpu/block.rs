@@ -256,11 +256,11 @@ impl<'a> Worker<'a> {
         to: usize,
     ) {
         loop {
-            for t in from..to {
+            for (t, thread) in threads.iter_mut().enumerate().take(to).skip(from) {
                 if self.lanes[t].wait != Wait::Ready {
                     continue;
                 }
-                if let CoroutineResult::Return(()) = threads[t].resume(()) {
+                if let CoroutineResult::Return(()) = thread.resume(()) {
                     self.lanes[t].wait = Wait::Done;
                 }
                 if self.shared.stopped() {

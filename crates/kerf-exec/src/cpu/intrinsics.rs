@@ -276,6 +276,7 @@ pub mod warp_kind {
     pub const REDUX_OPS: [&str; 8] = ["add", "min", "max", "umin", "umax", "and", "or", "xor"];
 }
 
+#[allow(clippy::too_many_arguments)] // the operation's own operands
 fn warp_call(
     m: &Module,
     b: &Builder,

@@ -127,7 +127,7 @@ impl<'a> Shared<'a> {
         };
         let what = format!("{} of {bytes} bytes{place} in {}", a.kind, a.function);
         let align = a.align.max(1) as usize;
-        if address % align != 0 {
+        if !address.is_multiple_of(align) {
             return Some(format!(
                 "misaligned {what}: address is {} past a multiple of {align}",
                 address % align
