@@ -25,8 +25,9 @@ test: setup-dev ## check the formatting, the lints and the tests
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
 
-bench: setup ## run the benchmarks
-	cargo bench --workspace --locked
+bench: setup ## compare the CPU executor with PoCL (bench/identity.sh runs in a bundle, on a GPU machine)
+	cargo build --release --locked
+	bench/pocl/run.sh
 
 clean: ## remove what cargo built (.kerf, with the CUDA headers, stays)
 	cargo clean

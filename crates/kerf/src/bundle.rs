@@ -7,7 +7,7 @@ use kerf_workload::bundle::pack;
 use std::path::{Path, PathBuf};
 
 const README: &str = "\
-Made by kerf bundle. Needs only NVIDIA's driver.
+Made by kerf bundle. Needs NVIDIA's driver and x86-64 Linux with glibc 2.36 or later, libstdc++, zlib and zstd.
 
   ./kerf doctor                               what this machine has
   ./kerf run NAME.toml --device cuda          run a workload on the GPU
