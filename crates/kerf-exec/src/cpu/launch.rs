@@ -289,6 +289,7 @@ pub fn run(
     unsafe impl Sync for Args {}
     let blocks: u64 = shape.grid.iter().map(|g| u64::from(*g)).product();
     let next = AtomicU64::new(0);
+    let chunk = (blocks / (32 * pool.current_num_threads() as u64)).clamp(1, 64);
     let args = Args(args.as_ptr());
     let args = &args;
     let error: Mutex<Option<MemoryError>> = Mutex::new(None);
@@ -315,9 +316,14 @@ pub fn run(
             frame: frame_room as *mut u8,
         };
         let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
-        let take = || {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            (i < blocks && !shared.stopped()).then_some(i)
+        // Blocks are taken a few at a time: one shared counter a block would cost short blocks dear.
+        let mut mine = 0..0u64;
+        let mut take = || {
+            if mine.is_empty() {
+                let start = next.fetch_add(chunk, Ordering::Relaxed).min(blocks);
+                mine = start..(start + chunk).min(blocks);
+            }
+            mine.next().filter(|_| !shared.stopped())
         };
         let done = match entry.mode {
             Mode::Loop => {
