@@ -626,7 +626,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         let lead = Lead::of(f);
         for i in f.instructions() {
-            intrinsics::lower(&m, f, &lead, i)?;
+            intrinsics::lower(&m, &lead, i)?;
         }
     }
     // Positions have been read; splitting blocks need not carry them along.
