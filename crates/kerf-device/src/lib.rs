@@ -1,0 +1,9 @@
+//! What a GPU's floating point costs and how accurate it is.
+//!
+//! * [`profile`] is the result: one JSON file that says of each figure whether it was measured,
+//!   published or is unknown.
+//! * [`operation`] is the catalogue of what is measured.
+#![warn(missing_docs)]
+
+pub mod operation;
+pub mod profile;
