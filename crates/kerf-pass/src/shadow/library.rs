@@ -1,0 +1,118 @@
+//! Calls of functions that the module only declares: libdevice, LLVM's and NVVM's intrinsics.
+use super::functions::{FUNCTIONS, function_of};
+use super::{Pass, lanes};
+use kerf_ir::llvm::{Builder, Value};
+
+impl Pass<'_> {
+    fn untracked(&mut self, what: &str) {
+        if !self.map.untracked.iter().any(|u| u == what) {
+            self.map.untracked.push(what.to_owned());
+        }
+    }
+
+    /// Results that a math function leaves in memory: (function, argument position of the pointer).
+    fn stored_results(name: &str) -> &'static [(&'static str, usize)] {
+        match name
+            .trim_start_matches("__nv_")
+            .trim_start_matches("fast_")
+            .trim_end_matches('f')
+        {
+            "sincos" => &[("sin", 1), ("cos", 2)],
+            "sincospi" => &[("sinpi", 1), ("cospi", 2)],
+            _ => &[],
+        }
+    }
+
+    /// Gives the result a shadow: computed where the function is known, found by its bits otherwise.
+    pub(super) fn call_library(&mut self, i: Value, name: &str, after: &Builder) {
+        let args = i.args();
+        let shape = lanes(i.ty());
+        if self.reinterpret(i, name, after)
+            || self.shuffle(i, name, after)
+            || self.range(name, &args, after)
+        {
+            return;
+        }
+        for (function, at) in Self::stored_results(name) {
+            let s = self.apply(after, self.function(function), &args[..1]);
+            let t = args[0].ty();
+            let v = after.load(t, args[*at]);
+            let a = self.address(after, args[*at], t, 0);
+            self.call_void(
+                after,
+                "kerf_shadow_store",
+                &[a, self.bits(after, v), self.fmt(after, t), s[0].hi, s[0].lo],
+            );
+        }
+        let Some((_, n)) = shape else {
+            // An integer made from a float's bits, or a shuffle of halves: keep the way back.
+            let before = Builder::before(i);
+            for a in &args {
+                if lanes(a.ty()).is_some() && !name.starts_with("llvm.lifetime") {
+                    self.remember(&before, *a);
+                }
+            }
+            return;
+        };
+        let floats: Vec<Value> = args
+            .iter()
+            .copied()
+            .filter(|a| lanes(a.ty()).is_some_and(|s| s.1 == n))
+            .collect();
+        let is_conversion = name.contains("double2float")
+            || name.contains("float2half")
+            || name.contains("half2float")
+            || name.contains(".d2f.");
+        if is_conversion && floats.len() == 1 {
+            let s = self.get(after, floats[0]);
+            self.shadows.insert(i, s);
+            return;
+        }
+        if let Some(f) = function_of(name)
+            && FUNCTIONS[f as usize].1 as usize == floats.len()
+            && floats.len() == args.len()
+        {
+            let s = self.apply(after, f, &floats);
+            self.shadows.insert(i, s);
+            return;
+        }
+        // ldexp, scalbn and powi take an integer; shuffles move a value between threads.
+        let base = name.trim_start_matches("__nv_").trim_end_matches('f');
+        if matches!(base, "ldexp" | "scalbn" | "powi" | "pown")
+            && args.len() == 2
+            && args[1].ty().is_int()
+        {
+            let s = self.get(after, args[0])[0];
+            let e = after.sext_or_trunc(args[1], after.int_ty(32));
+            let f = if base.starts_with("pow") {
+                "kerf_dd_powi"
+            } else {
+                "kerf_dd_ldexp"
+            };
+            let r = self.call_dd(after, f, &[s.hi, s.lo, e]);
+            self.shadows.insert(i, vec![r]);
+            return;
+        }
+        if name.starts_with("__nv_int2")
+            || name.starts_with("__nv_uint2")
+            || name.starts_with("__nv_ll2")
+            || name.starts_with("__nv_ull2")
+        {
+            return; // exact enough: the original value is the conversion of an integer
+        }
+        let moves = name.contains("shfl")
+            || name.contains("as_double")
+            || name.contains("as_float")
+            || name.contains("hiloint")
+            || name.contains("lohi");
+        let before = Builder::before(i);
+        for a in &floats {
+            self.remember(&before, *a);
+        }
+        if !moves {
+            self.untracked(name);
+        }
+        let s = self.recall(after, i);
+        self.shadows.insert(i, s);
+    }
+}
