@@ -6,12 +6,19 @@
 //! erased. `Module` owns its context, is neither `Send` nor `Sync`, and passes take `&Module`, so
 //! no handle outlives a pass by accident.
 
+mod block;
 mod builder;
+mod debug_info;
+mod global;
+mod instruction;
 mod module;
 mod shim;
+mod surgery;
 mod target;
+mod types;
 mod value;
 
+pub use block::Block;
 pub use builder::Builder;
 pub use llvm_sys::core as sys;
 pub use llvm_sys::{
@@ -21,7 +28,8 @@ pub use llvm_sys::{
 };
 pub use module::Module;
 pub use target::{HostJit, Machine, PassOptions};
-pub use value::{Block, Type, Value};
+pub use types::Type;
+pub use value::Value;
 
 /// Calling convention of PTX kernels (`ptx_kernel`).
 pub const CC_PTX_KERNEL: u32 = 71;

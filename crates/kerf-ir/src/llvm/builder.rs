@@ -1,6 +1,8 @@
 //! Building instructions.
+use super::block::Block;
 use super::shim::cstring;
-use super::value::{Block, Type, Value};
+use super::types::Type;
+use super::value::Value;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;

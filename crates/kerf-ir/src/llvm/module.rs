@@ -1,6 +1,7 @@
 //! Modules and the context they live in.
 use super::shim::{self, cstring};
-use super::value::{Type, Value};
+use super::types::Type;
+use super::value::Value;
 use super::{CC_PTX_KERNEL, CC_SPIR_KERNEL, LlvmError};
 use llvm_sys::analysis::*;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
