@@ -1,0 +1,34 @@
+//! From the prepared module to the finished one, with the libdevice that the job names.
+use super::{Job, JobError};
+use kerf_ir::finish::{self, Reflect};
+use kerf_ir::llvm::Module;
+
+const LIBDEVICE_HELP: &str =
+    "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
+
+fn needs_libdevice(m: &Module) -> bool {
+    m.functions()
+        .iter()
+        .any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
+}
+
+pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
+    let lib = match (&job.libdevice, needs_libdevice(m)) {
+        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile {
+            message: format!("cannot read {}: {e}", p.display()),
+            help: Some(LIBDEVICE_HELP.into()),
+        })?,
+        (None, true) => {
+            return Err(JobError::Compile {
+                message: "libdevice.10.bc was not found, and the program calls math functions"
+                    .into(),
+                help: Some(LIBDEVICE_HELP.into()),
+            });
+        }
+        (_, false) => Vec::new(),
+    };
+    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })
+}

@@ -1,0 +1,173 @@
+//! The reference's run, and an output against it.
+use super::finished::finished;
+use super::report::{Flip, Output, ReferenceInfo, Verdict};
+use super::{Job, JobError};
+use crate::run::Session;
+use crate::scalar::Scalar;
+use crate::workload::Workload;
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_ir::program;
+use kerf_num::{Dd, Format};
+use kerf_pass::shadow;
+use std::collections::BTreeMap;
+
+/// Original bytes of an output, and the shadow values of its float scalars by format.
+pub(super) type ReferenceOutput = (Vec<u8>, BTreeMap<Format, Vec<Dd>>);
+
+pub(super) struct Reference {
+    pub info: ReferenceInfo,
+    /// For each output: original bytes and shadow values of its float scalars, by format.
+    pub outputs: Vec<ReferenceOutput>,
+}
+
+pub(super) fn reference(
+    job: &Job,
+    session: &Session,
+    program: &program::Program,
+) -> Result<Reference, JobError> {
+    let m = program.module()?;
+    let map = shadow::instrument(&m).map_err(|e| JobError::Compile {
+        message: format!("the reference could not be made: {e}"),
+        help: None,
+    })?;
+    finished(&m, job)?;
+    let mut exec = CpuExecutor::with_shadow(
+        &m,
+        CpuOptions {
+            threads: job.threads,
+            ..CpuOptions::default()
+        },
+        map,
+    )?;
+    let mut l = session.load(&mut exec)?;
+    let time_s = session.run(&mut exec, &mut l)?;
+    let mut outputs = Vec::new();
+    for o in session.outputs() {
+        let bytes = session.output(&mut exec, &l, o)?;
+        let mut by: BTreeMap<Format, Vec<Dd>> = BTreeMap::new();
+        let all = scalars(session.workload, o);
+        for f in Format::ALL {
+            let some = all
+                .iter()
+                .filter(|(_, s)| format_of(*s) == Some(f))
+                .map(|(at, _)| (*at, f));
+            let v = exec.shadow_values(l.ids[l.binding[o]], some)?;
+            if !v.is_empty() {
+                by.insert(f, v);
+            }
+        }
+        outputs.push((bytes, by));
+    }
+    let s = exec
+        .shadow()
+        .ok_or_else(|| JobError::Worker("the shadow is gone".into()))?;
+    let flips = s
+        .flips()
+        .into_iter()
+        .map(|(count, l)| Flip {
+            count,
+            place: l.map_or_else(
+                || "unknown place".into(),
+                |l| format!("{}:{}:{}", l.file, l.line, l.column),
+            ),
+        })
+        .collect();
+    Ok(Reference {
+        info: ReferenceInfo {
+            flips,
+            untracked: s.untracked().to_vec(),
+            time_s,
+        },
+        outputs,
+    })
+}
+
+fn format_of(s: Scalar) -> Option<Format> {
+    match s {
+        Scalar::F64 => Some(Format::F64),
+        Scalar::F32 => Some(Format::F32),
+        Scalar::F16 => Some(Format::F16),
+        Scalar::Bf16 => Some(Format::Bf16),
+        _ => None,
+    }
+}
+
+/// Scalars of all elements: byte position and kind.
+fn scalars(w: &Workload, buffer: usize) -> Vec<(usize, Scalar)> {
+    let b = &w.buffers[buffer];
+    let one = b.elem.scalars();
+    let size = b.elem.size();
+    (0..b.len)
+        .flat_map(|i| {
+            one.iter()
+                .map(move |(o, s)| (i * size + o, *s))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
+    let mut b = [0u8; 8];
+    b[..f.bytes()].copy_from_slice(&bytes[at..at + f.bytes()]);
+    f.decode(u64::from_le_bytes(b))
+}
+
+pub(super) fn compare_output(
+    w: &Workload,
+    buffer: usize,
+    got: &[u8],
+    reference: &ReferenceOutput,
+    out: &mut Output,
+) -> Result<(), JobError> {
+    let all = scalars(w, buffer);
+    let criterion = w.accept.criterion(&w.buffers[buffer].name);
+    for (f, shadow) in &reference.1 {
+        let values: Vec<f64> = all
+            .iter()
+            .filter(|(_, s)| format_of(*s) == Some(*f))
+            .map(|(at, _)| value_at(got, *at, *f))
+            .collect();
+        let quantiles: Vec<f64> = [0.5, 0.9, 0.99, 0.999]
+            .into_iter()
+            .chain(criterion.and_then(|c| c.quantile))
+            .collect();
+        let r = kerf_num::metrics::compare_with_quantiles(
+            &values,
+            shadow,
+            *f,
+            criterion.and_then(|c| c.floor),
+            &quantiles,
+        )
+        .map_err(|e| JobError::Input(e.to_string()))?;
+        if let Some(c) = criterion {
+            let q = c.quantile.unwrap_or(0.999);
+            let accepted = r.accepts(c.metric, q, c.tolerance);
+            let value = r.value(c.metric, q);
+            let worse = out
+                .verdict
+                .as_ref()
+                .is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(|x| x < value));
+            if worse {
+                let both = accepted && out.verdict.as_ref().is_none_or(|v| v.accepted);
+                out.verdict = Some(Verdict {
+                    metric: c.metric,
+                    value: value.is_finite().then_some(value),
+                    tolerance: c.tolerance,
+                    accepted: both,
+                });
+            }
+        }
+        let mut v = serde_json::to_value(&r).map_err(|e| JobError::Worker(e.to_string()))?;
+        v["format"] = serde_json::json!(f);
+        out.errors.push(v);
+    }
+    let ints = all.iter().filter(|(_, s)| format_of(*s).is_none());
+    let mut any = false;
+    let mut different = 0;
+    for (at, s) in ints {
+        any = true;
+        different += usize::from(got[*at..at + s.bytes()] != reference.0[*at..at + s.bytes()]);
+    }
+    out.integer_mismatches = any.then_some(different);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! What a job gave, as the worker answers it.
+use kerf_exec::cuda::watch::Reading;
+use kerf_exec::{DeviceInfo, KernelStats};
+use kerf_num::Metric;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a job gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// Device.
+    pub device: DeviceInfo,
+    /// Sizes and parameters in force.
+    pub settings: BTreeMap<String, i64>,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Times.
+    pub times: Option<Times>,
+    /// Energy.
+    pub energy: Option<Energy>,
+    /// Sensors before and after (CUDA).
+    pub sensors: Vec<Reading>,
+    /// Kernels launched.
+    pub kernels: Vec<KernelStats>,
+    /// Outputs.
+    pub outputs: Vec<Output>,
+    /// Reference.
+    pub reference: Option<ReferenceInfo>,
+    /// What the kernels printed.
+    pub printed: String,
+    /// Launches of one run.
+    pub launches: u64,
+    /// Warnings.
+    pub warnings: Vec<String>,
+}
+
+/// Times of a run in seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Times {
+    /// Median.
+    pub median_s: f64,
+    /// Interval of the median, about 95 %, by order statistics; the extremes for few samples.
+    pub low_s: f64,
+    /// Upper end.
+    pub high_s: f64,
+    /// Every sample, in order.
+    pub samples_s: Vec<f64>,
+}
+
+impl Times {
+    /// Summary of samples; none without any.
+    pub fn new(samples: Vec<f64>) -> Option<Times> {
+        let mut s = samples.clone();
+        s.sort_by(f64::total_cmp);
+        let n = s.len();
+        if n == 0 {
+            return None;
+        }
+        let median = if n % 2 == 1 {
+            s[n / 2]
+        } else {
+            0.5 * (s[n / 2 - 1] + s[n / 2])
+        };
+        // Normal approximation of the binomial ranks around the median.
+        let half = 0.98 * (n as f64).sqrt();
+        let low = ((n as f64 / 2.0 - half).floor().max(0.0)) as usize;
+        let high = ((n as f64 / 2.0 + half).ceil() as usize).min(n - 1);
+        Some(Times {
+            median_s: median,
+            low_s: s[low.min(n - 1)],
+            high_s: s[high],
+            samples_s: samples,
+        })
+    }
+}
+
+/// Energy of one run of the workload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Energy {
+    /// Joules for one run.
+    pub per_run_j: f64,
+    /// Mean power in watts.
+    pub mean_w: f64,
+    /// Length of the window in seconds.
+    pub window_s: f64,
+    /// Runs in the window.
+    pub runs: u64,
+}
+
+/// An output of the run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Output {
+    /// Buffer name.
+    pub name: String,
+    /// Element type.
+    pub element: String,
+    /// Elements.
+    pub len: usize,
+    /// Digest of its bits, NaNs made equal.
+    pub digest: String,
+    /// File it was saved to.
+    pub saved: Option<PathBuf>,
+    /// Error reports against the reference, by format of the scalars.
+    pub errors: Vec<serde_json::Value>,
+    /// Integer scalars that differ from the reference's run.
+    pub integer_mismatches: Option<usize>,
+    /// Verdict of the workload's acceptance criterion.
+    pub verdict: Option<Verdict>,
+}
+
+/// Whether an output is close enough.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Metric.
+    pub metric: Metric,
+    /// Its value (null in JSON for infinite).
+    pub value: Option<f64>,
+    /// Bound.
+    pub tolerance: f64,
+    /// Within it?
+    pub accepted: bool,
+}
+
+/// The reference's own story.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReferenceInfo {
+    /// Comparisons that flipped.
+    pub flips: Vec<Flip>,
+    /// Operations without a shadow.
+    pub untracked: Vec<String>,
+    /// Seconds that it took.
+    pub time_s: f64,
+}
+
+/// A comparison that goes the other way in exact arithmetic.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Flip {
+    /// How often.
+    pub count: u64,
+    /// Where.
+    pub place: String,
+}
