@@ -1,0 +1,182 @@
+//! What compiled code calls: barriers and warp operations, faults, printf, memory checks.
+use super::Worker;
+use super::lane::Wait;
+use crate::cpu::context::Context;
+use crate::cpu::launch::{Fault, FaultKind};
+
+fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
+    (x + ctx.ntid[0] * (y + ctx.ntid[1] * z)) as usize
+}
+
+/// The worker behind a context.
+///
+/// # Safety
+/// `ctx` is the context that the running kernel was called with.
+unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'w> {
+    // SAFETY: `runtime` was set to the worker that runs this block, on this thread; while compiled
+    // code runs, nobody else uses it.
+    unsafe { &mut *(*ctx).runtime.cast::<Worker<'w>>() }
+}
+
+/// In place of a barrier's reduction: the thread goes on without waiting.
+pub(in crate::cpu) const ARRIVE: u32 = 4;
+
+pub(in crate::cpu) extern "C" fn barrier(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    id: u32,
+    count: u32,
+    red: u32,
+    pred: u32,
+    site: u64,
+) -> u32 {
+    // SAFETY: called by compiled code with its own context; the lane's yielder is the running one's.
+    unsafe {
+        let w = worker(ctx);
+        if red == ARRIVE {
+            w.arrived[id as usize & 15] += 1;
+            return 0;
+        }
+        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
+        l.wait = Wait::Barrier;
+        (l.op, l.mask, l.red, l.value, l.site) = (id, count, red, u64::from(pred), site);
+        (*l.yielder).suspend(());
+        l.result as u32
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+pub(in crate::cpu) extern "C" fn warp(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    op: u32,
+    mask: u32,
+    value: u64,
+    arg: u32,
+    c: u32,
+    site: u64,
+) -> u64 {
+    // SAFETY: as in `barrier`.
+    unsafe {
+        let w = worker(ctx);
+        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
+        l.wait = Wait::Warp;
+        (l.op, l.mask, l.value, l.x, l.c, l.site) = (op, mask, value, arg, c, site);
+        (*l.yielder).suspend(());
+        l.result
+    }
+}
+
+fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) -> ! {
+    // SAFETY: as in `barrier`.
+    unsafe {
+        let w = worker(ctx);
+        w.shared.fail(Fault {
+            kind,
+            message,
+            kernel: w.shared.kernel.to_owned(),
+            block: (*ctx).ctaid,
+            thread: at,
+        });
+        w.abandon(linear(&*ctx, at[0], at[1], at[2]))
+    }
+}
+
+fn text(p: *const i8) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: a C string constant of the module.
+    unsafe { std::ffi::CStr::from_ptr(p.cast()) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+pub(in crate::cpu) extern "C" fn trap(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    what: *const i8,
+    site: u64,
+) {
+    let line = site >> 32;
+    let place = if line > 0 {
+        format!(" at line {line}")
+    } else {
+        String::new()
+    };
+    fault(
+        ctx,
+        [x, y, z],
+        FaultKind::Trap,
+        format!("{}{place}", text(what)),
+    );
+}
+
+pub(in crate::cpu) extern "C" fn assert(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    what: *const i8,
+    file: *const i8,
+    line: u32,
+    function: *const i8,
+) {
+    let message = format!(
+        "assertion `{}` failed at {}:{line}, in {}",
+        text(what),
+        text(file),
+        text(function)
+    );
+    fault(ctx, [x, y, z], FaultKind::Assert, message);
+}
+
+pub(in crate::cpu) extern "C" fn printf(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    format: *const i8,
+    args: *const u8,
+) -> i32 {
+    // SAFETY: the compiler packed the arguments for this format.
+    unsafe {
+        let out = crate::cpu::printf::format(format, args);
+        worker(ctx).shared.print(&out);
+    }
+    0
+}
+
+#[allow(clippy::too_many_arguments)]
+pub(in crate::cpu) extern "C" fn check(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    address: usize,
+    bytes: u64,
+    base: usize,
+    extent: u64,
+    site: u32,
+) {
+    // SAFETY: as in `barrier`.
+    unsafe {
+        let w = worker(ctx);
+        // A copy of nothing may name any address.
+        if bytes == 0 {
+            return;
+        }
+        if let Some(message) = w
+            .shared
+            .memory_fault(&*ctx, address, bytes, base, extent, site, &w.stacks)
+        {
+            fault(ctx, [x, y, z], FaultKind::Memory, message);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Answering what threads do together: warp operations and barriers.
+use super::Worker;
+use super::lane::{Lane, Wait};
+use crate::cpu::intrinsics::warp_kind as kind;
+
+impl Worker<'_> {
+    /// Answers the warp operations that are complete; says whether any thread may go on.
+    pub(super) fn resolve_warp(&mut self, from: usize, to: usize) -> bool {
+        let lanes = &mut self.lanes[from..to];
+        let waiting = |l: &Lane| l.wait == Wait::Warp;
+        let mut progress = false;
+        for first in 0..lanes.len() {
+            if !waiting(&lanes[first]) {
+                continue;
+            }
+            let (op, mask, site) = (lanes[first].op, lanes[first].mask, lanes[first].site);
+            let same = |l: &Lane| {
+                waiting(l)
+                    && l.op == op
+                    && if op == kind::ACTIVE {
+                        l.site == site
+                    } else {
+                        l.mask == mask
+                    }
+            };
+            let members: Vec<usize> = (0..lanes.len()).filter(|i| same(&lanes[*i])).collect();
+            // All lanes of the mask that still run must be here. activemask takes those that are:
+            // every other lane of the warp waits for something else or is done.
+            let complete = op == kind::ACTIVE
+                || (0..lanes.len())
+                    .all(|i| mask >> i & 1 == 0 || lanes[i].wait == Wait::Done || same(&lanes[i]));
+            if !complete {
+                continue;
+            }
+            answer(lanes, &members, op);
+            for i in members {
+                lanes[i].wait = Wait::Ready;
+            }
+            progress = true;
+        }
+        progress
+    }
+
+    /// Releases the barriers that everybody reached; says whether there was one.
+    pub(super) fn resolve_barriers(&mut self) -> bool {
+        let mut ids: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|l| l.wait == Wait::Barrier)
+            .map(|l| l.op)
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut progress = false;
+        for id in ids {
+            let at = |l: &Lane| l.wait == Wait::Barrier && l.op == id;
+            let here = self.lanes.iter().filter(|l| at(l)).count();
+            let count = self.lanes.iter().find(|l| at(l)).map_or(0, |l| l.mask) as usize;
+            let alive = self.lanes.iter().filter(|l| l.wait != Wait::Done).count();
+            let arrived = self.arrived[id as usize & 15];
+            let needed = if count == 0 {
+                alive
+            } else {
+                count.min(alive + arrived)
+            };
+            if here + arrived < needed {
+                continue;
+            }
+            self.arrived[id as usize & 15] = 0;
+            let set = self.lanes.iter().filter(|l| at(l) && l.value != 0).count() as u64;
+            for l in self.lanes.iter_mut().filter(|l| at(l)) {
+                l.result = match l.red {
+                    1 => set,
+                    2 => u64::from(set == here as u64),
+                    3 => u64::from(set > 0),
+                    _ => 0,
+                };
+                l.wait = Wait::Ready;
+            }
+            progress = true;
+        }
+        progress
+    }
+}
+
+/// Results of a complete warp operation.
+fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
+    let bit = |i: usize| 1u32 << i;
+    let active = members.iter().fold(0u32, |m, i| m | bit(*i));
+    let values: Vec<u64> = lanes.iter().map(|l| l.value).collect();
+    let set = members
+        .iter()
+        .filter(|i| values[**i] != 0)
+        .fold(0u32, |m, i| m | bit(*i));
+    for &i in members {
+        let v = values[i];
+        let (x, c) = (lanes[i].x, lanes[i].c);
+        lanes[i].result = match op {
+            kind::SHFL_UP | kind::SHFL_DOWN | kind::SHFL_BFLY | kind::SHFL_IDX => {
+                let lane = i as u32;
+                let (b, clamp, seg) = (x & 31, c & 31, (c >> 8) & 31);
+                let max = (lane & seg) | (clamp & !seg);
+                let min = lane & seg;
+                let (j, ok) = match op {
+                    kind::SHFL_UP => (lane.wrapping_sub(b), (lane as i32 - b as i32) >= max as i32),
+                    kind::SHFL_DOWN => (lane + b, lane + b <= max),
+                    kind::SHFL_BFLY => (lane ^ b, lane ^ b <= max),
+                    _ => {
+                        let j = min | (b & !seg);
+                        (j, j <= max)
+                    }
+                };
+                let j = if ok { j } else { lane } as usize;
+                // A lane that takes no part has no value; the hardware's is undefined.
+                let from = if j < values.len() && active >> j & 1 == 1 {
+                    values[j]
+                } else {
+                    v
+                };
+                (from & 0xffff_ffff) | (u64::from(ok) << 32)
+            }
+            kind::ALL => u64::from(set == active),
+            kind::ANY => u64::from(set != 0),
+            kind::UNI => u64::from(set == active || set == 0),
+            kind::BALLOT => u64::from(set),
+            kind::MATCH_ANY => members
+                .iter()
+                .filter(|k| values[**k] == v)
+                .fold(0u64, |m, k| m | u64::from(bit(*k))),
+            kind::MATCH_ALL => {
+                let all = members.iter().all(|k| values[*k] == v);
+                if all { u64::from(active) | 1 << 32 } else { 0 }
+            }
+            kind::ACTIVE => u64::from(active),
+            kind::ELECT => {
+                let leader = active.trailing_zeros();
+                u64::from(leader) | (u64::from(leader == i as u32) << 32)
+            }
+            kind::SYNC => 0,
+            _ => {
+                let it = members.iter().map(|k| values[*k] as u32);
+                let r = match kind::REDUX_OPS.get((op - kind::REDUX) as usize).copied() {
+                    Some("add") => it.fold(0u32, u32::wrapping_add),
+                    Some("min") => it.map(|v| v as i32).min().unwrap_or(0) as u32,
+                    Some("max") => it.map(|v| v as i32).max().unwrap_or(0) as u32,
+                    Some("umin") => it.min().unwrap_or(0),
+                    Some("umax") => it.max().unwrap_or(0),
+                    Some("and") => it.fold(u32::MAX, |a, b| a & b),
+                    Some("or") => it.fold(0, |a, b| a | b),
+                    _ => it.fold(0, |a, b| a ^ b),
+                };
+                u64::from(r)
+            }
+        };
+    }
+}
