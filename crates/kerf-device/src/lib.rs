@@ -5,5 +5,9 @@
 //! * [`operation`] is the catalogue of what is measured.
 #![warn(missing_docs)]
 
+pub mod characterise;
+pub mod energy;
+pub mod limits;
 pub mod operation;
+pub mod probe;
 pub mod profile;

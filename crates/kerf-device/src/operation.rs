@@ -108,6 +108,9 @@ pub fn catalogue() -> Vec<Operation> {
         for function in ["add", "mul", "fma", "min"] {
             all.push(plain(Arithmetic, function, format));
         }
+        if format == "i32" {
+            all.push(plain(Arithmetic, "logic", format));
+        }
         if format.starts_with("dw") {
             for function in ["add", "mul", "div"] {
                 all.push(with(Variant::Cmp, plain(Arithmetic, function, format)));

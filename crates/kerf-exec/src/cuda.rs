@@ -8,7 +8,17 @@ use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use driver::{Context, Event, Loaded};
 use std::ffi::c_void;
 
-pub use driver::{driver_version, present};
+pub use driver::{Attributes, driver_version, present};
+
+/// Assembles PTX for a device. May be called from several threads.
+pub fn assemble(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
+    Context::new(ordinal)?.assemble(ptx)
+}
+
+/// What the driver says of a device.
+pub fn attributes(ordinal: i32) -> Result<Attributes, ExecError> {
+    Context::new(ordinal)?.attributes()
+}
 
 struct Buffer {
     address: u64,
@@ -42,6 +52,25 @@ impl CudaExecutor {
     ) -> Result<CudaExecutor, ExecError> {
         let context = Context::new(ordinal)?;
         let loaded = context.load(ptx, level)?;
+        Self::holding(context, loaded, symbols)
+    }
+
+    /// Loads a binary made by [`assemble`].
+    pub fn from_binary(
+        binary: &[u8],
+        symbols: &[String],
+        ordinal: i32,
+    ) -> Result<CudaExecutor, ExecError> {
+        let context = Context::new(ordinal)?;
+        let loaded = context.load_binary(binary)?;
+        Self::holding(context, loaded, symbols)
+    }
+
+    fn holding(
+        context: Context,
+        loaded: Loaded,
+        symbols: &[String],
+    ) -> Result<CudaExecutor, ExecError> {
         let kernels = symbols
             .iter()
             .map(|s| Ok((s.clone(), loaded.stats(s)?)))
@@ -183,6 +212,14 @@ impl Executor for CudaExecutor {
 }
 
 impl CudaExecutor {
+    /// Blocks of a kernel that the driver says fit on one multiprocessor.
+    pub fn blocks_per_sm(&self, symbol: &str, threads: u32, shared: u32) -> Result<u32, ExecError> {
+        self.loaded.blocks_per_sm(symbol, threads, shared)
+    }
+    /// Address of a buffer on the device, for kernels that follow pointers.
+    pub fn address(&self, id: BufferId) -> Result<u64, ExecError> {
+        Ok(self.slot(id)?.address)
+    }
     /// Name of the first GPU, or why there is none.
     pub fn probe() -> Result<String, ExecError> {
         let c = Context::new(0)?;

@@ -64,6 +64,26 @@ fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
 
 /// Links libdevice into a prepared module and optimises.
 pub fn finish(m: &Module, libdevice: &[u8], arch: &str, reflect: Reflect) -> Result<(), LlvmError> {
+    finish_with(m, libdevice, arch, reflect, Ptx::Lifted)
+}
+
+/// What becomes of inline PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ptx {
+    /// It becomes IR, which both executors understand.
+    Lifted,
+    /// It stays as written: a probe of an instruction must reach the assembler untouched.
+    Kept,
+}
+
+/// [`finish`], with a say in what becomes of inline PTX.
+pub fn finish_with(
+    m: &Module,
+    libdevice: &[u8],
+    arch: &str,
+    reflect: Reflect,
+    ptx: Ptx,
+) -> Result<(), LlvmError> {
     let machine = Machine::nvptx(arch)?;
     machine.adopt(m);
     let keep: Vec<String> = m
@@ -87,7 +107,9 @@ pub fn finish(m: &Module, libdevice: &[u8], arch: &str, reflect: Reflect) -> Res
         }
     }
     answer_reflect(m, reflect, arch);
-    let _unknown = crate::inline_ptx::lift(m);
+    if ptx == Ptx::Lifted {
+        let _unknown = crate::inline_ptx::lift(m);
+    }
     machine.run_passes(m, "globaldce", PassOptions::default())?;
     m.strict_math();
     let options = PassOptions {

@@ -152,15 +152,127 @@ impl Context {
                 values.as_mut_ptr(),
             )
         };
-        check("loading PTX", r).map_err(|e| {
-            let log = CStr::from_bytes_until_nul(&log)
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            ExecError::Compile(format!("{e}: {}", log.trim()))
+        check("loading PTX", r).map_err(|e| with_log(&e, &log))?;
+        Ok(Loaded { module })
+    }
+
+    /// Assembles PTX to the binary that [`Context::load_binary`] takes, so that it can be looked at.
+    pub fn assemble(&self, ptx: &str) -> Result<Vec<u8>, ExecError> {
+        let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
+        let mut log = vec![0u8; 16 * 1024];
+        use sys::CUjit_option_enum as Opt;
+        let mut options = [
+            Opt::CU_JIT_ERROR_LOG_BUFFER,
+            Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        // SAFETY: options and values match in number and kind and outlive the link; the text is NUL
+        // terminated, and its length counts the NUL; the binary is copied before the link goes.
+        unsafe {
+            let mut link = std::ptr::null_mut();
+            check(
+                "starting the assembler",
+                sys::cuLinkCreate_v2(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut link),
+            )?;
+            let added = sys::cuLinkAddData_v2(
+                link,
+                sys::CUjitInputType_enum::CU_JIT_INPUT_PTX,
+                text.as_ptr().cast_mut().cast(),
+                text.as_bytes_with_nul().len(),
+                c"kernel.ptx".as_ptr(),
+                0,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            );
+            let (mut binary, mut size) = (std::ptr::null_mut(), 0);
+            let result = check("assembling PTX", added)
+                .and_then(|()| {
+                    check(
+                        "assembling PTX",
+                        sys::cuLinkComplete(link, &mut binary, &mut size),
+                    )
+                })
+                .map(|()| std::slice::from_raw_parts(binary.cast::<u8>(), size).to_vec());
+            let _ = sys::cuLinkDestroy(link);
+            result.map_err(|e| with_log(&e, &log))
+        }
+    }
+
+    /// Loads a binary made by [`Context::assemble`].
+    pub fn load_binary(&self, binary: &[u8]) -> Result<Loaded, ExecError> {
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the driver reads the image, whose header holds its size.
+        check("loading a binary", unsafe {
+            sys::cuModuleLoadData(&mut module, binary.as_ptr().cast())
         })?;
         Ok(Loaded { module })
     }
+
+    /// What the driver says of the device.
+    pub fn attributes(&self) -> Result<Attributes, ExecError> {
+        use sys::CUdevice_attribute_enum as A;
+        let get = |a| {
+            let mut v = 0;
+            // SAFETY: the out pointer is valid.
+            check("reading an attribute", unsafe {
+                sys::cuDeviceGetAttribute(&mut v, a, self.device)
+            })
+            .map(|()| v as u32)
+        };
+        let mut memory = 0;
+        // SAFETY: the out pointer is valid.
+        check("reading the memory's size", unsafe {
+            sys::cuDeviceTotalMem_v2(&mut memory, self.device)
+        })?;
+        Ok(Attributes {
+            sms: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_sm: get(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            blocks_per_sm: get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+            threads_per_block: get(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            registers_per_sm: get(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+            shared_per_sm: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            shared_per_block: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            shared_reserved: get(A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+            l2_bytes: get(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+            clock_khz: get(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+            memory_bytes: memory as u64,
+        })
+    }
+}
+
+fn with_log(e: &ExecError, log: &[u8]) -> ExecError {
+    let log = CStr::from_bytes_until_nul(log)
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    ExecError::Compile(format!("{e}: {}", log.trim()))
+}
+
+/// What the driver says of a device.
+#[derive(Debug, Clone)]
+pub struct Attributes {
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Threads that fit on one.
+    pub threads_per_sm: u32,
+    /// Blocks that fit on one.
+    pub blocks_per_sm: u32,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers_per_sm: u32,
+    /// Shared memory of a multiprocessor, in bytes.
+    pub shared_per_sm: u32,
+    /// Shared memory that a block may ask for, in bytes.
+    pub shared_per_block: u32,
+    /// Shared memory that the system takes of each block, in bytes.
+    pub shared_reserved: u32,
+    /// L2 cache in bytes.
+    pub l2_bytes: u32,
+    /// Highest clock in kHz.
+    pub clock_khz: u32,
+    /// Device memory in bytes.
+    pub memory_bytes: u64,
 }
 
 /// A loaded module.
@@ -219,6 +331,22 @@ impl Loaded {
             modelled: Vec::new(),
             note: None,
         })
+    }
+
+    /// Blocks of a kernel that the driver says fit on one multiprocessor.
+    pub fn blocks_per_sm(&self, symbol: &str, threads: u32, shared: u32) -> Result<u32, ExecError> {
+        let f = self.function(symbol)?;
+        let mut n = 0;
+        // SAFETY: the function is loaded and the out pointer valid.
+        check("asking for the occupancy", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut n,
+                f,
+                threads as i32,
+                shared as usize,
+            )
+        })?;
+        Ok(n as u32)
     }
 
     /// Launches a kernel on the default stream.

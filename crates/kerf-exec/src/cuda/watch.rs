@@ -43,6 +43,16 @@ impl Watch {
             .sys_driver_version()
             .unwrap_or_else(|_| "unknown".into())
     }
+    /// The energy counter in joules.
+    pub fn energy(&self) -> Option<f64> {
+        let d = self.nvml.device_by_index(self.index).ok()?;
+        Some(d.total_energy_consumption().ok()? as f64 * 1e-3)
+    }
+    /// Watts that the board may draw.
+    pub fn power_limit(&self) -> Option<f64> {
+        let d = self.nvml.device_by_index(self.index).ok()?;
+        Some(f64::from(d.enforced_power_limit().ok()?) * 1e-3)
+    }
     /// Reads everything; what a board does not offer is absent.
     pub fn read(&self) -> Reading {
         let Ok(d) = self.nvml.device_by_index(self.index) else {

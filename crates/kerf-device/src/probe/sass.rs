@@ -1,0 +1,179 @@
+//! Disassembly of a probe, and whether it is what was planned.
+use super::Probe;
+use super::text::Shape;
+use crate::profile::Sass;
+use std::collections::BTreeMap;
+
+/// Opcodes of a kernel with their counts.
+pub type Histogram = BTreeMap<String, u64>;
+
+/// Reads the listing of `nvdisasm` or `cuobjdump -sass`: opcodes by function.
+pub fn parse(listing: &str) -> BTreeMap<String, Histogram> {
+    let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
+    let mut current: Option<String> = None;
+    for line in listing.lines() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("Function :") {
+            current = Some(name.trim().to_owned());
+            continue;
+        }
+        if let Some(name) = line
+            .strip_prefix(".text.")
+            .and_then(|l| l.strip_suffix(':'))
+        {
+            current = Some(name.to_owned());
+            continue;
+        }
+        let (Some(function), Some(opcode)) = (&current, opcode(line)) else {
+            continue;
+        };
+        *all.entry(function.clone())
+            .or_default()
+            .entry(opcode)
+            .or_default() += 1;
+    }
+    all
+}
+
+/// The opcode of a line such as `/*0070*/ @!P0 FFMA.FTZ R0, R1, R2, R3 ;`.
+fn opcode(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("/*")?;
+    let (address, rest) = rest.split_once("*/")?;
+    if address.is_empty() || !address.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut words = rest.split_whitespace().peekable();
+    if words.peek().is_some_and(|w| w.starts_with('@')) {
+        words.next();
+    }
+    let word = words.next()?.trim_end_matches(';').trim_end_matches(',');
+    let good = word.starts_with(|c: char| c.is_ascii_uppercase());
+    good.then(|| word.to_owned())
+}
+
+/// The unit that runs an opcode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Special-function unit.
+    Sfu,
+    /// Single precision and integers.
+    Sp,
+    /// Double precision.
+    Dp,
+    /// Half precision.
+    Half,
+    /// Everything else.
+    Other,
+}
+
+/// Which unit runs an opcode.
+pub fn unit(opcode: &str) -> Unit {
+    let head = opcode.split('.').next().unwrap_or_default();
+    match head {
+        "MUFU" => Unit::Sfu,
+        "DADD" | "DMUL" | "DFMA" | "DSETP" | "DMNMX" => Unit::Dp,
+        "HADD2" | "HMUL2" | "HFMA2" | "HMNMX2" | "HSET2" | "HSETP2" | "HADD2_32I" | "HMUL2_32I"
+        | "HFMA2_32I" => Unit::Half,
+        "FADD" | "FMUL" | "FFMA" | "FMNMX" | "FMNMX3" | "FSEL" | "FSET" | "FSETP" | "FCHK"
+        | "FSWZADD" | "FADD32I" | "FFMA32I" | "FMUL32I" | "IADD" | "IADD3" | "IADD32I" | "IMAD"
+        | "IMNMX" | "VIMNMX" | "VIMNMX3" | "IABS" | "ISETP" | "LEA" | "LOP3" | "LOP" | "LOP32I"
+        | "SHF" | "SHL" | "SHR" | "SEL" | "PRMT" | "MOV" | "FLO" | "POPC" | "ICMP" | "ISCADD"
+        | "PLOP3" | "SGXT" | "BMSK" | "VIADD" | "VIADDMNMX" => Unit::Sp,
+        _ => Unit::Other,
+    }
+}
+
+/// Why a probe is not what was planned.
+#[derive(Debug, Clone, thiserror::Error, PartialEq)]
+#[error("{operation}: planned {planned} {prefix} an operation, found {found} in {kernel}")]
+pub struct Unplanned {
+    /// Operation.
+    pub operation: String,
+    /// Opcode planned.
+    pub prefix: String,
+    /// How many for one operation.
+    pub planned: f64,
+    /// How many there are.
+    pub found: f64,
+    /// In which kernel.
+    pub kernel: String,
+}
+
+fn counted(h: &Histogram, prefix: &str) -> u64 {
+    h.iter()
+        .filter(|(o, _)| o.starts_with(prefix))
+        .map(|(_, n)| n)
+        .sum()
+}
+
+/// What one operation costs in instructions: the difference between two kernels that differ in the
+/// number of operations alone. Checks the plan on every kernel.
+pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
+    let functions = parse(listing);
+    let of = |s: &Shape| functions.get(&s.name()).cloned().unwrap_or_default();
+    let operations = |s: &Shape| (s.streams * s.unroll) as f64;
+    // The chains of one stream: same kernel but for the length.
+    let chains: Vec<&Shape> = p
+        .shapes
+        .iter()
+        .filter(|s| s.streams == 1 && s.masked != p.recipe().direct)
+        .collect();
+    let short = chains.iter().min_by_key(|s| s.unroll);
+    let long = chains.iter().max_by_key(|s| s.unroll);
+    let (Some(short), Some(long)) = (short, long) else {
+        return Ok(Sass::default());
+    };
+    let (a, b) = (of(short), of(long));
+    let more = operations(long) - operations(short);
+    let mut sass = Sass::default();
+    for opcode in a.keys().chain(b.keys()) {
+        let n = |h: &Histogram| h.get(opcode).copied().unwrap_or(0) as f64;
+        let each = (n(&b) - n(&a)) / more;
+        if each == 0.0 || sass.opcodes.contains_key(opcode) || opcode == "NOP" {
+            continue;
+        }
+        sass.opcodes.insert(opcode.clone(), each);
+        match unit(opcode) {
+            Unit::Sfu => sass.sfu += each,
+            Unit::Sp => sass.sp += each,
+            Unit::Dp => sass.dp += each,
+            Unit::Half => sass.half += each,
+            Unit::Other => sass.other += each,
+        }
+    }
+    for (prefix, planned) in &p.recipe().planned {
+        // Around the loop there may be a few more of a common opcode.
+        let slack = if prefix.starts_with('I') { 40.0 } else { 6.0 };
+        for s in &p.shapes {
+            let found = counted(&of(s), prefix) as f64;
+            let want = planned * operations(s);
+            if found < want || found > want + slack {
+                return Err(Box::new(Unplanned {
+                    operation: p.key.clone(),
+                    prefix: (*prefix).into(),
+                    planned: *planned,
+                    found: found / operations(s),
+                    kernel: s.name(),
+                }));
+            }
+        }
+    }
+    Ok(sass)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_listings_are_read() {
+        let nvdisasm = ".text.k:\n        /*0000*/                   FFMA R0, R1, R2, R3 ;\n        /*0010*/              @!P0 MUFU.EX2 R4, R0 ;\n.L_x_0:\n        /*0020*/                   EXIT ;\n";
+        let h = &parse(nvdisasm)["k"];
+        assert_eq!(h["FFMA"], 1);
+        assert_eq!(h["MUFU.EX2"], 1);
+        let cuobjdump = "\t\tFunction : k\n\t.headerflags\t@\"EF\"\n        /*0000*/                   MOV R1, c[0x0][0x28] ;          /* 0x00000a0000017a02 */\n                                                                   /* 0x000fe40000000f00 */\n";
+        let h = &parse(cuobjdump)["k"];
+        assert_eq!(h.len(), 1);
+        assert_eq!(h["MOV"], 1);
+    }
+}
