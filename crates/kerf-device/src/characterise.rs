@@ -66,6 +66,9 @@ pub struct Progress {
     pub left: f64,
 }
 
+/// What masked chains go through: a logical operation, or a multiply-add.
+const FEEDS: [&str; 2] = ["logic.i32", "fma.i32"];
+
 /// Pairs of operations whose streams are issued together.
 pub const PAIRS: [(&str, &str); 8] = [
     ("add.f32", "add.f64"),
@@ -204,17 +207,21 @@ fn compile(operations: &[Operation], pairs: &[(&str, &str)], arch: &str, o: &Opt
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Compiled::new());
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
+    let n = operations.len();
     let build = |i: usize| -> Option<(String, Result<Ready, String>)> {
-        let (key, built) = match operations.get(i) {
-            Some(op) => (op.key.clone(), probe::build(op, o.libraries, arch)),
-            None => {
-                let (a, b) = pairs[i - operations.len()];
-                let (first, second) = (find(a)?, find(b)?);
-                (
-                    format!("{a}+{b}"),
-                    probe::build_pair(&first, &second, o.libraries, arch),
-                )
-            }
+        let (key, built) = if let Some(op) = operations.get(i) {
+            (op.key.clone(), probe::build(op, o.libraries, arch))
+        } else if let Some(op) = operations.get(i - n) {
+            (
+                format!("{}+back", op.key),
+                probe::build_round_trip(op, o.libraries, arch),
+            )
+        } else {
+            let (a, b) = pairs[i - 2 * n];
+            (
+                format!("{a}+{b}"),
+                probe::build_pair(&find(a)?, &find(b)?, o.libraries, arch),
+            )
         };
         let result = match built {
             Ok(None) => return None,
@@ -228,7 +235,7 @@ fn compile(operations: &[Operation], pairs: &[(&str, &str)], arch: &str, o: &Opt
             s.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= operations.len() + pairs.len() {
+                    if i >= 2 * n + pairs.len() {
                         return;
                     }
                     if let Some((key, r)) = build(i)
@@ -256,7 +263,7 @@ fn measure(
     r: &Ready,
     o: &Options,
     sms: u32,
-    logic: Option<f64>,
+    feed: Option<f64>,
 ) -> Result<(OperationProfile, Option<Best>, Bench), ExecError> {
     let key = r.probe.key.clone();
     let (repeats, warps): (usize, &[u32]) = match o.mode {
@@ -283,14 +290,14 @@ fn measure(
         p.latency = summary(v, 1.0);
     }
     // An address that went through arithmetic is no longer the load's own.
-    if let (Some(v), Some(logic)) = (bench.latency(true, repeats)?, logic) {
-        let v: Vec<f64> = v.into_iter().map(|x| x - logic).collect();
+    if let (Some(v), Some(feed)) = (bench.latency(true, repeats)?, feed) {
+        let v: Vec<f64> = v.into_iter().map(|x| x - feed).collect();
         p.latency_to_consumer = summary(v, 1.0);
         if !direct {
             p.latency = p
                 .latency_to_consumer
                 .clone()
-                .with_note("through a logical operation, whose latency is taken off");
+                .with_note("through an integer operation, whose latency is taken off");
         }
     }
     p.registers = bench
@@ -317,6 +324,33 @@ fn measure(
 
 fn measured_already(p: &OperationProfile) -> bool {
     !p.latency.is_unknown() || !p.throughput.is_unknown() || !p.remarks.is_empty()
+}
+
+/// Throughput of a probe that is not one operation of the catalogue.
+fn pair_rate(r: &Ready, o: &Options, sms: u32) -> Result<Figure, ExecError> {
+    let mut bench = Bench::new(r.probe.clone(), &r.binary, o.ordinal, sms, Ring::Own)?;
+    let (best, rates) = bench.throughput(&[4, 8, 16, 32], 5)?;
+    Ok(summary(rates, UNSTABLE * best.rate))
+}
+
+/// A conversion's rate from that of the trip there and back, where it is the better reading.
+fn from_round_trip(p: &mut DeviceProfile, op: &Operation, trip: &Figure) {
+    let back = format!("convert.{}.{}", op.to.unwrap_or_default(), op.format);
+    let back = p.operations.get(&back).and_then(|o| o.throughput.value);
+    let (Some(trip), Some(back)) = (trip.value, back) else {
+        return;
+    };
+    let there = 1.0 / (1.0 / trip - 1.0 / back);
+    let Some(slot) = p.operations.get_mut(&op.key) else {
+        return;
+    };
+    // Both on one unit, one after the other: otherwise the difference means nothing.
+    let alone = slot.throughput.value.unwrap_or(0.0);
+    if there.is_finite() && there > alone && there < 1.25 * alone {
+        slot.throughput = Figure::measured(there).with_note(format!(
+            "from {trip:.2} trips there and back; {alone:.2} when fed through a mask"
+        ));
+    }
 }
 
 /// Two streams together against each alone.
@@ -380,7 +414,7 @@ pub fn characterise(
     let wanted = |key: &str| o.only.is_empty() || o.only.iter().any(|k| k == key);
     let operations: Vec<Operation> = catalogue()
         .into_iter()
-        .filter(|op| wanted(&op.key) || op.key == "logic.i32")
+        .filter(|op| wanted(&op.key) || FEEDS.contains(&op.key.as_str()))
         .collect();
     let pairs: Vec<(&str, &str)> = PAIRS
         .into_iter()
@@ -422,7 +456,7 @@ pub fn characterise(
 
     // Masked chains need the latency of the mask first.
     let mut ordered: Vec<&Operation> = operations.iter().collect();
-    ordered.sort_by_key(|op| op.key != "logic.i32");
+    ordered.sort_by_key(|op| !FEEDS.contains(&op.key.as_str()));
     let mut bests: BTreeMap<String, Best> = BTreeMap::new();
     for op in ordered {
         clock.step(&op.key, expected(o.mode, "probe"));
@@ -468,6 +502,14 @@ pub fn characterise(
         store(&p)?;
     }
     bandwidth_as_operations(&mut p, attributes.sms);
+    for op in &operations {
+        let key = format!("{}+back", op.key);
+        let Some(Ok(r)) = compiled.get(&key) else {
+            continue;
+        };
+        let trip = pair_rate(r, o, attributes.sms)?;
+        from_round_trip(&mut p, op, &trip);
+    }
 
     for (a, b) in pairs {
         let key = format!("{a}+{b}");
@@ -478,15 +520,7 @@ pub fn characterise(
         let Some(Ok(r)) = compiled.get(&key) else {
             continue;
         };
-        let mut bench = Bench::new(
-            r.probe.clone(),
-            &r.binary,
-            o.ordinal,
-            attributes.sms,
-            Ring::Own,
-        )?;
-        let (best, rates) = bench.throughput(&[8, 16, 32], 5)?;
-        let together = summary(rates, UNSTABLE * best.rate);
+        let together = pair_rate(r, o, attributes.sms)?;
         if let Some(c) = co_issue(a, b, &together, &p) {
             p.co_issue.push(c);
             store(&p)?;

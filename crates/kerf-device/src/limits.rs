@@ -213,14 +213,26 @@ impl Bench {
             self.exec.alloc("from", bytes as usize, 16)?,
             self.exec.alloc("to", bytes as usize, 16)?,
         );
+        // The best of a few shapes, from a few long-lived blocks to one pass of many.
+        let mut copy = Figure::default();
+        for (blocks, threads) in [
+            (self.sms * 4, 512),
+            (self.sms * 8, 256),
+            (self.sms * 32, 256),
+            ((bytes / 16 / 4 / 256) as u32, 256),
+            ((bytes / 16 / 4 / 512) as u32, 512),
+        ] {
+            let times = self.timed(7, |b| {
+                let args = [at(from), at(to), word(bytes / 16)];
+                b.launch("copy", blocks, threads, &args)
+            })?;
+            let rates = times.into_iter().map(|t| 2.0 * bytes as f64 / t).collect();
+            let one = crate::probe::measure::summary(rates, f64::INFINITY);
+            if one.value > copy.value {
+                copy = one.with_note(format!("{blocks} blocks of {threads} threads"));
+            }
+        }
         let blocks = self.sms * 8;
-        let copies = self.timed(9, |b| {
-            b.launch("copy", blocks, 256, &[at(from), at(to), word(bytes / 16)])
-        })?;
-        let copy = crate::probe::measure::summary(
-            copies.into_iter().map(|t| 2.0 * bytes as f64 / t).collect(),
-            f64::INFINITY,
-        );
         // A quarter of L2: half of it may be far from a multiprocessor and kept twice.
         let small = (l2_bytes / 4).clamp(1 << 20, bytes) / (1 << 20) * (1 << 20);
         const TIMES: u32 = 50;

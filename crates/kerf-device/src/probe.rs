@@ -68,8 +68,10 @@ pub fn latency_shapes(r: &Recipe) -> Vec<Shape> {
 
 /// Shapes for throughput: one, two, four and eight streams with the same number of operations.
 pub fn throughput_shapes(r: &Recipe) -> Vec<Shape> {
+    let most = if r.single { 1 } else { 8 };
     [1, 2, 4, 8]
         .into_iter()
+        .filter(|streams| *streams <= most)
         .map(|streams| Shape {
             streams,
             unroll: (r.unroll / streams).max(2),
@@ -131,6 +133,20 @@ pub fn build(
         }
     }
     compile(operation.key.clone(), vec![recipe], shapes, libraries, arch).map(Some)
+}
+
+/// A conversion from 64 bits and back, as one operation; none for other operations.
+pub fn build_round_trip(
+    operation: &Operation,
+    libraries: Libraries,
+    arch: &str,
+) -> Result<Option<Probe>, LlvmError> {
+    let Some(recipe) = recipe::round_trip(operation) else {
+        return Ok(None);
+    };
+    let shapes = throughput_shapes(&recipe);
+    let key = format!("{}+back", operation.key);
+    compile(key, vec![recipe], shapes, libraries, arch).map(Some)
 }
 
 /// Two operations whose streams alternate, one for one.

@@ -107,6 +107,11 @@ pub struct Recipe {
     pub numbers: Numbers,
     /// The result feeds the next step as it is.
     pub direct: bool,
+    /// Otherwise: it goes through a multiply-add of integers instead of a logical operation, where
+    /// the latter's unit is the operation's own.
+    pub multiplied: bool,
+    /// More than one stream would be packed into one instruction by the assembler.
+    pub single: bool,
     /// First values: the carried one, then the operands `b` and `c`.
     pub values: [f64; 3],
     /// Lines of IR that compute `%OUT` from `%X` with `%B`, `%C`, `%P` (the step before) and
@@ -174,7 +179,8 @@ fn arithmetic(o: &Operation) -> Option<Recipe> {
         ("add", false) => same(two("add", p)),
         ("mul", true) => same(two("mul.rn", b)),
         ("mul", false) => same(two("mul.lo", b)),
-        ("fma", true) => same(three("fma.rn")),
+        // Two registers, not three: the register file's ports are not what is measured.
+        ("fma", true) => [b, cc].map(|k| asm(&format!("fma.rn.{ty} $0, $1, $2, $1;"), c, &[x, k])),
         ("fma", false) => same(three("mad.lo")),
         ("min", _) => [two("min", b), two("max", cc)],
         // A choice of bits, which cannot be folded with itself.
@@ -204,10 +210,13 @@ fn arithmetic(o: &Operation) -> Option<Recipe> {
         result: c,
         numbers,
         direct: true,
-        values: match o.function {
-            "mul" => [1.25, 1.0, 0.0],
-            "fma" => [0.75, 0.5, 0.5],
-            "min" => [0.5, 1.5, 0.25],
+        multiplied: false,
+        single: matches!(o.format, "f16" | "bf16"),
+        values: match (o.function, float) {
+            ("mul", _) => [1.25, 1.0, 0.0],
+            // Up and down again: the value neither grows nor settles.
+            ("fma", true) => [0.75, 0.0625, -0.0625 / 1.0625],
+            ("min", _) => [0.5, 1.5, 0.25],
             _ => [1.0, 0.015625, 0.0],
         },
         steps,
@@ -253,6 +262,8 @@ fn double_word(o: &Operation) -> Option<Recipe> {
         result: c,
         numbers,
         direct,
+        multiplied: false,
+        single: false,
         values: match o.function {
             "mul" | "div" => [1.25, 1.0, 0.0],
             "fma" => [0.75, 0.5, 0.5],
@@ -455,6 +466,8 @@ fn function(o: &Operation) -> Option<Recipe> {
         // The assembler knows that the approximate reciprocal undoes itself.
         direct: matches!(o.function, "div" | "sqrt" | "rsqrt" | "cos")
             || o.function == "rcp" && !sfu,
+        multiplied: false,
+        single: false,
         values,
         steps: same(step),
         declares,
@@ -482,22 +495,60 @@ fn conversion(o: &Operation) -> Option<Recipe> {
     } else {
         ""
     };
+    // A half lies in the lower part of a whole register, as the assembler would have it.
+    let narrow = from == Carrier::I16;
+    let carrier = if narrow { Carrier::I32 } else { from };
+    let cvt = format!("cvt{rounding}.{to_ty}.{from_ty}");
+    let text = if narrow {
+        format!("{{ .reg .b16 h, u; mov.b32 {{h, u}}, $1; {cvt} $0, h; }}")
+    } else {
+        format!("{cvt} $0, $1;")
+    };
     Some(Recipe {
-        carrier: from,
+        carrier,
         result: to,
         numbers,
         direct: false,
+        multiplied: carrier.width() == 32,
+        single: false,
         values: [100.7, 0.0, 0.0],
-        steps: same(asm(
-            &format!("cvt{rounding}.{to_ty}.{from_ty} $0, $1;"),
-            to,
-            &[(from, "%X")],
-        )),
+        steps: same(asm(&text, to, &[(carrier, "%X")])),
         declares: vec![],
         results: 1.0,
         planned: vec![],
         unroll: 64,
         library: false,
+    })
+}
+
+/// There and back in one step, for conversions from 64 bits: what feeds a 64-bit register otherwise
+/// holds the converter up.
+pub fn round_trip(o: &Operation) -> Option<Recipe> {
+    let there = conversion(o)?;
+    if there.carrier.width() != 64 {
+        return None;
+    }
+    let back = conversion(&crate::operation::find(&format!(
+        "convert.{}.{}",
+        o.to?, o.format
+    ))?)?;
+    let instruction = |r: &Recipe| {
+        let text = &r.steps[0];
+        let at = text.find("cvt")?;
+        text[at..].split(' ').next().map(str::to_owned)
+    };
+    let c = there.carrier;
+    let text = format!(
+        "{{ .reg .b{} t; {} t, $1; {} $0, t; }}",
+        there.result.width(),
+        instruction(&there)?,
+        instruction(&back)?
+    );
+    Some(Recipe {
+        result: c,
+        direct: true,
+        steps: same(asm(&text, c, &[(c, "%X")])),
+        ..there
     })
 }
 
@@ -514,6 +565,8 @@ fn select(o: &Operation) -> Option<Recipe> {
         result: c,
         numbers,
         direct: true,
+        multiplied: false,
+        single: matches!(o.format, "f16" | "bf16"),
         values: [0.5, 1.5, 0.25],
         steps: same(asm(
             &format!("{{ .reg .pred q; setp.lt.{ty} q, $1, $2; selp.{moved} $0, $3, $2, q; }}"),
@@ -592,6 +645,8 @@ fn memory(o: &Operation) -> Option<Recipe> {
             Numbers::Address
         },
         direct,
+        multiplied: false,
+        single: false,
         values: [1.0, 0.0, 0.0],
         steps: same(step),
         declares: vec![],

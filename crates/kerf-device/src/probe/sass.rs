@@ -142,9 +142,14 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
         }
     }
     for (prefix, planned) in &p.recipe().planned {
-        // Around the loop there may be a few more of a common opcode.
-        let slack = if prefix.starts_with('I') { 40.0 } else { 6.0 };
         for s in &p.shapes {
+            // The mask is a logical operation of its own.
+            if *prefix == "LOP3" && s.masked {
+                continue;
+            }
+            // Around the loop there may be more of a common opcode, some for each stream.
+            let common = prefix.starts_with('I') || *prefix == "LOP3";
+            let slack = if common { 40.0 } else { 6.0 } + 4.0 * s.streams as f64;
             let found = counted(&of(s), prefix) as f64;
             let want = planned * operations(s);
             if found < want || found > want + slack {

@@ -95,9 +95,12 @@ fn prologue(o: &mut String, recipes: &[&Recipe], s: Shape) {
         "entry:\n  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n  %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n",
     );
     if recipes.iter().any(|r| points_to_shared(r)) {
-        // Each thread's word of shared memory holds its own address.
-        o.push_str(
-            "  %word = getelementptr i64, ptr addrspace(3) @words, i32 %tid\n  %here = ptrtoint ptr addrspace(3) %word to i32\n  store volatile i32 %here, ptr addrspace(3) %word\n",
+        // Each thread's word of shared memory holds its own address; neighbours do not share a bank.
+        let wide = recipes.iter().any(|r| r.result.width() == 64);
+        let word = if wide { "i64" } else { "i32" };
+        let _ = write!(
+            o,
+            "  %word = getelementptr {word}, ptr addrspace(3) @words, i32 %tid\n  %here = ptrtoint ptr addrspace(3) %word to i32\n  store volatile i32 %here, ptr addrspace(3) %word\n",
         );
     }
     let _ = writeln!(
@@ -160,13 +163,22 @@ fn body(o: &mut String, recipes: &[&Recipe], s: Shape) {
             let _ = writeln!(o, "  {}", step(&r.steps[u % 2], &y, &x, &p, &tag, kind));
             if !direct {
                 let v = as_bits(o, &y, r.result, r.carrier, &tag);
-                let _ = writeln!(o, "  %a{tag} = and {bits} {v}, %mm{}", r.carrier.width());
+                let (first, second) = if r.multiplied {
+                    ("mul", "add")
+                } else {
+                    ("and", "xor")
+                };
+                let _ = writeln!(
+                    o,
+                    "  %a{tag} = {first} {bits} {v}, %mm{}",
+                    r.carrier.width()
+                );
                 if t == bits {
-                    let _ = writeln!(o, "  {next} = xor {bits} %a{tag}, %x{j}");
+                    let _ = writeln!(o, "  {next} = {second} {bits} %a{tag}, %x{j}");
                 } else {
                     let _ = writeln!(
                         o,
-                        "  %bb{tag} = bitcast {t} %x{j} to {bits}\n  %e{tag} = xor {bits} %a{tag}, %bb{tag}\n  {next} = bitcast {bits} %e{tag} to {t}"
+                        "  %bb{tag} = bitcast {t} %x{j} to {bits}\n  %e{tag} = {second} {bits} %a{tag}, %bb{tag}\n  {next} = bitcast {bits} %e{tag} to {t}"
                     );
                 }
             }
