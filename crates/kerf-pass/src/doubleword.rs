@@ -8,8 +8,8 @@ use kerf_ir::llvm::{Linkage, LlvmError, Machine, Module, PassOptions};
 /// The library as LLVM bitcode for NVPTX.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/doubleword.bc"));
 
-/// Links the functions that a module for architecture `arch` declares and does not define.
-pub fn link(m: &Module, arch: &str) -> Result<(), LlvmError> {
+/// Links the functions of the library that a module declares.
+pub fn link(m: &Module) -> Result<(), LlvmError> {
     let defined: Vec<String> = m
         .functions()
         .iter()
@@ -27,5 +27,5 @@ pub fn link(m: &Module, arch: &str) -> Result<(), LlvmError> {
         }
     }
     // What is not called goes again, and with it the need for libdevice that some of it has.
-    Machine::nvptx(arch)?.run_passes(m, "globaldce", PassOptions::default())
+    Machine::nvptx("sm_70")?.run_passes(m, "globaldce", PassOptions::default())
 }

@@ -111,7 +111,7 @@ pub fn call(
 ) -> Vec<u8> {
     assert!(n.is_multiple_of(64));
     let m = Module::parse(ir(function, of, to.0).as_bytes(), function).expect("parses");
-    kerf_pass::doubleword::link(&m, "sm_90").expect("links");
+    kerf_pass::doubleword::link(&m).expect("links");
     let f = m
         .function(function)
         .unwrap_or_else(|| panic!("{function} is gone"));
