@@ -12,7 +12,7 @@ fn main() {
         ordinal: 0,
         libraries: Libraries {
             libdevice: &lib,
-            double_words: &[],
+            double_words: kerf_pass::doubleword::BITCODE,
         },
         disassembler: a.get(4).map(Into::into),
         name: "h200".into(),

@@ -8,7 +8,7 @@ fn main() {
     let libdevice = std::fs::read(&args[1]).expect("libdevice");
     let libraries = probe::Libraries {
         libdevice: &libdevice,
-        double_words: &[],
+        double_words: kerf_pass::doubleword::BITCODE,
     };
     for o in operation::catalogue() {
         match probe::build(&o, libraries, &args[2]) {

@@ -1,9 +1,8 @@
 //! What is refused before anything runs.
 use super::JobError;
-use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
 use kerf_ir::obstacles::{self, Scope};
-use kerf_pass::Plan;
 use std::path::Path;
 
 pub(super) fn refuse(
@@ -34,19 +33,6 @@ pub(super) fn refuse(
             lines.join("\n")
         )))
     }
-}
-
-/// A plan for a kernel that is not there would do nothing, which nobody means.
-pub(super) fn check_plan(plan: &Plan, infos: &[KernelInfo]) -> Result<(), JobError> {
-    for name in plan.kernels.keys() {
-        if let Err(have) = kernels::find(infos, name) {
-            return Err(JobError::Input(format!(
-                "the plan names kernel `{name}`, which the source does not have; expected one of {}",
-                have.join(", ")
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Whether a folder is or can be made there, asked before a long run rather than after it.

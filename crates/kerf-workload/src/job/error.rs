@@ -56,10 +56,13 @@ impl From<Mistakes> for JobError {
 impl From<PlanError> for JobError {
     fn from(e: PlanError) -> Self {
         let help = match &e {
-            PlanError::NotIdentity { .. } => {
-                "; help: leave --plan away, or give one without sites: {\"version\": 1}"
+            PlanError::Malformed(_) | PlanError::Version(_) | PlanError::Pass(_) => "",
+            PlanError::UnknownKernel { .. } | PlanError::UnknownSite { .. } => {
+                "; help: kerf inspect FILE --all lists kernels and sites"
             }
-            _ => "",
+            PlanError::NoPass { .. } | PlanError::Refused { .. } | PlanError::Shared { .. } => {
+                "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as dw64 names those that can be pairs"
+            }
         };
         JobError::Input(format!("{e}{help}"))
     }
