@@ -250,7 +250,12 @@ fn double_word(o: &Operation) -> Option<Recipe> {
         "sqrt" | "exp" | "log" | "sin" | "cos" => 1,
         _ => 2,
     };
-    let call = ["%X", "%B", "%C"][..args]
+    // A fixed divisor's reciprocal would be taken out of the loop.
+    let operands = match o.function {
+        "div" => ["%B", "%X", "%C"],
+        _ => ["%X", "%B", "%C"],
+    };
+    let call = operands[..args]
         .iter()
         .map(|a| format!("{t} {a}"))
         .collect::<Vec<_>>()
@@ -265,7 +270,8 @@ fn double_word(o: &Operation) -> Option<Recipe> {
         multiplied: false,
         single: false,
         values: match o.function {
-            "mul" | "div" => [1.25, 1.0, 0.0],
+            "mul" => [1.25, 1.0, 0.0],
+            "div" => [1.25, 1.5, 0.0],
             "fma" => [0.75, 0.5, 0.5],
             "min" => [0.5, 1.5, 0.25],
             "add" => [1.0, 0.015625, 0.0],
