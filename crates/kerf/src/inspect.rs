@@ -6,6 +6,7 @@ use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::obstacles::{Obstacle, Scope};
 use kerf_ir::sites::Site;
 use kerf_ir::{kernels, obstacles, program, sites};
+use kerf_pass::{Plan, SiteFormat};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -191,11 +192,30 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
+    /// A plan for `kerf run --plan` that gives one format to every site that can have it (--all-as).
+    Plan,
 }
 
 /// Prints the program in one of its forms.
-pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Result<i32, Failure> {
+pub fn emit(
+    tools: &Toolchain,
+    file: &Path,
+    flags: &[String],
+    what: Emit,
+    all_as: Option<SiteFormat>,
+) -> Result<i32, Failure> {
+    if what != Emit::Plan && all_as.is_some() {
+        return Err(
+            Failure::new("--all-as says what a plan is to hold").help("add --emit plan to it")
+        );
+    }
     let m = program::load(tools, file, flags)?.module()?;
+    if what == Emit::Plan {
+        let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+        let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
+        say(&(text + "\n"))?;
+        return Ok(0);
+    }
     if what == Emit::Ir {
         say(&m.print())?;
         return Ok(0);
