@@ -192,7 +192,7 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
-    /// A plan for `kerf run --plan` that gives one format to every site that can have it (--all-as).
+    /// A plan for `kerf run --plan`: the identity, or what --all-as says.
     Plan,
 }
 
@@ -204,18 +204,14 @@ pub fn emit(
     what: Emit,
     all_as: Option<SiteFormat>,
 ) -> Result<i32, Failure> {
-    if what != Emit::Plan && all_as.is_some() {
-        return Err(
-            Failure::new("--all-as says what a plan is to hold").help("add --emit plan to it")
-        );
-    }
     let m = program::load(tools, file, flags)?.module()?;
+    let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
     if what == Emit::Plan {
-        let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
         let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
         say(&(text + "\n"))?;
         return Ok(0);
     }
+    plan.apply(&m).map_err(|e| Failure::new(e.to_string()))?;
     if what == Emit::Ir {
         say(&m.print())?;
         return Ok(0);

@@ -46,8 +46,9 @@ enum Command {
         /// Print the prepared IR, the PTX or a plan instead.
         #[arg(long, value_enum)]
         emit: Option<inspect::Emit>,
-        /// With --emit plan: the format of every site that can have it (dw32, dw64: pairs of f32, f64;
-        /// dw32.cmp, dw64.cmp: the same by the published formulas of composite precision).
+        /// Give every site that can have it this format, in what --emit prints (by default the plan):
+        /// dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the published formulas of
+        /// composite precision.
         #[arg(long, value_name = "FORMAT")]
         all_as: Option<kerf_pass::SiteFormat>,
         /// Target architecture.
