@@ -2,8 +2,10 @@
 //!
 //! * [`profile`] is the result: one JSON file that says of each figure whether it was measured,
 //!   published or is unknown.
+//! * [`doubleword`] tries double-word operations against their proven bounds.
 //! * [`operation`] is the catalogue of what is measured.
 #![warn(missing_docs)]
 
+pub mod doubleword;
 pub mod operation;
 pub mod profile;
