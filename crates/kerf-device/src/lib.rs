@@ -3,9 +3,14 @@
 //! * [`profile`] is the result: one JSON file that says of each figure whether it was measured,
 //!   published or is unknown.
 //! * [`operation`] is the catalogue of what is measured.
+//! * [`characterise`] makes a profile, out of [`probe`], [`limits`] and [`energy`].
+//! * [`bundled`] are the profiles that come with Kerf.
+//! * [`bits`], [`occupancy`] and [`breakeven`] are what follows from a profile.
+//! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
 
 pub mod characterise;
+pub mod doubleword;
 pub mod energy;
 pub mod limits;
 pub mod operation;
