@@ -3,7 +3,13 @@
 //! * [`profile`] is the result: one JSON file that says of each figure whether it was measured,
 //!   published or is unknown.
 //! * [`operation`] is the catalogue of what is measured.
+//! * [`bundled`] are the profiles that come with Kerf.
+//! * [`bits`], [`occupancy`] and [`breakeven`] are what follows from a profile.
 #![warn(missing_docs)]
 
+pub mod bits;
+pub mod breakeven;
+pub mod bundled;
+pub mod occupancy;
 pub mod operation;
 pub mod profile;
