@@ -77,6 +77,15 @@ impl std::fmt::Display for Resource {
     }
 }
 
+/// What one resource alone would allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Allowed {
+    /// The resource.
+    pub resource: Resource,
+    /// Blocks on an SM; any number where the kernel does not use it.
+    pub blocks: Option<u32>,
+}
+
 /// The answer for one block size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Occupancy {
@@ -90,8 +99,8 @@ pub struct Occupancy {
     pub occupancy: f64,
     /// The resources that allow no further block.
     pub limited_by: Vec<Resource>,
-    /// Blocks that each resource alone would allow; a resource that is not used allows any number.
-    pub allowed: Vec<(Resource, Option<u32>)>,
+    /// Blocks that each resource alone would allow.
+    pub allowed: Vec<Allowed>,
     /// Registers given to a block.
     pub registers_per_block: u64,
     /// Bytes of shared memory given to a block.
@@ -307,13 +316,16 @@ impl Machine {
         let by_registers = of_partition as u32 * self.partitions / warps;
         // Without any shared memory, also none of the system's, nothing is divided.
         let by_shared = (given > 0).then(|| (u64::from(shared_of_sm) / given) as u32);
-        let allowed = vec![
+        let allowed: Vec<Allowed> = [
             (Resource::Warps, Some(self.warps / warps)),
             (Resource::Blocks, Some(self.blocks)),
             (Resource::Registers, Some(by_registers)),
             (Resource::SharedMemory, by_shared),
-        ];
-        let blocks = allowed.iter().filter_map(|a| a.1).min().unwrap_or(0);
+        ]
+        .into_iter()
+        .map(|(resource, blocks)| Allowed { resource, blocks })
+        .collect();
+        let blocks = allowed.iter().filter_map(|a| a.blocks).min().unwrap_or(0);
         Ok(Occupancy {
             block,
             blocks,
@@ -321,8 +333,8 @@ impl Machine {
             occupancy: f64::from(blocks * warps) / f64::from(self.warps),
             limited_by: allowed
                 .iter()
-                .filter(|a| a.1 == Some(blocks))
-                .map(|a| a.0)
+                .filter(|a| a.blocks == Some(blocks))
+                .map(|a| a.resource)
                 .collect(),
             allowed,
             registers_per_block: each * u64::from(warps),
