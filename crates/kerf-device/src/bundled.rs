@@ -64,8 +64,8 @@ impl Bundled {
     }
 }
 
-/// `9.0`, `90`, `sm_90` and `sm90` as `sm_90`; other words as they are.
-fn canonical(word: &str) -> String {
+/// `9.0`, `90`, `sm_90`, `sm90` and `sm_90a` as `sm_90`; other words in small letters.
+pub fn canonical(word: &str) -> String {
     let lower = word.trim().to_ascii_lowercase();
     let digits = lower
         .strip_prefix("sm_")
@@ -73,7 +73,8 @@ fn canonical(word: &str) -> String {
         .unwrap_or(&lower);
     let number = match digits.split_once('.') {
         Some((major, minor)) if minor.len() == 1 => format!("{major}{minor}"),
-        _ => digits.to_owned(),
+        // The suffixes of targets with features of their own name the same hardware.
+        _ => digits.trim_end_matches(['a', 'f']).to_owned(),
     };
     match number.len() >= 2 && number.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("sm_{number}"),
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn names_in_all_spellings() {
         let name = |w| find(w).map(|f| (f.bundled.name, f.relative));
-        for w in ["9.0", "90", "sm_90", "SM90", " h100 ", "H100"] {
+        for w in ["9.0", "90", "sm_90", "SM90", "sm_90a", " h100 ", "H100"] {
             assert_eq!(name(w), Some(("sm_90", false)), "{w}");
         }
         assert_eq!(name("12.0"), Some(("sm_120", false)));

@@ -86,10 +86,36 @@ fn load(word: &str) -> Result<DeviceProfile, Failure> {
     }
 }
 
+/// The names nearest to a mistyped one, at most three.
+fn nearest(word: &str) -> Vec<&'static str> {
+    let mut near: Vec<&'static str> = Vec::new();
+    while near.len() < 3 {
+        let others = bundled::words().filter(|w| !near.contains(w));
+        match suggest::nearest(word, others) {
+            Some(w) => near.push(w),
+            None => break,
+        }
+    }
+    near
+}
+
 fn unknown(word: &str) -> Failure {
+    if bundled::canonical(word).starts_with("sm_") {
+        let archs: Vec<_> = bundled::BUNDLED
+            .iter()
+            .filter_map(|b| b.name.strip_prefix("sm_"))
+            .map(|n| format!("{}.{}", &n[..n.len() - 1], &n[n.len() - 1..]))
+            .collect();
+        return Failure::new(format!("compute capability {word} is not known")).help(format!(
+            "known are {}, and older ones by name: `kerf device list`",
+            archs.join(", ")
+        ));
+    }
+    let near = match nearest(word).as_slice() {
+        [] => String::new(),
+        near => format!("did you mean {}? ", near.join(" or ")),
+    };
     let names: Vec<_> = bundled::BUNDLED.iter().map(|b| b.name).collect();
-    let near = suggest::did_you_mean(word, bundled::words());
-    let near = near.map(|n| n + " ").unwrap_or_default();
     Failure::new(format!(
         "there is no profile {word:?}, nor a file of that name"
     ))
@@ -97,6 +123,18 @@ fn unknown(word: &str) -> Failure {
         "{near}Kerf has {}; `kerf device list` names the cards of each",
         names.join(", ")
     ))
+}
+
+/// Whether a text of the profile would steer the terminal that shows it.
+fn steers(v: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    let bad = |s: &str| s.chars().any(char::is_control);
+    match v {
+        Value::String(s) => bad(s),
+        Value::Array(a) => a.iter().any(steers),
+        Value::Object(o) => o.iter().any(|(k, v)| bad(k) || steers(v)),
+        _ => false,
+    }
 }
 
 fn read(path: &Path) -> Result<DeviceProfile, Failure> {
@@ -114,7 +152,7 @@ fn read(path: &Path) -> Result<DeviceProfile, Failure> {
         )));
     }
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    DeviceProfile::parse(&text).map_err(|e| {
+    let p = DeviceProfile::parse(&text).map_err(|e| {
         let advice = match &e {
             ProfileError::Schema(_) | ProfileError::Malformed(_) => {
                 "a profile is what `kerf device --out FILE` writes; docs/profile.md describes it"
@@ -125,5 +163,12 @@ fn read(path: &Path) -> Result<DeviceProfile, Failure> {
             ProfileError::Field { .. } => "docs/profile.md says what each field may hold",
         };
         Failure::new(format!("{shown}: {e}")).help(advice)
-    })
+    })?;
+    if serde_json::to_value(&p).is_ok_and(|v| steers(&v)) {
+        return Err(
+            Failure::new(format!("{shown}: a text in it holds control characters"))
+                .help("docs/profile.md says what each field may hold"),
+        );
+    }
+    Ok(p)
 }

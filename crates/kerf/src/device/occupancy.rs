@@ -16,25 +16,31 @@ pub struct Args {
     #[arg(long, value_name = "ARCH")]
     arch: String,
     /// Registers per thread (`ptxas -v` tells).
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>)]
     regs: u32,
     /// Shared memory per block in bytes, static and dynamic.
     #[arg(
         long,
         value_name = "BYTES",
         default_value_t = 0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = whole::<u64>
     )]
     shared: u64,
     /// Threads per block; without it, every block size is shown.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>)]
     block: Option<u32>,
     /// Show every block size also when one is given.
     #[arg(long)]
     curve: bool,
     /// Preferred share of shared memory in the SM's memory, in percent.
-    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = whole::<u32>)]
     carveout: Option<u32>,
+}
+
+fn whole<T: std::str::FromStr>(s: &str) -> Result<T, String> {
+    s.parse()
+        .map_err(|_| "expected a whole number, 0 or more, e.g. 64".into())
 }
 
 impl From<OccupancyError> for Failure {
