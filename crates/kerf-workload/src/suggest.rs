@@ -5,10 +5,7 @@
 const LONGEST: usize = 40;
 
 /// The candidate a mistyped word most likely stands for, if any is near enough.
-pub fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().collect();
     let allowed = match word.len() {
         0 | 1 => 0,
