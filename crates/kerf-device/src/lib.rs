@@ -9,10 +9,14 @@
 //! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
 
+pub mod bits;
+pub mod breakeven;
+pub mod bundled;
 pub mod characterise;
 pub mod doubleword;
 pub mod energy;
 pub mod limits;
+pub mod occupancy;
 pub mod operation;
 pub mod probe;
 pub mod profile;

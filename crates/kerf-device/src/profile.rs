@@ -515,6 +515,23 @@ impl DeviceProfile {
                 );
             }
             let Some(a) = &o.accuracy else { continue };
+            let errors = [
+                ("max_ulp_rounded", a.max_ulp_rounded),
+                ("max_ulp_real", a.max_ulp_real),
+                ("mean_ulp_real", a.mean_ulp_real),
+                ("mean_ulp_rounded", a.mean_ulp_rounded),
+                ("max_rel", a.max_rel),
+                ("mean_rel", a.mean_rel),
+                ("max_abs", a.max_abs),
+            ];
+            for (name, error) in errors {
+                if let Some(e) = error.filter(|e| !e.is_finite() || *e < 0.0) {
+                    return bad(
+                        &format!("operations.{key}.accuracy.{name}"),
+                        format!("{e} is not possible"),
+                    );
+                }
+            }
             if let Some(source) = unlisted(&a.source) {
                 return bad(
                     &format!("operations.{key}.accuracy"),

@@ -20,7 +20,7 @@ pub mod number;
 pub mod run;
 pub mod scalar;
 pub mod space;
-mod suggest;
+pub mod suggest;
 pub mod workload;
 
 pub use accept::{Accept, Criterion, Metric};

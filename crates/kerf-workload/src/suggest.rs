@@ -5,10 +5,7 @@
 const LONGEST: usize = 40;
 
 /// The candidate a mistyped word most likely stands for, if any is near enough.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().collect();
     let allowed = match word.len() {
         0 | 1 => 0,
@@ -26,7 +23,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// ``did you mean `x`?``, for a mistake's help.
-pub(crate) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The command line of Kerf.
 mod bundle;
+mod device;
 mod doctor;
 mod fail;
 mod guard;
@@ -7,6 +8,7 @@ mod inspect;
 mod output;
 mod run;
 mod selftest;
+mod table;
 mod toolchain;
 
 use clap::{Parser, Subcommand};
@@ -102,6 +104,8 @@ enum Command {
         #[arg(long)]
         dump: Option<PathBuf>,
     },
+    /// Measure this GPU's floating point into a profile; show, compare and use profiles.
+    Device(device::Args),
     #[command(hide = true)]
     Worker,
     /// List the parts Kerf uses, found or missing, with the command that mends each.
@@ -368,6 +372,7 @@ fn main() {
             };
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
+        Command::Device(a) => device::run(a, cli.format, style),
         Command::Worker => Ok(run::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };
