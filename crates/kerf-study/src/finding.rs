@@ -131,13 +131,15 @@ impl Finding {
         Finding::new(claim, place, Verdict::of(held, cases), evidence)
     }
 
-    /// A claim that a metric of each type does not fall from one case to the next.
+    /// A claim that a metric of each type does not fall from one row to the next, or, with `ends`, from
+    /// the first to the last.
     pub fn grows(
         claim: &str,
         place: &str,
         rows: &[Measured],
         metric: Metric,
         labels: &[&str],
+        ends: bool,
     ) -> Finding {
         let (mut held, mut cases) = (0, 0);
         let mut evidence = Vec::new();
@@ -150,8 +152,13 @@ impl Finding {
             if v.len() < 2 {
                 continue;
             }
-            held += v.windows(2).filter(|w| w[1] >= w[0]).count();
-            cases += v.len() - 1;
+            if ends {
+                held += usize::from(v[v.len() - 1] > v[0]);
+                cases += 1;
+            } else {
+                held += v.windows(2).filter(|w| w[1] >= w[0]).count();
+                cases += v.len() - 1;
+            }
             let all: Vec<String> = v.iter().map(|x| short(*x)).collect();
             evidence.push(format!("{label} {}", all.join(", ")));
         }
@@ -201,7 +208,7 @@ mod tests {
                 .evidence
                 .contains("0.50 to 2.00")
         );
-        let g = Finding::grows("x", "y", &rows, Metric::SumAbs, &["a", "b"]);
+        let g = Finding::grows("x", "y", &rows, Metric::SumAbs, &["a", "b"], false);
         assert_eq!(g.verdict, Verdict::InPart);
     }
 

@@ -8,6 +8,8 @@ pub struct Errors {
     pub compared: usize,
     /// Elements that are infinite or NaN where the reference is not.
     pub not_finite: usize,
+    /// Elements compared whose reference is not zero.
+    pub relative: usize,
     /// Sum of absolute errors.
     pub sum_abs: f64,
     /// Largest absolute error.
@@ -32,6 +34,7 @@ impl Errors {
         self.max_abs = self.max_abs.max(abs);
         if !reference.is_zero() {
             let rel = (difference / reference).abs().to_f64();
+            self.relative += 1;
             self.sum_rel += rel;
             self.max_rel = self.max_rel.max(rel);
         }
@@ -39,19 +42,19 @@ impl Errors {
 
     /// Mean absolute error; infinite where nothing was finite.
     pub fn mean_abs(&self) -> f64 {
-        self.per_element(self.sum_abs)
+        per_element(self.sum_abs, self.compared)
     }
 
     /// Mean relative error; infinite where nothing was finite.
     pub fn mean_rel(&self) -> f64 {
-        self.per_element(self.sum_rel)
+        per_element(self.sum_rel, self.relative)
     }
+}
 
-    fn per_element(&self, sum: f64) -> f64 {
-        match self.compared {
-            0 => f64::INFINITY,
-            n => sum / n as f64,
-        }
+fn per_element(sum: f64, n: usize) -> f64 {
+    match n {
+        0 => f64::INFINITY,
+        n => sum / n as f64,
     }
 }
 

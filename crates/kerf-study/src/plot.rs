@@ -269,12 +269,15 @@ impl Axes<'_> {
         );
         let tick = |out: &mut String, at: f64, text: &str| {
             let x = self.x(at);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.1} {b}v4\" stroke=\"#6b7280\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                b + 16.0,
-                escape(text)
-            );
+            let _ = writeln!(out, "<path d=\"M{x:.1} {b}v4\" stroke=\"#6b7280\"/>");
+            // Two intervals stand one below the other.
+            for (y, part) in [b + 15.0, b + 27.0].iter().zip(text.split(" & ")) {
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+                    escape(part)
+                );
+            }
         };
         match &self.panel.x.1 {
             Along::Cases(c) => {
@@ -305,7 +308,7 @@ impl Axes<'_> {
             out,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             (l + r) / 2.0,
-            HEIGHT - 14.0,
+            HEIGHT - 10.0,
             escape(&self.panel.x.0)
         );
         let _ = writeln!(

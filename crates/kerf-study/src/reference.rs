@@ -24,11 +24,12 @@ pub fn product(values: impl Iterator<Item = f64>) -> Float {
 }
 
 /// What multiplying and dividing by each number in turn leaves of `x`.
-pub fn do_undo(x: f64, y: &[f64]) -> Float {
-    let mut v = real(x);
-    for y in y {
-        v *= *y;
-        v /= *y;
+pub fn do_undo(x: &Float, y: &[(f64, f64)]) -> Float {
+    let mut v = x.clone();
+    for (hi, lo) in y {
+        let y = real(*hi) + *lo;
+        v *= &y;
+        v /= &y;
     }
     v
 }
@@ -104,7 +105,10 @@ mod tests {
             real(1.0) + 2f64.powi(-80)
         });
         assert_eq!(product([2.0, 3.0, 0.5].into_iter()), 3.0);
-        close(&do_undo(1.25, &[3.0, 7.0, 0.1]), 1.25);
+        close(
+            &do_undo(&real(1.25), &[(3.0, 0.0), (7.0, 1e-20), (0.1, 0.0)]),
+            1.25,
+        );
         close(&exp(1.0), std::f64::consts::E);
     }
 

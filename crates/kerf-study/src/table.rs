@@ -128,7 +128,7 @@ impl Table {
                 Cell::Integer(r.size as u64),
                 r.label.into(),
                 Cell::maybe(error.of(r)),
-                Cell::Real(r.errors.max_rel),
+                Cell::maybe((r.errors.relative > 0).then_some(r.errors.max_rel)),
                 Cell::Integer(r.errors.not_finite as u64),
                 Cell::maybe(r.time_s),
                 count(r.registers),

@@ -62,13 +62,8 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
         } else {
             ""
         };
-        say(&format!(
-            "{:<17} {}{how}\n",
-            style
-                .bold(&format!("{:<17}", s.name))
-                .trim_end_matches('\n'),
-            s.repeats
-        ))?;
+        let name = style.bold(&format!("{:<16}", s.name));
+        say(&format!("{name}  {}{how}\n", s.repeats))?;
     }
     Ok(0)
 }

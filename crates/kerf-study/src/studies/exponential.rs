@@ -177,6 +177,7 @@ fn instructions(setup: &Setup) -> Result<Table, StudyError> {
             let name = op.split('.').next().unwrap_or_default();
             let kind = match name {
                 "sub" if float => "add",
+                "rcp" if float => "div",
                 "bra" => "branch",
                 n if float => n,
                 _ => continue,

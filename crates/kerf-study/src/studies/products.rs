@@ -122,6 +122,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             rows,
             Metric::MeanRel,
             &["float", "double"],
+            true,
         ),
         Finding::by_ratio(
             "composite products take 1.2 to 4 times as long as those of their word",
