@@ -162,6 +162,31 @@ fn size(x: f64) -> String {
     }
 }
 
+/// Names of cases on two lines, so that they do not run into each other: two intervals one below the
+/// other, long names broken at a space, or else every other name on the lower line.
+fn two_lines(names: &[String], room: f64) -> Vec<Vec<&str>> {
+    let wide = |n: &str| n.chars().count() as f64 * 6.2 > room;
+    let broken: Vec<Vec<&str>> = names
+        .iter()
+        .map(|n| match (n.split_once(" & "), n.split_once(' ')) {
+            (Some((a, b)), _) => vec![a, b],
+            (_, Some((a, b))) if wide(n) => vec![a, b],
+            _ => vec![n.as_str()],
+        })
+        .collect();
+    if broken.iter().flatten().any(|n| wide(n)) {
+        return names
+            .iter()
+            .enumerate()
+            .map(|(i, n)| match i % 2 {
+                0 => vec![n.as_str()],
+                _ => vec!["", n.as_str()],
+            })
+            .collect();
+    }
+    broken
+}
+
 struct Axes<'a> {
     panel: &'a Panel,
     /// Decades of the value axis; values of zero lie one step below.
@@ -267,11 +292,10 @@ impl Axes<'_> {
             out,
             "<path d=\"M{l} {TOP}H{r}V{b}H{l}Z\" fill=\"none\" stroke=\"#6b7280\"/>"
         );
-        let tick = |out: &mut String, at: f64, text: &str| {
+        let tick = |out: &mut String, at: f64, lines: &[&str]| {
             let x = self.x(at);
             let _ = writeln!(out, "<path d=\"M{x:.1} {b}v4\" stroke=\"#6b7280\"/>");
-            // Two intervals stand one below the other.
-            for (y, part) in [b + 15.0, b + 27.0].iter().zip(text.split(" & ")) {
+            for (y, part) in [b + 15.0, b + 27.0].iter().zip(lines) {
                 let _ = writeln!(
                     out,
                     "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
@@ -281,8 +305,8 @@ impl Axes<'_> {
         };
         match &self.panel.x.1 {
             Along::Cases(c) => {
-                for (i, name) in c.iter().enumerate() {
-                    tick(out, i as f64, name);
+                for (i, lines) in two_lines(c, self.x(1.0) - self.x(0.0)).iter().enumerate() {
+                    tick(out, i as f64, lines);
                 }
             }
             _ => {
@@ -299,7 +323,7 @@ impl Axes<'_> {
                     // Labels must not run into each other.
                     if self.x(x) - last >= 34.0 {
                         last = self.x(x);
-                        tick(out, x, &size(x));
+                        tick(out, x, &[&size(x)]);
                     }
                 }
             }
@@ -460,6 +484,15 @@ mod tests {
         let a = Axes::new(&p);
         assert!(a.y(1e-2) < a.y(1e-8) && a.y(1e-8) < a.y(0.0));
         assert!(a.x(0.0) < a.x(1.0));
+    }
+
+    #[test]
+    fn names_of_cases_keep_apart() {
+        let names = ["a & b", "long name", "x"].map(String::from);
+        assert_eq!(two_lines(&names, 200.0)[1], ["long name"]);
+        assert_eq!(two_lines(&names, 40.0)[1], ["long", "name"]);
+        assert_eq!(two_lines(&names, 40.0)[0], ["a", "b"]);
+        assert_eq!(two_lines(&names, 20.0)[1], ["", "long name"]);
     }
 
     #[test]

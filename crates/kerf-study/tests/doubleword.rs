@@ -162,11 +162,11 @@ fn exponentials_are_within_their_measured_bound() {
         let symbol = format!("exponential_{name}");
         b.launch(&symbol, [16, 1], [128, 1], &args).expect("runs");
         let got = b.read(out).expect("read");
-        for i in 0..x.len() {
+        for (i, x) in x.iter().enumerate() {
             let exact = storage.decode(&bytes, i).expect("finite").exp();
             let got = storage.decode(&got, i).expect("finite");
             let error = ((got - &exact) / exact).abs().to_f64();
-            assert!(error <= limit, "{symbol} of {:?}: {error:e}", x[i]);
+            assert!(error <= limit, "{symbol} of {x:?}: {error:e}");
         }
     };
     let (u32s, u64s) = (2f64.powi(-48), 2f64.powi(-106));

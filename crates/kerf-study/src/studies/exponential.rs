@@ -168,7 +168,7 @@ fn instructions(setup: &Setup) -> Result<Table, StudyError> {
         let body = body.split("\n}").next().unwrap_or_default();
         let mut counts = [0u64; 6];
         for line in body.lines() {
-            let mut parts = line.trim().split_whitespace();
+            let mut parts = line.split_whitespace();
             let mut op = parts.next().unwrap_or_default();
             if op.starts_with('@') {
                 op = parts.next().unwrap_or_default();

@@ -170,8 +170,8 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     report.findings = findings(p);
     report.notes.push(
         "Figures 2 and 3 give power and energy as pictures without numbers, so only their statements are \
-         judged. The publication compares with a host CPU's function; profiles compare with exact values, \
-         and over all arguments rather than 100,000 random ones."
+         judged. The publication compares with a host CPU's function; a profile with \
+         exact values, over the arguments that it states."
             .into(),
     );
     Ok(report)
