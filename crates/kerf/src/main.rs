@@ -8,6 +8,7 @@ mod inspect;
 mod output;
 mod run;
 mod selftest;
+mod study;
 mod table;
 mod toolchain;
 
@@ -106,6 +107,33 @@ enum Command {
     },
     /// Measure this GPU's floating point into a profile; show, compare and use profiles.
     Device(device::Args),
+    /// Repeat a published experiment on this device: table, plot, and which findings hold.
+    Study {
+        /// The study; `list` tells what each one repeats.
+        #[arg(value_parser = study_names())]
+        name: String,
+        /// Where to run. On the CPU no time is measured.
+        #[arg(long, value_enum, default_value = "cpu")]
+        device: DeviceArg,
+        /// Number of the GPU.
+        #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+        gpu: i32,
+        /// Device profile, for latency, sfu-functions and mixed-throughput.
+        #[arg(long, value_name = "NAME|FILE")]
+        profile: Option<String>,
+        /// Small sizes.
+        #[arg(long)]
+        quick: bool,
+        /// The largest sizes too; their references take minutes on few cores.
+        #[arg(long, conflicts_with = "quick")]
+        large: bool,
+        /// Seed of the inputs.
+        #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
+        seed: u64,
+        /// Write tables (CSV), plots (SVG) and a summary (text) into this folder.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     #[command(hide = true)]
     Worker,
     /// List the parts Kerf uses, found or missing, with the command that mends each.
@@ -167,6 +195,11 @@ struct RunArgs {
 enum DeviceArg {
     Cpu,
     Cuda,
+}
+
+fn study_names() -> clap::builder::PossibleValuesParser {
+    let names = kerf_study::names().into_iter();
+    names.chain([study::LIST]).collect::<Vec<_>>().into()
 }
 
 fn parse_size(s: &str) -> Result<(String, i64), String> {
@@ -373,6 +406,33 @@ fn main() {
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Device(a) => device::run(a, cli.format, style),
+        Command::Study {
+            name,
+            device,
+            gpu,
+            profile,
+            quick,
+            large,
+            seed,
+            out,
+        } => {
+            let o = study::Options {
+                name,
+                device: match device {
+                    DeviceArg::Cpu => kerf_study::Device::Cpu,
+                    DeviceArg::Cuda => kerf_study::Device::Cuda(gpu),
+                },
+                profile,
+                scale: match (quick, large) {
+                    (true, _) => kerf_study::Scale::Quick,
+                    (_, true) => kerf_study::Scale::Large,
+                    _ => kerf_study::Scale::Full,
+                },
+                seed,
+                out,
+            };
+            study::run(&o, cli.format, style)
+        }
         Command::Worker => Ok(run::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };

@@ -1,0 +1,192 @@
+//! `kerf study`: published experiments, repeated on this device.
+use crate::fail::Failure;
+use crate::output::{Format, Style, note, say};
+use crate::toolchain;
+use kerf_device::profile::DeviceProfile;
+use kerf_exec::cuda::CudaExecutor;
+use kerf_study::finding::Verdict;
+use kerf_study::report::Report;
+use kerf_study::{Device, STUDIES, Scale, Setup, StudyError};
+use std::path::{Path, PathBuf};
+
+/// The word that lists the studies instead of running one.
+pub const LIST: &str = "list";
+
+/// What to do.
+pub struct Options {
+    /// A study, or [`LIST`].
+    pub name: String,
+    /// Where to run.
+    pub device: Device,
+    /// Profile, by name or file.
+    pub profile: Option<String>,
+    /// How large.
+    pub scale: Scale,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Folder for files.
+    pub out: Option<PathBuf>,
+}
+
+impl From<StudyError> for Failure {
+    fn from(e: StudyError) -> Failure {
+        match e {
+            StudyError::Exec(e) => e.into(),
+            StudyError::Unknown(_) => {
+                Failure::new(e.to_string()).help("kerf study list has their names")
+            }
+            StudyError::NoProfile(_) => Failure::new(e.to_string()).help(
+                "measure one with kerf device --out FILE on a GPU machine, and give --profile FILE",
+            ),
+        }
+    }
+}
+
+fn list(format: Format, style: Style) -> Result<i32, Failure> {
+    if format == Format::Json {
+        let all: Vec<_> = STUDIES
+            .iter()
+            .map(|s| {
+                serde_json::json!({
+                    "name": s.name, "repeats": s.repeats, "needs_profile": s.needs_profile
+                })
+            })
+            .collect();
+        let document = serde_json::json!({ "schema": "kerf.study-list/1", "studies": all });
+        say(&format!("{document}\n"))?;
+        return Ok(0);
+    }
+    for s in &STUDIES {
+        let how = if s.needs_profile {
+            "; reads --profile"
+        } else {
+            ""
+        };
+        let name = style.bold(&format!("{:<16}", s.name));
+        say(&format!("{name}  {}{how}\n", s.repeats))?;
+    }
+    Ok(0)
+}
+
+/// A profile by file.
+///
+/// To be connected: names of bundled profiles are looked up by kerf-device's loader, first.
+fn profile(name: &str) -> Result<DeviceProfile, Failure> {
+    let advice = "give a file that kerf device --out FILE has written";
+    let text = std::fs::read_to_string(name).map_err(|e| {
+        Failure::new(format!("cannot read the device profile {name}: {e}")).help(advice)
+    })?;
+    DeviceProfile::parse(&text).map_err(|e| Failure::new(format!("{name}: {e}")).help(advice))
+}
+
+/// Whether a folder is or can be made there, asked before the work.
+fn check_folder(dir: &Path) -> Result<(), Failure> {
+    match dir.ancestors().find(|a| a.exists()) {
+        Some(a) if !a.is_dir() => Err(Failure::new(format!(
+            "cannot write into {}: {} is not a folder",
+            dir.display(),
+            a.display()
+        ))
+        .help("choose another folder with --out")),
+        _ => Ok(()),
+    }
+}
+
+fn write_files(dir: &Path, report: &Report) -> Result<(), Failure> {
+    let fail = |e: std::io::Error| {
+        Failure::new(format!("cannot write into {}: {e}", dir.display()))
+            .help("choose another folder with --out")
+    };
+    std::fs::create_dir_all(dir).map_err(fail)?;
+    for (name, text) in report.files() {
+        std::fs::write(dir.join(name), text).map_err(fail)?;
+    }
+    Ok(())
+}
+
+fn show(report: &Report, style: Style) -> String {
+    let d = &report.device;
+    let mut out = format!(
+        "{} on {} ({}), seed {}\n",
+        style.bold(report.study),
+        d.name,
+        d.detail,
+        report.seed
+    );
+    for t in &report.tables {
+        out += &format!("\n{}", t.text());
+    }
+    out += &format!("\nFindings of {}\n", report.publication);
+    for f in &report.findings {
+        let words = format!("{:<13}", f.verdict.words());
+        let words = match f.verdict {
+            Verdict::Holds => style.good(&words),
+            Verdict::Fails => style.bad(&words),
+            Verdict::InPart => words,
+            Verdict::NotJudged => style.dim(&words),
+        };
+        out += &format!(
+            "  {words}  {} [{}]\n                 {}\n",
+            f.claim, f.place, f.evidence
+        );
+    }
+    for n in &report.notes {
+        out += &format!("note: {n}\n");
+    }
+    out
+}
+
+/// Runs the command.
+pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+    if o.name == LIST {
+        return list(format, style);
+    }
+    if let Some(dir) = &o.out {
+        check_folder(dir)?;
+    }
+    let needs_profile = STUDIES.iter().any(|s| s.name == o.name && s.needs_profile);
+    let profile = match (&o.profile, needs_profile) {
+        (Some(name), true) => Some(profile(name)?),
+        (Some(_), false) => {
+            return Err(Failure::new(format!(
+                "the study {} runs kernels and reads no profile",
+                o.name
+            ))
+            .help("leave --profile away"));
+        }
+        (None, _) => None,
+    };
+    let arch = match (o.device, needs_profile) {
+        (Device::Cuda(ordinal), false) => format!("sm_{}", CudaExecutor::capability(ordinal)?),
+        _ => "sm_90".to_owned(),
+    };
+    let tools = toolchain::discover(&arch);
+    let libdevice = match (&tools.libdevice, needs_profile) {
+        (_, true) => Vec::new(),
+        (Some(path), false) => std::fs::read(path)
+            .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())))?,
+        (None, false) => {
+            return Err(Failure::new("libdevice.10.bc was not found")
+                .help("run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to it"));
+        }
+    };
+    let setup = Setup {
+        device: o.device,
+        arch,
+        libdevice,
+        profile,
+        seed: o.seed,
+        scale: o.scale,
+        progress: &|what| note(&format!("{}: {what}", o.name)),
+    };
+    let report = kerf_study::run(&o.name, &setup)?;
+    if let Some(dir) = &o.out {
+        write_files(dir, &report)?;
+        note(&format!("files in {}", dir.display()));
+    }
+    match format {
+        Format::Json => say(&format!("{}\n", report.json()))?,
+        Format::Human => say(&show(&report, style))?,
+    }
+    Ok(0)
+}
