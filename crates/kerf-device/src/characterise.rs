@@ -119,7 +119,7 @@ fn expected(mode: Mode, step: &str) -> f64 {
         (Mode::Full, "probe") => 0.25,
         (_, "limits") => 3.0,
         (_, "pair") => 0.1,
-        (_, "energy") => 12.0,
+        (_, "energy") => 11.5,
         _ => 1.0,
     }
 }
@@ -639,7 +639,7 @@ fn measure_energy(
         let iterations = (f64::from(best.iterations) * 8e6 / 6e4) as u32;
         let mut windows = Vec::new();
         for _ in 0..2 {
-            let w = energy::window(watch, SECONDS / 2.0, || {
+            let w = energy::window(watch, SECONDS, || {
                 bench.start(best.shape, sms, best.warps, iterations)?;
                 bench.executor().start_clock()?;
                 bench.executor().stop_clock().map(|_| ())

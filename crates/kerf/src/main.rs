@@ -3,6 +3,7 @@ mod bundle;
 mod device;
 mod doctor;
 mod fail;
+mod files;
 mod guard;
 mod inspect;
 mod output;

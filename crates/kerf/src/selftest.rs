@@ -1,6 +1,7 @@
 //! `kerf selftest`: random kernels on the CPU executor and on a GPU, compared bit by bit; or on one of
 //! them, compared with a record made elsewhere.
 use crate::fail::Failure;
+use crate::files;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -100,41 +101,17 @@ fn unwritable(path: &Path, why: &str) -> Failure {
         .help("choose another file with --record, in a folder that exists")
 }
 
-/// The folder of a file that is to be written.
-fn folder(path: &Path) -> &Path {
-    path.parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
-}
-
 fn writable(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(unwritable(path, "it is a folder"));
     }
-    if !folder(path).is_dir() {
+    if !files::folder(path).is_dir() {
         return Err(unwritable(
             path,
-            &format!("{} is not a folder", folder(path).display()),
+            &format!("{} is not a folder", files::folder(path).display()),
         ));
     }
     Ok(())
-}
-
-/// Writes a file under another name and renames it, so that it is whole or as it was.
-fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
-    let fail = |e: std::io::Error| unwritable(path, &e.to_string());
-    let mut file = tempfile::Builder::new()
-        .permissions(readable())
-        .tempfile_in(folder(path))
-        .map_err(fail)?;
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
-    Ok(())
-}
-
-/// What files have by default; a temporary one is its owner's alone. The mask of the user still counts.
-fn readable() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// Runs the command: 0 if every kernel without f32 approximations agrees, 1 otherwise.
@@ -224,7 +201,8 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             .iter()
             .filter_map(|l| serde_json::to_string(l).ok())
             .collect();
-        write_whole(path, &(text.join("\n") + "\n"))?;
+        files::write_whole(path, &(text.join("\n") + "\n"))
+            .map_err(|e| unwritable(path, &e.to_string()))?;
     }
     if format == Format::Json {
         say(&format!(

@@ -11,6 +11,8 @@ use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 const THREADS: usize = 1024;
 /// A pattern that no result has: results of probes are small numbers.
 const NEVER: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Bytes between the words of a wandering load: no two in one line of a cache.
+const STEP: u64 = 256;
 /// Figures whose repeats lie further apart than this share are called unstable.
 pub const UNSTABLE: f64 = 0.03;
 
@@ -30,8 +32,16 @@ pub struct Bench {
     operands: BufferId,
     clocks: BufferId,
     sms: u32,
-    /// Memory that addresses point into.
-    _ring: Option<BufferId>,
+    /// Where a wandering load begins next.
+    wander: Option<Wander>,
+}
+
+/// A cycle through memory, of which each run takes another part.
+#[derive(Debug, Clone, Copy)]
+struct Wander {
+    base: u64,
+    slots: u64,
+    at: u64,
 }
 
 /// A launch shape with its result.
@@ -79,10 +89,10 @@ impl Bench {
     ) -> Result<Bench, ExecError> {
         let names: Vec<String> = probe.shapes.iter().map(|s| s.name()).collect();
         let mut exec = CudaExecutor::from_binary(binary, &names, ordinal)?;
-        let mut held = None;
+        let mut wander = None;
         let seeds = if probe.recipe().numbers == Numbers::Address {
-            let (id, bytes) = ring.build(&mut exec)?;
-            held = Some(id);
+            let (start, bytes) = ring.build(&mut exec)?;
+            wander = start;
             bytes
         } else {
             values::seeds(&probe.borrowed(), THREADS)
@@ -100,7 +110,7 @@ impl Bench {
             operands: o,
             clocks,
             sms,
-            _ring: held,
+            wander,
         })
     }
 
@@ -138,6 +148,13 @@ impl Bench {
         warps: u32,
         iterations: u32,
     ) -> Result<Vec<Vec<Clocks>>, ExecError> {
+        if let Some(w) = &mut self.wander {
+            // Where no run has been: its lines would still lie in a cache.
+            w.at = (w.at + w.slots / 61) % w.slots;
+            let start = w.base + w.at * STEP;
+            self.exec
+                .write(self.seeds, &values::addresses(32, |_, _| start))?;
+        }
         self.start(shape, blocks, warps, iterations)?;
         let bytes = self.exec.read(self.clocks)?;
         let word = |i: usize| {
@@ -339,7 +356,7 @@ pub enum Ring {
 }
 
 impl Ring {
-    fn build(self, exec: &mut CudaExecutor) -> Result<(BufferId, Vec<u8>), ExecError> {
+    fn build(self, exec: &mut CudaExecutor) -> Result<(Option<Wander>, Vec<u8>), ExecError> {
         match self {
             Ring::Own => {
                 let bytes = THREADS * STREAMS * 8;
@@ -351,10 +368,9 @@ impl Ring {
                 exec.write(id, &content)?;
                 // Lanes are neighbours.
                 let seeds = values::addresses(THREADS, |t, j| base + 8 * (j * THREADS + t) as u64);
-                Ok((id, seeds))
+                Ok((None, seeds))
             }
             Ring::Wander(bytes) => {
-                const STEP: u64 = 256;
                 let n = (bytes / STEP).next_power_of_two();
                 let id = exec.alloc("ring", (n * STEP) as usize, 8)?;
                 let base = exec.address(id)?;
@@ -367,7 +383,12 @@ impl Ring {
                     content[at..at + 8].copy_from_slice(&(base + next(i) * STEP).to_le_bytes());
                 }
                 exec.write(id, &content)?;
-                Ok((id, values::addresses(THREADS, |_, _| base)))
+                let wander = Wander {
+                    base,
+                    slots: n,
+                    at: 0,
+                };
+                Ok((Some(wander), values::addresses(THREADS, |_, _| base)))
             }
         }
     }

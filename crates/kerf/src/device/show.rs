@@ -46,7 +46,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn human(p: &DeviceProfile, with_notes: bool, style: Style) -> String {
+/// The profile as tables.
+pub fn human(p: &DeviceProfile, with_notes: bool, style: Style) -> String {
     let marks = Marks::new(p);
     let mut out = format!("{}: {}\n", style.bold(&p.name), p.gpu);
     out += &origin(p);
