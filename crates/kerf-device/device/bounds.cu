@@ -17,7 +17,7 @@ using kerf::word;
 
 typedef unsigned long long u64;
 
-enum Op { ADD, MUL, DIV, SQRT, FMA, FROM_F64, TO_F64, FROM_DW64, FROM_DW32, TO_F32 };
+enum Op { ADD, MUL, DIV, SQRT, FMA, ADD_FP, MUL_FP, DIV_FP, FROM_F64, TO_F64, FROM_DW64, FROM_DW32, TO_F32 };
 
 // A stream of random words for one pair.
 struct Stream {
@@ -138,15 +138,15 @@ template <class T, int op> KERF_DEVICE Operands<T> draw(u64 seed, u64 index)
     Stream s = stream(seed, index);
     const u64 r = s.next();
     Operands<T> o = {from_word(T(0)), from_word(T(0)), from_word(T(0))};
-    if (op == ADD) {
+    if (op == ADD || op == ADD_FP) {
         o.x = pair<T>(s, between(r, q::add_low, q::add_high));
         o.y = partner(s, o.x, q::add_low, q::add_high);
-    } else if (op == MUL || op == FMA) {
+    } else if (op == MUL || op == MUL_FP || op == FMA) {
         o.x = pair<T>(s, between(r, q::mul_low, q::mul_high));
         o.y = pair<T>(s, between(r >> 32, q::mul_low, q::mul_high));
         if (op == FMA)
             o.z = partner(s, kerf::bare::mul(o.x, o.y), 2 * q::mul_low, 2 * q::mul_high);
-    } else if (op == DIV) {
+    } else if (op == DIV || op == DIV_FP) {
         o.x = pair<T>(s, between(r, q::div_low, q::div_high));
         o.y = pair<T>(s, between(r >> 32, q::div_low, q::div_high));
     } else if (op == SQRT) {
@@ -154,6 +154,8 @@ template <class T, int op> KERF_DEVICE Operands<T> draw(u64 seed, u64 index)
     } else {
         o.x = pair<T>(s, between(r, -60, 60));
     }
+    if (op == ADD_FP || op == MUL_FP || op == DIV_FP)
+        o.y = from_word(o.y.hi);
     return o;
 }
 
@@ -219,6 +221,12 @@ template <class T, int op, bool cmp> KERF_DEVICE dw<T> compute(Operands<T> o)
         return cmp ? kerf::cmp::div(o.x, o.y) : kerf::div(o.x, o.y);
     if (op == FMA)
         return cmp ? kerf::cmp::fma(o.x, o.y, o.z) : kerf::fma(o.x, o.y, o.z);
+    if (op == ADD_FP)
+        return kerf::add_fp(o.x, o.y.hi);
+    if (op == MUL_FP)
+        return kerf::mul_fp(o.x, o.y.hi);
+    if (op == DIV_FP)
+        return kerf::div_fp(o.x, o.y.hi);
     return kerf::sqrt(o.x);
 }
 
@@ -226,13 +234,13 @@ template <class T, int op, bool cmp> KERF_DEVICE dw<T> compute(Operands<T> o)
 template <int op> KERF_DEVICE double relative(dw<double> x, dw<double> y, dw<double> z, dw<double> r)
 {
     const dw<double> zero = from_word(0.0);
-    if (op == ADD) {
+    if (op == ADD || op == ADD_FP) {
         const double e = sum_residual(x, y, r);
         return ratio(e, (r.hi + r.lo) + e);
     }
-    if (op == MUL)
+    if (op == MUL || op == MUL_FP)
         return ratio(residual(x, y, zero, r), x.hi * y.hi);
-    if (op == DIV)
+    if (op == DIV || op == DIV_FP)
         return ratio(residual(r, y, zero, x), x.hi);
     if (op == SQRT)
         return ratio(residual(r, r, zero, x), 2.0 * x.hi);
@@ -320,6 +328,9 @@ template <class C> KERF_DEVICE void search(u64 seed, u64 pairs, double *errors, 
     KERNELS(div_##name, Case<T, DIV, false>)                                               \
     KERNELS(sqrt_##name, Case<T, SQRT, false>)                                             \
     KERNELS(fma_##name, Case<T, FMA, false>)                                               \
+    KERNELS(add_fp_##name, Case<T, ADD_FP, false>)                                         \
+    KERNELS(mul_fp_##name, Case<T, MUL_FP, false>)                                         \
+    KERNELS(div_fp_##name, Case<T, DIV_FP, false>)                                         \
     KERNELS(add_##name##_cmp, Case<T, ADD, true>)                                          \
     KERNELS(mul_##name##_cmp, Case<T, MUL, true>)                                          \
     KERNELS(div_##name##_cmp, Case<T, DIV, true>)                                          \

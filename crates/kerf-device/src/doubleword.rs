@@ -21,7 +21,8 @@ const BLOCKS: u32 = 1056;
 /// What is measured: one operation in one variant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
-    /// Key as in [`crate::operation`]: `add.dw32`, `mul.dw64.cmp`, `convert.f64.dw32`.
+    /// Key in the manner of [`crate::operation`]: `add.dw32`, `mul.dw64.cmp`, `convert.f64.dw32`;
+    /// `add_fp.dw32` is a pair plus a word.
     pub key: &'static str,
     /// Bound that is proven, in `unit`; none for the published composite formulas.
     pub proven: Option<f64>,
@@ -106,11 +107,18 @@ pub fn cases() -> Vec<Case> {
     case("sqrt.dw32", Sqrt, Some(25.0 / 8.0), U2, 48);
     // The terms in u^3 that the unit leaves out: 13u of the sum, 15u of the product under it.
     case("fma.dw32", Fma, Some(1.0 + 28.0 * u32), FMA, 48);
+    // With a word as the second operand.
+    case("add_fp.dw32", Add, Some(2.0), U2, 48);
+    case("mul_fp.dw32", Mul, Some(2.0), U2, 48);
+    case("div_fp.dw32", Div, Some(3.0), U2, 48);
     case("add.dw64", Add, Some(3.0 + 13.0 * u64), U2, 106);
     case("mul.dw64", Mul, Some(5.0), U2, 106);
     case("div.dw64", Div, Some(15.0 + 56.0 * u64), U2, 106);
     case("sqrt.dw64", Sqrt, Some(25.0 / 8.0), U2, 106);
     case("fma.dw64", Fma, Some(1.0 + 28.0 * u64), FMA, 106);
+    case("add_fp.dw64", Add, Some(2.0), U2, 106);
+    case("mul_fp.dw64", Mul, Some(2.0), U2, 106);
+    case("div_fp.dw64", Div, Some(3.0), U2, 106);
     case("add.dw32.cmp", Add, None, U2, 48);
     case("mul.dw32.cmp", Mul, None, U2, 48);
     case("div.dw32.cmp", Div, None, U2, 48);

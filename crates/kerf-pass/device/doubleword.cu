@@ -64,6 +64,19 @@ KERF_DEVICE kerf_dw64 pack(kerf::dw<double> x) { return kerf_dw64{x.hi, x.lo}; }
 LIBRARY(kerf_dw32)
 LIBRARY(kerf_dw64)
 
+// Operations with words among the operands.
+#define WORDS(P, T)                                                                        \
+    API P P##_add_fp(P a, T b) { return pack(kerf::add_fp(of(a), b)); }                    \
+    API P P##_mul_fp(P a, T b) { return pack(kerf::mul_fp(of(a), b)); }                    \
+    API P P##_div_fp(P a, T b) { return pack(kerf::div_fp(of(a), b)); }                    \
+    API P P##_add_words(T a, T b) { return pack(kerf::add_words(a, b)); }                  \
+    API P P##_mul_words(T a, T b) { return pack(kerf::mul_words(a, b)); }                  \
+    API P P##_div_words(T a, T b) { return pack(kerf::div_words(a, b)); }                  \
+    API P P##_fma_words(T a, T b, P c) { return pack(kerf::fma_words(a, b, of(c))); }
+
+WORDS(kerf_dw32, float)
+WORDS(kerf_dw64, double)
+
 // Integers of 32 bits: as of 64, cut off at the ends of the range.
 template <class T> KERF_DEVICE int to_i32(kerf::dw<T> x)
 {

@@ -212,6 +212,18 @@ template <class T> KERF_DEVICE dw<T> div3(dw<T> x, dw<T> y)
     return mul2(x, m);
 }
 
+// DWDivFP3: 3u^2.
+template <class T> KERF_DEVICE dw<T> div(dw<T> x, T y)
+{
+    const T th = x.hi / y;
+    const dw<T> pi = two_prod(th, y);
+    const T delta_h = x.hi - pi.hi;
+    const T delta_t = delta_h - pi.lo;
+    const T delta = delta_t + x.lo;
+    const T tl = delta / y;
+    return fast_two_sum(th, tl);
+}
+
 // SQRTDWtoDW: (25/8)u^2.
 template <class T> KERF_DEVICE dw<T> sqrt(dw<T> x)
 {
@@ -254,6 +266,25 @@ template <class T> KERF_DEVICE dw<T> fma(dw<T> x, dw<T> y, dw<T> z)
 template <class T> KERF_DEVICE dw<T> div(dw<T> x, dw<T> y)
 {
     return settle(bare::div(x, y), x.hi / y.hi);
+}
+
+// The same with words among the operands: 2u^2, 2u^2 and 3u^2; sums and products of two words are exact.
+template <class T> KERF_DEVICE dw<T> add_fp(dw<T> x, T y) { return settle(bare::add(x, y), x.hi + y); }
+
+template <class T> KERF_DEVICE dw<T> add_words(T x, T y) { return settle(two_sum(x, y), x + y); }
+
+template <class T> KERF_DEVICE dw<T> mul_fp(dw<T> x, T y) { return settle(bare::mul(x, y), x.hi * y); }
+
+template <class T> KERF_DEVICE dw<T> mul_words(T x, T y) { return settle(two_prod(x, y), x * y); }
+
+template <class T> KERF_DEVICE dw<T> div_fp(dw<T> x, T y) { return settle(bare::div(x, y), x.hi / y); }
+
+template <class T> KERF_DEVICE dw<T> div_words(T x, T y) { return div_fp(from_word(x), y); }
+
+// An exact product and a sum: 3u^2 + 13u^3, also under cancellation.
+template <class T> KERF_DEVICE dw<T> fma_words(T x, T y, dw<T> z)
+{
+    return settle(bare::add(two_prod(x, y), z), word<T>::fma(x, y, z.hi));
 }
 
 template <class T> KERF_DEVICE dw<T> sqrt(dw<T> x)

@@ -30,6 +30,39 @@ fn library(m: &Module, b: &Builder, f: SiteFormat, name: &str, ret: Type, args: 
 }
 
 impl Pass {
+    /// The shorter algorithm where operands are words; none where the general one is as good.
+    fn with_words(
+        &self,
+        e: &mut Engine,
+        b: &Builder,
+        name: &str,
+        args: &[Value],
+        to: SiteFormat,
+    ) -> Result<Option<Value>, LlvmError> {
+        if to.is_cmp() || !matches!(name, "add" | "sub" | "mul" | "div" | "fma") {
+            return Ok(None);
+        }
+        let (Some(x), Some(y)) = (args.first(), args.get(1)) else {
+            return Ok(None);
+        };
+        let words = (e.word(self, *x, to)?, e.word(self, *y, to)?);
+        let ret = engine::type_of(e.m, to);
+        let kind = if name == "sub" { "add" } else { name };
+        let minus = |v: Value| if name == "sub" { b.fneg(v) } else { v };
+        let (form, operands) = match (words, name) {
+            ((Some(x), Some(y)), "fma") => {
+                let z = e.get(self, args[2], to)?;
+                ("words", vec![x, y, z])
+            }
+            (_, "fma") | ((None, None), _) | ((Some(_), None), "div") => return Ok(None),
+            ((Some(x), Some(y)), _) => ("words", vec![x, minus(y)]),
+            ((None, Some(y)), _) => ("fp", vec![e.get(self, *x, to)?, minus(y)]),
+            ((Some(x), None), _) => ("fp", vec![minus(e.get(self, *y, to)?), x]),
+        };
+        let name = format!("{kind}_{form}");
+        Ok(Some(library(e.m, b, to, &name, ret, &operands)))
+    }
+
     fn call(
         &self,
         e: &mut Engine,
@@ -38,6 +71,9 @@ impl Pass {
         args: &[Value],
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
+        if let Some(v) = self.with_words(e, b, name, args, to)? {
+            return Ok(v);
+        }
         // Where the published formulas have nothing of their own, normal pairs are computed with.
         let (suffix, of) = match (to.is_cmp(), name) {
             (false, _) => ("", to),

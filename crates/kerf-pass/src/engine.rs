@@ -85,6 +85,16 @@ impl<'m> Engine<'m> {
             return Ok(*c);
         }
         let known = source.const_real().is_some() || source.is_undef();
+        if !known && want.is_pair() && have.word().bytes() < want.word().bytes() && !have.is_pair()
+        {
+            // By way of the word, which other users may want as well.
+            let word = SiteFormat::from(want.word());
+            let w = self.get(pass, v, word)?;
+            let at = after(w).ok_or_else(missing)?;
+            let c = pass.convert(self, &Builder::before(at), w, word, want);
+            self.converted.insert((v, want), c);
+            return Ok(c);
+        }
         let c = if source.is_constant() && !known {
             return Err(missing());
         } else if known {
@@ -96,6 +106,26 @@ impl<'m> Engine<'m> {
         };
         self.converted.insert((v, want), c);
         Ok(c)
+    }
+}
+
+impl Engine<'_> {
+    /// A value that one word of a pair format holds exactly, as that word: one that stays as it is and
+    /// is no wider, or a short enough constant.
+    pub fn word(
+        &mut self,
+        pass: &dyn Build,
+        v: Value,
+        pair: SiteFormat,
+    ) -> Result<Option<Value>, LlvmError> {
+        let Some(own) = v.ty().format().filter(|_| !self.chosen.contains_key(&v)) else {
+            return Ok(None);
+        };
+        let short = v.const_real().is_some_and(|c| f64::from(c as f32) == c);
+        match own.bytes() <= pair.word().bytes() || short {
+            true => self.get(pass, v, pair.word().into()).map(Some),
+            false => Ok(None),
+        }
     }
 }
 

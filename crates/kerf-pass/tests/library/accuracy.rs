@@ -23,7 +23,8 @@ fn measure<T: Word>(name: &str, what: &str, x: &[Dw<T>], f: impl Fn(Float) -> Fl
     for (i, g) in got.iter().enumerate() {
         let want = f(exact(x[i]));
         let e = err_u2(*g, &want);
-        if !(e <= worst.0) {
+        let e = if e.is_nan() { f64::INFINITY } else { e };
+        if e > worst.0 {
             worst = (e, i);
         }
     }

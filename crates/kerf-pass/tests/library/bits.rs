@@ -1,8 +1,8 @@
 //! Finite results have the bits that kerf-num computes.
-use crate::harness::{Random, Word, pairs};
-use kerf_num::doubleword::Dw;
+use crate::harness::{Random, Word, mixed, pairs};
+use kerf_num::doubleword::{Dw, two_prod, two_sum};
 
-const N: usize = 20_000;
+const N: usize = 20_032;
 
 #[track_caller]
 fn same<T: Word>(name: &str, got: &[Dw<T>], want: impl Fn(usize) -> Dw<T>) {
@@ -46,6 +46,25 @@ fn arithmetic<T: Word>(range: f64) {
     let z: Vec<Dw<T>> = y.iter().rev().copied().collect();
     same("fma", &pairs("fma", &[&x, &y, &z]), |i| {
         x[i].dw_times_dw3(y[i]).accurate_dw_plus_dw(z[i])
+    });
+    // The same where an operand is a word.
+    let one = |name: &str, f: fn(Dw<T>, T) -> Dw<T>| {
+        let got = mixed(name, &[&x, &y], &[false, true]);
+        same(name, &got, |i| f(x[i], y[i].hi));
+    };
+    one("add_fp", Dw::dw_plus_fp);
+    one("mul_fp", Dw::dw_times_fp3);
+    one("div_fp", Dw::dw_div_fp3);
+    let words = |name: &str, f: fn(T, T) -> Dw<T>| {
+        let got = mixed(name, &[&x, &y], &[true, true]);
+        same(name, &got, |i| f(x[i].hi, y[i].hi));
+    };
+    words("add_words", two_sum);
+    words("mul_words", two_prod);
+    words("div_words", |a, b| Dw::from_word(a).dw_div_fp3(b));
+    let got = mixed("fma_words", &[&x, &y, &z], &[true, true, false]);
+    same("fma_words", &got, |i| {
+        two_prod(x[i].hi, y[i].hi).accurate_dw_plus_dw(z[i])
     });
     let a = pairs("abs", &[&x]);
     same("abs", &a, |i| if x[i].hi < T::ZERO { -x[i] } else { x[i] });

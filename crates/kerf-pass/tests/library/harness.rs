@@ -148,6 +148,42 @@ fn flat<T: Word>(x: &[Dw<T>]) -> Vec<u8> {
         .collect()
 }
 
+/// `PREFIX_name` of double words and of words, which are the high ones of their columns.
+pub fn mixed<T: Word>(name: &str, columns: &[&[Dw<T>]], is_word: &[bool]) -> Vec<Dw<T>> {
+    let n = columns[0].len();
+    assert!(n.is_multiple_of(64));
+    let v = vector::<T>();
+    let of: Vec<&str> = is_word
+        .iter()
+        .map(|w| if *w { T::TYPE } else { v.as_str() })
+        .collect();
+    let inputs: Vec<Vec<u8>> = columns
+        .iter()
+        .zip(is_word)
+        .map(|(c, w)| match w {
+            true => c.iter().flat_map(|d| d.hi.bytes()).collect(),
+            false => flat(c),
+        })
+        .collect();
+    let size = 2 * size_of::<T>();
+    let bytes = call(
+        &format!("{}_{name}", T::PREFIX),
+        &of,
+        (&v, size),
+        &inputs,
+        n,
+    );
+    bytes.chunks_exact(size).map(read_pair).collect()
+}
+
+fn read_pair<T: Word>(b: &[u8]) -> Dw<T> {
+    let (hi, lo) = b.split_at(size_of::<T>());
+    Dw {
+        hi: T::read(hi),
+        lo: T::read(lo),
+    }
+}
+
 /// `PREFIX_name` of double words, on arguments as columns.
 pub fn pairs<T: Word>(name: &str, columns: &[&[Dw<T>]]) -> Vec<Dw<T>> {
     let n = columns[0].len();
@@ -159,28 +195,10 @@ pub fn pairs<T: Word>(name: &str, columns: &[&[Dw<T>]]) -> Vec<Dw<T>> {
             c
         })
         .collect();
-    let v = vector::<T>();
-    let of = vec![v.as_str(); columns.len()];
-    let size = 2 * size_of::<T>();
-    let inputs: Vec<Vec<u8>> = padded.iter().map(|c| flat(c)).collect();
-    let bytes = call(
-        &format!("{}_{name}", T::PREFIX),
-        &of,
-        (&v, size),
-        &inputs,
-        padded[0].len(),
-    );
-    bytes
-        .chunks_exact(size)
-        .take(n)
-        .map(|b| {
-            let (hi, lo) = b.split_at(size / 2);
-            Dw {
-                hi: T::read(hi),
-                lo: T::read(lo),
-            }
-        })
-        .collect()
+    let columns: Vec<&[Dw<T>]> = padded.iter().map(Vec::as_slice).collect();
+    let mut out = mixed(name, &columns, &vec![false; columns.len()]);
+    out.truncate(n);
+    out
 }
 
 /// A fixed sequence.
@@ -204,7 +222,7 @@ impl Random {
             return Dw::from_word(hi);
         }
         let lo = self.between(-1.0, 1.0) * 2f64.powi(hi.exponent() - T::P);
-        let gap = if self.next() % 4 == 0 {
+        let gap = if self.next().is_multiple_of(4) {
             2f64.powi(-((self.next() % 40) as i32))
         } else {
             1.0
@@ -214,7 +232,7 @@ impl Random {
     /// A double word of any sign, with a magnitude from 2^-range to 2^range.
     pub fn wide<T: Word>(&mut self, range: f64) -> Dw<T> {
         let x = self.between(-range, range).exp2();
-        let x = if self.next() % 2 == 0 { x } else { -x };
+        let x = if self.next().is_multiple_of(2) { x } else { -x };
         self.pair(x)
     }
 }

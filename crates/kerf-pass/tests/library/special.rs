@@ -1,5 +1,5 @@
 //! Infinities, NaN, zeros, overflow, comparisons and conversions.
-use crate::harness::{Word, call, pairs};
+use crate::harness::{Word, call, mixed, pairs};
 use kerf_num::doubleword::Dw;
 
 /// Special words in all combinations give what the word alone gives, with a zero low word.
@@ -17,8 +17,11 @@ fn as_the_word<T: Word>(huge: f64) {
     ]
     .map(|v| Dw::from_word(T::of(v)))
     .to_vec();
-    let x: Vec<Dw<T>> = values.iter().flat_map(|a| vec![*a; values.len()]).collect();
-    let y: Vec<Dw<T>> = values.iter().flat_map(|_| values.clone()).collect();
+    let mut x: Vec<Dw<T>> = values.iter().flat_map(|a| vec![*a; values.len()]).collect();
+    let mut y: Vec<Dw<T>> = values.iter().flat_map(|_| values.clone()).collect();
+    for v in [&mut x, &mut y] {
+        v.resize(128, Dw::from_word(T::ONE));
+    }
     let check = |name: &str, got: Vec<Dw<T>>, want: &dyn Fn(usize) -> T| {
         for (i, g) in got.iter().enumerate() {
             let w = want(i).to_f64();
@@ -49,6 +52,13 @@ fn as_the_word<T: Word>(huge: f64) {
     check("fma", pairs("fma", &[&x, &y, &x]), &|i| {
         x[i].hi.mul_add(y[i].hi, x[i].hi)
     });
+    for (form, is_word) in [("fp", [false, true]), ("words", [true, true])] {
+        let name = |op: &str| format!("{op}_{form}");
+        let got = |op: &str| mixed(&name(op), &[&x, &y], &is_word);
+        check(&name("add"), got("add"), &|i| x[i].hi + y[i].hi);
+        check(&name("mul"), got("mul"), &|i| x[i].hi * y[i].hi);
+        check(&name("div"), got("div"), &|i| x[i].hi / y[i].hi);
+    }
     let quotients = pairs("div", &[&x, &y]);
     for (i, g) in quotients.iter().enumerate() {
         let w = (x[i].hi / y[i].hi).to_f64();
