@@ -5,11 +5,11 @@
 //! has the smallest PTX that shows each, and says how to look.
 //!
 //! - **Clamp of a half.** In `min.f16(max.f16(x, C), D)` with constants C and D, the assembler takes
-//!   the result as zero-extended to 32 bits, which it is not: `HMNMX2` fills both halves of the
-//!   register. Whatever reads the bits as an unsigned integer (`cvt.u32.u16`, `shr.u16`,
-//!   `setp.lt.u16`, `mul.wide.u16`) then sees the value twice. The minimum is therefore written as
-//!   `min.f16x2`, which becomes the same machine instruction, without the assumption. Repacking the
-//!   result instead is not enough: ptxas looks through it.
+//!   the result as zero-extended to 32 bits, but nothing clears the upper half of the register. What
+//!   reads the bits as an unsigned integer (`cvt.u32.u16`, `shr.u16`, `setp.lt.u16`,
+//!   `mul.wide.u16`) then reads that half too. The minimum is therefore written as `min.f16x2`, which
+//!   becomes the same machine instruction, without the assumption. Extending the result by
+//!   `mov.b32 {h, 0}` serves `cvt.u32.u16` only: back in 16 bits, ptxas looks through it.
 //! - **Absolute value of minus zero.** `abs.f32` of a choice between a value that is not negative
 //!   and the constant -0.0 is deleted, as if -0.0 had no sign; a minimum or maximum in between hides
 //!   nothing. Such an `abs.f32` is written as `and.b32`, in assembly, since as IR it would become
