@@ -1,7 +1,8 @@
 //! The finished module: libdevice linked in and everything optimised, still for NVPTX.
 //!
-//! Both executors start from this same module. PTX is emitted from it directly; the CPU executor
-//! lowers a copy to x86. Neither changes rounding any more.
+//! Both executors start from this same module. PTX is emitted from a copy; the CPU executor
+//! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
+//! assembler is done to the copy that becomes PTX.
 use crate::llvm::{LlvmError, Machine, Module, PassOptions};
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
@@ -26,13 +27,18 @@ impl Default for Reflect {
     }
 }
 
+/// The number in the name of an architecture: 90 for `sm_90a`.
+pub(crate) fn capability(arch: &str) -> u64 {
+    arch.trim_start_matches("sm_")
+        .trim_end_matches(char::is_alphabetic)
+        .parse()
+        .unwrap_or(90)
+}
+
 /// Answers every `__nvvm_reflect` call with a constant. Left to LLVM, the unknown ones become 0 and
 /// `sqrtf` turns into an approximation.
 fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
-    let sm = arch
-        .trim_start_matches("sm_")
-        .trim_end_matches(char::is_alphabetic);
-    let cuda_arch = sm.parse::<u64>().unwrap_or(90) * 10;
+    let cuda_arch = capability(arch) * 10;
     for name in [
         "__nvvm_reflect",
         "llvm.nvvm.reflect",
@@ -122,11 +128,13 @@ pub fn finish_with(
     m.verify()
 }
 
-/// PTX of a finished module.
+/// PTX of a finished module, without what the assembler is known to get wrong.
 pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     let copy = m.duplicate();
     copy.strip_debug();
     let machine = Machine::nvptx(arch)?;
     machine.adopt(&copy);
+    crate::assembler_faults::avoid(&copy, arch);
+    copy.verify()?;
     machine.assembly(&copy)
 }

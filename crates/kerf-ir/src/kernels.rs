@@ -410,7 +410,7 @@ pub fn reachable(f: Value) -> Vec<Value> {
 }
 
 /// Functions of the module whose address something other than a call of them uses.
-fn address_taken(of: Value) -> Vec<Value> {
+pub(crate) fn address_taken(of: Value) -> Vec<Value> {
     let calls = |u: Value, f: Value| {
         u.opcode() == Some(Opcode::LLVMCall) && u.callee() == f && !u.args().contains(&f)
     };

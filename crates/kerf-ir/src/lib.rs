@@ -6,6 +6,7 @@
 //! the CPU's code are made from this one module.
 #![warn(missing_docs)]
 
+pub mod assembler_faults;
 pub mod compile;
 pub mod finish;
 pub mod fuse;

@@ -225,6 +225,25 @@ impl Builder {
             self.call(Value(f), args)
         }
     }
+    /// Inline assembly without side effects, with its constraints as LLVM writes them.
+    pub fn inline_asm(&self, text: &str, constraints: &str, ret: Type, args: &[Value]) -> Value {
+        let params: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+        let ty = ret.function(&params);
+        let asm = Value(unsafe {
+            LLVMGetInlineAsm(
+                ty.0,
+                text.as_ptr().cast(),
+                text.len(),
+                constraints.as_ptr().cast(),
+                constraints.len(),
+                0,
+                0,
+                LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            )
+        });
+        self.call_ty(ty, asm, args)
+    }
     /// Field `i` of an aggregate value.
     pub fn extract(&self, v: Value, i: u32) -> Value {
         Value(unsafe { LLVMBuildExtractValue(self.0, v.0, i, NONE) })

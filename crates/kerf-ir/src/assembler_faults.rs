@@ -1,0 +1,248 @@
+//! Ways round three faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
+//!
+//! Each was found where an H200 gave other bits than the CPU executor, and seen in the machine code
+//! of ptxas 12.9.86 and 13.0.88 at every level but 0, and in driver 580's. `bench/probes/assembler`
+//! has the smallest PTX that shows each, and says how to look.
+//!
+//! - **Clamp of a half.** In `min.f16(max.f16(x, C), D)` with constants C and D, the assembler takes
+//!   the result as zero-extended to 32 bits, but nothing clears the upper half of the register. What
+//!   reads the bits as an unsigned integer (`cvt.u32.u16`, `shr.u16`, `setp.lt.u16`,
+//!   `mul.wide.u16`) then reads that half too. The minimum is therefore written as `min.f16x2`, which
+//!   becomes the same machine instruction, without the assumption. Extending the result by
+//!   `mov.b32 {h, 0}` serves `cvt.u32.u16` only: back in 16 bits, ptxas looks through it.
+//! - **Absolute value of minus zero.** `abs.f32` of a choice between a value that is not negative
+//!   and the constant -0.0 is deleted, as if -0.0 had no sign; a minimum or maximum in between hides
+//!   nothing. Such an `abs.f32` is written as `and.b32`, in assembly, since as IR it would become
+//!   `abs.f32` again.
+//! - **Recursion and convergence.** A recursive function may return with its warp split, but the
+//!   assembler takes the warp as whole again, leaves out the synchronisation before a barrier, vote
+//!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
+use crate::finish::capability;
+use crate::kernels::{address_taken, reachable};
+use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// Rewrites what the assembler would get wrong. The module is to be emitted as PTX right after.
+pub fn avoid(m: &Module, arch: &str) {
+    // Below sm_80 there is no min.f16: LLVM computes it in f32.
+    let native_half = capability(arch) >= 80;
+    for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
+        for i in f.instructions() {
+            if native_half && clamps_half(i) {
+                pack_minimum(i);
+            } else if is_abs(i) && may_be_minus_zero(i.operand(0), &mut Vec::new()) {
+                clear_sign(i);
+            }
+        }
+    }
+    let mut done: Vec<Value> = Vec::new();
+    for kernel in m.kernel_functions() {
+        let all = reachable(kernel);
+        if !all.iter().any(|f| is_recursive(*f)) {
+            continue;
+        }
+        for f in all {
+            if !done.contains(&f) {
+                converge(f);
+                done.push(f);
+            }
+        }
+    }
+}
+
+/// What an instruction calls, if it is an intrinsic.
+fn intrinsic(v: Value) -> Option<String> {
+    v.callee_name().filter(|n| n.starts_with("llvm."))
+}
+
+fn without_freeze(mut v: Value) -> Value {
+    while v.opcode() == Some(Opcode::LLVMFreeze) {
+        v = v.operand(0);
+    }
+    v
+}
+
+/// A minimum of halves, one of which is a maximum. The fault needs constants, but ptxas may find
+/// some that LLVM does not, and the other form costs nothing.
+fn clamps_half(i: Value) -> bool {
+    let is = |v: Value, names: [&str; 3]| {
+        intrinsic(v).is_some_and(|n| names.iter().any(|name| n == *name))
+    };
+    is(
+        i,
+        [
+            "llvm.minnum.f16",
+            "llvm.minimumnum.f16",
+            "llvm.nvvm.fmin.f16",
+        ],
+    ) && i.args().into_iter().any(|a| {
+        is(
+            without_freeze(a),
+            [
+                "llvm.maxnum.f16",
+                "llvm.maximumnum.f16",
+                "llvm.nvvm.fmax.f16",
+            ],
+        )
+    })
+}
+
+fn pack_minimum(i: Value) {
+    let b = Builder::before(i);
+    let word = b.int_ty(16);
+    let args: Vec<Value> = i.args().iter().map(|a| b.bitcast(*a, word)).collect();
+    let text = "{.reg .b32 x, y; .reg .b16 upper; mov.b32 x, {$1, $1}; mov.b32 y, {$2, $2}; \
+                min.f16x2 x, x, y; mov.b32 {$0, upper}, x;}";
+    let r = b.inline_asm(text, "=h,h,h", word, &args);
+    i.become_value(b.bitcast(r, i.ty()));
+}
+
+fn is_abs(i: Value) -> bool {
+    i.ty().kind() == TypeKind::LLVMFloatTypeKind
+        && intrinsic(i).is_some_and(|n| n == "llvm.fabs.f32" || n == "llvm.nvvm.fabs.f32")
+}
+
+/// Can a value be the constant -0.0, by choices and extremes alone?
+fn may_be_minus_zero(v: Value, seen: &mut Vec<Value>) -> bool {
+    if seen.contains(&v) {
+        return false;
+    }
+    seen.push(v);
+    let from = match v.opcode() {
+        Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
+        Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
+        Some(Opcode::LLVMFreeze | Opcode::LLVMBitCast) => vec![v.operand(0)],
+        Some(Opcode::LLVMCall) if is_extreme(v) => v.args(),
+        _ => Vec::new(),
+    };
+    v.const_real()
+        .is_some_and(|c| c == 0.0 && c.is_sign_negative())
+        || v.const_int() == Some(1 << 31)
+        || from.into_iter().any(|x| may_be_minus_zero(x, seen))
+}
+
+fn is_extreme(call: Value) -> bool {
+    const NAMES: [&str; 8] = [
+        "llvm.minnum.",
+        "llvm.maxnum.",
+        "llvm.minimumnum.",
+        "llvm.maximumnum.",
+        "llvm.minimum.",
+        "llvm.maximum.",
+        "llvm.nvvm.fmin.",
+        "llvm.nvvm.fmax.",
+    ];
+    intrinsic(call).is_some_and(|n| NAMES.iter().any(|name| n.starts_with(name)))
+}
+
+fn clear_sign(i: Value) {
+    let b = Builder::before(i);
+    let word = b.int_ty(32);
+    let x = b.bitcast(i.operand(0), word);
+    let r = b.inline_asm("and.b32 $0, $1, 0x7fffffff;", "=r,r", word, &[x]);
+    i.become_value(b.bitcast(r, i.ty()));
+}
+
+/// Can a function be called while it runs? A call through a pointer may reach every function whose
+/// address is taken.
+fn is_recursive(f: Value) -> bool {
+    let (mut named, mut indirect) = (false, false);
+    for i in reachable(f).iter().flat_map(|g| g.instructions()) {
+        named |= i.operands().contains(&f);
+        indirect |= i.opcode() == Some(Opcode::LLVMCall)
+            && !i.callee().is_function()
+            && !i.callee().is_inline_asm();
+    }
+    named || indirect && address_taken(f).contains(&f)
+}
+
+/// Which threads of its warp take part in an operation.
+enum Members {
+    /// All that have not exited.
+    Warp,
+    /// Those of the mask that is this argument.
+    Mask(u32),
+}
+
+/// The members of an operation that threads of a warp make together.
+///
+/// `activemask` is none: PTX promises nothing about who is together there. Nor is a barrier that is
+/// neither aligned nor for the whole block, since part of a warp may be meant to arrive at it.
+fn members(call: Value) -> Option<Members> {
+    const WHOLE_WARP: [&str; 6] = [
+        "wmma.",
+        "mma.",
+        "ldmatrix.",
+        "stmatrix.",
+        "wgmma.",
+        "setmaxnreg.",
+    ];
+    let name = intrinsic(call)?;
+    let n = name.strip_prefix("llvm.nvvm.")?;
+    let starts = |p: &str| n.starts_with(p);
+    if starts("barrier.cta.") {
+        return (n.contains(".aligned") || n.ends_with(".all")).then_some(Members::Warp);
+    }
+    if starts("barrier.cluster.") {
+        return n.ends_with(".aligned").then_some(Members::Warp);
+    }
+    if WHOLE_WARP.iter().any(|p| starts(p)) {
+        return Some(Members::Warp);
+    }
+    if starts("redux.sync.") {
+        return Some(Members::Mask(1));
+    }
+    let masked_first = starts("shfl.sync.")
+        || starts("bar.warp.sync")
+        || starts("elect.sync")
+        || (starts("vote.") || starts("match.")) && n.contains(".sync");
+    masked_first.then_some(Members::Mask(0))
+}
+
+/// Puts a warp synchronisation that stays before everything that the warp's threads do together.
+///
+/// The mask is all ones, and-ed with the members where the operation names them, but comes from a
+/// square whose second bit the assembler does not know to be 0, so that it cannot show that all
+/// threads have the same. For a block barrier the members are the whole warp: with `.aligned` by its
+/// definition, and without it because nobody passes before all have come. Lanes that have exited, or
+/// that a last incomplete warp never had, count as arrived: CUDA says so of `__syncwarp` for exited
+/// ones, and seed 44's kernel, with 100 threads a block, gave the right bits on the H200 this way.
+fn converge(f: Value) {
+    let all: Vec<(Value, Members)> = f
+        .instructions()
+        .into_iter()
+        .filter_map(|i| members(i).map(|m| (i, m)))
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    let first = f.blocks()[0]
+        .instructions()
+        .into_iter()
+        .find(|i| i.opcode() != Some(Opcode::LLVMAlloca));
+    let Some(first) = first else { return };
+    let b = Builder::before(first);
+    let ones = all_ones(&b, b.int_ty(32));
+    for (call, members) in all {
+        let b = Builder::before(call);
+        let mask = match members {
+            Members::Warp => ones,
+            Members::Mask(k) => b.and(call.operand(k), ones),
+        };
+        if intrinsic(call).is_some_and(|n| n == "llvm.nvvm.bar.warp.sync") {
+            call.set_operand(0, mask);
+        } else {
+            b.intrinsic("llvm.nvvm.bar.warp.sync", &[], &[mask]);
+        }
+    }
+}
+
+/// -1, as a value that differs between threads for all that ptxas can tell. LLVM knows the bits of
+/// squares, hence assembly.
+fn all_ones(b: &Builder, word: Type) -> Value {
+    let text = "{.reg .b32 x; mov.u32 x, %laneid; mul.lo.u32 x, x, x; and.b32 x, x, 2; \
+                add.s32 $0, x, -1;}";
+    b.inline_asm(text, "=r", word, &[])
+}

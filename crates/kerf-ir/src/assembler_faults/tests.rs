@@ -1,0 +1,221 @@
+//! Each pattern goes in as IR; what comes out is looked up in the PTX.
+use crate::finish::ptx;
+use crate::llvm::Module;
+
+fn emitted(ir: &str, arch: &str) -> String {
+    let m = Module::parse(ir.as_bytes(), "test").unwrap_or_else(|e| panic!("{e}\n{ir}"));
+    let before = m.print();
+    let text = ptx(&m, arch).unwrap_or_else(|e| panic!("{e}\n{ir}"));
+    assert_eq!(m.print(), before, "the finished module must stay as it is");
+    text
+}
+
+/// A kernel over pointers `%p` and `%q`, with more of the module after it.
+fn kernel(body: &str, rest: &str) -> String {
+    format!("define ptx_kernel void @k(ptr %p, ptr %q) {{\n{body}\n  ret void\n}}\n{rest}\n")
+}
+
+/// Bits of a half, zero-extended, after two extremes of the given names.
+fn clamp(outer: &str, inner: &str) -> String {
+    kernel(
+        &format!(
+            "  %x = load half, ptr %p
+  %a = call half @llvm.{inner}.f16(half %x, half 0xHCC00)
+  %b = call half @llvm.{outer}.f16(half %a, half 0xH4C00)
+  %c = bitcast half %b to i16
+  %d = zext i16 %c to i32
+  store i32 %d, ptr %q"
+        ),
+        &format!(
+            "declare half @llvm.{inner}.f16(half, half)
+declare half @llvm.{outer}.f16(half, half)"
+        ),
+    )
+}
+
+#[test]
+fn the_minimum_of_a_clamp_of_halves_is_packed() {
+    for (minimum, maximum) in [
+        ("minnum", "maxnum"),
+        ("minimumnum", "maximumnum"),
+        ("nvvm.fmin", "nvvm.fmax"),
+    ] {
+        let text = emitted(&clamp(minimum, maximum), "sm_90");
+        assert!(text.contains("min.f16x2"), "{text}");
+        assert!(!text.contains("min.f16 "), "{text}");
+        assert!(text.contains("max.f16 "), "{text}");
+    }
+}
+
+#[test]
+fn other_extremes_of_halves_are_left() {
+    // Minimum first, and the kinds that keep NaN: ptxas extends these.
+    for (outer, inner) in [("maxnum", "minnum"), ("minimum", "maximum")] {
+        let text = emitted(&clamp(outer, inner), "sm_90");
+        assert!(!text.contains("f16x2"), "{text}");
+    }
+    // No min.f16x2 to be had.
+    let text = emitted(&clamp("minnum", "maxnum"), "sm_75");
+    assert!(!text.contains("f16x2"), "{text}");
+}
+
+/// The absolute value of `%v`, which `how` computes from `%x`, `%a` = |x| and `%c`.
+fn absolute(how: &str) -> String {
+    kernel(
+        &format!(
+            "  %x = load float, ptr %p
+  %c = fcmp olt float %x, 4.0
+  %a = call float @llvm.fabs.f32(float %x)
+{how}
+  %r = call float @llvm.fabs.f32(float %v)
+  store float %r, ptr %q"
+        ),
+        "declare float @llvm.fabs.f32(float)\ndeclare float @llvm.minnum.f32(float, float)",
+    )
+}
+
+#[test]
+fn the_sign_of_a_chosen_minus_zero_is_cleared_by_bits() {
+    for how in [
+        "  %v = select i1 %c, float -0.0, float %a",
+        "  %w = select i1 %c, float %a, float -0.0
+  %v = call float @llvm.minnum.f32(float %w, float 2.0)",
+        "  br i1 %c, label %yes, label %no
+yes:
+  br label %no
+no:
+  %v = phi float [ %a, %0 ], [ -0.0, %yes ]",
+        "  %i = bitcast float %a to i32
+  %s = select i1 %c, i32 -2147483648, i32 %i
+  %v = bitcast i32 %s to float",
+    ] {
+        let text = emitted(&absolute(how), "sm_90");
+        // The inner one stays, as abs.f32 or what LLVM makes of it.
+        assert_eq!(text.matches("0x7fffffff").count(), 1, "{how}\n{text}");
+        assert!(text.matches("abs.f32").count() <= 1, "{how}\n{text}");
+    }
+}
+
+#[test]
+fn other_absolute_values_are_left() {
+    for how in [
+        "  %v = select i1 %c, float 0.0, float %x",
+        "  %v = fadd float %x, -0.0",
+    ] {
+        let text = emitted(&absolute(how), "sm_90");
+        assert!(!text.contains("0x7fffffff"), "{how}\n{text}");
+        assert!(text.contains("abs.f32"), "{how}\n{text}");
+    }
+}
+
+/// Collectives of every kind, after a call of `@r`.
+const TOGETHER: &str = "  %n = load i32, ptr %p
+  %d = call i32 @r(i32 %n)
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  call void @llvm.nvvm.barrier.cta.sync.count(i32 1, i32 64)
+  %s = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 255, i32 %d, i32 1, i32 31)
+  %t = call i32 @llvm.nvvm.redux.sync.add(i32 %s, i32 %n)
+  call void @llvm.nvvm.bar.warp.sync(i32 -1)
+  store i32 %t, ptr %q";
+const DECLARED: &str = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.barrier.cta.sync.count(i32, i32)
+declare void @llvm.nvvm.bar.warp.sync(i32)
+declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
+declare i32 @llvm.nvvm.redux.sync.add(i32, i32)";
+
+fn calling(callee: &str) -> String {
+    kernel(TOGETHER, &format!("{DECLARED}\n{callee}"))
+}
+
+/// A body that calls `@{next}` unless its argument is 0.
+fn function(name: &str, next: &str) -> String {
+    format!(
+        "define i32 @{name}(i32 %n) noinline {{
+  %z = icmp eq i32 %n, 0
+  br i1 %z, label %end, label %more
+more:
+  %m = sub i32 %n, 1
+  %r = call i32 @{next}(i32 %m)
+  br label %end
+end:
+  %v = phi i32 [ 0, %0 ], [ %r, %more ]
+  ret i32 %v
+}}"
+    )
+}
+
+/// The instructions of the kernel whose names start with one of `names`, with their operands.
+fn instructions(text: &str, names: &[&str]) -> Vec<String> {
+    let at = text.find(".entry k(").expect("the kernel");
+    text[at..]
+        .lines()
+        .map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|l| names.iter().any(|n| l.starts_with(n)))
+        .collect()
+}
+
+#[test]
+fn warps_come_together_again_after_recursion() {
+    let direct = function("r", "r");
+    let mutual = format!("{}\n{}", function("r", "s"), function("s", "r"));
+    for callee in [direct, mutual] {
+        let text = emitted(&calling(&callee), "sm_90");
+        let order = instructions(
+            &text,
+            &["bar", "shfl", "redux", "and.b32 %", "mov.u32 x, %laneid"],
+        );
+        let names: Vec<&str> = order
+            .iter()
+            .map(|l| l.split([' ', ';']).next().unwrap())
+            .collect();
+        let expected = [
+            "bar.warp.sync",
+            "bar.sync",
+            "barrier.sync",
+            "and.b32",
+            "bar.warp.sync",
+            "shfl.sync.bfly.b32",
+            "and.b32",
+            "bar.warp.sync",
+            "redux.sync.add.s32",
+            "bar.warp.sync",
+        ];
+        assert_eq!(names, expected, "{text}");
+        // The masks are registers, and those of partial operations keep to their members.
+        for (line, _) in order
+            .iter()
+            .zip(&names)
+            .filter(|(_, n)| n.ends_with("warp.sync"))
+        {
+            assert!(line.contains("%r"), "{line}\n{text}");
+        }
+        assert!(order[3].ends_with(", 255;"), "{text}");
+        assert_eq!(text.matches("%laneid").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_pointer_may_lead_back() {
+    let callee = "@table = global [1 x ptr] [ptr @r]
+define i32 @r(i32 %n) noinline {
+  %f = load ptr, ptr @table
+  %v = call i32 %f(i32 %n)
+  ret i32 %v
+}";
+    let text = emitted(&calling(callee), "sm_90");
+    assert!(text.contains("%laneid"), "{text}");
+}
+
+#[test]
+fn without_recursion_nothing_is_added() {
+    let callee = format!(
+        "{}\ndefine i32 @s(i32 %n) noinline {{\n  ret i32 %n\n}}\n{}",
+        function("r", "s"),
+        // Recursive, but not called by the kernel.
+        function("t", "t")
+    );
+    let text = emitted(&calling(&callee), "sm_90");
+    assert!(!text.contains("%laneid"), "{text}");
+    let syncs = instructions(&text, &["bar.warp.sync"]);
+    assert_eq!(syncs, ["bar.warp.sync -1;"], "{text}");
+}
