@@ -12,6 +12,9 @@ const SOURCES: [&str; 7] = [
     "lavamd",
 ];
 
+/// Where the shared double-word headers are; headers of the same name in `device` come first.
+const SHARED: &str = "../kerf-pass/device";
+
 fn clang() -> PathBuf {
     let prefix =
         std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
@@ -25,6 +28,9 @@ fn clang() -> PathBuf {
 
 fn main() {
     println!("cargo:rerun-if-changed=device");
+    if Path::new(SHARED).is_dir() {
+        println!("cargo:rerun-if-changed={SHARED}");
+    }
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = clang();
@@ -37,7 +43,7 @@ fn main() {
             .args(["-O1", "-Xclang", "-disable-llvm-passes", "-Wall", "-Werror"])
             // Without CUDA's headers clang assumes a PTX version older than the architecture.
             .args(["-Xclang", "-target-feature", "-Xclang", "+ptx83"])
-            .args(["-emit-llvm", "-c"])
+            .args(["-emit-llvm", "-c", "-I", SHARED])
             .arg(format!("device/{name}.cu"))
             .arg("-o")
             .arg(out.join(format!("{name}.bc")))

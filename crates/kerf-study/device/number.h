@@ -1,7 +1,8 @@
 // The number types of the studies, with one set of operators: float, double, and double words in two
 // variants. Kernels are templates over these.
 #pragma once
-#include "doubleword.h"
+#include "doubleword_cmp.h"
+#include "doubleword_functions.h"
 
 #define DEVICE __attribute__((device)) inline
 #define SHARED __attribute__((shared))
@@ -17,23 +18,24 @@ DEVICE int blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 DEVICE int global_x() { return block_x() * threads_x() + thread_x(); }
 DEVICE int global_y() { return block_y() * threads_y() + thread_y(); }
 
-// Proven algorithms (no suffix) and the seed's formulas (cmp).
-#define DOUBLE_WORD(NAME, DW, T, VARIANT)                                                          \
-  struct NAME {                                                                                    \
+// Proven algorithms (no suffix) and the publication's formulas (cmp). The proven ones are the bare
+// published sequences, without provisions for infinities.
+#define DOUBLE_WORD(NAME, T, VARIANT)                                                              \
+  struct alignas(2 * sizeof(T)) NAME {                                                             \
     typedef T word;                                                                                \
-    DW v;                                                                                          \
+    kerf::dw<T> v;                                                                                 \
   };                                                                                               \
-  DEVICE NAME operator-(NAME a) { return {DW##_neg(a.v)}; }                                        \
-  DEVICE NAME operator+(NAME a, NAME b) { return {DW##_add##VARIANT(a.v, b.v)}; }                  \
-  DEVICE NAME operator-(NAME a, NAME b) { return {DW##_add##VARIANT(a.v, DW##_neg(b.v))}; }        \
-  DEVICE NAME operator*(NAME a, NAME b) { return {DW##_mul##VARIANT(a.v, b.v)}; }                  \
-  DEVICE NAME operator/(NAME a, NAME b) { return {DW##_div##VARIANT(a.v, b.v)}; }                  \
-  DEVICE T high(NAME a) { return a.v.x; }
+  DEVICE NAME operator-(NAME a) { return {kerf::neg(a.v)}; }                                       \
+  DEVICE NAME operator+(NAME a, NAME b) { return {kerf::VARIANT::add(a.v, b.v)}; }                 \
+  DEVICE NAME operator-(NAME a, NAME b) { return {kerf::VARIANT::add(a.v, kerf::neg(b.v))}; }      \
+  DEVICE NAME operator*(NAME a, NAME b) { return {kerf::VARIANT::mul(a.v, b.v)}; }                 \
+  DEVICE NAME operator/(NAME a, NAME b) { return {kerf::VARIANT::div(a.v, b.v)}; }                 \
+  DEVICE T high(NAME a) { return a.v.hi; }
 
-DOUBLE_WORD(float2, kerf_dw32, float, )
-DOUBLE_WORD(double2, kerf_dw64, double, )
-DOUBLE_WORD(float2_cmp, kerf_dw32, float, _cmp)
-DOUBLE_WORD(double2_cmp, kerf_dw64, double, _cmp)
+DOUBLE_WORD(float2, float, bare)
+DOUBLE_WORD(double2, double, bare)
+DOUBLE_WORD(float2_cmp, float, cmp)
+DOUBLE_WORD(double2_cmp, double, cmp)
 
 DEVICE float high(float a) { return a; }
 DEVICE double high(double a) { return a; }
@@ -60,7 +62,7 @@ template <class N> DEVICE N number(int n) { return traits<N>::of(typename traits
 template <class N> DEVICE N taylor_exp(N x, int *terms) {
   typedef typename traits<N>::word W;
   N sum = number<N>(1), power = number<N>(1), factorial = number<N>(1);
-  W bound = W(1e-20) * kerf::word<W>::exp(high(x));
+  W bound = W(1e-20) * kerf::cmp::builtin_exp(high(x));
   int n = 0;
   W size;
   do {
@@ -78,22 +80,22 @@ template <class N> DEVICE N taylor_exp(N x, int *terms) {
 // How a type computes the exponential: built in, or by the series.
 template <class N> struct built_in;
 template <> struct built_in<float> {
-  static DEVICE float exp(float x, int *) { return __nv_expf(x); }
+  static DEVICE float exp(float x, int *) { return kerf::cmp::builtin_exp(x); }
 };
 template <> struct built_in<double> {
-  static DEVICE double exp(double x, int *) { return __nv_exp(x); }
+  static DEVICE double exp(double x, int *) { return kerf::cmp::builtin_exp(x); }
 };
 template <> struct built_in<float2> {
-  static DEVICE float2 exp(float2 x, int *) { return {kerf_dw32_exp(x.v)}; }
+  static DEVICE float2 exp(float2 x, int *) { return {kerf::exp(x.v)}; }
 };
 template <> struct built_in<double2> {
-  static DEVICE double2 exp(double2 x, int *) { return {kerf_dw64_exp(x.v)}; }
+  static DEVICE double2 exp(double2 x, int *) { return {kerf::exp(x.v)}; }
 };
 template <> struct built_in<float2_cmp> {
-  static DEVICE float2_cmp exp(float2_cmp x, int *) { return {kerf_dw32_exp_cmp_bf(x.v)}; }
+  static DEVICE float2_cmp exp(float2_cmp x, int *) { return {kerf::cmp::exp_bf(x.v)}; }
 };
 template <> struct built_in<double2_cmp> {
-  static DEVICE double2_cmp exp(double2_cmp x, int *) { return {kerf_dw64_exp_cmp_bf(x.v)}; }
+  static DEVICE double2_cmp exp(double2_cmp x, int *) { return {kerf::cmp::exp_bf(x.v)}; }
 };
 template <class N> struct series {
   static DEVICE N exp(N x, int *terms) { return taylor_exp(x, terms); }

@@ -18,7 +18,6 @@ pub struct Bench {
     exec: Box<dyn Executor>,
     timed: bool,
     stats: Vec<KernelStats>,
-    ptx: Option<String>,
 }
 
 /// The bitcode of a device source, embedded by the build script.
@@ -57,34 +56,25 @@ impl Bench {
     /// Loads a program on the setup's device.
     pub fn new(bitcode: &[u8], name: &str, setup: &Setup) -> Result<Bench, StudyError> {
         let m = module(bitcode, name, setup)?;
-        let (exec, ptx): (Box<dyn Executor>, _) = match setup.device {
-            Device::Cpu => (Box::new(CpuExecutor::new(&m, CpuOptions::default())?), None),
+        let exec: Box<dyn Executor> = match setup.device {
+            Device::Cpu => Box::new(CpuExecutor::new(&m, CpuOptions::default())?),
             Device::Cuda(ordinal) => {
                 let ptx =
                     finish::ptx(&m, &setup.arch).map_err(|e| ExecError::Compile(e.to_string()))?;
                 let kernels: Vec<String> = m.kernel_functions().iter().map(|k| k.name()).collect();
-                (
-                    Box::new(CudaExecutor::new(&ptx, &kernels, ordinal)?),
-                    Some(ptx),
-                )
+                Box::new(CudaExecutor::new(&ptx, &kernels, ordinal)?)
             }
         };
         Ok(Bench {
             stats: exec.kernel_stats(),
             timed: setup.timed(),
             exec,
-            ptx,
         })
     }
 
     /// The device.
     pub fn device(&self) -> DeviceInfo {
         self.exec.device()
-    }
-
-    /// The PTX that runs (GPU).
-    pub fn ptx(&self) -> Option<&str> {
-        self.ptx.as_deref()
     }
 
     /// A zeroed buffer of numbers.

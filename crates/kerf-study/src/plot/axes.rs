@@ -1,0 +1,337 @@
+//! One panel's axes, lines and markers.
+use super::{Along, Panel};
+use std::fmt::Write;
+
+pub(super) const WIDTH: f64 = 460.0;
+pub(super) const HEIGHT: f64 = 330.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 52.0;
+pub(super) const HEAD: f64 = 34.0;
+
+/// Colour, dashes and marker of a label: the word decides the hue, the variant the dashes. Labels that
+/// are no number types take colours in turn.
+pub(super) fn style(label: &str, index: usize) -> (&'static str, &'static str, &'static str) {
+    match label {
+        "float" => ("#c2410c", "", "circle"),
+        "float2" => ("#ea9a3e", "", "square"),
+        "float2_cmp" | "float2_cmp_bf" => ("#b91c5c", "5 3", "square"),
+        "float2_ts" => ("#ea9a3e", "1 3", "cross"),
+        "float2_cmp_ts" => ("#b91c5c", "1 3", "cross"),
+        "double" => ("#1d4ed8", "", "circle"),
+        "double2" => ("#0e9488", "", "square"),
+        "double2_cmp" | "double2_cmp_bf" => ("#7c3aed", "5 3", "square"),
+        "double2_ts" => ("#0e9488", "1 3", "cross"),
+        "double2_cmp_ts" => ("#7c3aed", "1 3", "cross"),
+        _ => {
+            const TURN: [&str; 6] = [
+                "#1d4ed8", "#c2410c", "#0e9488", "#7c3aed", "#b91c5c", "#57534e",
+            ];
+            (TURN[index % TURN.len()], "", "circle")
+        }
+    }
+}
+
+pub(super) fn escape(t: &str) -> String {
+    t.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+pub(super) fn marker(kind: &str, x: f64, y: f64, colour: &str, hollow: bool) -> String {
+    let fill = if hollow { "#ffffff" } else { colour };
+    match kind {
+        "square" => format!(
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"6\" height=\"6\" fill=\"{fill}\" stroke=\"{colour}\"/>",
+            x - 3.0,
+            y - 3.0
+        ),
+        "cross" => format!(
+            "<path d=\"M{:.1} {:.1}l6 6m0 -6l-6 6\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
+            x - 3.0,
+            y - 3.0
+        ),
+        _ => format!(
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\" fill=\"{fill}\" stroke=\"{colour}\"/>"
+        ),
+    }
+}
+
+/// `10^n` as text with a raised exponent; small powers plainly.
+fn power(n: i32) -> String {
+    match n {
+        0 => "1".into(),
+        1 => "10".into(),
+        2 => "100".into(),
+        _ => format!("10<tspan dy=\"-4\" font-size=\"8\">{n}</tspan>"),
+    }
+}
+
+/// A size in few letters: 1000000 is 10^6, 65536 is 64Ki.
+fn size(x: f64) -> String {
+    let n = x as u64;
+    match n {
+        _ if x.fract() != 0.0 => format!("{x}"),
+        n if n >= 1 << 20 && n.is_multiple_of(1 << 20) => format!("{}Mi", n >> 20),
+        n if n >= 1 << 14 && n.is_multiple_of(1 << 10) => format!("{}Ki", n >> 10),
+        n if n >= 1_000_000 && n.is_multiple_of(100_000) => format!("{}M", n as f64 / 1e6),
+        n if n >= 10_000 && n.is_multiple_of(1000) => format!("{}k", n / 1000),
+        n => n.to_string(),
+    }
+}
+
+/// Names of cases on two lines, so that they do not run into each other: two intervals one below the
+/// other, long names broken at a space, or else every other name on the lower line.
+fn two_lines(names: &[String], room: f64) -> Vec<Vec<&str>> {
+    let wide = |n: &str| n.chars().count() as f64 * 6.2 > room;
+    let broken: Vec<Vec<&str>> = names
+        .iter()
+        .map(|n| match (n.split_once(" & "), n.split_once(' ')) {
+            (Some((a, b)), _) => vec![a, b],
+            (_, Some((a, b))) if wide(n) => vec![a, b],
+            _ => vec![n.as_str()],
+        })
+        .collect();
+    if broken.iter().flatten().any(|n| wide(n)) {
+        return names
+            .iter()
+            .enumerate()
+            .map(|(i, n)| match i % 2 {
+                0 => vec![n.as_str()],
+                _ => vec!["", n.as_str()],
+            })
+            .collect();
+    }
+    broken
+}
+
+pub(super) struct Axes<'a> {
+    panel: &'a Panel,
+    /// Decades of the value axis; values of zero lie one step below.
+    low: i32,
+    high: i32,
+    zeros: bool,
+    span: (f64, f64),
+}
+
+impl Axes<'_> {
+    pub(super) fn new(panel: &Panel) -> Axes<'_> {
+        let all = || panel.series.iter().flat_map(|s| s.points.iter());
+        let drawn = |v: &f64| v.is_finite() && *v > 0.0;
+        let low = all()
+            .map(|p| p.1)
+            .filter(drawn)
+            .fold(f64::INFINITY, f64::min);
+        let high = all().map(|p| p.1).filter(drawn).fold(0.0, f64::max);
+        let (low, high) = match high > 0.0 {
+            true => (low.log10().floor() as i32, high.log10().ceil() as i32),
+            false => (-1, 0),
+        };
+        let scale = |x: f64| match panel.x.1 {
+            Along::Log => x.max(1e-300).log10(),
+            _ => x,
+        };
+        let from = all().map(|p| scale(p.0)).fold(f64::INFINITY, f64::min);
+        let to = all().map(|p| scale(p.0)).fold(f64::NEG_INFINITY, f64::max);
+        let span = match &panel.x.1 {
+            Along::Cases(c) => (-0.5, c.len() as f64 - 0.5),
+            _ if to > from => {
+                let room = 0.04 * (to - from);
+                (from - room, to + room)
+            }
+            _ => (from - 1.0, from + 1.0),
+        };
+        Axes {
+            panel,
+            low,
+            high: high.max(low + 1),
+            zeros: all().any(|p| p.1 == 0.0),
+            span,
+        }
+    }
+
+    fn x(&self, at: f64) -> f64 {
+        let at = match self.panel.x.1 {
+            Along::Log => at.max(1e-300).log10(),
+            _ => at,
+        };
+        let (a, b) = self.span;
+        LEFT + (WIDTH - LEFT - RIGHT) * (at - a) / (b - a)
+    }
+
+    /// Where a value of zero is drawn: on the frame's lower edge.
+    fn floor(&self) -> f64 {
+        HEIGHT - BOTTOM
+    }
+
+    fn y(&self, v: f64) -> f64 {
+        if v <= 0.0 {
+            return self.floor();
+        }
+        let below = if self.zeros { 14.0 } else { 0.0 };
+        let bottom = self.floor() - below;
+        let decades = f64::from(self.high - self.low);
+        let up = (v.log10() - f64::from(self.low)).clamp(0.0, decades) / decades;
+        bottom - (bottom - TOP) * up
+    }
+
+    pub(super) fn frame(&self, out: &mut String) {
+        let (l, r, b) = (LEFT, WIDTH - RIGHT, self.floor());
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"20\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>",
+            (l + r) / 2.0,
+            escape(&self.panel.title)
+        );
+        // At most about eight labels.
+        let step = ((self.high - self.low) as f64 / 8.0).ceil().max(1.0) as i32;
+        for d in self.low..=self.high {
+            if (d - self.low) % step != 0 {
+                continue;
+            }
+            let y = self.y(10f64.powi(d));
+            let _ = writeln!(
+                out,
+                "<path d=\"M{l} {y:.1}H{r}\" stroke=\"#e5e7eb\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                l - 6.0,
+                y + 4.0,
+                power(d)
+            );
+        }
+        if self.zeros {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">0</text>",
+                l - 6.0,
+                b + 4.0
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<path d=\"M{l} {TOP}H{r}V{b}H{l}Z\" fill=\"none\" stroke=\"#6b7280\"/>"
+        );
+        let tick = |out: &mut String, at: f64, lines: &[&str]| {
+            let x = self.x(at);
+            let _ = writeln!(out, "<path d=\"M{x:.1} {b}v4\" stroke=\"#6b7280\"/>");
+            for (y, part) in [b + 15.0, b + 27.0].iter().zip(lines) {
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+                    escape(part)
+                );
+            }
+        };
+        match &self.panel.x.1 {
+            Along::Cases(c) => {
+                for (i, lines) in two_lines(c, self.x(1.0) - self.x(0.0)).iter().enumerate() {
+                    tick(out, i as f64, lines);
+                }
+            }
+            _ => {
+                let mut at: Vec<f64> = self
+                    .panel
+                    .series
+                    .iter()
+                    .flat_map(|s| s.points.iter().map(|p| p.0))
+                    .collect();
+                at.sort_by(f64::total_cmp);
+                at.dedup();
+                let mut last = f64::NEG_INFINITY;
+                for x in at {
+                    // Labels must not run into each other.
+                    if self.x(x) - last >= 34.0 {
+                        last = self.x(x);
+                        tick(out, x, &[&size(x)]);
+                    }
+                }
+            }
+        }
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            (l + r) / 2.0,
+            HEIGHT - 10.0,
+            escape(&self.panel.x.0)
+        );
+        let _ = writeln!(
+            out,
+            "<text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            (TOP + b) / 2.0,
+            escape(&self.panel.y)
+        );
+    }
+
+    pub(super) fn lines(&self, out: &mut String) {
+        let n = self.panel.series.len() as f64;
+        for (i, s) in self.panel.series.iter().enumerate() {
+            let (colour, dashes, kind) = style(&s.label, i);
+            // Points of one case stand side by side.
+            let shift = match self.panel.x.1 {
+                Along::Cases(_) => {
+                    let one = self.x(1.0) - self.x(0.0);
+                    (i as f64 - (n - 1.0) / 2.0) * one * 0.6 / n
+                }
+                _ => 0.0,
+            };
+            let at: Vec<(f64, f64, f64)> = s
+                .points
+                .iter()
+                .filter(|p| p.1.is_finite())
+                .map(|p| (self.x(p.0) + shift, self.y(p.1), p.1))
+                .collect();
+            if !matches!(self.panel.x.1, Along::Cases(_)) && at.len() > 1 {
+                let path: Vec<String> = at
+                    .iter()
+                    .map(|(x, y, _)| format!("{x:.1} {y:.1}"))
+                    .collect();
+                let _ = writeln!(
+                    out,
+                    "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>",
+                    path.join("L")
+                );
+            }
+            for (x, y, v) in at {
+                if matches!(self.panel.x.1, Along::Cases(_)) {
+                    let _ = writeln!(
+                        out,
+                        "<path d=\"M{x:.1} {:.1}V{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>",
+                        self.floor()
+                    );
+                }
+                let _ = writeln!(out, "{}", marker(kind, x, y, colour, v == 0.0));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Series;
+    use super::*;
+
+    #[test]
+    fn larger_values_lie_higher() {
+        let p = Panel {
+            title: String::new(),
+            x: (String::new(), Along::Linear),
+            y: String::new(),
+            series: vec![Series {
+                label: "a".into(),
+                points: vec![(0.0, 1e-8), (1.0, 1e-2), (2.0, 0.0)],
+            }],
+        };
+        let a = Axes::new(&p);
+        assert!(a.y(1e-2) < a.y(1e-8) && a.y(1e-8) < a.y(0.0));
+        assert!(a.x(0.0) < a.x(1.0));
+    }
+
+    #[test]
+    fn names_of_cases_keep_apart() {
+        let names = ["a & b", "long name", "x"].map(String::from);
+        assert_eq!(two_lines(&names, 200.0)[1], ["long name"]);
+        assert_eq!(two_lines(&names, 40.0)[1], ["long", "name"]);
+        assert_eq!(two_lines(&names, 40.0)[0], ["a", "b"]);
+        assert_eq!(two_lines(&names, 20.0)[1], ["", "long name"]);
+    }
+}
