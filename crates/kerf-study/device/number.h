@@ -56,7 +56,7 @@ template <> struct traits<double> {
 // A small constant or count, exact in every type.
 template <class N> DEVICE N number(int n) { return traits<N>::of(typename traits<N>::word(n)); }
 
-// The exponential by its Taylor series. The powers and the factorials are formed apart, as the seed
+// The exponential by its Taylor series. The powers and the factorials are formed apart, as Surineni 2017
 // describes it (both "diverge for large n"), and the sum ends when a term is no longer greater than
 // 1e-20 times the built-in exponential of the high word, or is not a number.
 template <class N> DEVICE N taylor_exp(N x, int *terms) {

@@ -33,6 +33,9 @@ pub const SURINENI: &str = "Surineni 2017";
 /// Li et al. 2016.
 pub const LI: &str = "Li et al. 2016";
 
+/// The place of findings that are Kerf's own.
+pub const OWN: &str = "Kerf";
+
 impl Report {
     /// An empty one.
     pub fn new(
@@ -75,12 +78,21 @@ impl Report {
         self.findings.iter().filter(|f| f.verdict == v).count()
     }
 
+    /// Are claims of Kerf's own among the findings (mostly: the same with the proven algorithms)?
+    pub fn has_own(&self) -> bool {
+        self.findings.iter().any(|f| f.place == OWN)
+    }
+
     /// The study in one paragraph.
     pub fn summary(&self) -> String {
         let judged = self.findings.len() - self.count(Verdict::NotJudged);
+        let own = match self.has_own() {
+            true => " and of Kerf's counterparts to them",
+            false => "",
+        };
         let mut s = format!(
-            "{} on {} ({}), seed {}: of {} findings of {} and of Kerf's counterparts with proven \
-             algorithms, {judged} could be judged; {} hold, {} hold in part and {} do not.",
+            "{} on {} ({}), seed {}: of {} findings of {}{own}, {judged} could be judged; {} hold, {} hold \
+             in part and {} do not.",
             self.study,
             self.device.name,
             self.device.detail,

@@ -13,6 +13,7 @@ Made by kerf bundle. Needs NVIDIA's driver and x86-64 Linux with glibc 2.36 or l
   ./kerf run NAME.toml --device cuda          run a workload on the GPU
   ./run-all.sh                                run all of them, with the reference
   ./kerf selftest --device cuda               compare the CPU executor with this GPU, bit by bit
+  ./kerf study NAME --device cuda             repeat a published experiment (./kerf study list)
 ";
 
 /// Makes the folder. It is built under a temporary name and renamed, so that it is whole or absent.

@@ -116,7 +116,11 @@ fn show(report: &Report, style: Style) -> String {
     for t in &report.tables {
         out += &format!("\n{}", t.text());
     }
-    out += &format!("\nFindings of {}\n", report.publication);
+    let own = match report.has_own() {
+        true => "; [Kerf] marks Kerf's own",
+        false => "",
+    };
+    out += &format!("\nFindings of {}{own}\n", report.publication);
     for f in &report.findings {
         let words = format!("{:<13}", f.verdict.words());
         let words = match f.verdict {

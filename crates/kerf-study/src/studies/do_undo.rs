@@ -5,7 +5,7 @@ use crate::inputs::Stream;
 use crate::measured::{Measured, Metric};
 use crate::number::{NUMBERS, real};
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -106,7 +106,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "division by the proven algorithms is more accurate than that of its word",
-            "Kerf",
+            OWN,
             rows,
             Metric::MeanAbs,
             &[("float2", "float"), ("double2", "double")],
@@ -122,7 +122,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "float2 division with the proven algorithms is faster than double division",
-            "Kerf",
+            OWN,
             rows,
             Metric::Time,
             &[("float2", "double")],

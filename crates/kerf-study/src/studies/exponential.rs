@@ -5,7 +5,7 @@ use crate::inputs::Stream;
 use crate::measured::{Measured, Metric};
 use crate::number::EXPONENTIALS;
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::{Cell, Table};
 use crate::{Setup, StudyError, bench, bitcode, published, reference};
 use kerf_exec::ExecError;
@@ -244,7 +244,7 @@ fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "the series computed with the proven algorithms is less accurate than the built-in function of its word",
-            "Kerf",
+            OWN,
             rows,
             Metric::MeanRel,
             &[("float2_ts", "float"), ("double2_ts", "double")],
@@ -252,7 +252,7 @@ fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "an exponential made for double words is more accurate than that of their word, 1e5 times and more",
-            "Kerf",
+            OWN,
             rows,
             Metric::MeanRel,
             &[("float2", "float"), ("double2", "double")],

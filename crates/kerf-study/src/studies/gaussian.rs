@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::measured::{Measured, Metric};
 use crate::number::NUMBERS;
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Scale, Setup, StudyError, bitcode, reference};
 
@@ -96,7 +96,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "with the proven algorithms it is more accurate than its word, 1e4 times and more",
-            "Kerf",
+            OWN,
             rows,
             Metric::SumAbs,
             &[("float2", "float"), ("double2", "double")],
@@ -120,7 +120,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "the proven algorithms take about as long as their word (within a quarter)",
-            "Kerf",
+            OWN,
             rows,
             Metric::Time,
             &[("float2", "float"), ("double2", "double")],

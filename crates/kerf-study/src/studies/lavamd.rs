@@ -6,7 +6,7 @@ use crate::measured::{Measured, Metric};
 use crate::number::EXPONENTIALS;
 use crate::plot::{Along, Panel, Plot};
 use crate::reference::{self, Particle};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Device, Scale, Setup, StudyError, bitcode};
 use rayon::prelude::*;
@@ -213,7 +213,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "with the proven algorithms it is more accurate than its word, 1e4 times and more",
-            "Kerf",
+            OWN,
             rows,
             Metric::SumAbs,
             &[("float2", "float"), ("double2", "double")],

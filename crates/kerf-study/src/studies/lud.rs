@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::measured::{Measured, Metric};
 use crate::number::NUMBERS;
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Scale, Setup, StudyError, bitcode, reference};
 
@@ -97,7 +97,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "with the proven algorithms it is more accurate, 1e4 times and more",
-            "Kerf",
+            OWN,
             rows,
             Metric::SumAbs,
             &proven,

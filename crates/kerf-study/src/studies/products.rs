@@ -5,7 +5,7 @@ use crate::inputs::Stream;
 use crate::measured::{Measured, Metric};
 use crate::number::NUMBERS;
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -102,7 +102,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "with the proven algorithms they are: by a factor of 1e5 and more",
-            "Kerf",
+            OWN,
             rows,
             Metric::MeanRel,
             &proven,
@@ -110,7 +110,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "proven float2 products are less accurate than double ones",
-            "Kerf",
+            OWN,
             rows,
             Metric::MeanRel,
             &[("float2", "double")],

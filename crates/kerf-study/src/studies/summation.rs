@@ -5,7 +5,7 @@ use crate::inputs::Stream;
 use crate::measured::{Measured, Metric};
 use crate::number::NUMBERS;
 use crate::plot::{Along, Panel, Plot};
-use crate::report::{Report, SURINENI};
+use crate::report::{OWN, Report, SURINENI};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -230,7 +230,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "the same with the proven algorithms",
-            "Kerf",
+            OWN,
             serial,
             Metric::MeanAbs,
             &proven,
@@ -238,7 +238,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "renormalising, as the proven algorithms do, is more accurate than the composite formulas",
-            "Kerf",
+            OWN,
             serial,
             Metric::MeanAbs,
             &[("float2", "float2_cmp"), ("double2", "double2_cmp")],
@@ -278,7 +278,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "the proven algorithms cost no more time than the composite formulas",
-            "Kerf",
+            OWN,
             serial,
             Metric::Time,
             &[("float2", "float2_cmp"), ("double2", "double2_cmp")],
