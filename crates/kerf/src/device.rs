@@ -60,7 +60,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
 }
 
 /// The profile of a name or a file.
-fn load(word: &str) -> Result<DeviceProfile, Failure> {
+pub fn load(word: &str) -> Result<DeviceProfile, Failure> {
     if let Some(found) = bundled::find(word) {
         let p = found.bundled.load().map_err(|e| {
             Failure::new(format!(

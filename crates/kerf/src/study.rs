@@ -2,7 +2,6 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::toolchain;
-use kerf_device::profile::DeviceProfile;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_study::finding::Verdict;
 use kerf_study::report::Report;
@@ -66,17 +65,6 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
         say(&format!("{name}  {}{how}\n", s.repeats))?;
     }
     Ok(0)
-}
-
-/// A profile by file.
-///
-/// To be connected: names of bundled profiles are looked up by kerf-device's loader, first.
-fn profile(name: &str) -> Result<DeviceProfile, Failure> {
-    let advice = "give a file that kerf device --out FILE has written";
-    let text = std::fs::read_to_string(name).map_err(|e| {
-        Failure::new(format!("cannot read the device profile {name}: {e}")).help(advice)
-    })?;
-    DeviceProfile::parse(&text).map_err(|e| Failure::new(format!("{name}: {e}")).help(advice))
 }
 
 /// Whether a folder is or can be made there, asked before the work.
@@ -150,7 +138,7 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     }
     let needs_profile = STUDIES.iter().any(|s| s.name == o.name && s.needs_profile);
     let profile = match (&o.profile, needs_profile) {
-        (Some(name), true) => Some(profile(name)?),
+        (Some(name), true) => Some(crate::device::load(name)?),
         (Some(_), false) => {
             return Err(Failure::new(format!(
                 "the study {} runs kernels and reads no profile",
