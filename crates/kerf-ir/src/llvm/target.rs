@@ -96,7 +96,14 @@ impl Machine {
     }
     /// PTX for a compute capability such as `sm_90`.
     pub fn nvptx(arch: &str) -> Result<Machine, LlvmError> {
-        Self::new("nvptx64-nvidia-cuda", arch, "+ptx83")
+        // The oldest PTX that knows the architecture, so that older drivers take it.
+        let version = match crate::finish::capability(arch) {
+            0..100 => "+ptx83",
+            100 | 101 => "+ptx86",
+            120 => "+ptx87",
+            _ => "+ptx88",
+        };
+        Self::new("nvptx64-nvidia-cuda", arch, version)
     }
     /// This machine's processor.
     pub fn host() -> Result<Machine, LlvmError> {
