@@ -3,7 +3,7 @@ use crate::composite;
 use crate::engine::Chosen;
 use crate::site_format::SiteFormat;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_ir::sites::{self, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -112,11 +112,17 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
-    /// Two kernels share a device function and want different things of it.
-    #[error("{place} belongs to a function that another kernel of the plan has in another format")]
+    /// The site is in a device function that another kernel wants to be otherwise.
+    #[error(
+        "{place} cannot become {format}: it is in a device function that kernel {other} calls as well, and there the plan has it otherwise"
+    )]
     Shared {
         /// The site.
         place: Place,
+        /// Format asked for.
+        format: SiteFormat,
+        /// The other kernel.
+        other: String,
     },
     /// A pass failed.
     #[error("the plan could not be carried out: {0}")]
@@ -186,7 +192,7 @@ impl Plan {
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
-        let mut chosen = Chosen::new();
+        let mut wishes = Vec::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -203,30 +209,77 @@ impl Plan {
                     site: *id,
                     count: map.sites.len(),
                 })?;
-                let i = map.instructions[*id];
-                let place = || place(name, s);
-                if chosen.get(&i).is_some_and(|other| other != format) {
-                    return Err(PlanError::Shared { place: place() });
-                }
+                let w = Wish {
+                    kernel: f,
+                    instruction: map.instructions[*id],
+                    format: *format,
+                    place: place(name, s),
+                };
                 if SiteFormat::from(s.format) == *format {
                     continue;
                 }
-                if !format.is_pair() {
-                    return Err(PlanError::NoPass {
-                        place: place(),
-                        format: *format,
-                    });
-                }
-                composite::check(i, *format).map_err(|why| PlanError::Refused {
-                    place: place(),
-                    format: *format,
-                    why,
-                })?;
-                chosen.insert(i, *format);
+                wishes.push(w.check()?);
             }
         }
+        agree(m, &infos, &wishes)?;
+        let chosen: Chosen = wishes.iter().map(|w| (w.instruction, w.format)).collect();
         Ok(composite::apply(m, &chosen)?)
     }
+}
+
+/// What a plan wants of one site of one kernel.
+struct Wish {
+    kernel: Value,
+    instruction: Value,
+    format: SiteFormat,
+    place: Place,
+}
+
+impl Wish {
+    /// Whether some pass can do it.
+    fn check(self) -> Result<Wish, PlanError> {
+        let (place, format) = (self.place.clone(), self.format);
+        if !format.is_pair() {
+            return Err(PlanError::NoPass { place, format });
+        }
+        match composite::check(self.instruction, format) {
+            Ok(()) => Ok(self),
+            Err(why) => Err(PlanError::Refused { place, format, why }),
+        }
+    }
+}
+
+/// A device function that was not inlined is one for all kernels that call it: they have to want the same
+/// of its sites, those that the plan does not name included.
+fn agree(m: &Module, infos: &[KernelInfo], wishes: &[Wish]) -> Result<(), PlanError> {
+    let outside: Vec<&Wish> = wishes
+        .iter()
+        .filter(|w| w.instruction.block().function() != w.kernel)
+        .collect();
+    if outside.is_empty() {
+        return Ok(());
+    }
+    for k in infos {
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
+        let reached = kernels::reachable(f);
+        for w in outside.iter().filter(|w| w.kernel != f) {
+            let same = |o: &&&Wish| {
+                o.kernel == f && o.instruction == w.instruction && o.format == w.format
+            };
+            if reached.contains(&w.instruction.block().function())
+                && outside.iter().find(same).is_none()
+            {
+                return Err(PlanError::Shared {
+                    place: w.place.clone(),
+                    format: w.format,
+                    other: k.name.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

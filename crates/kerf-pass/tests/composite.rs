@@ -274,3 +274,42 @@ fn the_format_a_site_has_changes_nothing() {
     plan.apply(&m).expect("applies");
     assert_eq!(m.print(), before);
 }
+
+#[test]
+fn a_shared_function_is_changed_for_all_or_for_none() {
+    let text = r#"
+target triple = "nvptx64-nvidia-cuda"
+define internal double @f(double %x) noinline {
+  %y = fmul double %x, 3.0
+  ret double %y
+}
+define ptx_kernel void @a(ptr %p) {
+  %x = load double, ptr %p
+  %y = call double @f(double %x)
+  store double %y, ptr %p
+  ret void
+}
+define ptx_kernel void @b(ptr %p) {
+  %y = call double @f(double 2.0)
+  store double %y, ptr %p
+  ret void
+}
+"#;
+    let parsed = || Module::parse(text.as_bytes(), "shared.ll").expect("parses");
+    let m = parsed();
+    let all = Plan::all_sites(&m, SiteFormat::Dw64);
+    let mut one = all.clone();
+    one.kernels.remove("b");
+    let e = one.apply(&m).expect_err("kernel b would change as well");
+    let said = e.to_string();
+    assert!(
+        said.contains("kernel a (fmul)") && said.contains("kernel b"),
+        "{said}"
+    );
+    all.apply(&m).expect("both want the same");
+    let f = m.function("f").expect("f").print();
+    assert!(
+        f.contains("@kerf_dw64_mul_words(double %x, double 3.0"),
+        "{f}"
+    );
+}
