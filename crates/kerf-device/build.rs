@@ -30,7 +30,13 @@ fn main() {
         let name = source.file_stem().expect("a file has a name");
         let status = Command::new(&clang)
             .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90"])
-            .args(["--cuda-feature=+ptx83", "-nocudainc", "-nocudalib", "-std=c++17", "-O2"])
+            .args([
+                "--cuda-feature=+ptx83",
+                "-nocudainc",
+                "-nocudalib",
+                "-std=c++17",
+                "-O2",
+            ])
             .args(["-ffp-contract=off", "-fno-exceptions", "-fno-rtti"])
             .args(["-Wall", "-Werror", "-Wno-unknown-cuda-version"])
             .args(["-Wno-pass-failed", "-emit-llvm", "-c"])
@@ -40,7 +46,11 @@ fn main() {
             .status();
         match status {
             Ok(s) if s.success() => {}
-            Ok(s) => panic!("{} could not compile {}: {s}", clang.display(), source.display()),
+            Ok(s) => panic!(
+                "{} could not compile {}: {s}",
+                clang.display(),
+                source.display()
+            ),
             Err(e) => panic!(
                 "{} should run (install clang-22 or set LLVM_SYS_221_PREFIX): {e}",
                 clang.display()

@@ -80,7 +80,9 @@ fn main() -> Result<(), Failure> {
                     a.max_rel.unwrap_or(f64::NAN),
                     a.misrounded.unwrap_or(0),
                     a.special_mismatches,
-                    a.worst.as_ref().map_or(String::new(), |w| w.arguments.join(", ")),
+                    a.worst
+                        .as_ref()
+                        .map_or(String::new(), |w| w.arguments.join(", ")),
                 );
                 for b in &a.bounds {
                     println!(

@@ -182,11 +182,9 @@ pub fn measure(
     let mut notes: Vec<String> = restriction.iter().map(|r| (*r).to_owned()).collect();
     notes.extend(modelled(exec.as_ref()));
     let mut tally = Tally::new(s.documented.len());
-    let mut runner = Runner::new(exec.as_mut(), &name, s.arity, effort.blocks, &s.documented)
-        .map_err(failed)?;
-    let doubts = runner
-        .run(&strata, &mut tally, progress)
-        .map_err(failed)?;
+    let mut runner =
+        Runner::new(exec.as_mut(), &name, s.arity, effort.blocks, &s.documented).map_err(failed)?;
+    let doubts = runner.run(&strata, &mut tally, progress).map_err(failed)?;
     settle(&s, &strata, doubts, &mut tally);
     let mut look = |place: &Place| runner.look(place).map_err(failed);
     let accuracy = result(&s, tally, coverage, notes, &mut look)?;

@@ -229,6 +229,9 @@ mod tests {
             n += usize::from(!bounds.is_empty());
         }
         // Every arm above names operations of the catalogue.
-        assert_eq!(n, 6 + 12 + 2 + 5 + 2 + 5 + 3 + 1 + 1 + 1 + 1 + 2 + 2 + 2 + 1 + 2);
+        assert_eq!(
+            n,
+            6 + 12 + 2 + 5 + 2 + 5 + 3 + 1 + 1 + 1 + 1 + 2 + 2 + 2 + 1 + 2
+        );
     }
 }

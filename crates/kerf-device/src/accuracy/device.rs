@@ -1,6 +1,6 @@
 //! Running a measuring kernel over strata, in launches of many blocks.
-use super::records::{BOUNDS, Doubt, Record, Segment, THREADS};
 use super::bounds::Documented;
+use super::records::{BOUNDS, Doubt, Record, Segment, THREADS};
 use super::strata::Stratum;
 use super::tally::{Case, Place, Tally};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};

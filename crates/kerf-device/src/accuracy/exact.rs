@@ -181,7 +181,11 @@ impl Exact {
         // n times a power of two; in two steps, since 2^unit itself may be subnormal.
         let half = unit / 2;
         let r = n * 2f64.powi(half) * 2f64.powi(unit - half);
-        let r = if r > format.max_finite() { f64::INFINITY } else { r };
+        let r = if r > format.max_finite() {
+            f64::INFINITY
+        } else {
+            r
+        };
         sign * r
     }
 
@@ -236,15 +240,23 @@ mod tests {
         let mut r = Reference::new("mul").expect("known");
         let mut s = 1u64;
         for _ in 0..20000 {
-            s = s.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            s = s
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             let x = f64::from_bits(s);
-            s = s.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            s = s
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             let y = f64::from_bits(s & 0x800f_ffff_ffff_ffff | 0x2ff0_0000_0000_0000);
             if x.is_nan() {
                 continue;
             }
             let e = r.at(&[x, y]);
-            assert_eq!(e.round(Format::F64).to_bits(), (x * y).to_bits(), "{x:e} {y:e}");
+            assert_eq!(
+                e.round(Format::F64).to_bits(),
+                (x * y).to_bits(),
+                "{x:e} {y:e}"
+            );
             assert_eq!(e.round(Format::F32), {
                 let exact = x * y;
                 // Where the double product is exact, its conversion is one rounding.

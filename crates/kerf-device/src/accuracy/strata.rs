@@ -172,7 +172,12 @@ mod tests {
 
     #[test]
     fn a_sample_lies_in_its_range_and_has_the_size_asked_for() {
-        for (from, to, n) in [(0, 100, 40), (8, 9, 4), (1 << 20, 1 << 23, 4096), (5, 45, 39)] {
+        for (from, to, n) in [
+            (0, 100, 40),
+            (8, 9, 4),
+            (1 << 20, 1 << 23, 4096),
+            (5, 45, 39),
+        ] {
             let all = runs(from, to, Some(n));
             assert_eq!(all.iter().map(|r| r.1 - r.0).sum::<u64>(), n.min(to - from));
             for w in all.windows(2) {

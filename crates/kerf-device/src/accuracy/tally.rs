@@ -45,12 +45,20 @@ pub struct Peak {
 impl Peak {
     fn see(&mut self, value: f64, place: impl FnOnce() -> Place) {
         match &self.place {
-            None => *self = Peak { value, place: Some(place()) },
+            None => {
+                *self = Peak {
+                    value,
+                    place: Some(place()),
+                }
+            }
             Some(_) if value < self.value => {}
             Some(old) => {
                 let new = place();
                 if value > self.value || new.index() < old.index() {
-                    *self = Peak { value, place: Some(new) };
+                    *self = Peak {
+                        value,
+                        place: Some(new),
+                    };
                 }
             }
         }
@@ -325,9 +333,7 @@ impl Errors {
             Measure::Steps => self.steps,
             Measure::Absolute => self.absolute,
             Measure::Relative => self.relative.unwrap_or(0.0),
-            Measure::StepsBeyondExponent => {
-                (self.steps - (1.173 * first).abs().floor()).max(0.0)
-            }
+            Measure::StepsBeyondExponent => (self.steps - (1.173 * first).abs().floor()).max(0.0),
         }
     }
 }
