@@ -1,32 +1,5 @@
 // Accuracy of f32 functions of one argument, over all 2^32 arguments.
-#include "formats.h"
-#include "functions.h"
-#include "tally.h"
-
-template <class F> struct Every {
-    typedef F Result;
-    static DEVICE void arguments(const Segment &, u64 index, u32 *a) { a[0] = (u32)index; }
-    static DEVICE double first(const u32 *a) { return F::widen(F::from_bits(a[0])); }
-    static DEVICE bool subnormal(const u32 *a) { return F::subnormal(first(a)); }
-    static DEVICE void flush(u32 *a) { a[0] &= 1u << (sizeof(typename F::T) * 8 - 1); }
-};
-
-#define UNARY(NAME, FORMAT, FLUSHES, DECIDES, GOT, EXACT)                                           \
-    struct op_##NAME : Every<FORMAT> {                                                              \
-        static const bool FTZ = FLUSHES, SURE = DECIDES;                                            \
-        static DEVICE u32 run(const u32 *a) {                                                       \
-            FORMAT::T x = FORMAT::from_bits(a[0]);                                                  \
-            return FORMAT::to_bits(GOT);                                                            \
-        }                                                                                           \
-        static DEVICE double exact(const u32 *a) {                                                  \
-            double x = first(a);                                                                    \
-            return EXACT;                                                                           \
-        }                                                                                           \
-    };                                                                                              \
-    KERNEL void accuracy_##NAME(const Segment *segments, Record *records, const Bound *bounds,      \
-                                Doubt *list, u32 *filled, u32 capacity, u32 list_all) {             \
-        measure<op_##NAME>(segments, records, bounds, list, filled, capacity, list_all);            \
-    }
+#include "unary.h"
 
 // Roots and quotients of floats, computed in double, decide the rounding to float: a quotient or
 // root cannot be nearer than 2^-50 to the middle between two floats without being there (Figueroa,

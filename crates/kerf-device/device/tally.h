@@ -61,9 +61,9 @@ struct Record {
 // An argument that the host has to judge.
 struct Doubt {
     u64 index;
+    u64 got;
     u32 segment;
-    u32 got;
-    u32 arguments[4];
+    u32 arguments[3];
 };
 
 static const u64 NOWHERE = ~0ull;
@@ -176,6 +176,7 @@ DEVICE bool judge(Record &r, const Segment &s, const Bound *bounds, u64 index, d
 //   SURE                  the reference decides every rounding
 //   arguments(s, i, a)    bits of the arguments number i
 //   run(a)                bits of the device's result
+//   first(a)              the first argument
 //   exact(a)              the reference
 //   subnormal(a)          has a subnormal argument
 //   flush(a)              the same arguments flushed
@@ -194,13 +195,13 @@ DEVICE void measure(const Segment *segments, Record *records, const Bound *bound
         u64 index = s.start + i;
         u32 a[3] = {0, 0, 0};
         Op::arguments(s, index, a);
-        u32 bits = Op::run(a);
+        u64 bits = Op::run(a);
         double got = F::widen(F::from_bits(bits));
         bool done = false;
         if (Op::FTZ && Op::subnormal(a)) {
             u32 b[3] = {a[0], a[1], a[2]};
             Op::flush(b);
-            u32 flushed = Op::run(b);
+            u64 flushed = Op::run(b);
             double expected = F::widen(F::from_bits(flushed));
             r.flushed++;
             if (flushed != bits && !(is_nan(got) && is_nan(expected))) mismatched(r, s, index);
@@ -211,7 +212,7 @@ DEVICE void measure(const Segment *segments, Record *records, const Bound *bound
         if (!done || list_all) {
             u32 at = (u32)__nvvm_atom_add_gen_i((int *)filled, 1);
             if (at < capacity)
-                list[at] = Doubt{index, block, bits, {a[0], a[1], a[2], 0}};
+                list[at] = Doubt{index, bits, block, {a[0], a[1], a[2]}};
             else
                 r.unsettled++;
         }
@@ -225,3 +226,9 @@ DEVICE void measure(const Segment *segments, Record *records, const Bound *bound
     }
     if (thread == 0) records[block] = together[0];
 }
+
+#define MEASURE(NAME)                                                                               \
+    KERNEL void accuracy_##NAME(const Segment *segments, Record *records, const Bound *bounds,      \
+                                Doubt *list, u32 *filled, u32 capacity, u32 list_all) {             \
+        measure<op_##NAME>(segments, records, bounds, list, filled, capacity, list_all);            \
+    }

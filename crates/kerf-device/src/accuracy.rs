@@ -1,35 +1,53 @@
 //! Accuracy of operations on a device.
 //!
+//! [`measure`] measures one operation of the catalogue, by its key:
+//!
+//! ```no_run
+//! # use kerf_device::accuracy::{measure, Bench, Effort};
+//! # fn f(bench: &mut Bench) -> Result<(), kerf_device::accuracy::AccuracyError> {
+//! let accuracy = measure("exp.f32.sfu", bench, &Effort::QUICK, &mut |share| {
+//!     // told now and then how much is done, from 0 to 1
+//! })?;
+//! // None: a load, a selection or an integer sum has no accuracy.
+//! # Ok(()) }
+//! ```
+//!
 //! Results of the formats up to f32 are judged on the device itself, against a reference in f64; where
 //! that is too near to the middle between two results to say which is right, and for the worst
-//! arguments, MPFR decides on the host. Operations on f64 are run on the device and judged by MPFR
-//! alone. Every figure of the result is over arguments that were all looked at: exhaustively where the
-//! arguments have 32 bits or fewer in all.
+//! arguments, MPFR decides on the host. Operations on f64, on 64-bit integers and on double words are
+//! run on the device and judged by MPFR alone, on all cores of the host. Functions of one argument of at
+//! most 32 bits are measured on every argument there is.
+pub mod arguments;
 pub mod bounds;
 pub mod device;
+pub mod errors;
 pub mod exact;
 pub mod number;
 pub mod program;
 pub mod records;
+pub mod report;
 pub mod strata;
+pub mod subject;
 pub mod tally;
+pub mod tuples;
+pub mod values;
 
-use crate::operation::{Operation, Variant};
-use crate::profile::{Accuracy, BinadeError, BoundCheck, Coverage, Source, Worst};
-use bounds::Documented;
+use crate::operation::{Operation, find};
+use crate::profile::{Accuracy, Coverage};
 use device::Runner;
 use exact::Reference;
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::llvm::{LlvmError, Module};
 use number::Kind;
 use strata::Stratum;
-use tally::{Case, Errors, Place, Rules, Tally};
+use subject::{Subject, Way};
+use tally::{Case, Place, Sample, Tally};
 
 /// Why accuracy could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum AccuracyError {
-    /// There is nothing to measure, or no kernel for it.
-    #[error("{0} has no accuracy to measure")]
+    /// No operation has that key, or no kernel measures it.
+    #[error("there is no operation {0}, or no kernel that measures it")]
     Unknown(String),
     /// The kernel could not be made.
     #[error("cannot build the kernel of {key}: {why}")]
@@ -68,9 +86,11 @@ pub enum AccuracyError {
 pub struct Effort {
     /// Of a function of one argument of at most 32 bits: all of them, or so many in each binade.
     pub patterns: Option<u64>,
-    /// Tuples of f32 arguments, and of f16 arguments where all would be too many.
+    /// All pairs of 16-bit arguments.
+    pub pairs: bool,
+    /// Tuples of f32 arguments, and of 16-bit ones where not all are taken.
     pub tuples: u64,
-    /// Arguments of f64 operations, which the host judges.
+    /// Arguments of f64 operations, which the host judges; half as many of double words.
     pub doubles: usize,
     /// Segments (of up to 65,536 arguments) of one launch.
     pub blocks: usize,
@@ -80,22 +100,25 @@ impl Effort {
     /// For a profile that is to be kept.
     pub const FULL: Effort = Effort {
         patterns: None,
-        tuples: 1 << 30,
+        pairs: true,
+        tuples: 1 << 28,
         doubles: 1 << 21,
         blocks: 1 << 14,
     };
     /// Exhaustive where that is cheap on a GPU, fewer samples elsewhere.
     pub const QUICK: Effort = Effort {
         patterns: None,
-        tuples: 1 << 28,
+        pairs: false,
+        tuples: 1 << 24,
         doubles: 1 << 16,
         blocks: 1 << 14,
     };
     /// A sample that the CPU executor manages in seconds.
     pub const TRIAL: Effort = Effort {
         patterns: Some(1 << 10),
+        pairs: false,
         tuples: 1 << 18,
-        doubles: 1 << 12,
+        doubles: 1 << 13,
         blocks: 1 << 10,
     };
 }
@@ -115,81 +138,93 @@ pub struct Bench<'a> {
 
 /// Can the accuracy of an operation be measured?
 pub fn measurable(op: &Operation) -> bool {
-    subject(op).is_some()
+    Subject::of(op).is_some()
 }
 
-/// An operation as this module sees it.
-struct Subject {
-    key: String,
-    function: &'static str,
-    arity: usize,
-    argument: Kind,
-    result: Kind,
-    flushes: bool,
-    documented: Vec<Documented>,
-}
-
-fn subject(op: &Operation) -> Option<Subject> {
-    let arity = exact::arity(op.function)?;
-    let argument = Kind::named(op.format)?;
-    if op.variant == Variant::Cmp || arity != 1 || op.format != "f32" || op.to.is_some() {
-        return None;
-    }
-    let sfu = op.variant == Variant::Sfu;
-    Some(Subject {
-        key: op.key.clone(),
-        function: op.function,
-        arity,
-        argument,
-        result: op.to.map_or(Some(argument), Kind::named)?,
-        // tanh.approx and ex2.approx.f16 have no .ftz form that would flush.
-        flushes: sfu && op.function != "tanh" && op.format != "f16",
-        documented: bounds::documented(&op.key),
-    })
-}
-
-/// Measures one operation. `progress` is told the share done.
+/// Measures one operation of the catalogue; none where there is no accuracy to speak of. `progress` is
+/// told the share done.
 pub fn measure(
-    op: &Operation,
+    key: &str,
+    bench: &mut Bench,
+    effort: &Effort,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Option<Accuracy>, AccuracyError> {
+    let op = find(key).ok_or_else(|| AccuracyError::Unknown(key.into()))?;
+    let Some(s) = Subject::of(&op) else {
+        return Ok(None);
+    };
+    let accuracy = measure_subject(&s, bench, effort, progress)?;
+    progress(1.0);
+    Ok(Some(accuracy))
+}
+
+/// Measures a subject that need not be of the catalogue.
+fn measure_subject(
+    s: &Subject,
     bench: &mut Bench,
     effort: &Effort,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Accuracy, AccuracyError> {
-    let unknown = || AccuracyError::Unknown(op.key.clone());
-    let s = subject(op).ok_or_else(unknown)?;
-    let (headline, restriction) = bounds::headline(&s.key);
-    let Kind::Float(format) = s.argument else {
-        return Err(unknown());
+    let prefix = match s.way {
+        Way::Values => "values",
+        Way::Patterns | Way::Tuples => "accuracy",
     };
-    let strata = strata::patterns(format, 0, &s.documented, headline, effort.patterns);
-    let coverage = if effort.patterns.is_none() {
-        Coverage::Exhaustive
-    } else {
-        Coverage::Stratified
-    };
-    let name = program::kernel("accuracy", &s.key);
+    let name = program::kernel(prefix, &s.key);
     let module = program::build(&name, bench.libdevice, bench.arch)
         .map_err(|why| AccuracyError::Build {
             key: s.key.clone(),
             why,
         })?
-        .ok_or_else(unknown)?;
+        .ok_or_else(|| AccuracyError::Unknown(s.key.clone()))?;
     let failed = |why| AccuracyError::Run {
         key: s.key.clone(),
         why,
     };
     let mut exec = (bench.load)(&module, &name).map_err(failed)?;
-    let mut notes: Vec<String> = restriction.iter().map(|r| (*r).to_owned()).collect();
+    let mut notes: Vec<String> = s.headline.words.iter().map(|r| (*r).to_owned()).collect();
     notes.extend(modelled(exec.as_ref()));
     let mut tally = Tally::new(s.documented.len());
+    if s.way == Way::Values {
+        let n = match s.argument {
+            Kind::Double(_) => effort.doubles / 2,
+            _ => effort.doubles,
+        };
+        let arguments = arguments::of(s, n);
+        values::run(s, exec.as_mut(), &name, &arguments, &mut tally, progress).map_err(failed)?;
+        let mut look = |place: &Place| Ok(place.case());
+        return report::report(s, tally, Coverage::Stratified, notes, &mut look);
+    }
+    let (strata, coverage) = strata_of(s, effort);
     let mut runner =
         Runner::new(exec.as_mut(), &name, s.arity, effort.blocks, &s.documented).map_err(failed)?;
     let doubts = runner.run(&strata, &mut tally, progress).map_err(failed)?;
-    settle(&s, &strata, doubts, &mut tally);
+    settle(s, &strata, doubts, &mut tally);
     let mut look = |place: &Place| runner.look(place).map_err(failed);
-    let accuracy = result(&s, tally, coverage, notes, &mut look)?;
-    progress(1.0);
-    Ok(accuracy)
+    report::report(s, tally, coverage, notes, &mut look)
+}
+
+/// The arguments that the device goes through.
+fn strata_of(s: &Subject, effort: &Effort) -> (Vec<Stratum>, Coverage) {
+    let coverage = |all: bool| match all {
+        true => Coverage::Exhaustive,
+        false => Coverage::Stratified,
+    };
+    let domain = s.headline.domain;
+    match (s.argument, s.way) {
+        (Kind::Float(f), Way::Patterns) => (
+            strata::patterns(f, 0, &s.documented, domain, effort.patterns),
+            coverage(effort.patterns.is_none()),
+        ),
+        (Kind::Float(f), _) if s.arity == 2 && f.bytes() == 2 && effort.pairs => (
+            strata::patterns(f, 16, &s.documented, domain, None),
+            coverage(true),
+        ),
+        (Kind::Float(f), _) => (tuples::tuples(s, f, effort.tuples), coverage(false)),
+        _ => (
+            strata::integers(&s.documented, effort.patterns),
+            coverage(effort.patterns.is_none()),
+        ),
+    }
 }
 
 /// What the CPU executor does not reproduce.
@@ -211,158 +246,21 @@ fn modelled(exec: &dyn Executor) -> Option<String> {
     })
 }
 
-impl Subject {
-    fn rules(&self) -> Rules<'_> {
-        Rules {
-            result: self.result,
-            flushes: self.flushes,
-            bounds: &self.documented,
-        }
-    }
-    fn values(&self, case: &Case) -> Vec<f64> {
-        match self.argument {
-            Kind::Float(f) => case.arguments.iter().map(|a| f.decode(*a)).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
-
 /// Judges what the device could not.
 fn settle(s: &Subject, strata: &[Stratum], doubts: Vec<(usize, u64, Case)>, tally: &mut Tally) {
-    let Some(mut reference) = Reference::new(s.function) else {
+    let Some(mut reference) = Reference::new(s.function, s.argument) else {
         return;
     };
+    let rules = s.rules();
     for (stratum, index, case) in doubts {
-        let values = s.values(&case);
-        let first = values.first().copied().unwrap_or(0.0);
-        let exact = reference.at(&values);
-        tally.judge(&strata[stratum], index, &case, first, exact, &s.rules());
+        let sample = Sample {
+            index,
+            arguments: &case.arguments,
+            got: &case.got,
+        };
+        let exact = reference.at(&case.arguments);
+        let first = s.value(&case.arguments, 0);
+        tally.judge(&strata[stratum], sample, first, exact, &rules);
         tally.settled += 1;
-    }
-}
-
-/// The profile's form of a tally; worst arguments are computed anew by MPFR.
-fn result(
-    s: &Subject,
-    tally: Tally,
-    coverage: Coverage,
-    mut notes: Vec<String>,
-    look: &mut dyn FnMut(&Place) -> Result<Option<Case>, AccuracyError>,
-) -> Result<Accuracy, AccuracyError> {
-    let unknown = || AccuracyError::Unknown(s.key.clone());
-    let mut reference = Reference::new(s.function).ok_or_else(unknown)?;
-    let Kind::Float(format) = s.result else {
-        return Err(unknown());
-    };
-    let mut again = |place: &Place,
-                     ulp: Option<f64>,
-                     by: &dyn Fn(&Errors, f64) -> f64|
-     -> Result<Option<(f64, Worst)>, AccuracyError> {
-        let Some(case) = look(place)? else {
-            return Ok(None);
-        };
-        let values = s.values(&case);
-        let exact = reference.at(&values);
-        let worst = s.worst(&case, exact.digits());
-        let got = format.decode(case.got);
-        let errors = Errors::of(got, exact.round(format), exact, format);
-        let apart = (errors.ulp - ulp.unwrap_or(errors.ulp)).abs();
-        // The device's reference is good to a few units of f64.
-        if apart > 1e-6 * (1.0 + errors.ulp) {
-            return Err(AccuracyError::Reference {
-                key: s.key.clone(),
-                arguments: worst.arguments.join(", "),
-                device: ulp.unwrap_or_default(),
-                host: errors.ulp,
-            });
-        }
-        let first = values.first().copied().unwrap_or(0.0);
-        Ok(Some((by(&errors, first), worst)))
-    };
-    let worst = match &tally.ulp.place {
-        Some(place) => again(place, Some(tally.ulp.value), &|e, _| e.ulp)?,
-        None => None,
-    };
-    let mut checks = Vec::new();
-    for (bound, (peak, violations)) in s.documented.iter().zip(&tally.bounds) {
-        let found = match &peak.place {
-            Some(place) => again(place, None, &|e, first| e.by(bound.measure, first))?,
-            None => None,
-        };
-        let (seen, worst) = found.map_or((0.0, None), |(v, w)| (v, Some(w)));
-        checks.push(BoundCheck {
-            bound: bound.words.into(),
-            published: bound.published.into(),
-            seen,
-            limit: bound.limit,
-            holds: *violations == 0,
-            violations: *violations,
-            worst: worst.filter(|_| *violations > 0),
-        });
-    }
-    if tally.flushed > 0 {
-        notes.push(format!(
-            "{} arguments with a subnormal argument or result left out: it is flushed",
-            tally.flushed
-        ));
-    }
-    if let Some(case) = tally.mismatch.as_ref().map(look).transpose()?.flatten() {
-        let w = s.worst(&case, String::new());
-        notes.push(format!(
-            "special values: {} gives {}",
-            w.arguments.join(", "),
-            w.got
-        ));
-    }
-    if tally.unsettled > 0 {
-        notes.push(format!(
-            "{} arguments too near to a rounding boundary were not settled",
-            tally.unsettled
-        ));
-    }
-    let mean = |sum: f64, n: u64| (n > 0).then(|| sum / n as f64);
-    let some = |v: f64| (tally.compared > 0).then_some(v);
-    Ok(Accuracy {
-        source: Source::Measured,
-        coverage,
-        arguments: tally.arguments,
-        max_ulp_rounded: some(tally.steps),
-        max_ulp_real: worst.as_ref().map(|w| w.0),
-        mean_ulp_real: mean(tally.sum_ulp, tally.compared),
-        mean_ulp_rounded: mean(tally.sum_steps, tally.compared),
-        max_rel: (tally.normal > 0).then_some(tally.relative),
-        mean_rel: mean(tally.sum_relative, tally.normal),
-        max_abs: some(tally.absolute),
-        misrounded: some(0.0).map(|_| tally.misrounded),
-        special_mismatches: tally.mismatched,
-        worst: worst.map(|w| w.1),
-        binades: tally
-            .binades
-            .iter()
-            .map(|((negative, exponent), b)| BinadeError {
-                exponent: *exponent,
-                negative: *negative,
-                count: b.count,
-                max_ulp: b.ulp,
-                max_abs: b.absolute,
-                max_rel: b.relative,
-            })
-            .collect(),
-        bounds: checks,
-        note: (!notes.is_empty()).then(|| notes.join("; ")),
-    })
-}
-
-impl Subject {
-    fn worst(&self, case: &Case, exact: String) -> Worst {
-        Worst {
-            arguments: case
-                .arguments
-                .iter()
-                .map(|a| self.argument.text(*a))
-                .collect(),
-            got: self.result.text(case.got),
-            exact,
-        }
     }
 }

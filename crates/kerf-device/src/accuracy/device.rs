@@ -127,7 +127,7 @@ impl<'a> Runner<'a> {
                 .iter()
                 .map(|a| u64::from(*a))
                 .collect(),
-            got: u64::from(d.got),
+            got: vec![d.got],
         }
     }
 

@@ -1,4 +1,5 @@
 //! References by MPFR, and the one rounding of them.
+use super::number::Kind;
 use kerf_num::Format;
 use rug::float::{Round, Special};
 use rug::ops::{AddAssignRound, AssignRound, Pow};
@@ -7,6 +8,8 @@ use std::cmp::Ordering;
 
 /// Bits of a reference: three times those of a double.
 const BITS: u32 = 160;
+/// The same for double words, whose halves may lie apart.
+const BITS_DOUBLE: u32 = 320;
 
 /// A real number cut off towards zero, and whether anything was cut.
 pub struct Exact {
@@ -17,6 +20,7 @@ pub struct Exact {
 /// Computes one function; keeps its numbers from call to call.
 pub struct Reference {
     function: &'static str,
+    kind: Kind,
     arguments: [Float; 3],
     exact: Exact,
 }
@@ -49,30 +53,37 @@ pub fn arity(function: &str) -> Option<usize> {
 }
 
 impl Reference {
-    /// The reference of a function of the catalogue.
-    pub fn new(function: &str) -> Option<Reference> {
+    /// The reference of a function of the catalogue, for arguments of a kind.
+    pub fn new(function: &str, kind: Kind) -> Option<Reference> {
         let function = KNOWN.iter().find(|k| k.0 == function)?.0;
+        let (argument, result) = match kind {
+            Kind::Double(_) => (BITS_DOUBLE, BITS_DOUBLE),
+            _ => (64, BITS),
+        };
         Some(Reference {
             function,
-            arguments: std::array::from_fn(|_| Float::new(64)),
+            kind,
+            arguments: std::array::from_fn(|_| Float::new(argument)),
             exact: Exact {
-                value: Float::new(BITS),
+                value: Float::new(result),
                 cut: false,
             },
         })
     }
 
-    /// The value at some arguments.
-    pub fn at(&mut self, arguments: &[f64]) -> &Exact {
-        for (to, from) in self.arguments.iter_mut().zip(arguments) {
-            to.assign(*from);
+    /// The value at arguments given as bits.
+    pub fn at(&mut self, words: &[u64]) -> &Exact {
+        let kind = self.kind;
+        for (to, from) in self.arguments.iter_mut().zip(words.chunks(kind.words())) {
+            match kind {
+                Kind::Float(f) => to.assign(f.decode(from[0])),
+                Kind::I32 | Kind::I64 => to.assign(kind.integer(from[0])),
+                Kind::Double(f) => {
+                    to.assign(f.decode(from[0]));
+                    *to += f.decode(from[1]);
+                }
+            }
         }
-        self.compute()
-    }
-
-    /// The value at an integer (a conversion).
-    pub fn at_integer(&mut self, argument: i64) -> &Exact {
-        self.arguments[0].assign(argument);
         self.compute()
     }
 
@@ -167,9 +178,9 @@ impl Exact {
             return sign * f64::INFINITY;
         }
         let unit = self.unit(format);
-        let scaled = Float::with_val(BITS, &*self.value.as_abs() >> unit);
-        let whole = Float::with_val(BITS, scaled.trunc_ref());
-        let fraction = Float::with_val(BITS, &scaled - &whole);
+        let scaled = Float::with_val(self.value.prec(), &*self.value.as_abs() >> unit);
+        let whole = Float::with_val(self.value.prec(), scaled.trunc_ref());
+        let fraction = Float::with_val(self.value.prec(), &scaled - &whole);
         // At most 2^53: exact.
         let n = whole.to_f64();
         let up = match fraction.partial_cmp(&0.5) {
@@ -191,15 +202,43 @@ impl Exact {
 
     /// |got - this|, and that in ulps of this number.
     pub fn distance(&self, got: f64, format: Format) -> (f64, f64) {
-        let d = Float::with_val(BITS, &self.value - got).abs();
+        let d = Float::with_val(self.value.prec(), &self.value - got).abs();
         let ulps = Float::with_val(64, &d >> self.unit(format));
         (d.to_f64(), ulps.to_f64())
     }
 
     /// |got - this| / |this|.
     pub fn relative(&self, got: f64) -> f64 {
-        let d = Float::with_val(BITS, &self.value - got);
+        let d = Float::with_val(self.value.prec(), &self.value - got);
         Float::with_val(64, &d / &self.value).abs().to_f64()
+    }
+
+    /// |got - this| / |this| and |got - this| of a double word.
+    pub fn relative_of(&self, high: f64, low: f64) -> (f64, f64) {
+        let mut d = Float::with_val(self.value.prec(), high);
+        d += low;
+        d -= &self.value;
+        d.abs_mut();
+        let absolute = d.to_f64();
+        (
+            Float::with_val(64, &d / &self.value).abs().to_f64(),
+            absolute,
+        )
+    }
+
+    /// Cut off to an integer within a range; none for NaN.
+    pub fn integer(&self, least: i64, most: i64) -> Option<i64> {
+        if self.value.is_nan() {
+            return None;
+        }
+        if self.value >= most {
+            return Some(most);
+        }
+        if self.value <= least {
+            return Some(least);
+        }
+        let whole = Float::with_val(self.value.prec(), self.value.trunc_ref());
+        whole.to_integer().and_then(|n| n.to_i64())
     }
 
     /// Is it nonzero and below a format's smallest normal value?
@@ -221,23 +260,37 @@ impl Exact {
 mod tests {
     use super::*;
 
+    fn reference(function: &str) -> Reference {
+        Reference::new(function, Kind::Float(Format::F64)).expect("known")
+    }
+    fn rounded(r: &mut Reference, a: &[f64], f: Format) -> f64 {
+        let words: Vec<u64> = a.iter().map(|x| x.to_bits()).collect();
+        r.at(&words).round(f)
+    }
+
     #[test]
     fn rounding_looks_beyond_a_tie() {
-        let mut r = Reference::new("add").expect("known");
+        let mut r = reference("add");
         let tie = 1.0 + 2f64.powi(-24);
         // The tie itself goes to even, anything beyond it up, anything short of it down.
-        assert_eq!(r.at(&[tie, 0.0]).round(Format::F32), 1.0);
+        assert_eq!(rounded(&mut r, &[tie, 0.0], Format::F32), 1.0);
         let up = f64::from(1.0f32 + f32::EPSILON);
-        assert_eq!(r.at(&[tie, 2f64.powi(-900)]).round(Format::F32), up);
-        assert_eq!(r.at(&[tie, -(2f64.powi(-900))]).round(Format::F32), 1.0);
+        assert_eq!(rounded(&mut r, &[tie, 2f64.powi(-900)], Format::F32), up);
+        assert_eq!(
+            rounded(&mut r, &[tie, -(2f64.powi(-900))], Format::F32),
+            1.0
+        );
         let odd = up + 2f64.powi(-24);
-        assert_eq!(r.at(&[odd, 0.0]).round(Format::F32), up + 2f64.powi(-23));
-        assert_eq!(r.at(&[odd, -(2f64.powi(-900))]).round(Format::F32), up);
+        assert_eq!(
+            rounded(&mut r, &[odd, 0.0], Format::F32),
+            up + 2f64.powi(-23)
+        );
+        assert_eq!(rounded(&mut r, &[odd, -(2f64.powi(-900))], Format::F32), up);
     }
 
     #[test]
     fn rounding_agrees_with_the_hardware() {
-        let mut r = Reference::new("mul").expect("known");
+        let mut r = reference("mul");
         let mut s = 1u64;
         for _ in 0..20000 {
             s = s
@@ -251,7 +304,7 @@ mod tests {
             if x.is_nan() {
                 continue;
             }
-            let e = r.at(&[x, y]);
+            let e = r.at(&[x.to_bits(), y.to_bits()]);
             assert_eq!(
                 e.round(Format::F64).to_bits(),
                 (x * y).to_bits(),
@@ -271,16 +324,16 @@ mod tests {
 
     #[test]
     fn signs_of_zero_and_infinity() {
-        let mut r = Reference::new("rsqrt").expect("known");
-        assert_eq!(r.at(&[-0.0]).round(Format::F64), f64::NEG_INFINITY);
-        assert!(r.at(&[-1.0]).is_nan());
-        let mut r = Reference::new("fma").expect("known");
-        let zero = |r: &mut Reference, a: [f64; 3]| r.at(&a).round(Format::F64).to_bits();
+        let mut r = reference("rsqrt");
+        assert_eq!(rounded(&mut r, &[-0.0], Format::F64), f64::NEG_INFINITY);
+        assert!(rounded(&mut r, &[-1.0], Format::F64).is_nan());
+        let mut r = reference("fma");
+        let zero = |r: &mut Reference, a: [f64; 3]| rounded(r, &a, Format::F64).to_bits();
         assert_eq!(zero(&mut r, [1.0, -1.0, 1.0]), 0);
         assert_eq!(zero(&mut r, [-0.0, 1.0, -0.0]), (-0f64).to_bits());
         assert_eq!(zero(&mut r, [-0.0, 1.0, 0.0]), 0);
-        let mut r = Reference::new("exp").expect("known");
-        assert_eq!(r.at(&[1e300]).round(Format::F64), f64::INFINITY);
-        assert_eq!(r.at(&[-1e300]).round(Format::F64), 0.0);
+        let mut r = reference("exp");
+        assert_eq!(rounded(&mut r, &[1e300], Format::F64), f64::INFINITY);
+        assert_eq!(rounded(&mut r, &[-1e300], Format::F64), 0.0);
     }
 }

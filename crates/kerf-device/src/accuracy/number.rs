@@ -6,6 +6,8 @@ use kerf_num::Format;
 pub enum Kind {
     /// A floating-point format.
     Float(Format),
+    /// A double word: the sum of two numbers of a format, the greater first.
+    Double(Format),
     /// A 32-bit signed integer.
     I32,
     /// A 64-bit signed integer.
@@ -13,29 +15,62 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// By its name in the catalogue.
+    /// By its name in the catalogue. Two in a register are of the kind of one.
     pub fn named(name: &str) -> Option<Kind> {
         Some(match name {
             "i32" => Kind::I32,
             "i64" => Kind::I64,
-            _ => Kind::Float(name.parse().ok()?),
+            "dw32" => Kind::Double(Format::F32),
+            "dw64" => Kind::Double(Format::F64),
+            _ => Kind::Float(name.strip_suffix("x2").unwrap_or(name).parse().ok()?),
         })
+    }
+    /// Is it an integer?
+    pub fn is_integer(self) -> bool {
+        matches!(self, Kind::I32 | Kind::I64)
+    }
+    /// Numbers that one value is made of.
+    pub fn words(self) -> usize {
+        match self {
+            Kind::Double(_) => 2,
+            _ => 1,
+        }
     }
     /// Bits of one value.
     pub fn bits(self) -> u32 {
         match self {
             Kind::Float(f) => 8 * f.bytes() as u32,
+            Kind::Double(f) => 16 * f.bytes() as u32,
             Kind::I32 => 32,
             Kind::I64 => 64,
         }
     }
-    /// The value as text: hexadecimal for floats.
-    pub fn text(self, bits: u64) -> String {
+    /// One number of a value, to nearest double.
+    pub fn decode(self, word: u64) -> f64 {
         match self {
-            Kind::Float(f) => hexadecimal(f.decode(bits)),
-            Kind::I32 => (bits as u32 as i32).to_string(),
-            Kind::I64 => (bits as i64).to_string(),
+            Kind::Float(f) | Kind::Double(f) => f.decode(word),
+            Kind::I32 => f64::from(word as u32 as i32),
+            Kind::I64 => word as i64 as f64,
         }
+    }
+    /// An integer value.
+    pub fn integer(self, word: u64) -> i64 {
+        match self {
+            Kind::I32 => i64::from(word as u32 as i32),
+            _ => word as i64,
+        }
+    }
+    /// The value as text: hexadecimal for floats.
+    pub fn text(self, words: &[u64]) -> String {
+        let one = |w: &u64| match self {
+            Kind::Float(f) | Kind::Double(f) => hexadecimal(f.decode(*w)),
+            Kind::I32 | Kind::I64 => self.integer(*w).to_string(),
+        };
+        words.iter().map(one).collect::<Vec<_>>().join(" + ")
+    }
+    /// Values as text, one after the other.
+    pub fn texts(self, words: &[u64]) -> Vec<String> {
+        words.chunks(self.words()).map(|w| self.text(w)).collect()
     }
 }
 

@@ -3,7 +3,13 @@ use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::{LlvmError, Module};
 
 /// Bitcode of the kernels, by file of `device/`.
-const FILES: [&[u8]; 1] = [include_bytes!(concat!(env!("OUT_DIR"), "/accuracy.bc"))];
+const FILES: [&[u8]; 5] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/accuracy.bc")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_small.bc")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_tuples.bc")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_convert.bc")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/values.bc")),
+];
 
 /// Name of an operation's kernel.
 pub fn kernel(prefix: &str, key: &str) -> String {

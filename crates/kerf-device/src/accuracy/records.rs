@@ -100,10 +100,10 @@ pub struct Record {
 pub struct Doubt {
     /// The argument's index.
     pub index: u64,
+    /// Bits of the device's result.
+    pub got: u64,
     /// Segment within the launch.
     pub segment: u32,
-    /// Bits of the device's result.
-    pub got: u32,
     /// Bits of the arguments.
     pub arguments: [u32; 3],
 }
@@ -168,8 +168,8 @@ impl Doubt {
         let mut w = Words(bytes);
         Doubt {
             index: w.u64(),
+            got: w.u64(),
             segment: w.u32(),
-            got: w.u32(),
             arguments: std::array::from_fn(|_| w.u32()),
         }
     }

@@ -10,7 +10,7 @@ use kerf_num::Format;
 const TILE: u64 = 1 << 16;
 
 /// A segment and what its arguments have in common.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stratum {
     /// The arguments.
     pub segment: Segment,
@@ -123,6 +123,41 @@ pub fn patterns(
     all
 }
 
+/// Segments of the 32-bit integers: all of them, or `sample` of each binade.
+pub fn integers(bounds: &[Documented], sample: Option<u64>) -> Vec<Stratum> {
+    let mut all = Vec::new();
+    let mut add = |from: u64, to: u64, binade| {
+        for (from, to) in runs(from, to, sample) {
+            tiles(from, to, 0, |start, count| {
+                all.push(Stratum {
+                    segment: Segment {
+                        start,
+                        count,
+                        bounds: (1 << bounds.len()) - 1,
+                        ..Segment::default()
+                    },
+                    binade,
+                    headline: true,
+                });
+            });
+        }
+    };
+    add(0, 1, None);
+    for e in 0..31 {
+        add(1 << e, 2 << e, Some((e, false)));
+    }
+    add(1 << 31, (1 << 31) + 1, Some((31, true)));
+    for e in (0..31).rev() {
+        // From -(2^(e+1) - 1) to -2^e.
+        add(
+            (1 << 32) - (2 << e) + 1,
+            (1 << 32) - (1 << e) + 1,
+            Some((e, true)),
+        );
+    }
+    all
+}
+
 /// Cuts patterns into the shares of blocks.
 fn tiles(from: u64, to: u64, shift: u32, mut give: impl FnMut(u64, u32)) {
     let (mut at, end) = (from << shift, to << shift);
@@ -146,7 +181,7 @@ mod tests {
             ("exp2.f16.sfu", Format::F16),
             ("exp2.bf16.sfu", Format::Bf16),
         ] {
-            let mut all = patterns(format, 0, &documented(key), headline(key).0, None);
+            let mut all = patterns(format, 0, &documented(key), headline(key).domain, None);
             all.sort_by_key(|s| s.segment.start);
             let mut at = 0;
             for s in &all {
@@ -158,7 +193,7 @@ mod tests {
                     if let Some((e, negative)) = s.binade {
                         assert!(2f64.powi(e) <= x.abs() && x.abs() < 2f64.powi(e + 1));
                         assert_eq!(negative, x < 0.0);
-                        assert_eq!(s.headline, headline(key).0.holds(x));
+                        assert_eq!(s.headline, headline(key).domain.holds(x));
                         for (i, b) in documented(key).iter().enumerate() {
                             let on = s.segment.bounds >> i & 1 == 1;
                             assert_eq!(on, b.domain.holds(x), "{key} {x:e}");
@@ -168,6 +203,21 @@ mod tests {
             }
             assert_eq!(at, 1 << (8 * format.bytes()), "{key}");
         }
+    }
+
+    #[test]
+    fn every_integer_is_in_exactly_one_segment() {
+        let mut at = 0;
+        for s in integers(&[], None) {
+            assert_eq!(s.segment.start, at);
+            at += u64::from(s.segment.count);
+            for x in [s.segment.start, at - 1] {
+                let x = x as u32 as i32;
+                let e = (x != 0).then(|| (x.unsigned_abs().ilog2() as i32, x < 0));
+                assert_eq!(s.binade, e, "{x}");
+            }
+        }
+        assert_eq!(at, 1 << 32);
     }
 
     #[test]

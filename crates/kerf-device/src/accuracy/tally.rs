@@ -1,19 +1,38 @@
 //! Error statistics of an operation: records of the device and cases of the host, added up.
-use super::bounds::Documented;
+use super::errors::{Rules, Verdict};
 use super::exact::Exact;
-use super::number::Kind;
-use super::records::{Measure, Record, Segment};
+use super::records::{Record, Segment};
 use super::strata::Stratum;
-use kerf_num::Format;
 use std::collections::BTreeMap;
 
 /// Arguments and the result that a device gave, as bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// The arguments.
+    /// The words of the arguments.
     pub arguments: Vec<u64>,
-    /// The result.
-    pub got: u64,
+    /// The words of the result.
+    pub got: Vec<u64>,
+}
+
+/// A case that is being judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// Its number.
+    pub index: u64,
+    /// The words of the arguments.
+    pub arguments: &'a [u64],
+    /// The words of the result.
+    pub got: &'a [u64],
+}
+
+impl Sample<'_> {
+    fn place(&self) -> Place {
+        let case = Case {
+            arguments: self.arguments.to_vec(),
+            got: self.got.to_vec(),
+        };
+        Place::Host(self.index, case)
+    }
 }
 
 /// Where an error was seen.
@@ -26,6 +45,13 @@ pub enum Place {
 }
 
 impl Place {
+    /// The case, where the host kept it.
+    pub fn case(&self) -> Option<Case> {
+        match self {
+            Place::Device(..) => None,
+            Place::Host(_, case) => Some(case.clone()),
+        }
+    }
     fn index(&self) -> u64 {
         match self {
             Place::Device(_, i) | Place::Host(i, _) => *i,
@@ -70,6 +96,8 @@ impl Peak {
 pub struct Binade {
     /// Arguments.
     pub count: u64,
+    /// Those with a finite result that was compared.
+    pub compared: u64,
     /// Largest error in ulps.
     pub ulp: f64,
     /// Largest absolute error.
@@ -119,16 +147,6 @@ pub struct Tally {
     pub bounds: Vec<(Peak, u64)>,
 }
 
-/// What a result is judged by.
-pub struct Rules<'a> {
-    /// Type of results.
-    pub result: Kind,
-    /// Subnormals are flushed.
-    pub flushes: bool,
-    /// Documented bounds.
-    pub bounds: &'a [Documented],
-}
-
 impl Tally {
     /// Nothing seen yet.
     pub fn new(bounds: usize) -> Tally {
@@ -169,6 +187,7 @@ impl Tally {
         }
         if let Some(b) = self.binade(s) {
             b.count += u64::from(s.segment.count);
+            b.compared += r.compared;
             b.ulp = b.ulp.max(r.ulp.value);
             b.absolute = b.absolute.max(r.absolute);
             b.relative = b.relative.max(r.relative);
@@ -181,10 +200,10 @@ impl Tally {
         }
     }
 
-    fn mismatch(&mut self, s: &Stratum, index: u64, case: &Case) {
+    fn mismatch(&mut self, s: &Stratum, sample: &Sample) {
         self.mismatched += 1;
         if self.mismatch.is_none() {
-            self.mismatch = Some(Place::Host(index, case.clone()));
+            self.mismatch = Some(sample.place());
         }
         for (i, b) in self.bounds.iter_mut().enumerate() {
             b.1 += u64::from(s.segment.bounds >> i & 1);
@@ -193,45 +212,23 @@ impl Tally {
 
     /// Judges one result, as `judge` of `device/tally.h` does. `first` is the first argument.
     /// The argument itself has been counted already where the device saw it.
-    pub fn judge(
-        &mut self,
-        s: &Stratum,
-        index: u64,
-        case: &Case,
-        first: f64,
-        exact: &Exact,
-        rules: &Rules,
-    ) {
-        let Kind::Float(format) = rules.result else {
-            return;
+    pub fn judge(&mut self, s: &Stratum, sample: Sample, first: f64, exact: &Exact, rules: &Rules) {
+        let (e, wrong) = match rules.verdict(sample.got, exact) {
+            Verdict::Special => return,
+            Verdict::Mismatch => return self.mismatch(s, &sample),
+            Verdict::Flushed { right } => {
+                self.flushed += 1;
+                if !right {
+                    self.mismatch(s, &sample);
+                }
+                return;
+            }
+            Verdict::Number { errors, wrong } => (errors, wrong),
         };
-        let got = format.decode(case.got);
-        if exact.is_nan() {
-            if !got.is_nan() {
-                self.mismatch(s, index, case);
-            }
-            return;
-        }
-        let want = exact.round(format);
-        if want.is_infinite() && got == want {
-            return;
-        }
-        if !got.is_finite() || want.is_infinite() {
-            return self.mismatch(s, index, case);
-        }
-        if rules.flushes && exact.is_subnormal(format) {
-            self.flushed += 1;
-            if got.abs() > format.min_normal() {
-                self.mismatch(s, index, case);
-            }
-            return;
-        }
-        let e = Errors::of(got, want, exact, format);
-        let at = || Place::Host(index, case.clone());
+        let at = || sample.place();
         if s.headline {
             self.compared += 1;
-            let sign = got == 0.0 && got.is_sign_negative() != want.is_sign_negative();
-            self.misrounded += u64::from(got != want || sign);
+            self.misrounded += u64::from(wrong);
             self.ulp.see(e.ulp, at);
             self.steps = self.steps.max(e.steps);
             self.absolute = self.absolute.max(e.absolute);
@@ -244,6 +241,7 @@ impl Tally {
             }
         }
         if let Some(b) = self.binade(s) {
+            b.compared += 1;
             b.ulp = b.ulp.max(e.ulp);
             b.absolute = b.absolute.max(e.absolute);
             b.relative = b.relative.max(e.relative.unwrap_or(0.0));
@@ -290,6 +288,7 @@ impl Tally {
         for (key, b) in o.binades {
             let mine = self.binades.entry(key).or_default();
             mine.count += b.count;
+            mine.compared += b.compared;
             mine.ulp = mine.ulp.max(b.ulp);
             mine.absolute = mine.absolute.max(b.absolute);
             mine.relative = mine.relative.max(b.relative);
@@ -299,41 +298,6 @@ impl Tally {
                 mine.0.see(peak.value, || place);
             }
             mine.1 += violations;
-        }
-    }
-}
-
-/// Errors of one finite result.
-pub struct Errors {
-    /// In ulps of the exact value.
-    pub ulp: f64,
-    /// Steps from the correctly rounded result.
-    pub steps: f64,
-    /// Absolute.
-    pub absolute: f64,
-    /// Relative, where the exact value is a normal number.
-    pub relative: Option<f64>,
-}
-
-impl Errors {
-    /// Compares a result with the exact value, and with it rounded.
-    pub fn of(got: f64, want: f64, exact: &Exact, format: Format) -> Errors {
-        let (absolute, ulp) = exact.distance(got, format);
-        let apart = i128::from(format.ordinal(got)) - i128::from(format.ordinal(want));
-        Errors {
-            ulp,
-            steps: apart.unsigned_abs() as f64,
-            absolute,
-            relative: exact.is_normal(format).then(|| exact.relative(got)),
-        }
-    }
-    /// In the measure of a bound.
-    pub fn by(&self, measure: Measure, first: f64) -> f64 {
-        match measure {
-            Measure::Steps => self.steps,
-            Measure::Absolute => self.absolute,
-            Measure::Relative => self.relative.unwrap_or(0.0),
-            Measure::StepsBeyondExponent => (self.steps - (1.173 * first).abs().floor()).max(0.0),
         }
     }
 }
