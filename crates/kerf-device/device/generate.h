@@ -147,11 +147,13 @@ template <class F, int P, int WIDTH, int ARITY> struct Tuples {
             break;
         }
         case WHOLE: {
-            double y = (double)((int)(fy & 127) - 64) * 0.5;
-            a[1] = nearest(y);
+            int twice = fy >> 7 & 1 ? (int)(fy & 7) : (int)(fy & 127) - 64;
+            a[1] = nearest((double)twice * 0.5);
+            // Of moderate size, and often of few bits, so that powers are exact or half way between
+            // two results.
+            a[0] = B::join((B::TOP >> 1) + (fz >> 8) % 7 - 3, fx);
             if (fz & 1) a[0] |= B::SIGN;
-            // Few bits, so that powers are exact or half way between two results.
-            if (fz & 2) a[0] &= ~(B::ONES >> (2 + (fz >> 2) % (B::FRACTION - 2)));
+            if (fz & 2) a[0] &= ~(B::ONES >> (1 + (fz >> 2 & 63) % (B::FRACTION - 2)));
             break;
         }
         default: break;

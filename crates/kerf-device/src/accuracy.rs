@@ -29,6 +29,8 @@ pub mod report;
 pub mod strata;
 pub mod subject;
 pub mod tally;
+#[cfg(test)]
+mod tests;
 pub mod tuples;
 pub mod values;
 
@@ -49,6 +51,16 @@ pub enum AccuracyError {
     /// No operation has that key, or no kernel measures it.
     #[error("there is no operation {0}, or no kernel that measures it")]
     Unknown(String),
+    /// The device is too old.
+    #[error("{key} needs sm_{needs}, this device is {arch}")]
+    TooOld {
+        /// The operation.
+        key: String,
+        /// The first architecture that has it.
+        needs: u32,
+        /// The device's.
+        arch: String,
+    },
     /// The kernel could not be made.
     #[error("cannot build the kernel of {key}: {why}")]
     Build {
@@ -165,6 +177,16 @@ fn measure_subject(
     effort: &Effort,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Accuracy, AccuracyError> {
+    let digits = bench.arch.trim_start_matches("sm_");
+    let digits = digits.trim_end_matches(|c: char| !c.is_ascii_digit());
+    if digits.parse().is_ok_and(|have: u32| have < s.since) {
+        // LLVM would end the process.
+        return Err(AccuracyError::TooOld {
+            key: s.key.clone(),
+            needs: s.since,
+            arch: bench.arch.into(),
+        });
+    }
     let prefix = match s.way {
         Way::Values => "values",
         Way::Patterns | Way::Tuples => "accuracy",
@@ -182,6 +204,7 @@ fn measure_subject(
     };
     let mut exec = (bench.load)(&module, &name).map_err(failed)?;
     let mut notes: Vec<String> = s.headline.words.iter().map(|r| (*r).to_owned()).collect();
+    notes.extend(s.restriction());
     notes.extend(modelled(exec.as_ref()));
     let mut tally = Tally::new(s.documented.len());
     if s.way == Way::Values {

@@ -1,5 +1,10 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
-use kerf_num::Format;
+use crate::composite;
+use crate::engine::Chosen;
+use crate::site_format::SiteFormat;
+use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::llvm::{LlvmError, Module};
+use kerf_ir::sites::{self, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct KernelPlan {
     /// Format of a site, by site number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub sites: BTreeMap<usize, Format>,
+    pub sites: BTreeMap<usize, SiteFormat>,
 }
 
 /// A plan for a program.
@@ -32,6 +37,33 @@ impl Default for Plan {
     }
 }
 
+/// Where a plan asks for something.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Kernel.
+    pub kernel: String,
+    /// Site.
+    pub site: usize,
+    /// What the site does.
+    pub op: String,
+    /// Source line, if known.
+    pub line: Option<u32>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "site {} of kernel {} ({}",
+            self.site, self.kernel, self.op
+        )?;
+        match self.line {
+            Some(l) => write!(f, ", line {l})"),
+            None => write!(f, ")"),
+        }
+    }
+}
+
 /// Why a plan cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -41,14 +73,71 @@ pub enum PlanError {
     /// A later version's.
     #[error("plan version {0} is not known; this Kerf reads version 1")]
     Version(u32),
-    /// It asks for something that no pass does yet.
+    /// There is no such kernel.
     #[error(
-        "the plan changes sites of kernel {kernel}, and this Kerf applies only the identity plan"
+        "the plan names kernel `{kernel}`, which the source does not have; expected one of {}",
+        have.join(", ")
     )]
-    NotIdentity {
-        /// The first such kernel.
+    UnknownKernel {
+        /// As the plan names it.
         kernel: String,
+        /// Those that are there.
+        have: Vec<String>,
     },
+    /// There is no such site.
+    #[error("the plan names site {site} of kernel {kernel}, which has {count} sites, from 0")]
+    UnknownSite {
+        /// Kernel.
+        kernel: String,
+        /// As the plan numbers it.
+        site: usize,
+        /// Sites of the kernel.
+        count: usize,
+    },
+    /// It asks for something that no pass does yet.
+    #[error("{place} cannot become {format}: this Kerf has no pass for machine formats yet")]
+    NoPass {
+        /// The first such site.
+        place: Place,
+        /// Format asked for.
+        format: SiteFormat,
+    },
+    /// The site has no such form.
+    #[error("{place} cannot become {format}: {why}")]
+    Refused {
+        /// The site.
+        place: Place,
+        /// Format asked for.
+        format: SiteFormat,
+        /// What stands against it.
+        why: String,
+    },
+    /// Two kernels share a device function and want different things of it.
+    #[error("{place} belongs to a function that another kernel of the plan has in another format")]
+    Shared {
+        /// The site.
+        place: Place,
+    },
+    /// A pass failed.
+    #[error("the plan could not be carried out: {0}")]
+    Pass(#[from] LlvmError),
+}
+
+fn place(kernel: &str, s: &Site) -> Place {
+    Place {
+        kernel: kernel.to_owned(),
+        site: s.id,
+        op: s.op.clone(),
+        line: s.location.as_ref().map(|l| l.line),
+    }
+}
+
+/// A kernel's name if that finds it, its symbol where several share the name.
+fn name_of(k: &KernelInfo, all: &[KernelInfo]) -> String {
+    match kernels::find(all, &k.name) {
+        Ok(found) if found.symbol == k.symbol => k.name.clone(),
+        _ => k.symbol.clone(),
+    }
 }
 
 impl Plan {
@@ -60,19 +149,83 @@ impl Plan {
         }
         Ok(p)
     }
+
     /// Does it change nothing?
     pub fn is_identity(&self) -> bool {
         self.kernels.values().all(|k| k.sites.is_empty())
     }
-    /// Carries the plan out on a prepared module. Only the identity plan is understood so far;
-    /// anything else is refused, not ignored.
-    pub fn apply(&self, _m: &kerf_ir::llvm::Module) -> Result<(), PlanError> {
-        match self.kernels.iter().find(|(_, k)| !k.sites.is_empty()) {
-            Some((kernel, _)) => Err(PlanError::NotIdentity {
-                kernel: kernel.clone(),
-            }),
-            None => Ok(()),
+
+    /// The plan that gives a format to every site of a prepared module that can have it.
+    pub fn all_sites(m: &Module, format: SiteFormat) -> Plan {
+        let infos = kernels::kernels(m);
+        let mut plan = Plan::default();
+        for k in &infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            let map = sites::sites(m, f);
+            let can = |s: &Site| match format.is_pair() {
+                true => composite::check(map.instructions[s.id], format).is_ok(),
+                false => SiteFormat::from(s.format) == format,
+            };
+            let sites: BTreeMap<usize, SiteFormat> = map
+                .sites
+                .iter()
+                .filter(|s| can(s))
+                .map(|s| (s.id, format))
+                .collect();
+            if !sites.is_empty() {
+                plan.kernels
+                    .insert(name_of(k, &infos), KernelPlan { sites });
+            }
         }
+        plan
+    }
+
+    /// Carries the plan out on a prepared module. What cannot be done is refused, not left out; a site
+    /// that is to keep the format it has is left alone.
+    pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
+        let infos = kernels::kernels(m);
+        let mut chosen = Chosen::new();
+        for (name, k) in &self.kernels {
+            let unknown = |have| PlanError::UnknownKernel {
+                kernel: name.clone(),
+                have,
+            };
+            let info = kernels::find(&infos, name).map_err(unknown)?;
+            let f = m
+                .function(&info.symbol)
+                .ok_or_else(|| unknown(vec![info.name.clone()]))?;
+            let map = sites::sites(m, f);
+            for (id, format) in &k.sites {
+                let s = map.sites.get(*id).ok_or_else(|| PlanError::UnknownSite {
+                    kernel: name.clone(),
+                    site: *id,
+                    count: map.sites.len(),
+                })?;
+                let i = map.instructions[*id];
+                let place = || place(name, s);
+                if chosen.get(&i).is_some_and(|other| other != format) {
+                    return Err(PlanError::Shared { place: place() });
+                }
+                if SiteFormat::from(s.format) == *format {
+                    continue;
+                }
+                if !format.is_pair() {
+                    return Err(PlanError::NoPass {
+                        place: place(),
+                        format: *format,
+                    });
+                }
+                composite::check(i, *format).map_err(|why| PlanError::Refused {
+                    place: place(),
+                    format: *format,
+                    why,
+                })?;
+                chosen.insert(i, *format);
+            }
+        }
+        Ok(composite::apply(m, &chosen)?)
     }
 }
 
@@ -90,8 +243,9 @@ mod tests {
             Err(PlanError::Version(2))
         ));
         assert!(Plan::parse(r#"{"version":1,"sitez":{}}"#).is_err());
-        let p =
-            Plan::parse(r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32"}}}}"#).expect("parses");
+        let text = r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32","4":"dw64.cmp"}}}}"#;
+        let p = Plan::parse(text).expect("parses");
         assert!(!p.is_identity());
+        assert_eq!(serde_json::to_string(&p).expect("serialises"), text);
     }
 }

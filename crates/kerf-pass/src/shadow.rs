@@ -826,7 +826,8 @@ impl Pass<'_> {
     }
 }
 
-fn reverse_postorder(f: Value) -> Vec<Block> {
+/// Blocks of a function that can be reached, definitions before uses but for phis.
+pub(crate) fn reverse_postorder(f: Value) -> Vec<Block> {
     let mut order = Vec::new();
     let mut seen: Vec<Block> = Vec::new();
     let Some(entry) = f.blocks().first().copied() else {

@@ -263,10 +263,13 @@ impl From<Mistakes> for JobError {
 impl From<PlanError> for JobError {
     fn from(e: PlanError) -> Self {
         let help = match &e {
-            PlanError::NotIdentity { .. } => {
-                "; help: leave --plan away, or give one without sites: {\"version\": 1}"
+            PlanError::Malformed(_) | PlanError::Version(_) | PlanError::Pass(_) => "",
+            PlanError::UnknownKernel { .. } | PlanError::UnknownSite { .. } => {
+                "; help: kerf inspect FILE --all lists kernels and sites"
             }
-            _ => "",
+            PlanError::NoPass { .. } | PlanError::Refused { .. } | PlanError::Shared { .. } => {
+                "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as dw64 names those that can be pairs"
+            }
         };
         JobError::Input(format!("{e}{help}"))
     }
@@ -348,19 +351,6 @@ fn refuse(
             lines.join("\n")
         )))
     }
-}
-
-/// A plan for a kernel that is not there would do nothing, which nobody means.
-fn check_plan(plan: &Plan, infos: &[KernelInfo]) -> Result<(), JobError> {
-    for name in plan.kernels.keys() {
-        if let Err(have) = kernels::find(infos, name) {
-            return Err(JobError::Input(format!(
-                "the plan names kernel `{name}`, which the source does not have; expected one of {}",
-                have.join(", ")
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Whether a folder is or can be made there, asked before a long run rather than after it.
@@ -584,7 +574,6 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         seed: job.seed.unwrap_or(workload.seed),
     };
     let used = session.check()?;
-    check_plan(&job.plan, &infos)?;
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }

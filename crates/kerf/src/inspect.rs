@@ -6,6 +6,7 @@ use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::obstacles::{Obstacle, Scope};
 use kerf_ir::sites::Site;
 use kerf_ir::{kernels, obstacles, program, sites};
+use kerf_pass::{Plan, SiteFormat};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -191,11 +192,26 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
+    /// A plan for `kerf run --plan`: the identity, or what --all-as says.
+    Plan,
 }
 
 /// Prints the program in one of its forms.
-pub fn emit(tools: &Toolchain, file: &Path, flags: &[String], what: Emit) -> Result<i32, Failure> {
+pub fn emit(
+    tools: &Toolchain,
+    file: &Path,
+    flags: &[String],
+    what: Emit,
+    all_as: Option<SiteFormat>,
+) -> Result<i32, Failure> {
     let m = program::load(tools, file, flags)?.module()?;
+    let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+    if what == Emit::Plan {
+        let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
+        say(&(text + "\n"))?;
+        return Ok(0);
+    }
+    plan.apply(&m).map_err(|e| Failure::new(e.to_string()))?;
     if what == Emit::Ir {
         say(&m.print())?;
         return Ok(0);

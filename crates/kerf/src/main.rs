@@ -43,9 +43,14 @@ enum Command {
         /// List every site.
         #[arg(long)]
         all: bool,
-        /// Print the prepared IR or the PTX instead.
+        /// Print the prepared IR, the PTX or a plan instead.
         #[arg(long, value_enum)]
         emit: Option<inspect::Emit>,
+        /// Give every site that can have it this format, in what --emit prints (by default the plan):
+        /// dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the published formulas of
+        /// composite precision.
+        #[arg(long, value_name = "FORMAT")]
+        all_as: Option<kerf_pass::SiteFormat>,
         /// Target architecture.
         #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
@@ -310,6 +315,7 @@ fn main() {
             kernel,
             all,
             emit,
+            all_as,
             arch,
             flags,
             include,
@@ -317,8 +323,9 @@ fn main() {
         } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
+            let emit = emit.or(all_as.map(|_| inspect::Emit::Plan));
             if let Some(e) = emit {
-                inspect::emit(&tools, &file, &flags, e)
+                inspect::emit(&tools, &file, &flags, e, all_as)
             } else {
                 inspect::run(
                     &tools,

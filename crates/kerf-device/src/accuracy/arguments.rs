@@ -7,6 +7,8 @@ mod doublewords;
 mod functions;
 mod tuples;
 
+pub use doublewords::reach;
+
 use super::number::Kind;
 use super::strata::mix;
 use super::subject::{Subject, in_map};
@@ -46,7 +48,7 @@ impl Draw {
         let draw = self.bits();
         let ones = (1u64 << 52) - 1;
         let few = draw >> 8 & 3;
-        let bit = 1 << (draw >> 16) % 52;
+        let bit = 1 << ((draw >> 16) % 52);
         let fraction = match draw & 15 {
             0 => few,
             1 => ones - few,

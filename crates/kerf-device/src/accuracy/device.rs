@@ -131,6 +131,12 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Arguments and results of a segment, each with its number.
+    pub fn cases(&mut self, segment: Segment) -> Result<Vec<(u64, Case)>, ExecError> {
+        let found = self.launch(&[segment], true)?;
+        Ok(found.iter().map(|d| (d.index, self.case(d))).collect())
+    }
+
     /// Arguments and result at a place.
     pub fn look(&mut self, place: &Place) -> Result<Option<Case>, ExecError> {
         match place {
@@ -141,8 +147,7 @@ impl<'a> Runner<'a> {
                     count: 1,
                     ..*segment
                 };
-                let found = self.launch(&[one], true)?;
-                Ok(found.first().map(|d| self.case(d)))
+                Ok(self.cases(one)?.pop().map(|c| c.1))
             }
         }
     }

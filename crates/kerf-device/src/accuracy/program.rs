@@ -3,17 +3,28 @@ use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::{LlvmError, Module};
 
 /// Bitcode of the kernels, by file of `device/`.
-const FILES: [&[u8]; 5] = [
+const FILES: [&[u8]; 6] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/accuracy.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_small.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_tuples.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/accuracy_convert.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/values.bc")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/values_doubleword.bc")),
 ];
 
 /// Name of an operation's kernel.
 pub fn kernel(prefix: &str, key: &str) -> String {
     format!("{prefix}_{}", key.replace('.', "_"))
+}
+
+/// Names of all kernels.
+pub fn kernels() -> Result<Vec<String>, LlvmError> {
+    let mut all = Vec::new();
+    for file in FILES {
+        let m = Module::parse(file, "accuracy")?;
+        all.extend(m.kernel_functions().iter().map(|k| k.name()));
+    }
+    Ok(all)
 }
 
 /// The module that holds one kernel, with libdevice linked in; none if no file has that kernel.

@@ -1,4 +1,5 @@
 //! An operation as accuracy sees it: what goes in, what comes out, how it is judged.
+use super::arguments;
 use super::bounds::{self, Documented, Headline};
 use super::errors::Rules;
 use super::exact;
@@ -43,6 +44,8 @@ pub struct Subject {
     pub headline: Headline,
     /// How it is measured.
     pub way: Way,
+    /// The first architecture that has the instruction: 75 for `sm_75`.
+    pub since: u32,
 }
 
 impl Subject {
@@ -79,6 +82,25 @@ impl Subject {
             documented: bounds::documented(&op.key),
             headline: bounds::headline(&op.key),
             way,
+            since: since(op),
+        })
+    }
+
+    /// What is left out of the arguments of double words, in words.
+    pub fn restriction(&self) -> Option<String> {
+        let Kind::Double(f) = self.argument else {
+            return None;
+        };
+        let reach = arguments::reach(f);
+        let signs = if self.like_signs {
+            ", and nothing cancels"
+        } else {
+            ""
+        };
+        Some(match self.function {
+            "exp" => format!("arguments within {reach}"),
+            "sin" | "cos" => "arguments within 1000".to_owned(),
+            _ => format!("arguments of sizes from 2^-{reach} to 2^{reach}{signs}"),
         })
     }
 
@@ -133,6 +155,15 @@ impl Subject {
             got: self.result.text(&case.got),
             exact,
         }
+    }
+}
+
+/// Where the PTX manual has the instruction from.
+fn since(op: &Operation) -> u32 {
+    match (op.variant, op.function, op.format) {
+        (Variant::Sfu, "tanh" | "exp2", "bf16") => 90,
+        (Variant::Sfu, "tanh", _) | (Variant::Sfu, "exp2", "f16") => 75,
+        _ => 0,
     }
 }
 

@@ -36,6 +36,10 @@ impl Builder {
         }
         b
     }
+    /// A builder without a place, which can only make constants.
+    pub fn of_constants(m: &super::Module) -> Builder {
+        Self::new(unsafe { LLVMGetModuleContext(m.raw()) })
+    }
     /// A builder that appends to `block`.
     pub fn at_end(block: Block) -> Builder {
         let f = block.function();

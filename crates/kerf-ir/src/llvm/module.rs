@@ -265,6 +265,10 @@ impl Module {
     pub fn f32_ty(&self) -> Type {
         Type(unsafe { LLVMFloatTypeInContext(self.ctx.raw) })
     }
+    /// Type of a format.
+    pub fn float_ty(&self, f: kerf_num::Format) -> Type {
+        super::Builder::of_constants(self).float_ty(f)
+    }
     /// Pointer type.
     pub fn ptr_ty(&self, space: u32) -> Type {
         Type(unsafe { LLVMPointerTypeInContext(self.ctx.raw, space) })

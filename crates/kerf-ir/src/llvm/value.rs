@@ -217,6 +217,14 @@ impl Value {
     pub fn is_argument(self) -> bool {
         !unsafe { LLVMIsAArgument(self.0) }.is_null()
     }
+    /// Is it `undef` or `poison`?
+    pub fn is_undef(self) -> bool {
+        unsafe { LLVMIsUndef(self.0) != 0 }
+    }
+    /// The function that an argument belongs to.
+    pub fn argument_function(self) -> Value {
+        Value(unsafe { LLVMGetParamParent(self.0) })
+    }
     /// Is it inline assembly?
     pub fn is_inline_asm(self) -> bool {
         !unsafe { LLVMIsAInlineAsm(self.0) }.is_null()

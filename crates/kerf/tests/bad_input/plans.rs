@@ -33,7 +33,7 @@ fn malformed() {
     );
     refused(
         "{\"version\": 1, \"kernels\": {\"scale\": {\"sites\": {\"0\": \"f33\"}}}}",
-        &["plan.json", "`f33`", "`f32`"],
+        &["plan.json", "`f33`", "`f32`", "`dw64.cmp`"],
     );
 }
 
@@ -54,10 +54,20 @@ fn unknown_kernel() {
 }
 
 #[test]
-fn not_the_identity() {
+fn sites_that_cannot() {
+    let sites =
+        |s: &str| format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"sites\": {{{s}}}}}}}}}");
     refused(
-        "{\"version\": 1, \"kernels\": {\"scale\": {\"sites\": {\"0\": \"f32\"}}}}",
-        &["kernel scale", "identity", "--plan"],
+        &sites("\"0\": \"f16\""),
+        &["site 0 of kernel scale", "f16", "no pass", "--plan"],
+    );
+    refused(
+        &sites("\"0\": \"dw64\""),
+        &["site 0 of kernel scale (load", "memory", "--plan"],
+    );
+    refused(
+        &sites("\"77\": \"dw64\""),
+        &["site 77 of kernel scale", "kerf inspect"],
     );
 }
 

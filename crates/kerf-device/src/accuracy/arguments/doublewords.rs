@@ -19,8 +19,8 @@ pub fn words(s: &Subject, format: Format, n: usize, draw: &mut Draw) -> Vec<u64>
     all
 }
 
-/// So far from 1, by powers of two, that no error term underflows.
-fn reach(format: Format) -> i64 {
+/// So far from 1, in powers of two, that no error term underflows.
+pub fn reach(format: Format) -> i64 {
     if format == Format::F32 { 25 } else { 250 }
 }
 
