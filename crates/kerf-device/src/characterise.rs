@@ -2,9 +2,10 @@
 //!
 //! The profile is handed out after every step, so that an interrupted run can go on: what a given
 //! profile already holds is not measured again.
+use crate::accuracy::{self, Effort};
 use crate::energy;
 use crate::limits;
-use crate::operation::{Operation, catalogue, find};
+use crate::operation::{Class, Operation, catalogue, find};
 use crate::probe::measure::{Bench, Best, Ring, UNSTABLE, summary};
 use crate::probe::{self, Libraries, Probe, sass};
 use crate::profile::{CoIssue, DeviceProfile, Figure, Limits, OperationProfile, Origin, Sass};
@@ -119,6 +120,8 @@ fn expected(mode: Mode, step: &str) -> f64 {
         (Mode::Full, "probe") => 0.25,
         (_, "limits") => 3.0,
         (_, "pair") => 0.1,
+        (Mode::Quick, "accuracy") => 0.7,
+        (Mode::Full, "accuracy") => 1.0,
         (_, "energy") => 11.5,
         _ => 1.0,
     }
@@ -420,6 +423,14 @@ pub fn characterise(
         .into_iter()
         .filter(|(a, b)| wanted(a) && wanted(b))
         .collect();
+    let judged: Vec<&Operation> = operations
+        .iter()
+        .filter(|op| wanted(&op.key) && accuracy::measurable(op))
+        .filter(|op| match o.mode {
+            Mode::Full => true,
+            Mode::Quick => op.class == Class::Function && !op.format.starts_with("dw"),
+        })
+        .collect();
     let energies: Vec<&str> = match o.mode {
         Mode::Quick => vec![],
         Mode::Full => ENERGY.into_iter().filter(|k| wanted(k)).collect(),
@@ -430,6 +441,7 @@ pub fn characterise(
             + expected(o.mode, "limits")
             + operations.len() as f64 * expected(o.mode, "probe")
             + pairs.len() as f64 * expected(o.mode, "pair")
+            + judged.len() as f64 * expected(o.mode, "accuracy")
             + energies.len() as f64 * expected(o.mode, "energy"),
         done: 0.0,
         tell,
@@ -527,6 +539,29 @@ pub fn characterise(
         }
     }
 
+    for (key, publication) in accuracy::bounds::publications() {
+        p.sources.insert(key.into(), publication);
+    }
+    for op in judged {
+        clock.step(
+            &format!("accuracy of {}", op.key),
+            expected(o.mode, "accuracy"),
+        );
+        if p.operations
+            .get(&op.key)
+            .is_some_and(|s| s.accuracy.is_some())
+        {
+            continue;
+        }
+        let judged = measure_accuracy(op, o, &arch);
+        let slot = p.operations.entry(op.key.clone()).or_default();
+        match judged {
+            Ok(a) => slot.accuracy = a,
+            Err(e) => slot.remarks.push(format!("accuracy: {e}")),
+        }
+        store(&p)?;
+    }
+
     if let (Some(watch), false) = (&watch, energies.is_empty()) {
         measure_energy(
             o,
@@ -548,6 +583,29 @@ pub fn characterise(
     clock.step("done", 0.0);
     store(&p)?;
     Ok(p)
+}
+
+/// Accuracy of one operation on the GPU.
+fn measure_accuracy(
+    op: &Operation,
+    o: &Options,
+    arch: &str,
+) -> Result<Option<crate::profile::Accuracy>, accuracy::AccuracyError> {
+    let effort = match o.mode {
+        Mode::Quick => Effort::QUICK,
+        Mode::Full => Effort::FULL,
+    };
+    let mut load = |m: &kerf_ir::llvm::Module, kernel: &str| {
+        let ptx = kerf_ir::finish::ptx(m, arch).map_err(|e| ExecError::Compile(e.0))?;
+        let exec = CudaExecutor::new(&ptx, &[kernel.to_owned()], o.ordinal)?;
+        Ok(Box::new(exec) as Box<dyn Executor>)
+    };
+    let mut bench = accuracy::Bench {
+        libdevice: o.libraries.libdevice,
+        arch,
+        load: &mut load,
+    };
+    accuracy::measure(&op.key, &mut bench, &effort, &mut |_| {})
 }
 
 /// Rates of loads that the device's bandwidth limits, per clock and multiprocessor.

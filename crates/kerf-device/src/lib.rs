@@ -3,12 +3,13 @@
 //! * [`profile`] is the result: one JSON file that says of each figure whether it was measured,
 //!   published or is unknown.
 //! * [`operation`] is the catalogue of what is measured.
-//! * [`characterise`] makes a profile, out of [`probe`], [`limits`] and [`energy`].
+//! * [`characterise`] makes a profile, out of [`probe`], [`accuracy`], [`limits`] and [`energy`].
 //! * [`bundled`] are the profiles that come with Kerf.
 //! * [`bits`], [`occupancy`] and [`breakeven`] are what follows from a profile.
 //! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
 
+pub mod accuracy;
 pub mod bits;
 pub mod breakeven;
 pub mod bundled;

@@ -3,7 +3,7 @@
 //! Both executors start from this same module. PTX is emitted from a copy; the CPU executor
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
-use crate::llvm::{LlvmError, Machine, Module, PassOptions};
+use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions};
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
 #[derive(Debug, Clone, Copy)]
@@ -132,9 +132,35 @@ pub fn finish_with(
 pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     let copy = m.duplicate();
     copy.strip_debug();
+    emit_tanh(&copy);
     let machine = Machine::nvptx(arch)?;
     machine.adopt(&copy);
     crate::assembler_faults::avoid(&copy, arch);
     copy.verify()?;
     machine.assembly(&copy)
+}
+
+/// `llvm.tanh` stands for `tanh.approx`, for which NVVM has no name of its own. LLVM selects the
+/// instruction only under a fast-math flag, and never the forms of the small formats.
+fn emit_tanh(m: &Module) {
+    for (suffix, constraint) in [("f32", "f"), ("f16", "h"), ("bf16", "h")] {
+        let Some(f) = m.function(&format!("llvm.tanh.{suffix}")) else {
+            continue;
+        };
+        for call in f.users() {
+            let b = Builder::before(call);
+            let word = b.int_ty(16);
+            let small = constraint == "h";
+            let x = call.operand(0);
+            let x = if small { b.bitcast(x, word) } else { x };
+            let r = b.asm(
+                &format!("tanh.approx.{suffix} $0, $1;"),
+                &format!("={constraint},{constraint}"),
+                x.ty(),
+                &[x],
+            );
+            call.become_value(if small { b.bitcast(r, call.ty()) } else { r });
+        }
+        f.delete_function();
+    }
 }

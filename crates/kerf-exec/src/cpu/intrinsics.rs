@@ -1,8 +1,8 @@
 //! Each NVPTX operation as ordinary IR, or as a call into the runtime.
 //!
 //! IEEE operations become the IR operation. Operations that the PTX manual defines where LLVM has
-//! undefined behaviour (conversion out of range, integer division by zero) get the GPU's answer, as
-//! read off an H200. Directed roundings, half-precision fma and warp operations are runtime calls.
+//! undefined behaviour (conversion out of range, integer division by zero, long shifts) get the GPU's
+//! answer, as read off an H200. Directed roundings, half-precision fma and warp operations are runtime calls.
 //! This file says which family an operation belongs to; each family has a file.
 mod calls;
 mod collective;
@@ -83,6 +83,9 @@ pub(super) fn lower(m: &Module, lead: &Lead, i: Value) -> Result<(), LlvmError> 
         Some(Opcode::LLVMSDiv | Opcode::LLVMUDiv | Opcode::LLVMSRem | Opcode::LLVMURem) => {
             integer::guard_division(&b, i)
         }
+        Some(Opcode::LLVMShl | Opcode::LLVMLShr | Opcode::LLVMAShr) => integer::guard_shift(&b, i),
+        Some(Opcode::LLVMSIToFP) => convert::to_bf16(&b, i, true),
+        Some(Opcode::LLVMUIToFP) => convert::to_bf16(&b, i, false),
         Some(Opcode::LLVMCall) => {
             let Some(n) = i.callee_name() else {
                 if i.callee().is_inline_asm() {

@@ -214,6 +214,26 @@ impl Builder {
     pub fn call(&self, f: Value, args: &[Value]) -> Value {
         self.call_ty(f.global_type(), f, args)
     }
+    /// Inline assembly without side effects.
+    pub fn asm(&self, text: &str, constraints: &str, result: Type, args: &[Value]) -> Value {
+        let types: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+        let ty = result.function(&types);
+        // SAFETY: both strings are given with their lengths, which LLVM copies.
+        let f = Value(unsafe {
+            LLVMGetInlineAsm(
+                ty.0,
+                text.as_ptr().cast(),
+                text.len(),
+                constraints.as_ptr().cast(),
+                constraints.len(),
+                0,
+                0,
+                llvm_sys::LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            )
+        });
+        self.call_ty(ty, f, args)
+    }
     /// Call of an LLVM intrinsic, overloaded on `types`.
     pub fn intrinsic(&self, name: &str, types: &[Type], args: &[Value]) -> Value {
         unsafe {

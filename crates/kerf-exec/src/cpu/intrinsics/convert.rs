@@ -1,7 +1,7 @@
 //! Conversions between formats and integers, and between a double and its halves.
 use super::calls::pure_runtime;
 use super::float::{directed, flush};
-use kerf_ir::llvm::{Builder, Module, Opcode, RealPred, Type, Value};
+use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 /// The GPU's conversion to an integer: saturating, NaN to the value the H200 gives.
@@ -28,6 +28,39 @@ pub(super) fn to_int(b: &Builder, v: Value, ty: Type, signed: bool) -> Value {
         return b.select(nan, top, r);
     }
     r
+}
+
+/// An integer rounded once to bf16, as sm_90 does it; x86 would go by way of f32 and round twice.
+/// None for any other format.
+pub(super) fn to_bf16(b: &Builder, i: Value, signed: bool) -> Option<Value> {
+    let t = i.ty();
+    if t.is_vector() || t.format() != Some(Format::Bf16) {
+        return None;
+    }
+    let (i64t, f64t) = (b.int_ty(64), b.float_ty(Format::F64));
+    let x = i.operand(0);
+    let (wide, op) = if signed {
+        (b.sext_or_trunc(x, i64t), Opcode::LLVMSIToFP)
+    } else {
+        (b.zext_or_trunc(x, i64t), Opcode::LLVMUIToFP)
+    };
+    // What does not fit f64 keeps its upper 53 bits, the last one saying whether any is missing.
+    let low = b.and(wide, b.i64(0xfff));
+    let kept = b.bin(Opcode::LLVMSub, wide, low);
+    let some = b.icmp(IntPred::LLVMIntNE, low, b.i64(0));
+    let odd = b.or(kept, b.select(some, b.i64(0x800), b.i64(0)));
+    let shift = b.i64(53);
+    let top = if signed {
+        let t = b.bin(Opcode::LLVMAShr, wide, shift);
+        // 0 and -1: small.
+        b.add(t, b.i64(1))
+    } else {
+        b.lshr(wide, shift)
+    };
+    let most = b.i64(u64::from(signed));
+    let large = b.icmp(IntPred::LLVMIntUGT, top, most);
+    let exact = b.cast(op, b.select(large, odd, wide), f64t);
+    Some(b.cast(Opcode::LLVMFPTrunc, exact, t))
 }
 
 fn round_to(b: &Builder, v: Value, mode: &str) -> Value {

@@ -193,8 +193,14 @@ pub(super) fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Valu
         "fma" | "fmuladd" if matches!(shape(t).0, Format::F16 | Format::Bf16) => {
             per_lane(b, t, &a, &|x| small_fma(m, b, x))
         }
-        "tanh" if shape(t).0 == Format::F32 => per_lane(b, t, &a, &|x| {
-            pure_runtime(m, "kerf_tanh_f32", x[0].ty(), x, b)
+        "tanh" if shape(t).0 != Format::F64 => per_lane(b, t, &a, &|x| {
+            let (own, single) = (x[0].ty(), b.float_ty(Format::F32));
+            if own == single {
+                return pure_runtime(m, "kerf_tanh_f32", own, x, b);
+            }
+            let wide = b.cast(Opcode::LLVMFPExt, x[0], single);
+            let r = pure_runtime(m, "kerf_tanh_f32", single, &[wide], b);
+            b.cast(Opcode::LLVMFPTrunc, r, own)
         }),
         "convert" if n.contains("from.fp16") => {
             let h = b.bitcast(a[0], b.float_ty(Format::F16));

@@ -25,6 +25,23 @@ pub(super) fn guard_division(b: &Builder, i: Value) -> Option<Value> {
     Some(b.select(zero, all, r))
 }
 
+/// Shifts by the width or more: all bits leave, as PTX has it. libdevice's `pow` depends on that.
+pub(super) fn guard_shift(b: &Builder, i: Value) -> Option<Value> {
+    let (x, by) = (i.operand(0), i.operand(1));
+    let ty = i.ty();
+    if by.is_constant() || ty.is_vector() {
+        return None;
+    }
+    let last = ty.int(u64::from(ty.int_bits()) - 1);
+    let long = b.icmp(IntPred::LLVMIntUGT, by, last);
+    let op = i.opcode()?;
+    let safe = b.bin(op, x, b.select(long, last, by));
+    Some(match op {
+        Opcode::LLVMAShr => safe,
+        _ => b.select(long, ty.zero(), safe),
+    })
+}
+
 /// `mulhi.i`, `mul24.i`, `sad.i` and `prmt`.
 pub(super) fn lower(b: &Builder, i: Value, n: &str) -> Option<Value> {
     let a = i.args();

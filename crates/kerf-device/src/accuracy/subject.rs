@@ -1,0 +1,209 @@
+//! An operation as accuracy sees it: what goes in, what comes out, how it is judged.
+use super::arguments;
+use super::bounds::{self, Documented, Headline};
+use super::errors::Rules;
+use super::exact;
+use super::number::Kind;
+use super::strata::Stratum;
+use super::tally::Case;
+use crate::operation::{Class, Operation, Variant};
+use crate::profile::Worst;
+use kerf_num::Format;
+
+/// Who makes the arguments and who judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Every bit pattern of one argument, on the device.
+    Patterns,
+    /// Pairs and triples of small numbers, on the device.
+    Tuples,
+    /// Arguments from the host, which also judges.
+    Values,
+}
+
+/// An operation.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Key in the catalogue.
+    pub key: String,
+    /// Name of the function.
+    pub function: &'static str,
+    /// Number of arguments.
+    pub arity: usize,
+    /// Their type.
+    pub argument: Kind,
+    /// Type of the result.
+    pub result: Kind,
+    /// Subnormals are flushed.
+    pub flushes: bool,
+    /// Errors under cancellation are left out: nothing is promised of them.
+    pub like_signs: bool,
+    /// Documented bounds.
+    pub documented: Vec<Documented>,
+    /// Where overall figures are taken.
+    pub headline: Headline,
+    /// How it is measured.
+    pub way: Way,
+    /// The first architecture that has the instruction: 75 for `sm_75`.
+    pub since: u32,
+}
+
+impl Subject {
+    /// An operation of the catalogue; none where there is no accuracy to speak of.
+    pub fn of(op: &Operation) -> Option<Subject> {
+        let conversion = match op.class {
+            Class::Arithmetic | Class::Function => false,
+            Class::Conversion => true,
+            Class::Select | Class::Memory => return None,
+        };
+        let arity = exact::arity(op.function)?;
+        let argument = Kind::named(op.format)?;
+        let result = op.to.map_or(Some(argument), Kind::named)?;
+        if argument.is_integer() && !conversion {
+            return None;
+        }
+        let sfu = op.variant == Variant::Sfu;
+        let way = match argument {
+            Kind::Double(_) => Way::Values,
+            _ if argument.bits() > 32 => Way::Values,
+            _ if arity == 1 => Way::Patterns,
+            _ => Way::Tuples,
+        };
+        let double = matches!(argument, Kind::Double(_));
+        Some(Subject {
+            key: op.key.clone(),
+            function: op.function,
+            arity,
+            argument,
+            result,
+            // tanh.approx and ex2.approx.f16 have no .ftz form that would flush.
+            flushes: sfu && op.function != "tanh" && op.format != "f16",
+            like_signs: double && (op.variant == Variant::Cmp || op.function == "fma"),
+            documented: bounds::documented(&op.key),
+            headline: bounds::headline(&op.key),
+            way,
+            since: since(op),
+        })
+    }
+
+    /// What is left out of the arguments of double words, in words.
+    pub fn restriction(&self) -> Option<String> {
+        let Kind::Double(f) = self.argument else {
+            return None;
+        };
+        let reach = arguments::reach(f);
+        let signs = if self.like_signs {
+            ", and nothing cancels"
+        } else {
+            ""
+        };
+        Some(match self.function {
+            "exp" => format!("arguments within {reach}"),
+            "sin" | "cos" => "arguments within 1000".to_owned(),
+            _ => format!("arguments of sizes from 2^-{reach} to 2^{reach}{signs}"),
+        })
+    }
+
+    /// What its results are judged by.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules {
+            argument: self.argument,
+            result: self.result,
+            flushes: self.flushes,
+            bounds: &self.documented,
+        }
+    }
+
+    /// The value of an argument; of a double word, that of its greater part.
+    pub fn value(&self, words: &[u64], argument: usize) -> f64 {
+        words
+            .get(argument * self.argument.words())
+            .map_or(0.0, |w| self.argument.decode(*w))
+    }
+
+    /// Is an argument subnormal?
+    pub fn has_subnormal(&self, words: &[u64]) -> bool {
+        match self.argument {
+            Kind::Float(f) => words.iter().any(|w| {
+                let x = f.decode(*w).abs();
+                x != 0.0 && x < f.min_normal()
+            }),
+            _ => false,
+        }
+    }
+
+    /// Where arguments belong.
+    pub fn place(&self, words: &[u64]) -> Stratum {
+        let first = self.value(words, 0);
+        let finite = first != 0.0 && first.is_finite();
+        let holds = |argument, domain: bounds::Domain| domain.holds(self.value(words, argument));
+        let mut s = Stratum::default();
+        for (i, b) in (0u32..).zip(&self.documented) {
+            s.segment.bounds |= u32::from(holds(b.argument, b.domain)) << i;
+        }
+        let e = exponent(if finite { first } else { 1.0 });
+        let mapped = self.argument != Kind::Float(Format::F64) || in_map(e);
+        s.binade = (finite && mapped).then_some((e, first < 0.0));
+        s.headline = holds(self.headline.argument, self.headline.domain);
+        s
+    }
+
+    /// A case for the profile.
+    pub fn worst(&self, case: &Case, exact: String) -> Worst {
+        Worst {
+            arguments: self.argument.texts(&case.arguments),
+            got: self.result.text(&case.got),
+            exact,
+        }
+    }
+}
+
+/// Where the PTX manual has the instruction from.
+fn since(op: &Operation) -> u32 {
+    match (op.variant, op.function, op.format) {
+        (Variant::Sfu, "tanh" | "exp2", "bf16") => 90,
+        (Variant::Sfu, "tanh", _) | (Variant::Sfu, "exp2", "f16") => 75,
+        _ => 0,
+    }
+}
+
+/// Binades of f64 that an error map shows: all of moderate size, and every eighth beyond.
+pub fn in_map(exponent: i32) -> bool {
+    exponent.abs() <= 64 || exponent % 8 == 0 || exponent >= 1022 || exponent <= -1072
+}
+
+/// floor(log2 |x|) of a finite number other than zero.
+pub fn exponent(x: f64) -> i32 {
+    let field = (x.to_bits() >> 52 & 0x7ff) as i32;
+    if field == 0 {
+        let fraction = x.to_bits() & ((1 << 52) - 1);
+        fraction.ilog2() as i32 - 1074
+    } else {
+        field - 1023
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::catalogue;
+
+    #[test]
+    fn what_has_an_accuracy() {
+        let of = |key: &str| crate::operation::find(key).as_ref().and_then(Subject::of);
+        for none in ["load.l1", "select.f32", "min.f16", "add.i32", "shuffle.b32"] {
+            assert!(of(none).is_none(), "{none}");
+        }
+        let all = catalogue().iter().filter_map(Subject::of).count();
+        // 28 conversions; 18 sums and products; 24 double words; 4 + 4 of f16 and bf16; 43 functions.
+        assert_eq!(all, 28 + 18 + 24 + 8 + 43);
+    }
+
+    #[test]
+    fn exponents() {
+        assert_eq!(exponent(1.0), 0);
+        assert_eq!(exponent(-0.75), -1);
+        assert_eq!(exponent(5e-324), -1074);
+        assert_eq!(exponent(f64::MIN_POSITIVE), -1022);
+    }
+}
