@@ -126,9 +126,21 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
     let (a, b) = (of(short), of(long));
     let more = operations(long) - operations(short);
     let mut sass = Sass::default();
+    let recipe = p.recipe();
+    let (feed, mut fed) = match (recipe.direct, recipe.multiplied) {
+        (true, _) => ("", 0.0),
+        (false, true) => ("IMAD", 1.0),
+        (false, false) => ("LOP3", f64::from(recipe.fed_words())),
+    };
     for opcode in a.keys().chain(b.keys()) {
         let n = |h: &Histogram| h.get(opcode).copied().unwrap_or(0) as f64;
-        let each = (n(&b) - n(&a)) / more;
+        let mut each = (n(&b) - n(&a)) / more;
+        // What only feeds the next operation is not the operation's.
+        if fed > 0.0 && opcode.starts_with(feed) && !sass.opcodes.contains_key(opcode) {
+            let off = each.min(fed).max(0.0);
+            each -= off;
+            fed -= off;
+        }
         if each == 0.0 || sass.opcodes.contains_key(opcode) || opcode == "NOP" {
             continue;
         }
@@ -169,6 +181,40 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_feed_is_not_the_operation() {
+        let o = crate::operation::find("exp2.f32.sfu").expect("in the catalogue");
+        let recipe = crate::probe::recipe::recipe(&o).expect("has a recipe");
+        let shape = |unroll| Shape {
+            streams: 1,
+            unroll,
+            masked: true,
+        };
+        let p = Probe {
+            key: o.key.clone(),
+            recipes: vec![recipe],
+            shapes: vec![shape(2), shape(4)],
+            ptx: String::new(),
+        };
+        let kernel = |s: Shape| {
+            let step =
+                "/*0010*/ MUFU.EX2 R0, R0 ;\n/*0020*/ LOP3.LUT R0, R1, R0, R2, 0x6a, !PT ;\n";
+            format!(
+                ".text.{}:\n{}/*0ff0*/ EXIT ;\n",
+                s.name(),
+                step.repeat(s.unroll)
+            )
+        };
+        let listing = kernel(shape(2)) + &kernel(shape(4));
+        let sass = examine(&p, &listing).expect("as planned");
+        assert_eq!((sass.sfu, sass.sp), (1.0, 0.0));
+        // One instruction more than planned, and the probe is refused.
+        let wrong = listing
+            .replace("EXIT", "MUFU.EX2 R0, R0 ;\n/*0ff8*/ EXIT")
+            .replace("MUFU.EX2", "MUFU.LG2");
+        assert!(examine(&p, &wrong).is_err());
+    }
 
     #[test]
     fn both_listings_are_read() {
