@@ -85,27 +85,21 @@ pub const PAIRS: [(&str, &str); 8] = [
 ];
 
 /// Operations whose energy is measured.
-pub const ENERGY: [&str; 26] = [
+pub const ENERGY: [&str; 20] = [
     "add.f32",
     "mul.f32",
     "fma.f32",
     "add.f64",
-    "mul.f64",
     "fma.f64",
-    "add.f16x2",
     "fma.f16x2",
-    "fma.bf16x2",
     "add.i32",
     "add.dw32",
-    "mul.dw32",
     "add.dw64",
-    "mul.dw64",
     "div.f32",
     "div.f32.sfu",
     "exp.f32",
     "exp.f32.sfu",
     "exp.f64",
-    "log.f32",
     "log.f32.sfu",
     "sin.f32",
     "sin.f32.sfu",

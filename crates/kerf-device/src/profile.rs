@@ -3,6 +3,7 @@
 //!
 //! A profile is a JSON file, described in `docs/profile.md`. Every figure in it names its source.
 mod check;
+mod layout;
 #[cfg(test)]
 mod tests;
 
@@ -162,14 +163,14 @@ pub struct Worst {
     pub exact: String,
 }
 
-/// Error within the arguments of one binade (2^e <= |x| < 2^(e+1)).
+/// Error within the arguments of one binade (2^e <= |x| < 2^(e+1)). In JSON an array, since there are
+/// thousands: `[exponent, negative, count, max_ulp, max_abs, max_rel]`, errors to four digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "Row", into = "Row")]
 pub struct BinadeError {
     /// The exponent e; subnormal arguments have that of their leading bit.
     pub exponent: i32,
     /// The arguments are negative.
-    #[serde(default)]
     pub negative: bool,
     /// Arguments looked at.
     pub count: u64,
@@ -179,6 +180,35 @@ pub struct BinadeError {
     pub max_abs: f64,
     /// Largest relative error.
     pub max_rel: f64,
+}
+
+type Row = (i32, u8, u64, f64, f64, f64);
+
+impl From<Row> for BinadeError {
+    fn from((exponent, negative, count, max_ulp, max_abs, max_rel): Row) -> BinadeError {
+        BinadeError {
+            exponent,
+            negative: negative != 0,
+            count,
+            max_ulp,
+            max_abs,
+            max_rel,
+        }
+    }
+}
+
+impl From<BinadeError> for Row {
+    fn from(b: BinadeError) -> Row {
+        let short = |x: f64| format!("{x:.3e}").parse().unwrap_or(x);
+        (
+            b.exponent,
+            u8::from(b.negative),
+            b.count,
+            short(b.max_ulp),
+            short(b.max_abs),
+            short(b.max_rel),
+        )
+    }
 }
 
 /// A bound that the vendor documents, and whether it held.
@@ -442,8 +472,13 @@ impl DeviceProfile {
         Ok(profile)
     }
 
-    /// JSON, indented.
+    /// JSON, objects indented and arrays in one line.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        let mut out = Vec::new();
+        let mut s = serde_json::Serializer::with_formatter(&mut out, layout::Layout::default());
+        match self.serialize(&mut s) {
+            Ok(()) => String::from_utf8(out).unwrap_or_default(),
+            Err(_) => String::new(),
+        }
     }
 }

@@ -24,7 +24,9 @@ fn a_profile_round_trips() {
         ..OperationProfile::default()
     };
     p.operations.insert("add.f32".into(), o);
-    assert_eq!(DeviceProfile::parse(&p.to_json()).expect("parses"), p);
+    let text = p.to_json();
+    assert_eq!(DeviceProfile::parse(&text).expect("parses"), p);
+    assert!(text.contains("[4.0, 4.1]"), "arrays stay in one line");
 }
 
 #[test]
