@@ -26,7 +26,7 @@ pub enum Variant {
     Accurate,
     /// The special-function unit's approximation, `.approx.ftz`.
     Sfu,
-    /// Seed formulas for double words ("composite precision"), without renormalisation.
+    /// The formulas of composite precision (Taufer et al. 2010), without renormalisation.
     Cmp,
 }
 

@@ -361,7 +361,7 @@ pub struct Limits {
     pub power_limit: Figure,
 }
 
-/// Two streams of operations issued together, against each alone (seed: interleaved f32 and f64).
+/// Two streams of operations issued together, against each alone (as Surineni 2017 did with f32 and f64).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoIssue {

@@ -19,20 +19,20 @@ const ELEMENT: [usize; 4] = [8, 4, 2, 4];
 
 fn canonical(kind: usize, bytes: &mut [u8]) {
     match kind {
-        0 => bytes.chunks_exact_mut(8).for_each(|c| {
-            let b = u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
+        0 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|c| {
+            let b = u64::from_le_bytes(*c);
             if f64::from_bits(b).is_nan() {
-                c.copy_from_slice(&f64::NAN.to_bits().to_le_bytes());
+                *c = f64::NAN.to_bits().to_le_bytes();
             }
         }),
-        1 => bytes.chunks_exact_mut(4).for_each(|c| {
-            if f32::from_bits(u32::from_le_bytes([c[0], c[1], c[2], c[3]])).is_nan() {
-                c.copy_from_slice(&f32::NAN.to_bits().to_le_bytes());
+        1 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|c| {
+            if f32::from_bits(u32::from_le_bytes(*c)).is_nan() {
+                *c = f32::NAN.to_bits().to_le_bytes();
             }
         }),
-        2 => bytes.chunks_exact_mut(2).for_each(|c| {
-            if half::f16::from_bits(u16::from_le_bytes([c[0], c[1]])).is_nan() {
-                c.copy_from_slice(&half::f16::NAN.to_bits().to_le_bytes());
+        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|c| {
+            if half::f16::from_bits(u16::from_le_bytes(*c)).is_nan() {
+                *c = half::f16::NAN.to_bits().to_le_bytes();
             }
         }),
         _ => {}

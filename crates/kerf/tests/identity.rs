@@ -1,5 +1,5 @@
 //! A slice of the identity campaign: random kernels on the CPU executor against the bits that an H200
-//! gave (`bench/runs/2026-11-15-h200/selftest.jsonl`). The whole campaign is `bench/identity.sh`.
+//! gave (`bench/runs/2026-11-15-h200-identity/selftest.jsonl`). The whole campaign is `bench/identity.sh`.
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -40,7 +40,7 @@ fn random_kernels_give_the_bits_of_the_h200() {
     let comparable = digest == RECORDED_WITH;
     if comparable {
         cmd.arg("--against")
-            .arg(root().join("bench/runs/2026-11-15-h200/selftest.jsonl"));
+            .arg(root().join("bench/runs/2026-11-15-h200-identity/selftest.jsonl"));
     } else {
         eprintln!(
             "NOT COMPARED with the H200: {} is not the libdevice of the record",

@@ -59,6 +59,10 @@ pub(super) fn measure(
     p.registers = bench
         .registers()
         .map_or_else(Figure::default, |n| Figure::measured(f64::from(n)));
+    if key == "load.l2" || key == "load.dram" || key.starts_with("atomic_add.global") {
+        p.remarks
+            .push("latency depends on where in the device the memory lies; runs differ".into());
+    }
     if key == "load.l2" || key == "load.dram" {
         // What limits these is the device's bandwidth, measured with the limits.
         return Ok((p, None, bench));

@@ -241,9 +241,8 @@ impl Tree {
                 ("min", a, b) => Some(Float(a.as_f64().min(b.as_f64()))),
                 (_, Int(_), Int(0)) => None,
                 // The definition: the least q with q * b >= a, or its mirror image.
-                (_, Int(a), Int(b)) => Some(Int(-((-a).checked_div_euclid(b)?)))
-                    .filter(|_| b > 0)
-                    .or_else(|| Some(Int(-(a.checked_div_euclid(-b)?)))),
+                (_, Int(a), Int(b)) if b > 0 => Some(Int(-((-a).checked_div_euclid(b)?))),
+                (_, Int(a), Int(b)) => Some(Int(-(a.checked_div_euclid(-b)?))),
                 _ => None,
             },
         }

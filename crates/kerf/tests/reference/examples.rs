@@ -235,7 +235,10 @@ fn lavamd() {
         vec![r(0.0); boxes * per_box * 4],
     );
     for at in 0..boxes * per_box {
-        for list in neighbours[at / per_box * 27 * 4..][..27 * 4].chunks_exact(4) {
+        for list in neighbours[at / per_box * 27 * 4..][..27 * 4]
+            .as_chunks::<4>()
+            .0
+        {
             if list[0] < 0 {
                 continue;
             }
