@@ -2,7 +2,7 @@
 use super::Probe;
 use super::text::Shape;
 use crate::profile::Sass;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Opcodes of a kernel with their counts.
 pub type Histogram = BTreeMap<String, u64>;
@@ -132,16 +132,17 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
         (false, true) => ("IMAD", 1.0),
         (false, false) => ("LOP3", f64::from(recipe.fed_words())),
     };
-    for opcode in a.keys().chain(b.keys()) {
+    let opcodes: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    for opcode in opcodes {
         let n = |h: &Histogram| h.get(opcode).copied().unwrap_or(0) as f64;
         let mut each = (n(&b) - n(&a)) / more;
         // What only feeds the next operation is not the operation's.
-        if fed > 0.0 && opcode.starts_with(feed) && !sass.opcodes.contains_key(opcode) {
+        if fed > 0.0 && opcode.starts_with(feed) {
             let off = each.min(fed).max(0.0);
             each -= off;
             fed -= off;
         }
-        if each == 0.0 || sass.opcodes.contains_key(opcode) || opcode == "NOP" {
+        if each == 0.0 || opcode == "NOP" {
             continue;
         }
         sass.opcodes.insert(opcode.clone(), each);
