@@ -8,10 +8,11 @@ mod speed;
 
 use crate::accuracy::{self, Effort};
 use crate::limits;
+use crate::occupancy::{Demand, Machine};
 use crate::operation::{Class, Operation, catalogue};
 use crate::probe::Libraries;
 use crate::probe::measure::Best;
-use crate::profile::{DeviceProfile, Figure, Limits, OperationProfile, Origin};
+use crate::profile::{DeviceProfile, Figure, Limits, OperationProfile, Origin, Source};
 use crate::profile::{SCHEMA, VERSION};
 use compile::{Compiled, Ready};
 use kerf_exec::cuda::watch::Watch;
@@ -161,6 +162,8 @@ struct Campaign<'a> {
     operations: Vec<Operation>,
     compiled: Compiled,
     bests: BTreeMap<String, Best>,
+    /// Registers, static shared memory, threads of a block, and the blocks that the driver says fit.
+    launches: Vec<(u32, u32, u32, u32)>,
     clock: Clock<'a>,
     store: &'a mut Store<'a>,
 }
@@ -200,6 +203,7 @@ pub fn characterise<'a>(
         operations,
         compiled: Compiled::new(),
         bests: BTreeMap::new(),
+        launches: Vec::new(),
         clock: Clock {
             started,
             total: 0.0,
@@ -312,7 +316,57 @@ impl Campaign<'_> {
             l.shared_unit = Figure::measured(f64::from(unit))
                 .with_note("from where the driver's occupancy changes");
         }
+        self.published_limits();
         self.keep()
+    }
+
+    /// What neither the driver nor a probe tells, from the architecture's published profile.
+    fn published_limits(&mut self) {
+        let known = crate::bundled::find(&self.p.arch).and_then(|f| f.bundled.load().ok());
+        let Some(known) = known else { return };
+        let l = &mut self.p.limits;
+        for (mine, theirs) in [
+            (
+                &mut l.registers_per_thread,
+                &known.limits.registers_per_thread,
+            ),
+            (&mut l.register_unit, &known.limits.register_unit),
+            (&mut l.schedulers_per_sm, &known.limits.schedulers_per_sm),
+        ] {
+            if let (true, Source::Published(key)) = (mine.is_unknown(), &theirs.source) {
+                *mine = theirs.clone();
+                if let Some(publication) = known.sources.get(key) {
+                    self.p.sources.insert(key.clone(), publication.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether the occupancy formula gives the driver's answer for every kernel that was loaded.
+    fn judge_occupancy(&mut self) {
+        let Ok(machine) = Machine::of(&self.p) else {
+            return;
+        };
+        let agree = |(registers, shared, threads, blocks): &(u32, u32, u32, u32)| {
+            let demand = Demand {
+                registers: *registers,
+                shared: u64::from(*shared),
+                carveout: None,
+            };
+            let ours = machine.occupancy(demand, *threads).map_or(0, |o| o.blocks);
+            ours == *blocks
+        };
+        let all = self.launches.len();
+        if all > 0 {
+            let equal = self.launches.iter().filter(|l| agree(l)).count();
+            self.p
+                .origin
+                .remarks
+                .retain(|r| !r.starts_with("occupancy"));
+            self.p.origin.remarks.push(format!(
+                "occupancy by formula equals the driver's answer for {equal} of {all} pairs of kernel and block size"
+            ));
+        }
     }
 
     /// Latency and throughput of every operation.
@@ -332,6 +386,7 @@ impl Campaign<'_> {
             }
         }
         speed::bandwidth_as_operations(&mut self.p, self.attributes.sms);
+        self.judge_occupancy();
         Ok(())
     }
 
@@ -367,6 +422,7 @@ impl Campaign<'_> {
                 ..new
             };
         }
+        self.launches.extend(bench.occupancy()?);
         if let Some(b) = best {
             if op.key == "fma.f32" {
                 self.p.limits.clock_mhz = Figure::measured(bench.clock(b, 0.05)?)

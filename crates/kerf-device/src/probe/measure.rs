@@ -317,18 +317,18 @@ impl Bench {
             .min()
     }
 
-    /// Registers, block sizes and the driver's answer for each kernel: evidence for the occupancy
-    /// formula.
-    pub fn occupancy(&self) -> Result<Vec<(u32, u32, u32)>, ExecError> {
+    /// Registers, static shared memory, threads of a block and the driver's blocks for each kernel:
+    /// evidence for the occupancy formula.
+    pub fn occupancy(&self) -> Result<Vec<(u32, u32, u32, u32)>, ExecError> {
         let mut all = Vec::new();
         for k in self.exec.kernel_stats() {
-            let Some(registers) = k.registers else {
+            let (Some(registers), Some(shared)) = (k.registers, k.shared_bytes) else {
                 continue;
             };
             for threads in [32, 96, 128, 256, 384, 512, 1024] {
                 if k.max_threads.is_some_and(|m| threads <= m) {
                     let blocks = self.exec.blocks_per_sm(&k.symbol, threads, 0)?;
-                    all.push((registers, threads, blocks));
+                    all.push((registers, shared, threads, blocks));
                 }
             }
         }
