@@ -12,7 +12,7 @@ fn main() {
             let mut q = Vec::new();
             let mut ex = Vec::new();
             for seed in 0..seeds {
-                let s = Synthetic::new(Recipe { quantile: [0.25, 0.5, 0.75][seed as usize % 3], ..r }, seed);
+                let s = Synthetic::new(Recipe { quantile: [0.05, 0.25, 0.5, 0.75][seed as usize % 4], ..r }, seed);
                 let (_, opt) = s.optimum();
                 let search = Search { problem: &s.problem, models: &s, seed, budget };
                 let mut st = by_name(name, search).unwrap();

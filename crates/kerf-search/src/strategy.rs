@@ -97,6 +97,9 @@ pub fn by_name<'p>(
         "exhaustive" => Box::new(strategies::exhaustive(search)?),
         "random" => Box::new(strategies::random(search)),
         "delta-debug" => Box::new(strategies::delta_debug(search)),
+        "dataflow" => Box::new(strategies::dataflow(search)),
+        "naive-ga" => Box::new(strategies::naive_ga(search)),
+        "ampt-ga" => Box::new(strategies::ampt_ga(search)),
         _ => return Err(StrategyError::Unknown(name.to_owned())),
     })
 }
