@@ -1,5 +1,6 @@
 //! The models and the solver behind the guided strategy.
 pub mod error_model;
+pub mod field;
 pub mod knapsack;
 pub mod linear;
 pub mod propose;

@@ -6,6 +6,8 @@
 pub mod guided;
 pub mod outcome;
 pub mod problem;
+pub mod recorded;
+pub mod repeat;
 pub mod rng;
 pub mod script;
 pub mod session;

@@ -5,6 +5,7 @@ mod delta_debug;
 mod exhaustive;
 mod genetic;
 mod guided;
+mod guided_points;
 mod naive_ga;
 mod random;
 
@@ -13,5 +14,6 @@ pub use dataflow::dataflow;
 pub use delta_debug::delta_debug;
 pub use exhaustive::{LARGEST, every, exhaustive};
 pub use guided::guided;
+pub use guided_points::guided_points;
 pub use naive_ga::naive_ga;
 pub use random::{draw, random};

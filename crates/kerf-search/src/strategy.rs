@@ -93,7 +93,10 @@ pub fn by_name<'p>(
         return Err(StrategyError::NotOrdered(plain));
     }
     Ok(match plain.as_str() {
-        "guided" => Box::new(strategies::guided(search)),
+        "guided" => match &search.problem.points {
+            Some(points) => Box::new(strategies::guided_points(search, points)),
+            None => Box::new(strategies::guided(search)),
+        },
         "exhaustive" => Box::new(strategies::exhaustive(search)?),
         "random" => Box::new(strategies::random(search)),
         "delta-debug" => Box::new(strategies::delta_debug(search)),

@@ -186,10 +186,6 @@ impl Synthetic {
             let mut v = Variable::new(format!("v{i}"), levels);
             v.depth = i as u32;
             v.block = (4 * i / n) as u32;
-            v.outputs = vec![u32::from(i >= n / 2)];
-            if i < n / 4 {
-                v.outputs = vec![0, 1];
-            }
             self.problem.variables.push(v);
         }
         for (e, true_weight) in self.problem.edges.iter_mut().zip(&self.casts) {

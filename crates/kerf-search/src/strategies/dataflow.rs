@@ -147,8 +147,24 @@ impl Script for Program {
                 Some(m) => merge(problem, &m, &current, output),
             });
         }
-        if let Some(m) = merged {
-            probe.one(&m)?;
+        let Some(mut current) = merged else {
+            return Ok(Reason::LocalOptimum);
+        };
+        if !problem.accepts(&probe.one(&current)?) {
+            // Outputs that were within the tolerance each alone are not together. The publication does not
+            // say what then; here everything is tuned once more as one.
+            current = identity;
+            for level in 1..problem.depth_of_levels() as u8 {
+                let all: Vec<usize> = (0..current.len()).collect();
+                let mut t = Tuning {
+                    problem,
+                    probe,
+                    level,
+                    current,
+                };
+                t.tune(&blocks(problem, &all))?;
+                current = t.current;
+            }
         }
         Ok(Reason::LocalOptimum)
     }
