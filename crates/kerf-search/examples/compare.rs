@@ -7,6 +7,7 @@ fn main() {
     let names: Vec<&str> = args[1].split(',').collect();
     let budget: usize = args[2].parse().unwrap();
     let seeds: u64 = args[3].parse().unwrap();
+    let mut tot: std::collections::BTreeMap<&str,(f64,usize,usize,f64)> = Default::default();
     for (label, r) in recipes() {
         for name in &names {
             let mut q = Vec::new();
@@ -26,10 +27,12 @@ fn main() {
             let n = q.len();
             let mean: f64 = q.iter().sum::<f64>() / n as f64;
             let ok = q.iter().filter(|x| **x >= 0.97).count();
+            let t = tot.entry(name).or_default(); t.0 += q.iter().sum::<f64>(); t.1 += n; t.2 += ok; t.3 += ex.iter().map(|x| (*x as f64).ln()).sum::<f64>();
             let gm = (ex.iter().map(|x| (*x as f64).ln()).sum::<f64>() / n as f64).exp();
             println!("{label:<32} {name:<12} mean {mean:.4} min {:.4} p10 {:.4} med {:.4} >=.97 {ok}/{n} exec gm {gm:.1} max {}", q[0], q[n / 10], q[n / 2], ex.iter().max().unwrap());
         }
     }
+    for (n, t) in tot { println!("TOTAL {n} mean {:.4} ok {}/{} exec gm {:.1}", t.0 / t.1 as f64, t.2, t.1, (t.3 / t.1 as f64).exp()); }
 }
 
 fn recipes() -> Vec<(String, Recipe)> {

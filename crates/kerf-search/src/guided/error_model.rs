@@ -1,7 +1,7 @@
 //! What is believed of errors: a contribution for each variable and level, corrected by every run.
 //!
 //! The error of an assignment is the p-norm of the contributions of its lowered variables and of the
-//! program's own error, for p = 1 (they add up), 2 (they are independent) or 8 (the largest decides). The
+//! program's own error, for p = 1 (they add up), 2 (they are independent) or 16 (the largest decides). The
 //! logarithm of each contribution is its prediction plus corrections that are normal beforehand: one
 //! common to all, one of its level, one of its variable, one of its own. On top lies a deviation that is
 //! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
@@ -12,10 +12,11 @@ use crate::outcome::{Evaluation, Outcome};
 use crate::problem::Search;
 
 /// Norms, with their weights before any run.
-const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (8.0, 0.3)];
+const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (16.0, 0.3)];
 
-/// Factors on the deviations of corrections, each as likely beforehand.
-const SCALES: [f64; 2] = [0.6, 1.6];
+/// Deviations of what norms cannot say, with their weights before any run: nearly none, as where one
+/// variable decides and others change nothing, to much, as where errors cancel.
+const INTERPLAY: [(f64, f64); 4] = [(0.01, 0.2), (0.08, 0.25), (0.3, 0.35), (0.8, 0.2)];
 
 /// A fit is dropped when it is this much less probable than the best.
 const DROPPED: f64 = 0.02;
@@ -45,8 +46,8 @@ const INFORMED: Deviations = Deviations {
     level: 0.4,
     variable: 0.5,
     own: 0.3,
-    interplay: 0.35,
-    noise: 0.05,
+    interplay: 0.3,
+    noise: 0.005,
 };
 
 /// Without.
@@ -55,8 +56,8 @@ const BLIND: Deviations = Deviations {
     level: 1.0,
     variable: 2.0,
     own: 0.5,
-    interplay: 0.35,
-    noise: 0.05,
+    interplay: 0.3,
+    noise: 0.005,
 };
 
 /// Similarity of assignments that differ in one variable, as far as interplay goes.
@@ -70,7 +71,7 @@ struct View {
     shares: Vec<(usize, u8, f64)>,
 }
 
-/// One norm and scale, fitted.
+/// One norm and interplay, fitted.
 struct Fit {
     norm: f64,
     deviations: Deviations,
@@ -169,9 +170,9 @@ impl<'p> ErrorModel<'p> {
     fn fit(&mut self) {
         let mut fits = Vec::new();
         for (norm, weight) in NORMS {
-            for scale in SCALES {
-                let (fit, evidence) = self.fit_one(norm, scale);
-                fits.push((fit, evidence + f64::ln(weight)));
+            for (interplay, also) in INTERPLAY {
+                let (fit, evidence) = self.fit_one(norm, interplay);
+                fits.push((fit, evidence + f64::ln(weight * also)));
             }
         }
         let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
@@ -187,16 +188,13 @@ impl<'p> ErrorModel<'p> {
         self.fits.iter_mut().for_each(|f| f.weight /= total);
     }
 
-    /// The most probable corrections for one norm, and the logarithm of the evidence for it.
-    fn fit_one(&self, norm: f64, scale: f64) -> (Fit, f64) {
-        let d = self.deviations;
+    /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
+    fn fit_one(&self, norm: f64, interplay: f64) -> (Fit, f64) {
         let mut fit = Fit {
             norm,
             deviations: Deviations {
-                variable: scale * d.variable,
-                own: scale * d.own,
-                interplay: scale * d.interplay,
-                ..d
+                interplay,
+                ..self.deviations
             },
             logs: self.prior.clone(),
             views: Vec::new(),
@@ -244,7 +242,7 @@ impl<'p> ErrorModel<'p> {
                     *x += step * (*t - *x);
                 }
             }
-            if far < 1e-3 {
+            if far < 3e-3 {
                 break;
             }
         }
@@ -302,14 +300,15 @@ impl<'p> ErrorModel<'p> {
         (mean, variance.max(1e-6).sqrt())
     }
 
-    /// Probability that an assignment is within the tolerance.
-    pub fn passes(&self, a: &[u8]) -> f64 {
+    /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
+    /// of `doubt`.
+    pub fn passes(&self, a: &[u8], doubt: f64) -> f64 {
         if a.iter().all(|l| *l == 0) {
             return if self.own <= self.tolerance { 1.0 } else { 0.0 };
         }
         let each = self.fits.iter().map(|f| {
             let (mean, sd) = self.predict_by(f, a);
-            f.weight * normal_cdf((self.tolerance - mean) / sd)
+            f.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
         });
         each.sum()
     }

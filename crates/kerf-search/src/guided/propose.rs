@@ -46,6 +46,8 @@ pub struct Proposer<'m, 'p> {
     pub history: &'m History,
     /// Time of the best so far.
     pub best: f64,
+    /// Factor on what the error model says of its own uncertainty.
+    pub doubt: f64,
 }
 
 impl Proposer<'_, '_> {
@@ -53,7 +55,7 @@ impl Proposer<'_, '_> {
     pub fn value(&self, a: &[u8]) -> f64 {
         let (mean, sd) = self.times.predict(a);
         let gain = log_improvement(self.best, mean, sd);
-        let pass = self.errors.map_or(1.0, |e| e.passes(a));
+        let pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
         gain + pass.max(1e-300).ln()
     }
 

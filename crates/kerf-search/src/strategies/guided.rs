@@ -14,8 +14,11 @@ use crate::strategy::{Reason, Step, Strategy};
 /// The search ends when no assignment is expected to gain this much of the time.
 const WORTHWHILE: f64 = 0.001;
 
-/// So many proposals in a row must be worth too little.
-const QUIET: usize = 2;
+/// Then it doubts the error model by this factor, and goes on while that makes something worthwhile.
+const DOUBT: f64 = 2.0;
+
+/// Runs out of doubt, at most, for each run without: models that misled are given up slowly.
+const DOUBTS: f64 = 0.5;
 
 struct Guided<'p> {
     search: Search<'p>,
@@ -25,7 +28,9 @@ struct Guided<'p> {
     rng: Rng,
     /// What is run before models decide.
     opening: Vec<Vec<u8>>,
-    quiet: usize,
+    /// Runs asked for, and those among them out of doubt.
+    asked: usize,
+    doubted: usize,
     stale: bool,
 }
 
@@ -40,14 +45,15 @@ pub fn guided(search: Search<'_>) -> impl Strategy + '_ {
         history: History::default(),
         rng: Rng::new(search.seed),
         opening,
-        quiet: 0,
+        asked: 0,
+        doubted: 0,
         stale: false,
         search,
     }
 }
 
 impl Guided<'_> {
-    fn propose(&mut self) -> Option<Proposal> {
+    fn propose(&mut self, doubt: f64) -> Option<Proposal> {
         if self.stale {
             self.times.learn(self.history.all());
             if let Some(e) = &mut self.errors {
@@ -63,6 +69,7 @@ impl Guided<'_> {
             history: &self.history,
             // Without anything within the tolerance, whatever is within it is a gain.
             best: best.unwrap_or(2.0),
+            doubt,
         };
         proposer.propose(&mut self.rng)
     }
@@ -73,18 +80,22 @@ impl Strategy for Guided<'_> {
         if let Some(a) = self.opening.pop() {
             return Step::Evaluate(a);
         }
-        let Some(p) = self.propose() else {
+        let best = self.history.best().and_then(|e| e.outcome.time());
+        let enough = WORTHWHILE * best.unwrap_or(1.0);
+        let Some(p) = self.propose(1.0) else {
             return Step::Done(Reason::Exhausted);
         };
-        let best = self.history.best().and_then(|e| e.outcome.time());
-        match p.gain < WORTHWHILE * best.unwrap_or(1.0) {
-            true => self.quiet += 1,
-            false => self.quiet = 0,
+        if p.gain >= enough {
+            self.asked += 1;
+            return Step::Evaluate(p.assignment);
         }
-        if self.quiet >= QUIET {
-            return Step::Done(Reason::Bracketed);
+        if self.doubted as f64 <= DOUBTS * self.asked as f64
+            && let Some(p) = self.propose(DOUBT).filter(|p| p.gain >= enough)
+        {
+            self.doubted += 1;
+            return Step::Evaluate(p.assignment);
         }
-        Step::Evaluate(p.assignment)
+        Step::Done(Reason::Bracketed)
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         self.stale |= self.history.note(self.search.problem, a, o);
