@@ -7,6 +7,7 @@ pub type Assignment = Vec<u8>;
 
 /// One thing that a variable can be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
     /// Its name: `f32`, or a value such as `128`.
     pub name: String,
@@ -40,6 +41,7 @@ impl Level {
 
 /// Something that takes one of several levels: a group of sites, or a launch parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Variable {
     /// Its name, for people.
     pub name: String,
@@ -94,6 +96,7 @@ impl Variable {
 
 /// Two variables that exchange values: where their levels differ, conversions cost time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Edge {
     /// One end.
     pub a: usize,
@@ -105,6 +108,7 @@ pub struct Edge {
 
 /// What is searched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Problem {
     /// The variables.
     pub variables: Vec<Variable>,
@@ -173,7 +177,7 @@ impl Problem {
                 return Err(ProblemError::Edge(i, end, n));
             }
         }
-        if self.tolerance.is_some_and(|t| !(t >= 0.0)) {
+        if self.tolerance.is_some_and(|t| t.is_nan() || t < 0.0) {
             return Err(ProblemError::Tolerance);
         }
         let points = self.points.iter().flatten();
@@ -210,9 +214,10 @@ impl Problem {
     pub fn size(&self) -> u64 {
         match &self.points {
             Some(p) => p.len() as u64,
-            None => self.variables.iter().fold(1, |s: u64, v| {
-                s.saturating_mul(v.allowed().count() as u64)
-            }),
+            None => self
+                .variables
+                .iter()
+                .fold(1, |s: u64, v| s.saturating_mul(v.allowed().count() as u64)),
         }
     }
     /// The greatest number of levels of any variable.

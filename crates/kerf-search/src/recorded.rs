@@ -23,6 +23,7 @@ pub struct Recorded {
 
 /// Kerf's own file.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     schema: String,
     #[serde(default)]
@@ -41,11 +42,16 @@ pub enum RecordedError {
     #[error("it is not JSON: {0}")]
     Json(serde_json::Error),
     /// JSON of something else.
-    #[error("it is neither a search space of Kerf (schema {SCHEMA}) nor a cache of Kernel Tuner: {0}")]
+    #[error(
+        "it is neither a search space of Kerf (schema {SCHEMA}) nor a cache of Kernel Tuner: {0}"
+    )]
     Format(String),
     /// Parts that do not fit together.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// A time that is none.
+    #[error("outcome {0} has a time that is not above 0")]
+    Time(usize),
     /// An outcome of nothing.
     #[error("outcome {0} is of an assignment that does not fit the variables")]
     Outcome(usize),
@@ -69,6 +75,10 @@ impl Recorded {
         if let Some(i) = outcomes.iter().position(|e| !problem.fits(&e.assignment)) {
             problem.check()?;
             return Err(RecordedError::Outcome(i));
+        }
+        let wrong = |o: &Outcome| o.time().is_some_and(|t| !t.is_finite() || t <= 0.0);
+        if let Some(i) = outcomes.iter().position(|e| wrong(&e.outcome)) {
+            return Err(RecordedError::Time(i));
         }
         let table: BTreeMap<Assignment, Outcome> = outcomes
             .into_iter()

@@ -41,6 +41,8 @@ pub struct Recipe {
     pub model: Option<f64>,
     /// Standard deviation of measured times.
     pub noise: f64,
+    /// Variables whose lowest level overflows: outputs are no numbers then.
+    pub overflows: usize,
     /// The tolerance is this quantile of the errors of random assignments (seed 003, section 5.2).
     pub quantile: f64,
 }
@@ -56,6 +58,7 @@ impl Default for Recipe {
             sensitivity: Some(0.5),
             model: Some(0.1),
             noise: 0.01,
+            overflows: 0,
             quantile: 0.5,
         }
     }
@@ -197,9 +200,10 @@ impl Synthetic {
         let mut errors: Vec<f64> = (0..1000)
             .map(|_| self.true_error(&draw(&self.problem, rng)))
             .collect();
+        errors.retain(|e| e.is_finite());
         errors.sort_by(f64::total_cmp);
-        let at = (r.quantile * (errors.len() - 1) as f64) as usize;
-        self.problem.tolerance = Some(errors[at]);
+        let at = (r.quantile * errors.len().saturating_sub(1) as f64) as usize;
+        self.problem.tolerance = Some(errors.get(at).copied().unwrap_or(0.0));
     }
 
     /// Time without noise, over that of the identity.
@@ -214,6 +218,13 @@ impl Synthetic {
 
     /// The error of the output.
     pub fn true_error(&self, a: &[u8]) -> f64 {
+        let lowest = self.recipe.levels as u8 - 1;
+        // Spread over the variables, so that they are not all neighbours.
+        let step = a.len() / self.recipe.overflows.max(1);
+        let mut over = a.iter().step_by(step.max(1)).take(self.recipe.overflows);
+        if over.any(|l| *l == lowest) {
+            return f64::INFINITY;
+        }
         let mut e: Vec<f64> = a
             .iter()
             .zip(&self.errors)

@@ -60,6 +60,10 @@ const BLIND: Deviations = Deviations {
     noise: 0.005,
 };
 
+/// Where an error is only known to be too large: it is taken as at least this far beyond the tolerance,
+/// and no nearer than this, both as logarithms.
+const BEYOND: f64 = 1.0;
+
 /// Similarity of assignments that differ in one variable, as far as interplay goes.
 const ALIKE: f64 = 0.6;
 
@@ -69,6 +73,13 @@ struct View {
     log: f64,
     /// Share of each lowered variable in it: index, level, derivative of the logarithm.
     shares: Vec<(usize, u8, f64)>,
+}
+
+/// One run.
+struct Observed {
+    assignment: Vec<u8>,
+    /// Logarithm of its error; none if it failed or gave no numbers.
+    log: Option<f64>,
 }
 
 /// One norm and interplay, fitted.
@@ -92,7 +103,7 @@ pub struct ErrorModel<'p> {
     own: f64,
     prior: Vec<Vec<f64>>,
     deviations: Deviations,
-    observed: Vec<(Vec<u8>, f64)>,
+    observed: Vec<Observed>,
     fits: Vec<Fit>,
 }
 
@@ -151,19 +162,17 @@ impl<'p> ErrorModel<'p> {
 
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
-        self.observed = all
-            .iter()
-            .filter(|e| e.assignment.iter().any(|l| *l > 0))
-            .filter_map(|e| match e.outcome {
-                Outcome::Failed => None,
-                // Outputs that are no numbers: some way beyond the tolerance, nobody knows how far.
-                Outcome::Ran { error, .. } if !error.is_finite() => {
-                    Some((e.assignment.clone(), self.tolerance + 7.0))
+        let ran = all.iter().filter(|e| e.assignment.iter().any(|l| *l > 0));
+        let observed = ran.map(|e| Observed {
+            assignment: e.assignment.clone(),
+            log: match e.outcome {
+                Outcome::Ran { error, .. } if error.is_finite() => {
+                    Some(error.max(1e-300).ln().max(self.own))
                 }
-                Outcome::Ran { error, .. } => Some((e.assignment.clone(), error.max(1e-300).ln())),
-            })
-            .map(|(a, y)| (a, y.max(self.own)))
-            .collect();
+                _ => None,
+            },
+        });
+        self.observed = observed.collect();
         self.fit();
     }
 
@@ -207,24 +216,30 @@ impl<'p> ErrorModel<'p> {
             let views: Vec<View> = self
                 .observed
                 .iter()
-                .map(|(a, _)| self.view(&fit, a))
+                .map(|o| self.view(&fit, &o.assignment))
                 .collect();
             let residuals: Vec<f64> = self
                 .observed
                 .iter()
                 .zip(&views)
-                .map(|((a, y), v)| {
+                .map(|(o, v)| {
+                    let expected = v.log + self.offset(&o.assignment);
+                    // What is expected to be too large explains a failure as it is.
+                    let y = o.log.unwrap_or(expected.max(self.tolerance + BEYOND));
                     let moved = v.shares.iter().map(|&(i, l, s)| {
                         s * (fit.logs[i][l as usize] - self.prior[i][l as usize])
                     });
-                    y - v.log - self.offset(a) + moved.sum::<f64>()
+                    y - expected + moved.sum::<f64>()
                 })
                 .collect();
-            let noise = fit.deviations.noise * fit.deviations.noise;
             let factor = Cholesky::of(views.len(), |i, j| {
-                let (a, b) = (&self.observed[i].0, &self.observed[j].0);
-                let same = if i == j { noise } else { 0.0 };
-                fit.covariance(a, &views[i], b, &views[j]) + same
+                let (a, b) = (&self.observed[i], &self.observed[j]);
+                let noise = match (i == j, a.log) {
+                    (false, _) => 0.0,
+                    (true, Some(_)) => fit.deviations.noise,
+                    (true, None) => BEYOND,
+                };
+                fit.covariance(&a.assignment, &views[i], &b.assignment, &views[j]) + noise * noise
             });
             let alpha = factor.solve(&residuals);
             evidence = -0.5 * (dot(&alpha, &residuals) + factor.log_det());
@@ -289,7 +304,8 @@ impl<'p> ErrorModel<'p> {
         let mut k = Vec::with_capacity(self.observed.len());
         let mut deviation = 0.0;
         let interplay = fit.deviations.interplay * fit.deviations.interplay;
-        for (((b, _), v), alpha) in self.observed.iter().zip(&fit.views).zip(&fit.alpha) {
+        for ((o, v), alpha) in self.observed.iter().zip(&fit.views).zip(&fit.alpha) {
+            let b = &o.assignment;
             let near = interplay * alike(a, b);
             deviation += near * alpha;
             k.push(fit.covariance_with(&view, v, a, b, near));

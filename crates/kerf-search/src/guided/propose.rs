@@ -19,8 +19,8 @@ const SLACKS: [f64; 3] = [0.5, 1.0, 2.0];
 /// Starts at random, beside the planned ones.
 const RANDOM: usize = 3;
 
-/// Predictions that one proposal may take.
-const PREDICTIONS: usize = 12_000;
+/// Variables in all predictions that one proposal may take.
+const WORK: usize = 160_000;
 
 /// Up to this many variables, also exchanges of any two are tried.
 const EXCHANGES: usize = 32;
@@ -123,7 +123,11 @@ impl Proposer<'_, '_> {
         for (i, v) in problem.variables.iter().enumerate() {
             let levels = (0..v.levels.len() as u8).map(|l| {
                 a[i] = l;
-                if v.allows(l) { time(&a) - base } else { f64::INFINITY }
+                if v.allows(l) {
+                    time(&a) - base
+                } else {
+                    f64::INFINITY
+                }
             });
             single.push(levels.collect());
             a[i] = around[i];
@@ -138,7 +142,11 @@ impl Proposer<'_, '_> {
                 let row = (0..single[j].len()).map(|m| {
                     (a[i], a[j]) = (l as u8, m as u8);
                     let apart = single[i][l] + single[j][m];
-                    if apart.is_finite() { time(&a) - base - apart } else { 0.0 }
+                    if apart.is_finite() {
+                        time(&a) - base - apart
+                    } else {
+                        0.0
+                    }
                 });
                 row.collect()
             });
@@ -197,7 +205,7 @@ impl Climb<'_, '_, '_> {
         let mut at = start;
         // Evaluated ones may be passed through: what lies behind them may be new.
         let mut value = self.value(&at);
-        while self.known.len() < PREDICTIONS {
+        while self.known.len() * at.len() < WORK {
             let mut better: Option<(Assignment, f64)> = None;
             for b in self.neighbours(&at) {
                 let v = self.value(&b);

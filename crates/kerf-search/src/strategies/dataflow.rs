@@ -7,7 +7,8 @@
 //! - Cut points: the blocks of the program advance together; when a step of one depth fails, they
 //!   advance one block an iteration.
 //! - What fails alone is skipped, and the tuner goes on behind it.
-//! - The best programs are kept in a pool, by cost = error + time ratio; the cheapest is the result.
+//! - The best programs are kept in a pool, by cost = error + time ratio. The fastest of them is the result:
+//!   by cost alone, that would depend on the unit of the error.
 use crate::outcome::{Evaluation, History, Outcome};
 use crate::problem::{Assignment, Problem, Search};
 use crate::script::{Missing, Probe, Script, Scripted};
@@ -217,7 +218,9 @@ impl Strategy for Dataflow<'_> {
         self.inner.history()
     }
     fn best(&self) -> Option<&Evaluation> {
-        self.pool.first().map(|(_, e)| e)
+        let time = |e: &Evaluation| e.outcome.time().unwrap_or(f64::INFINITY);
+        let kept = self.pool.iter().map(|(_, e)| e);
+        kept.min_by(|x, y| time(x).total_cmp(&time(y)))
     }
 }
 

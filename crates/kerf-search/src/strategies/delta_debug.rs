@@ -13,7 +13,13 @@ use crate::strategy::{Reason, Strategy};
 struct DeltaDebug;
 
 /// `from` with every variable that can go to `level` there, except those that stay.
-fn lowered(problem: &Problem, from: &[u8], level: u8, able: &[usize], stay: &[usize]) -> Assignment {
+fn lowered(
+    problem: &Problem,
+    from: &[u8],
+    level: u8,
+    able: &[usize],
+    stay: &[usize],
+) -> Assignment {
     let mut a = from.to_vec();
     for i in able.iter().filter(|i| !stay.contains(i)) {
         if problem.variables[*i].allows(level) {
@@ -47,7 +53,9 @@ impl DeltaDebug {
         let start = best.assignment.clone();
         let at = |i: &usize| {
             let v = &problem.variables[*i];
-            v.allows(level) && start[*i] < level && v.allowed().all(|l| l <= start[*i] || l >= level)
+            v.allows(level)
+                && start[*i] < level
+                && v.allowed().all(|l| l <= start[*i] || l >= level)
         };
         let able: Vec<usize> = (0..start.len()).filter(at).collect();
         if able.is_empty() {
