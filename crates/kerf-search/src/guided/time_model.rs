@@ -50,14 +50,15 @@ impl<'p> TimeModel<'p> {
             let base = search.predict(&identity).unwrap_or(1.0);
             // What a variable gains alone hides behind the conversions that it needs then.
             let total = problem.score(&identity);
-            for (i, v) in problem.variables.iter().enumerate() {
-                for l in 0..v.levels.len() {
+            let each = problem.variables.iter().zip(&mut gains).enumerate();
+            for (i, (v, gains)) in each {
+                for (l, gain) in gains.iter_mut().enumerate() {
                     let mut a = identity.clone();
                     a[i] = l as u8;
                     let alone = search.predict(&a).map_or(0.0, |t| (base - t).abs());
                     let counted = v.levels[0].cost - v.levels[l].cost;
                     let counted = if total > 0.0 { counted / total } else { 0.0 };
-                    gains[i][l] = alone.max(counted.abs());
+                    *gain = alone.max(counted.abs());
                 }
             }
             for (c, e) in casts.iter_mut().zip(&problem.edges) {

@@ -137,14 +137,11 @@ pub fn mutate_variables(problem: &Problem, rng: &mut Rng, a: &mut Assignment) {
     }
     let rate = (1.0 / n as f64).max(0.05);
     let sure = rng.below(n);
-    for i in 0..n {
+    for (i, (now, v)) in a.iter_mut().zip(&problem.variables).enumerate() {
         if i == sure || rng.chance(rate) {
-            let others: Vec<u8> = problem.variables[i]
-                .allowed()
-                .filter(|l| *l != a[i])
-                .collect();
+            let others: Vec<u8> = v.allowed().filter(|l| l != now).collect();
             if let Some(l) = rng.pick(&others) {
-                a[i] = *l;
+                *now = *l;
             }
         }
     }
