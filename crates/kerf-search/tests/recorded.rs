@@ -1,0 +1,124 @@
+//! Recorded spaces: both formats, and what is refused.
+use kerf_search::recorded::{Recorded, RecordedError};
+use kerf_search::repeat::repeat;
+use kerf_search::synthetic::{Recipe, Synthetic};
+use kerf_search::{Evaluation, Outcome};
+
+const CACHE: &str = r#"{"device_name": "G", "kernel_name": "k",
+"tune_params_keys": ["bx", "how"], "tune_params": {"bx": [32, 64, 128], "how": ["a", "b"]},
+"cache": {
+"32,a": {"bx": 32, "how": "a", "time": 3.0},
+"64,a": {"bx": 64, "how": "a", "time": 2.0},
+"32,b": {"bx": 32, "how": "b", "time": 1.0},
+"64,b": {"bx": 64, "how": "b", "time": "RuntimeFailedConfig"}"#;
+
+fn tuner() -> String {
+    format!("{CACHE}}}}}")
+}
+
+#[test]
+fn caches_of_kernel_tuner_are_read() {
+    // The second was not closed, as while the tuner runs.
+    for text in [tuner(), format!("{CACHE},\n")] {
+        let r = Recorded::parse(text.as_bytes()).expect("a space");
+        assert_eq!((r.name.as_str(), r.len()), ("k on G", 4));
+        assert_eq!(r.optimum(), Some(1.0));
+        assert_eq!(r.outcome(&[1, 0]), Outcome::ran(0.0, 2.0));
+        assert_eq!(r.outcome(&[1, 1]), Outcome::Failed);
+        assert_eq!(r.problem.points.as_ref().map(Vec::len), Some(4));
+        for s in ["guided", "random", "naive-ga", "ampt-ga", "exhaustive"] {
+            let all = repeat(&r, s, 10, 3, 1).expect("a strategy");
+            for x in &all.repetitions {
+                assert_eq!((x.over_optimum, x.missing), (Some(1.0), 0), "{s}");
+                assert!(x.executions <= 4, "{s}");
+            }
+        }
+        assert!(repeat(&r, "dataflow", 10, 1, 1).is_err());
+    }
+}
+
+#[test]
+fn own_files_come_back_as_they_were() {
+    let recipe = Recipe {
+        variables: 5,
+        ..Recipe::default()
+    };
+    let s = Synthetic::new(recipe, 2);
+    let table: Vec<Evaluation> = kerf_search::strategies::every(&s.problem)
+        .into_iter()
+        .map(|assignment| Evaluation {
+            outcome: match assignment[4] {
+                0 => s.evaluate(&assignment),
+                _ => Outcome::ran(f64::INFINITY, 0.9),
+            },
+            assignment,
+        })
+        .collect();
+    let r = Recorded::new("five", s.problem.clone(), table).expect("a space");
+    let text = r.json().expect("JSON");
+    let back = Recorded::parse(text.as_bytes()).expect("a space");
+    assert_eq!(back.json().expect("JSON"), text);
+    assert_eq!(back.problem, r.problem);
+    assert_eq!(back.outcome(&[0, 0, 0, 0, 1]).error(), Some(f64::INFINITY));
+    let all = repeat(&back, "guided", 25, 2, 1).expect("a strategy");
+    let last = all.marks.last().expect("a mark");
+    assert!(last.mean < 1.03, "{all:?}");
+}
+
+#[test]
+fn what_is_no_space_is_refused_by_name() {
+    let own = |problem: &str, outcomes: &str| {
+        format!(
+            r#"{{"schema": "kerf.search-space/1", "problem": {problem}, "outcomes": {outcomes}}}"#
+        )
+    };
+    let two = r#"{"tolerance": 1, "variables": [{"name": "x", "levels": [{"name": "a"}, {"name": "b"}]}]}"#;
+    let cases = [
+        (String::new(), "not JSON"),
+        ("{".into(), "not JSON"),
+        ("[]".into(), "neither"),
+        (r#"{"schema": "x"}"#.into(), "its schema is `x`"),
+        (r#"{"cache": 1}"#.into(), "not an object"),
+        (r#"{"cache": {}}"#.into(), "`tune_params`"),
+        (tuner().replace("\"bx\": 32,", "\"bx\": 33,"), "bx = `33`"),
+        (
+            own(two, r#"[{"assignment": [2], "outcome": "failed"}]"#),
+            "outcome 0",
+        ),
+        (
+            own(two, r#"[{"assignment": [0], "outcome": "failed"}]"#),
+            "nothing in it",
+        ),
+        (
+            own(
+                two,
+                r#"[{"assignment": [0], "outcome": {"ran": {"error": 0, "time": -1}}}]"#,
+            ),
+            "time",
+        ),
+        (
+            own(two, r#"[{"assignment": [0], "outcom": "failed"}]"#),
+            "outcom",
+        ),
+        (
+            own(
+                r#"{"variables": [], "edges": [{"a": 0, "b": 1, "weight": 1}]}"#,
+                "[]",
+            ),
+            "edge 0",
+        ),
+        (
+            own(r#"{"variables": [{"name": "x", "levels": []}]}"#, "[]"),
+            "0 levels",
+        ),
+    ];
+    for (text, expected) in cases {
+        let said = Recorded::parse(text.as_bytes())
+            .err()
+            .map(|e| e.to_string());
+        let said = said.unwrap_or_else(|| panic!("accepted: {text}"));
+        assert!(said.contains(expected), "{said}\n{text}");
+    }
+    let packed = Recorded::parse(&[0x1f, 0x8b, 8, 0]);
+    assert!(matches!(packed, Err(RecordedError::Compressed)));
+}
