@@ -1,7 +1,7 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
-use crate::composite;
-use crate::engine::Chosen;
+use crate::formats;
 use crate::site_format::SiteFormat;
+use crate::specialise::{Wanted, specialise};
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::{LlvmError, Module};
 use kerf_ir::sites::{self, Site};
@@ -94,14 +94,6 @@ pub enum PlanError {
         /// Sites of the kernel.
         count: usize,
     },
-    /// It asks for something that no pass does yet.
-    #[error("{place} cannot become {format}: this Kerf has no pass for machine formats yet")]
-    NoPass {
-        /// The first such site.
-        place: Place,
-        /// Format asked for.
-        format: SiteFormat,
-    },
     /// The site has no such form.
     #[error("{place} cannot become {format}: {why}")]
     Refused {
@@ -112,11 +104,13 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
-    /// Two kernels share a device function and want different things of it.
-    #[error("{place} belongs to a function that another kernel of the plan has in another format")]
+    /// Kernels want different things of a function that is called through pointers.
+    #[error(
+        "kernels want different formats of {function}, which is called through a pointer; help: give its sites the same formats in all kernels"
+    )]
     Shared {
-        /// The site.
-        place: Place,
+        /// The function.
+        function: String,
     },
     /// A pass failed.
     #[error("the plan could not be carried out: {0}")]
@@ -164,9 +158,9 @@ impl Plan {
                 continue;
             };
             let map = sites::sites(m, f);
-            let can = |s: &Site| match format.is_pair() {
-                true => composite::check(map.instructions[s.id], format).is_ok(),
-                false => SiteFormat::from(s.format) == format,
+            let can = |s: &Site| {
+                SiteFormat::from(s.format) == format
+                    || formats::check(map.instructions[s.id], format).is_ok()
             };
             let sites: BTreeMap<usize, SiteFormat> = map
                 .sites
@@ -186,7 +180,7 @@ impl Plan {
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
-        let mut chosen = Chosen::new();
+        let mut wanted = Wanted::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -197,6 +191,7 @@ impl Plan {
                 .function(&info.symbol)
                 .ok_or_else(|| unknown(vec![info.name.clone()]))?;
             let map = sites::sites(m, f);
+            let mut chosen = Vec::new();
             for (id, format) in &k.sites {
                 let s = map.sites.get(*id).ok_or_else(|| PlanError::UnknownSite {
                     kernel: name.clone(),
@@ -204,28 +199,28 @@ impl Plan {
                     count: map.sites.len(),
                 })?;
                 let i = map.instructions[*id];
-                let place = || place(name, s);
-                if chosen.get(&i).is_some_and(|other| other != format) {
-                    return Err(PlanError::Shared { place: place() });
-                }
                 if SiteFormat::from(s.format) == *format {
                     continue;
                 }
-                if !format.is_pair() {
-                    return Err(PlanError::NoPass {
-                        place: place(),
-                        format: *format,
-                    });
-                }
-                composite::check(i, *format).map_err(|why| PlanError::Refused {
-                    place: place(),
+                formats::check(i, *format).map_err(|why| PlanError::Refused {
+                    place: place(name, s),
                     format: *format,
                     why,
                 })?;
-                chosen.insert(i, *format);
+                chosen.push((i, *format));
+            }
+            match wanted.iter_mut().find(|w| w.0 == f) {
+                Some(w) => w.1.extend(chosen),
+                None => wanted.push((f, chosen)),
             }
         }
-        Ok(composite::apply(m, &chosen)?)
+        if wanted.iter().all(|w| w.1.is_empty()) {
+            return Ok(());
+        }
+        let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
+            function: kerf_ir::llvm::demangle(&e.0.name()),
+        })?;
+        Ok(formats::apply(m, chosen)?)
     }
 }
 
