@@ -40,6 +40,13 @@ fn canonical(kind: usize, bytes: &mut [u8]) {
 }
 
 impl Outputs {
+    /// Outputs from the content of the four buffers.
+    pub fn canonical(mut buffers: [Vec<u8>; 4]) -> Outputs {
+        for (kind, bytes) in buffers.iter_mut().enumerate() {
+            canonical(kind, bytes);
+        }
+        Outputs { buffers }
+    }
     /// FNV-1a over all buffers: a compact record of the bits.
     pub fn digest(&self) -> u64 {
         self.buffers
@@ -140,7 +147,6 @@ pub fn run(p: &Prepared, index: usize, exec: &mut dyn Executor) -> Result<Output
     let mut buffers: [Vec<u8>; 4] = Default::default();
     for (i, id) in outs.into_iter().enumerate() {
         buffers[i] = exec.read(id)?;
-        canonical(i, &mut buffers[i]);
     }
-    Ok(Outputs { buffers })
+    Ok(Outputs::canonical(buffers))
 }

@@ -84,10 +84,7 @@ impl Pass {
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
         use RealPred::*;
-        let (x, y) = (
-            e.get(i.operand(0), to)?,
-            e.get(i.operand(1), to)?,
-        );
+        let (x, y) = (e.get(i.operand(0), to)?, e.get(i.operand(1), to)?);
         let i32t = b.int_ty(32);
         let suffix = if to.is_cmp() { "_cmp" } else { "" };
         let ask = |name: &str, x: Value, y: Value| {
@@ -141,10 +138,7 @@ impl Build for Pass {
                 Ok(b.fneg(x))
             }
             Operation::Select => {
-                let (x, y) = (
-                    e.get(i.operand(1), to)?,
-                    e.get(i.operand(2), to)?,
-                );
+                let (x, y) = (e.get(i.operand(1), to)?, e.get(i.operand(2), to)?);
                 Ok(b.select(i.operand(0), x, y))
             }
             Operation::Convert => e.get(i.operand(0), to),

@@ -139,13 +139,7 @@ impl<'m> Engine<'m> {
         }
         let c = if known(source) {
             // Nothing is emitted for a constant, so any place will do.
-            convert::convert(
-                self.m,
-                &Builder::of_constants(self.m),
-                source,
-                have,
-                want,
-            )
+            convert::convert(self.m, &Builder::of_constants(self.m), source, have, want)
         } else if source.is_constant() {
             return Err(missing());
         } else {

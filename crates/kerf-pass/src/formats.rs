@@ -40,7 +40,9 @@ pub fn apply(m: &Module, mut chosen: Chosen) -> Result<(), LlvmError> {
     let mut shuffles: Vec<shuffle::Shuffle> = Vec::new();
     for f in m.functions() {
         let moved = f.instructions().into_iter();
-        let moved = moved.filter(|i| chosen.contains_key(i)).filter_map(shuffle::of);
+        let moved = moved
+            .filter(|i| chosen.contains_key(i))
+            .filter_map(shuffle::of);
         shuffles.extend(moved);
     }
     engine::rewrite(m, &chosen, &Both)?;

@@ -26,48 +26,58 @@ fn is_small(f: SiteFormat) -> bool {
     f.word().bytes() == 2
 }
 
-/// An integer in a format, rounded once.
-fn from_integer(b: &Builder, n: Value, signed: bool, to: Type) -> Value {
+/// An integer in bf16, rounded once. By way of f32 it would be rounded twice, so the bits that the wide
+/// format has no room for go into one that says whether they were zero: rounding to odd, which keeps
+/// enough for the second rounding. (LLVM would make one conversion of what it knows to be exact, and
+/// backends without that instruction two roundings of it.)
+fn to_bf16(b: &Builder, n: Value, signed: bool) -> Value {
     let op = match signed {
         true => Opcode::LLVMSIToFP,
         false => Opcode::LLVMUIToFP,
     };
-    // f32 holds all integers that f16 does, and those beyond become infinite either way. Between an
-    // integer and bf16 f32 would round a first time; f64 does so beyond 53 bits.
+    let (bits, wide, lost) = match n.ty().int_bits() {
+        ..=24 => (n.ty().int_bits(), Format::F32, 0),
+        ..=32 => (32, Format::F32, 8),
+        _ => (64, Format::F64, 11),
+    };
+    let t = b.int_ty(bits);
+    let n = match signed {
+        true => b.sext_or_trunc(n, t),
+        false => b.zext_or_trunc(n, t),
+    };
+    let mut short = n;
+    if lost > 0 {
+        let below = (1u64 << lost) - 1;
+        let rest = b.icmp(IntPred::LLVMIntNE, b.and(n, t.int(below)), t.zero());
+        let odd = b.select(rest, t.int(below + 1), t.zero());
+        let cut = b.or(b.and(n, t.int(!below)), odd);
+        let size = match signed {
+            true => b.xor(n, b.bin(Opcode::LLVMAShr, n, t.int(u64::from(bits) - 1))),
+            false => n,
+        };
+        let large = b.icmp(IntPred::LLVMIntUGE, size, t.int(1 << (bits - lost)));
+        short = b.select(large, cut, n);
+    }
+    let exact = b.cast(op, short, b.float_ty(wide));
+    b.cast(Opcode::LLVMFPTrunc, exact, b.float_ty(Format::Bf16))
+}
+
+/// An integer in a format, rounded once.
+fn from_integer(b: &Builder, n: Value, signed: bool, to: Type) -> Value {
+    // f32 holds all integers that f16 does, and those beyond become infinite either way.
     if to.element().format() != Some(Format::Bf16) {
+        let op = match signed {
+            true => Opcode::LLVMSIToFP,
+            false => Opcode::LLVMUIToFP,
+        };
         return b.cast(op, n, to);
     }
-    let double = b.float_ty(Format::F64);
-    if n.ty().is_vector() {
-        let wide = b.cast(op, n, double.vector(n.ty().lanes()));
-        return b.cast(Opcode::LLVMFPTrunc, wide, to);
+    if !n.ty().is_vector() {
+        return to_bf16(b, n, signed);
     }
-    let mut n = n;
-    if n.ty().int_bits() > 32 {
-        // The last 11 of 64 bits into one that says whether they were zero: rounded to odd.
-        let t = b.int_ty(64);
-        let wide = match signed {
-            true => b.sext_or_trunc(n, t),
-            false => b.zext_or_trunc(n, t),
-        };
-        let rest = b.and(wide, t.int(0x7ff));
-        let odd = b.select(
-            b.icmp(IntPred::LLVMIntNE, rest, t.zero()),
-            t.int(0x800),
-            t.zero(),
-        );
-        let short = b.or(b.and(wide, t.int(!0x7ff)), odd);
-        let size = match signed {
-            true => {
-                let sign = b.bin(Opcode::LLVMAShr, wide, t.int(63));
-                b.xor(wide, sign)
-            }
-            false => wide,
-        };
-        let large = b.icmp(IntPred::LLVMIntUGE, size, t.int(1 << 53));
-        n = b.select(large, short, wide);
-    }
-    b.cast(Opcode::LLVMFPTrunc, b.cast(op, n, double), to)
+    (0..n.ty().lanes()).fold(to.poison(), |v, k| {
+        b.set_lane(v, to_bf16(b, b.lane(n, k), signed), k)
+    })
 }
 
 impl Pass {
@@ -104,7 +114,10 @@ impl Pass {
         single: &str,
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
-        let mut args = i.args();
+        let mut args = match i.opcode() {
+            Some(Opcode::LLVMCall) => i.args(),
+            _ => i.operands(),
+        };
         let float = b.float_ty(Format::F32);
         let entry = i.block().function().blocks()[0];
         let mut kept = Vec::new();
@@ -115,7 +128,7 @@ impl Pass {
             let own = std::mem::replace(&mut args[*k], Builder::before(first).alloca(float));
             kept.push((args[*k], own));
         }
-        let own = i.args().iter().find_map(|a| format_of(*a));
+        let own = args.iter().find_map(|a| format_of(*a));
         let ret = if format_of(i).is_some() {
             float
         } else {
@@ -184,18 +197,15 @@ impl Build for Pass {
         let own = format_of(i).unwrap_or(to);
         Ok(match operation::of(i, to).map_err(LlvmError)? {
             Operation::Binary(op) => b.bin(op, e.get(args[0], to)?, e.get(args[1], to)?),
+            // The instruction is no more than a formula in f32 on NVPTX; the function is exact.
+            Operation::Remainder if !i.ty().is_vector() => self.library(e, b, i, "fmodf", to)?,
             Operation::Remainder => {
-                let rem = |b: &Builder, x: &[Value]| b.bin(Opcode::LLVMFRem, x[0], x[1]);
-                self.in_f32(e, b, &args, to, &rem)?
+                b.bin(Opcode::LLVMFRem, e.get(args[0], to)?, e.get(args[1], to)?)
             }
-            Operation::Reciprocal => {
-                b.bin(Opcode::LLVMFDiv, t.real(1.0), e.get(args[0], to)?)
-            }
+            Operation::Reciprocal => b.bin(Opcode::LLVMFDiv, t.real(1.0), e.get(args[0], to)?),
             Operation::Negate => b.fneg(e.get(args[0], to)?),
             Operation::Select => b.select(args[0], e.get(args[1], to)?, e.get(args[2], to)?),
-            Operation::Compare => {
-                b.fcmp(i.real_pred(), e.get(args[0], to)?, e.get(args[1], to)?)
-            }
+            Operation::Compare => b.fcmp(i.real_pred(), e.get(args[0], to)?, e.get(args[1], to)?),
             Operation::Convert => e.get(args[0], to)?,
             Operation::FromInteger { signed } => from_integer(b, args[0], signed, t),
             Operation::ToInteger { signed } => {

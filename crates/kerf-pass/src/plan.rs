@@ -105,9 +105,7 @@ pub enum PlanError {
         why: String,
     },
     /// Kernels want different things of a function that is called through pointers.
-    #[error(
-        "kernels want different formats of {function}, which is called through a pointer; help: give its sites the same formats in all kernels"
-    )]
+    #[error("kernels want different formats of {function}, which is called through a pointer")]
     Shared {
         /// The function.
         function: String,

@@ -56,9 +56,9 @@ impl Kernel {
 }
 
 fn calls_only(g: Value) -> bool {
-    g.users().into_iter().all(|u| {
-        u.opcode() == Some(Opcode::LLVMCall) && u.callee() == g && !u.args().contains(&g)
-    })
+    g.users()
+        .into_iter()
+        .all(|u| u.opcode() == Some(Opcode::LLVMCall) && u.callee() == g && !u.args().contains(&g))
 }
 
 /// Makes copies where kernels differ; gives the instructions to change and their formats.

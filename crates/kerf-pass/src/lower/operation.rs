@@ -122,7 +122,10 @@ fn library(name: &str, to: SiteFormat) -> Result<Operation, String> {
         }
         Some(("double2float", "rn")) => return Ok(Operation::Convert),
         Some((base, mode))
-            if small && mode != "rn" && !base.starts_with("double2") && !base.starts_with("float2") =>
+            if small
+                && mode != "rn"
+                && !base.starts_with("double2")
+                && !base.starts_with("float2") =>
         {
             return Err(format!("directed rounding does not exist in {to}"));
         }
@@ -216,9 +219,5 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
     if bits > 64 {
         return Err(format!("integers of {bits} bits are not converted"));
     }
-    let wide = bits > 32 && integer.is_vector() && to == SiteFormat::Bf16;
-    match wide && matches!(operation, Operation::FromInteger { .. }) {
-        true => Err("vectors of 64-bit integers are not converted to bf16".into()),
-        false => Ok(()),
-    }
+    Ok(())
 }

@@ -27,7 +27,9 @@ declare double @llvm.nvvm.rcp.approx.ftz.d(double)
 
 /// A module with one kernel `k`.
 pub fn module(params: &str, body: &str) -> Module {
-    whole(&format!("define ptx_kernel void @k({params}) {{\n{body}\n}}"))
+    whole(&format!(
+        "define ptx_kernel void @k({params}) {{\n{body}\n}}"
+    ))
 }
 
 /// A module of the given functions.

@@ -42,7 +42,10 @@ fn a_reduction_stays_in_its_format() {
     );
     // What the loop does not change is converted before it, what leaves it behind it.
     counts(block(&k, "entry"), &[("fptrunc double %scale to float", 1)]);
-    counts(block(&k, "done"), &[("fpext float", 1), ("store double", 1)]);
+    counts(
+        block(&k, "done"),
+        &[("fpext float", 1), ("store double", 1)],
+    );
 }
 
 #[test]
@@ -115,11 +118,18 @@ fn nested_loops() {
     let k = some(&m, &[(1, F32), (3, F16), (5, F16)]);
     counts(
         block(&k, "inner"),
-        &[("phi half", 1), ("fptrunc double %g to half", 1), ("fpext", 0)],
+        &[
+            ("phi half", 1),
+            ("fptrunc double %g to half", 1),
+            ("fpext", 0),
+        ],
     );
     counts(
         block(&k, "outer"),
-        &[("fptrunc double %f to half", 1), ("fptrunc float %1 to half", 1)],
+        &[
+            ("fptrunc double %f to half", 1),
+            ("fptrunc float %1 to half", 1),
+        ],
     );
     counts(block(&k, "latch"), &[("fpext half", 1)]);
 }

@@ -98,5 +98,12 @@ fn halves_that_do_not_belong_together_stay() {
     let other = SHUFFLE.replace("i32 %hi, i32 %d, i32 31", "i32 %hi, i32 1, i32 31");
     let m = module("ptr %a, i32 %d", &other);
     let k = all(&m, F32);
-    counts(&k, &[("@llvm.nvvm.shfl", 2), ("fadd float", 1), ("or disjoint i64", 1)]);
+    counts(
+        &k,
+        &[
+            ("@llvm.nvvm.shfl", 2),
+            ("fadd float", 1),
+            ("or disjoint i64", 1),
+        ],
+    );
 }

@@ -17,7 +17,9 @@ fn refused(body: &str, site: usize, format: SiteFormat, words: &[&str]) {
     }
     if format != F64 {
         assert!(
-            !Plan::all_sites(&m, format).kernels["k"].sites.contains_key(&site),
+            !Plan::all_sites(&m, format).kernels["k"]
+                .sites
+                .contains_key(&site),
             "left out where all sites are asked for"
         );
     }
@@ -40,7 +42,12 @@ fn each_names_the_site_and_the_reason() {
   store i32 %h, ptr %a
   store double %e, ptr %a
   ret void";
-    refused(body, 1, F32, &["site 1", "double2hiint", "no version in f32"]);
+    refused(
+        body,
+        1,
+        F32,
+        &["site 1", "double2hiint", "no version in f32"],
+    );
     refused(body, 2, F32, &["site 2", "rcp.approx", "f32"]);
     refused(body, 3, F32, &["site 3", "atomic", "buffer"]);
     refused(body, 4, F32, &["site 4", "volatile"]);
