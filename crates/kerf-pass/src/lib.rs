@@ -13,6 +13,7 @@ pub mod shadow;
 mod shuffle;
 pub mod site_format;
 mod specialise;
+pub mod storage;
 
 pub use plan::{KernelPlan, Plan, PlanError};
 pub use site_format::SiteFormat;

@@ -2,8 +2,9 @@
 use crate::formats;
 use crate::site_format::SiteFormat;
 use crate::specialise::{Wanted, specialise};
+use crate::storage;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_ir::sites::{self, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,6 +16,10 @@ pub struct KernelPlan {
     /// Format of a site, by site number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sites: BTreeMap<usize, SiteFormat>,
+    /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
+    /// local array by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: BTreeMap<String, SiteFormat>,
 }
 
 /// A plan for a program.
@@ -104,6 +109,26 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
+    /// A buffer or array cannot be held in the format.
+    #[error("`{buffer}` of kernel {kernel} cannot be held in {format}: {why}")]
+    Storage {
+        /// Kernel.
+        kernel: String,
+        /// Buffer or array, as the plan names it.
+        buffer: String,
+        /// Format asked for.
+        format: SiteFormat,
+        /// What stands against it.
+        why: String,
+    },
+    /// Kernels want a shared variable in different formats.
+    #[error("kernels {} use the shared variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
+    SharedVariable {
+        /// The variable.
+        variable: String,
+        /// The kernels.
+        kernels: [String; 2],
+    },
     /// Kernels want different things of a function that is called through pointers.
     #[error("kernels want different formats of {function}, which is called through a pointer")]
     Shared {
@@ -144,7 +169,9 @@ impl Plan {
 
     /// Does it change nothing?
     pub fn is_identity(&self) -> bool {
-        self.kernels.values().all(|k| k.sites.is_empty())
+        self.kernels
+            .values()
+            .all(|k| k.sites.is_empty() && k.storage.is_empty())
     }
 
     /// The plan that gives a format to every site of a prepared module that can have it.
@@ -167,11 +194,75 @@ impl Plan {
                 .map(|s| (s.id, format))
                 .collect();
             if !sites.is_empty() {
-                plan.kernels
-                    .insert(name_of(k, &infos), KernelPlan { sites });
+                let k_plan = plan.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.sites = sites;
             }
         }
         plan
+    }
+
+    /// Adds the format to every buffer and array of a prepared module that can be held in it.
+    pub fn hold_all(&mut self, m: &Module, format: SiteFormat) {
+        let infos = kernels::kernels(m);
+        for k in &infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            let all = storage::objects(f, k);
+            for (name, object) in &all {
+                let alone = all.iter().filter(|o| o.0 == *name).count() == 1;
+                if alone && matches!(storage::possible(m, *object, format), Ok(Some(own)) if SiteFormat::from(own) != format)
+                {
+                    let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
+                    k_plan.storage.insert(name.clone(), format);
+                }
+            }
+        }
+    }
+
+    /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
+    fn held(
+        &self,
+        m: &Module,
+        infos: &[KernelInfo],
+    ) -> Result<Vec<storage::Narrowed>, PlanError> {
+        let mut by: Vec<(String, Value, Vec<storage::Narrowed>)> = Vec::new();
+        for k in infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            let mine = self
+                .kernels
+                .iter()
+                .find(|(n, _)| kernels::find(infos, n).is_ok_and(|i| i.symbol == k.symbol));
+            let (name, held) = match mine {
+                None => (k.name.clone(), Vec::new()),
+                Some((name, plan)) => {
+                    let held = storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
+                        PlanError::Storage {
+                            kernel: name.clone(),
+                            buffer: b,
+                            format,
+                            why,
+                        }
+                    })?;
+                    (name.clone(), held)
+                }
+            };
+            by.push((name, f, held));
+        }
+        for (a, _, held) in &by {
+            for (b, f, mine) in &by {
+                let other = storage::conflict(held, mine).or_else(|| storage::also_used(held, *f, mine));
+                if let Some(variable) = other {
+                    return Err(PlanError::SharedVariable {
+                        variable,
+                        kernels: [a.clone(), b.clone()],
+                    });
+                }
+            }
+        }
+        Ok(by.into_iter().flat_map(|b| b.2).collect())
     }
 
     /// Carries the plan out on a prepared module. What cannot be done is refused, not left out; a site
@@ -212,13 +303,15 @@ impl Plan {
                 None => wanted.push((f, chosen)),
             }
         }
+        let held = self.held(m, &infos)?;
         if wanted.iter().all(|w| w.1.is_empty()) {
-            return Ok(());
+            return Ok(storage::apply(m, &held)?);
         }
         let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
             function: kerf_ir::llvm::demangle(&e.0.name()),
         })?;
-        Ok(formats::apply(m, chosen)?)
+        formats::apply(m, chosen)?;
+        Ok(storage::apply(m, &held)?)
     }
 }
 

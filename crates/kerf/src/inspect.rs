@@ -192,7 +192,7 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
-    /// A plan for `kerf run --plan`: the identity, or what --all-as says.
+    /// A plan for `kerf run --plan`: the identity, or what --all-as and --store-as say.
     Plan,
 }
 
@@ -203,9 +203,13 @@ pub fn emit(
     flags: &[String],
     what: Emit,
     all_as: Option<SiteFormat>,
+    store_as: Option<SiteFormat>,
 ) -> Result<i32, Failure> {
     let m = program::load(tools, file, flags)?.module()?;
-    let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+    let mut plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+    if let Some(f) = store_as {
+        plan.hold_all(&m, f);
+    }
     if what == Emit::Plan {
         let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
         say(&(text + "\n"))?;

@@ -51,10 +51,13 @@ enum Command {
         #[arg(long, value_enum)]
         emit: Option<inspect::Emit>,
         /// Give every site that can have it this format, in what --emit prints (by default the plan):
-        /// dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the published formulas of
-        /// composite precision.
+        /// f32, f16, bf16; dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the
+        /// published formulas of composite precision.
         #[arg(long, value_name = "FORMAT")]
         all_as: Option<kerf_pass::SiteFormat>,
+        /// Hold every buffer and array that can be in this format, in what --emit prints.
+        #[arg(long, value_name = "FORMAT")]
+        store_as: Option<kerf_pass::SiteFormat>,
         /// Target architecture.
         #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
@@ -354,6 +357,7 @@ fn main() {
             all,
             emit,
             all_as,
+            store_as,
             arch,
             flags,
             include,
@@ -361,9 +365,9 @@ fn main() {
         } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
-            let emit = emit.or(all_as.map(|_| inspect::Emit::Plan));
+            let emit = emit.or(all_as.or(store_as).map(|_| inspect::Emit::Plan));
             if let Some(e) = emit {
-                inspect::emit(&tools, &file, &flags, e, all_as)
+                inspect::emit(&tools, &file, &flags, e, all_as, store_as)
             } else {
                 inspect::run(
                     &tools,

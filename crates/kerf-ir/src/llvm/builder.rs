@@ -201,6 +201,17 @@ impl Builder {
         let mut i = [i.0];
         Value(unsafe { LLVMBuildInBoundsGEP2(self.0, ty.0, p.0, i.as_mut_ptr(), 1, NONE) })
     }
+    /// Address by indices over a type, as LLVM's `getelementptr` has it.
+    pub fn gep(&self, ty: Type, p: Value, indices: &[Value], inbounds: bool) -> Value {
+        let mut i: Vec<_> = indices.iter().map(|v| v.0).collect();
+        let n = i.len() as u32;
+        Value(unsafe {
+            match inbounds {
+                true => LLVMBuildInBoundsGEP2(self.0, ty.0, p.0, i.as_mut_ptr(), n, NONE),
+                false => LLVMBuildGEP2(self.0, ty.0, p.0, i.as_mut_ptr(), n, NONE),
+            }
+        })
+    }
     /// Copies `bytes` from `src` to `dst`.
     pub fn memcpy(&self, dst: Value, src: Value, bytes: u64, align: u32) {
         unsafe { LLVMBuildMemCpy(self.0, dst.0, align, src.0, align, self.i64(bytes).0) };

@@ -169,6 +169,10 @@ impl Value {
     pub fn gep_type(self) -> Type {
         Type(unsafe { LLVMGetGEPSourceElementType(self.0) })
     }
+    /// Does a GEP stay inside its object?
+    pub fn is_inbounds(self) -> bool {
+        unsafe { LLVMIsInBounds(self.0) != 0 }
+    }
     /// Copies the debug location of another instruction.
     pub fn copy_debug_loc(self, from: Value) {
         unsafe { LLVMInstructionSetDebugLoc(self.0, LLVMInstructionGetDebugLoc(from.0)) }

@@ -60,6 +60,9 @@ impl From<PlanError> for JobError {
             PlanError::UnknownKernel { .. } | PlanError::UnknownSite { .. } => {
                 "; help: kerf inspect FILE --all lists kernels and sites"
             }
+            PlanError::Storage { .. } | PlanError::SharedVariable { .. } => {
+                "; help: take the buffer out of the plan's storage, or hold it alike everywhere (--plan)"
+            }
             PlanError::Refused { .. } | PlanError::Shared { .. } => {
                 "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as FORMAT names those that can have a format"
             }
