@@ -9,6 +9,7 @@ pub mod engine;
 pub mod formats;
 pub mod lower;
 pub mod plan;
+pub mod random_plan;
 pub mod shadow;
 mod shuffle;
 pub mod site_format;

@@ -208,24 +208,15 @@ impl Plan {
             let Some(f) = m.function(&k.symbol) else {
                 continue;
             };
-            let all = storage::objects(f, k);
-            for (name, object) in &all {
-                let alone = all.iter().filter(|o| o.0 == *name).count() == 1;
-                if alone && matches!(storage::possible(m, *object, format), Ok(Some(own)) if SiteFormat::from(own) != format)
-                {
-                    let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
-                    k_plan.storage.insert(name.clone(), format);
-                }
+            for name in storage::possible(m, f, k, format.word()) {
+                let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.storage.insert(name, format);
             }
         }
     }
 
     /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
-    fn held(
-        &self,
-        m: &Module,
-        infos: &[KernelInfo],
-    ) -> Result<Vec<storage::Narrowed>, PlanError> {
+    fn held(&self, m: &Module, infos: &[KernelInfo]) -> Result<Vec<storage::Narrowed>, PlanError> {
         let mut by: Vec<(String, Value, Vec<storage::Narrowed>)> = Vec::new();
         for k in infos {
             let Some(f) = m.function(&k.symbol) else {
@@ -238,14 +229,15 @@ impl Plan {
             let (name, held) = match mine {
                 None => (k.name.clone(), Vec::new()),
                 Some((name, plan)) => {
-                    let held = storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
-                        PlanError::Storage {
-                            kernel: name.clone(),
-                            buffer: b,
-                            format,
-                            why,
-                        }
-                    })?;
+                    let held =
+                        storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
+                            PlanError::Storage {
+                                kernel: name.clone(),
+                                buffer: b,
+                                format,
+                                why,
+                            }
+                        })?;
                     (name.clone(), held)
                 }
             };
@@ -253,7 +245,8 @@ impl Plan {
         }
         for (a, _, held) in &by {
             for (b, f, mine) in &by {
-                let other = storage::conflict(held, mine).or_else(|| storage::also_used(held, *f, mine));
+                let other =
+                    storage::conflict(held, mine).or_else(|| storage::also_used(held, *f, mine));
                 if let Some(variable) = other {
                     return Err(PlanError::SharedVariable {
                         variable,

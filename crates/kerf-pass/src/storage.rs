@@ -12,7 +12,8 @@ use crate::site_format::SiteFormat;
 use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_num::Format;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use trace::Trace;
 
 pub use find::{Object, objects};
 
@@ -24,61 +25,105 @@ pub(crate) struct Narrowed {
     to: Format,
 }
 
-/// What a kernel's plan asks for: each object and its format, or the name that cannot have it and why.
+/// An object with all that is done with it.
+struct Traced {
+    name: String,
+    held: Narrowed,
+    trace: Trace,
+}
+
+/// A name that the plan cannot have, the format asked for, and why.
+pub(crate) type Refusal = (String, SiteFormat, String);
+
+/// Something else that a pointer to an object may point to, or that it is copied from or to, and that is
+/// not held in the same way.
+fn stranger(t: &Traced, all: &[Traced]) -> bool {
+    let known = |v: &Value| {
+        all.iter().any(|o| {
+            (o.held.from, o.held.to) == (t.held.from, t.held.to) && o.trace.pointers.contains(v)
+        })
+    };
+    !t.trace.others.iter().all(known)
+}
+
+const STRANGER: &str =
+    "it shares a pointer or a copy with something that is not held in the same format";
+
+/// Traces an object; none where there is nothing to do.
+fn traced(m: &Module, name: &str, object: Object, to: Format) -> Result<Option<Traced>, String> {
+    if let Object::Shared(g) = object {
+        g.expand_constant_users();
+    }
+    let trace = trace::trace(m, object, to)?;
+    let Some(from) = trace.format.filter(|from| *from != to) else {
+        return Ok(None); // nothing reads or writes it, or it is in that format
+    };
+    Ok(Some(Traced {
+        name: name.to_owned(),
+        held: Narrowed { object, from, to },
+        trace,
+    }))
+}
+
+/// What a kernel's plan asks for: each object and its format.
 pub(crate) fn check(
     m: &Module,
     kernel: Value,
     info: &KernelInfo,
     wanted: &BTreeMap<String, SiteFormat>,
-) -> Result<Vec<Narrowed>, (String, SiteFormat, String)> {
-    let mut out: Vec<Narrowed> = Vec::new();
+) -> Result<Vec<Narrowed>, Refusal> {
+    let mut all: Vec<Traced> = Vec::new();
     for (name, format) in wanted {
         let refuse = |why: String| (name.clone(), *format, why);
         if format.is_pair() {
             return Err(refuse("pairs are for computing, not for storing".into()));
         }
         let object = find::find(kernel, info, name).map_err(refuse)?;
-        if let Object::Shared(g) = object {
-            g.expand_constant_users();
-        }
-        let to = format.word();
-        let Some(from) = trace::trace(m, object, to).map_err(refuse)?.format else {
-            continue; // nothing reads or writes it
-        };
-        if from == to {
-            continue;
-        }
-        if out.iter().any(|o| o.object == object) {
+        if all.iter().any(|o| o.held.object == object) {
             return Err(refuse("the plan names it twice".into()));
         }
-        out.push(Narrowed { object, from, to });
+        all.extend(traced(m, name, object, format.word()).map_err(refuse)?);
     }
-    Ok(out)
+    match all.iter().find(|t| stranger(t, &all)) {
+        Some(t) => Err((t.name.clone(), t.held.to.into(), STRANGER.into())),
+        None => Ok(all.into_iter().map(|t| t.held).collect()),
+    }
 }
 
-/// The format that an object is read and written in, and whether it can be held in another; none where
-/// nothing reads or writes it.
-pub fn possible(m: &Module, object: Object, to: SiteFormat) -> Result<Option<Format>, String> {
-    if let Object::Shared(g) = object {
-        g.expand_constant_users();
+/// Names of the objects of a kernel that can be held in a format together.
+pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec<String> {
+    let objects = objects(kernel, info);
+    let alone = |name: &str| objects.iter().filter(|o| o.0 == name).count() == 1;
+    let mut all: Vec<Traced> = objects
+        .iter()
+        .filter(|(name, _)| alone(name))
+        .filter_map(|(name, o)| traced(m, name, *o, to).ok().flatten())
+        .collect();
+    while let Some(k) = all.iter().position(|t| stranger(t, &all)) {
+        all.remove(k);
     }
-    trace::trace(m, object, to.word()).map(|t| t.format)
+    all.into_iter().map(|t| t.name).collect()
 }
 
 /// Holds objects, which [`check`] has passed, in their formats.
 pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
-    let mut done: Vec<Object> = Vec::new();
+    let mut traces: Vec<Traced> = Vec::new();
     for n in all {
         // A shared variable may be asked for by several kernels.
-        if done.contains(&n.object) {
-            continue;
+        if !traces.iter().any(|t| t.held.object == n.object) {
+            traces.extend(traced(m, "", n.object, n.to).map_err(LlvmError)?);
         }
-        done.push(n.object);
-        if let Object::Shared(g) = n.object {
-            g.expand_constant_users();
-        }
-        let t = trace::trace(m, n.object, n.to).map_err(LlvmError)?;
-        rewrite::rewrite(m, n.object, &t, n.from, n.to);
+    }
+    // Two objects may be read through one pointer, which is rewritten once.
+    let mut done = BTreeSet::new();
+    for t in &mut traces {
+        t.trace.keep(&mut done);
+    }
+    for t in &traces {
+        rewrite::accesses(m, &t.trace, t.held.from, t.held.to);
+    }
+    for t in &traces {
+        rewrite::object(m, t.held.object, t.held.from, t.held.to);
     }
     if all.is_empty() { Ok(()) } else { m.verify() }
 }

@@ -268,7 +268,9 @@ impl<'a> Session<'a> {
         let b = &self.workload.buffers[buffer];
         let bytes = generate(b, self.seed, &self.workload.sizes)
             .map_err(|e| unmade(self.workload, b, &e))?;
-        Ok(self.held(buffer).map_or_else(|| bytes.clone(), |h| h.narrow(&bytes)))
+        Ok(self
+            .held(buffer)
+            .map_or_else(|| bytes.clone(), |h| h.narrow(&bytes)))
     }
 
     /// Offsets into buffers that are held in another format.
@@ -347,6 +349,8 @@ impl<'a> Session<'a> {
     ) -> Result<Vec<u8>, RunError> {
         let at = l.binding[buffer];
         let bytes = exec.read(l.ids[at])?;
-        Ok(self.held(at).map_or_else(|| bytes.clone(), |h| h.widen(&bytes)))
+        Ok(self
+            .held(at)
+            .map_or_else(|| bytes.clone(), |h| h.widen(&bytes)))
     }
 }

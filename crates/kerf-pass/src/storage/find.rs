@@ -66,14 +66,18 @@ fn shared_of(kernel: Value) -> Vec<Value> {
     out
 }
 
+/// Is a parameter a pointer, and no struct that is passed by value?
+fn is_buffer(kernel: Value, k: u32, v: Value) -> bool {
+    v.ty().is_ptr() && kernel.byval(k).is_none()
+}
+
 /// All objects of a kernel, with the names that a plan calls them by.
 pub fn objects(kernel: Value, info: &KernelInfo) -> Vec<(String, Object)> {
-    let mut out: Vec<(String, Object)> = kernel
-        .params()
-        .into_iter()
+    let mut out: Vec<(String, Object)> = (0u32..)
+        .zip(kernel.params())
         .zip(&info.params)
-        .filter(|(v, _)| v.ty().is_ptr())
-        .map(|(v, p)| (p.name.clone(), Object::Parameter(v)))
+        .filter(|((k, v), _)| is_buffer(kernel, *k, *v))
+        .map(|((_, v), p)| (p.name.clone(), Object::Parameter(v)))
         .collect();
     out.extend(
         shared_of(kernel)
@@ -95,22 +99,24 @@ pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Objec
     if let Ok(k) = name.parse::<usize>() {
         let p = kernel.params().get(k).copied();
         return p
-            .filter(|p| p.ty().is_ptr())
+            .filter(|p| is_buffer(kernel, k as u32, *p))
             .map(Object::Parameter)
             .ok_or_else(|| format!("parameter {k} is no pointer"));
     }
     let all = objects(kernel, info);
     let symbol = |o: &Object| matches!(o, Object::Shared(g) if g.name() == name);
-    let hits: Vec<&(String, Object)> = all
-        .iter()
-        .filter(|(n, o)| n == name || symbol(o))
-        .collect();
+    let hits: Vec<&(String, Object)> = all.iter().filter(|(n, o)| n == name || symbol(o)).collect();
     match hits.as_slice() {
         [one] => Ok(one.1),
         [] => Err(format!(
             "the kernel has no such parameter or array; it has {}",
-            all.iter().map(|o| o.0.as_str()).collect::<Vec<_>>().join(", ")
+            all.iter()
+                .map(|o| o.0.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         )),
-        _ => Err("several parameters or arrays have this name; name a parameter by its number".into()),
+        _ => Err(
+            "several parameters or arrays have this name; name a parameter by its number".into(),
+        ),
     }
 }

@@ -6,7 +6,11 @@ use kerf_ir::llvm::{Builder, Module, Opcode, Type, Value};
 use kerf_num::Format;
 
 fn like(t: Type, f: Type) -> Type {
-    if t.is_vector() { f.vector(t.lanes()) } else { f }
+    if t.is_vector() {
+        f.vector(t.lanes())
+    } else {
+        f
+    }
 }
 
 /// A value in the narrow format, from before it was widened if it was.
@@ -65,7 +69,7 @@ fn rewrite_step(m: &Module, gep: Value, from: Format, to: Format) {
 }
 
 /// A new variable of the narrow type in place of an array.
-fn replace_object(m: &Module, object: Object, from: Format, to: Format) {
+pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
     match object {
         Object::Parameter(p) => {
             // What was promised of the address held for the wide elements.
@@ -103,8 +107,8 @@ fn replace_object(m: &Module, object: Object, from: Format, to: Format) {
     }
 }
 
-/// Holds a traced object in another format.
-pub(super) fn rewrite(m: &Module, object: Object, t: &Trace, from: Format, to: Format) {
+/// Everything that is done with an object, over narrower elements.
+pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
     for i in &t.loads {
         let b = Builder::before(*i);
         let narrow = b.load(like(i.ty(), b.float_ty(to)), i.operand(0));
@@ -142,8 +146,26 @@ pub(super) fn rewrite(m: &Module, object: Object, t: &Trace, from: Format, to: F
         b.intrinsic("llvm.memset", &[args[0].ty(), args[2].ty()], &args);
         i.erase();
     }
+    for i in &t.copies {
+        let b = Builder::before(*i);
+        let bytes = i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
+        let args = [
+            i.operand(0),
+            i.operand(1),
+            i.operand(2).ty().int(bytes),
+            i.operand(3),
+        ];
+        let name = match i
+            .callee_name()
+            .is_some_and(|n| n.starts_with("llvm.memmove"))
+        {
+            true => "llvm.memmove",
+            false => "llvm.memcpy",
+        };
+        b.intrinsic(name, &[args[0].ty(), args[1].ty(), args[2].ty()], &args);
+        i.erase();
+    }
     for s in &t.steps {
         rewrite_step(m, *s, from, to);
     }
-    replace_object(m, object, from, to);
 }

@@ -4,6 +4,7 @@ use super::steps::{narrow_type, step};
 use kerf_ir::llvm::{Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::float_shape;
 use kerf_num::Format;
+use std::collections::BTreeSet;
 
 /// What is done with an object.
 #[derive(Debug, Default)]
@@ -17,9 +18,29 @@ pub(super) struct Trace {
     pub atomics: Vec<Value>,
     /// Fillings with zeros.
     pub fills: Vec<Value>,
+    /// Copies of whole elements.
+    pub copies: Vec<Value>,
+    /// All pointers to it.
+    pub pointers: Vec<Value>,
+    /// Pointers to something else that come together with one to it, in a choice or a copy.
+    pub others: Vec<Value>,
 }
 
 impl Trace {
+    /// Leaves only what was not done before.
+    pub fn keep(&mut self, done: &mut BTreeSet<Value>) {
+        let lists = [
+            &mut self.steps,
+            &mut self.loads,
+            &mut self.stores,
+            &mut self.atomics,
+            &mut self.fills,
+            &mut self.copies,
+        ];
+        for l in lists {
+            l.retain(|v| done.insert(*v));
+        }
+    }
     /// A number, or a vector of them, is read or written.
     fn access(&mut self, t: kerf_ir::llvm::Type, verb: &str) -> Result<(), String> {
         let Some((f, _)) = float_shape(t) else {
@@ -53,29 +74,40 @@ fn atomic(i: Value, to: Format) -> Result<(), String> {
     );
     match (known, to) {
         (true, Format::F32) => Ok(()),
-        (true, _) => Err(format!("an atomic operation on it is not available in {to}")),
+        (true, _) => Err(format!(
+            "an atomic operation on it is not available in {to}"
+        )),
         _ => Err("an atomic operation on it has no narrower form".into()),
     }
 }
 
-fn call(u: Value, t: &mut Trace) -> Result<(), String> {
+fn call(u: Value, v: Value, t: &mut Trace) -> Result<(), String> {
     let name = u.callee_name().unwrap_or_else(|| "a function".into());
     if name.starts_with("llvm.lifetime.") {
         return Ok(());
     }
     if name.starts_with("llvm.memset.") {
         let zero = u.operand(1).const_int() == Some(0);
-        let whole = u.operand(2).const_int().is_some_and(|n| n % 8 == 0);
-        if zero && whole && u.operand(3).const_int() == Some(0) {
+        let known = u.operand(2).const_int().is_some();
+        if zero && known && u.operand(3).const_int() == Some(0) {
             t.fills.push(u);
             return Ok(());
         }
         return Err("it is filled byte by byte".into());
     }
-    Err(match name.starts_with("llvm.mem") {
-        true => "it is copied byte by byte".into(),
-        false => format!("its address is given to {}", kerf_ir::llvm::demangle(&name)),
-    })
+    if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") {
+        if u.operand(2).const_int().is_none() || u.operand(3).const_int() != Some(0) {
+            return Err("it is copied byte by byte".into());
+        }
+        t.copies.push(u);
+        let ends = [u.operand(0), u.operand(1)];
+        t.others.extend(ends.into_iter().filter(|e| *e != v));
+        return Ok(());
+    }
+    Err(format!(
+        "its address is given to {}",
+        kerf_ir::llvm::demangle(&name)
+    ))
 }
 
 /// Follows an object's address; the reason if it cannot be held in another format.
@@ -120,7 +152,7 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
                     }
                 }
                 Some(LLVMICmp) => {}
-                Some(LLVMCall) => call(u, &mut t)?,
+                Some(LLVMCall) => call(u, v, &mut t)?,
                 Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
                 Some(other) => {
                     let other = format!("{other:?}");
@@ -137,18 +169,28 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
             _ => Vec::new(),
         };
         let foreign = |s: &Value| !seen.contains(s) && !s.is_undef() && !is_null(*s);
-        if sources.iter().any(foreign) {
-            return Err("a pointer to it may point to something else".into());
-        }
+        t.others.extend(sources.into_iter().filter(foreign));
     }
+    t.others.retain(|o| !seen.contains(o));
+    t.pointers = seen;
     let Some(from) = t.format else {
-        return Ok(t);
+        return match t.copies.is_empty() {
+            true => Ok(t),
+            false => Err("it is only copied, and nothing says what it holds".into()),
+        };
     };
     if to.bytes() >= from.bytes() && to != from {
         return Err(format!("it holds {from}, which is no wider"));
     }
     if to == from {
         return Ok(t);
+    }
+    let whole = |u: &Value| {
+        let n = u.operand(2).const_int().unwrap_or(0);
+        n.is_multiple_of(from.bytes() as u64)
+    };
+    if !t.fills.iter().chain(&t.copies).all(whole) {
+        return Err("a part of an element is copied or filled".into());
     }
     for s in &t.steps {
         step(m, *s, from, to)?;
