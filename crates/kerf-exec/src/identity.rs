@@ -6,6 +6,7 @@ use crate::{Arg, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::Module;
 use kerf_ir::random_kernel::{self, RandomKernel, RandomModule};
+use kerf_pass::random_plan::random_plan;
 
 /// Outputs of one kernel: f64, f32, f16 and i32 buffers.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,13 @@ fn canonical(kind: usize, bytes: &mut [u8]) {
 }
 
 impl Outputs {
+    /// Outputs from the content of the four buffers.
+    pub fn canonical(mut buffers: [Vec<u8>; 4]) -> Outputs {
+        for (kind, bytes) in buffers.iter_mut().enumerate() {
+            canonical(kind, bytes);
+        }
+        Outputs { buffers }
+    }
     /// FNV-1a over all buffers: a compact record of the bits.
     pub fn digest(&self) -> u64 {
         self.buffers
@@ -85,18 +93,24 @@ pub struct Prepared {
     pub module: Module,
 }
 
-/// Makes and finishes a random module.
+/// Makes and finishes a random module; with `plans`, its kernels are changed by the plan of the seed.
 pub fn prepare(
     seed: u64,
     kernels: usize,
     libdevice: &[u8],
     arch: &str,
+    plans: bool,
 ) -> Result<Prepared, ExecError> {
     let random = random_kernel::module(seed, kernels);
     let bad =
         |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
     let module = Module::parse(random.ir.as_bytes(), "random").map_err(bad)?;
     kerf_ir::prepare::prepare(&module, arch).map_err(bad)?;
+    if plans {
+        random_plan(&module, seed)
+            .apply(&module)
+            .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
+    }
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
     Ok(Prepared {
         random,
@@ -140,7 +154,6 @@ pub fn run(p: &Prepared, index: usize, exec: &mut dyn Executor) -> Result<Output
     let mut buffers: [Vec<u8>; 4] = Default::default();
     for (i, id) in outs.into_iter().enumerate() {
         buffers[i] = exec.read(id)?;
-        canonical(i, &mut buffers[i]);
     }
-    Ok(Outputs { buffers })
+    Ok(Outputs::canonical(buffers))
 }

@@ -24,7 +24,7 @@ fn regions_agree_with_coroutines() {
     let (a, b) = range.split_once("..").expect("A..B");
     let mut split = 0;
     for seed in a.parse::<u64>().expect("a number")..b.parse::<u64>().expect("a number") {
-        let p = identity::prepare(seed, 4, &lib, "sm_90").expect("prepares");
+        let p = identity::prepare(seed, 4, &lib, "sm_90", false).expect("prepares");
         let run = |no_regions| {
             let mut e = CpuExecutor::new(
                 &p.module,

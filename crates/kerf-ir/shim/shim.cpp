@@ -54,6 +54,8 @@ void kerf_loop_depths(LLVMValueRef f, unsigned *depth) {
 char *kerf_variable_name(LLVMValueRef v) {
   SmallVector<DbgVariableRecord *> recs;
   findDbgValues(unwrap(v), recs);
+  for (DbgVariableRecord *r : findDVRDeclares(unwrap(v)))
+    recs.push_back(r);
   for (DbgVariableRecord *r : recs)
     if (!r->getVariable()->getName().empty())
       return dup(r->getVariable()->getName().str());

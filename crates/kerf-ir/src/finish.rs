@@ -117,6 +117,7 @@ pub fn finish_with(
         let _unknown = crate::inline_ptx::lift(m);
     }
     machine.run_passes(m, "globaldce", PassOptions::default())?;
+    crate::bf16_fence::raise(m);
     m.strict_math();
     let options = PassOptions {
         unroll: true,
@@ -135,6 +136,8 @@ pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     emit_tanh(&copy);
     let machine = Machine::nvptx(arch)?;
     machine.adopt(&copy);
+    crate::bf16_fence::drop(&copy);
+    crate::small_fma::expand(&copy, capability(arch));
     crate::assembler_faults::avoid(&copy, arch);
     copy.verify()?;
     machine.assembly(&copy)

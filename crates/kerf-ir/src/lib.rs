@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod assembler_faults;
+pub mod bf16_fence;
 pub mod compile;
 pub mod finish;
 pub mod fuse;
@@ -19,3 +20,4 @@ pub mod prepare;
 pub mod program;
 pub mod random_kernel;
 pub mod sites;
+mod small_fma;

@@ -1,7 +1,8 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
-use crate::composite;
-use crate::engine::Chosen;
+use crate::formats;
 use crate::site_format::SiteFormat;
+use crate::specialise::{Wanted, specialise};
+use crate::storage;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_ir::sites::{self, Site};
@@ -15,6 +16,10 @@ pub struct KernelPlan {
     /// Format of a site, by site number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sites: BTreeMap<usize, SiteFormat>,
+    /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
+    /// local array by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: BTreeMap<String, SiteFormat>,
 }
 
 /// A plan for a program.
@@ -94,14 +99,6 @@ pub enum PlanError {
         /// Sites of the kernel.
         count: usize,
     },
-    /// It asks for something that no pass does yet.
-    #[error("{place} cannot become {format}: this Kerf has no pass for machine formats yet")]
-    NoPass {
-        /// The first such site.
-        place: Place,
-        /// Format asked for.
-        format: SiteFormat,
-    },
     /// The site has no such form.
     #[error("{place} cannot become {format}: {why}")]
     Refused {
@@ -112,17 +109,31 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
-    /// The site is in a device function that another kernel wants to be otherwise.
-    #[error(
-        "{place} cannot become {format}: it is in a device function that kernel {other} calls as well, and there the plan has it otherwise"
-    )]
-    Shared {
-        /// The site.
-        place: Place,
+    /// A buffer or array cannot be held in the format.
+    #[error("`{buffer}` of kernel {kernel} cannot be held in {format}: {why}")]
+    Storage {
+        /// Kernel.
+        kernel: String,
+        /// Buffer or array, as the plan names it.
+        buffer: String,
         /// Format asked for.
         format: SiteFormat,
-        /// The other kernel.
-        other: String,
+        /// What stands against it.
+        why: String,
+    },
+    /// Kernels want a shared variable in different formats.
+    #[error("kernels {} use the shared variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
+    SharedVariable {
+        /// The variable.
+        variable: String,
+        /// The kernels.
+        kernels: [String; 2],
+    },
+    /// Kernels want different things of a function that is called through pointers.
+    #[error("kernels want different formats of {function}, which is called through a pointer")]
+    Shared {
+        /// The function.
+        function: String,
     },
     /// A pass failed.
     #[error("the plan could not be carried out: {0}")]
@@ -158,7 +169,9 @@ impl Plan {
 
     /// Does it change nothing?
     pub fn is_identity(&self) -> bool {
-        self.kernels.values().all(|k| k.sites.is_empty())
+        self.kernels
+            .values()
+            .all(|k| k.sites.is_empty() && k.storage.is_empty())
     }
 
     /// The plan that gives a format to every site of a prepared module that can have it.
@@ -170,9 +183,9 @@ impl Plan {
                 continue;
             };
             let map = sites::sites(m, f);
-            let can = |s: &Site| match format.is_pair() {
-                true => composite::check(map.instructions[s.id], format).is_ok(),
-                false => SiteFormat::from(s.format) == format,
+            let can = |s: &Site| {
+                SiteFormat::from(s.format) == format
+                    || formats::check(map.instructions[s.id], format).is_ok()
             };
             let sites: BTreeMap<usize, SiteFormat> = map
                 .sites
@@ -181,18 +194,75 @@ impl Plan {
                 .map(|s| (s.id, format))
                 .collect();
             if !sites.is_empty() {
-                plan.kernels
-                    .insert(name_of(k, &infos), KernelPlan { sites });
+                let k_plan = plan.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.sites = sites;
             }
         }
         plan
+    }
+
+    /// Adds the format to every buffer and array of a prepared module that can be held in it.
+    pub fn hold_all(&mut self, m: &Module, format: SiteFormat) {
+        let infos = kernels::kernels(m);
+        for k in &infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            for name in storage::possible(m, f, k, format.word()) {
+                let k_plan = self.kernels.entry(name_of(k, &infos)).or_default();
+                k_plan.storage.insert(name, format);
+            }
+        }
+    }
+
+    /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
+    fn held(&self, m: &Module, infos: &[KernelInfo]) -> Result<Vec<storage::Narrowed>, PlanError> {
+        let mut by: Vec<(String, Value, Vec<storage::Narrowed>)> = Vec::new();
+        for k in infos {
+            let Some(f) = m.function(&k.symbol) else {
+                continue;
+            };
+            let mine = self
+                .kernels
+                .iter()
+                .find(|(n, _)| kernels::find(infos, n).is_ok_and(|i| i.symbol == k.symbol));
+            let (name, held) = match mine {
+                None => (k.name.clone(), Vec::new()),
+                Some((name, plan)) => {
+                    let held =
+                        storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
+                            PlanError::Storage {
+                                kernel: name.clone(),
+                                buffer: b,
+                                format,
+                                why,
+                            }
+                        })?;
+                    (name.clone(), held)
+                }
+            };
+            by.push((name, f, held));
+        }
+        for (a, _, held) in &by {
+            for (b, f, mine) in &by {
+                let other =
+                    storage::conflict(held, mine).or_else(|| storage::also_used(held, *f, mine));
+                if let Some(variable) = other {
+                    return Err(PlanError::SharedVariable {
+                        variable,
+                        kernels: [a.clone(), b.clone()],
+                    });
+                }
+            }
+        }
+        Ok(by.into_iter().flat_map(|b| b.2).collect())
     }
 
     /// Carries the plan out on a prepared module. What cannot be done is refused, not left out; a site
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
-        let mut wishes = Vec::new();
+        let mut wanted = Wanted::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -203,83 +273,39 @@ impl Plan {
                 .function(&info.symbol)
                 .ok_or_else(|| unknown(vec![info.name.clone()]))?;
             let map = sites::sites(m, f);
+            let mut chosen = Vec::new();
             for (id, format) in &k.sites {
                 let s = map.sites.get(*id).ok_or_else(|| PlanError::UnknownSite {
                     kernel: name.clone(),
                     site: *id,
                     count: map.sites.len(),
                 })?;
-                let w = Wish {
-                    kernel: f,
-                    instruction: map.instructions[*id],
-                    format: *format,
-                    place: place(name, s),
-                };
+                let i = map.instructions[*id];
                 if SiteFormat::from(s.format) == *format {
                     continue;
                 }
-                wishes.push(w.check()?);
+                formats::check(i, *format).map_err(|why| PlanError::Refused {
+                    place: place(name, s),
+                    format: *format,
+                    why,
+                })?;
+                chosen.push((i, *format));
+            }
+            match wanted.iter_mut().find(|w| w.0 == f) {
+                Some(w) => w.1.extend(chosen),
+                None => wanted.push((f, chosen)),
             }
         }
-        agree(m, &infos, &wishes)?;
-        let chosen: Chosen = wishes.iter().map(|w| (w.instruction, w.format)).collect();
-        Ok(composite::apply(m, &chosen)?)
-    }
-}
-
-/// What a plan wants of one site of one kernel.
-struct Wish {
-    kernel: Value,
-    instruction: Value,
-    format: SiteFormat,
-    place: Place,
-}
-
-impl Wish {
-    /// Whether some pass can do it.
-    fn check(self) -> Result<Wish, PlanError> {
-        let (place, format) = (self.place.clone(), self.format);
-        if !format.is_pair() {
-            return Err(PlanError::NoPass { place, format });
+        let held = self.held(m, &infos)?;
+        if wanted.iter().all(|w| w.1.is_empty()) {
+            return Ok(storage::apply(m, &held)?);
         }
-        match composite::check(self.instruction, format) {
-            Ok(()) => Ok(self),
-            Err(why) => Err(PlanError::Refused { place, format, why }),
-        }
+        let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
+            function: kerf_ir::llvm::demangle(&e.0.name()),
+        })?;
+        formats::apply(m, chosen)?;
+        Ok(storage::apply(m, &held)?)
     }
-}
-
-/// A device function that was not inlined is one for all kernels that call it: they have to want the same
-/// of its sites, those that the plan does not name included.
-fn agree(m: &Module, infos: &[KernelInfo], wishes: &[Wish]) -> Result<(), PlanError> {
-    let outside: Vec<&Wish> = wishes
-        .iter()
-        .filter(|w| w.instruction.block().function() != w.kernel)
-        .collect();
-    if outside.is_empty() {
-        return Ok(());
-    }
-    for k in infos {
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
-        let reached = kernels::reachable(f);
-        for w in outside.iter().filter(|w| w.kernel != f) {
-            let same = |o: &&&Wish| {
-                o.kernel == f && o.instruction == w.instruction && o.format == w.format
-            };
-            if reached.contains(&w.instruction.block().function())
-                && outside.iter().find(same).is_none()
-            {
-                return Err(PlanError::Shared {
-                    place: w.place.clone(),
-                    format: w.format,
-                    other: k.name.clone(),
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

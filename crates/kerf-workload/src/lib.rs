@@ -20,6 +20,7 @@ pub mod number;
 pub mod run;
 pub mod scalar;
 pub mod space;
+pub mod storage;
 pub mod suggest;
 pub mod workload;
 

@@ -3,9 +3,10 @@ use crate::bind::bind;
 use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
 use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
+use crate::storage::Held;
 use crate::suggest::did_you_mean;
 use crate::workload::{BufferSpec, Workload};
-use kerf_exec::{BufferId, ExecError, Executor, Launch};
+use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use std::collections::BTreeMap;
 
@@ -41,6 +42,8 @@ pub struct Session<'a> {
     pub params: BTreeMap<String, i64>,
     /// Seed of the inputs.
     pub seed: u64,
+    /// How each buffer is held on the device where not in its own format; empty: all in their own.
+    pub storage: Vec<Option<Held>>,
 }
 
 /// Buffers of a session on an executor.
@@ -112,6 +115,10 @@ fn no_room(w: &Workload, b: &BufferSpec, e: ExecError) -> RunError {
 }
 
 impl<'a> Session<'a> {
+    fn held(&self, buffer: usize) -> Option<Held> {
+        self.storage.get(buffer).copied().flatten()
+    }
+
     #[allow(clippy::result_large_err)] // made once, on the way out
     fn kernel(&self, l: &ConcreteLaunch) -> Result<&'a KernelInfo, Mistake> {
         find(self.kernels, &l.kernel).map_err(|have| {
@@ -222,8 +229,10 @@ impl<'a> Session<'a> {
     pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
         let mut ids = Vec::new();
         let mut total = 0usize;
-        for b in &self.workload.buffers {
+        for (i, b) in self.workload.buffers.iter().enumerate() {
             let bytes = b.bytes().unwrap_or(usize::MAX);
+            let on_device = |n: usize| self.held(i).map_or(n, |h| h.bytes(n));
+            let (bytes, size) = (on_device(bytes), on_device(b.elem.size()));
             total = total.saturating_add(bytes);
             ids.push(match &b.symbol {
                 Some(s) => {
@@ -232,11 +241,11 @@ impl<'a> Session<'a> {
                         all.push(m);
                         all
                     })?;
-                    exec.symbol(&g.symbol, bytes, b.elem.size())
+                    exec.symbol(&g.symbol, bytes, size)
                         .map_err(|e| no_room(self.workload, b, e))?
                 }
                 None => exec
-                    .alloc(&b.name, bytes, b.elem.size())
+                    .alloc(&b.name, bytes, size)
                     .map_err(|e| no_room(self.workload, b, e))?,
             });
         }
@@ -247,16 +256,32 @@ impl<'a> Session<'a> {
             binding,
         };
         if total <= KEPT_BYTES {
-            let all = self.workload.buffers.iter().map(|b| self.first_content(b));
+            let all = (0..self.workload.buffers.len()).map(|b| self.first_content(b));
             loaded.initial = Some(all.collect::<Result<_, _>>()?);
         }
         self.reset(exec, &mut loaded)?;
         Ok(loaded)
     }
 
-    fn first_content(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
-        Ok(generate(b, self.seed, &self.workload.sizes)
-            .map_err(|e| unmade(self.workload, b, &e))?)
+    /// First content of a buffer, as the device holds it.
+    fn first_content(&self, buffer: usize) -> Result<Vec<u8>, RunError> {
+        let b = &self.workload.buffers[buffer];
+        let bytes = generate(b, self.seed, &self.workload.sizes)
+            .map_err(|e| unmade(self.workload, b, &e))?;
+        Ok(self
+            .held(buffer)
+            .map_or_else(|| bytes.clone(), |h| h.narrow(&bytes)))
+    }
+
+    /// Offsets into buffers that are held in another format.
+    fn scale(&self, args: &mut [Arg], ids: &[BufferId]) {
+        for a in args {
+            if let Arg::Buffer { id, offset } = a
+                && let Some(h) = ids.iter().position(|i| i == id).and_then(|b| self.held(b))
+            {
+                *offset = h.bytes(*offset as usize) as u64;
+            }
+        }
     }
 
     /// Puts the first contents back.
@@ -264,7 +289,7 @@ impl<'a> Session<'a> {
         for (i, id) in l.ids.iter().enumerate() {
             match &l.initial {
                 Some(all) => exec.write(*id, &all[i])?,
-                None => exec.write(*id, &self.first_content(&self.workload.buffers[i])?)?,
+                None => exec.write(*id, &self.first_content(i)?)?,
             }
         }
         Ok(())
@@ -284,7 +309,7 @@ impl<'a> Session<'a> {
                         RunError::Workload(all)
                     };
                     let k = self.kernel(&c).map_err(one)?;
-                    let (args, shared) =
+                    let (mut args, shared) =
                         bind(&c, k, &self.workload.buffers, &l.ids).map_err(|wrong| {
                             let mut all = Mistakes::none();
                             for m in wrong {
@@ -292,6 +317,7 @@ impl<'a> Session<'a> {
                             }
                             RunError::Workload(all)
                         })?;
+                    self.scale(&mut args, &l.ids);
                     exec.launch(&Launch {
                         symbol: &k.symbol,
                         name: &k.name,
@@ -314,13 +340,17 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// Content of an output.
+    /// Content of an output, in the workload's type.
     pub fn output(
         &self,
         exec: &mut dyn Executor,
         l: &Loaded,
         buffer: usize,
     ) -> Result<Vec<u8>, RunError> {
-        Ok(exec.read(l.ids[l.binding[buffer]])?)
+        let at = l.binding[buffer];
+        let bytes = exec.read(l.ids[at])?;
+        Ok(self
+            .held(at)
+            .map_or_else(|| bytes.clone(), |h| h.widen(&bytes)))
     }
 }

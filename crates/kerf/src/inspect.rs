@@ -192,8 +192,18 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
-    /// A plan for `kerf run --plan`: the identity, or what --all-as says.
+    /// A plan for `kerf run --plan`: the identity, or what --all-as and --store-as say.
     Plan,
+}
+
+/// What is done to a program before it is printed.
+pub struct Wish {
+    /// A plan of the user's.
+    pub plan: Result<Option<Plan>, Failure>,
+    /// A format for all sites.
+    pub all_as: Option<SiteFormat>,
+    /// A format for all buffers and arrays.
+    pub store_as: Option<SiteFormat>,
 }
 
 /// Prints the program in one of its forms.
@@ -202,10 +212,19 @@ pub fn emit(
     file: &Path,
     flags: &[String],
     what: Emit,
-    all_as: Option<SiteFormat>,
+    wish: Wish,
 ) -> Result<i32, Failure> {
+    let given = wish.plan?;
     let m = program::load(tools, file, flags)?.module()?;
-    let plan = all_as.map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+    let plan = given.unwrap_or_else(|| {
+        let mut plan = wish
+            .all_as
+            .map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
+        if let Some(f) = wish.store_as {
+            plan.hold_all(&m, f);
+        }
+        plan
+    });
     if what == Emit::Plan {
         let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
         say(&(text + "\n"))?;

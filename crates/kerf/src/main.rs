@@ -52,10 +52,16 @@ enum Command {
         #[arg(long, value_enum)]
         emit: Option<inspect::Emit>,
         /// Give every site that can have it this format, in what --emit prints (by default the plan):
-        /// dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the published formulas of
-        /// composite precision.
+        /// f32, f16, bf16; dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the
+        /// published formulas of composite precision.
         #[arg(long, value_name = "FORMAT")]
         all_as: Option<kerf_pass::SiteFormat>,
+        /// Hold every buffer and array that can be in this format, in what --emit prints.
+        #[arg(long, value_name = "FORMAT")]
+        store_as: Option<kerf_pass::SiteFormat>,
+        /// Apply this plan (JSON) to what --emit prints.
+        #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as"])]
+        plan: Option<PathBuf>,
         /// Target architecture.
         #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
@@ -97,6 +103,9 @@ enum Command {
         /// Number of the GPU.
         #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
         gpu: i32,
+        /// Give each kernel's sites and arrays narrower formats at random, before comparing.
+        #[arg(long)]
+        plans: bool,
         /// Write the digests to this file.
         #[arg(long)]
         record: Option<PathBuf>,
@@ -277,6 +286,17 @@ fn in_utf8(path: &Path) -> Result<(), Failure> {
     }
 }
 
+fn read_plan(path: &std::path::Path) -> Result<kerf_pass::Plan, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Failure::new(format!("cannot read {}: {e}", path.display()))
+            .help("check the path and its permissions")
+    })?;
+    kerf_pass::Plan::parse(&text).map_err(|e| {
+        Failure::new(format!("{}: {e}", path.display()))
+            .help("a plan is JSON; {\"version\": 1} changes nothing")
+    })
+}
+
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
@@ -291,15 +311,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
     }
     let plan = match &a.plan {
         None => kerf_pass::Plan::default(),
-        Some(p) => {
-            let advice = "a plan is JSON; {\"version\": 1} changes nothing";
-            let text = std::fs::read_to_string(p).map_err(|e| {
-                Failure::new(format!("cannot read {}: {e}", p.display()))
-                    .help("check the path and its permissions")
-            })?;
-            kerf_pass::Plan::parse(&text)
-                .map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
-        }
+        Some(p) => read_plan(p)?,
     };
     let arch = match (a.arch, a.device) {
         (Some(a), _) => a,
@@ -357,6 +369,8 @@ fn main() {
             all,
             emit,
             all_as,
+            store_as,
+            plan,
             arch,
             flags,
             include,
@@ -364,9 +378,14 @@ fn main() {
         } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
-            let emit = emit.or(all_as.map(|_| inspect::Emit::Plan));
+            let emit = emit.or(all_as.or(store_as).map(|_| inspect::Emit::Plan));
             if let Some(e) = emit {
-                inspect::emit(&tools, &file, &flags, e, all_as)
+                let wish = inspect::Wish {
+                    plan: plan.as_deref().map(read_plan).transpose(),
+                    all_as,
+                    store_as,
+                };
+                inspect::emit(&tools, &file, &flags, e, wish)
             } else {
                 inspect::run(
                     &tools,
@@ -387,14 +406,16 @@ fn main() {
         } => bundle::run(&toolchain::discover(&arch), &workloads, &out),
         Command::Selftest {
             seed,
+            plans,
             dump: Some(dir),
             ..
-        } => selftest::dump(seed, &dir),
+        } => selftest::dump(seed, plans, &dir),
         Command::Selftest {
             count,
             seed,
             device,
             gpu,
+            plans,
             record,
             against,
             dump: None,
@@ -402,6 +423,7 @@ fn main() {
             let o = selftest::Options {
                 count,
                 seed,
+                plans,
                 cuda: device == DeviceArg::Cuda,
                 ordinal: gpu,
                 record,

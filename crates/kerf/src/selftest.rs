@@ -22,6 +22,8 @@ pub struct Options {
     pub count: usize,
     /// First seed.
     pub seed: u64,
+    /// Change each kernel by a random plan.
+    pub plans: bool,
     /// Also run on the GPU.
     pub cuda: bool,
     /// GPU number.
@@ -38,6 +40,9 @@ struct Line {
     kernel: usize,
     digest: String,
     approx: bool,
+    /// Changed by a random plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    plan: bool,
 }
 
 #[derive(Default, Serialize)]
@@ -58,9 +63,13 @@ fn on_cuda(p: &Prepared, arch: &str, ordinal: i32, level: u32) -> Result<Vec<Out
     all(p, &mut e)
 }
 
-fn on_cpu(p: &Prepared) -> Result<Vec<Outputs>, ExecError> {
+/// Outputs, and the kernels in which something is modelled.
+fn on_cpu(p: &Prepared) -> Result<(Vec<Outputs>, Vec<String>), ExecError> {
     let mut e = CpuExecutor::new(&p.module, CpuOptions::default())?;
-    all(p, &mut e)
+    let stats = e.kernel_stats();
+    let modelled = stats.into_iter().filter(|k| !k.modelled.is_empty());
+    let modelled = modelled.map(|k| k.symbol).collect();
+    Ok((all(p, &mut e)?, modelled))
 }
 
 fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
@@ -69,7 +78,7 @@ fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
         .collect()
 }
 
-fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure> {
+fn read_record(path: &PathBuf, plans: bool) -> Result<BTreeMap<(u64, usize), String>, Failure> {
     let advice = "make a record with kerf selftest --record FILE";
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::new(format!("cannot read {}: {e}", path.display())).help(advice))?;
@@ -91,6 +100,18 @@ fn read_record(path: &PathBuf) -> Result<BTreeMap<(u64, usize), String>, Failure
                 ))
                 .help(advice)
             })?;
+            if l.plan != plans {
+                let (with, option) = match l.plan {
+                    true => ("with", "add --plans"),
+                    false => ("without", "leave --plans away"),
+                };
+                return Err(Failure::new(format!(
+                    "{}:{}: recorded {with} plans",
+                    path.display(),
+                    i + 1
+                ))
+                .help(option));
+            }
             Ok(((l.seed, l.kernel), l.digest))
         })
         .collect()
@@ -120,7 +141,11 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
     })?;
     let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
-    let record = o.against.as_ref().map(read_record).transpose()?;
+    let record = o
+        .against
+        .as_ref()
+        .map(|p| read_record(p, o.plans))
+        .transpose()?;
     if let Some(path) = &o.record {
         // Asked before the work rather than after it.
         writable(path)?;
@@ -130,15 +155,15 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
     let modules = o.count.div_ceil(PER_MODULE);
     for i in 0..modules as u64 {
         let seed = o.seed.wrapping_add(i);
-        let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch)?;
-        let cpu = on_cpu(&p)?;
+        let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch, o.plans)?;
+        let (cpu, modelled) = on_cpu(&p)?;
         let gpu = if o.cuda {
             Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?)
         } else {
             None
         };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
-            let approx = kernel.uses.approx_f32;
+            let approx = kernel.uses.approx_f32 || modelled.contains(&kernel.name);
             let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
             let digest = format!("{:016x}", mine.digest());
             let (equal, note) = match (&gpu, &record) {
@@ -190,6 +215,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                 kernel: k,
                 digest,
                 approx,
+                plan: o.plans,
             });
         }
         if format == Format::Human && (i + 1) % 50 == 0 {
@@ -207,7 +233,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
     if format == Format::Json {
         say(&format!(
             "{}\n",
-            serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "tally": t })
+            serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "plans": o.plans, "tally": t })
         ))?;
     } else {
         let with = match (o.cuda, &o.against) {
@@ -215,7 +241,8 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             (_, Some(p)) => format!("CPU executor against {}", p.display()),
             _ => "CPU executor alone (nothing compared)".to_owned(),
         };
-        let mut text = format!("{with}: {} random kernels\n", t.kernels);
+        let under = if o.plans { " under random plans" } else { "" };
+        let mut text = format!("{with}: {} random kernels{under}\n", t.kernels);
         if o.cuda || o.against.is_some() {
             let _ = writeln!(
                 text,
@@ -237,8 +264,8 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
 }
 
 /// Writes a random module as a source, input files and one workload a kernel, so that a kernel that
-/// fails can be run and cut down by hand.
-pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
+/// fails can be run and cut down by hand; with `plans`, the plan for `kerf run --plan` too.
+pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failure> {
     use kerf_workload::{ElemType, Scalar, npy};
     let fail = |e: String| {
         Failure::new(format!("cannot write into {}: {e}", dir.display()))
@@ -247,6 +274,14 @@ pub fn dump(seed: u64, dir: &std::path::Path) -> Result<i32, Failure> {
     std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
     let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
     std::fs::write(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
+    if plans {
+        let bad = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
+        let module = kerf_ir::llvm::Module::parse(m.ir.as_bytes(), "random").map_err(bad)?;
+        kerf_ir::prepare::prepare(&module, "sm_90").map_err(bad)?;
+        let plan = kerf_pass::random_plan::random_plan(&module, seed);
+        let text = serde_json::to_string(&plan).map_err(|e| fail(e.to_string()))?;
+        std::fs::write(dir.join("plan.json"), text).map_err(|e| fail(e.to_string()))?;
+    }
     let types = [
         ("64", Scalar::F64),
         ("32", Scalar::F32),

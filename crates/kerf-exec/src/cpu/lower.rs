@@ -202,6 +202,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         f.check_parallel();
     }
     host.run_passes(&m, "default<O3>", passes)?;
+    kerf_ir::bf16_fence::drop(&m);
     let object = host.object(&m)?;
     Ok(Lowered {
         object,

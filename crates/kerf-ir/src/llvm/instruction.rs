@@ -20,6 +20,16 @@ impl Value {
     pub fn erase(self) {
         unsafe { LLVMInstructionEraseFromParent(self.0) }
     }
+    /// Moves an instruction to before another one.
+    pub fn move_before(self, at: Value) {
+        unsafe {
+            let b = LLVMCreateBuilderInContext(LLVMGetTypeContext(self.ty().0));
+            LLVMInstructionRemoveFromParent(self.0);
+            LLVMPositionBuilderBefore(b, at.0);
+            LLVMInsertIntoBuilder(b, self.0);
+            LLVMDisposeBuilder(b);
+        }
+    }
     /// Replaces an instruction by a value and erases it.
     pub fn become_value(self, v: Value) {
         self.replace_with(v);
@@ -158,6 +168,10 @@ impl Value {
     /// Source element type of a GEP.
     pub fn gep_type(self) -> Type {
         Type(unsafe { LLVMGetGEPSourceElementType(self.0) })
+    }
+    /// Does a GEP stay inside its object?
+    pub fn is_inbounds(self) -> bool {
+        unsafe { LLVMIsInBounds(self.0) != 0 }
     }
     /// Copies the debug location of another instruction.
     pub fn copy_debug_loc(self, from: Value) {

@@ -103,6 +103,10 @@ impl Type {
     pub fn poison(self) -> Value {
         Value(unsafe { LLVMGetPoison(self.0) })
     }
+    /// `undef` of this type.
+    pub fn undef(self) -> Value {
+        Value(unsafe { LLVMGetUndef(self.0) })
+    }
     /// An integer constant of this integer type.
     pub fn int(self, v: u64) -> Value {
         Value(unsafe { LLVMConstInt(self.0, v, 0) })

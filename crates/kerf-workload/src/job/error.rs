@@ -60,8 +60,11 @@ impl From<PlanError> for JobError {
             PlanError::UnknownKernel { .. } | PlanError::UnknownSite { .. } => {
                 "; help: kerf inspect FILE --all lists kernels and sites"
             }
-            PlanError::NoPass { .. } | PlanError::Refused { .. } | PlanError::Shared { .. } => {
-                "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as dw64 names those that can be pairs"
+            PlanError::Storage { .. } | PlanError::SharedVariable { .. } => {
+                "; help: take the buffer out of the plan's storage, or hold it alike everywhere (--plan)"
+            }
+            PlanError::Refused { .. } | PlanError::Shared { .. } => {
+                "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as FORMAT names those that can have a format"
             }
         };
         JobError::Input(format!("{e}{help}"))

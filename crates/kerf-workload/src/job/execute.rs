@@ -7,6 +7,7 @@ use super::save::save;
 use super::{Device, Job, JobError};
 use crate::digest::digest;
 use crate::run::{Loaded, Session};
+use crate::storage;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -114,12 +115,13 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     let m = program.module()?;
     let infos = kernels::kernels(&m);
     let globals = kernels::globals(&m);
-    let session = Session {
+    let mut session = Session {
         workload: &workload,
         kernels: &infos,
         globals: &globals,
         params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
+        storage: Vec::new(),
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
@@ -129,6 +131,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }
     job.plan.apply(&m)?;
+    session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
     finished(&m, job)?;
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
@@ -154,7 +157,13 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     let times = Times::new(samples);
     let reference = if job.reference {
-        Some(reference(job, &session, &program)?)
+        // The reference is of the program as it is, on the inputs as they are.
+        let own = Session {
+            storage: Vec::new(),
+            params: session.params.clone(),
+            ..session
+        };
+        Some(reference(job, &own, &program)?)
     } else {
         None
     };

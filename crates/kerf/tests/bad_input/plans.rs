@@ -58,8 +58,8 @@ fn sites_that_cannot() {
     let sites =
         |s: &str| format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"sites\": {{{s}}}}}}}}}");
     refused(
-        &sites("\"0\": \"f16\""),
-        &["site 0 of kernel scale", "f16", "no pass", "--plan"],
+        &sites("\"0\": \"f64\""),
+        &["site 0 of kernel scale", "f64", "no wider", "--plan"],
     );
     refused(
         &sites("\"0\": \"dw64\""),

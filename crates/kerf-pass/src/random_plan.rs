@@ -1,0 +1,71 @@
+//! Plans at random, for tests that a plan gives the same bits wherever it is run.
+use crate::formats;
+use crate::plan::{KernelPlan, Plan};
+use crate::site_format::SiteFormat;
+use crate::storage::{self, Object};
+use kerf_ir::kernels;
+use kerf_ir::llvm::{Module, Opcode};
+use kerf_ir::sites;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+const FORMATS: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
+
+/// The plan of a seed for a prepared module: of each kernel some, many or all sites, and some shared and
+/// local arrays, in narrower machine formats. What parameters point to stays as it is. In half of the
+/// kernels calls of math functions stay too, since the CPU executor only models those of f32.
+pub fn random_plan(m: &Module, seed: u64) -> Plan {
+    let mut random = Random(seed);
+    let mut plan = Plan::default();
+    for k in kernels::kernels(m) {
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
+        let percent = [15, 50, 85, 100][random.below(4) as usize];
+        let formats = match random.below(4) {
+            0 => &FORMATS[..1],
+            1 => &FORMATS[..2],
+            _ => &FORMATS[..],
+        };
+        let math = random.below(2) == 0;
+        let mut mine = KernelPlan::default();
+        let map = sites::sites(m, f);
+        for (s, i) in map.sites.iter().zip(&map.instructions) {
+            let draw = random.below(100) < percent;
+            let format = formats[random.below(formats.len() as u64) as usize];
+            let call = i.opcode() == Some(Opcode::LLVMCall)
+                && i.callee_name().is_some_and(|n| n.starts_with("__nv_"));
+            if draw && (math || !call) && formats::check(*i, format).is_ok() {
+                mine.sites.insert(s.id, format);
+            }
+        }
+        let format = formats[random.below(formats.len() as u64) as usize];
+        let can = storage::possible(m, f, &k, format.word());
+        for (name, object) in storage::objects(f, &k) {
+            let array = !matches!(object, Object::Parameter(_));
+            if random.below(2) == 0 && array && can.contains(&name) {
+                mine.storage.insert(name, format);
+            }
+        }
+        // Arrays that share pointers with one that was left out stay as well.
+        if storage::check(m, f, &k, &mine.storage).is_err() {
+            mine.storage.clear();
+        }
+        plan.kernels.insert(k.symbol.clone(), mine);
+    }
+    plan
+}

@@ -1,0 +1,155 @@
+//! Storage: a buffer, shared array or local array held in a narrower format.
+//!
+//! Loads become narrow loads and a widening, stores a rounding and a narrow store, and every step through
+//! the buffer is scaled. That is possible only where all that is done with its address is seen and all
+//! its content is of one format; otherwise the buffer is refused, with the reason.
+mod find;
+mod rewrite;
+mod steps;
+mod trace;
+
+use crate::site_format::SiteFormat;
+use kerf_ir::kernels::KernelInfo;
+use kerf_ir::llvm::{LlvmError, Module, Value};
+use kerf_num::Format;
+use std::collections::{BTreeMap, BTreeSet};
+use trace::Trace;
+
+pub use find::{Object, objects};
+
+/// An object that is to be held in another format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Narrowed {
+    object: Object,
+    from: Format,
+    to: Format,
+}
+
+/// An object with all that is done with it.
+struct Traced {
+    name: String,
+    held: Narrowed,
+    trace: Trace,
+}
+
+/// A name that the plan cannot have, the format asked for, and why.
+pub(crate) type Refusal = (String, SiteFormat, String);
+
+/// Something else that a pointer to an object may point to, or that it is copied from or to, and that is
+/// not held in the same way.
+fn stranger(t: &Traced, all: &[Traced]) -> bool {
+    let known = |v: &Value| {
+        all.iter().any(|o| {
+            (o.held.from, o.held.to) == (t.held.from, t.held.to) && o.trace.pointers.contains(v)
+        })
+    };
+    !t.trace.others.iter().all(known)
+}
+
+const STRANGER: &str =
+    "it shares a pointer or a copy with something that is not held in the same format";
+
+/// Traces an object; none where there is nothing to do.
+fn traced(m: &Module, name: &str, object: Object, to: Format) -> Result<Option<Traced>, String> {
+    if let Object::Shared(g) = object {
+        g.expand_constant_users();
+    }
+    let trace = trace::trace(m, object, to)?;
+    let Some(from) = trace.format.filter(|from| *from != to) else {
+        return Ok(None); // nothing reads or writes it, or it is in that format
+    };
+    Ok(Some(Traced {
+        name: name.to_owned(),
+        held: Narrowed { object, from, to },
+        trace,
+    }))
+}
+
+/// What a kernel's plan asks for: each object and its format.
+pub(crate) fn check(
+    m: &Module,
+    kernel: Value,
+    info: &KernelInfo,
+    wanted: &BTreeMap<String, SiteFormat>,
+) -> Result<Vec<Narrowed>, Refusal> {
+    let mut all: Vec<Traced> = Vec::new();
+    for (name, format) in wanted {
+        let refuse = |why: String| (name.clone(), *format, why);
+        if format.is_pair() {
+            return Err(refuse("pairs are for computing, not for storing".into()));
+        }
+        let object = find::find(kernel, info, name).map_err(refuse)?;
+        if all.iter().any(|o| o.held.object == object) {
+            return Err(refuse("the plan names it twice".into()));
+        }
+        all.extend(traced(m, name, object, format.word()).map_err(refuse)?);
+    }
+    match all.iter().find(|t| stranger(t, &all)) {
+        Some(t) => Err((t.name.clone(), t.held.to.into(), STRANGER.into())),
+        None => Ok(all.into_iter().map(|t| t.held).collect()),
+    }
+}
+
+/// Names of the objects of a kernel that can be held in a format together.
+pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec<String> {
+    let objects = objects(kernel, info);
+    let alone = |name: &str| objects.iter().filter(|o| o.0 == name).count() == 1;
+    let mut all: Vec<Traced> = objects
+        .iter()
+        .filter(|(name, _)| alone(name))
+        .filter_map(|(name, o)| traced(m, name, *o, to).ok().flatten())
+        .collect();
+    while let Some(k) = all.iter().position(|t| stranger(t, &all)) {
+        all.remove(k);
+    }
+    all.into_iter().map(|t| t.name).collect()
+}
+
+/// Holds objects, which [`check`] has passed, in their formats.
+pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
+    let mut traces: Vec<Traced> = Vec::new();
+    for n in all {
+        // A shared variable may be asked for by several kernels.
+        if !traces.iter().any(|t| t.held.object == n.object) {
+            traces.extend(traced(m, "", n.object, n.to).map_err(LlvmError)?);
+        }
+    }
+    // Two objects may be read through one pointer, which is rewritten once.
+    let mut done = BTreeSet::new();
+    for t in &mut traces {
+        t.trace.keep(&mut done);
+    }
+    for t in &traces {
+        rewrite::accesses(m, &t.trace, t.held.from, t.held.to);
+    }
+    for t in &traces {
+        rewrite::object(m, t.held.object, t.held.from, t.held.to);
+    }
+    if all.is_empty() { Ok(()) } else { m.verify() }
+}
+
+/// Do two kernels want different things of one shared variable? Gives its name.
+pub(crate) fn conflict(a: &[Narrowed], b: &[Narrowed]) -> Option<String> {
+    a.iter().find_map(|x| {
+        let y = b.iter().find(|y| y.object == x.object)?;
+        match (x.object, x.to != y.to) {
+            (Object::Shared(g), true) => Some(find::shared_name(g)),
+            _ => None,
+        }
+    })
+}
+
+/// A shared variable of the plan that a kernel without that wish uses too: its name.
+pub(crate) fn also_used(all: &[Narrowed], kernel: Value, mine: &[Narrowed]) -> Option<String> {
+    let reach = kerf_ir::kernels::reachable(kernel);
+    all.iter().find_map(|n| match n.object {
+        Object::Shared(g) if !mine.iter().any(|o| o.object == n.object) => {
+            let used = g
+                .users()
+                .iter()
+                .any(|u| u.is_instruction() && reach.contains(&u.block().function()));
+            used.then(|| find::shared_name(g))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,171 @@
+//! Loads, stores and steps of an object, over narrower elements.
+use super::find::Object;
+use super::steps::{Step, narrow_type, step};
+use super::trace::Trace;
+use kerf_ir::llvm::{Builder, Module, Opcode, Type, Value};
+use kerf_num::Format;
+
+fn like(t: Type, f: Type) -> Type {
+    if t.is_vector() {
+        f.vector(t.lanes())
+    } else {
+        f
+    }
+}
+
+/// A value in the narrow format, from before it was widened if it was.
+fn narrowed(b: &Builder, v: Value, to: Format) -> Value {
+    let t = like(v.ty(), b.float_ty(to));
+    if v.opcode() == Some(Opcode::LLVMFPExt) {
+        let x = v.operand(0);
+        let f = x.ty().element().format();
+        if f == Some(to) {
+            return x;
+        }
+        if to == Format::F32 {
+            return b.cast(Opcode::LLVMFPExt, x, t); // from f16 or bf16
+        }
+    }
+    b.cast(Opcode::LLVMFPTrunc, v, t)
+}
+
+/// Gives users the wide value, and those that round it to where it came from the narrow one.
+fn widened(b: &Builder, i: Value, narrow: Value) {
+    let wide = b.cast(Opcode::LLVMFPExt, narrow, i.ty());
+    for u in i.users() {
+        match u.opcode() {
+            Some(Opcode::LLVMFPTrunc) if u.ty() == narrow.ty() => u.become_value(narrow),
+            Some(Opcode::LLVMFPExt) => u.set_operand(0, narrow),
+            _ => {}
+        }
+    }
+    i.become_value(wide);
+    if wide.is_instruction() && wide.users().is_empty() {
+        wide.erase();
+    }
+}
+
+fn scaled_align(i: Value, from: Format, to: Format) -> u32 {
+    (i.align() * to.bytes() as u32 / from.bytes() as u32).max(1)
+}
+
+fn rewrite_step(m: &Module, gep: Value, from: Format, to: Format) {
+    let Ok(s) = step(m, gep, from, to) else {
+        return; // checked before
+    };
+    let b = Builder::before(gep);
+    let base = gep.operand(0);
+    let indices: Vec<Value> = gep.operands().into_iter().skip(1).collect();
+    let new = match s {
+        Step::Over(t) => b.gep(t, base, &indices, gep.is_inbounds()),
+        Step::Bytes(n) => b.gep(b.int_ty(8), base, &[b.i64(n as u64)], gep.is_inbounds()),
+        Step::Shifted { by } => {
+            let i = indices[0];
+            let n = b.bin(Opcode::LLVMAShr, i, i.ty().int(u64::from(by)));
+            b.gep(b.float_ty(to), base, &[n], gep.is_inbounds())
+        }
+    };
+    gep.become_value(new);
+}
+
+/// A new variable of the narrow type in place of an array.
+pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
+    match object {
+        Object::Parameter(p) => {
+            // What was promised of the address held for the wide elements.
+            let f = p.argument_function();
+            if let Some(k) = f.params().iter().position(|q| *q == p) {
+                for a in ["align", "dereferenceable", "dereferenceable_or_null"] {
+                    f.remove_param_attr(k as u32, a);
+                }
+            }
+        }
+        Object::Local(a) => {
+            if let Some(t) = narrow_type(m, a.allocated_type(), from, to) {
+                let new = Builder::before(a).alloca(t);
+                new.set_align(scaled_align(a, from, to));
+                let name = a.name();
+                a.become_value(new);
+                new.set_name(&name);
+            }
+        }
+        Object::Shared(g) => {
+            if let Some(t) = narrow_type(m, g.global_type(), from, to) {
+                let new = m.add_global(t, "", g.ty().space());
+                if g.initializer().is_some() {
+                    new.set_initializer(t.undef());
+                }
+                new.set_linkage(g.linkage());
+                // Vector accesses may count on more than the element's own alignment.
+                new.set_align(g.align().max(1));
+                let name = g.name();
+                g.replace_with(new);
+                g.delete_global();
+                new.set_name(&name);
+            }
+        }
+    }
+}
+
+/// Everything that is done with an object, over narrower elements.
+pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
+    for i in &t.loads {
+        let b = Builder::before(*i);
+        let narrow = b.load(like(i.ty(), b.float_ty(to)), i.operand(0));
+        narrow.set_align(scaled_align(*i, from, to));
+        if i.is_marked("invariant.load") {
+            narrow.mark("invariant.load");
+        }
+        widened(&b, *i, narrow);
+    }
+    for i in &t.stores {
+        let b = Builder::before(*i);
+        let wide = i.operand(0);
+        let new = b.store(narrowed(&b, wide, to), i.operand(1));
+        new.set_align(scaled_align(*i, from, to));
+        i.erase();
+        if wide.opcode() == Some(Opcode::LLVMFPExt) && wide.users().is_empty() {
+            wide.erase();
+        }
+    }
+    for i in &t.atomics {
+        let b = Builder::before(*i);
+        let v = narrowed(&b, i.operand(1), to);
+        let old = b.atomic_rmw(i.rmw_op(), i.operand(0), v);
+        widened(&b, *i, old);
+    }
+    for i in &t.fills {
+        let b = Builder::before(*i);
+        let bytes = i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
+        let args = [
+            i.operand(0),
+            i.operand(1),
+            i.operand(2).ty().int(bytes),
+            i.operand(3),
+        ];
+        b.intrinsic("llvm.memset", &[args[0].ty(), args[2].ty()], &args);
+        i.erase();
+    }
+    for i in &t.copies {
+        let b = Builder::before(*i);
+        let bytes = i.operand(2).const_int().unwrap_or(0) * to.bytes() as u64 / from.bytes() as u64;
+        let args = [
+            i.operand(0),
+            i.operand(1),
+            i.operand(2).ty().int(bytes),
+            i.operand(3),
+        ];
+        let name = match i
+            .callee_name()
+            .is_some_and(|n| n.starts_with("llvm.memmove"))
+        {
+            true => "llvm.memmove",
+            false => "llvm.memcpy",
+        };
+        b.intrinsic(name, &[args[0].ty(), args[1].ty(), args[2].ty()], &args);
+        i.erase();
+    }
+    for s in &t.steps {
+        rewrite_step(m, *s, from, to);
+    }
+}

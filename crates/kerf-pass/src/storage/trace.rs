@@ -1,0 +1,211 @@
+//! Everything that is done with an object's address.
+use super::find::Object;
+use super::steps::{narrow_type, step};
+use kerf_ir::llvm::{Module, Opcode, RmwOp, Value};
+use kerf_ir::sites::float_shape;
+use kerf_num::Format;
+use std::collections::BTreeSet;
+
+/// What is done with an object.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// Format of its numbers; none if nothing reads or writes it.
+    pub format: Option<Format>,
+    /// Address computations.
+    pub steps: Vec<Value>,
+    pub loads: Vec<Value>,
+    pub stores: Vec<Value>,
+    pub atomics: Vec<Value>,
+    /// Fillings with zeros.
+    pub fills: Vec<Value>,
+    /// Copies of whole elements.
+    pub copies: Vec<Value>,
+    /// All pointers to it.
+    pub pointers: Vec<Value>,
+    /// Pointers to something else that come together with one to it, in a choice or a copy.
+    pub others: Vec<Value>,
+}
+
+impl Trace {
+    /// Leaves only what was not done before.
+    pub fn keep(&mut self, done: &mut BTreeSet<Value>) {
+        let lists = [
+            &mut self.steps,
+            &mut self.loads,
+            &mut self.stores,
+            &mut self.atomics,
+            &mut self.fills,
+            &mut self.copies,
+        ];
+        for l in lists {
+            l.retain(|v| done.insert(*v));
+        }
+    }
+    /// A number, or a vector of them, is read or written.
+    fn access(&mut self, t: kerf_ir::llvm::Type, verb: &str) -> Result<(), String> {
+        let Some((f, _)) = float_shape(t) else {
+            return Err(format!("it is {verb} as {}", t.print()));
+        };
+        match self.format.replace(f) {
+            Some(other) if other != f => Err(format!("it holds both {other} and {f}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn plain(i: Value) -> Result<(), String> {
+    let atomic = i.ordering() != kerf_ir::llvm::Ordering::LLVMAtomicOrderingNotAtomic;
+    match (i.is_volatile(), atomic) {
+        (true, _) => Err("it is volatile".into()),
+        (_, true) => Err("it is read or written atomically".into()),
+        _ => Ok(()),
+    }
+}
+
+fn atomic(i: Value, to: Format) -> Result<(), String> {
+    use RmwOp::*;
+    let known = matches!(
+        i.rmw_op(),
+        LLVMAtomicRMWBinOpFAdd
+            | LLVMAtomicRMWBinOpFSub
+            | LLVMAtomicRMWBinOpFMax
+            | LLVMAtomicRMWBinOpFMin
+            | LLVMAtomicRMWBinOpXchg
+    );
+    match (known, to) {
+        (true, Format::F32) => Ok(()),
+        (true, _) => Err(format!(
+            "an atomic operation on it is not available in {to}"
+        )),
+        _ => Err("an atomic operation on it has no narrower form".into()),
+    }
+}
+
+fn call(u: Value, v: Value, t: &mut Trace) -> Result<(), String> {
+    let name = u.callee_name().unwrap_or_else(|| "a function".into());
+    if name.starts_with("llvm.lifetime.") {
+        return Ok(());
+    }
+    if name.starts_with("llvm.memset.") {
+        let zero = u.operand(1).const_int() == Some(0);
+        let known = u.operand(2).const_int().is_some();
+        if zero && known && u.operand(3).const_int() == Some(0) {
+            t.fills.push(u);
+            return Ok(());
+        }
+        return Err("it is filled byte by byte".into());
+    }
+    if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") {
+        if u.operand(2).const_int().is_none() || u.operand(3).const_int() != Some(0) {
+            return Err("it is copied byte by byte".into());
+        }
+        t.copies.push(u);
+        let ends = [u.operand(0), u.operand(1)];
+        t.others.extend(ends.into_iter().filter(|e| *e != v));
+        return Ok(());
+    }
+    Err(format!(
+        "its address is given to {}",
+        kerf_ir::llvm::demangle(&name)
+    ))
+}
+
+/// Follows an object's address; the reason if it cannot be held in another format.
+pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, String> {
+    use Opcode::*;
+    let root = object.address();
+    let mut t = Trace::default();
+    let mut seen = vec![root];
+    let mut next = 0;
+    while let Some(v) = seen.get(next).copied() {
+        next += 1;
+        let mut users = v.users();
+        users.dedup();
+        for u in users {
+            match u.opcode() {
+                Some(LLVMLoad) => {
+                    plain(u)?;
+                    t.access(u.ty(), "read")?;
+                    t.loads.push(u);
+                }
+                Some(LLVMStore) if u.operand(0) != v => {
+                    plain(u)?;
+                    t.access(u.operand(0).ty(), "written")?;
+                    t.stores.push(u);
+                }
+                Some(LLVMStore) => return Err("its address is stored".into()),
+                Some(LLVMAtomicRMW) if u.operand(1) != v => {
+                    t.access(u.ty(), "updated")?;
+                    atomic(u, to)?;
+                    t.atomics.push(u);
+                }
+                Some(LLVMAtomicCmpXchg) => return Err("it is compared and exchanged".into()),
+                Some(LLVMGetElementPtr) => {
+                    if !seen.contains(&u) {
+                        t.steps.push(u);
+                        seen.push(u);
+                    }
+                }
+                Some(LLVMAddrSpaceCast | LLVMBitCast | LLVMFreeze | LLVMPHI | LLVMSelect) => {
+                    if !seen.contains(&u) {
+                        seen.push(u);
+                    }
+                }
+                Some(LLVMICmp) => {}
+                Some(LLVMCall) => call(u, v, &mut t)?,
+                Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
+                Some(other) => {
+                    let other = format!("{other:?}");
+                    return Err(format!("its address is used by {}", &other[4..]));
+                }
+                None => return Err("its address is part of a constant".into()),
+            }
+        }
+    }
+    for v in &seen {
+        let sources = match v.opcode() {
+            Some(LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
+            Some(LLVMSelect) => vec![v.operand(1), v.operand(2)],
+            _ => Vec::new(),
+        };
+        let foreign = |s: &Value| !seen.contains(s) && !s.is_undef() && !is_null(*s);
+        t.others.extend(sources.into_iter().filter(foreign));
+    }
+    t.others.retain(|o| !seen.contains(o));
+    t.pointers = seen;
+    let Some(from) = t.format else {
+        return match t.copies.is_empty() {
+            true => Ok(t),
+            false => Err("it is only copied, and nothing says what it holds".into()),
+        };
+    };
+    if to.bytes() >= from.bytes() && to != from {
+        return Err(format!("it holds {from}, which is no wider"));
+    }
+    if to == from {
+        return Ok(t);
+    }
+    let whole = |u: &Value| {
+        let n = u.operand(2).const_int().unwrap_or(0);
+        n.is_multiple_of(from.bytes() as u64)
+    };
+    if !t.fills.iter().chain(&t.copies).all(whole) {
+        return Err("a part of an element is copied or filled".into());
+    }
+    for s in &t.steps {
+        step(m, *s, from, to)?;
+    }
+    let whole = match object {
+        Object::Parameter(_) => None,
+        Object::Shared(g) => Some(g.global_type()),
+        Object::Local(a) => Some(a.allocated_type()),
+    };
+    match whole.filter(|w| narrow_type(m, *w, from, to).is_none()) {
+        Some(w) => Err(format!("it is declared as {}", w.print())),
+        None => Ok(t),
+    }
+}
+
+fn is_null(v: Value) -> bool {
+    v.is_constant() && v == v.ty().zero()
+}

@@ -1,0 +1,157 @@
+//! "A site in a format computes in that format", against an interpreter of the unchanged kernel.
+//!
+//! The interpreter walks the prepared IR thread by thread and knows nothing of the pass: it rounds the
+//! operands and the result of each site to the format that the plan gives it. Random kernels that it can
+//! interpret run on the CPU executor after the plan was applied, and have to give the same bits.
+#[path = "oracle/arithmetic.rs"]
+mod arithmetic;
+#[path = "oracle/interpreter.rs"]
+mod interpreter;
+#[path = "oracle/kernels.rs"]
+mod kernels;
+
+use interpreter::Interpreter;
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::identity::{self, Prepared};
+use kerf_ir::finish::{Reflect, finish};
+use kerf_ir::llvm::{Module, Value};
+use kerf_ir::random_kernel::{self, RandomKernel, RandomModule};
+use kerf_ir::{prepare, sites};
+use kerf_num::Format;
+use kerf_pass::{KernelPlan, Plan, SiteFormat};
+use std::collections::BTreeMap;
+
+fn libdevice() -> Vec<u8> {
+    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
+        || {
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
+        },
+        Into::into,
+    );
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
+}
+
+/// SplitMix64, so that a failure can be repeated by its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// A plan that gives each site a format at random, and the formats by instruction.
+fn random_plan(
+    m: &Module,
+    k: &RandomKernel,
+    random: &mut Random,
+) -> (Plan, BTreeMap<Value, Format>) {
+    let kernel = m.function(&k.name).expect("the kernel is there");
+    let map = sites::sites(m, kernel);
+    let (mut chosen, mut formats) = (BTreeMap::new(), BTreeMap::new());
+    // From plans that change little to plans that change everything.
+    let percent = [10, 50, 90, 100][random.below(4)];
+    for s in &map.sites {
+        let f = [Format::F32, Format::F16, Format::Bf16][random.below(3)];
+        let i = map.instructions[s.id];
+        if random.below(100) < percent && kerf_pass::formats::check(i, f.into()).is_ok() {
+            chosen.insert(s.id, SiteFormat::from(f));
+            formats.insert(i, f);
+        }
+    }
+    let mut plan = Plan::default();
+    let k_plan = KernelPlan {
+        sites: chosen,
+        ..KernelPlan::default()
+    };
+    plan.kernels.insert(k.name.clone(), k_plan);
+    (plan, formats)
+}
+
+/// What a kernel gives under a plan, by the interpreter and by the executor; none if the interpreter
+/// cannot say.
+fn both(
+    ir: &str,
+    seed: u64,
+    kernels: &[RandomKernel],
+    which: usize,
+    random: &mut Random,
+) -> Result<usize, String> {
+    let original = Module::parse(ir.as_bytes(), "random").expect("parses");
+    prepare::prepare(&original, "sm_90").expect("prepares");
+    let k = &kernels[which];
+    let (plan, formats) = random_plan(&original, k, random);
+    let inputs = random_kernel::inputs(seed, which, k.threads());
+    let want = Interpreter::new(&original, formats).run(k, &inputs)?;
+
+    let module = original.duplicate();
+    plan.apply(&module)
+        .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
+    let p = Prepared {
+        random: RandomModule {
+            ir: ir.to_owned(),
+            kernels: kernels.to_vec(),
+        },
+        seed,
+        module,
+    };
+    let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
+    let got = identity::run(&p, which, &mut exec).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    let want = identity::Outputs::canonical(want);
+    if let Some(d) = want.differences(&got) {
+        panic!(
+            "seed {seed} kernel {which}: interpreter and executor: {d}\n{}\n{}\n{}",
+            serde_json::to_string(&plan).expect("serialises"),
+            original.print(),
+            p.module.print()
+        );
+    }
+    Ok(plan.kernels.values().map(|k| k.sites.len()).sum())
+}
+
+#[test]
+fn random_kernels_under_random_plans() {
+    let (mut kernels, mut sites, mut skipped) = (0, 0, BTreeMap::new());
+    let mut seed = 0;
+    while kernels < 16 {
+        seed += 1;
+        assert!(
+            seed < 4000,
+            "too few kernels can be interpreted: {skipped:?}"
+        );
+        let random = random_kernel::module(seed, 3);
+        for (n, k) in random.kernels.iter().enumerate() {
+            if k.uses.math || k.uses.shared || k.uses.shuffle {
+                continue;
+            }
+            match both(&random.ir, seed, &random.kernels, n, &mut Random(seed)) {
+                Ok(s) => (kernels, sites) = (kernels + 1, sites + s),
+                Err(why) => *skipped.entry(why).or_insert(0) += 1,
+            }
+        }
+    }
+    assert!(sites > 200, "{sites} sites lowered in {kernels} kernels");
+}
+
+#[test]
+fn random_loops_and_branches_under_random_plans() {
+    let (mut done, mut sites) = (0, 0);
+    for seed in 1..=40 {
+        let mut random = Random(seed);
+        let (ir, k) = kernels::kernel(&mut random);
+        match both(&ir, seed, &[k], 0, &mut random) {
+            Ok(s) => (done, sites) = (done + 1, sites + s),
+            Err(why) => panic!("seed {seed}: {why}"),
+        }
+    }
+    assert!(sites > 500, "{sites} sites lowered in {done} kernels");
+}
