@@ -8,6 +8,7 @@ mod guard;
 mod inspect;
 mod output;
 mod run;
+mod search;
 mod selftest;
 mod study;
 mod table;
@@ -108,6 +109,8 @@ enum Command {
     },
     /// Measure this GPU's floating point into a profile; show, compare and use profiles.
     Device(device::Args),
+    /// Search strategies on recorded search spaces, without a device.
+    Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
     Study {
         /// The study; `list` tells what each one repeats.
@@ -407,6 +410,7 @@ fn main() {
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Device(a) => device::run(a, cli.format, style),
+        Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,
             device,

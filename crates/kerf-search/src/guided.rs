@@ -1,0 +1,7 @@
+//! The models and the solver behind the guided strategy.
+pub mod error_model;
+pub mod field;
+pub mod knapsack;
+pub mod linear;
+pub mod propose;
+pub mod time_model;

@@ -1,0 +1,418 @@
+//! What is believed of errors: a contribution for each variable and level, corrected by every run.
+//!
+//! The error of an assignment is the p-norm of the contributions of its lowered variables and of the
+//! program's own error, for p = 1 (they add up), 2 (they are independent) or 16 (the largest decides). The
+//! logarithm of each contribution is its prediction plus corrections that are normal beforehand: one
+//! common to all, one of its level, one of its variable, one of its own. On top lies a deviation that is
+//! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
+//! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
+//! around them as uncertainty. Each norm is weighed by how well it explained the runs.
+use super::linear::{Cholesky, dot, normal_cdf};
+use crate::outcome::{Evaluation, Outcome};
+use crate::problem::Search;
+
+/// Norms, with their weights before any run.
+const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (16.0, 0.3)];
+
+/// Deviations of what norms cannot say, with their weights before any run: nearly none, as where one
+/// variable decides and others change nothing, to much, as where errors cancel.
+const INTERPLAY: [(f64, f64); 4] = [(0.01, 0.2), (0.08, 0.25), (0.3, 0.35), (0.8, 0.2)];
+
+/// A fit is dropped when it is this much less probable than the best.
+const DROPPED: f64 = 0.02;
+
+/// Logarithm of how much coarser a level is than the one above, where nobody said: 13 bits.
+const STEP: f64 = 9.0;
+
+/// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
+const ITERATIONS: usize = 12;
+
+/// Deviations of the logarithms before any run.
+#[derive(Debug, Clone, Copy)]
+struct Deviations {
+    common: f64,
+    level: f64,
+    variable: f64,
+    own: f64,
+    /// Of what norms cannot say.
+    interplay: f64,
+    /// Of repeated measurements.
+    noise: f64,
+}
+
+/// With sensitivities.
+const INFORMED: Deviations = Deviations {
+    common: 0.5,
+    level: 0.4,
+    variable: 0.5,
+    own: 0.3,
+    interplay: 0.3,
+    noise: 0.005,
+};
+
+/// Without.
+const BLIND: Deviations = Deviations {
+    common: 5.0,
+    level: 1.0,
+    variable: 2.0,
+    own: 0.5,
+    interplay: 0.3,
+    noise: 0.005,
+};
+
+/// Similarity of assignments that differ in one variable, as far as interplay goes.
+const ALIKE: f64 = 0.6;
+
+/// Contributions of an assignment under one fit.
+struct View {
+    /// Logarithm of the norm.
+    log: f64,
+    /// Share of each lowered variable in it: index, level, derivative of the logarithm.
+    shares: Vec<(usize, u8, f64)>,
+}
+
+/// One norm and interplay, fitted.
+struct Fit {
+    norm: f64,
+    deviations: Deviations,
+    /// Logarithm of the contribution by variable and level.
+    logs: Vec<Vec<f64>>,
+    views: Vec<View>,
+    factor: Cholesky,
+    alpha: Vec<f64>,
+    weight: f64,
+}
+
+/// The model.
+pub struct ErrorModel<'p> {
+    search: Search<'p>,
+    /// Logarithm of the tolerance.
+    tolerance: f64,
+    /// Logarithm of the error of the program as it is.
+    own: f64,
+    prior: Vec<Vec<f64>>,
+    deviations: Deviations,
+    observed: Vec<(Vec<u8>, f64)>,
+    fits: Vec<Fit>,
+}
+
+/// Similarity of two assignments.
+fn alike(a: &[u8], b: &[u8]) -> f64 {
+    let far = a.iter().zip(b).filter(|(x, y)| x != y).count();
+    ALIKE.powi(far as i32)
+}
+
+impl<'p> ErrorModel<'p> {
+    /// What is believed before any run. `None` if there is no error to speak of.
+    pub fn new(search: Search<'p>) -> Option<ErrorModel<'p>> {
+        let problem = search.problem;
+        let tolerance = problem.tolerance?.max(1e-300).ln();
+        let own = match problem.baseline.and_then(|o| o.error()) {
+            Some(e) if e > 0.0 && e.is_finite() => e.ln(),
+            _ => tolerance - 30.0,
+        };
+        // What is not said of one variable is taken as the middle of what is said of others.
+        let mut known: Vec<f64> = Vec::new();
+        let predicted: Vec<Vec<Option<f64>>> = (0..problem.variables.len())
+            .map(|i| {
+                let v = &problem.variables[i];
+                let mut alone = problem.identity();
+                let levels = v.levels.iter().enumerate().map(|(l, level)| {
+                    alone[i] = l as u8;
+                    let e = level.error.or_else(|| search.models.error(&alone));
+                    e.filter(|e| l > 0 && e.is_finite())
+                        .map(|e| e.max(1e-300).ln())
+                });
+                let levels: Vec<_> = levels.collect();
+                let down = levels.iter().enumerate();
+                known.extend(down.filter_map(|(l, e)| e.map(|e| e - STEP * (l as f64 - 1.0))));
+                levels
+            })
+            .collect();
+        known.sort_by(f64::total_cmp);
+        let middle = known.get(known.len() / 2).copied().unwrap_or(tolerance);
+        let guess = |l: usize| middle + STEP * (l as f64 - 1.0);
+        let prior = predicted.iter().map(|levels| {
+            let all = levels.iter().enumerate();
+            all.map(|(l, e)| e.unwrap_or(guess(l))).collect()
+        });
+        let mut model = ErrorModel {
+            tolerance,
+            own,
+            prior: prior.collect(),
+            deviations: if known.is_empty() { BLIND } else { INFORMED },
+            observed: Vec::new(),
+            fits: Vec::new(),
+            search,
+        };
+        model.fit();
+        Some(model)
+    }
+
+    /// Corrects the model by everything that ran.
+    pub fn learn(&mut self, all: &[Evaluation]) {
+        self.observed = all
+            .iter()
+            .filter(|e| e.assignment.iter().any(|l| *l > 0))
+            .filter_map(|e| match e.outcome {
+                Outcome::Failed => None,
+                // Outputs that are no numbers: some way beyond the tolerance, nobody knows how far.
+                Outcome::Ran { error, .. } if !error.is_finite() => {
+                    Some((e.assignment.clone(), self.tolerance + 7.0))
+                }
+                Outcome::Ran { error, .. } => Some((e.assignment.clone(), error.max(1e-300).ln())),
+            })
+            .map(|(a, y)| (a, y.max(self.own)))
+            .collect();
+        self.fit();
+    }
+
+    fn fit(&mut self) {
+        let mut fits = Vec::new();
+        for (norm, weight) in NORMS {
+            for (interplay, also) in INTERPLAY {
+                let (fit, evidence) = self.fit_one(norm, interplay);
+                fits.push((fit, evidence + f64::ln(weight * also)));
+            }
+        }
+        let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
+        self.fits = fits
+            .into_iter()
+            .map(|(f, e)| Fit {
+                weight: (e - top).exp(),
+                ..f
+            })
+            .filter(|f| f.weight >= DROPPED)
+            .collect();
+        let total: f64 = self.fits.iter().map(|f| f.weight).sum();
+        self.fits.iter_mut().for_each(|f| f.weight /= total);
+    }
+
+    /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
+    fn fit_one(&self, norm: f64, interplay: f64) -> (Fit, f64) {
+        let mut fit = Fit {
+            norm,
+            deviations: Deviations {
+                interplay,
+                ..self.deviations
+            },
+            logs: self.prior.clone(),
+            views: Vec::new(),
+            factor: Cholesky::default(),
+            alpha: Vec::new(),
+            weight: 0.0,
+        };
+        let mut evidence = 0.0;
+        for round in 0..ITERATIONS {
+            let views: Vec<View> = self
+                .observed
+                .iter()
+                .map(|(a, _)| self.view(&fit, a))
+                .collect();
+            let residuals: Vec<f64> = self
+                .observed
+                .iter()
+                .zip(&views)
+                .map(|((a, y), v)| {
+                    let moved = v.shares.iter().map(|&(i, l, s)| {
+                        s * (fit.logs[i][l as usize] - self.prior[i][l as usize])
+                    });
+                    y - v.log - self.offset(a) + moved.sum::<f64>()
+                })
+                .collect();
+            let noise = fit.deviations.noise * fit.deviations.noise;
+            let factor = Cholesky::of(views.len(), |i, j| {
+                let (a, b) = (&self.observed[i].0, &self.observed[j].0);
+                let same = if i == j { noise } else { 0.0 };
+                fit.covariance(a, &views[i], b, &views[j]) + same
+            });
+            let alpha = factor.solve(&residuals);
+            evidence = -0.5 * (dot(&alpha, &residuals) + factor.log_det());
+            let moved = fit.correction(&views, &alpha, &self.prior);
+            (fit.views, fit.factor, fit.alpha) = (views, factor, alpha);
+            if round + 1 == ITERATIONS {
+                break;
+            }
+            // A full step overshoots where shares change along it.
+            let step = if round < 4 { 0.6 } else { 0.85 };
+            let mut far: f64 = 0.0;
+            for (now, target) in fit.logs.iter_mut().zip(&moved) {
+                for (x, t) in now.iter_mut().zip(target) {
+                    far = far.max((*t - *x).abs());
+                    *x += step * (*t - *x);
+                }
+            }
+            if far < 3e-3 {
+                break;
+            }
+        }
+        (fit, evidence)
+    }
+
+    fn view(&self, fit: &Fit, a: &[u8]) -> View {
+        let p = fit.norm;
+        let lowered = a.iter().enumerate().filter(|(_, l)| **l > 0);
+        let terms: Vec<(usize, u8, f64)> = lowered
+            .map(|(i, l)| (i, *l, p * fit.logs[i][*l as usize]))
+            .collect();
+        let top = terms.iter().map(|t| t.2).fold(p * self.own, f64::max);
+        let sum: f64 =
+            terms.iter().map(|t| (t.2 - top).exp()).sum::<f64>() + (p * self.own - top).exp();
+        View {
+            log: (top + sum.ln()) / p,
+            shares: terms
+                .into_iter()
+                .map(|(i, l, t)| (i, l, (t - top).exp() / sum))
+                .collect(),
+        }
+    }
+
+    /// What the caller's model says of the whole beyond what it said of the parts.
+    fn offset(&self, a: &[u8]) -> f64 {
+        let lowered = a.iter().filter(|l| **l > 0).count();
+        if lowered < 2 {
+            return 0.0;
+        }
+        match self.search.models.error(a) {
+            Some(e) if e > 0.0 && e.is_finite() => {
+                let parts = a.iter().enumerate().filter(|(_, l)| **l > 0);
+                let squares = parts.map(|(i, l)| (2.0 * self.prior[i][*l as usize]).exp());
+                e.ln() - 0.5 * squares.sum::<f64>().max(1e-300).ln()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Mean and deviation of the logarithm of the error under one fit.
+    fn predict_by(&self, fit: &Fit, a: &[u8]) -> (f64, f64) {
+        let view = self.view(fit, a);
+        let mut k = Vec::with_capacity(self.observed.len());
+        let mut deviation = 0.0;
+        let interplay = fit.deviations.interplay * fit.deviations.interplay;
+        for (((b, _), v), alpha) in self.observed.iter().zip(&fit.views).zip(&fit.alpha) {
+            let near = interplay * alike(a, b);
+            deviation += near * alpha;
+            k.push(fit.covariance_with(&view, v, a, b, near));
+        }
+        let half = fit.factor.forward(&k);
+        let variance = fit.covariance(a, &view, a, &view) - dot(&half, &half);
+        let mean = view.log + self.offset(a) + deviation;
+        (mean, variance.max(1e-6).sqrt())
+    }
+
+    /// Probability that an assignment is within the tolerance, with deviations taken as larger by a factor
+    /// of `doubt`.
+    pub fn passes(&self, a: &[u8], doubt: f64) -> f64 {
+        if a.iter().all(|l| *l == 0) {
+            return if self.own <= self.tolerance { 1.0 } else { 0.0 };
+        }
+        let each = self.fits.iter().map(|f| {
+            let (mean, sd) = self.predict_by(f, a);
+            f.weight * normal_cdf((self.tolerance - mean) / (doubt * sd))
+        });
+        each.sum()
+    }
+
+    /// Predicted error, its logarithm's mean and deviation over all fits.
+    pub fn predict(&self, a: &[u8]) -> (f64, f64) {
+        let each: Vec<(f64, f64, f64)> = self
+            .fits
+            .iter()
+            .map(|f| {
+                let (m, s) = self.predict_by(f, a);
+                (f.weight, m, s)
+            })
+            .collect();
+        let mean: f64 = each.iter().map(|(w, m, _)| w * m).sum();
+        let var: f64 = each
+            .iter()
+            .map(|(w, m, s)| w * (s * s + (m - mean).powi(2)))
+            .sum();
+        (mean, var.sqrt())
+    }
+
+    /// For a knapsack: contributions to the power of the norm over that of the tolerance, by variable and
+    /// level, for each norm that is left; and the norm.
+    pub fn weights(&self) -> Vec<(f64, Vec<Vec<f64>>)> {
+        let mut out: Vec<(f64, Vec<Vec<f64>>)> = Vec::new();
+        for f in &self.fits {
+            if out.iter().any(|(p, _)| *p == f.norm) {
+                continue;
+            }
+            let weight = |x: &f64| (f.norm * (x - self.tolerance)).min(600.0).exp();
+            let all = f.logs.iter().map(|logs| {
+                let mut w: Vec<f64> = logs.iter().map(weight).collect();
+                if let Some(first) = w.first_mut() {
+                    *first = 0.0;
+                }
+                w
+            });
+            out.push((f.norm, all.collect()));
+        }
+        out
+    }
+}
+
+impl Fit {
+    /// Covariance of the logarithms of two assignments' errors.
+    fn covariance(&self, a: &[u8], va: &View, b: &[u8], vb: &View) -> f64 {
+        let near = self.deviations.interplay * self.deviations.interplay * alike(a, b);
+        self.covariance_with(va, vb, a, b, near)
+    }
+
+    fn covariance_with(&self, va: &View, vb: &View, a: &[u8], b: &[u8], near: f64) -> f64 {
+        let d = &self.deviations;
+        let (mut variable, mut own) = (0.0, 0.0);
+        let mut others = vb.shares.iter().peekable();
+        for &(i, l, s) in &va.shares {
+            while others.next_if(|o| o.0 < i).is_some() {}
+            if let Some(&(_, m, t)) = others.next_if(|o| o.0 == i) {
+                variable += s * t;
+                if l == m {
+                    own += s * t;
+                }
+            }
+        }
+        let total = |v: &View| v.shares.iter().map(|x| x.2).sum::<f64>();
+        let lowest = a.iter().chain(b).copied().max().unwrap_or(0);
+        let level: f64 = (1..=lowest)
+            .map(|l| {
+                let at = |v: &View| {
+                    let of = v.shares.iter().filter(|x| x.1 == l);
+                    of.map(|x| x.2).sum::<f64>()
+                };
+                at(va) * at(vb)
+            })
+            .sum();
+        d.common * d.common * total(va) * total(vb)
+            + d.level * d.level * level
+            + d.variable * d.variable * variable
+            + d.own * d.own * own
+            + near
+    }
+
+    /// Contributions after the corrections that `alpha` stands for.
+    fn correction(&self, views: &[View], alpha: &[f64], prior: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let d = &self.deviations;
+        let levels = prior.iter().map(Vec::len).max().unwrap_or(0);
+        let mut common = 0.0;
+        let mut level = vec![0.0; levels];
+        let mut variable = vec![0.0; prior.len()];
+        let mut own: Vec<Vec<f64>> = prior.iter().map(|p| vec![0.0; p.len()]).collect();
+        for (v, alpha) in views.iter().zip(alpha) {
+            for &(i, l, s) in &v.shares {
+                let x = s * alpha;
+                common += d.common * d.common * x;
+                level[l as usize] += d.level * d.level * x;
+                variable[i] += d.variable * d.variable * x;
+                own[i][l as usize] += d.own * d.own * x;
+            }
+        }
+        for (i, (own, prior)) in own.iter_mut().zip(prior).enumerate() {
+            for (l, (x, p)) in own.iter_mut().zip(prior).enumerate() {
+                *x += p + common + level[l] + variable[i];
+            }
+        }
+        own
+    }
+}

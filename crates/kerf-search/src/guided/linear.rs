@@ -1,0 +1,128 @@
+//! The little linear algebra that regression with few observations needs.
+
+/// A symmetric positive definite matrix as its lower triangular factor, row by row.
+#[derive(Debug, Clone, Default)]
+pub struct Cholesky {
+    rows: Vec<Vec<f64>>,
+}
+
+impl Cholesky {
+    /// Adds a row and column to the matrix: its part below the diagonal, and the diagonal element.
+    pub fn push(&mut self, below: &[f64], diagonal: f64) {
+        let mut row = self.forward(below);
+        let rest = diagonal - row.iter().map(|x| x * x).sum::<f64>();
+        // Rounding can leave less than nothing where a row nearly repeats others.
+        row.push(rest.max(1e-12 * diagonal.abs().max(1e-12)).sqrt());
+        self.rows.push(row);
+    }
+    /// Factors a matrix given by its elements on and below the diagonal.
+    pub fn of(n: usize, element: impl Fn(usize, usize) -> f64) -> Cholesky {
+        let mut c = Cholesky::default();
+        for i in 0..n {
+            let below: Vec<f64> = (0..i).map(|j| element(i, j)).collect();
+            c.push(&below, element(i, i));
+        }
+        c
+    }
+    /// Solves L x = b.
+    pub fn forward(&self, b: &[f64]) -> Vec<f64> {
+        let mut x: Vec<f64> = Vec::with_capacity(b.len() + 1);
+        for (row, b) in self.rows.iter().zip(b) {
+            let known: f64 = row.iter().zip(&x).map(|(l, x)| l * x).sum();
+            x.push((b - known) / row[x.len()]);
+        }
+        x
+    }
+    /// Solves L L^T x = b.
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let mut x = self.forward(b);
+        for i in (0..x.len()).rev() {
+            x[i] /= self.rows[i][i];
+            let (above, at) = x.split_at_mut(i);
+            for (a, l) in above.iter_mut().zip(&self.rows[i]) {
+                *a -= l * at[0];
+            }
+        }
+        x
+    }
+    /// Logarithm of the determinant.
+    pub fn log_det(&self) -> f64 {
+        let diagonal = self.rows.iter().filter_map(|r| r.last());
+        2.0 * diagonal.map(|d| d.ln()).sum::<f64>()
+    }
+    /// The last row of the factor.
+    pub fn last(&self) -> &[f64] {
+        self.rows.last().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Sum of products.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Density of the standard normal distribution.
+pub fn density(z: f64) -> f64 {
+    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
+}
+
+/// Distribution function of the standard normal, to about 1e-7 absolute (Abramowitz and Stegun 26.2.17).
+pub fn normal_cdf(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
+    let poly = t
+        * (0.319_381_530
+            + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let tail = density(z) * poly;
+    if z > 0.0 { 1.0 - tail } else { tail }
+}
+
+/// Logarithm of [`normal_cdf`], also far in the tail.
+pub fn log_normal_cdf(z: f64) -> f64 {
+    if z > -5.0 {
+        return normal_cdf(z).max(1e-300).ln();
+    }
+    let z2 = z * z;
+    -0.5 * z2 - (-z).ln() - 0.5 * std::f64::consts::TAU.ln() + (1.0 - 1.0 / z2).ln()
+}
+
+/// Logarithm of the expected improvement below `best` of something normal.
+pub fn log_improvement(best: f64, mean: f64, sd: f64) -> f64 {
+    let sd = sd.max(1e-9);
+    let z = (best - mean) / sd;
+    if z > -5.0 {
+        let h = density(z) + z * normal_cdf(z);
+        return sd.ln() + h.max(1e-300).ln();
+    }
+    // h(z) = density(z) / z^2 * (1 - 3/z^2 + 15/z^4 - ...)
+    let z2 = z * z;
+    sd.ln() - 0.5 * z2 - 0.5 * std::f64::consts::TAU.ln() - z2.ln() + (1.0 - 3.0 / z2 + 15.0 / (z2 * z2)).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solves_what_it_factors() {
+        let m = [[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]];
+        let c = Cholesky::of(3, |i, j| m[i][j]);
+        let x = c.solve(&[1.0, 2.0, 3.0]);
+        for (row, b) in m.iter().zip([1.0, 2.0, 3.0]) {
+            assert!((dot(row, &x) - b).abs() < 1e-12);
+        }
+        let det = 4.0 * (3.0 * 2.0 - 0.04) - (2.0 - 0.1) + 0.5 * (0.2 - 1.5);
+        assert!((c.log_det() - f64::ln(det)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn tails_join_the_middle() {
+        assert!((normal_cdf(0.0) - 0.5).abs() < 1e-7);
+        assert!((normal_cdf(1.96) - 0.975_002).abs() < 1e-6);
+        for f in [log_normal_cdf, |z| log_improvement(z, 0.0, 1.0)] {
+            let (a, b) = (f(-5.0 + 1e-6), f(-5.0 - 1e-6));
+            assert!((a - b).abs() < 0.03, "{a} {b}");
+            assert!(f(-30.0) < f(-29.0));
+        }
+        assert!((log_improvement(1.0, 1.0, 0.1).exp() - 0.039_894).abs() < 1e-5);
+    }
+}

@@ -1,0 +1,247 @@
+//! What to run next: assignments that may be better, found by the knapsack and by climbing.
+//!
+//! An assignment is worth its expected gain over the best so far, times the probability that it is within
+//! the tolerance. After a failure the error model expects more and proposals tighten; after a pass with
+//! room to spare they loosen.
+use super::error_model::ErrorModel;
+use super::knapsack::Knapsack;
+use super::linear::log_improvement;
+use super::time_model::TimeModel;
+use crate::outcome::History;
+use crate::problem::{Assignment, Problem, Search};
+use crate::rng::Rng;
+use crate::strategies::draw;
+use std::collections::BTreeMap;
+
+/// Parts of the tolerance that the knapsack plans for.
+const SLACKS: [f64; 3] = [0.5, 1.0, 2.0];
+
+/// Starts at random, beside the planned ones.
+const RANDOM: usize = 3;
+
+/// Predictions that one proposal may take.
+const PREDICTIONS: usize = 12_000;
+
+/// Up to this many variables, also exchanges of any two are tried.
+const EXCHANGES: usize = 32;
+
+/// A proposal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// What to run.
+    pub assignment: Assignment,
+    /// Expected gain: of time, times the probability of being within the tolerance.
+    pub gain: f64,
+}
+
+/// Both models, and what has been evaluated.
+pub struct Proposer<'m, 'p> {
+    /// The problem.
+    pub search: &'m Search<'p>,
+    /// Errors.
+    pub errors: Option<&'m ErrorModel<'p>>,
+    /// Times.
+    pub times: &'m TimeModel<'p>,
+    /// Everything told.
+    pub history: &'m History,
+    /// Time of the best so far.
+    pub best: f64,
+    /// Factor on what the error model says of its own uncertainty.
+    pub doubt: f64,
+}
+
+impl Proposer<'_, '_> {
+    /// Logarithm of the expected gain of an assignment.
+    pub fn value(&self, a: &[u8]) -> f64 {
+        let (mean, sd) = self.times.predict(a);
+        let gain = log_improvement(self.best, mean, sd);
+        let pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
+        gain + pass.max(1e-300).ln()
+    }
+
+    /// The most promising assignment that has not been evaluated.
+    pub fn propose(&self, rng: &mut Rng) -> Option<Proposal> {
+        let mut climb = Climb {
+            proposer: self,
+            known: BTreeMap::new(),
+            moves: moves(self.search.problem),
+        };
+        for start in self.starts(rng) {
+            climb.from(start);
+        }
+        let new = climb.known.into_iter();
+        new.filter(|(a, _)| self.history.get(a).is_none())
+            .max_by(|x, y| x.1.total_cmp(&y.1))
+            .map(|(assignment, v)| Proposal {
+                assignment,
+                gain: v.exp(),
+            })
+    }
+
+    fn starts(&self, rng: &mut Rng) -> Vec<Assignment> {
+        let problem = self.search.problem;
+        let best = self.history.best().map(|e| e.assignment.clone());
+        let around = best.clone().unwrap_or_else(|| problem.identity());
+        let mut starts = self.planned(&around);
+        starts.extend(best);
+        let levels = problem.depth_of_levels();
+        starts.extend((0..levels).map(|l| problem.uniform(l as u8)));
+        starts.extend((0..RANDOM).map(|_| draw(problem, rng)));
+        let mut unique: Vec<Assignment> = Vec::new();
+        for s in starts {
+            if !unique.contains(&s) {
+                unique.push(s);
+            }
+        }
+        unique
+    }
+
+    /// The answers of the knapsack: times by the model around an assignment, errors by each norm.
+    fn planned(&self, around: &[u8]) -> Vec<Assignment> {
+        let Some(errors) = self.errors else {
+            return Vec::new();
+        };
+        let mut knapsack = self.decompose(around);
+        let mut out = Vec::new();
+        for (norm, weight) in errors.weights() {
+            knapsack.weight = weight;
+            for slack in SLACKS {
+                knapsack.limit = slack.powf(norm);
+                out.push(knapsack.solve().0);
+            }
+        }
+        out
+    }
+
+    /// Time as a sum over variables and pairs of neighbours, as it is around an assignment.
+    fn decompose(&self, around: &[u8]) -> Knapsack {
+        let problem = self.search.problem;
+        let time = |a: &[u8]| self.times.predict(a).0;
+        let base = time(around);
+        let mut a = around.to_vec();
+        let mut single: Vec<Vec<f64>> = Vec::new();
+        for (i, v) in problem.variables.iter().enumerate() {
+            let levels = (0..v.levels.len() as u8).map(|l| {
+                a[i] = l;
+                if v.allows(l) { time(&a) - base } else { f64::INFINITY }
+            });
+            single.push(levels.collect());
+            a[i] = around[i];
+        }
+        let mut pairs = Vec::new();
+        for e in &problem.edges {
+            let (i, j) = (e.a.min(e.b), e.a.max(e.b));
+            if i == j || pairs.iter().any(|(x, y, _)| (*x, *y) == (i, j)) {
+                continue;
+            }
+            let table = (0..single[i].len()).map(|l| {
+                let row = (0..single[j].len()).map(|m| {
+                    (a[i], a[j]) = (l as u8, m as u8);
+                    let apart = single[i][l] + single[j][m];
+                    if apart.is_finite() { time(&a) - base - apart } else { 0.0 }
+                });
+                row.collect()
+            });
+            let table: Vec<Vec<f64>> = table.collect();
+            (a[i], a[j]) = (around[i], around[j]);
+            pairs.push((i, j, table));
+        }
+        Knapsack {
+            time: single,
+            pairs,
+            ..Knapsack::default()
+        }
+    }
+}
+
+/// Sets of variables that change to one level together: each one, and neighbours with all of theirs.
+fn moves(problem: &Problem) -> Vec<Vec<usize>> {
+    let n = problem.variables.len();
+    let mut out: Vec<Vec<usize>> = (0..n).map(|i| vec![i]).collect();
+    out.extend(problem.edges.iter().map(|e| vec![e.a, e.b]));
+    for i in 0..n {
+        let mut star = vec![i];
+        for e in &problem.edges {
+            match (e.a == i, e.b == i) {
+                (true, false) => star.push(e.b),
+                (false, true) => star.push(e.a),
+                _ => {}
+            }
+        }
+        if star.len() > 2 {
+            out.push(star);
+        }
+    }
+    out
+}
+
+/// Steepest ascent of the value.
+struct Climb<'c, 'm, 'p> {
+    proposer: &'c Proposer<'m, 'p>,
+    known: BTreeMap<Assignment, f64>,
+    moves: Vec<Vec<usize>>,
+}
+
+impl Climb<'_, '_, '_> {
+    /// An assignment's value; those that have been evaluated are worth nothing.
+    fn value(&mut self, a: &[u8]) -> f64 {
+        if let Some(v) = self.known.get(a) {
+            return *v;
+        }
+        let v = self.proposer.value(a);
+        self.known.insert(a.to_vec(), v);
+        v
+    }
+
+    fn from(&mut self, start: Assignment) {
+        let mut at = start;
+        // Evaluated ones may be passed through: what lies behind them may be new.
+        let mut value = self.value(&at);
+        while self.known.len() < PREDICTIONS {
+            let mut better: Option<(Assignment, f64)> = None;
+            for b in self.neighbours(&at) {
+                let v = self.value(&b);
+                let known = self.proposer.history.get(&b).is_some();
+                if !known && v > better.as_ref().map_or(value, |x| x.1) {
+                    better = Some((b, v));
+                }
+            }
+            match better {
+                Some((b, v)) => (at, value) = (b, v),
+                None => break,
+            }
+        }
+    }
+
+    fn neighbours(&self, a: &[u8]) -> Vec<Assignment> {
+        let problem = self.proposer.search.problem;
+        let mut out = Vec::new();
+        for set in &self.moves {
+            for l in 0..problem.depth_of_levels() as u8 {
+                let mut b = a.to_vec();
+                for i in set {
+                    if problem.variables[*i].allows(l) {
+                        b[*i] = l;
+                    }
+                }
+                if b != a {
+                    out.push(b);
+                }
+            }
+        }
+        let n = a.len();
+        if n <= EXCHANGES {
+            for i in 0..n {
+                for j in 0..i {
+                    let fits = |x: usize, y: usize| problem.variables[x].allows(a[y]);
+                    if a[i] != a[j] && fits(i, j) && fits(j, i) {
+                        let mut b = a.to_vec();
+                        b.swap(i, j);
+                        out.push(b);
+                    }
+                }
+            }
+        }
+        out
+    }
+}

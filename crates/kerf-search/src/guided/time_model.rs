@@ -1,0 +1,166 @@
+//! What is believed of time: the prediction, corrected by every run.
+//!
+//! The difference between measured and predicted time is a sum of normal corrections: of the gain as a
+//! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
+//! alike for assignments that are alike. Regression over the runs gives each its most probable value
+//! and what is left of its uncertainty.
+use super::linear::{Cholesky, dot};
+use crate::outcome::Evaluation;
+use crate::problem::Search;
+
+/// Measured times repeat to this, relative.
+const NOISE: f64 = 0.01;
+
+/// Similarity of assignments that differ in one variable.
+const ALIKE: f64 = 0.7;
+
+/// Factors on all deviations, weighed by how well they explain the runs.
+const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
+
+/// The model.
+pub struct TimeModel<'p> {
+    search: Search<'p>,
+    /// Whether somebody predicts time.
+    informed: bool,
+    /// Predicted gain of each variable at each level, alone.
+    gains: Vec<Vec<f64>>,
+    /// Predicted time of the conversions on each edge.
+    casts: Vec<f64>,
+    observed: Vec<(Vec<u8>, f64, f64)>,
+    scale: f64,
+    factor: Cholesky,
+    alpha: Vec<f64>,
+}
+
+impl<'p> TimeModel<'p> {
+    /// What is believed before any run.
+    pub fn new(search: Search<'p>) -> TimeModel<'p> {
+        let problem = search.problem;
+        let n = problem.variables.len();
+        let identity = problem.identity();
+        let all_low = problem.all_low();
+        let informed = n > 0 && search.predict(&all_low).is_some_and(|t| t != 1.0);
+        let mut casts = vec![0.2 / n.max(1) as f64; problem.edges.len()];
+        let mut gains: Vec<Vec<f64>> = problem
+            .variables
+            .iter()
+            .map(|v| vec![0.7 / n as f64; v.levels.len()])
+            .collect();
+        if informed {
+            let base = search.predict(&identity).unwrap_or(1.0);
+            // What a variable gains alone hides behind the conversions that it needs then.
+            let total = problem.score(&identity);
+            for (i, v) in problem.variables.iter().enumerate() {
+                for l in 0..v.levels.len() {
+                    let mut a = identity.clone();
+                    a[i] = l as u8;
+                    let alone = search.predict(&a).map_or(0.0, |t| (base - t).abs());
+                    let counted = v.levels[0].cost - v.levels[l].cost;
+                    let counted = if total > 0.0 { counted / total } else { 0.0 };
+                    gains[i][l] = alone.max(counted.abs());
+                }
+            }
+            for (c, e) in casts.iter_mut().zip(&problem.edges) {
+                let counted = if total > 0.0 { e.weight / total } else { 0.0 };
+                *c = counted.abs().max(0.02 / n as f64);
+            }
+        }
+        let mut model = TimeModel {
+            search,
+            informed,
+            gains,
+            casts,
+            observed: Vec::new(),
+            scale: 1.0,
+            factor: Cholesky::default(),
+            alpha: Vec::new(),
+        };
+        model.fit(1.0);
+        model
+    }
+
+    /// The prediction that runs correct.
+    fn prior(&self, a: &[u8]) -> f64 {
+        if self.informed {
+            return self.search.predict(a).unwrap_or(1.0);
+        }
+        let lowered = a.iter().zip(&self.search.problem.variables);
+        let far = lowered.map(|(l, v)| f64::from(*l) / (v.levels.len().max(2) - 1) as f64);
+        1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64
+    }
+
+    /// Covariance of what the predictions of two assignments lack.
+    fn covariance(&self, a: &[u8], fa: f64, b: &[u8], fb: f64) -> f64 {
+        let (whole, part, cast, rest) = match self.informed {
+            true => (0.3, 0.3, 0.8, 0.04),
+            false => (0.3, 0.7, 1.0, 0.05),
+        };
+        let mut k = whole * whole * (1.0 - fa) * (1.0 - fb);
+        let mut far = 0;
+        for ((x, y), g) in a.iter().zip(b).zip(&self.gains) {
+            if x != y {
+                far += 1;
+            } else if *x > 0 {
+                let g = part * g[*x as usize];
+                k += g * g;
+            }
+        }
+        for (e, c) in self.search.problem.edges.iter().zip(&self.casts) {
+            let (p, q) = ((a[e.a], a[e.b]), (b[e.a], b[e.b]));
+            if p.0 != p.1 && q.0 != q.1 {
+                let same = if p == q { 1.0 } else { 0.5 };
+                k += same * (cast * c).powi(2);
+            }
+        }
+        // The identity is known: whatever is like it deviates less.
+        let lowered = |a: &[u8]| {
+            let zeros = a.iter().filter(|l| **l == 0).count();
+            1.0 - ALIKE.powi((a.len() - zeros) as i32)
+        };
+        let near = ALIKE.powi(far) * (lowered(a) * lowered(b)).sqrt();
+        self.scale * self.scale * (k + rest * rest * near)
+    }
+
+    fn fit(&mut self, scale: f64) -> f64 {
+        self.scale = scale;
+        self.factor = Cholesky::of(self.observed.len(), |i, j| {
+            let ((a, fa, _), (b, fb, _)) = (&self.observed[i], &self.observed[j]);
+            let noise = if i == j { (NOISE * fa).powi(2) } else { 0.0 };
+            self.covariance(a, *fa, b, *fb) + noise
+        });
+        let y: Vec<f64> = self.observed.iter().map(|(_, f, t)| t - f).collect();
+        self.alpha = self.factor.solve(&y);
+        -0.5 * (dot(&self.alpha, &y) + self.factor.log_det())
+    }
+
+    /// Corrects the model by everything that ran.
+    pub fn learn(&mut self, all: &[Evaluation]) {
+        let ran = all.iter().filter_map(|e| {
+            let t = e.outcome.time().filter(|t| t.is_finite())?;
+            Some((e.assignment.clone(), self.prior(&e.assignment), t))
+        });
+        self.observed = ran.collect();
+        let mut best = (SCALES[0], f64::NEG_INFINITY);
+        for s in SCALES {
+            // Nothing is as likely beforehand as that the deviations are as assumed.
+            let evidence = self.fit(s) - 0.5 * s.ln().powi(2);
+            if evidence > best.1 {
+                best = (s, evidence);
+            }
+        }
+        self.fit(best.0);
+    }
+
+    /// Mean and deviation of the time of an assignment.
+    pub fn predict(&self, a: &[u8]) -> (f64, f64) {
+        let f = self.prior(a);
+        let k: Vec<f64> = self
+            .observed
+            .iter()
+            .map(|(b, fb, _)| self.covariance(a, f, b, *fb))
+            .collect();
+        let half = self.factor.forward(&k);
+        let variance = self.covariance(a, f, a, f) - dot(&half, &half);
+        (f + dot(&k, &self.alpha), variance.max(1e-10).sqrt())
+    }
+}

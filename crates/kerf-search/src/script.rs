@@ -1,0 +1,84 @@
+//! Strategies written as straight programs.
+//!
+//! Delta debugging or a genetic algorithm reads best as a loop that evaluates and goes on. Such a program
+//! runs from its start at every question, over the outcomes that are known; the first one that is missing
+//! is the question. So the same outcomes give the same questions by construction, and nothing has to be
+//! saved. The repeated work is small beside any execution.
+use crate::outcome::{History, Outcome};
+use crate::problem::{Assignment, Search};
+use crate::strategy::{Reason, Step, Strategy};
+
+/// Outcomes that a program needs and that are not known yet.
+pub struct Missing(Vec<Assignment>);
+
+/// What a program sees: outcomes, if they are known.
+pub struct Probe<'h> {
+    history: &'h History,
+}
+
+impl Probe<'_> {
+    /// The outcome of one assignment.
+    pub fn one(&self, a: &[u8]) -> Result<Outcome, Missing> {
+        let known = self.history.get(a);
+        known.ok_or_else(|| Missing(vec![a.to_vec()]))
+    }
+    /// The outcomes of several, asked for together.
+    pub fn all(&self, of: &[Assignment]) -> Result<Vec<Outcome>, Missing> {
+        let mut missing: Vec<Assignment> = Vec::new();
+        let mut out = Vec::new();
+        for a in of {
+            match self.history.get(a) {
+                Some(o) => out.push(o),
+                None if missing.contains(a) => {}
+                None => missing.push(a.clone()),
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(out),
+            false => Err(Missing(missing)),
+        }
+    }
+}
+
+/// A strategy as a program.
+pub trait Script {
+    /// Runs from the start; gives why it ended, or what it has to know first.
+    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing>;
+}
+
+/// A program as a strategy.
+pub struct Scripted<'p, S> {
+    search: Search<'p>,
+    script: S,
+    history: History,
+}
+
+impl<'p, S: Script> Scripted<'p, S> {
+    /// Wraps a program.
+    pub fn new(search: Search<'p>, script: S) -> Scripted<'p, S> {
+        Scripted {
+            search,
+            script,
+            history: History::default(),
+        }
+    }
+}
+
+impl<S: Script> Strategy for Scripted<'_, S> {
+    fn ask(&mut self) -> Step {
+        let probe = Probe {
+            history: &self.history,
+        };
+        match self.script.play(&self.search, &probe) {
+            Ok(reason) => Step::Done(reason),
+            Err(Missing(mut all)) if all.len() == 1 => Step::Evaluate(all.remove(0)),
+            Err(Missing(all)) => Step::Batch(all),
+        }
+    }
+    fn tell(&mut self, a: &[u8], o: &Outcome) {
+        self.history.note(self.search.problem, a, o);
+    }
+    fn history(&self) -> &History {
+        &self.history
+    }
+}

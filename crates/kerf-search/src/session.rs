@@ -1,0 +1,201 @@
+//! The driver: each assignment is evaluated once, executions are counted, a broken search goes on.
+use crate::outcome::{Evaluation, Outcome};
+use crate::problem::{Assignment, Problem};
+use crate::strategy::{Reason, Step, Strategy};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A strategy that asks this often for what is known already goes round in circles.
+const CIRCLES: usize = 10_000;
+
+/// A search under way.
+pub struct Session<'s> {
+    strategy: &'s mut dyn Strategy,
+    budget: usize,
+    known: BTreeMap<Assignment, Outcome>,
+    /// The baseline, which costs no execution.
+    free: Option<Assignment>,
+    /// Asked for by the strategy and not told to it yet.
+    pending: VecDeque<Assignment>,
+    executed: Vec<Evaluation>,
+    /// Assignments in `executed`, so that each is counted once.
+    counted: BTreeMap<Assignment, ()>,
+    circles: usize,
+    ended: Option<Reason>,
+}
+
+/// How a search went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// Everything executed, in order.
+    pub executed: Vec<Evaluation>,
+    /// Why it ended.
+    pub reason: Reason,
+    /// Its result.
+    pub best: Option<Evaluation>,
+}
+
+impl<'s> Session<'s> {
+    /// Begins a search.
+    pub fn new(problem: &Problem, strategy: &'s mut dyn Strategy, budget: usize) -> Session<'s> {
+        let mut known = BTreeMap::new();
+        let free = problem.baseline.map(|o| {
+            known.insert(problem.identity(), o);
+            problem.identity()
+        });
+        Session {
+            strategy,
+            budget,
+            known,
+            free,
+            pending: VecDeque::new(),
+            executed: Vec::new(),
+            counted: BTreeMap::new(),
+            circles: 0,
+            ended: None,
+        }
+    }
+
+    /// Goes on where a search was broken off: what was recorded is not executed again. A strategy asks the
+    /// same questions for the same answers, so that it comes to where it was.
+    pub fn resume(&mut self, recorded: impl IntoIterator<Item = Evaluation>) {
+        let new = recorded.into_iter().map(|e| (e.assignment, e.outcome));
+        self.known.extend(new);
+    }
+
+    /// What to execute next; `None` at the end. Asked again without an answer, it says the same.
+    pub fn wanted(&mut self) -> Option<Assignment> {
+        while self.ended.is_none() {
+            let Some(a) = self.pending.front().cloned() else {
+                self.ask();
+                continue;
+            };
+            let free = self.free.as_ref() == Some(&a) || self.counted.contains_key(&a);
+            if !free && self.executed.len() >= self.budget {
+                self.ended = Some(Reason::Budget);
+                break;
+            }
+            match self.known.get(&a).copied() {
+                None => return Some(a),
+                Some(o) => self.answer(a, o, free),
+            }
+        }
+        None
+    }
+
+    fn ask(&mut self) {
+        match self.strategy.ask() {
+            Step::Evaluate(a) => self.pending.push_back(a),
+            Step::Batch(all) if all.is_empty() => self.circles += CIRCLES,
+            Step::Batch(all) => self.pending.extend(all),
+            Step::Done(reason) => self.ended = Some(reason),
+        }
+        if self.circles >= CIRCLES {
+            self.ended = Some(Reason::Stalled);
+        }
+    }
+
+    fn answer(&mut self, a: Assignment, outcome: Outcome, free: bool) {
+        self.pending.pop_front();
+        self.strategy.tell(&a, &outcome);
+        if free {
+            self.circles += 1;
+            return;
+        }
+        self.circles = 0;
+        self.counted.insert(a.clone(), ());
+        self.executed.push(Evaluation {
+            assignment: a,
+            outcome,
+        });
+    }
+
+    /// The outcome of an execution.
+    pub fn tell(&mut self, a: &[u8], o: Outcome) {
+        self.known.insert(a.to_vec(), o);
+    }
+
+    /// Everything executed so far, recorded evaluations that were asked for included.
+    pub fn executed(&self) -> &[Evaluation] {
+        &self.executed
+    }
+
+    /// The best so far.
+    pub fn best(&self) -> Option<&Evaluation> {
+        self.strategy.best()
+    }
+
+    /// How it went. A session that was not driven to its end counts as out of budget.
+    pub fn finish(self) -> Trace {
+        Trace {
+            best: self.strategy.best().cloned(),
+            reason: self.ended.unwrap_or(Reason::Budget),
+            executed: self.executed,
+        }
+    }
+}
+
+/// Searches to the end.
+pub fn run(
+    problem: &Problem,
+    strategy: &mut dyn Strategy,
+    budget: usize,
+    mut evaluate: impl FnMut(&[u8]) -> Outcome,
+) -> Trace {
+    let mut session = Session::new(problem, strategy, budget);
+    while let Some(a) = session.wanted() {
+        let o = evaluate(&a);
+        session.tell(&a, o);
+    }
+    session.finish()
+}
+
+/// A record that this strategy did not make.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "evaluation {at} of the record is {recorded:?}, and the strategy asks for {asked:?}; \
+     the record is of another strategy, seed or problem"
+)]
+pub struct Diverged {
+    /// Which one.
+    pub at: usize,
+    /// What the record has.
+    pub recorded: Assignment,
+    /// What the strategy wants there.
+    pub asked: Option<Assignment>,
+}
+
+/// Brings a new strategy to where a record ends, and checks that the record is its own.
+pub fn replay(
+    problem: &Problem,
+    strategy: &mut dyn Strategy,
+    recorded: &[Evaluation],
+) -> Result<(), Diverged> {
+    let mut session = Session::new(problem, strategy, recorded.len());
+    for (at, e) in recorded.iter().enumerate() {
+        let asked = session.wanted();
+        if asked.as_ref() != Some(&e.assignment) {
+            return Err(Diverged {
+                at,
+                recorded: e.assignment.clone(),
+                asked,
+            });
+        }
+        session.tell(&e.assignment, e.outcome);
+    }
+    // The last answer reaches the strategy with the next question.
+    session.deliver();
+    Ok(())
+}
+
+impl Session<'_> {
+    /// Tells the strategy what is pending and known, without asking it anything.
+    fn deliver(&mut self) {
+        while let Some(a) = self.pending.front().cloned() {
+            let free = self.free.as_ref() == Some(&a) || self.counted.contains_key(&a);
+            match self.known.get(&a).copied() {
+                Some(o) => self.answer(a, o, free),
+                None => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The strategies, one file each.
+mod ampt_ga;
+mod dataflow;
+mod delta_debug;
+mod exhaustive;
+mod genetic;
+mod guided;
+mod guided_points;
+mod naive_ga;
+mod random;
+
+pub use ampt_ga::ampt_ga;
+pub use dataflow::dataflow;
+pub use delta_debug::delta_debug;
+pub use exhaustive::{LARGEST, every, exhaustive};
+pub use guided::guided;
+pub use guided_points::guided_points;
+pub use naive_ga::naive_ga;
+pub use random::{draw, random};

@@ -1,0 +1,121 @@
+//! AMPT-GA (Kotipalli et al. 2019): a genetic algorithm on a static performance score.
+//!
+//! Performance is the predicted one. Only an individual whose score is better than that of the best so far
+//! is executed, for its error and time; others die (section 4.5). A quarter of the mutations change
+//! whole groups of variables that exchange values, to one level (section 4.4). The first generation has
+//! everything high and everything low. Where the publication is silent (population, selection, crossover),
+//! both genetic algorithms here do the same.
+use super::genetic::{Evolution, evolve, fitness, mutate_variables};
+use crate::outcome::Outcome;
+use crate::problem::{Assignment, Problem, Search};
+use crate::rng::Rng;
+use crate::script::{Missing, Probe, Script, Scripted};
+use crate::strategy::{Reason, Strategy};
+use std::collections::BTreeMap;
+
+/// Part of the mutations that change whole groups: G of section 4.4.
+const GROUPS: f64 = 0.25;
+
+/// Part of the heaviest conversions that bind variables into groups. Binding all would make one group of
+/// most kernels.
+const BINDING: f64 = 0.5;
+
+struct AmptGa {
+    groups: Vec<Vec<usize>>,
+}
+
+/// Variables between which conversions are dear, united.
+fn groups(problem: &Problem) -> Vec<Vec<usize>> {
+    let mut of: Vec<usize> = (0..problem.variables.len()).collect();
+    let mut edges = problem.edges.clone();
+    edges.sort_by(|x, y| y.weight.total_cmp(&x.weight));
+    let binding = (BINDING * edges.len() as f64).ceil() as usize;
+    for e in edges.iter().take(binding) {
+        let (from, to) = (of[e.b], of[e.a]);
+        of.iter_mut().filter(|g| **g == from).for_each(|g| *g = to);
+    }
+    let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (i, g) in of.iter().enumerate() {
+        found.entry(*g).or_default().push(i);
+    }
+    found.into_values().collect()
+}
+
+struct Run<'r> {
+    groups: &'r [Vec<usize>],
+    search: &'r Search<'r>,
+    probe: &'r Probe<'r>,
+    /// Score of the best that was executed and is within the tolerance.
+    best: f64,
+    /// Individuals that were executed, by the outcome that they had when they were.
+    rated: BTreeMap<Assignment, f64>,
+}
+
+impl Run<'_> {
+    /// The performance score; measured time where nothing predicts it.
+    fn rate_one(&mut self, a: &Assignment) -> Result<f64, Missing> {
+        if let Some(f) = self.rated.get(a) {
+            return Ok(*f);
+        }
+        let score = self.search.predict(a);
+        if score.is_some_and(|s| s >= self.best) {
+            // Filtered: neither executed nor considered. Not remembered, since nothing was learnt.
+            return Ok(f64::INFINITY);
+        }
+        let o = self.probe.one(a)?;
+        let performance = score.or(o.time()).unwrap_or(f64::INFINITY);
+        if self.search.problem.accepts(&o) {
+            self.best = self.best.min(performance);
+        }
+        let f = match o {
+            Outcome::Failed => f64::INFINITY,
+            Outcome::Ran { .. } => fitness(self.search.problem, performance, &o),
+        };
+        self.rated.insert(a.clone(), f);
+        Ok(f)
+    }
+}
+
+impl Evolution for Run<'_> {
+    fn first(&self, problem: &Problem) -> Vec<Assignment> {
+        vec![problem.identity(), problem.all_low()]
+    }
+    fn mutate(&self, problem: &Problem, rng: &mut Rng, a: &mut Assignment) {
+        let before = a.clone();
+        mutate_variables(problem, rng, a);
+        if !rng.chance(GROUPS) {
+            return;
+        }
+        // A group that the mutation touched changes as one, to the level that was drawn.
+        for g in self.groups {
+            let Some(drawn) = g.iter().find(|i| a[**i] != before[**i]).map(|i| a[*i]) else {
+                continue;
+            };
+            for i in g.iter().filter(|i| problem.variables[**i].allows(drawn)) {
+                a[*i] = drawn;
+            }
+        }
+    }
+    fn rate(&mut self, all: &[Assignment]) -> Result<Vec<f64>, Missing> {
+        all.iter().map(|a| self.rate_one(a)).collect()
+    }
+}
+
+impl Script for AmptGa {
+    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+        let mut run = Run {
+            groups: &self.groups,
+            search,
+            probe,
+            best: f64::INFINITY,
+            rated: BTreeMap::new(),
+        };
+        evolve(search, &mut run)
+    }
+}
+
+/// AMPT-GA.
+pub fn ampt_ga(search: Search<'_>) -> impl Strategy + '_ {
+    let groups = groups(search.problem);
+    Scripted::new(search, AmptGa { groups })
+}

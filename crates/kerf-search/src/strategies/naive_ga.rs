@@ -1,0 +1,43 @@
+//! A genetic algorithm that knows nothing of the program: the baseline of AMPT-GA's publication
+//! (Kotipalli et al. 2019, section 4.2). Every new individual is executed.
+use super::genetic::{Evolution, evolve, fitness, mutate_variables};
+use crate::problem::{Assignment, Problem, Search};
+use crate::rng::Rng;
+use crate::script::{Missing, Probe, Script, Scripted};
+use crate::strategy::{Reason, Strategy};
+
+struct NaiveGa;
+
+struct Run<'r> {
+    problem: &'r Problem,
+    probe: &'r Probe<'r>,
+}
+
+impl Evolution for Run<'_> {
+    fn first(&self, _: &Problem) -> Vec<Assignment> {
+        Vec::new()
+    }
+    fn mutate(&self, problem: &Problem, rng: &mut Rng, a: &mut Assignment) {
+        mutate_variables(problem, rng, a);
+    }
+    fn rate(&mut self, all: &[Assignment]) -> Result<Vec<f64>, Missing> {
+        let outcomes = self.probe.all(all)?;
+        let rate = |o| fitness(self.problem, crate::Outcome::time(o).unwrap_or(0.0), o);
+        Ok(outcomes.iter().map(rate).collect())
+    }
+}
+
+impl Script for NaiveGa {
+    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+        let mut run = Run {
+            problem: search.problem,
+            probe,
+        };
+        evolve(search, &mut run)
+    }
+}
+
+/// A genetic algorithm on measured times.
+pub fn naive_ga(search: Search<'_>) -> impl Strategy + '_ {
+    Scripted::new(search, NaiveGa)
+}

@@ -1,0 +1,108 @@
+//! What a strategy is, and the strategies by name.
+use crate::outcome::{Evaluation, History, Outcome};
+use crate::problem::{Assignment, Search};
+use crate::strategies;
+use serde::Serialize;
+
+/// What a strategy wants next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// One evaluation.
+    Evaluate(Assignment),
+    /// Several, in any order; all are told, in this order, before the next question.
+    Batch(Vec<Assignment>),
+    /// Nothing more.
+    Done(Reason),
+}
+
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Everything there is was evaluated.
+    Exhausted,
+    /// No change of the kind that the strategy makes is better.
+    LocalOptimum,
+    /// Nothing better was found for so long that the strategy gave up.
+    Stalled,
+    /// Nothing that was not evaluated is likely to be better and within the tolerance.
+    Bracketed,
+    /// No executions are left.
+    Budget,
+}
+
+impl Reason {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Reason::Exhausted => "all evaluated",
+            Reason::LocalOptimum => "local optimum",
+            Reason::Stalled => "stalled",
+            Reason::Bracketed => "optimum bracketed",
+            Reason::Budget => "budget used",
+        }
+    }
+}
+
+/// A way to search. The same seed and the same outcomes give the same questions.
+pub trait Strategy {
+    /// What to evaluate next.
+    fn ask(&mut self) -> Step;
+    /// The outcome of something asked for.
+    fn tell(&mut self, a: &[u8], o: &Outcome);
+    /// All that was told.
+    fn history(&self) -> &History;
+    /// What it would give as its result: always something whose outcome was within the tolerance.
+    fn best(&self) -> Option<&Evaluation> {
+        self.history().best()
+    }
+}
+
+/// Why there is no such strategy for a problem.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StrategyError {
+    /// No strategy has this name.
+    #[error("there is no strategy `{0}`; there are {list}", list = NAMES.join(", "))]
+    Unknown(String),
+    /// Exhaustive search of what is too large.
+    #[error("the space has {0} assignments, more than the {1} that exhaustive search goes through")]
+    TooLarge(u64, u64),
+    /// A strategy that lowers precision, for a problem without any.
+    #[error("the strategy `{0}` lowers precision step by step, and this space has no precisions")]
+    NotOrdered(String),
+}
+
+/// The strategies, the default first.
+pub const NAMES: [&str; 7] = [
+    "guided",
+    "exhaustive",
+    "random",
+    "delta-debug",
+    "dataflow",
+    "naive-ga",
+    "ampt-ga",
+];
+
+/// A strategy by its name. `_` and `-` are one.
+pub fn by_name<'p>(
+    name: &str,
+    search: Search<'p>,
+) -> Result<Box<dyn Strategy + 'p>, StrategyError> {
+    let plain = name.replace('_', "-");
+    if search.problem.points.is_some() && ["delta-debug", "dataflow"].contains(&plain.as_str()) {
+        return Err(StrategyError::NotOrdered(plain));
+    }
+    Ok(match plain.as_str() {
+        "guided" => match &search.problem.points {
+            Some(points) => Box::new(strategies::guided_points(search, points)),
+            None => Box::new(strategies::guided(search)),
+        },
+        "exhaustive" => Box::new(strategies::exhaustive(search)?),
+        "random" => Box::new(strategies::random(search)),
+        "delta-debug" => Box::new(strategies::delta_debug(search)),
+        "dataflow" => Box::new(strategies::dataflow(search)),
+        "naive-ga" => Box::new(strategies::naive_ga(search)),
+        "ampt-ga" => Box::new(strategies::ampt_ga(search)),
+        _ => return Err(StrategyError::Unknown(name.to_owned())),
+    })
+}
