@@ -79,10 +79,9 @@ fn load(path: &Path) -> Result<Recorded, Failure> {
     Recorded::parse(&bytes).map_err(|e| {
         let f = Failure::new(format!("{}: {e}", path.display()));
         match e {
-            RecordedError::Compressed => f.help(format!(
-                "gunzip --stdout {} > space.json",
-                path.display()
-            )),
+            RecordedError::Compressed => {
+                f.help(format!("gunzip --stdout {} > space.json", path.display()))
+            }
             _ => f.help("docs/search.md describes the format"),
         }
     })
@@ -91,7 +90,8 @@ fn load(path: &Path) -> Result<Recorded, Failure> {
 fn refused(e: StrategyError) -> Failure {
     let f = Failure::new(e.to_string());
     match &e {
-        StrategyError::Unknown(name) => match suggest::did_you_mean(&name.replace('_', "-"), NAMES) {
+        StrategyError::Unknown(name) => match suggest::did_you_mean(&name.replace('_', "-"), NAMES)
+        {
             Some(help) => f.help(help),
             None => f,
         },
