@@ -4,6 +4,7 @@
 mod carry;
 pub mod composite;
 mod convert;
+pub mod count;
 pub mod doubleword;
 pub mod engine;
 pub mod formats;

@@ -3,6 +3,7 @@
 //! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
 //! that parent and child share nothing but this text.
 mod check;
+mod count;
 mod error;
 mod execute;
 mod finished;
@@ -10,6 +11,7 @@ mod reference;
 mod report;
 mod save;
 
+pub use count::{Counts, KernelCounts, LaunchCounts, SiteCounts, Traffic, profile_run};
 pub use error::JobError;
 pub use execute::execute;
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Times, Verdict};
@@ -46,6 +48,9 @@ pub struct Job {
     pub plan: Plan,
     /// Also run the reference and compare.
     pub reference: bool,
+    /// Also count, in an instrumented run of the original program on the CPU.
+    #[serde(default)]
+    pub count: bool,
     /// Check memory accesses (CPU).
     pub memcheck: bool,
     /// Threads of the CPU executor; 0: all cores.

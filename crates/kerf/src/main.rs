@@ -1,5 +1,6 @@
 //! The command line of Kerf.
 mod bundle;
+mod counts;
 mod device;
 mod doctor;
 mod fail;
@@ -169,6 +170,10 @@ struct RunArgs {
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
+    /// Count, in an instrumented run of the original program on the CPU: executions, ranges and
+    /// cancellation of each site, and bytes moved.
+    #[arg(long)]
+    count: bool,
     /// Check every global and shared memory access (CPU).
     #[arg(long)]
     memcheck: bool,
@@ -334,6 +339,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         ordinal: a.gpu,
         plan,
         reference: a.reference,
+        count: a.count,
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,

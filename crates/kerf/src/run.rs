@@ -207,6 +207,9 @@ fn human(r: &Report, name: &str, style: Style) -> String {
             seconds(i.time_s)
         );
     }
+    if let Some(c) = &r.counts {
+        o += &crate::counts::human(c, style);
+    }
     if !r.printed.is_empty() {
         let _ = writeln!(o, "  printed by the kernels:");
         for l in r.printed.lines().take(200) {

@@ -41,6 +41,14 @@ impl Block {
         let v = unsafe { LLVMGetBasicBlockTerminator(self.0) };
         (!v.is_null()).then_some(Value(v))
     }
+    /// Its name; empty if it has none.
+    pub fn name(self) -> String {
+        Value(unsafe { LLVMBasicBlockAsValue(self.0) }).name()
+    }
+    /// Renames it.
+    pub fn set_name(self, name: &str) {
+        Value(unsafe { LLVMBasicBlockAsValue(self.0) }).set_name(name);
+    }
     /// The function it belongs to.
     pub fn function(self) -> Value {
         Value(unsafe { LLVMGetBasicBlockParent(self.0) })

@@ -134,6 +134,21 @@ impl Value {
                 .is_null()
         }
     }
+    /// Takes from a function, and from its calls, what was known of its effects: it is about to have
+    /// others.
+    pub fn forget_effects(self) {
+        let kinds = ["memory", "nosync", "speculatable"].map(Self::attr_kind);
+        for k in kinds {
+            unsafe { LLVMRemoveEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, k) };
+        }
+        for u in self.users() {
+            if u.opcode() == Some(LLVMOpcode::LLVMCall) {
+                for k in kinds {
+                    unsafe { LLVMRemoveCallSiteEnumAttribute(u.0, LLVMAttributeFunctionIndex, k) };
+                }
+            }
+        }
+    }
     /// Removes a string attribute from a function.
     pub fn remove_fn_attr(self, key: &str) {
         unsafe {

@@ -1,5 +1,6 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
+use super::count::counted;
 use super::finished::finished;
 use super::reference::{compare_output, reference};
 use super::report::{Energy, Output, ReferenceInfo, Report, Times};
@@ -127,7 +128,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
-    if job.device == Device::Cpu || job.reference {
+    if job.device == Device::Cpu || job.reference || job.count {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }
     job.plan.apply(&m)?;
@@ -166,6 +167,10 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         Some(reference(job, &own, &program)?)
     } else {
         None
+    };
+    let counts = match job.count {
+        true => Some(counted(job, &session, &program.module()?)?),
+        false => None,
     };
     let mut outputs = Vec::new();
     for (k, o) in session.outputs().into_iter().enumerate() {
@@ -227,6 +232,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         kernels: stats,
         outputs,
         reference: reference.map(|r| r.info),
+        counts,
         printed,
         launches,
         warnings,

@@ -27,6 +27,9 @@ pub struct Report {
     pub outputs: Vec<Output>,
     /// Reference.
     pub reference: Option<ReferenceInfo>,
+    /// What an instrumented run of the original program counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<super::Counts>,
     /// What the kernels printed.
     pub printed: String,
     /// Launches of one run.

@@ -1,0 +1,171 @@
+//! Counting: how often each block runs, and what values each site sees, in one instrumented run.
+//!
+//! The pass works on a prepared module and adds integer operations only, so that results keep their
+//! bits. Each thread counts in variables of its own, which become registers, and adds them to two
+//! arrays in global memory when a function returns. Loop counts are therefore real, and a run costs
+//! little more than an ordinary one.
+mod accesses;
+mod emit;
+mod record;
+mod stride;
+
+pub use accesses::{Access, Direction, Memory, Root};
+pub use record::{BlockCount, SiteRecord, Tally};
+pub use stride::Slope;
+
+use kerf_ir::kernels::{kernels, reachable};
+use kerf_ir::llvm::{LlvmError, Module, Value, space};
+use kerf_ir::sites::{Site, sites};
+use std::collections::BTreeMap;
+
+/// The variable with 33 64-bit numbers for each block: one a lane, and the largest of any thread.
+pub const BLOCKS: &str = "__kerf_count_blocks";
+/// The variable with [`FIELDS`] 64-bit numbers for each site.
+pub const SITES: &str = "__kerf_count_sites";
+/// Numbers of one site.
+pub const FIELDS: usize = record::FIELDS;
+
+/// What is counted of one kernel.
+#[derive(Debug, Clone)]
+pub struct KernelCounters {
+    /// Symbol.
+    pub symbol: String,
+    /// Name in the source.
+    pub name: String,
+    /// Its sites, numbered as plans number them.
+    pub sites: Vec<Site>,
+    /// Block of each site.
+    pub site_blocks: Vec<usize>,
+    /// Record of each site.
+    pub site_records: Vec<usize>,
+    /// Its loads, stores and atomic operations.
+    pub accesses: Vec<Access>,
+    /// The block it begins with, which every thread runs once.
+    pub entry: usize,
+}
+
+/// What the pass counts, and where.
+#[derive(Debug, Clone)]
+pub struct Counters {
+    /// Blocks of the module, over all its functions.
+    pub blocks: usize,
+    /// Format of each recorded site, over all functions.
+    pub formats: Vec<kerf_num::Format>,
+    /// Kernels.
+    pub kernels: Vec<KernelCounters>,
+}
+
+impl Counters {
+    /// Bytes of [`BLOCKS`].
+    pub fn block_bytes(&self) -> usize {
+        8 * record::BLOCK_FIELDS * self.blocks.max(1)
+    }
+    /// Bytes of [`SITES`].
+    pub fn site_bytes(&self) -> usize {
+        8 * FIELDS * self.formats.len().max(1)
+    }
+    /// The kernel with a symbol.
+    pub fn kernel(&self, symbol: &str) -> Option<&KernelCounters> {
+        self.kernels.iter().find(|k| k.symbol == symbol)
+    }
+}
+
+/// Functions with a body, in the module's order.
+fn defined(m: &Module) -> Vec<Value> {
+    let all = m.functions().into_iter();
+    all.filter(|f| !f.is_declaration()).collect()
+}
+
+/// The name that says which block of the prepared module a block is.
+pub(crate) const LABEL: &str = "kerf.block.";
+
+/// Names every block of a prepared module by its number, so that it is found again after a plan was
+/// carried out on a copy.
+pub fn label(m: &Module) {
+    let mut next = 0;
+    for b in defined(m).into_iter().flat_map(Value::blocks) {
+        b.set_name(&format!("{LABEL}{next}"));
+        next += 1;
+    }
+}
+
+/// What would be counted of a prepared module, which stays as it is. Blocks have the numbers that
+/// [`label`] gives them.
+pub fn describe(m: &Module) -> Counters {
+    let mut blocks = BTreeMap::new();
+    let mut records = BTreeMap::new();
+    let mut formats = Vec::new();
+    for f in defined(m) {
+        for b in f.blocks() {
+            let number = blocks.len();
+            blocks.insert(b, number);
+            for i in b.instructions() {
+                if let Some((_, format, _)) = kerf_ir::sites::classify(i) {
+                    records.insert(i, formats.len());
+                    formats.push(format);
+                }
+            }
+        }
+    }
+    let mut out = Counters {
+        blocks: blocks.len(),
+        formats,
+        kernels: Vec::new(),
+    };
+    for info in kernels(m) {
+        let Some(f) = m.function(&info.symbol) else {
+            continue;
+        };
+        let Some(entry) = f.blocks().first().map(|b| blocks[b]) else {
+            continue;
+        };
+        let map = sites(m, f);
+        let mut found = Vec::new();
+        let mut strides = stride::Strides::new(m);
+        for g in reachable(f) {
+            for i in g.instructions() {
+                found.extend(accesses::of(m, &mut strides, f, i, blocks[&i.block()]));
+            }
+        }
+        out.kernels.push(KernelCounters {
+            symbol: info.symbol,
+            name: info.name,
+            site_blocks: map
+                .instructions
+                .iter()
+                .map(|i| blocks[&i.block()])
+                .collect(),
+            site_records: map.instructions.iter().map(|i| records[i]).collect(),
+            sites: map.sites,
+            accesses: found,
+            entry,
+        });
+    }
+    out
+}
+
+/// Instruments a prepared module.
+pub fn instrument(m: &Module) -> Result<Counters, LlvmError> {
+    let counters = describe(m);
+    let functions = defined(m);
+    let array = |name: &str, bytes: usize| {
+        let t = m.int_ty(64).array(bytes as u64 / 8);
+        let g = m.add_global(t, name, space::GLOBAL);
+        g.set_initializer(t.zero());
+        g.set_align(8);
+        g
+    };
+    let mut pass = emit::Pass::new(
+        m,
+        array(BLOCKS, counters.block_bytes()),
+        array(SITES, counters.site_bytes()),
+    );
+    for f in &functions {
+        pass.function(*f);
+    }
+    for f in &functions {
+        f.forget_effects();
+    }
+    m.verify()?;
+    Ok(counters)
+}

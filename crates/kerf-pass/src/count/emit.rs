@@ -1,0 +1,301 @@
+//! Writing the counters into the program.
+use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
+use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
+use kerf_ir::sites::{classify, float_shape};
+use kerf_num::Format;
+
+/// Does the operation add, so that leading bits may cancel?
+pub(super) fn is_sum(op: &str) -> bool {
+    let rounded = ["dadd_", "fadd_", "dsub_", "fsub_", "add.", "fma_", "fma."];
+    matches!(op, "fadd" | "fsub" | "fma" | "fmuladd") || rounded.iter().any(|p| op.starts_with(p))
+}
+
+/// Values of a site: its result, or what it takes where the result is no number.
+fn values(i: Value) -> Vec<Value> {
+    let numbers = |all: Vec<Value>| {
+        let all = all.into_iter();
+        all.filter(|v| float_shape(v.ty()).is_some()).collect()
+    };
+    match i.opcode() {
+        Some(Opcode::LLVMAtomicRMW) => vec![i, i.operand(1)],
+        _ if float_shape(i.ty()).is_some() => vec![i],
+        Some(Opcode::LLVMCall) => numbers(i.args()),
+        _ => numbers(i.operands()),
+    }
+}
+
+/// What a sum adds: two operands, or a product and an addend.
+enum Terms {
+    Two(Value, Value),
+    Product(Value, Value, Value),
+}
+
+fn terms(i: Value, op: &str) -> Option<Terms> {
+    if !is_sum(op) || float_shape(i.ty()).is_none() {
+        return None;
+    }
+    let of = match i.opcode() {
+        Some(Opcode::LLVMCall) => i.args(),
+        _ => i.operands(),
+    };
+    match of[..] {
+        [a, b] => Some(Terms::Two(a, b)),
+        [a, b, c] => Some(Terms::Product(a, b, c)),
+        _ => None,
+    }
+}
+
+/// A thread's own count.
+struct Own {
+    /// Where it goes in the end.
+    to: Value,
+    slots: Vec<Value>,
+}
+
+pub(super) struct Pass<'m> {
+    m: &'m Module,
+    blocks: Value,
+    sites: Value,
+    next_block: u64,
+    next_site: u64,
+    add_block: Value,
+    add_site: Value,
+}
+
+fn larger(b: &Builder, x: Value, y: Value) -> Value {
+    b.select(b.icmp(IntPred::LLVMIntUGT, x, y), x, y)
+}
+
+impl<'m> Pass<'m> {
+    pub(super) fn new(m: &'m Module, blocks: Value, sites: Value) -> Pass<'m> {
+        let joins: Vec<Join> = (0..FIELDS).map(join).collect();
+        Pass {
+            m,
+            blocks,
+            sites,
+            next_block: 0,
+            next_site: 0,
+            add_block: flush_block(m),
+            add_site: flush(m, "__kerf_count_add_site", &joins),
+        }
+    }
+
+    /// Instruments one function.
+    pub(super) fn function(&mut self, f: Value) {
+        let Some(first) = f.blocks().first().and_then(|b| b.first()) else {
+            return;
+        };
+        let i64t = self.m.int_ty(64);
+        let entry = Builder::before(first);
+        let variables = |n: usize| -> Vec<Value> {
+            let new = |_| {
+                let a = entry.alloca(i64t);
+                entry.store(i64t.zero(), a);
+                a
+            };
+            (0..n).map(new).collect()
+        };
+        let mut own = Vec::new();
+        for block in f.blocks() {
+            let existing = block.instructions();
+            let Some(start) = block.first_non_phi() else {
+                continue;
+            };
+            let b = Builder::before(start);
+            let to = b.offset(
+                self.blocks,
+                b.i64(8 * BLOCK_FIELDS as u64 * self.next_block),
+            );
+            self.next_block += 1;
+            let slots = variables(1);
+            let sum = b.add(b.load(i64t, slots[0]), b.i64(1));
+            b.store(sum, slots[0]);
+            own.push((self.add_block, Own { to, slots }));
+            for i in existing {
+                let Some((op, format, _)) = classify(i) else {
+                    continue;
+                };
+                let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
+                self.next_site += 1;
+                let slots = variables(FIELDS);
+                // Phis come before everything else in a block; what is not a value may be its end.
+                let at = match i.opcode() {
+                    Some(Opcode::LLVMPHI) => Builder::before(start),
+                    _ if float_shape(i.ty()).is_none() => Builder::before(i),
+                    _ => match i.next() {
+                        Some(next) => Builder::before(next),
+                        None => continue,
+                    },
+                };
+                for v in values(i) {
+                    for x in lanes(&at, v) {
+                        see(&at, x, &slots);
+                    }
+                }
+                if let Some(t) = terms(i, &op) {
+                    cancellation(&at, i, &t, format, slots[record::CANCELLATION]);
+                }
+                own.push((self.add_site, Own { to, slots }));
+            }
+        }
+        let ends = |i: &Value| {
+            i.opcode() == Some(Opcode::LLVMRet)
+                || i.callee_name().as_deref() == Some("llvm.nvvm.exit")
+        };
+        for end in f.instructions().into_iter().filter(ends) {
+            let b = Builder::before(end);
+            for (flush, o) in &own {
+                let mut args = vec![o.to];
+                args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
+                b.call(*flush, &args);
+            }
+        }
+    }
+}
+
+fn lanes(b: &Builder, v: Value) -> Vec<Value> {
+    match v.ty().is_vector() {
+        true => (0..v.ty().lanes()).map(|l| b.lane(v, l)).collect(),
+        false => vec![v],
+    }
+}
+
+/// Bits of a number without its sign. Poison becomes some number, for it would spoil all counts.
+fn magnitude(b: &Builder, x: Value) -> Value {
+    let width = x.ty().format().map_or(64, |f| 8 * f.bytes() as u32);
+    let bits = b.bitcast(b.freeze(x), b.int_ty(width));
+    let bits = b.zext_or_trunc(bits, b.int_ty(64));
+    b.and(bits, b.i64((1 << (width - 1)) - 1))
+}
+
+/// Takes a value into a site's variables.
+fn see(b: &Builder, x: Value, slots: &[Value]) {
+    let Some(f) = x.ty().format() else { return };
+    let i64t = b.int_ty(64);
+    let zero = b.i64(0);
+    let m = magnitude(b, x);
+    let inf = b.i64(infinity(f));
+    let finite = b.icmp(IntPred::LLVMIntULT, m, inf);
+    let some = b.icmp(IntPred::LLVMIntNE, m, zero);
+    let live = b.and(finite, some);
+    let below = |limit: f64| {
+        let limit = b.i64(f.encode(limit));
+        b.and(live, b.icmp(IntPred::LLVMIntULT, m, limit))
+    };
+    let fraction = b.i64((1 << (f.mantissa_bits() - 1)) - 1);
+    let with = |field: usize, v: Value| {
+        let old = b.load(i64t, slots[field]);
+        let new = match join(field) {
+            Join::Largest => larger(b, v, old),
+            Join::All => b.or(v, old),
+            Join::Sum => b.add(b.zext_or_trunc(v, i64t), old),
+        };
+        b.store(new, slots[field]);
+    };
+    with(record::LARGEST, b.select(finite, m, zero));
+    with(record::BELOW_INFINITY, b.select(live, b.sub(inf, m), zero));
+    with(record::FRACTION, b.select(live, b.and(m, fraction), zero));
+    with(record::NAN, b.icmp(IntPred::LLVMIntUGT, m, inf));
+    with(record::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf));
+    with(record::TINY_F16, below(Format::F16.min_normal()));
+    with(record::TINY_F32, below(Format::F32.min_normal()));
+    with(record::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero));
+}
+
+/// Takes the bits that a sum lost in front into a site's variable.
+fn cancellation(b: &Builder, i: Value, t: &Terms, f: Format, slot: Value) {
+    let (x, y) = match *t {
+        Terms::Two(x, y) => (x, y),
+        Terms::Product(x, y, z) => (b.bin(Opcode::LLVMFMul, x, y), z),
+    };
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let inf = b.i64(infinity(f));
+    let shift = b.i64(u64::from(f.mantissa_bits() - 1));
+    for ((x, y), r) in lanes(b, x).into_iter().zip(lanes(b, y)).zip(lanes(b, i)) {
+        let (x, y, r) = (magnitude(b, x), magnitude(b, y), magnitude(b, r));
+        let operand = larger(b, x, y);
+        let exponent = |m: Value| larger(b, b.lshr(m, shift), one);
+        let (e, er) = (exponent(operand), exponent(r));
+        let lost = b.select(b.icmp(IntPred::LLVMIntUGT, e, er), b.sub(e, er), zero);
+        let all = b.i64(u64::from(f.mantissa_bits()));
+        let nothing = b.icmp(IntPred::LLVMIntEQ, operand, zero);
+        let gone = b.icmp(IntPred::LLVMIntEQ, r, zero);
+        let lost = b.select(gone, b.select(nothing, zero, all), lost);
+        // An infinite result is larger than its operands, and a NaN says nothing.
+        let known = b.icmp(IntPred::LLVMIntULT, operand, inf);
+        let lost = b.select(known, lost, zero);
+        let old = b.load(b.int_ty(64), slot);
+        b.store(larger(b, lost, old), slot);
+    }
+}
+
+/// A function that joins a thread's numbers into an array.
+fn joining(m: &Module, name: &str, numbers: usize) -> (Value, Builder) {
+    let i64t = m.int_ty(64);
+    let mut params = vec![m.ptr_ty(kerf_ir::llvm::space::GLOBAL)];
+    params.extend((0..numbers).map(|_| i64t));
+    let f = m.add_function(name, m.void_ty().function(&params));
+    f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
+    // Once in the program is enough: a kernel calls it for every site.
+    f.add_enum_attr("noinline");
+    (f, Builder::at_end(m.append_block(f, "entry")))
+}
+
+/// Joins a number into memory. Most threads have nothing to tell, or nothing new, so it looks before
+/// it locks.
+fn put(m: &Module, f: Value, b: &Builder, how: Join, p: Value, v: Value) {
+    let i64t = m.int_ty(64);
+    let (op, new) = match how {
+        Join::Sum => (
+            RmwOp::LLVMAtomicRMWBinOpAdd,
+            b.icmp(IntPred::LLVMIntNE, v, i64t.zero()),
+        ),
+        Join::Largest => (
+            RmwOp::LLVMAtomicRMWBinOpUMax,
+            b.icmp(IntPred::LLVMIntUGT, v, b.load(i64t, p)),
+        ),
+        Join::All => {
+            let old = b.load(i64t, p);
+            (
+                RmwOp::LLVMAtomicRMWBinOpOr,
+                b.icmp(IntPred::LLVMIntNE, b.or(v, old), old),
+            )
+        }
+    };
+    let (yes, no) = (m.append_block(f, "new"), m.append_block(f, "next"));
+    b.cond_br(new, yes, no);
+    b.move_to_end(yes);
+    b.atomic_rmw(op, p, v);
+    b.br(no);
+    b.move_to_end(no);
+}
+
+fn flush(m: &Module, name: &str, joins: &[Join]) -> Value {
+    let (f, b) = joining(m, name, joins.len());
+    let args = f.params();
+    for (k, how) in joins.iter().enumerate() {
+        let p = b.offset(args[0], b.i64(8 * k as u64));
+        put(m, f, &b, *how, p, args[k + 1]);
+    }
+    b.ret(None);
+    f
+}
+
+/// A block's count goes to that of the thread's lane, and into the largest of any thread.
+fn flush_block(m: &Module) -> Value {
+    let (f, b) = joining(m, "__kerf_count_add_block", 1);
+    let args = f.params();
+    let register = |name: &str| b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
+    let rows = b.add(
+        b.mul(register("tid.z"), register("ntid.y")),
+        register("tid.y"),
+    );
+    let thread = b.add(b.mul(rows, register("ntid.x")), register("tid.x"));
+    let lane = b.and(thread, b.i32(LANES as u32 - 1));
+    let at = b.shl(b.zext_or_trunc(lane, m.int_ty(64)), b.i64(3));
+    put(m, f, &b, Join::Sum, b.offset(args[0], at), args[1]);
+    let largest = b.offset(args[0], b.i64(8 * LANES as u64));
+    put(m, f, &b, Join::Largest, largest, args[1]);
+    b.ret(None);
+    f
+}

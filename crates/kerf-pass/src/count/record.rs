@@ -1,0 +1,238 @@
+//! What the counters say: one record a site, and how records of several launches add up.
+use super::{Counters, KernelCounters};
+use kerf_num::Format;
+use serde::{Deserialize, Serialize};
+
+/// Lanes of a warp.
+pub(super) const LANES: usize = 32;
+/// Numbers of one block: executions by each lane, and the most by any one thread.
+pub(super) const BLOCK_FIELDS: usize = LANES + 1;
+
+/// Numbers of one site, all of them zero where nothing was seen.
+pub(super) const FIELDS: usize = 9;
+/// Largest finite magnitude, as bits.
+pub(super) const LARGEST: usize = 0;
+/// How far the smallest magnitude that is not zero lies below infinity, in bits.
+pub(super) const BELOW_INFINITY: usize = 1;
+/// All fraction bits that occurred.
+pub(super) const FRACTION: usize = 2;
+/// Number of NaN.
+pub(super) const NAN: usize = 3;
+/// Number of infinities.
+pub(super) const INFINITE: usize = 4;
+/// Number of magnitudes below the smallest normal f16, but not zero.
+pub(super) const TINY_F16: usize = 5;
+/// Number of magnitudes below the smallest normal f32 (and bf16), but not zero.
+pub(super) const TINY_F32: usize = 6;
+/// Largest cancellation in bits.
+pub(super) const CANCELLATION: usize = 7;
+/// Number of zeros.
+pub(super) const ZERO: usize = 8;
+
+/// How a field of two runs becomes that of both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Join {
+    Largest,
+    All,
+    Sum,
+}
+
+pub(super) fn join(field: usize) -> Join {
+    match field {
+        LARGEST | BELOW_INFINITY | CANCELLATION => Join::Largest,
+        FRACTION => Join::All,
+        _ => Join::Sum,
+    }
+}
+
+/// Bits of positive infinity in a format.
+pub(super) fn infinity(f: Format) -> u64 {
+    f.encode(f64::INFINITY)
+}
+
+/// What the values of one site were.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRecord {
+    /// Executions, over all threads.
+    pub count: u64,
+    /// Largest finite magnitude.
+    pub largest: Option<f64>,
+    /// Smallest magnitude that is not zero.
+    pub smallest: Option<f64>,
+    /// Exponent of the largest: 2^e <= |x| < 2^(e+1).
+    pub max_exponent: Option<i32>,
+    /// Exponent of the smallest.
+    pub min_exponent: Option<i32>,
+    /// Zeros. Of a vector, and of a comparison, each number counts.
+    pub zeros: u64,
+    /// NaN.
+    pub nan: u64,
+    /// Infinities.
+    pub infinite: u64,
+    /// Numbers other than zero below the smallest normal f16, 2^-14.
+    pub below_f16: u64,
+    /// Numbers other than zero below the smallest normal f32 and bf16, 2^-126.
+    pub below_f32: u64,
+    /// Significant bits that hold every value seen: with at most 24, f32 would round none of them.
+    pub significant_bits: u32,
+    /// Largest loss of leading bits in a sum: exponent of the larger operand less that of the result.
+    /// All bits of the format where the result was zero.
+    pub cancellation: Option<u32>,
+}
+
+/// Exponent of a number other than zero.
+fn exponent(x: f64) -> i32 {
+    let e = (x.to_bits() >> 52 & 0x7ff) as i32;
+    match e {
+        // Subnormal: the leading bit decides.
+        0 => -1012 - (x.to_bits() << 1).leading_zeros() as i32,
+        _ => e - 1023,
+    }
+}
+
+fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRecord {
+    let largest = (raw[LARGEST] > 0).then(|| format.decode(raw[LARGEST]));
+    let smallest =
+        (raw[BELOW_INFINITY] > 0).then(|| format.decode(infinity(format) - raw[BELOW_INFINITY]));
+    let bits = format.mantissa_bits();
+    let seen = largest.is_some();
+    SiteRecord {
+        count,
+        largest,
+        smallest,
+        max_exponent: largest.map(exponent),
+        min_exponent: smallest.map(exponent),
+        zeros: raw[ZERO],
+        nan: raw[NAN],
+        infinite: raw[INFINITE],
+        below_f16: raw[TINY_F16],
+        below_f32: raw[TINY_F32],
+        significant_bits: match raw[FRACTION] {
+            0 => u32::from(seen),
+            f => bits - f.trailing_zeros().min(bits - 1),
+        },
+        cancellation: (sums && count > 0).then_some(raw[CANCELLATION] as u32),
+    }
+}
+
+/// What was counted: one launch, or several joined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tally {
+    blocks: Vec<[u64; BLOCK_FIELDS]>,
+    records: Vec<[u64; FIELDS]>,
+}
+
+/// How often a block ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BlockCount {
+    /// By all threads together.
+    pub threads: u64,
+    /// By warps, as far as one lane tells: that which ran it most often. Exact where a lane takes part
+    /// whenever any does, as under `if (tid < n)`.
+    pub warps: u64,
+    /// By the thread that ran it most often (in one call, for a function's).
+    pub longest: u64,
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|c| {
+        let mut b = [0; 8];
+        b.copy_from_slice(c);
+        u64::from_le_bytes(b)
+    })
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn empty(c: &Counters) -> Tally {
+        Tally {
+            blocks: vec![[0; BLOCK_FIELDS]; c.blocks],
+            records: vec![[0; FIELDS]; c.formats.len()],
+        }
+    }
+
+    /// From the bytes of the two variables.
+    pub fn read(c: &Counters, blocks: &[u8], sites: &[u8]) -> Tally {
+        let mut t = Tally::empty(c);
+        let fields = t.blocks.iter_mut().flatten();
+        fields.zip(words(blocks)).for_each(|(to, w)| *to = w);
+        let fields = t.records.iter_mut().flatten();
+        fields.zip(words(sites)).for_each(|(to, w)| *to = w);
+        t
+    }
+
+    /// Takes in another one.
+    pub fn join(&mut self, other: &Tally) {
+        for (a, b) in self.blocks.iter_mut().zip(&other.blocks) {
+            for (lane, (a, b)) in a.iter_mut().zip(b).enumerate() {
+                *a = if lane < LANES { *a + b } else { (*a).max(*b) };
+            }
+        }
+        for (a, b) in self.records.iter_mut().zip(&other.records) {
+            for (field, (a, b)) in a.iter_mut().zip(b).enumerate() {
+                *a = match join(field) {
+                    Join::Largest => (*a).max(*b),
+                    Join::All => *a | b,
+                    Join::Sum => *a + b,
+                };
+            }
+        }
+    }
+
+    /// How often a block ran.
+    pub fn block(&self, number: usize) -> BlockCount {
+        let b = &self.blocks[number];
+        BlockCount {
+            threads: b[..LANES].iter().sum(),
+            warps: b[..LANES].iter().copied().max().unwrap_or(0),
+            longest: b[LANES],
+        }
+    }
+
+    /// How often each block ran.
+    pub fn blocks(&self) -> Vec<BlockCount> {
+        (0..self.blocks.len()).map(|b| self.block(b)).collect()
+    }
+
+    /// Records of a kernel's sites.
+    pub fn sites(&self, c: &Counters, k: &KernelCounters) -> Vec<SiteRecord> {
+        let one = |id: usize| {
+            let slot = k.site_records[id];
+            let sums = super::emit::is_sum(&k.sites[id].op);
+            let count = self.block(k.site_blocks[id]).threads;
+            decode(&self.records[slot], c.formats[slot], count, sums)
+        };
+        (0..k.sites.len()).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_of_normal_and_subnormal_numbers() {
+        for (x, e) in [(1.0, 0), (1.99, 0), (2.0, 1), (0.75, -1), (f64::MAX, 1023)] {
+            assert_eq!(exponent(x), e, "{x}");
+        }
+        for e in [-1022, -1023, -1050, -1074] {
+            let mut x = 1.0f64;
+            (0..-e).for_each(|_| x /= 2.0);
+            assert_eq!(exponent(x), e);
+        }
+    }
+
+    #[test]
+    fn significant_bits() {
+        let with = |fraction: u64| {
+            let mut raw = [0; FIELDS];
+            raw[LARGEST] = 1.0f64.to_bits();
+            raw[FRACTION] = fraction;
+            decode(&raw, Format::F64, 1, false).significant_bits
+        };
+        assert_eq!(with(0), 1);
+        assert_eq!(with(1), 53);
+        assert_eq!(with(1 << 51), 2);
+        assert_eq!(with(1.1f32.to_bits() as u64 % (1 << 23) << 29), 24);
+    }
+}

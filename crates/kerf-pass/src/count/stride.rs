@@ -1,0 +1,233 @@
+//! How a value changes from one thread of a block to the next.
+//!
+//! Enough to tell addresses that a warp shares, that lie side by side, and that are scattered: sums,
+//! products with constants and address arithmetic of thread indices are followed, everything else that
+//! depends on the thread is unknown.
+use kerf_ir::llvm::{Module, Opcode, Type, TypeKind, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Change of a value with the thread's index in x and in y (z counts as y); none where unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slope {
+    /// With the index in x.
+    pub x: Option<i64>,
+    /// With the index in y.
+    pub y: Option<i64>,
+}
+
+impl Slope {
+    /// The same for all threads.
+    pub const UNIFORM: Slope = Slope {
+        x: Some(0),
+        y: Some(0),
+    };
+    /// Anything.
+    pub const UNKNOWN: Slope = Slope { x: None, y: None };
+
+    fn zip(self, o: Slope, f: impl Fn(i64, i64) -> i64) -> Slope {
+        let one = |a: Option<i64>, b: Option<i64>| Some(f(a?, b?));
+        Slope {
+            x: one(self.x, o.x),
+            y: one(self.y, o.y),
+        }
+    }
+    fn plus(self, o: Slope) -> Slope {
+        self.zip(o, i64::wrapping_add)
+    }
+    fn times(self, k: i64) -> Slope {
+        self.zip(Slope::UNIFORM, |a, _| a.wrapping_mul(k))
+    }
+    /// Times a factor that all threads share, but whose value is unknown.
+    fn times_something(self) -> Slope {
+        let one = |a: Option<i64>| a.filter(|a| *a == 0);
+        Slope {
+            x: one(self.x),
+            y: one(self.y),
+        }
+    }
+    /// Is it the same for all threads?
+    pub fn is_uniform(self) -> bool {
+        self == Slope::UNIFORM
+    }
+}
+
+/// Slopes of the values of a module.
+pub(super) struct Strides<'m> {
+    m: &'m Module,
+    known: BTreeMap<Value, Slope>,
+}
+
+/// A constant as a signed number.
+fn constant(v: Value) -> Option<i64> {
+    let c = v.const_int()?;
+    let unused = 64 - v.ty().int_bits();
+    Some((c << unused) as i64 >> unused)
+}
+
+impl<'m> Strides<'m> {
+    pub(super) fn new(m: &'m Module) -> Strides<'m> {
+        Strides {
+            m,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Slope of a value.
+    pub(super) fn of(&mut self, v: Value) -> Slope {
+        if let Some(s) = self.known.get(&v) {
+            return *s;
+        }
+        if v.is_argument() {
+            // A kernel's parameters are the same everywhere; a function's may be anything.
+            let f = v.argument_function();
+            return match self.m.kernel_functions().contains(&f) {
+                true => Slope::UNIFORM,
+                false => Slope::UNKNOWN,
+            };
+        }
+        let Some(op) = v.opcode() else {
+            return Slope::UNIFORM;
+        };
+        // A loop comes back here; what it began with is the guess.
+        self.known.insert(v, Slope::UNKNOWN);
+        let s = self.instruction(v, op);
+        self.known.insert(v, s);
+        s
+    }
+
+    fn all_uniform(&mut self, of: &[Value]) -> Slope {
+        match of.iter().all(|o| self.of(*o).is_uniform()) {
+            true => Slope::UNIFORM,
+            false => Slope::UNKNOWN,
+        }
+    }
+
+    fn instruction(&mut self, v: Value, op: Opcode) -> Slope {
+        use Opcode::*;
+        match op {
+            LLVMAdd => self.of(v.operand(0)).plus(self.of(v.operand(1))),
+            LLVMSub => self.of(v.operand(0)).plus(self.of(v.operand(1)).times(-1)),
+            LLVMOr if constant(v.operand(1)).is_some() => self.of(v.operand(0)),
+            LLVMMul => {
+                let (a, b) = (v.operand(0), v.operand(1));
+                match (constant(a), constant(b)) {
+                    (_, Some(k)) => self.of(a).times(k),
+                    (Some(k), _) => self.of(b).times(k),
+                    _ => match (self.of(a), self.of(b)) {
+                        (s, o) if o.is_uniform() => s.times_something(),
+                        (o, s) if o.is_uniform() => s.times_something(),
+                        _ => Slope::UNKNOWN,
+                    },
+                }
+            }
+            LLVMShl => {
+                let s = self.of(v.operand(0));
+                match constant(v.operand(1)) {
+                    Some(k @ 0..=62) => s.times(1 << k),
+                    _ if self.of(v.operand(1)).is_uniform() => s.times_something(),
+                    _ => Slope::UNKNOWN,
+                }
+            }
+            // Within a warp, low bits of the index count on and high bits stand still.
+            LLVMAnd => {
+                let s = self.of(v.operand(0));
+                match constant(v.operand(1)) {
+                    Some(mask) if mask >= 31 && mask & (mask + 1) == 0 => s,
+                    _ => self.all_uniform(&v.operands()),
+                }
+            }
+            LLVMLShr | LLVMAShr => {
+                let s = self.of(v.operand(0));
+                match constant(v.operand(1)) {
+                    Some(5..) if s.x == Some(1) => Slope {
+                        x: Some(0),
+                        y: s.y.filter(|y| *y == 0),
+                    },
+                    _ => self.all_uniform(&v.operands()),
+                }
+            }
+            LLVMSExt | LLVMZExt | LLVMTrunc | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast
+            | LLVMAddrSpaceCast | LLVMFreeze => self.of(v.operand(0)),
+            LLVMSelect => {
+                let (a, b) = (self.of(v.operand(1)), self.of(v.operand(2)));
+                match a == b {
+                    true => a,
+                    false => Slope::UNKNOWN,
+                }
+            }
+            LLVMPHI => self.phi(v),
+            LLVMGetElementPtr => self.address(v),
+            LLVMLoad => self.all_uniform(&[v.operand(0)]),
+            LLVMCall => self.call(v),
+            LLVMAlloca => Slope::UNIFORM,
+            LLVMAtomicRMW | LLVMAtomicCmpXchg => Slope::UNKNOWN,
+            _ => self.all_uniform(&v.operands()),
+        }
+    }
+
+    fn phi(&mut self, v: Value) -> Slope {
+        let incoming = v.incoming();
+        let Some((first, _)) = incoming.first() else {
+            return Slope::UNKNOWN;
+        };
+        let guess = self.of(*first);
+        self.known.insert(v, guess);
+        let others: Vec<Slope> = incoming[1..].iter().map(|(x, _)| self.of(*x)).collect();
+        match others.iter().all(|s| *s == guess) {
+            true => guess,
+            false => Slope::UNKNOWN,
+        }
+    }
+
+    fn address(&mut self, v: Value) -> Slope {
+        let operands = v.operands();
+        let mut s = self.of(operands[0]);
+        let mut t: Type = v.gep_type();
+        for (k, i) in operands[1..].iter().enumerate() {
+            if k > 0 {
+                t = match t.kind() {
+                    TypeKind::LLVMStructTypeKind => {
+                        let field = i.const_int().unwrap_or(0) as usize;
+                        match t.fields().get(field) {
+                            Some(f) => *f,
+                            None => return Slope::UNKNOWN,
+                        }
+                    }
+                    _ => t.element(),
+                };
+            }
+            // A field's number is a constant, whose slope is zero whatever the size.
+            let by = self.of(*i).times(self.m.size_of(t) as i64);
+            s = s.plus(by);
+        }
+        s
+    }
+
+    fn call(&mut self, v: Value) -> Slope {
+        let name = v.callee_name().unwrap_or_default();
+        let Some(n) = name.strip_prefix("llvm.") else {
+            return Slope::UNKNOWN;
+        };
+        match n.strip_prefix("nvvm.read.ptx.sreg.") {
+            Some("tid.x" | "laneid") => Slope {
+                x: Some(1),
+                y: Some(0),
+            },
+            Some("tid.y" | "tid.z") => Slope {
+                x: Some(0),
+                y: Some(1),
+            },
+            Some(_) => Slope::UNIFORM,
+            None => {
+                let args = v.args();
+                let clamp = ["smin.", "smax.", "umin.", "umax."];
+                // Clamping changes the edges only.
+                if clamp.iter().any(|c| n.starts_with(c)) && args[1].is_constant() {
+                    return self.of(args[0]);
+                }
+                self.all_uniform(&args)
+            }
+        }
+    }
+}

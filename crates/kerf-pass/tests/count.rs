@@ -1,0 +1,308 @@
+//! Counting: exact counts and ranges of small kernels, and random kernels that keep their bits.
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::identity::{self, Prepared};
+use kerf_exec::{Arg, BufferId, Executor, Launch};
+use kerf_ir::finish::{Reflect, finish};
+use kerf_ir::llvm::Module;
+use kerf_ir::{prepare, random_kernel};
+use kerf_pass::count::{self, Counters, Direction, Memory, Root, SiteRecord, Slope, Tally};
+
+fn libdevice() -> Vec<u8> {
+    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
+        || {
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
+        },
+        Into::into,
+    );
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
+}
+
+const HEAD: &str = r#"
+target triple = "nvptx64-nvidia-cuda"
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare double @llvm.fma.f64(double, double, double)
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+@tile = internal addrspace(3) global [64 x double] undef
+"#;
+
+/// Runs kernel `k` of a module on one buffer; gives the counters, what they say, and the buffer.
+fn counted(text: &str, blocks: u32, threads: u32, data: &[f64]) -> (Counters, Tally, Vec<f64>) {
+    let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
+    prepare::prepare(&m, "sm_90").expect("prepares");
+    let counters = count::instrument(&m).expect("instruments");
+    finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
+    let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
+    let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let a = exec.alloc("a", bytes.len(), 8).expect("memory");
+    exec.write(a, &bytes).expect("fits");
+    let symbol = |e: &mut CpuExecutor, name, bytes| -> BufferId {
+        e.symbol(name, bytes, 8).expect("is there")
+    };
+    let of_blocks = symbol(&mut exec, count::BLOCKS, counters.block_bytes());
+    let of_sites = symbol(&mut exec, count::SITES, counters.site_bytes());
+    exec.launch(&Launch {
+        symbol: "k",
+        name: "k",
+        grid: [blocks, 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared: 0,
+        args: &[Arg::Buffer { id: a, offset: 0 }],
+    })
+    .expect("runs");
+    let tally = Tally::read(
+        &counters,
+        &exec.read(of_blocks).expect("read"),
+        &exec.read(of_sites).expect("read"),
+    );
+    let out = exec.read(a).expect("read");
+    let out = out
+        .chunks_exact(8)
+        .map(|c| f64::from_le_bytes(c.try_into().expect("eight")));
+    (counters, tally, out.collect())
+}
+
+fn sites(c: &Counters, t: &Tally) -> Vec<(String, SiteRecord)> {
+    let k = c.kernel("k").expect("the kernel");
+    let ops = k.sites.iter().map(|s| s.op.clone());
+    ops.zip(t.sites(c, k)).collect()
+}
+
+fn of<'a>(all: &'a [(String, SiteRecord)], op: &str) -> &'a SiteRecord {
+    &all.iter()
+        .find(|s| s.0 == op)
+        .unwrap_or_else(|| panic!("no {op} in {all:?}"))
+        .1
+}
+
+#[test]
+fn loops_are_counted_as_they_run() {
+    // Thread t adds a[t] to a sum t + 1 times.
+    let (c, t, out) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %p = getelementptr double, ptr %a, i32 %t
+           %x = load double, ptr %p
+           br label %loop
+         loop:
+           %i = phi i32 [ 0, %0 ], [ %n, %loop ]
+           %s = phi double [ 0.0, %0 ], [ %u, %loop ]
+           %u = fadd double %s, %x
+           %n = add i32 %i, 1
+           %c = icmp ugt i32 %n, %t
+           br i1 %c, label %end, label %loop
+         end:
+           store double %u, ptr %p
+           ret void
+         }",
+        1,
+        8,
+        &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 1e300],
+    );
+    assert_eq!(out[..3], [1.0, 4.0, 9.0]);
+    let all = sites(&c, &t);
+    let add = of(&all, "fadd");
+    assert_eq!(add.count, 36);
+    assert_eq!((add.min_exponent, add.max_exponent), (Some(0), Some(999)));
+    assert_eq!(add.cancellation, Some(0));
+    assert_eq!((add.nan, add.infinite, add.zeros), (0, 0, 0));
+    assert_eq!(of(&all, "phi").zeros, 8);
+    let load = of(&all, "load");
+    assert_eq!((load.count, load.cancellation), (8, None));
+    assert_eq!((load.smallest, load.largest), (Some(1.0), Some(1e300)));
+    assert_eq!(of(&all, "store").count, 8);
+    // The same of bytes: a load and a store of every thread, side by side.
+    let k = c.kernel("k").expect("the kernel");
+    let slope = Slope {
+        x: Some(8),
+        y: Some(0),
+    };
+    let seen: Vec<_> = k
+        .accesses
+        .iter()
+        .map(|a| {
+            (
+                a.direction,
+                a.bytes * t.block(a.block).threads,
+                a.memory,
+                a.root.clone(),
+                a.slope,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (
+                Direction::Load,
+                64,
+                Memory::Global,
+                Root::Parameter(0),
+                slope
+            ),
+            (
+                Direction::Store,
+                64,
+                Memory::Global,
+                Root::Parameter(0),
+                slope
+            ),
+        ]
+    );
+    let entry = t.block(k.entry);
+    assert_eq!((entry.threads, entry.warps, entry.longest), (8, 1, 1));
+    // The warp goes round as often as its last thread.
+    let body = k
+        .sites
+        .iter()
+        .position(|s| s.op == "fadd")
+        .expect("there is one");
+    let body = t.block(k.site_blocks[body]);
+    assert_eq!((body.threads, body.warps, body.longest), (36, 8, 8));
+}
+
+#[test]
+fn specials_are_counted_apart_and_cancellation_is_seen() {
+    let (c, t, _) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %p = getelementptr double, ptr %a, i32 %t
+           %x = load double, ptr %p
+           %d = fsub double %x, 1.0
+           %m = fmul double %x, 0x3E80000000000000
+           %f = call double @llvm.fma.f64(double %x, double %x, double -1.0)
+           %s = fadd double %d, %m
+           %u = fadd double %s, %f
+           store double %u, ptr %p
+           ret void
+         }",
+        1,
+        6,
+        // 2^-20 above one; infinite; NaN; below the normal f32; below the normal f16; zero.
+        &[
+            1.0 + 2f64.powi(-20),
+            f64::INFINITY,
+            f64::NAN,
+            1e-42,
+            1e-5,
+            0.0,
+        ],
+    );
+    let all = sites(&c, &t);
+    let load = of(&all, "load");
+    assert_eq!(
+        (load.count, load.nan, load.infinite, load.zeros),
+        (6, 1, 1, 1)
+    );
+    assert_eq!((load.below_f32, load.below_f16), (1, 2));
+    assert_eq!(load.largest, Some(1.0 + 2f64.powi(-20)));
+    assert_eq!(load.smallest, Some(1e-42));
+    assert_eq!(load.significant_bits, 53);
+    // 1 + 2^-20 less 1 (which is now a sum) loses 20 bits; its square less 1 loses 19.
+    assert_eq!(of(&all, "fadd").cancellation, Some(20));
+    assert_eq!(of(&all, "fma").cancellation, Some(19));
+    assert_eq!(of(&all, "fmul").cancellation, None);
+}
+
+#[test]
+fn total_cancellation_is_all_of_the_format() {
+    let (c, t, _) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %x = load volatile double, ptr %a
+           %y = load volatile double, ptr %a
+           %d = fsub double %x, %y
+           store double %d, ptr %a
+           ret void
+         }",
+        1,
+        1,
+        &[3.0],
+    );
+    let all = sites(&c, &t);
+    assert_eq!(of(&all, "fsub").cancellation, Some(53));
+    assert_eq!(of(&all, "load").significant_bits, 2);
+}
+
+#[test]
+fn barriers_functions_and_many_blocks() {
+    let (c, t, out) = counted(
+        "define double @deeper(double %x, i32 %n) noinline memory(none) {
+           %z = icmp eq i32 %n, 0
+           br i1 %z, label %end, label %more
+         more:
+           %m = sub i32 %n, 1
+           %y = call double @deeper(double %x, i32 %m)
+           %s = fadd double %y, %x
+           ret double %s
+         end:
+           ret double %x
+         }
+         define ptx_kernel void @k(ptr %a) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+           %o = mul i32 %b, 64
+           %i = add i32 %o, %t
+           %p = getelementptr double, ptr %a, i32 %i
+           %x = load double, ptr %p
+           %q = getelementptr double, ptr addrspace(3) @tile, i32 %t
+           store double %x, ptr addrspace(3) %q
+           call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+           %r = sub i32 63, %t
+           %w = getelementptr double, ptr addrspace(3) @tile, i32 %r
+           %y = load double, ptr addrspace(3) %w
+           %v = call double @deeper(double %y, i32 3)
+           store double %v, ptr %p
+           ret void
+         }",
+        4,
+        64,
+        &(0..256).map(f64::from).collect::<Vec<_>>(),
+    );
+    assert_eq!(out[..2], [252.0, 248.0]);
+    let all = sites(&c, &t);
+    // Three additions in each of 256 threads, or what inlining made of them.
+    let adds: u64 = all
+        .iter()
+        .filter(|s| s.0 == "fadd")
+        .map(|s| s.1.count)
+        .sum();
+    assert_eq!(adds, 3 * 256);
+    let k = c.kernel("k").expect("the kernel");
+    let shared: Vec<_> = k
+        .accesses
+        .iter()
+        .filter(|a| a.memory == Memory::Shared)
+        .collect();
+    assert_eq!(shared.len(), 2);
+    assert_eq!(shared[0].slope.x, Some(8));
+    assert_eq!(shared[1].slope.x, Some(-8));
+    assert_eq!(shared[0].root, Root::Variable("tile".into()));
+}
+
+/// Outputs of the kernels of a seed, instrumented or not.
+fn random(seed: u64, instrumented: bool) -> Vec<identity::Outputs> {
+    let random = random_kernel::module(seed, 2);
+    let module = Module::parse(random.ir.as_bytes(), "random").expect("parses");
+    prepare::prepare(&module, "sm_90").expect("prepares");
+    if instrumented {
+        count::instrument(&module).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    }
+    finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
+    let p = Prepared {
+        random,
+        seed,
+        module,
+    };
+    let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
+    (0..p.random.kernels.len())
+        .map(|k| identity::run(&p, k, &mut exec).unwrap_or_else(|e| panic!("seed {seed}: {e}")))
+        .collect()
+}
+
+#[test]
+fn random_kernels_keep_their_bits() {
+    for seed in 1..=4 {
+        assert!(random(seed, true) == random(seed, false), "seed {seed}");
+    }
+}

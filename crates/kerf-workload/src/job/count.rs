@@ -1,0 +1,324 @@
+//! The counting run: a workload, instrumented, on the CPU executor.
+use super::check::refuse;
+use super::finished::finished;
+use super::{Job, JobError};
+use crate::run::Session;
+use crate::workload::Workload;
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::llvm::Module;
+use kerf_ir::program;
+use kerf_pass::count::{
+    self, BlockCount, Counters, Direction, KernelCounters, Memory, Root, SiteRecord, Tally,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a counting run of the original program gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Counts {
+    /// Kernels that were launched, in the program's order.
+    pub kernels: Vec<KernelCounts>,
+    /// Launches with equal shapes, arguments' sizes and block counts, in the order of the first.
+    pub launches: Vec<LaunchCounts>,
+    /// Copies between buffers.
+    pub copies: u64,
+    /// Bytes copied.
+    pub copied_bytes: u64,
+}
+
+/// One kernel, over all its launches.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Symbol.
+    pub symbol: String,
+    /// Name in the source.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Threads of all launches.
+    pub threads: u64,
+    /// Sites.
+    pub sites: Vec<SiteCounts>,
+    /// Bytes by memory and object.
+    pub traffic: Vec<Traffic>,
+}
+
+/// One site.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SiteCounts {
+    /// Number in its kernel.
+    pub id: usize,
+    /// Operation.
+    pub op: String,
+    /// Format.
+    pub format: kerf_num::Format,
+    /// Group.
+    pub group: usize,
+    /// Source line, if known.
+    pub line: Option<u32>,
+    /// What was seen.
+    #[serde(flatten)]
+    pub seen: SiteRecord,
+}
+
+/// Bytes that threads moved between themselves and an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// What memory.
+    pub memory: Memory,
+    /// What object.
+    pub root: Root,
+    /// Name of the parameter or variable, where it has one.
+    pub name: Option<String>,
+    /// Bytes loaded.
+    pub loaded: u64,
+    /// Bytes stored.
+    pub stored: u64,
+    /// Bytes of atomic operations.
+    pub atomic: u64,
+}
+
+/// Launches that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchCounts {
+    /// Symbol of the kernel.
+    pub symbol: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// Bytes of the buffer behind each parameter; 0 for what is no buffer.
+    pub buffers: Vec<u64>,
+    /// How many launches.
+    pub repeats: u64,
+    /// Executions of each block of the program in one launch (the mean, where launches were merged).
+    pub blocks: Vec<BlockCount>,
+}
+
+/// Beyond this many kinds of launches, those of one shape are merged.
+const MOST_KINDS: usize = 2048;
+
+/// An executor that reads and clears the counters after each launch.
+struct Counting<'a> {
+    inner: CpuExecutor,
+    counters: &'a Counters,
+    blocks: BufferId,
+    sites: BufferId,
+    sizes: BTreeMap<usize, u64>,
+    tallies: BTreeMap<String, (u64, u64, Tally)>,
+    launches: Vec<LaunchCounts>,
+    copies: (u64, u64),
+}
+
+impl<'a> Counting<'a> {
+    fn new(mut inner: CpuExecutor, counters: &'a Counters) -> Result<Self, ExecError> {
+        let blocks = inner.symbol(count::BLOCKS, counters.block_bytes(), 8)?;
+        let sites = inner.symbol(count::SITES, counters.site_bytes(), 8)?;
+        Ok(Counting {
+            inner,
+            counters,
+            blocks,
+            sites,
+            sizes: BTreeMap::new(),
+            tallies: BTreeMap::new(),
+            launches: Vec::new(),
+            copies: (0, 0),
+        })
+    }
+
+    fn size(&self, a: &Arg) -> u64 {
+        let of = |id: &BufferId| self.sizes.get(&id.0).copied().unwrap_or(0);
+        match a {
+            Arg::Buffer { id, .. } => of(id),
+            Arg::Composite { pointers, .. } => pointers.iter().map(|p| of(&p.1)).sum(),
+            Arg::Bytes(_) | Arg::Local(_) => 0,
+        }
+    }
+
+    fn note(&mut self, l: &Launch, tally: &Tally) {
+        let new = LaunchCounts {
+            symbol: l.symbol.to_owned(),
+            grid: l.grid,
+            block: l.block,
+            dynamic_shared: l.dynamic_shared,
+            buffers: l.args.iter().map(|a| self.size(a)).collect(),
+            repeats: 1,
+            blocks: tally.blocks(),
+        };
+        let shape = |x: &LaunchCounts| {
+            (x.symbol == new.symbol && x.grid == new.grid && x.block == new.block)
+                && (x.dynamic_shared == new.dynamic_shared && x.buffers == new.buffers)
+        };
+        let merge = self.launches.len() >= MOST_KINDS;
+        let mut alike = self.launches.iter_mut().rev();
+        let alike = alike.find(|x| shape(x) && (merge || x.blocks == new.blocks));
+        let Some(old) = alike else {
+            self.launches.push(new);
+            return;
+        };
+        let n = old.repeats;
+        for (a, b) in old.blocks.iter_mut().zip(&new.blocks) {
+            let mean = |a: u64, b: u64| (a * n + b).div_ceil(n + 1);
+            *a = BlockCount {
+                threads: mean(a.threads, b.threads),
+                warps: mean(a.warps, b.warps),
+                longest: mean(a.longest, b.longest),
+            };
+        }
+        old.repeats += 1;
+    }
+}
+
+impl Executor for Counting<'_> {
+    fn device(&self) -> DeviceInfo {
+        self.inner.device()
+    }
+    fn alloc(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
+        let id = self.inner.alloc(name, bytes, element)?;
+        self.sizes.insert(id.0, bytes as u64);
+        Ok(id)
+    }
+    fn symbol(&mut self, name: &str, bytes: usize, element: usize) -> Result<BufferId, ExecError> {
+        let id = self.inner.symbol(name, bytes, element)?;
+        self.sizes.insert(id.0, bytes as u64);
+        Ok(id)
+    }
+    fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
+        self.inner.write(id, data)
+    }
+    fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
+        self.inner.read(id)
+    }
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
+        let of = |id: BufferId| self.sizes.get(&id.0).copied().unwrap_or(0);
+        self.copies.0 += 1;
+        self.copies.1 += of(from).min(of(to));
+        self.inner.copy(from, to)
+    }
+    fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
+        self.inner.launch(l)?;
+        let (blocks, sites) = (self.inner.read(self.blocks)?, self.inner.read(self.sites)?);
+        let tally = Tally::read(self.counters, &blocks, &sites);
+        self.inner.write(self.blocks, &vec![0; blocks.len()])?;
+        self.inner.write(self.sites, &vec![0; sites.len()])?;
+        self.note(l, &tally);
+        let size = |d: [u32; 3]| d.iter().map(|x| u64::from(*x)).product::<u64>();
+        let all = self
+            .tallies
+            .entry(l.symbol.to_owned())
+            .or_insert_with(|| (0, 0, Tally::empty(self.counters)));
+        all.0 += 1;
+        all.1 += size(l.grid) * size(l.block);
+        all.2.join(&tally);
+        Ok(())
+    }
+    fn start_clock(&mut self) -> Result<(), ExecError> {
+        self.inner.start_clock()
+    }
+    fn stop_clock(&mut self) -> Result<f64, ExecError> {
+        self.inner.stop_clock()
+    }
+    fn printed(&mut self) -> Vec<u8> {
+        self.inner.printed()
+    }
+    fn kernel_stats(&self) -> Vec<KernelStats> {
+        self.inner.kernel_stats()
+    }
+}
+
+fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &Tally) -> Vec<Traffic> {
+    let mut by: BTreeMap<(Memory, &Root), Traffic> = BTreeMap::new();
+    for a in &k.accesses {
+        let name = match &a.root {
+            Root::Parameter(p) => info.and_then(|i| i.params.get(*p)).map(|p| p.name.clone()),
+            Root::Variable(v) => Some(kerf_ir::llvm::demangle(v)),
+            Root::Array | Root::Unknown => None,
+        };
+        let to = by.entry((a.memory, &a.root)).or_insert_with(|| Traffic {
+            memory: a.memory,
+            root: a.root.clone(),
+            name,
+            loaded: 0,
+            stored: 0,
+            atomic: 0,
+        });
+        let bytes = a.bytes * t.block(a.block).threads;
+        match a.direction {
+            Direction::Load => to.loaded += bytes,
+            Direction::Store => to.stored += bytes,
+            Direction::Atomic => to.atomic += bytes,
+        }
+    }
+    by.into_values().collect()
+}
+
+/// Runs a session's workload once, instrumented. `m` is its prepared module, which is changed.
+pub(super) fn counted(job: &Job, session: &Session, m: &Module) -> Result<Counts, JobError> {
+    let counters = count::instrument(m).map_err(|e| JobError::Compile {
+        message: format!("the counters could not be put in: {e}"),
+        help: None,
+    })?;
+    finished(m, job)?;
+    let options = CpuOptions {
+        threads: job.threads,
+        ..CpuOptions::default()
+    };
+    let mut exec = Counting::new(CpuExecutor::new(m, options)?, &counters)?;
+    let mut l = session.load(&mut exec)?;
+    session.run(&mut exec, &mut l)?;
+    let mut kernels = Vec::new();
+    for k in &counters.kernels {
+        let Some((launches, threads, tally)) = exec.tallies.get(&k.symbol) else {
+            continue;
+        };
+        let sites = k.sites.iter().zip(tally.sites(&counters, k));
+        let info = session.kernels.iter().find(|i| i.symbol == k.symbol);
+        kernels.push(KernelCounts {
+            symbol: k.symbol.clone(),
+            name: k.name.clone(),
+            launches: *launches,
+            threads: *threads,
+            sites: sites
+                .map(|(s, seen)| SiteCounts {
+                    id: s.id,
+                    op: s.op.clone(),
+                    format: s.format,
+                    group: s.group,
+                    line: s.location.as_ref().map(|l| l.line),
+                    seen,
+                })
+                .collect(),
+            traffic: traffic(k, info, tally),
+        });
+    }
+    Ok(Counts {
+        kernels,
+        launches: exec.launches,
+        copies: exec.copies.0,
+        copied_bytes: exec.copies.1,
+    })
+}
+
+/// Runs a job's workload once on the CPU executor, counting. The plan is left aside: what is counted is
+/// the original program, whose sites a plan names.
+pub fn profile_run(job: &Job) -> Result<Counts, JobError> {
+    let workload = Workload::read(&job.workload, &job.overrides)?;
+    let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
+    let m = program.module()?;
+    let infos = kernels::kernels(&m);
+    let globals = kernels::globals(&m);
+    let session = Session {
+        workload: &workload,
+        kernels: &infos,
+        globals: &globals,
+        params: workload.launch_space.default_params(),
+        seed: job.seed.unwrap_or(workload.seed),
+    };
+    let used = session.check()?;
+    refuse(&m, &used, &infos, &program.unlifted)?;
+    counted(job, &session, &m)
+}
