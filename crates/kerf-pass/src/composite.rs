@@ -3,31 +3,18 @@
 //! A value is `<2 x float>` or `<2 x double>`, element 0 the high word; phis and selects work on the
 //! vector, operations are calls of the double-word library ([`crate::doubleword`]), which is linked and,
 //! when the module is finished, inlined. Where a value leaves composite sites it is rounded once.
-mod convert;
 mod operation;
 
-use crate::engine::{self, Build, Chosen, Engine};
+use crate::doubleword::library;
+use crate::engine::{self, Build, Engine};
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Builder, IntPred, LlvmError, Module, Opcode, RealPred, Type, Value};
+use kerf_ir::llvm::{Builder, IntPred, LlvmError, Opcode, RealPred, Value};
 use operation::Operation;
 
 pub use operation::check;
 
-struct Pass;
-
-fn dw(f: SiteFormat) -> &'static str {
-    match f.word() {
-        kerf_num::Format::F64 => "dw64",
-        _ => "dw32",
-    }
-}
-
-/// Calls `kerf_dwNN_NAME`.
-fn library(m: &Module, b: &Builder, f: SiteFormat, name: &str, ret: Type, args: &[Value]) -> Value {
-    let params: Vec<Type> = args.iter().map(|a| a.ty()).collect();
-    let callee = m.declare(&format!("kerf_{}_{name}", dw(f)), ret.function(&params));
-    b.call(callee, args)
-}
+/// Builds sites in pair formats.
+pub(crate) struct Pass;
 
 impl Pass {
     /// The shorter algorithm where operands are words; none where the general one is as good.
@@ -45,19 +32,19 @@ impl Pass {
         let (Some(x), Some(y)) = (args.first(), args.get(1)) else {
             return Ok(None);
         };
-        let words = (e.word(self, *x, to)?, e.word(self, *y, to)?);
+        let words = (e.word(*x, to)?, e.word(*y, to)?);
         let ret = engine::type_of(e.m, to);
         let kind = if name == "sub" { "add" } else { name };
         let minus = |v: Value| if name == "sub" { b.fneg(v) } else { v };
         let (form, operands) = match (words, name) {
             ((Some(x), Some(y)), "fma") => {
-                let z = e.get(self, args[2], to)?;
+                let z = e.get(args[2], to)?;
                 ("words", vec![x, y, z])
             }
             (_, "fma") | ((None, None), _) | ((Some(_), None), "div") => return Ok(None),
             ((Some(x), Some(y)), _) => ("words", vec![x, minus(y)]),
-            ((None, Some(y)), _) => ("fp", vec![e.get(self, *x, to)?, minus(y)]),
-            ((Some(x), None), _) => ("fp", vec![minus(e.get(self, *y, to)?), x]),
+            ((None, Some(y)), _) => ("fp", vec![e.get(*x, to)?, minus(y)]),
+            ((Some(x), None), _) => ("fp", vec![minus(e.get(*y, to)?), x]),
         };
         let name = format!("{kind}_{form}");
         Ok(Some(library(e.m, b, to, &name, ret, &operands)))
@@ -83,7 +70,7 @@ impl Pass {
         };
         let args = args
             .iter()
-            .map(|a| e.get(self, *a, of))
+            .map(|a| e.get(*a, of))
             .collect::<Result<Vec<_>, _>>()?;
         let ret = engine::type_of(e.m, to);
         Ok(library(e.m, b, to, &format!("{name}{suffix}"), ret, &args))
@@ -98,8 +85,8 @@ impl Pass {
     ) -> Result<Value, LlvmError> {
         use RealPred::*;
         let (x, y) = (
-            e.get(self, i.operand(0), to)?,
-            e.get(self, i.operand(1), to)?,
+            e.get(i.operand(0), to)?,
+            e.get(i.operand(1), to)?,
         );
         let i32t = b.int_ty(32);
         let suffix = if to.is_cmp() { "_cmp" } else { "" };
@@ -150,17 +137,17 @@ impl Build for Pass {
                 self.call(e, b, "div", &[one, i.args()[0]], to)
             }
             Operation::Negate => {
-                let x = e.get(self, i.operand(0), to)?;
+                let x = e.get(i.operand(0), to)?;
                 Ok(b.fneg(x))
             }
             Operation::Select => {
                 let (x, y) = (
-                    e.get(self, i.operand(1), to)?,
-                    e.get(self, i.operand(2), to)?,
+                    e.get(i.operand(1), to)?,
+                    e.get(i.operand(2), to)?,
                 );
                 Ok(b.select(i.operand(0), x, y))
             }
-            Operation::Convert => e.get(self, i.operand(0), to),
+            Operation::Convert => e.get(i.operand(0), to),
             Operation::Compare => self.compare(e, b, i, to),
             Operation::FromInteger { signed } => {
                 let n = i.operand(0);
@@ -174,7 +161,7 @@ impl Build for Pass {
                 Ok(library(e.m, b, to, &name, ret, &[n]))
             }
             Operation::ToInteger { signed } => {
-                let x = e.get(self, i.operand(0), to.normal())?;
+                let x = e.get(i.operand(0), to.normal())?;
                 let bits = if i.ty().int_bits() <= 32 { 32 } else { 64 };
                 let name = format!("to_{}{bits}", if signed { "i" } else { "u" });
                 let n = library(e.m, b, to, &name, b.int_ty(bits), &[x]);
@@ -183,25 +170,4 @@ impl Build for Pass {
             Operation::Phi => Err(LlvmError("phis are built first".into())),
         }
     }
-
-    fn convert(
-        &self,
-        e: &Engine,
-        b: &Builder,
-        v: Value,
-        from: SiteFormat,
-        to: SiteFormat,
-    ) -> Value {
-        convert::convert(e.m, b, v, from, to)
-    }
-}
-
-/// Computes the chosen instructions, each of which [`check`] has passed, on double words.
-pub fn apply(m: &Module, chosen: &Chosen) -> Result<(), LlvmError> {
-    if chosen.is_empty() {
-        return Ok(());
-    }
-    engine::rewrite(m, chosen, &Pass)?;
-    crate::doubleword::link(m)?;
-    m.verify()
 }

@@ -3,7 +3,10 @@
 //! A double word is a vector `<2 x float>` or `<2 x double>`, element 0 the high word. Functions are
 //! named `kerf_dw32_add`, `kerf_dw64_exp`, ...; the formulas of composite precision as published end in
 //! `_cmp`. The header `device/doubleword.h` is the same library for C++ device code.
-use kerf_ir::llvm::{Linkage, LlvmError, Machine, Module, PassOptions};
+use crate::site_format::SiteFormat;
+use kerf_ir::llvm::{
+    Builder, Linkage, LlvmError, Machine, Module, PassOptions, Type, Value,
+};
 
 /// The library as LLVM bitcode for NVPTX.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/doubleword.bc"));
@@ -28,4 +31,22 @@ pub fn link(m: &Module) -> Result<(), LlvmError> {
     }
     // What is not called goes again, and with it the need for libdevice that some of it has.
     Machine::nvptx("sm_70")?.run_passes(m, "globaldce", PassOptions::default())
+}
+
+/// Calls `kerf_dwNN_NAME`, of the words that a format has.
+pub(crate) fn library(
+    m: &Module,
+    b: &Builder,
+    f: SiteFormat,
+    name: &str,
+    ret: Type,
+    args: &[Value],
+) -> Value {
+    let dw = match f.word() {
+        kerf_num::Format::F64 => "dw64",
+        _ => "dw32",
+    };
+    let params: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+    let callee = m.declare(&format!("kerf_{dw}_{name}"), ret.function(&params));
+    b.call(callee, args)
 }

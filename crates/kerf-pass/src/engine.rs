@@ -1,11 +1,15 @@
 //! Chosen instructions in other formats: the frame that passes which change formats share.
 //!
 //! Each chosen instruction is built anew in its format by the pass; all others stay as they are. A value
-//! is converted only where formats meet: once for each format that some user wants, right after its
-//! definition, however many users there are. Phis come first, so that loops close; their incoming
-//! values last.
+//! is converted only where formats meet: once for each format that some user wants, however many users
+//! there are, from the narrowest form in which it exists exactly, and outside of loops that it does not
+//! change in ([`places`]). Phis come first, so that loops close; their incoming values last.
+mod places;
+
+use crate::convert;
 use crate::site_format::SiteFormat;
 use kerf_ir::llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
+use kerf_ir::sites::float_shape;
 use std::collections::BTreeMap;
 
 /// Chosen instructions, and the format of each.
@@ -20,12 +24,14 @@ pub struct Engine<'m> {
     built: BTreeMap<Value, Value>,
     /// Values in formats that are not their own.
     converted: BTreeMap<(Value, SiteFormat), Value>,
+    /// Conversions of one instruction, in order, which may be moved.
+    made: Vec<Value>,
 }
 
 /// How a pass builds one chosen instruction in its format. Phis are the engine's.
 pub trait Build {
     /// The instruction's new value: in the format if it was a floating-point value, of its own type
-    /// otherwise.
+    /// otherwise. A load stays, and what is given is the loaded value; a store stays and is changed.
     fn build(
         &self,
         e: &mut Engine,
@@ -33,19 +39,53 @@ pub trait Build {
         i: Value,
         to: SiteFormat,
     ) -> Result<Value, LlvmError>;
-    /// A value from one format in another.
-    fn convert(&self, e: &Engine, b: &Builder, v: Value, from: SiteFormat, to: SiteFormat)
-    -> Value;
 }
 
-/// Type of a value in a format.
+/// Type of a number in a format.
 pub fn type_of(m: &Module, f: SiteFormat) -> Type {
     let word = m.float_ty(f.word());
     if f.is_pair() { word.vector(2) } else { word }
 }
 
+/// Type of what is now of type `like`, a number or a vector of them, in a format.
+pub fn typed(m: &Module, f: SiteFormat, like: Type) -> Type {
+    match like.is_vector() && !f.is_pair() {
+        true => m.float_ty(f.word()).vector(like.lanes()),
+        false => type_of(m, f),
+    }
+}
+
+/// Format of a value's type.
+pub fn format_of(v: Value) -> Option<SiteFormat> {
+    float_shape(v.ty()).map(|(f, _)| SiteFormat::from(f))
+}
+
+/// Does every value of one format exist in another?
+pub fn contains(outer: SiteFormat, inner: SiteFormat) -> bool {
+    use kerf_num::Format::*;
+    let word = match (outer.word(), inner.word()) {
+        (F64, _) | (F32, F32 | F16 | Bf16) => true,
+        (x, y) => x == y,
+    };
+    match (outer.is_pair(), inner.is_pair()) {
+        (_, false) => word,
+        (false, true) => false,
+        // An f64 pair holds what an f32 pair does, but neither is then in the other's form.
+        (true, true) => outer == inner,
+    }
+}
+
+/// Is it a constant whose value is known here?
+pub fn known(v: Value) -> bool {
+    let scalar = |v: Value| v.const_real().is_some() || v.is_undef();
+    match v.is_constant() && v.ty().is_vector() {
+        true => (0..v.ty().lanes()).all(|i| v.lane_constant(i).is_some_and(scalar)),
+        false => scalar(v),
+    }
+}
+
 /// Blocks in an order in which definitions come before uses, but for phis; unreachable ones last.
-fn in_order(f: Value) -> Vec<Block> {
+pub(crate) fn in_order(f: Value) -> Vec<Block> {
     let mut order = crate::shadow::reverse_postorder(f);
     let rest: Vec<Block> = f
         .blocks()
@@ -58,72 +98,106 @@ fn in_order(f: Value) -> Vec<Block> {
 
 impl<'m> Engine<'m> {
     /// Format of a value as the module has it now.
-    fn home(&self, v: Value) -> Option<SiteFormat> {
-        self.chosen
-            .get(&v)
-            .copied()
-            .or_else(|| v.ty().format().map(SiteFormat::from))
+    pub fn home(&self, v: Value) -> Option<SiteFormat> {
+        self.chosen.get(&v).copied().or_else(|| format_of(v))
+    }
+
+    /// A value in its own format.
+    fn source(&self, v: Value) -> Option<Value> {
+        match self.chosen.contains_key(&v) {
+            true => self.built.get(&v).copied(),
+            false => Some(v),
+        }
+    }
+
+    /// Where a value that was only widened comes from.
+    fn origin(&self, mut v: Value) -> Value {
+        while v.opcode() == Some(Opcode::LLVMFPExt) {
+            let x = v.operand(0);
+            match (self.home(v), self.home(x)) {
+                (Some(outer), Some(inner)) if contains(outer, inner) && !x.is_constant() => v = x,
+                _ => break,
+            }
+        }
+        v
     }
 
     /// A value in a format.
-    pub fn get(
-        &mut self,
-        pass: &dyn Build,
-        v: Value,
-        want: SiteFormat,
-    ) -> Result<Value, LlvmError> {
+    pub fn get(&mut self, v: Value, want: SiteFormat) -> Result<Value, LlvmError> {
         let missing = || LlvmError(format!("no value in {want} for {}", v.print()));
+        if self.home(v) == Some(want) {
+            return self.source(v).ok_or_else(missing);
+        }
+        let v = self.origin(v);
         let have = self.home(v).ok_or_else(missing)?;
-        let source = match self.chosen.contains_key(&v) {
-            true => *self.built.get(&v).ok_or_else(missing)?,
-            false => v,
-        };
+        let source = self.source(v).ok_or_else(missing)?;
         if have == want {
             return Ok(source);
         }
         if let Some(c) = self.converted.get(&(v, want)) {
             return Ok(*c);
         }
-        let known = source.const_real().is_some() || source.is_undef();
-        if !known && want.is_pair() && have.word().bytes() < want.word().bytes() && !have.is_pair()
-        {
-            // By way of the word, which other users may want as well.
-            let word = SiteFormat::from(want.word());
-            let w = self.get(pass, v, word)?;
-            let at = after(w).ok_or_else(missing)?;
-            let c = pass.convert(self, &Builder::before(at), w, word, want);
-            self.converted.insert((v, want), c);
-            return Ok(c);
-        }
-        let c = if source.is_constant() && !known {
-            return Err(missing());
-        } else if known {
+        let c = if known(source) {
             // Nothing is emitted for a constant, so any place will do.
-            pass.convert(self, &Builder::of_constants(self.m), source, have, want)
+            convert::convert(
+                self.m,
+                &Builder::of_constants(self.m),
+                source,
+                have,
+                want,
+            )
+        } else if source.is_constant() {
+            return Err(missing());
         } else {
-            let at = after(source).ok_or_else(missing)?;
-            pass.convert(self, &Builder::before(at), source, have, want)
+            let small = |f: SiteFormat| f.word().bytes() == 2;
+            let way = if have.is_pair() {
+                None
+            } else if want.is_pair() && have.word().bytes() < want.word().bytes() {
+                // By way of the word, which other users may want as well.
+                Some(SiteFormat::from(want.word()))
+            } else {
+                (small(have) && small(want)).then_some(SiteFormat::F32)
+            };
+            let (from, x) = match way {
+                Some(w) => (w, self.get(v, w)?),
+                None => (have, source),
+            };
+            let at = after(x).ok_or_else(missing)?;
+            let c = convert::convert(self.m, &Builder::before(at), x, from, want);
+            if c.is_instruction() && c.operand(0) == x {
+                self.made.push(c);
+            }
+            c
         };
         self.converted.insert((v, want), c);
         Ok(c)
     }
-}
 
-impl Engine<'_> {
+    /// A value rounded to one format and given in another that holds it.
+    pub fn rounded(
+        &mut self,
+        v: Value,
+        to: SiteFormat,
+        want: SiteFormat,
+    ) -> Result<Value, LlvmError> {
+        let o = self.origin(v);
+        if self.home(o).is_some_and(|have| contains(to, have)) {
+            return self.get(o, want);
+        }
+        let r = self.get(v, to)?;
+        // What was just made is a value of its own, whose conversions are remembered too.
+        self.get(r, want)
+    }
+
     /// A value that one word of a pair format holds exactly, as that word: one that stays as it is and
     /// is no wider, or a short enough constant.
-    pub fn word(
-        &mut self,
-        pass: &dyn Build,
-        v: Value,
-        pair: SiteFormat,
-    ) -> Result<Option<Value>, LlvmError> {
-        let Some(own) = v.ty().format().filter(|_| !self.chosen.contains_key(&v)) else {
+    pub fn word(&mut self, v: Value, pair: SiteFormat) -> Result<Option<Value>, LlvmError> {
+        let Some(own) = self.home(self.origin(v)).filter(|f| !f.is_pair()) else {
             return Ok(None);
         };
         let short = v.const_real().is_some_and(|c| f64::from(c as f32) == c);
-        match own.bytes() <= pair.word().bytes() || short {
-            true => self.get(pass, v, pair.word().into()).map(Some),
+        match own.word().bytes() <= pair.word().bytes() || short {
+            true => self.get(v, pair.word().into()).map(Some),
             false => Ok(None),
         }
     }
@@ -140,6 +214,11 @@ fn after(v: Value) -> Option<Value> {
     }
 }
 
+/// Does it stay, whatever format its value gets?
+fn stays(i: Value) -> bool {
+    matches!(i.opcode(), Some(Opcode::LLVMLoad | Opcode::LLVMStore))
+}
+
 /// Rebuilds the chosen instructions of the module's functions.
 pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), LlvmError> {
     let mut e = Engine {
@@ -147,6 +226,7 @@ pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), Llvm
         chosen,
         built: BTreeMap::new(),
         converted: BTreeMap::new(),
+        made: Vec::new(),
     };
     let functions: Vec<Value> = m
         .functions()
@@ -161,7 +241,7 @@ pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), Llvm
         .collect();
     let is_phi = |i: Value| i.opcode() == Some(Opcode::LLVMPHI);
     for (i, f) in work.iter().filter(|w| is_phi(w.0)) {
-        let p = Builder::before(*i).phi(type_of(m, *f));
+        let p = Builder::before(*i).phi(typed(m, *f, i.ty()));
         e.built.insert(*i, p);
     }
     for (i, f) in work.iter().filter(|w| !is_phi(w.0)) {
@@ -170,19 +250,20 @@ pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), Llvm
     }
     for (i, f) in work.iter().filter(|w| is_phi(w.0)) {
         for (v, from) in i.incoming() {
-            let new = e.get(pass, v, *f)?;
+            let new = e.get(v, *f)?;
             e.built[i].add_incoming(&[(new, from)]);
         }
     }
     // Users that stay as they are want the value in the format that it had.
     for (i, _) in &work {
-        let own = i.ty().format().map(SiteFormat::from);
+        let own = format_of(*i);
         let mut users = i.users();
         users.sort_unstable();
         users.dedup();
-        for u in users.into_iter().filter(|u| !chosen.contains_key(u)) {
+        users.retain(|u| !chosen.contains_key(u) && *u != e.built[i]);
+        for u in users {
             let v = match own {
-                Some(own) => e.get(pass, *i, own)?,
+                Some(own) => e.get(*i, own)?,
                 None => e.built[i],
             };
             for (k, op) in (0u32..).zip(u.operands()) {
@@ -192,11 +273,13 @@ pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), Llvm
             }
         }
     }
-    for (i, _) in &work {
+    let gone: Vec<Value> = work.iter().map(|w| w.0).filter(|i| !stays(*i)).collect();
+    for i in &gone {
         i.replace_with(i.ty().poison());
     }
-    for (i, _) in &work {
+    for i in &gone {
         i.erase();
     }
+    places::settle(&e.made);
     Ok(())
 }

@@ -1,12 +1,18 @@
 //! Plans, and the passes that carry them out, one a file.
 #![warn(missing_docs)]
 
+mod carry;
 pub mod composite;
+mod convert;
 pub mod doubleword;
 pub mod engine;
+pub mod formats;
+pub mod lower;
 pub mod plan;
 pub mod shadow;
+mod shuffle;
 pub mod site_format;
+mod specialise;
 
 pub use plan::{KernelPlan, Plan, PlanError};
 pub use site_format::SiteFormat;

@@ -1,9 +1,9 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
-use crate::composite;
-use crate::engine::Chosen;
+use crate::formats;
 use crate::site_format::SiteFormat;
+use crate::specialise::{Wanted, specialise};
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{LlvmError, Module, Value};
+use kerf_ir::llvm::{LlvmError, Module};
 use kerf_ir::sites::{self, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -94,14 +94,6 @@ pub enum PlanError {
         /// Sites of the kernel.
         count: usize,
     },
-    /// It asks for something that no pass does yet.
-    #[error("{place} cannot become {format}: this Kerf has no pass for machine formats yet")]
-    NoPass {
-        /// The first such site.
-        place: Place,
-        /// Format asked for.
-        format: SiteFormat,
-    },
     /// The site has no such form.
     #[error("{place} cannot become {format}: {why}")]
     Refused {
@@ -112,17 +104,13 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
-    /// The site is in a device function that another kernel wants to be otherwise.
+    /// Kernels want different things of a function that is called through pointers.
     #[error(
-        "{place} cannot become {format}: it is in a device function that kernel {other} calls as well, and there the plan has it otherwise"
+        "kernels want different formats of {function}, which is called through a pointer; help: give its sites the same formats in all kernels"
     )]
     Shared {
-        /// The site.
-        place: Place,
-        /// Format asked for.
-        format: SiteFormat,
-        /// The other kernel.
-        other: String,
+        /// The function.
+        function: String,
     },
     /// A pass failed.
     #[error("the plan could not be carried out: {0}")]
@@ -170,9 +158,9 @@ impl Plan {
                 continue;
             };
             let map = sites::sites(m, f);
-            let can = |s: &Site| match format.is_pair() {
-                true => composite::check(map.instructions[s.id], format).is_ok(),
-                false => SiteFormat::from(s.format) == format,
+            let can = |s: &Site| {
+                SiteFormat::from(s.format) == format
+                    || formats::check(map.instructions[s.id], format).is_ok()
             };
             let sites: BTreeMap<usize, SiteFormat> = map
                 .sites
@@ -192,7 +180,7 @@ impl Plan {
     /// that is to keep the format it has is left alone.
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
-        let mut wishes = Vec::new();
+        let mut wanted = Wanted::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -203,83 +191,37 @@ impl Plan {
                 .function(&info.symbol)
                 .ok_or_else(|| unknown(vec![info.name.clone()]))?;
             let map = sites::sites(m, f);
+            let mut chosen = Vec::new();
             for (id, format) in &k.sites {
                 let s = map.sites.get(*id).ok_or_else(|| PlanError::UnknownSite {
                     kernel: name.clone(),
                     site: *id,
                     count: map.sites.len(),
                 })?;
-                let w = Wish {
-                    kernel: f,
-                    instruction: map.instructions[*id],
-                    format: *format,
-                    place: place(name, s),
-                };
+                let i = map.instructions[*id];
                 if SiteFormat::from(s.format) == *format {
                     continue;
                 }
-                wishes.push(w.check()?);
+                formats::check(i, *format).map_err(|why| PlanError::Refused {
+                    place: place(name, s),
+                    format: *format,
+                    why,
+                })?;
+                chosen.push((i, *format));
+            }
+            match wanted.iter_mut().find(|w| w.0 == f) {
+                Some(w) => w.1.extend(chosen),
+                None => wanted.push((f, chosen)),
             }
         }
-        agree(m, &infos, &wishes)?;
-        let chosen: Chosen = wishes.iter().map(|w| (w.instruction, w.format)).collect();
-        Ok(composite::apply(m, &chosen)?)
-    }
-}
-
-/// What a plan wants of one site of one kernel.
-struct Wish {
-    kernel: Value,
-    instruction: Value,
-    format: SiteFormat,
-    place: Place,
-}
-
-impl Wish {
-    /// Whether some pass can do it.
-    fn check(self) -> Result<Wish, PlanError> {
-        let (place, format) = (self.place.clone(), self.format);
-        if !format.is_pair() {
-            return Err(PlanError::NoPass { place, format });
+        if wanted.iter().all(|w| w.1.is_empty()) {
+            return Ok(());
         }
-        match composite::check(self.instruction, format) {
-            Ok(()) => Ok(self),
-            Err(why) => Err(PlanError::Refused { place, format, why }),
-        }
+        let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
+            function: kerf_ir::llvm::demangle(&e.0.name()),
+        })?;
+        Ok(formats::apply(m, chosen)?)
     }
-}
-
-/// A device function that was not inlined is one for all kernels that call it: they have to want the same
-/// of its sites, those that the plan does not name included.
-fn agree(m: &Module, infos: &[KernelInfo], wishes: &[Wish]) -> Result<(), PlanError> {
-    let outside: Vec<&Wish> = wishes
-        .iter()
-        .filter(|w| w.instruction.block().function() != w.kernel)
-        .collect();
-    if outside.is_empty() {
-        return Ok(());
-    }
-    for k in infos {
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
-        let reached = kernels::reachable(f);
-        for w in outside.iter().filter(|w| w.kernel != f) {
-            let same = |o: &&&Wish| {
-                o.kernel == f && o.instruction == w.instruction && o.format == w.format
-            };
-            if reached.contains(&w.instruction.block().function())
-                && outside.iter().find(same).is_none()
-            {
-                return Err(PlanError::Shared {
-                    place: w.place.clone(),
-                    format: w.format,
-                    other: k.name.clone(),
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

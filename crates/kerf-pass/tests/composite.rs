@@ -255,7 +255,6 @@ fn refusals_name_site_and_reason() {
     says(6, "dw32", &["site 6", "f16"]);
     says(7, "dw64.cmp", &["site 7", "__nv_erfc"]);
     says(8, "dw64", &["site 8 of kernel k (store)", "memory"]);
-    says(1, "f32", &["site 1", "f32", "no pass"]);
     says(99, "dw64", &["site 99", "11 sites"]);
     let m = module("ptr %a", "ret void");
     let p = Plan::parse(r#"{"version":1,"kernels":{"kk":{}}}"#).expect("parses");

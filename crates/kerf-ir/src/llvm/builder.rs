@@ -280,6 +280,30 @@ impl Builder {
     pub fn set_lane(&self, v: Value, x: Value, i: u32) -> Value {
         Value(unsafe { LLVMBuildInsertElement(self.0, v.0, x.0, self.i32(i).0, NONE) })
     }
+    /// Lane of a vector, by a value.
+    pub fn lane_at(&self, v: Value, i: Value) -> Value {
+        Value(unsafe { LLVMBuildExtractElement(self.0, v.0, i.0, NONE) })
+    }
+    /// Vector with the lane that a value names replaced.
+    pub fn set_lane_at(&self, v: Value, x: Value, i: Value) -> Value {
+        Value(unsafe { LLVMBuildInsertElement(self.0, v.0, x.0, i.0, NONE) })
+    }
+    /// Lanes of two vectors, as [`Value::shuffle_mask`] gives them.
+    pub fn shuffle(&self, v: Value, w: Value, mask: &[Option<u32>]) -> Value {
+        let i32t = self.int_ty(32);
+        let mut lanes: Vec<_> = mask
+            .iter()
+            .map(|l| l.map_or_else(|| i32t.poison().0, |l| self.i32(l).0))
+            .collect();
+        Value(unsafe {
+            let mask = LLVMConstVector(lanes.as_mut_ptr(), lanes.len() as u32);
+            LLVMBuildShuffleVector(self.0, v.0, w.0, mask, NONE)
+        })
+    }
+    /// The value, or an arbitrary one where it is poison.
+    pub fn freeze(&self, v: Value) -> Value {
+        Value(unsafe { LLVMBuildFreeze(self.0, v.0, NONE) })
+    }
     /// Phi node.
     pub fn phi(&self, ty: Type) -> Value {
         Value(unsafe { LLVMBuildPhi(self.0, ty.0, NONE) })

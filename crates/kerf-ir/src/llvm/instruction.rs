@@ -20,6 +20,16 @@ impl Value {
     pub fn erase(self) {
         unsafe { LLVMInstructionEraseFromParent(self.0) }
     }
+    /// Moves an instruction to before another one.
+    pub fn move_before(self, at: Value) {
+        unsafe {
+            let b = LLVMCreateBuilderInContext(LLVMGetTypeContext(self.ty().0));
+            LLVMInstructionRemoveFromParent(self.0);
+            LLVMPositionBuilderBefore(b, at.0);
+            LLVMInsertIntoBuilder(b, self.0);
+            LLVMDisposeBuilder(b);
+        }
+    }
     /// Replaces an instruction by a value and erases it.
     pub fn become_value(self, v: Value) {
         self.replace_with(v);

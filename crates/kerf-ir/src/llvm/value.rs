@@ -78,6 +78,15 @@ impl Value {
     pub fn is_undef(self) -> bool {
         unsafe { LLVMIsUndef(self.0) != 0 }
     }
+    /// Is it `poison`?
+    pub fn is_poison(self) -> bool {
+        unsafe { LLVMIsPoison(self.0) != 0 }
+    }
+    /// Lane `i` of a constant vector, or element `i` of a constant array.
+    pub fn lane_constant(self, i: u32) -> Option<Value> {
+        let v = unsafe { LLVMGetAggregateElement(self.0, i) };
+        (!v.is_null()).then_some(Value(v))
+    }
     /// The function that an argument belongs to.
     pub fn argument_function(self) -> Value {
         Value(unsafe { LLVMGetParamParent(self.0) })

@@ -1,8 +1,9 @@
 //! Values from one format in another, rounded once.
-use super::library;
-use crate::engine::type_of;
+use crate::doubleword::library;
+use crate::engine::{type_of, typed};
 use crate::site_format::SiteFormat;
 use kerf_ir::llvm::{Builder, Module, Opcode, Value};
+use kerf_ir::sites::float_shape;
 use kerf_num::Format;
 
 /// The pair with a word as its high part.
@@ -11,18 +12,23 @@ fn widen(m: &Module, b: &Builder, hi: Value, lo: Value, to: SiteFormat) -> Value
     b.set_lane(pair, lo, 1)
 }
 
-/// A scalar in another machine format.
-fn scalar(b: &Builder, v: Value, to: Format) -> Value {
-    let Some(from) = v.ty().format() else {
+/// A number, or a vector of them, in another machine format.
+pub(crate) fn words(b: &Builder, v: Value, to: Format) -> Value {
+    let Some((from, lanes)) = float_shape(v.ty()) else {
         return v;
     };
     let t = b.float_ty(to);
+    let t = if v.ty().is_vector() {
+        t.vector(lanes)
+    } else {
+        t
+    };
     match (from.bytes().cmp(&to.bytes()), from == to) {
         (_, true) => v,
         (std::cmp::Ordering::Less, _) => b.cast(Opcode::LLVMFPExt, v, t),
         (std::cmp::Ordering::Greater, _) => b.cast(Opcode::LLVMFPTrunc, v, t),
         // Between f16 and bf16 lies f32, which holds both.
-        _ => scalar(b, scalar(b, v, Format::F32), to),
+        _ => words(b, words(b, v, Format::F32), to),
     }
 }
 
@@ -39,7 +45,8 @@ fn constant(m: &Module, b: &Builder, v: Value, to: SiteFormat) -> Option<Value> 
     Some(widen(m, b, word.real(hi), word.real(lo), to))
 }
 
-pub(super) fn convert(
+/// The value, which is in format `from`, in format `to`.
+pub(crate) fn convert(
     m: &Module,
     b: &Builder,
     v: Value,
@@ -47,19 +54,22 @@ pub(super) fn convert(
     to: SiteFormat,
 ) -> Value {
     let word = |f: SiteFormat| b.float_ty(f.word());
+    if v.is_poison() && !to.is_pair() {
+        return typed(m, to, v.ty()).poison();
+    }
     if v.is_undef() {
         // Any value will do, but it has to be one: poison would be less than undef.
-        return type_of(m, to).zero();
+        return typed(m, to, v.ty()).zero();
     }
     match (from.is_pair(), to.is_pair()) {
-        (false, false) => scalar(b, v, to.word()),
+        (false, false) => words(b, v, to.word()),
         (false, true) => {
             if let Some(c) = constant(m, b, v, to) {
                 return c;
             }
             match (from.word(), to.word()) {
                 (Format::F64, Format::F32) => library(m, b, to, "from_f64", type_of(m, to), &[v]),
-                (_, w) => widen(m, b, scalar(b, v, w), word(to).zero(), to),
+                (_, w) => widen(m, b, words(b, v, w), word(to).zero(), to),
             }
         }
         (true, false) => match (from.word(), to.word()) {
@@ -72,9 +82,9 @@ pub(super) fn convert(
             (Format::F64, _) => {
                 let v = normal(m, b, v, from);
                 let single = library(m, b, from, "to_f32", b.float_ty(Format::F32), &[v]);
-                scalar(b, single, to.word())
+                words(b, single, to.word())
             }
-            _ => scalar(b, b.lane(normal(m, b, v, from), 0), to.word()),
+            _ => words(b, b.lane(normal(m, b, v, from), 0), to.word()),
         },
         (true, true) => {
             let v = if to.is_cmp() && from.word() == to.word() {

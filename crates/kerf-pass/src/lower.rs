@@ -1,0 +1,254 @@
+//! Narrower machine formats: chosen sites computed in f32, f16 or bf16.
+//!
+//! A site in a format takes its operands rounded to that format and rounds its result to it, once.
+//! Sums, products, quotients and fma are the instruction in that format; where the hardware, or the
+//! processor of the CPU executor, has none, a backend computes them in f32 and rounds, which gives the
+//! same bits, since f32 has more than twice the digits of f16 and bf16. Math functions are the f32
+//! function, with arguments and result rounded to the format. A load or store keeps its bytes: the value
+//! that is loaded or stored is rounded.
+mod functions;
+mod operation;
+
+use crate::convert;
+use crate::engine::{Build, Engine, format_of, typed};
+use crate::shuffle;
+use crate::site_format::SiteFormat;
+use kerf_ir::llvm::{Builder, IntPred, LlvmError, Opcode, Type, Value};
+use kerf_num::Format;
+use operation::Operation;
+
+pub use operation::check;
+
+/// Builds sites in machine formats.
+pub(crate) struct Pass;
+
+fn is_small(f: SiteFormat) -> bool {
+    f.word().bytes() == 2
+}
+
+/// An integer in a format, rounded once.
+fn from_integer(b: &Builder, n: Value, signed: bool, to: Type) -> Value {
+    let op = match signed {
+        true => Opcode::LLVMSIToFP,
+        false => Opcode::LLVMUIToFP,
+    };
+    // f32 holds all integers that f16 does, and those beyond become infinite either way. Between an
+    // integer and bf16 f32 would round a first time; f64 does so beyond 53 bits.
+    if to.element().format() != Some(Format::Bf16) {
+        return b.cast(op, n, to);
+    }
+    let double = b.float_ty(Format::F64);
+    if n.ty().is_vector() {
+        let wide = b.cast(op, n, double.vector(n.ty().lanes()));
+        return b.cast(Opcode::LLVMFPTrunc, wide, to);
+    }
+    let mut n = n;
+    if n.ty().int_bits() > 32 {
+        // The last 11 of 64 bits into one that says whether they were zero: rounded to odd.
+        let t = b.int_ty(64);
+        let wide = match signed {
+            true => b.sext_or_trunc(n, t),
+            false => b.zext_or_trunc(n, t),
+        };
+        let rest = b.and(wide, t.int(0x7ff));
+        let odd = b.select(
+            b.icmp(IntPred::LLVMIntNE, rest, t.zero()),
+            t.int(0x800),
+            t.zero(),
+        );
+        let short = b.or(b.and(wide, t.int(!0x7ff)), odd);
+        let size = match signed {
+            true => {
+                let sign = b.bin(Opcode::LLVMAShr, wide, t.int(63));
+                b.xor(wide, sign)
+            }
+            false => wide,
+        };
+        let large = b.icmp(IntPred::LLVMIntUGE, size, t.int(1 << 53));
+        n = b.select(large, short, wide);
+    }
+    b.cast(Opcode::LLVMFPTrunc, b.cast(op, n, double), to)
+}
+
+impl Pass {
+    /// A function on f32, with arguments and result rounded to the format.
+    fn in_f32(
+        &self,
+        e: &mut Engine,
+        b: &Builder,
+        args: &[Value],
+        to: SiteFormat,
+        f: &dyn Fn(&Builder, &[Value]) -> Value,
+    ) -> Result<Value, LlvmError> {
+        let args = args
+            .iter()
+            .map(|a| match format_of(*a) {
+                Some(_) => e.rounded(*a, to, SiteFormat::F32),
+                None => Ok(*a),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let r = f(b, &args);
+        Ok(match format_of(r) {
+            Some(_) => convert::words(b, r, to.word()),
+            None => r,
+        })
+    }
+
+    /// A call of libdevice's f32 function. What it leaves in memory goes through variables of its own
+    /// to where the program expects numbers of its format.
+    fn library(
+        &self,
+        e: &mut Engine,
+        b: &Builder,
+        i: Value,
+        single: &str,
+        to: SiteFormat,
+    ) -> Result<Value, LlvmError> {
+        let mut args = i.args();
+        let float = b.float_ty(Format::F32);
+        let entry = i.block().function().blocks()[0];
+        let mut kept = Vec::new();
+        for k in functions::results(single) {
+            let first = entry
+                .first()
+                .ok_or_else(|| LlvmError("a block without instructions".into()))?;
+            let own = std::mem::replace(&mut args[*k], Builder::before(first).alloca(float));
+            kept.push((args[*k], own));
+        }
+        let own = i.args().iter().find_map(|a| format_of(*a));
+        let ret = if format_of(i).is_some() {
+            float
+        } else {
+            i.ty()
+        };
+        let m = e.m;
+        let call = |b: &Builder, args: &[Value]| {
+            let params: Vec<Type> = args.iter().map(|a| a.ty()).collect();
+            let f = m.declare(&format!("__nv_{single}"), ret.function(&params));
+            if kerf_ir::prepare::is_pure_math(f) {
+                f.mark_pure();
+            }
+            b.call(f, args)
+        };
+        let r = self.in_f32(e, b, &args, to, &call)?;
+        for (from, at) in kept {
+            let v = convert::words(b, b.load(float, from), to.word());
+            let v = convert::words(b, v, own.unwrap_or(SiteFormat::F64).word());
+            b.store(v, at);
+        }
+        Ok(r)
+    }
+
+    fn moved(
+        &self,
+        e: &mut Engine,
+        b: &Builder,
+        i: Value,
+        to: SiteFormat,
+    ) -> Result<Value, LlvmError> {
+        let x = match shuffle::of(i) {
+            Some(s) => {
+                let v = e.get(s.value, to)?;
+                return Ok(shuffle::build(b, &s, v));
+            }
+            None => e.get(i.operand(0), to)?,
+        };
+        Ok(match i.opcode() {
+            Some(Opcode::LLVMExtractElement) => b.lane_at(x, i.operand(1)),
+            Some(Opcode::LLVMInsertElement) => {
+                let y = e.get(i.operand(1), to)?;
+                b.set_lane_at(x, y, i.operand(2))
+            }
+            Some(Opcode::LLVMShuffleVector) => {
+                let y = e.get(i.operand(1), to)?;
+                b.shuffle(x, y, &i.shuffle_mask())
+            }
+            _ => b.freeze(x),
+        })
+    }
+}
+
+impl Build for Pass {
+    fn build(
+        &self,
+        e: &mut Engine,
+        b: &Builder,
+        i: Value,
+        to: SiteFormat,
+    ) -> Result<Value, LlvmError> {
+        let t = typed(e.m, to, i.ty());
+        let args = match i.opcode() {
+            Some(Opcode::LLVMCall) => i.args(),
+            _ => i.operands(),
+        };
+        let own = format_of(i).unwrap_or(to);
+        Ok(match operation::of(i, to).map_err(LlvmError)? {
+            Operation::Binary(op) => b.bin(op, e.get(args[0], to)?, e.get(args[1], to)?),
+            Operation::Remainder => {
+                let rem = |b: &Builder, x: &[Value]| b.bin(Opcode::LLVMFRem, x[0], x[1]);
+                self.in_f32(e, b, &args, to, &rem)?
+            }
+            Operation::Reciprocal => {
+                b.bin(Opcode::LLVMFDiv, t.real(1.0), e.get(args[0], to)?)
+            }
+            Operation::Negate => b.fneg(e.get(args[0], to)?),
+            Operation::Select => b.select(args[0], e.get(args[1], to)?, e.get(args[2], to)?),
+            Operation::Compare => {
+                b.fcmp(i.real_pred(), e.get(args[0], to)?, e.get(args[1], to)?)
+            }
+            Operation::Convert => e.get(args[0], to)?,
+            Operation::FromInteger { signed } => from_integer(b, args[0], signed, t),
+            Operation::ToInteger { signed } => {
+                let op = match signed {
+                    true => Opcode::LLVMFPToSI,
+                    false => Opcode::LLVMFPToUI,
+                };
+                match to {
+                    SiteFormat::Bf16 => {
+                        self.in_f32(e, b, &args, to, &|b, x| b.cast(op, x[0], i.ty()))?
+                    }
+                    _ => b.cast(op, e.get(args[0], to)?, i.ty()),
+                }
+            }
+            Operation::Load => {
+                let next = i
+                    .next()
+                    .ok_or_else(|| LlvmError("a block ends with a load".into()))?;
+                convert::words(&Builder::before(next), i, to.word())
+            }
+            Operation::Store => {
+                let own = format_of(args[0]).unwrap_or(own);
+                let v = e.rounded(args[0], to, own)?;
+                i.set_operand(0, v);
+                i
+            }
+            Operation::Intrinsic(name) => {
+                let args = args
+                    .iter()
+                    .map(|a| e.get(*a, to))
+                    .collect::<Result<Vec<_>, _>>()?;
+                b.intrinsic(name, &[t], &args)
+            }
+            Operation::Wide(name) => {
+                let call = |b: &Builder, x: &[Value]| b.intrinsic(name, &[x[0].ty()], x);
+                match is_small(to) {
+                    true => self.in_f32(e, b, &args, to, &call)?,
+                    false => call(b, &[e.get(args[0], to)?]),
+                }
+            }
+            Operation::OfNumber(name) => self.in_f32(e, b, &args, to, &|b, x| {
+                let types = match name {
+                    "llvm.is.fpclass" => vec![x[0].ty()],
+                    _ => vec![i.ty(), x[0].ty()],
+                };
+                b.intrinsic(name, &types, x)
+            })?,
+            Operation::Library(single) => self.library(e, b, i, &single, to)?,
+            Operation::Nvvm(name) => self.in_f32(e, b, &args, to, &|b, x| {
+                b.intrinsic(&format!("llvm.nvvm.{name}"), &[], x)
+            })?,
+            Operation::Move => self.moved(e, b, i, to)?,
+            Operation::Phi => return Err(LlvmError("phis are built first".into())),
+        })
+    }
+}
