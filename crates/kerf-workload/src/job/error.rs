@@ -60,7 +60,7 @@ impl From<PlanError> for JobError {
             PlanError::UnknownKernel { .. } | PlanError::UnknownSite { .. } => {
                 "; help: kerf inspect FILE --all lists kernels and sites"
             }
-            PlanError::NoPass { .. } | PlanError::Refused { .. } | PlanError::Shared { .. } => {
+            PlanError::Refused { .. } | PlanError::Shared { .. } => {
                 "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as dw64 names those that can be pairs"
             }
         };
