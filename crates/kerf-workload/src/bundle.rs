@@ -79,6 +79,7 @@ fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
         globals: &globals,
         params: w.launch_space.default_params(),
         seed: w.seed,
+        perturb: None,
     };
     session.check().map(|_| ()).map_err(BundleError::Workload)
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod check;
 mod fill;
+pub mod perturb;
 mod permute;
 mod philox;
 mod real;

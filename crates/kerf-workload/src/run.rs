@@ -1,12 +1,14 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
 use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
+use crate::generate::perturb::Perturb;
 use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
 use crate::suggest::did_you_mean;
 use crate::workload::{BufferSpec, Workload};
 use kerf_exec::{BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Why a workload did not run.
@@ -41,6 +43,8 @@ pub struct Session<'a> {
     pub params: BTreeMap<String, i64>,
     /// Seed of the inputs.
     pub seed: u64,
+    /// Changes to the inputs.
+    pub perturb: Option<Perturb>,
 }
 
 /// Buffers of a session on an executor.
@@ -255,8 +259,23 @@ impl<'a> Session<'a> {
     }
 
     fn first_content(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
-        Ok(generate(b, self.seed, &self.workload.sizes)
-            .map_err(|e| unmade(self.workload, b, &e))?)
+        let mut bytes = generate(b, self.seed, &self.workload.sizes)
+            .map_err(|e| unmade(self.workload, b, &e))?;
+        if let Some(p) = &self.perturb {
+            p.apply(&b.name, &b.elem, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// SHA-256 over the first contents of all buffers: equal inputs have equal digests.
+    pub fn inputs(&self) -> Result<String, RunError> {
+        let mut hash = Sha256::new();
+        for b in &self.workload.buffers {
+            let bytes = self.first_content(b)?;
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(&bytes);
+        }
+        Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 
     /// Puts the first contents back.

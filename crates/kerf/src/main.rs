@@ -334,6 +334,10 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         libdevice: tools.libdevice,
         arch,
         cache: tools.cache,
+        perturb: None,
+        accept: None,
+        references: None,
+        baseline: false,
     };
     run::run(&job, a.timeout, format, style)
 }
