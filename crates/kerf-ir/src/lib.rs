@@ -19,3 +19,4 @@ pub mod prepare;
 pub mod program;
 pub mod random_kernel;
 pub mod sites;
+pub mod variables;
