@@ -22,7 +22,9 @@ pub enum CheckError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The program is another one now.
-    #[error("the program has changed since it was tuned, and the plan numbers its operations; help: tune again")]
+    #[error(
+        "the program has changed since it was tuned, and the plan numbers its operations; help: tune again"
+    )]
     Changed,
     /// No room for what is computed on the way.
     #[error("no temporary folder: {0}")]

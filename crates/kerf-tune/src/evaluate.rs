@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// How worker processes are started.
@@ -144,6 +145,13 @@ pub struct Request {
     pub timed: bool,
 }
 
+/// A worker between two evaluations. The system ends it with the thread that started it, not only with
+/// the program.
+struct Held {
+    worker: Worker,
+    starter: ThreadId,
+}
+
 /// Worker processes that evaluate.
 pub struct Evaluator {
     /// What all jobs have in common.
@@ -153,7 +161,7 @@ pub struct Evaluator {
     /// Time limit of one evaluation.
     pub limit: Duration,
     program: WorkerProgram,
-    workers: Vec<Mutex<Option<Worker>>>,
+    workers: Vec<Mutex<Option<Held>>>,
 }
 
 impl Evaluator {
@@ -212,22 +220,29 @@ impl Evaluator {
         ))
     }
 
+    fn start(&self) -> Result<Held, JobError> {
+        let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
+        let worker = Worker::start(&self.program.path, &args)
+            .map_err(|e| JobError::Worker(e.to_string()))?;
+        Ok(Held {
+            worker,
+            starter: std::thread::current().id(),
+        })
+    }
+
     fn in_worker(&self, slot: usize, job: &Job) -> Result<Report, JobError> {
-        let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-        let mut held = self.workers[slot]
-            .lock()
-            .unwrap_or_else(|e| e.into_inner());
-        let mut worker = match held.take() {
+        let mut held = lock(&self.workers[slot]);
+        let mut w = match held.take() {
             Some(w) => w,
-            None => {
-                let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
-                Worker::start(&self.program.path, &args).map_err(fail)?
-            }
+            None => self.start()?,
         };
         // A worker that died or was killed is not put back.
-        let answer: Result<Report, JobError> = worker.ask(job, self.limit).map_err(fail)?;
-        let _ = worker.printed();
-        *held = Some(worker);
+        let answer: Result<Report, JobError> = w
+            .worker
+            .ask(job, self.limit)
+            .map_err(|e| JobError::Worker(e.to_string()))?;
+        let _ = w.worker.printed();
+        *held = Some(w);
         answer
     }
 
@@ -238,10 +253,18 @@ impl Evaluator {
         requests: &[Request],
         done: impl FnMut(usize, Evaluated) -> Result<(), E> + Send,
     ) -> Result<(), E> {
+        let slots = self.workers.len().min(requests.len());
+        for slot in &self.workers[..slots] {
+            let mut held = lock(slot);
+            if held.is_none() {
+                // One that does not start is tried again, and its failure told, where it is needed.
+                *held = self.start().ok();
+            }
+        }
         let next = AtomicUsize::new(0);
         let state = Mutex::new((done, None::<E>));
         std::thread::scope(|s| {
-            for slot in 0..self.workers.len().min(requests.len()) {
+            for slot in 0..slots {
                 let (next, state) = (&next, &state);
                 s.spawn(move || {
                     loop {
@@ -251,7 +274,7 @@ impl Evaluator {
                         let e = self.ask(slot, r).unwrap_or_else(|e| {
                             Evaluated::failed(e.to_string(), clock.elapsed().as_secs_f64())
                         });
-                        let mut held = state.lock().unwrap_or_else(|e| e.into_inner());
+                        let mut held = lock(state);
                         if held.1.is_some() {
                             break;
                         }
@@ -263,7 +286,16 @@ impl Evaluator {
                 });
             }
         });
+        let here = std::thread::current().id();
+        for slot in &self.workers {
+            lock(slot).take_if(|w| w.starter != here);
+        }
         let (_, failed) = state.into_inner().unwrap_or_else(|e| e.into_inner());
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// What a thread that panicked left is whole: each is changed in one step.
+fn lock<T>(m: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(|e| e.into_inner())
 }

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod check;
+mod choose;
 pub mod confidence;
 pub mod criteria;
 pub mod evaluate;
@@ -17,4 +18,5 @@ pub mod score;
 pub mod store;
 pub mod subject;
 pub mod tune;
+mod tuner;
 pub mod validate;

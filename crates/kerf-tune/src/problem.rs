@@ -82,7 +82,9 @@ fn obstacle(k: &Kernel, site: usize, formats: &[SiteFormat]) -> Option<String> {
     }
     let narrower: Vec<SiteFormat> = narrower(own, formats);
     if narrower.is_empty() {
-        return Some(format!("its format is {own}, and none of the formats asked for is narrower"));
+        return Some(format!(
+            "its format is {own}, and none of the formats asked for is narrower"
+        ));
     }
     let why: Vec<&String> = narrower
         .iter()
@@ -119,7 +121,11 @@ fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
         }
         Grouping::Chain => (format!("group {}", s.group), s.format, s.group),
         Grouping::Line => (line(), s.format, 0),
-        Grouping::Site => (format!("site {site} ({}, {})", s.op, line()), s.format, site),
+        Grouping::Site => (
+            format!("site {site} ({}, {})", s.op, line()),
+            s.format,
+            site,
+        ),
     }
 }
 

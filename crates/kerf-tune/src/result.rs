@@ -279,9 +279,7 @@ pub fn sites(subject: &Subject, t: &Tunable, a: &[u8]) -> Vec<SiteResult> {
                 line: s.location.as_ref().map(|l| l.line),
                 column: s.location.as_ref().map(|l| l.column).filter(|c| *c > 0),
                 from: s.format,
-                to: t
-                    .format(at, s.id, a)
-                    .unwrap_or(SiteFormat::from(s.format)),
+                to: t.format(at, s.id, a).unwrap_or(SiteFormat::from(s.format)),
                 group: t.chosen.get(&(at, s.id)).map(|(g, _)| *g),
                 fixed: fixed.map(|e| e.why.clone()),
             });

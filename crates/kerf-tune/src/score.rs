@@ -93,7 +93,9 @@ impl Weights {
             "phi" | "load" | "store" | "atomicrmw" | "call" | "asm" => return 0.0,
             // Conversions are counted where formats meet; those from and to integers stay.
             "fpext" | "fptrunc" => return 0.0,
-            "sitofp" | "uitofp" | "fptosi" | "fptoui" => return self.cast(Format::F64, Format::F32),
+            "sitofp" | "uitofp" | "fptosi" | "fptoui" => {
+                return self.cast(Format::F64, Format::F32);
+            }
             "fneg" | "fabs" | "copysign" => return 0.5 * self.plain(format),
             "select" => "select",
             "fcmp" | "minnum" | "maxnum" | "minimumnum" | "maximumnum" | "fmin" | "fmax" => "min",

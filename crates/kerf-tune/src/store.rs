@@ -27,7 +27,9 @@ pub enum StoreError {
         why: String,
     },
     /// Another version's.
-    #[error("{path} has tables of version {found}, and this Kerf writes version {SCHEMA}; help: choose another folder with --out")]
+    #[error(
+        "{path} has tables of version {found}, and this Kerf writes version {SCHEMA}; help: choose another folder with --out"
+    )]
     Version {
         /// File.
         path: String,
@@ -35,7 +37,9 @@ pub enum StoreError {
         found: i64,
     },
     /// Evaluations that nobody asked to go on with.
-    #[error("{path} holds {count} evaluations already; help: --resume goes on with them, --out chooses another folder")]
+    #[error(
+        "{path} holds {count} evaluations already; help: --resume goes on with them, --out chooses another folder"
+    )]
     Taken {
         /// File.
         path: String,
@@ -43,7 +47,9 @@ pub enum StoreError {
         count: usize,
     },
     /// Of another search.
-    #[error("{path} is of another search: {what} was {was}, and is {is}; help: ask for the same again, or choose another folder with --out")]
+    #[error(
+        "{path} is of another search: {what} was {was}, and is {is}; help: ask for the same again, or choose another folder with --out"
+    )]
     Other {
         /// File.
         path: String,
@@ -321,9 +327,21 @@ mod tests {
         assert_eq!(all[0], (vec![0, 12], evaluated(Some(exact))));
         assert_eq!(all[1], (vec![1, 0], evaluated(None)));
         let other = Input { seed: 8, ..INPUT };
-        assert!(s.get(Phase::Search, &[1, 0], &INPUT).expect("reads").is_some());
-        assert!(s.get(Phase::Search, &[1, 0], &other).expect("reads").is_none());
-        assert!(s.get(Phase::Probe, &[1, 0], &INPUT).expect("reads").is_none());
+        assert!(
+            s.get(Phase::Search, &[1, 0], &INPUT)
+                .expect("reads")
+                .is_some()
+        );
+        assert!(
+            s.get(Phase::Search, &[1, 0], &other)
+                .expect("reads")
+                .is_none()
+        );
+        assert!(
+            s.get(Phase::Probe, &[1, 0], &INPUT)
+                .expect("reads")
+                .is_none()
+        );
     }
 
     #[test]
@@ -346,7 +364,11 @@ mod tests {
     fn other_files_and_versions_are_refused() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join(FILE);
-        std::fs::write(&path, "not a database, whatever its name says, and long enough").expect("w");
+        std::fs::write(
+            &path,
+            "not a database, whatever its name says, and long enough",
+        )
+        .expect("w");
         assert!(matches!(
             Store::open(&path, &json!({}), true),
             Err(StoreError::Database { .. })

@@ -52,7 +52,9 @@ pub enum SubjectError {
     #[error("{0}")]
     Compile(#[from] CompileError),
     /// There is nothing to compare.
-    #[error("no buffer of {0} is an output, so nothing says what has to stay accurate; help: add `output = true` to a [[buffer]]")]
+    #[error(
+        "no buffer of {0} is an output, so nothing says what has to stay accurate; help: add `output = true` to a [[buffer]]"
+    )]
     NoOutput(String),
 }
 
@@ -89,7 +91,9 @@ fn unordered(f: Value) -> Vec<String> {
     for g in kernels::reachable(f) {
         for i in g.instructions() {
             let what = match i.opcode() {
-                Some(Opcode::LLVMAtomicRMW) if i.ty().element().is_float() => "floating-point atomic",
+                Some(Opcode::LLVMAtomicRMW) if i.ty().element().is_float() => {
+                    "floating-point atomic"
+                }
                 Some(Opcode::LLVMAtomicCmpXchg) => "compare-and-swap",
                 _ => continue,
             };

@@ -7,8 +7,8 @@
 
 pub(crate) mod check;
 mod fill;
-pub mod perturb;
 mod permute;
+pub mod perturb;
 mod philox;
 mod real;
 

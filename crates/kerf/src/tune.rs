@@ -5,7 +5,10 @@ mod summary;
 use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
-use crate::{DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size, toolchain};
+use crate::{
+    DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
+    toolchain,
+};
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::NAMES;
@@ -75,7 +78,12 @@ pub struct Args {
     #[arg(long)]
     resume: bool,
     /// Inputs to validate the plan on: half from other seeds, half perturbed.
-    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        allow_negative_numbers = true
+    )]
     validate: usize,
     /// How far inputs are perturbed, over the spread of their values.
     #[arg(long, value_name = "V", default_value_t = DEFAULT_PERTURB, allow_negative_numbers = true, value_parser = parse_perturb)]

@@ -81,7 +81,11 @@ pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
         o,
         "{}: {} at most {:e}",
         style.bold(&name),
-        c.accept.outputs.values().next().map_or(c.metric, |c| c.metric),
+        c.accept
+            .outputs
+            .values()
+            .next()
+            .map_or(c.metric, |c| c.metric),
         c.tolerance
     );
     match r.verdict {
@@ -94,12 +98,7 @@ pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
                 c.tolerance
             );
             for e in &r.floor.outputs {
-                let _ = writeln!(
-                    o,
-                    "  best achieved: output {} {}",
-                    e.name,
-                    number(e.error)
-                );
+                let _ = writeln!(o, "  best achieved: output {} {}", e.name, number(e.error));
             }
             return o;
         }
@@ -145,7 +144,10 @@ pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
             number(d.validation.worst)
         );
     }
-    let mut t = Table::new(5, ["group", "from", "to", "lines", "why not lower", "sites"]);
+    let mut t = Table::new(
+        5,
+        ["group", "from", "to", "lines", "why not lower", "sites"],
+    );
     for g in &r.groups {
         t.row([
             g.group.name.clone(),
@@ -174,7 +176,9 @@ pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
     let more = r.front.len().saturating_sub(POINTS);
     let title = match more {
         0 => "Time against error: plans that none is better than in both".to_owned(),
-        n => format!("Time against error: plans that none is better than in both ({n} more in front.csv)"),
+        n => format!(
+            "Time against error: plans that none is better than in both ({n} more in front.csv)"
+        ),
     };
     let _ = write!(o, "\n{}\n{}", style.bold(&title), t.render(style));
     let e = &r.effort;
@@ -187,7 +191,11 @@ pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
         e.validation,
         e.wall_s
     );
-    let _ = writeln!(o, "{}: plan.json, tuned.ptx, tuned.bc, result.json", out.display());
+    let _ = writeln!(
+        o,
+        "{}: plan.json, tuned.ptx, tuned.bc, result.json",
+        out.display()
+    );
     o
 }
 
