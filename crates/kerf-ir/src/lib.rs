@@ -21,3 +21,4 @@ pub mod program;
 pub mod random_kernel;
 pub mod sites;
 mod small_fma;
+pub mod variables;

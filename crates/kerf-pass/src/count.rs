@@ -82,10 +82,9 @@ pub(crate) const LABEL: &str = "kerf.block.";
 /// Names every block of a prepared module by its number, so that it is found again after a plan was
 /// carried out on a copy.
 pub fn label(m: &Module) {
-    let mut next = 0;
-    for b in defined(m).into_iter().flat_map(Value::blocks) {
-        b.set_name(&format!("{LABEL}{next}"));
-        next += 1;
+    let blocks = defined(m).into_iter().flat_map(Value::blocks);
+    for (number, b) in blocks.enumerate() {
+        b.set_name(&format!("{LABEL}{number}"));
     }
 }
 

@@ -82,6 +82,31 @@ impl<'s> Session<'s> {
         None
     }
 
+    /// What may be executed at once, [`Session::wanted`] first: the unknown rest of what the strategy asked
+    /// for together, as far as the budget goes.
+    pub fn open(&mut self, most: usize) -> Vec<Assignment> {
+        if self.wanted().is_none() {
+            return Vec::new();
+        }
+        let left = self.budget.saturating_sub(self.executed.len());
+        let mut new: Vec<Assignment> = Vec::new();
+        let mut counted = 0;
+        for a in &self.pending {
+            if new.len() >= most || counted >= left {
+                break;
+            }
+            let free = self.free.as_ref() == Some(a) || self.counted.contains_key(a);
+            if free || new.contains(a) {
+                continue;
+            }
+            counted += 1;
+            if !self.known.contains_key(a) {
+                new.push(a.clone());
+            }
+        }
+        new
+    }
+
     fn ask(&mut self) {
         match self.strategy.ask() {
             Step::Evaluate(a) => self.pending.push_back(a),

@@ -2,7 +2,7 @@
 use crate::outcome::{Evaluation, History, Outcome};
 use crate::problem::{Assignment, Search};
 use crate::strategies;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a strategy wants next.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub enum Step {
 }
 
 /// Why a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Everything there is was evaluated.

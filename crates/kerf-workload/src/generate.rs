@@ -8,6 +8,7 @@
 pub(crate) mod check;
 mod fill;
 mod permute;
+pub mod perturb;
 mod philox;
 mod real;
 

@@ -7,6 +7,7 @@ mod count;
 mod error;
 mod execute;
 mod finished;
+mod kept;
 mod reference;
 mod report;
 mod save;
@@ -14,8 +15,11 @@ mod save;
 pub use count::{Counts, KernelCounts, LaunchCounts, SiteCounts, Traffic, profile_run};
 pub use error::JobError;
 pub use execute::execute;
+pub use finished::finish_with_tools;
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Times, Verdict};
 
+use crate::accept::Accept;
+use crate::generate::perturb::Perturb;
 use kerf_ir::compile::Toolchain;
 use kerf_pass::Plan;
 use serde::{Deserialize, Serialize};
@@ -75,6 +79,18 @@ pub struct Job {
     pub arch: String,
     /// Module cache.
     pub cache: Option<PathBuf>,
+    /// Changes to the inputs.
+    #[serde(default)]
+    pub perturb: Option<Perturb>,
+    /// What counts as close enough, where not what the file says.
+    #[serde(default)]
+    pub accept: Option<Accept>,
+    /// Folder that keeps references, each of which is then computed once.
+    #[serde(default)]
+    pub references: Option<PathBuf>,
+    /// Time the program as it is as well, run by run in turn with the plan's (CUDA).
+    #[serde(default)]
+    pub baseline: bool,
 }
 
 impl Job {

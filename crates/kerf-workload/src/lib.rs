@@ -30,6 +30,7 @@ pub use elem::ElemType;
 pub use expand::{ArgValue, ConcreteLaunch, ConcreteStep, Expansion, expand};
 pub use expr::Expr;
 pub use generate::generate;
+pub use generate::perturb::Perturb;
 pub use mistakes::{Mistake, Mistakes};
 pub use number::Number;
 pub use scalar::Scalar;

@@ -1,6 +1,7 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
 use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
+use crate::generate::perturb::Perturb;
 use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
 use crate::storage::Held;
@@ -8,6 +9,7 @@ use crate::suggest::did_you_mean;
 use crate::workload::{BufferSpec, Workload};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Why a workload did not run.
@@ -44,6 +46,8 @@ pub struct Session<'a> {
     pub seed: u64,
     /// How each buffer is held on the device where not in its own format; empty: all in their own.
     pub storage: Vec<Option<Held>>,
+    /// Changes to the inputs.
+    pub perturb: Option<Perturb>,
 }
 
 /// Buffers of a session on an executor.
@@ -263,14 +267,23 @@ impl<'a> Session<'a> {
         Ok(loaded)
     }
 
+    /// First content of a buffer, in its own format.
+    fn made(&self, b: &BufferSpec) -> Result<Vec<u8>, RunError> {
+        let mut bytes = generate(b, self.seed, &self.workload.sizes)
+            .map_err(|e| unmade(self.workload, b, &e))?;
+        if let Some(p) = &self.perturb {
+            p.apply(&b.name, &b.elem, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
     /// First content of a buffer, as the device holds it.
     fn first_content(&self, buffer: usize) -> Result<Vec<u8>, RunError> {
-        let b = &self.workload.buffers[buffer];
-        let bytes = generate(b, self.seed, &self.workload.sizes)
-            .map_err(|e| unmade(self.workload, b, &e))?;
-        Ok(self
-            .held(buffer)
-            .map_or_else(|| bytes.clone(), |h| h.narrow(&bytes)))
+        let bytes = self.made(&self.workload.buffers[buffer])?;
+        Ok(match self.held(buffer) {
+            Some(h) => h.narrow(&bytes),
+            None => bytes,
+        })
     }
 
     /// Offsets into buffers that are held in another format.
@@ -282,6 +295,17 @@ impl<'a> Session<'a> {
                 *offset = h.bytes(*offset as usize) as u64;
             }
         }
+    }
+
+    /// SHA-256 over the first contents of all buffers: equal inputs have equal digests.
+    pub fn inputs(&self) -> Result<String, RunError> {
+        let mut hash = Sha256::new();
+        for b in &self.workload.buffers {
+            let bytes = self.made(b)?;
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(&bytes);
+        }
+        Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 
     /// Puts the first contents back.

@@ -14,6 +14,7 @@ mod selftest;
 mod study;
 mod table;
 mod toolchain;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use fail::Failure;
@@ -21,7 +22,8 @@ use kerf_workload::job::{Device, Job};
 use output::{Color, Format, Style};
 use std::path::{Path, PathBuf};
 
-/// Runs GPU kernels on the CPU or a GPU, bit for bit alike, and measures their error.
+/// The fastest version of a GPU kernel within an error tolerance; runs kernels on the CPU or a GPU, bit for
+/// bit alike, and measures their error.
 #[derive(Parser)]
 #[command(name = "kerf", version, propagate_version = true)]
 struct Cli {
@@ -119,6 +121,10 @@ enum Command {
     },
     /// Measure this GPU's floating point into a profile; show, compare and use profiles.
     Device(device::Args),
+    /// Find the fastest version of a workload's kernels within an error tolerance.
+    Tune(tune::Args),
+    /// Validate a result of `kerf tune` on fresh inputs.
+    Check(tune::CheckArgs),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -352,6 +358,10 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         libdevice: tools.libdevice,
         arch,
         cache: tools.cache,
+        perturb: None,
+        accept: None,
+        references: None,
+        baseline: false,
     };
     run::run(&job, a.timeout, format, style)
 }
@@ -438,6 +448,8 @@ fn main() {
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Device(a) => device::run(a, cli.format, style),
+        Command::Tune(a) => tune::run(a, cli.format, style),
+        Command::Check(a) => tune::check(a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,

@@ -317,6 +317,8 @@ pub fn profile_run(job: &Job) -> Result<Counts, JobError> {
         globals: &globals,
         params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
+        storage: Vec::new(),
+        perturb: None,
     };
     let used = session.check()?;
     refuse(&m, &used, &infos, &program.unlifted)?;

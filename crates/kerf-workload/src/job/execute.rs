@@ -2,7 +2,8 @@
 use super::check::{check_folder, refuse};
 use super::count::counted;
 use super::finished::finished;
-use super::reference::{compare_output, reference};
+use super::kept::kept;
+use super::reference::compare_output;
 use super::report::{Energy, Output, ReferenceInfo, Report, Times};
 use super::save::save;
 use super::{Device, Job, JobError};
@@ -73,6 +74,40 @@ fn energy(
     }))
 }
 
+/// The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
+struct Baseline {
+    exec: Box<dyn Executor>,
+    loaded: Loaded,
+    fresh: bool,
+}
+
+impl Baseline {
+    fn new(
+        job: &Job,
+        program: &program::Program,
+        session: &Session,
+        used: &[String],
+    ) -> Result<Baseline, JobError> {
+        let m = program.module()?;
+        finished(&m, job)?;
+        let mut exec = executor(job, &m, used)?;
+        let loaded = session.load(exec.as_mut())?;
+        Ok(Baseline {
+            exec,
+            loaded,
+            fresh: true,
+        })
+    }
+    fn run(&mut self, session: &Session) -> Result<f64, JobError> {
+        if !std::mem::replace(&mut self.fresh, false) {
+            session.reset(self.exec.as_mut(), &mut self.loaded)?;
+        }
+        let t = session.run(self.exec.as_mut(), &mut self.loaded)?;
+        let _ = self.exec.printed();
+        Ok(t)
+    }
+}
+
 /// What a reader of the results has to know.
 fn warnings(
     workload: &Workload,
@@ -111,7 +146,10 @@ fn warnings(
 
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<Report, JobError> {
-    let workload = Workload::read(&job.workload, &job.overrides)?;
+    let mut workload = Workload::read(&job.workload, &job.overrides)?;
+    if let Some(a) = &job.accept {
+        workload.accept = a.clone();
+    }
     let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
     let m = program.module()?;
     let infos = kernels::kernels(&m);
@@ -123,6 +161,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
+        perturb: job.perturb,
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
@@ -140,23 +179,38 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         .flatten();
     let mut exec = executor(job, &m, &used)?;
     let mut l = session.load(exec.as_mut())?;
+    let mut base = match job.baseline && job.device == Device::Cuda {
+        true => Some(Baseline::new(job, &program, &session, &used)?),
+        false => None,
+    };
     for _ in 0..job.warmup {
         session.run(exec.as_mut(), &mut l)?;
         session.reset(exec.as_mut(), &mut l)?;
+        if let Some(b) = &mut base {
+            b.run(&session)?;
+        }
     }
     let _ = exec.printed();
     sensors.extend(watch.as_ref().map(Watch::read));
-    let mut samples = Vec::new();
+    let (mut samples, mut baseline) = (Vec::new(), Vec::new());
     for i in 0..job.repeats.max(1) {
         if i > 0 {
             session.reset(exec.as_mut(), &mut l)?;
             let _ = exec.printed();
         }
+        if let Some(b) = &mut base {
+            baseline.push(b.run(&session)?);
+        }
         samples.push(session.run(exec.as_mut(), &mut l)?);
     }
+    drop(base);
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     let times = Times::new(samples);
+    let inputs = match &job.references {
+        Some(_) => Some(session.inputs()?),
+        None => None,
+    };
     let reference = if job.reference {
         // The reference is of the program as it is, on the inputs as they are.
         let own = Session {
@@ -164,7 +218,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
             params: session.params.clone(),
             ..session
         };
-        Some(reference(job, &own, &program)?)
+        Some(kept(job, &own, &program, inputs.as_deref())?)
     } else {
         None
     };
@@ -227,6 +281,8 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         settings,
         seed: session.seed,
         times,
+        baseline: Times::new(baseline),
+        inputs,
         energy,
         sensors,
         kernels: stats,

@@ -1,5 +1,6 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
+use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::llvm::Module;
 
@@ -12,8 +13,14 @@ fn needs_libdevice(m: &Module) -> bool {
         .any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
 }
 
+/// Finishes a prepared module for the job's device.
 pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
-    let lib = match (&job.libdevice, needs_libdevice(m)) {
+    finish_with_tools(m, &job.toolchain())
+}
+
+/// Finishes a prepared module with the libdevice and for the architecture of a toolchain.
+pub fn finish_with_tools(m: &Module, tools: &Toolchain) -> Result<(), JobError> {
+    let lib = match (&tools.libdevice, needs_libdevice(m)) {
         (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile {
             message: format!("cannot read {}: {e}", p.display()),
             help: Some(LIBDEVICE_HELP.into()),
@@ -27,7 +34,7 @@ pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
         }
         (_, false) => Vec::new(),
     };
-    finish::finish(m, &lib, &job.arch, Reflect::default()).map_err(|e| JobError::Compile {
+    finish::finish(m, &lib, &tools.arch, Reflect::default()).map_err(|e| JobError::Compile {
         message: e.0,
         help: None,
     })

@@ -2,6 +2,7 @@
 use super::finished::finished;
 use super::report::{Flip, Output, ReferenceInfo, Verdict};
 use super::{Job, JobError};
+use crate::generate::perturb::format_of;
 use crate::run::Session;
 use crate::scalar::Scalar;
 use crate::workload::Workload;
@@ -77,19 +78,10 @@ pub(super) fn reference(
             flips,
             untracked: s.untracked().to_vec(),
             time_s,
+            kept: false,
         },
         outputs,
     })
-}
-
-fn format_of(s: Scalar) -> Option<Format> {
-    match s {
-        Scalar::F64 => Some(Format::F64),
-        Scalar::F32 => Some(Format::F32),
-        Scalar::F16 => Some(Format::F16),
-        Scalar::Bf16 => Some(Format::Bf16),
-        _ => None,
-    }
 }
 
 /// Scalars of all elements: byte position and kind.

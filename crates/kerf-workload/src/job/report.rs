@@ -17,6 +17,12 @@ pub struct Report {
     pub seed: u64,
     /// Times.
     pub times: Option<Times>,
+    /// Times of the program as it is, taken in turn with those, where the job asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Times>,
+    /// Digest of all inputs, where references are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
     /// Energy.
     pub energy: Option<Energy>,
     /// Sensors before and after (CUDA).
@@ -134,6 +140,9 @@ pub struct ReferenceInfo {
     pub untracked: Vec<String>,
     /// Seconds that it took.
     pub time_s: f64,
+    /// It was not run but read from the folder of references.
+    #[serde(default)]
+    pub kept: bool,
 }
 
 /// A comparison that goes the other way in exact arithmetic.

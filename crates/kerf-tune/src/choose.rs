@@ -1,0 +1,240 @@
+//! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
+use crate::evaluate::{Evaluated, Request as Run};
+use crate::front::{Point, front};
+use crate::result::{Demoted, Kept, Speedup};
+use crate::store::{Phase, StoreError};
+use crate::tune::{Event, TuneError};
+use crate::tuner::{Tuner, point};
+use crate::validate::{Validation, Validator};
+use kerf_search::Assignment;
+use kerf_workload::job::Device;
+
+/// Groups whose lowering is tried to explain why they were kept, at most, for each plan.
+const PROBES: usize = 32;
+
+/// Plans that probes may improve, one after the other.
+const IMPROVEMENTS: usize = 4;
+
+/// The final measurement has this many times the runs of one in the search.
+const FINAL_RUNS: u32 = 3;
+
+/// A plan, its validation, and the plans that were demoted before it.
+pub(crate) type Choice = (Point, Option<Validation>, Vec<Demoted>);
+
+impl Tuner<'_> {
+    /// What lowering each kept group of a plan would do, run where prediction does not rule it out. Gives
+    /// whether a better plan turned up.
+    pub(crate) fn probe(
+        &mut self,
+        at: &Point,
+        demoted: &[Demoted],
+        probes: &mut usize,
+    ) -> Result<bool, StoreError> {
+        let mut new = Vec::new();
+        for a in self.lowered(at) {
+            if new.len() < PROBES && !self.known.contains_key(&a) && self.promises(&a, at) {
+                new.push(a);
+            }
+        }
+        for a in &new {
+            if let Some(e) = self.store.get(Phase::Probe, a, &self.input)? {
+                self.known.insert(a.clone(), e);
+                *probes += 1;
+            }
+        }
+        new.retain(|a| !self.known.contains_key(a));
+        self.evaluate(Phase::Probe, &new, *probes, *probes + new.len())?;
+        *probes += new.len();
+        let better = |p: &Point| p.error <= self.tolerance() && p.time < at.time;
+        Ok(self.points(demoted).iter().any(better))
+    }
+
+    /// The plan with one more group lowered by a level, for each group.
+    pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
+        let groups = self.tunable.groups.iter().enumerate();
+        let lower = groups.filter_map(|(i, g)| {
+            let mut a = at.assignment.clone();
+            a[i] += 1;
+            ((a[i] as usize) < g.formats.len()).then_some(a)
+        });
+        lower.collect()
+    }
+
+    pub(crate) fn promises(&self, a: &Assignment, at: &Point) -> bool {
+        let predicted = |a| self.cost.predict(a).unwrap_or(0.0);
+        predicted(a) < predicted(&at.assignment)
+    }
+
+    pub(crate) fn kept(
+        &self,
+        i: usize,
+        chosen: &Point,
+        demoted: &[Demoted],
+        vetoes: &[Option<String>],
+    ) -> Option<Kept> {
+        let g = &self.tunable.groups[i];
+        let mut a = chosen.assignment.clone();
+        if a[i] as usize + 1 >= g.formats.len() {
+            return None;
+        }
+        if let Some(why) = &vetoes[i] {
+            return Some(Kept::Veto { why: why.clone() });
+        }
+        a[i] += 1;
+        Some(match self.known.get(&a) {
+            None if !self.promises(&a, chosen) => Kept::Slower {
+                time: self.cost.predict(&a).unwrap_or(f64::NAN),
+                chosen: self.cost.predict(&chosen.assignment).unwrap_or(f64::NAN),
+                measured: false,
+            },
+            None if demoted
+                .iter()
+                .any(|d| d.point.assignment[i] > chosen.assignment[i]) =>
+            {
+                Kept::Validation
+            }
+            None => Kept::NotTried,
+            Some(e) => match (&e.failure, self.time(&a, e)) {
+                (Some(why), _) => Kept::Failed { why: why.clone() },
+                _ if !e.accepted(self.tolerance()) => Kept::Error { error: e.error },
+                (None, Some(t)) if t >= chosen.time => Kept::Slower {
+                    time: t,
+                    chosen: chosen.time,
+                    measured: e.timing.is_some(),
+                },
+                _ => Kept::Validation,
+            },
+        })
+    }
+
+    /// Points of everything that ran on the tuning inputs, without some.
+    pub(crate) fn points(&self, without: &[Demoted]) -> Vec<Point> {
+        let all = self.known.iter();
+        all.filter(|(a, _)| without.iter().all(|d| d.point.assignment != **a))
+            .filter_map(|(a, e)| point(a, e, self.time(a, e)))
+            .collect()
+    }
+
+    /// A plan on other inputs.
+    pub(crate) fn validate(
+        &mut self,
+        p: &Point,
+        digest: Option<String>,
+    ) -> Result<Validation, StoreError> {
+        let plan = self.tunable.plan(self.subject, &p.assignment);
+        let (budget, tolerance) = (self.request.trials.inputs, self.tolerance());
+        let watch = &mut self.watch;
+        let tell = |done, e: &Evaluated| {
+            watch(&Event::Evaluated {
+                phase: Phase::Validation,
+                done,
+                budget,
+                error: e.error,
+                time: None,
+                best: Some((p.time, p.error)),
+                tolerance,
+                left_s: budget.saturating_sub(done) as f64 * e.wall_s,
+            });
+        };
+        Validator {
+            evaluator: &self.evaluator,
+            store: &mut self.store,
+            tuned: self.input,
+            digest,
+        }
+        .run(&p.assignment, &plan, &self.request.trials, false, tell)
+    }
+
+    /// The fastest plan that passes on other inputs, with groups lowered one by one as long as that helps,
+    /// and the plans that did not pass.
+    pub(crate) fn choose(
+        &mut self,
+        own: &Evaluated,
+        probes: &mut usize,
+    ) -> Result<Choice, TuneError> {
+        let identity = vec![0; self.tunable.groups.len()];
+        let mut demoted: Vec<Demoted> = Vec::new();
+        let mut improvements = 0;
+        loop {
+            let points = self.points(&demoted);
+            let within = |p: &&Point| p.error <= self.tolerance() && p.time <= 1.0;
+            let best = front(&points).iter().find(within).cloned();
+            let Some(best) = best.filter(|p| p.assignment != identity) else {
+                let own = Point {
+                    assignment: identity.clone(),
+                    time: 1.0,
+                    error: own.error.unwrap_or(f64::INFINITY),
+                };
+                let better = improvements < IMPROVEMENTS && self.probe(&own, &demoted, probes)?;
+                improvements += 1;
+                if better {
+                    continue;
+                }
+                return Ok((own, None, demoted));
+            };
+            if improvements < IMPROVEMENTS {
+                improvements += 1;
+                if self.probe(&best, &demoted, probes)? {
+                    continue;
+                }
+            }
+            let v = self.validate(&best, own.inputs.clone())?;
+            if v.holds() {
+                if let Some(r) = &v.remark {
+                    self.warn(r.clone());
+                }
+                return Ok((best, Some(v), demoted));
+            }
+            let d = Demoted {
+                point: best,
+                validation: v,
+            };
+            (self.watch)(&Event::Demoted(&d));
+            demoted.push(d);
+            improvements = 0;
+        }
+    }
+
+    /// The time of the chosen plan, measured anew: the best of many samples is too good.
+    pub(crate) fn speedup(&mut self, chosen: &Point) -> Result<Speedup, TuneError> {
+        let identity = chosen.assignment.iter().all(|l| *l == 0);
+        if self.evaluator.job.device == Device::Cpu || identity {
+            let predicted = self.evaluator.job.device == Device::Cpu;
+            return Ok(Speedup {
+                value: 1.0 / chosen.time,
+                low: None,
+                high: None,
+                kind: if predicted { "predicted" } else { "measured" }.into(),
+                by: match predicted {
+                    true => self.cost.describe(),
+                    false => "the program as it is".into(),
+                },
+                timing: None,
+            });
+        }
+        let a = &chosen.assignment;
+        let e = match self.store.get(Phase::Final, a, &self.input)? {
+            Some(e) => e,
+            None => {
+                self.evaluator.job.repeats *= FINAL_RUNS;
+                let e = self.evaluator.one(&Run {
+                    plan: self.tunable.plan(self.subject, a),
+                    input: self.input,
+                    timed: true,
+                })?;
+                let ratio = e.timing.as_ref().map(|t| t.ratio);
+                self.store.put(Phase::Final, a, &self.input, &e, ratio)?;
+                e
+            }
+        };
+        let t = e.timing.clone();
+        Ok(Speedup {
+            value: 1.0 / t.as_ref().map_or(chosen.time, |t| t.ratio),
+            low: t.as_ref().map(|t| 1.0 / t.ratio_high),
+            high: t.as_ref().map(|t| 1.0 / t.ratio_low),
+            kind: "measured".into(),
+            by: e.device.clone(),
+            timing: t,
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! Evaluations: a plan on an input, in a worker process with a time limit. A failure is a value.
+use crate::criteria::{Criteria, OutputError};
+use kerf_exec::worker::Worker;
+use kerf_pass::Plan;
+use kerf_workload::Perturb;
+use kerf_workload::job::{Device, Job, JobError, Report, Times};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+/// How worker processes are started.
+#[derive(Debug, Clone)]
+pub struct WorkerProgram {
+    /// Program.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// Which inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// Seed.
+    pub seed: u64,
+    /// Changes to what the seed gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturb: Option<Perturb>,
+}
+
+/// A measured time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Median of the plan, in seconds.
+    pub median_s: f64,
+    /// Median of the program as it is, taken in turn.
+    pub baseline_s: f64,
+    /// Time of the plan over that of the program.
+    pub ratio: f64,
+    /// The ratio's interval: each median's 95 % interval at its worse end.
+    pub ratio_low: f64,
+    /// Upper end.
+    pub ratio_high: f64,
+}
+
+impl Timing {
+    fn new(plan: &Times, base: &Times) -> Option<Timing> {
+        let t = Timing {
+            median_s: plan.median_s,
+            baseline_s: base.median_s,
+            ratio: plan.median_s / base.median_s,
+            ratio_low: plan.low_s / base.high_s,
+            ratio_high: plan.high_s / base.low_s,
+        };
+        (t.ratio > 0.0 && t.ratio.is_finite()).then_some(t)
+    }
+}
+
+/// What an evaluation gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluated {
+    /// The error that the search compares with the tolerance; none if infinite, or if it failed.
+    pub error: Option<f64>,
+    /// Errors by output.
+    pub outputs: Vec<OutputError>,
+    /// Why it did not run to its end.
+    pub failure: Option<String>,
+    /// Time, where it was measured.
+    pub timing: Option<Timing>,
+    /// Digest of its inputs.
+    pub inputs: Option<String>,
+    /// Digests of the outputs' bits.
+    pub digests: Vec<String>,
+    /// Values of the outputs that are finite neither in the reference nor here, and all values.
+    pub not_finite: (usize, usize),
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// Device, in words.
+    pub device: String,
+    /// Seconds that it took, compilation and comparison included.
+    pub wall_s: f64,
+}
+
+impl Evaluated {
+    /// Within a tolerance?
+    pub fn accepted(&self, tolerance: f64) -> bool {
+        self.failure.is_none() && self.error.is_some_and(|e| e <= tolerance)
+    }
+
+    fn failed(why: String, wall_s: f64) -> Evaluated {
+        Evaluated {
+            error: None,
+            outputs: Vec::new(),
+            failure: Some(why),
+            timing: None,
+            inputs: None,
+            digests: Vec::new(),
+            not_finite: (0, 0),
+            warnings: Vec::new(),
+            device: String::new(),
+            wall_s,
+        }
+    }
+
+    fn new(r: &Report, c: &Criteria, wall_s: f64) -> Evaluated {
+        let (error, outputs) = c.judge(r);
+        let timing = match (&r.times, &r.baseline) {
+            (Some(t), Some(b)) => Timing::new(t, b),
+            _ => None,
+        };
+        let count = |e: &serde_json::Value, k: &str| e[k].as_u64().unwrap_or(0) as usize;
+        let errors = || r.outputs.iter().flat_map(|o| &o.errors);
+        let odd = |e: &serde_json::Value| {
+            let known = count(e, "compared") + count(e, "nan_mismatch") + count(e, "inf_mismatch");
+            count(e, "count").saturating_sub(known)
+        };
+        Evaluated {
+            error: error.is_finite().then_some(error),
+            outputs,
+            failure: None,
+            timing,
+            inputs: r.inputs.clone(),
+            digests: r.outputs.iter().map(|o| o.digest.clone()).collect(),
+            not_finite: (
+                errors().map(odd).sum(),
+                errors().map(|e| count(e, "count")).sum(),
+            ),
+            warnings: r.warnings.clone(),
+            device: format!("{} ({})", r.device.name, r.device.detail),
+            wall_s,
+        }
+    }
+}
+
+/// A plan on an input.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Plan.
+    pub plan: Plan,
+    /// Input.
+    pub input: Input,
+    /// Measure time, where the device can.
+    pub timed: bool,
+}
+
+/// A worker between two evaluations. The system ends it with the thread that started it, not only with
+/// the program.
+struct Held {
+    worker: Worker,
+    starter: ThreadId,
+}
+
+/// Worker processes that evaluate.
+pub struct Evaluator {
+    /// What all jobs have in common.
+    pub job: Job,
+    /// What counts as close enough.
+    pub criteria: Criteria,
+    /// Time limit of one evaluation.
+    pub limit: Duration,
+    program: WorkerProgram,
+    workers: Vec<Mutex<Option<Held>>>,
+}
+
+impl Evaluator {
+    /// `workers` processes at a time; on a GPU one, since measurements disturb each other.
+    pub fn new(
+        job: Job,
+        criteria: Criteria,
+        program: WorkerProgram,
+        limit: Duration,
+        workers: usize,
+    ) -> Evaluator {
+        let n = match job.device {
+            Device::Cuda => 1,
+            Device::Cpu => workers.max(1),
+        };
+        Evaluator {
+            job,
+            criteria,
+            limit,
+            program,
+            workers: (0..n).map(|_| Mutex::new(None)).collect(),
+        }
+    }
+
+    /// Evaluations that run at a time.
+    pub fn parallel(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Evaluates one, in this order of preference in worker 0. An error that is the input's or the
+    /// machine's, not the plan's, is told as what it is.
+    pub fn one(&self, r: &Request) -> Result<Evaluated, JobError> {
+        self.ask(0, r)
+    }
+
+    fn ask(&self, slot: usize, r: &Request) -> Result<Evaluated, JobError> {
+        let clock = Instant::now();
+        let cuda = self.job.device == Device::Cuda;
+        let timed = r.timed && cuda;
+        let job = Job {
+            plan: r.plan.clone(),
+            seed: Some(r.input.seed),
+            perturb: r.input.perturb,
+            accept: Some(self.criteria.accept.clone()),
+            reference: true,
+            baseline: timed,
+            warmup: if timed { self.job.warmup } else { 0 },
+            repeats: if timed { self.job.repeats } else { 1 },
+            ..self.job.clone()
+        };
+        let report = self.in_worker(slot, &job)?;
+        Ok(Evaluated::new(
+            &report,
+            &self.criteria,
+            clock.elapsed().as_secs_f64(),
+        ))
+    }
+
+    fn start(&self) -> Result<Held, JobError> {
+        let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
+        let worker = Worker::start(&self.program.path, &args)
+            .map_err(|e| JobError::Worker(e.to_string()))?;
+        Ok(Held {
+            worker,
+            starter: std::thread::current().id(),
+        })
+    }
+
+    fn in_worker(&self, slot: usize, job: &Job) -> Result<Report, JobError> {
+        let mut held = lock(&self.workers[slot]);
+        let mut w = match held.take() {
+            Some(w) => w,
+            None => self.start()?,
+        };
+        // A worker that died or was killed is not put back.
+        let answer: Result<Report, JobError> = w
+            .worker
+            .ask(job, self.limit)
+            .map_err(|e| JobError::Worker(e.to_string()))?;
+        let _ = w.worker.printed();
+        *held = Some(w);
+        answer
+    }
+
+    /// Evaluates all, several at a time. `done` is called with each as soon as it is there, before its
+    /// worker begins another.
+    pub fn all<E: Send>(
+        &self,
+        requests: &[Request],
+        done: impl FnMut(usize, Evaluated) -> Result<(), E> + Send,
+    ) -> Result<(), E> {
+        let slots = self.workers.len().min(requests.len());
+        for slot in &self.workers[..slots] {
+            let mut held = lock(slot);
+            if held.is_none() {
+                // One that does not start is tried again, and its failure told, where it is needed.
+                *held = self.start().ok();
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let state = Mutex::new((done, None::<E>));
+        std::thread::scope(|s| {
+            for slot in 0..slots {
+                let (next, state) = (&next, &state);
+                s.spawn(move || {
+                    loop {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(r) = requests.get(i) else { break };
+                        let clock = Instant::now();
+                        let e = self.ask(slot, r).unwrap_or_else(|e| {
+                            Evaluated::failed(e.to_string(), clock.elapsed().as_secs_f64())
+                        });
+                        let mut held = lock(state);
+                        if held.1.is_some() {
+                            break;
+                        }
+                        if let Err(e) = (held.0)(i, e) {
+                            held.1 = Some(e);
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        let here = std::thread::current().id();
+        for slot in &self.workers {
+            lock(slot).take_if(|w| w.starter != here);
+        }
+        let (_, failed) = state.into_inner().unwrap_or_else(|e| e.into_inner());
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// What a thread that panicked left is whole: each is changed in one step.
+fn lock<T>(m: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(|e| e.into_inner())
+}

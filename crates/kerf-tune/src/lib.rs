@@ -1,0 +1,22 @@
+//! Tuners: from a workload and a tolerance to the fastest plan within it, with the evidence.
+//!
+//! * [`subject`] is what is tuned, [`problem`] what can be chosen, [`models`] what is predicted.
+//! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
+//! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
+#![warn(missing_docs)]
+
+pub mod check;
+mod choose;
+pub mod confidence;
+pub mod criteria;
+pub mod evaluate;
+pub mod front;
+pub mod models;
+pub mod problem;
+pub mod result;
+pub mod score;
+pub mod store;
+pub mod subject;
+pub mod tune;
+mod tuner;
+pub mod validate;

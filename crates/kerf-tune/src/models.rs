@@ -1,0 +1,127 @@
+//! The seam to models of time and error, and the search's view of them.
+//!
+//! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
+//! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
+//! that decide which are used: better ones are put in there, and nothing else changes.
+use crate::problem::Tunable;
+use crate::score::{StaticScore, Weights};
+use crate::subject::Subject;
+use kerf_device::profile::DeviceProfile;
+use kerf_search::{Assignment, Models, Problem};
+
+/// Predicts time.
+pub trait CostModel {
+    /// Time over that of the program as it is; none if it cannot be told.
+    fn predict(&self, a: &Assignment) -> Option<f64>;
+    /// What it is, for results: a predicted time is never shown without it.
+    fn describe(&self) -> String;
+}
+
+/// Predicts errors.
+pub trait Sensitivity {
+    /// Error, in the unit of the tolerance, of one group alone at a level.
+    fn error(&self, group: usize, level: u8) -> Option<f64>;
+    /// Why a group must not have a level: an overflow that was seen coming.
+    fn veto(&self, group: usize, level: u8) -> Option<String>;
+}
+
+/// Nothing is known of errors before something ran.
+pub struct Unknown;
+
+impl Sensitivity for Unknown {
+    fn error(&self, _group: usize, _level: u8) -> Option<f64> {
+        None
+    }
+    fn veto(&self, _group: usize, _level: u8) -> Option<String> {
+        None
+    }
+}
+
+/// The cost model in use: the static score, with the profile's throughputs as weights.
+pub fn cost_model<'s>(
+    subject: &'s Subject,
+    tunable: &'s Tunable,
+    profile: &DeviceProfile,
+) -> Box<dyn CostModel + 's> {
+    Box::new(StaticScore::new(
+        subject,
+        tunable,
+        Weights::of_profile(profile),
+    ))
+}
+
+/// The sensitivity profile in use: none.
+pub fn sensitivity(_subject: &Subject, _tunable: &Tunable) -> Box<dyn Sensitivity> {
+    Box::new(Unknown)
+}
+
+/// Writes what the models say of single groups into a problem, for strategies that read it there. Gives
+/// what is forbidden, and why.
+pub fn inform(
+    problem: &mut Problem,
+    cost: &dyn CostModel,
+    errors: &dyn Sensitivity,
+) -> Vec<String> {
+    let mut vetoes = Vec::new();
+    for (i, v) in problem.variables.iter_mut().enumerate() {
+        for (l, level) in v.levels.iter_mut().enumerate().skip(1) {
+            level.error = errors.error(i, l as u8);
+            if let Some(why) = errors.veto(i, l as u8) {
+                level.veto = true;
+                vetoes.push(format!("{} as {}: {why}", v.name, level.name));
+            }
+        }
+    }
+    let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
+    let identity = problem.identity();
+    let share = 1.0 / problem.variables.len().max(1) as f64;
+    // Conversions of each group towards its neighbours, at its first level below its own.
+    let mut casts = vec![0.0; problem.variables.len()];
+    let mut costs: Vec<Vec<f64>> = Vec::new();
+    for (i, v) in problem.variables.iter().enumerate() {
+        let mut own = vec![share];
+        for l in 1..v.levels.len() {
+            let mut alone = identity.clone();
+            alone[i] = l as u8;
+            let together = problem.uniform(l as u8);
+            let mut without = together.clone();
+            without[i] = 0;
+            // Alone, a group saves its operations and pays for conversions; the last one to be lowered
+            // saves both. The sum of the two is the conversions, twice.
+            let saved = time(&without) - time(&together);
+            let met = (0.5 * (saved + time(&alone) - time(&identity))).max(0.0);
+            if l == 1 {
+                casts[i] = met;
+            }
+            own.push((share - (saved - met)).max(0.0));
+        }
+        costs.push(own);
+    }
+    for (v, own) in problem.variables.iter_mut().zip(costs) {
+        for (level, c) in v.levels.iter_mut().zip(own) {
+            level.cost = c;
+        }
+    }
+    let mut meetings = vec![0.0; problem.variables.len()];
+    for e in &problem.edges {
+        meetings[e.a] += e.weight;
+        meetings[e.b] += e.weight;
+    }
+    for e in &mut problem.edges {
+        let part = |i: usize| casts[i] * e.weight / meetings[i];
+        e.weight = 0.5 * (part(e.a) + part(e.b));
+    }
+    vetoes
+}
+
+/// Both as the strategies ask for them.
+pub struct Predictions<'m> {
+    /// Time.
+    pub cost: &'m dyn CostModel,
+}
+
+impl Models for Predictions<'_> {
+    fn time(&self, a: &[u8]) -> Option<f64> {
+        self.cost.predict(&a.to_vec())
+    }
+}

@@ -1,0 +1,357 @@
+//! What a search gives, as files: docs/result.md describes them.
+use crate::criteria::{Criteria, OutputError};
+use crate::evaluate::{Input, Timing};
+use crate::front::Point;
+use crate::problem::{Group, Tunable};
+use crate::subject::Subject;
+use crate::validate::Validation;
+use kerf_ir::compile::Toolchain;
+use kerf_ir::finish;
+use kerf_num::Format;
+use kerf_pass::{Plan, SiteFormat};
+use kerf_search::Reason;
+use kerf_workload::job::finish_with_tools;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Name and version of the schema.
+pub const SCHEMA: &str = "kerf.tune/1";
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A faster plan is within the tolerance and passed validation.
+    Tuned,
+    /// Nothing faster than the program as it is is within the tolerance.
+    Unchanged,
+    /// The program itself is not within the tolerance.
+    Unmet,
+}
+
+/// Time of the plan against that of the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Speedup {
+    /// Time of the program over that of the plan.
+    pub value: f64,
+    /// Lower end of its interval, where it was measured.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// `measured` or `predicted`.
+    pub kind: String,
+    /// Device that measured it, or model that predicted it.
+    pub by: String,
+    /// The measurement.
+    pub timing: Option<Timing>,
+}
+
+/// Why a group kept a format above the lowest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kept {
+    /// Lowered as well, the error would be this.
+    Error {
+        /// Error; none if infinite.
+        error: Option<f64>,
+    },
+    /// Lowered as well, the program would take this much of the time of the program as it is.
+    Slower {
+        /// Time over that of the program as it is.
+        time: f64,
+        /// Against the chosen plan's.
+        chosen: f64,
+        /// Measured, not predicted.
+        measured: bool,
+    },
+    /// Lowered as well, it did not run.
+    Failed {
+        /// Why.
+        why: String,
+    },
+    /// Ruled out beforehand.
+    Veto {
+        /// Why.
+        why: String,
+    },
+    /// Lowered as well, it did not pass validation.
+    Validation,
+    /// Nobody tried.
+    NotTried,
+}
+
+/// A group and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// The group.
+    #[serde(flatten)]
+    pub group: Group,
+    /// Its format in the plan.
+    pub format: SiteFormat,
+    /// Why not lower; none if it is as low as was allowed.
+    pub kept: Option<Kept>,
+}
+
+/// A site and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SiteResult {
+    /// Kernel.
+    pub kernel: String,
+    /// Number.
+    pub site: usize,
+    /// Operation.
+    pub op: String,
+    /// Line.
+    pub line: Option<u32>,
+    /// Column.
+    pub column: Option<u32>,
+    /// Format in the source.
+    pub from: Format,
+    /// Format in the plan.
+    pub to: SiteFormat,
+    /// Group, by position; none if it cannot change.
+    pub group: Option<usize>,
+    /// Why it cannot.
+    pub fixed: Option<String>,
+}
+
+/// What the program itself does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// Its error against the reference; none if infinite.
+    pub error: Option<f64>,
+    /// Errors by output.
+    pub outputs: Vec<OutputError>,
+    /// Runs.
+    pub runs: usize,
+    /// Whether they gave the same bits.
+    pub repeats: bool,
+    /// Smallest error among them.
+    pub least: Option<f64>,
+}
+
+/// How many evaluations there were.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Asked for by the strategy.
+    pub search: usize,
+    /// Asked for to explain the result.
+    pub probes: usize,
+    /// On other inputs.
+    pub validation: usize,
+    /// Those that failed to run.
+    pub failed: usize,
+    /// Seconds of all evaluations.
+    pub wall_s: f64,
+}
+
+/// The result. The file is this, as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TuneResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Kerf's version.
+    pub kerf: String,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Workload file.
+    pub workload: PathBuf,
+    /// Sizes that replaced the file's.
+    pub overrides: Vec<(String, i64)>,
+    /// Digest of the prepared program.
+    pub program: String,
+    /// Digest of the tuning inputs.
+    pub inputs: Option<String>,
+    /// Tuning inputs.
+    pub input: Input,
+    /// What counts as close enough.
+    pub criteria: Criteria,
+    /// Formats that were allowed.
+    pub formats: Vec<SiteFormat>,
+    /// Strategy.
+    pub strategy: String,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Evaluations that were allowed.
+    pub budget: usize,
+    /// Why the search ended; none if there was none.
+    pub ended: Option<Reason>,
+    /// Device that errors were measured on.
+    pub device: String,
+    /// Device profile that times were predicted for.
+    pub profile: String,
+    /// The program itself.
+    pub floor: Floor,
+    /// Error of the plan on the tuning inputs.
+    pub error: Option<f64>,
+    /// Errors by output.
+    pub outputs: Vec<OutputError>,
+    /// Speed-up.
+    pub speedup: Speedup,
+    /// On other inputs; none if nothing changed.
+    pub validation: Option<Validation>,
+    /// Plans that were better on the tuning inputs, and failed on others.
+    pub demoted: Vec<Demoted>,
+    /// The plan, as levels of the groups.
+    pub assignment: Vec<u8>,
+    /// The groups.
+    pub groups: Vec<GroupResult>,
+    /// The sites.
+    pub sites: Vec<SiteResult>,
+    /// Plans that none is better than in both time and error, the fastest first.
+    pub front: Vec<Point>,
+    /// How many evaluations.
+    pub effort: Effort,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// A plan that failed validation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Demoted {
+    /// The plan.
+    pub point: Point,
+    /// What came of its validation.
+    pub validation: Validation,
+}
+
+/// Why files could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// A file.
+    #[error("{path}: {why}; help: check the path and its permissions")]
+    File {
+        /// File.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Not a result.
+    #[error("{path} is no result of this version of Kerf: {why}; help: tune again")]
+    Malformed {
+        /// File.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// The tuned program could not be made.
+    #[error("the tuned program could not be made: {0}")]
+    Program(String),
+}
+
+fn file_error(path: &Path) -> impl Fn(std::io::Error) -> ResultError {
+    let path = path.display().to_string();
+    move |e| ResultError::File {
+        path: path.clone(),
+        why: e.to_string(),
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
+    let save = || -> std::io::Result<()> {
+        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        let mut f = tempfile::Builder::new()
+            .permissions(readable)
+            .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+        f.write_all(bytes)?;
+        f.as_file().sync_all()?;
+        f.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    save().map_err(file_error(path))
+}
+
+/// The sites of a subject under an assignment.
+pub fn sites(subject: &Subject, t: &Tunable, a: &[u8]) -> Vec<SiteResult> {
+    let mut out = Vec::new();
+    for (at, k) in subject.kernels.iter().enumerate() {
+        for s in &k.sites {
+            let fixed = t
+                .excluded
+                .iter()
+                .find(|e| e.kernel == k.name && e.site == s.id);
+            out.push(SiteResult {
+                kernel: k.name.clone(),
+                site: s.id,
+                op: s.op.clone(),
+                line: s.location.as_ref().map(|l| l.line),
+                column: s.location.as_ref().map(|l| l.column).filter(|c| *c > 0),
+                from: s.format,
+                to: t.format(at, s.id, a).unwrap_or(SiteFormat::from(s.format)),
+                group: t.chosen.get(&(at, s.id)).map(|(g, _)| *g),
+                fixed: fixed.map(|e| e.why.clone()),
+            });
+        }
+    }
+    out
+}
+
+/// The front as a table: time, error, then a column a group.
+fn csv(r: &TuneResult) -> String {
+    let quoted = |s: &str| format!("\"{}\"", s.replace('"', "\"\""));
+    let mut out = format!("time_ratio,{},within", r.criteria.metric);
+    for g in &r.groups {
+        out += ",";
+        out += &quoted(&g.group.name);
+    }
+    out.push('\n');
+    for p in &r.front {
+        let within = p.error <= r.criteria.tolerance;
+        out += &format!("{},{:e},{within}", p.time, p.error);
+        for (g, l) in r.groups.iter().zip(&p.assignment) {
+            out += &format!(",{}", g.group.formats[*l as usize]);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Writes the folder's files: the plan, the tuned program, the front, and last the result.
+pub fn save(
+    dir: &Path,
+    subject: &Subject,
+    plan: &Plan,
+    tools: &Toolchain,
+    r: &TuneResult,
+) -> Result<(), ResultError> {
+    let json = |v: serde_json::Result<String>| v.map_err(|e| ResultError::Program(e.to_string()));
+    let text = json(serde_json::to_string_pretty(plan))? + "\n";
+    write(&dir.join("plan.json"), text.as_bytes())?;
+    let program = |e: String| ResultError::Program(e);
+    let m = subject
+        .program
+        .module()
+        .map_err(|e| program(e.to_string()))?;
+    plan.apply(&m).map_err(|e| program(e.to_string()))?;
+    write(&dir.join("tuned.bc"), &m.bitcode())?;
+    finish_with_tools(&m, tools).map_err(|e| program(e.to_string()))?;
+    let ptx = finish::ptx(&m, &tools.arch).map_err(|e| program(e.0))?;
+    write(&dir.join("tuned.ptx"), ptx.as_bytes())?;
+    write(&dir.join("front.csv"), csv(r).as_bytes())?;
+    let text = json(serde_json::to_string_pretty(r))? + "\n";
+    write(&dir.join("result.json"), text.as_bytes())
+}
+
+/// Reads a result and its plan.
+pub fn read(dir: &Path) -> Result<(TuneResult, Plan), ResultError> {
+    let load = |name: &str| {
+        let path = dir.join(name);
+        std::fs::read_to_string(&path).map_err(file_error(&path))
+    };
+    let bad = |name: &str, why: String| ResultError::Malformed {
+        path: dir.join(name).display().to_string(),
+        why,
+    };
+    let text = load("result.json")?;
+    let v: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| bad("result.json", e.to_string()))?;
+    if v["schema"] != SCHEMA {
+        return Err(bad("result.json", format!("its schema is {}", v["schema"])));
+    }
+    let r: TuneResult =
+        serde_json::from_str(&text).map_err(|e| bad("result.json", e.to_string()))?;
+    let plan = Plan::parse(&load("plan.json")?).map_err(|e| bad("plan.json", e.to_string()))?;
+    Ok((r, plan))
+}

@@ -1,0 +1,214 @@
+//! The static, cast-aware score of AMPT-GA (Kotipalli et al. 2019, section 4.3) on the site graph.
+//!
+//! Operations are counted by format, and conversions where formats meet: one for each value and each
+//! format that some user wants it in, as the passes place them. Nothing is executed, so how often a loop
+//! runs is a guess. Memory traffic, registers and latency are left out; the score ranks plans and is an
+//! optimistic time.
+use crate::models::CostModel;
+use crate::problem::Tunable;
+use crate::subject::Subject;
+use kerf_device::profile::DeviceProfile;
+use kerf_num::Format;
+use kerf_search::Assignment;
+use std::collections::BTreeMap;
+
+/// A loop is taken to run this often.
+const LOOP: f64 = 16.0;
+
+/// What operations cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights {
+    /// Where they come from.
+    source: String,
+    /// Cost by key of the profile (`add.f64`), in units of an f64 addition.
+    costs: BTreeMap<String, f64>,
+    /// Whether loops count more than once.
+    loops: bool,
+}
+
+/// Formats by their names in a profile.
+const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf16];
+
+impl Weights {
+    /// As the text has them: one f64 or two f32 operations a cycle, four cycles for a conversion. What
+    /// it does not speak of, f16, is taken as another factor of two.
+    pub fn published() -> Weights {
+        Weights {
+            source: "static score, weights of AMPT-GA".into(),
+            costs: BTreeMap::new(),
+            loops: false,
+        }
+    }
+
+    /// By the throughputs of a device, where they are known.
+    pub fn of_profile(p: &DeviceProfile) -> Weights {
+        let rate = |key: &str| {
+            let o = p.operations.get(key)?;
+            o.throughput.value.filter(|t| *t > 0.0)
+        };
+        let unit = rate("add.f64").unwrap_or(1.0);
+        let costs = p.operations.keys();
+        let costs = costs.filter_map(|k| Some((k.clone(), unit / rate(k)?)));
+        Weights {
+            source: format!("static score, throughputs of profile {}", p.name),
+            costs: costs.collect(),
+            loops: true,
+        }
+    }
+
+    fn get(&self, function: &str, format: Format) -> Option<f64> {
+        self.costs.get(&format!("{function}.{format}")).copied()
+    }
+
+    /// An operation of the simplest kind.
+    fn plain(&self, format: Format) -> f64 {
+        self.get("add", format).unwrap_or(match format {
+            Format::F64 => 1.0,
+            Format::F32 => 0.5,
+            Format::F16 | Format::Bf16 => 0.25,
+        })
+    }
+
+    /// A conversion.
+    fn cast(&self, from: Format, to: Format) -> f64 {
+        let key = format!("convert.{from}.{to}");
+        self.costs.get(&key).copied().unwrap_or(4.0)
+    }
+
+    /// One site's operation in a format.
+    fn operation(&self, op: &str, format: Format) -> f64 {
+        // Functions exist in f32 only, below f64; arguments are converted.
+        let small = precision_below_f32(format);
+        let function = |name: &str| {
+            if let Some(c) = self.get(name, format) {
+                return c;
+            }
+            let wide = self.get(name, Format::F32).filter(|_| small);
+            match wide {
+                Some(c) => c + 2.0 * self.cast(format, Format::F32),
+                None => 10.0 * self.plain(format),
+            }
+        };
+        let name = match op {
+            "phi" | "load" | "store" | "atomicrmw" | "call" | "asm" => return 0.0,
+            // Conversions are counted where formats meet; those from and to integers stay.
+            "fpext" | "fptrunc" => return 0.0,
+            "sitofp" | "uitofp" | "fptosi" | "fptoui" => {
+                return self.cast(Format::F64, Format::F32);
+            }
+            "fneg" | "fabs" | "copysign" => return 0.5 * self.plain(format),
+            "select" => "select",
+            "fcmp" | "minnum" | "maxnum" | "minimumnum" | "maximumnum" | "fmin" | "fmax" => "min",
+            "fadd" | "fsub" => "add",
+            "fmul" => "mul",
+            "fma" | "fmuladd" => "fma",
+            "fdiv" => return function("div"),
+            "sincos" | "sinpi" | "cospi" => return function("sin"),
+            "exp10" => return function("exp2"),
+            "log10" | "log1p" => return function("log"),
+            "expm1" => return function("exp"),
+            f if self.get(f, Format::F32).is_some() => return function(f),
+            // Functions that no profile has are about as dear as two exponentials (erf, gamma).
+            f if !f.contains('.') => return 2.0 * function("exp"),
+            _ => "add",
+        };
+        self.get(name, format).unwrap_or(self.plain(format))
+    }
+}
+
+fn precision_below_f32(f: Format) -> bool {
+    matches!(f, Format::F16 | Format::Bf16)
+}
+
+/// One site.
+struct Node {
+    /// Which kernel and site.
+    place: (usize, usize),
+    own: Format,
+    /// Stays in its format whatever is chosen, as memory does.
+    fixed: bool,
+    /// Cost by format.
+    cost: Vec<f64>,
+    /// Times that it runs, as guessed, for each of its lanes.
+    times: f64,
+    users: Vec<usize>,
+}
+
+/// The score.
+pub struct StaticScore<'s> {
+    tunable: &'s Tunable,
+    weights: Weights,
+    nodes: Vec<Node>,
+    base: f64,
+}
+
+impl<'s> StaticScore<'s> {
+    /// Counts the operations of a subject.
+    pub fn new(subject: &Subject, tunable: &'s Tunable, weights: Weights) -> StaticScore<'s> {
+        let mut nodes: Vec<Node> = Vec::new();
+        for (at, k) in subject.kernels.iter().enumerate() {
+            let first = nodes.len();
+            for s in &k.sites {
+                let times = match weights.loops {
+                    true => LOOP.powi(s.loop_depth as i32),
+                    false => 1.0,
+                };
+                let cost = FORMATS.map(|f| weights.operation(&s.op, f));
+                nodes.push(Node {
+                    place: (at, s.id),
+                    own: s.format,
+                    fixed: k.variables[s.id].is_none(),
+                    cost: cost.to_vec(),
+                    times: times * f64::from(s.lanes.max(1)),
+                    users: Vec::new(),
+                });
+            }
+            for (site, from) in k.operands.iter().enumerate() {
+                for f in from {
+                    nodes[first + f].users.push(first + site);
+                }
+            }
+        }
+        let mut s = StaticScore {
+            tunable,
+            weights,
+            nodes,
+            base: 1.0,
+        };
+        s.base = s.score(&vec![0; tunable.groups.len()]);
+        s
+    }
+
+    fn format(&self, n: &Node, a: &[u8]) -> Format {
+        let chosen = self.tunable.format(n.place.0, n.place.1, a);
+        chosen.map_or(n.own, |f| f.word())
+    }
+
+    /// Cost of all operations and conversions.
+    pub fn score(&self, a: &[u8]) -> f64 {
+        let formats: Vec<Format> = self.nodes.iter().map(|n| self.format(n, a)).collect();
+        let mut total = 0.0;
+        for (n, home) in self.nodes.iter().zip(&formats) {
+            let at = FORMATS.iter().position(|f| f == home).unwrap_or(0);
+            total += n.cost[at] * n.times;
+            let mut wanted: Vec<Format> = n.users.iter().map(|u| formats[*u]).collect();
+            wanted.retain(|f| f != home);
+            wanted.sort_unstable();
+            wanted.dedup();
+            for to in wanted {
+                total += self.weights.cast(*home, to) * n.times;
+            }
+            debug_assert!(!n.fixed || *home == n.own);
+        }
+        total
+    }
+}
+
+impl CostModel for StaticScore<'_> {
+    fn predict(&self, a: &Assignment) -> Option<f64> {
+        (self.base > 0.0).then(|| self.score(a) / self.base)
+    }
+    fn describe(&self) -> String {
+        self.weights.source.clone()
+    }
+}

@@ -1,0 +1,385 @@
+//! Every evaluation in SQLite, durable before the next begins.
+//!
+//! One row an evaluation, found by assignment and input; a search that was killed finds what it had. The
+//! description of the search is kept with it, so that evaluations of another search are never taken
+//! for this one's.
+use crate::evaluate::{Evaluated, Input};
+use kerf_search::Assignment;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+use std::path::Path;
+
+/// Version of the tables.
+const SCHEMA: i64 = 1;
+
+/// File in the result folder.
+pub const FILE: &str = "evaluations.sqlite";
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite's own.
+    #[error("{path}: {why}; help: choose another folder with --out, or mend this one")]
+    Database {
+        /// File.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Another version's.
+    #[error(
+        "{path} has tables of version {found}, and this Kerf writes version {SCHEMA}; help: choose another folder with --out"
+    )]
+    Version {
+        /// File.
+        path: String,
+        /// Its version.
+        found: i64,
+    },
+    /// Evaluations that nobody asked to go on with.
+    #[error(
+        "{path} holds {count} evaluations already; help: --resume goes on with them, --out chooses another folder"
+    )]
+    Taken {
+        /// File.
+        path: String,
+        /// How many.
+        count: usize,
+    },
+    /// Of another search.
+    #[error(
+        "{path} is of another search: {what} was {was}, and is {is}; help: ask for the same again, or choose another folder with --out"
+    )]
+    Other {
+        /// File.
+        path: String,
+        /// What differs.
+        what: String,
+        /// Then.
+        was: String,
+        /// Now.
+        is: String,
+    },
+}
+
+/// What an evaluation was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The program as it is.
+    Baseline,
+    /// Asked for by the strategy.
+    Search,
+    /// Asked for to explain the result.
+    Probe,
+    /// On other inputs.
+    Validation,
+    /// The result, measured once more.
+    Final,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Phase::Baseline => "baseline",
+            Phase::Search => "search",
+            Phase::Probe => "probe",
+            Phase::Validation => "validation",
+            Phase::Final => "final",
+        }
+    }
+}
+
+/// The store.
+pub struct Store {
+    path: String,
+    db: Connection,
+}
+
+/// An assignment as text, one character a level.
+fn text(a: &[u8]) -> String {
+    let words: Vec<String> = a.iter().map(u8::to_string).collect();
+    words.join(" ")
+}
+
+fn input_text(i: &Input) -> String {
+    serde_json::to_string(i).unwrap_or_default()
+}
+
+impl Store {
+    /// Opens the file, or makes it. `search` is the description of the search, an object; with `resume` what
+    /// is there must be of the same search, without it there must be nothing.
+    pub fn open(path: &Path, search: &Value, resume: bool) -> Result<Store, StoreError> {
+        let name = path.display().to_string();
+        let fail = |e: rusqlite::Error| StoreError::Database {
+            path: name.clone(),
+            why: e.to_string(),
+        };
+        let db = Connection::open(path).map_err(fail)?;
+        let found: i64 = db
+            .query_row("PRAGMA user_version", [], |r| r.get(0))
+            .map_err(fail)?;
+        if found != 0 && found != SCHEMA {
+            return Err(StoreError::Version { path: name, found });
+        }
+        // FULL: a row is on the disk when its transaction ends, also with a write-ahead log.
+        db.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+             BEGIN IMMEDIATE;
+             CREATE TABLE IF NOT EXISTS search (what TEXT PRIMARY KEY, value TEXT NOT NULL);
+             CREATE TABLE IF NOT EXISTS evaluation (
+                 id INTEGER PRIMARY KEY,
+                 phase TEXT NOT NULL,
+                 assignment TEXT NOT NULL,
+                 input TEXT NOT NULL,
+                 error REAL,
+                 failure TEXT,
+                 time_ratio REAL,
+                 wall_s REAL NOT NULL,
+                 detail TEXT NOT NULL,
+                 UNIQUE (assignment, input, phase));
+             PRAGMA user_version = {SCHEMA};
+             COMMIT;"
+        ))
+        .map_err(fail)?;
+        let store = Store { path: name, db };
+        let count = store.count()?;
+        if count > 0 && !resume {
+            return Err(StoreError::Taken {
+                path: store.path,
+                count,
+            });
+        }
+        store.same(search)?;
+        Ok(store)
+    }
+
+    fn fail(&self, e: rusqlite::Error) -> StoreError {
+        StoreError::Database {
+            path: self.path.clone(),
+            why: e.to_string(),
+        }
+    }
+
+    /// Checks the description, and writes it where there is none.
+    fn same(&self, search: &Value) -> Result<(), StoreError> {
+        for (what, value) in search.as_object().into_iter().flatten() {
+            let is = value.to_string();
+            let was: Option<String> = self
+                .db
+                .query_row("SELECT value FROM search WHERE what = ?1", [what], |r| {
+                    r.get(0)
+                })
+                .optional()
+                .map_err(|e| self.fail(e))?;
+            match was {
+                Some(was) if was != is && self.count()? > 0 => {
+                    return Err(StoreError::Other {
+                        path: self.path.clone(),
+                        what: what.clone(),
+                        was,
+                        is,
+                    });
+                }
+                _ => {
+                    self.db
+                        .execute(
+                            "INSERT OR REPLACE INTO search (what, value) VALUES (?1, ?2)",
+                            params![what, is],
+                        )
+                        .map_err(|e| self.fail(e))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluations in it.
+    pub fn count(&self) -> Result<usize, StoreError> {
+        let n: i64 = self
+            .db
+            .query_row("SELECT count(*) FROM evaluation", [], |r| r.get(0))
+            .map_err(|e| self.fail(e))?;
+        Ok(n as usize)
+    }
+
+    /// An evaluation, if it was made.
+    pub fn get(
+        &self,
+        phase: Phase,
+        a: &[u8],
+        input: &Input,
+    ) -> Result<Option<Evaluated>, StoreError> {
+        let detail: Option<String> = self
+            .db
+            .query_row(
+                "SELECT detail FROM evaluation WHERE phase = ?1 AND assignment = ?2 AND input = ?3",
+                params![phase.name(), text(a), input_text(input)],
+                |r| r.get(0),
+            )
+            .optional()
+            .map_err(|e| self.fail(e))?;
+        detail.map(|d| self.parse(&d)).transpose()
+    }
+
+    fn parse(&self, detail: &str) -> Result<Evaluated, StoreError> {
+        serde_json::from_str(detail).map_err(|e| StoreError::Database {
+            path: self.path.clone(),
+            why: format!("an evaluation is damaged: {e}"),
+        })
+    }
+
+    /// Keeps an evaluation; when this returns, it is on the disk.
+    pub fn put(
+        &mut self,
+        phase: Phase,
+        a: &[u8],
+        input: &Input,
+        e: &Evaluated,
+        time_ratio: Option<f64>,
+    ) -> Result<(), StoreError> {
+        let detail = serde_json::to_string(e).map_err(|e| StoreError::Database {
+            path: self.path.clone(),
+            why: e.to_string(),
+        })?;
+        self.db
+            .execute(
+                "INSERT INTO evaluation
+                 (phase, assignment, input, error, failure, time_ratio, wall_s, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    phase.name(),
+                    text(a),
+                    input_text(input),
+                    e.error,
+                    e.failure,
+                    time_ratio,
+                    e.wall_s,
+                    detail
+                ],
+            )
+            .map_err(|e| self.fail(e))?;
+        Ok(())
+    }
+
+    /// All evaluations of a phase, in the order in which they were made.
+    pub fn all(&self, phase: Phase) -> Result<Vec<(Assignment, Evaluated)>, StoreError> {
+        let mut s = self
+            .db
+            .prepare("SELECT assignment, detail FROM evaluation WHERE phase = ?1 ORDER BY id")
+            .map_err(|e| self.fail(e))?;
+        let rows = s
+            .query_map([phase.name()], |r| {
+                Ok((r.get::<_, String>(0)?, r.get::<_, String>(1)?))
+            })
+            .map_err(|e| self.fail(e))?;
+        let mut all = Vec::new();
+        for row in rows {
+            let (a, detail) = row.map_err(|e| self.fail(e))?;
+            let a = a.split(' ').filter_map(|w| w.parse().ok()).collect();
+            all.push((a, self.parse(&detail)?));
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn evaluated(error: Option<f64>) -> Evaluated {
+        Evaluated {
+            error,
+            outputs: Vec::new(),
+            failure: error.is_none().then(|| "it hung".into()),
+            timing: None,
+            inputs: Some("d".into()),
+            digests: Vec::new(),
+            not_finite: (0, 4),
+            warnings: Vec::new(),
+            device: "CPU".into(),
+            wall_s: 0.5,
+        }
+    }
+
+    const INPUT: Input = Input {
+        seed: 7,
+        perturb: None,
+    };
+
+    #[test]
+    fn what_was_put_is_there_after_opening_again() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join(FILE);
+        let search = json!({"tolerance": 1e-6, "seed": 1});
+        let exact = 0.1 + 0.2;
+        {
+            let mut s = Store::open(&path, &search, false).expect("opens");
+            let put = |s: &mut Store, a: &[u8], e| {
+                s.put(Phase::Search, a, &INPUT, &evaluated(e), Some(0.5))
+            };
+            put(&mut s, &[0, 12], Some(exact)).expect("kept");
+            put(&mut s, &[1, 0], None).expect("kept");
+            assert!(put(&mut s, &[1, 0], None).is_err(), "twice");
+        }
+        let s = Store::open(&path, &search, true).expect("opens");
+        let all = s.all(Phase::Search).expect("reads");
+        assert_eq!(all[0], (vec![0, 12], evaluated(Some(exact))));
+        assert_eq!(all[1], (vec![1, 0], evaluated(None)));
+        let other = Input { seed: 8, ..INPUT };
+        assert!(
+            s.get(Phase::Search, &[1, 0], &INPUT)
+                .expect("reads")
+                .is_some()
+        );
+        assert!(
+            s.get(Phase::Search, &[1, 0], &other)
+                .expect("reads")
+                .is_none()
+        );
+        assert!(
+            s.get(Phase::Probe, &[1, 0], &INPUT)
+                .expect("reads")
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn another_search_and_a_used_folder_are_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join(FILE);
+        let open = |t: f64, resume| Store::open(&path, &json!({"tolerance": t}), resume);
+        let mut s = open(1e-6, false).expect("opens");
+        // Nothing is in it yet, so nothing can be mistaken.
+        drop(open(1e-5, false).expect("opens"));
+        drop(open(1e-6, false).expect("opens"));
+        s.put(Phase::Baseline, &[0], &INPUT, &evaluated(Some(0.0)), None)
+            .expect("kept");
+        assert!(matches!(open(1e-6, false), Err(StoreError::Taken { .. })));
+        assert!(matches!(open(1e-5, true), Err(StoreError::Other { .. })));
+        assert!(open(1e-6, true).is_ok());
+    }
+
+    #[test]
+    fn other_files_and_versions_are_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join(FILE);
+        std::fs::write(
+            &path,
+            "not a database, whatever its name says, and long enough",
+        )
+        .expect("w");
+        assert!(matches!(
+            Store::open(&path, &json!({}), true),
+            Err(StoreError::Database { .. })
+        ));
+        let path = dir.path().join("other.sqlite");
+        let db = Connection::open(&path).expect("opens");
+        db.execute_batch("PRAGMA user_version = 9").expect("set");
+        drop(db);
+        assert!(matches!(
+            Store::open(&path, &json!({}), true),
+            Err(StoreError::Version { found: 9, .. })
+        ));
+    }
+}

@@ -1,0 +1,181 @@
+//! What is tuned: a workload, its prepared program, and the sites of the kernels that it launches.
+use kerf_ir::compile::{CompileError, Toolchain};
+use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::llvm::{Module, Opcode, Value};
+use kerf_ir::program::{self, Program, sha256};
+use kerf_ir::sites::{self, Site};
+use kerf_ir::variables::{self, Variable};
+use kerf_num::Format;
+use kerf_pass::{SiteFormat, formats};
+use kerf_workload::run::Session;
+use kerf_workload::{Mistakes, Workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A kernel that the workload launches.
+pub struct Kernel {
+    /// Symbol.
+    pub symbol: String,
+    /// As plans name it.
+    pub name: String,
+    /// Its sites.
+    pub sites: Vec<Site>,
+    /// Source variable of each.
+    pub variables: Vec<Option<Variable>>,
+    /// Sites that each site's operands come from.
+    pub operands: Vec<Vec<usize>>,
+    /// Basic block of each, numbered over the kernel.
+    pub blocks: Vec<u32>,
+    /// Why a site cannot have a narrower format, by site and format.
+    pub refused: BTreeMap<(usize, SiteFormat), String>,
+    /// Atomic operations whose result depends on the order in which threads arrive.
+    pub unordered: Vec<String>,
+}
+
+/// Everything that is known of a workload before it runs.
+pub struct Subject {
+    /// The workload.
+    pub workload: Workload,
+    /// Its program.
+    pub program: Program,
+    /// Kernels that it launches.
+    pub kernels: Vec<Kernel>,
+}
+
+/// Why there is no subject.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectError {
+    /// The workload file is wrong, or does not fit its program.
+    #[error("{0}")]
+    Workload(Mistakes),
+    /// The program does not compile.
+    #[error("{0}")]
+    Compile(#[from] CompileError),
+    /// There is nothing to compare.
+    #[error(
+        "no buffer of {0} is an output, so nothing says what has to stay accurate; help: add `output = true` to a [[buffer]]"
+    )]
+    NoOutput(String),
+}
+
+impl From<Mistakes> for SubjectError {
+    fn from(m: Mistakes) -> SubjectError {
+        SubjectError::Workload(m)
+    }
+}
+
+/// Formats that a site may be lowered to.
+pub const NARROW: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
+
+/// Significant bits.
+pub fn precision(f: Format) -> u32 {
+    match f {
+        Format::F64 => 53,
+        Format::F32 => 24,
+        Format::F16 => 11,
+        Format::Bf16 => 8,
+    }
+}
+
+/// A kernel's name if that finds it, its symbol where several share the name.
+fn name_of(k: &KernelInfo, all: &[KernelInfo]) -> String {
+    match kernels::find(all, &k.name) {
+        Ok(found) if found.symbol == k.symbol => k.name.clone(),
+        _ => k.symbol.clone(),
+    }
+}
+
+/// Atomic operations of a kernel that give other results in another order.
+fn unordered(f: Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for g in kernels::reachable(f) {
+        for i in g.instructions() {
+            let what = match i.opcode() {
+                Some(Opcode::LLVMAtomicRMW) if i.ty().element().is_float() => {
+                    "floating-point atomic"
+                }
+                Some(Opcode::LLVMAtomicCmpXchg) => "compare-and-swap",
+                _ => continue,
+            };
+            if !found.iter().any(|w| w == what) {
+                found.push(what.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> Kernel {
+    let map = sites::sites(m, f);
+    let mut refused = BTreeMap::new();
+    for (s, i) in map.sites.iter().zip(&map.instructions) {
+        for to in NARROW {
+            if precision(to.word()) < precision(s.format)
+                && let Err(why) = formats::check(*i, to)
+            {
+                refused.insert((s.id, to), why);
+            }
+        }
+    }
+    let mut numbers: BTreeMap<kerf_ir::llvm::Block, u32> = BTreeMap::new();
+    let blocks = map.instructions.iter().map(|i| {
+        let next = numbers.len() as u32;
+        *numbers.entry(i.block()).or_insert(next)
+    });
+    Kernel {
+        symbol: info.symbol.clone(),
+        name: name_of(info, all),
+        variables: variables::of_sites(&map),
+        operands: variables::operands(&map),
+        blocks: blocks.collect(),
+        refused,
+        unordered: unordered(f),
+        sites: map.sites,
+    }
+}
+
+impl Subject {
+    /// Reads and compiles a workload.
+    pub fn load(
+        path: &Path,
+        overrides: &[(String, i64)],
+        tools: &Toolchain,
+    ) -> Result<Subject, SubjectError> {
+        let workload = Workload::read(path, overrides)?;
+        if !workload.buffers.iter().any(|b| b.output) {
+            return Err(SubjectError::NoOutput(path.display().to_string()));
+        }
+        let program = program::load(tools, &workload.source, &workload.flags)?;
+        let m = program.module()?;
+        let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
+        let session = Session {
+            workload: &workload,
+            kernels: &infos,
+            globals: &globals,
+            params: workload.launch_space.default_params(),
+            seed: workload.seed,
+            perturb: None,
+            storage: Vec::new(),
+        };
+        let used = session.check()?;
+        let mut found = Vec::new();
+        // In the order of the launches.
+        for symbol in &used {
+            let info = infos.iter().find(|k| k.symbol == *symbol);
+            if let (Some(info), Some(f)) = (info, m.function(symbol)) {
+                found.push(kernel(&m, f, info, &infos));
+            }
+        }
+        drop(m);
+        Ok(Subject {
+            workload,
+            program,
+            kernels: found,
+        })
+    }
+
+    /// Digest of the prepared program.
+    pub fn digest(&self) -> String {
+        sha256(&self.program.bitcode)
+    }
+}

@@ -1,0 +1,309 @@
+//! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
+use crate::criteria::{Criteria, CriteriaError};
+use crate::evaluate::{Evaluator, Input, WorkerProgram};
+use crate::front::{Point, front};
+use crate::models::{self, Predictions};
+use crate::problem::{Grouping, ProblemError, tunable};
+use crate::result::{self, Demoted, Effort, Floor, GroupResult, ResultError, TuneResult, Verdict};
+use crate::store::{self, Phase, Store, StoreError};
+use crate::subject::{Subject, SubjectError};
+use crate::tuner::Tuner;
+use crate::validate::Trials;
+use kerf_device::profile::DeviceProfile;
+use kerf_num::Metric;
+use kerf_pass::SiteFormat;
+use kerf_search::strategy::{StrategyError, by_name};
+use kerf_search::{Outcome, Search};
+use kerf_workload::job::{Device, Job, JobError};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is asked for.
+pub struct Request {
+    /// What evaluations have in common: workload, device, toolchain, repeats.
+    pub job: Job,
+    /// Tolerance, where not the file's.
+    pub tolerance: Option<f64>,
+    /// Metric, where not the file's.
+    pub metric: Option<Metric>,
+    /// Strategy.
+    pub strategy: String,
+    /// Evaluations, at most.
+    pub budget: usize,
+    /// Formats that sites may have.
+    pub formats: Vec<SiteFormat>,
+    /// What changes together.
+    pub grouping: Grouping,
+    /// Device that times are predicted for, where they are not measured.
+    pub profile: DeviceProfile,
+    /// Result folder.
+    pub out: PathBuf,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Go on with what is in the folder.
+    pub resume: bool,
+    /// How the plan is validated.
+    pub trials: Trials,
+    /// Time limit of the first evaluation.
+    pub limit: Duration,
+    /// Evaluations at a time.
+    pub workers: usize,
+    /// How workers are started.
+    pub program: WorkerProgram,
+}
+
+/// Why there is no result. A tolerance that cannot be met is a result.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The workload.
+    #[error(transparent)]
+    Subject(#[from] SubjectError),
+    /// Nothing to tune.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The tolerance.
+    #[error(transparent)]
+    Criteria(#[from] CriteriaError),
+    /// The strategy.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// The program itself does not run.
+    #[error(transparent)]
+    Baseline(#[from] JobError),
+    /// Nothing can be compared.
+    #[error(
+        "every value of the reference is NaN or infinite, so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
+    )]
+    NoReference,
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+}
+
+/// What happens, for who watches.
+#[derive(Debug)]
+pub enum Event<'e> {
+    /// What will be searched.
+    Prepared {
+        /// Groups.
+        groups: usize,
+        /// Sites in them.
+        sites: usize,
+        /// Sites that cannot change.
+        excluded: usize,
+        /// Possible plans, capped.
+        plans: u64,
+    },
+    /// What the program itself does.
+    Floor(&'e Floor),
+    /// What a reader must know.
+    Warning(&'e str),
+    /// An evaluation ended.
+    Evaluated {
+        /// What for.
+        phase: Phase,
+        /// How many there are now.
+        done: usize,
+        /// How many there may be.
+        budget: usize,
+        /// Its error; none if infinite or failed.
+        error: Option<f64>,
+        /// Its time over that of the program.
+        time: Option<f64>,
+        /// Best time within the tolerance so far, and its error.
+        best: Option<(f64, f64)>,
+        /// The tolerance.
+        tolerance: f64,
+        /// Seconds that the budget will take at most.
+        left_s: f64,
+    },
+    /// A plan failed on other inputs.
+    Demoted(&'e Demoted),
+}
+
+pub(crate) type Watch<'w> = dyn FnMut(&Event) + Send + 'w;
+
+/// What makes a search the same search; the budget may grow.
+fn description(
+    r: &Request,
+    subject: &Subject,
+    c: &Criteria,
+    input: Input,
+    groups: usize,
+) -> serde_json::Value {
+    json!({
+        "kerf": env!("CARGO_PKG_VERSION"),
+        "workload": r.job.workload,
+        "program": subject.digest(),
+        "sizes": subject.workload.sizes,
+        "criteria": c,
+        "strategy": r.strategy,
+        "formats": r.formats,
+        "grouping": r.grouping,
+        "groups": groups,
+        "device": r.job.device,
+        "profile": r.profile.name,
+        "seed": r.seed,
+        "input": input,
+        "trials": r.trials,
+    })
+}
+
+/// Tunes, and writes the result folder.
+pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
+    let tools = request.job.toolchain();
+    let subject = Subject::load(&request.job.workload, &request.job.overrides, &tools)?;
+    let criteria = Criteria::new(&subject.workload, request.tolerance, request.metric)?;
+    let tunable = tunable(&subject, &request.formats, request.grouping)?;
+    let cost = models::cost_model(&subject, &tunable, &request.profile);
+    let errors = models::sensitivity(&subject, &tunable);
+    let mut problem = tunable.problem(&subject, criteria.tolerance);
+    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
+    let input = Input {
+        seed: request.job.seed.unwrap_or(subject.workload.seed),
+        perturb: None,
+    };
+    watch(&Event::Prepared {
+        groups: tunable.groups.len(),
+        sites: tunable.chosen.len(),
+        excluded: tunable.excluded.len(),
+        plans: problem.size(),
+    });
+    // Strategies that refuse the problem do so before anything ran.
+    let predictions = Predictions {
+        cost: cost.as_ref(),
+    };
+    by_name(
+        &request.strategy,
+        Search {
+            problem: &problem,
+            models: &predictions,
+            seed: request.seed,
+            budget: request.budget,
+        },
+    )?;
+    std::fs::create_dir_all(&request.out).map_err(|e| ResultError::File {
+        path: request.out.display().to_string(),
+        why: e.to_string(),
+    })?;
+    let search = description(request, &subject, &criteria, input, tunable.groups.len());
+    let store = Store::open(&request.out.join(store::FILE), &search, request.resume)?;
+    let job = Job {
+        references: Some(request.out.join("references")),
+        // Cores are shared among the workers, and blocks in order give the same bits on any number.
+        threads: match (request.job.device, request.workers > 1) {
+            (Device::Cpu, true) => 1,
+            _ => request.job.threads,
+        },
+        ..request.job.clone()
+    };
+    let mut tuner = Tuner {
+        evaluator: Evaluator::new(
+            job,
+            criteria.clone(),
+            request.program.clone(),
+            request.limit,
+            request.workers,
+        ),
+        request,
+        subject: &subject,
+        tunable: &tunable,
+        cost: cost.as_ref(),
+        store,
+        input,
+        known: BTreeMap::new(),
+        warnings: Vec::new(),
+        watch,
+    };
+    for v in &vetoed {
+        tuner.warn(format!("not tried: {v}"));
+    }
+    let floor = tuner.floor()?;
+    let identity = problem.identity();
+    let own = tuner.known[&identity].clone();
+    problem.baseline = Some(Outcome::ran(floor.error.unwrap_or(f64::INFINITY), 1.0));
+    let met = floor.error.is_some_and(|e| e <= criteria.tolerance);
+    let mut probes = 0;
+    let (mut ended, mut executed) = (None, 0);
+    if met {
+        let (reason, count) = tuner.search(&problem)?;
+        (ended, executed) = (Some(reason), count);
+    }
+    let (chosen, validation, demoted) = match met {
+        true => tuner.choose(&own, &mut probes)?,
+        false => {
+            let own = Point {
+                assignment: identity.clone(),
+                time: 1.0,
+                error: own.error.unwrap_or(f64::INFINITY),
+            };
+            (own, None, Vec::new())
+        }
+    };
+    let front = front(&tuner.points(&[]));
+    let speedup = tuner.speedup(&chosen)?;
+    let verdict = match (met, chosen.assignment == identity) {
+        (false, _) => Verdict::Unmet,
+        (true, true) => Verdict::Unchanged,
+        (true, false) => Verdict::Tuned,
+    };
+    let vetoes: Vec<Option<String>> = (0..tunable.groups.len())
+        .map(|i| errors.veto(i, chosen.assignment[i] + 1))
+        .collect();
+    let groups = tunable.groups.iter().enumerate().map(|(i, g)| GroupResult {
+        format: g.formats[chosen.assignment[i] as usize],
+        kept: match verdict {
+            Verdict::Unmet => None,
+            _ => tuner.kept(i, &chosen, &demoted, &vetoes),
+        },
+        group: g.clone(),
+    });
+    let groups = groups.collect();
+    let plan = tunable.plan(&subject, &chosen.assignment);
+    let ran = tuner.known.get(&chosen.assignment).unwrap_or(&own).clone();
+    let tried = tuner.store.all(Phase::Validation)?;
+    let every = || tuner.known.values().chain(tried.iter().map(|(_, e)| e));
+    let result = TuneResult {
+        schema: result::SCHEMA.into(),
+        kerf: env!("CARGO_PKG_VERSION").into(),
+        verdict,
+        workload: request.job.workload.clone(),
+        overrides: request.job.overrides.clone(),
+        program: subject.digest(),
+        inputs: own.inputs.clone(),
+        input,
+        criteria,
+        formats: request.formats.clone(),
+        strategy: request.strategy.clone(),
+        seed: request.seed,
+        budget: request.budget,
+        ended,
+        device: own.device.clone(),
+        profile: request.profile.name.clone(),
+        floor,
+        error: ran.error,
+        outputs: ran.outputs.clone(),
+        speedup,
+        validation,
+        demoted,
+        sites: result::sites(&subject, &tunable, &chosen.assignment),
+        assignment: chosen.assignment,
+        groups,
+        front,
+        effort: Effort {
+            search: executed,
+            probes,
+            validation: tried.len(),
+            failed: every().filter(|e| e.failure.is_some()).count(),
+            wall_s: every().map(|e| e.wall_s).sum(),
+        },
+        warnings: tuner.warnings.clone(),
+    };
+    result::save(&request.out, &subject, &plan, &tools, &result)?;
+    Ok(result)
+}

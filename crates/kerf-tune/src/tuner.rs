@@ -1,0 +1,249 @@
+//! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
+use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
+use crate::front::Point;
+use crate::models::{CostModel, Predictions};
+use crate::problem::Tunable;
+use crate::result::Floor;
+use crate::store::{Phase, Store, StoreError};
+use crate::subject::Subject;
+use crate::tune::{Event, Request, TuneError, Watch};
+use kerf_pass::Plan;
+use kerf_search::strategy::by_name;
+use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
+use kerf_workload::job::Device;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Runs of the program itself that tell whether it repeats, on a GPU.
+const FLOOR_RUNS: usize = 3;
+
+/// A candidate may take this many times as long as the program's own evaluation, and some seconds.
+const PATIENCE: f64 = 10.0;
+const PATIENCE_S: f64 = 20.0;
+
+/// A search under way.
+pub(crate) struct Tuner<'t> {
+    pub(crate) request: &'t Request,
+    pub(crate) subject: &'t Subject,
+    pub(crate) tunable: &'t Tunable,
+    pub(crate) cost: &'t dyn CostModel,
+    pub(crate) evaluator: Evaluator,
+    pub(crate) store: Store,
+    pub(crate) input: Input,
+    /// Everything known on the tuning inputs.
+    pub(crate) known: BTreeMap<Assignment, Evaluated>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) watch: &'t mut Watch<'t>,
+}
+
+pub(crate) fn point(a: &Assignment, e: &Evaluated, time: Option<f64>) -> Option<Point> {
+    Some(Point {
+        assignment: a.clone(),
+        time: time?,
+        error: e.error.filter(|_| e.failure.is_none())?,
+    })
+}
+
+impl Tuner<'_> {
+    pub(crate) fn tolerance(&self) -> f64 {
+        self.evaluator.criteria.tolerance
+    }
+
+    pub(crate) fn warn(&mut self, text: String) {
+        (self.watch)(&Event::Warning(&text));
+        self.warnings.push(text);
+    }
+
+    /// Time over that of the program: measured, or predicted.
+    pub(crate) fn time(&self, a: &Assignment, e: &Evaluated) -> Option<f64> {
+        match self.evaluator.job.device {
+            Device::Cuda => e.timing.as_ref().map(|t| t.ratio),
+            Device::Cpu => self.cost.predict(a),
+        }
+    }
+
+    pub(crate) fn outcome(&self, a: &Assignment, e: &Evaluated) -> Outcome {
+        match (&e.failure, self.time(a, e)) {
+            (None, Some(t)) => Outcome::ran(e.error.unwrap_or(f64::INFINITY), t),
+            _ => Outcome::Failed,
+        }
+    }
+
+    /// The program itself: its error, and whether it repeats.
+    pub(crate) fn floor(&mut self) -> Result<Floor, TuneError> {
+        let runs = match self.evaluator.job.device {
+            Device::Cuda => FLOOR_RUNS,
+            Device::Cpu => 1,
+        };
+        let identity = vec![0; self.tunable.groups.len()];
+        let mut all: Vec<Evaluated> = Vec::new();
+        for n in 0..runs {
+            // Another run of the same is another row.
+            let run = vec![n as u8];
+            let e = match self.store.get(Phase::Baseline, &run, &self.input)? {
+                Some(e) => e,
+                None => {
+                    let e = self.evaluator.one(&Run {
+                        plan: Plan::default(),
+                        input: self.input,
+                        timed: true,
+                    })?;
+                    self.store
+                        .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
+                    e
+                }
+            };
+            all.push(e);
+        }
+        let first = &all[0];
+        let repeats = all.iter().all(|e| e.digests == first.digests);
+        let errors = || all.iter().map(|e| e.error.unwrap_or(f64::INFINITY));
+        let worst = errors().fold(0.0, f64::max);
+        let floor = Floor {
+            error: worst.is_finite().then_some(worst),
+            outputs: first.outputs.clone(),
+            runs,
+            repeats,
+            least: Some(errors().fold(f64::INFINITY, f64::min)).filter(|e| e.is_finite()),
+        };
+        let (odd, count) = first.not_finite;
+        let mut notes = first.warnings.clone();
+        let slowest = all.iter().map(|e| e.wall_s).fold(0.0, f64::max);
+        self.known.insert(identity, first.clone());
+        if count > 0 && odd == count {
+            return Err(TuneError::NoReference);
+        }
+        if odd > 0 {
+            notes.push(format!(
+                "{odd} of {count} values of the reference are NaN or infinite; they have to stay so, and say nothing of accuracy"
+            ));
+        }
+        if !repeats {
+            notes.push(format!(
+                "the program gives other bits every time: its error on the same inputs was from {:.3e} to {worst:.3e}",
+                floor.least.unwrap_or(f64::INFINITY)
+            ));
+        }
+        for k in self
+            .subject
+            .kernels
+            .iter()
+            .filter(|k| !k.unordered.is_empty())
+        {
+            let how = match self.evaluator.job.device {
+                Device::Cpu => "here blocks run in order, so errors are of one order among many",
+                Device::Cuda => "errors are of the order that happened",
+            };
+            notes.push(format!(
+                "{} depends on the order of threads ({}): {how}",
+                k.name,
+                k.unordered.join(", ")
+            ));
+        }
+        notes.into_iter().for_each(|n| self.warn(n));
+        let limit = Duration::from_secs_f64(PATIENCE * slowest + PATIENCE_S);
+        self.evaluator.limit = limit.min(self.request.limit);
+        (self.watch)(&Event::Floor(&floor));
+        Ok(floor)
+    }
+
+    /// The fastest within the tolerance so far.
+    pub(crate) fn best(&self) -> Option<Point> {
+        let all = self.known.iter();
+        let points = all.filter_map(|(a, e)| point(a, e, self.time(a, e)));
+        points
+            .filter(|p| p.error <= self.tolerance())
+            .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
+    }
+
+    /// Evaluates assignments that are not known, keeps them, and tells who watches.
+    pub(crate) fn evaluate(
+        &mut self,
+        phase: Phase,
+        all: &[Assignment],
+        done: usize,
+        budget: usize,
+    ) -> Result<(), StoreError> {
+        let requests: Vec<Run> = all
+            .iter()
+            .map(|a| Run {
+                plan: self.tunable.plan(self.subject, a),
+                input: self.input,
+                timed: true,
+            })
+            .collect();
+        let mut best = self.best().map(|p| (p.time, p.error));
+        let tolerance = self.tolerance();
+        let cuda = self.evaluator.job.device == Device::Cuda;
+        let predicted: Vec<Option<f64>> = all.iter().map(|a| self.cost.predict(a)).collect();
+        let (store, known, watch, input) = (
+            &mut self.store,
+            &mut self.known,
+            &mut self.watch,
+            self.input,
+        );
+        let mut done = done;
+        let parallel = self.evaluator.parallel();
+        self.evaluator.all(&requests, |i, e| {
+            let time = match cuda {
+                true => e.timing.as_ref().map(|t| t.ratio),
+                false => predicted[i],
+            };
+            store.put(phase, &all[i], &input, &e, time)?;
+            done += 1;
+            if let (true, Some(t), Some(error)) = (e.accepted(tolerance), time, e.error)
+                && best.is_none_or(|(b, _)| t < b)
+            {
+                best = Some((t, error));
+            }
+            let left = budget.saturating_sub(done) as f64;
+            known.insert(all[i].clone(), e.clone());
+            let mean = known.values().map(|e| e.wall_s).sum::<f64>() / known.len() as f64;
+            watch(&Event::Evaluated {
+                phase,
+                done,
+                budget,
+                error: e.error,
+                time,
+                best,
+                tolerance,
+                left_s: left * mean / parallel as f64,
+            });
+            Ok(())
+        })
+    }
+
+    /// Runs the strategy to its end.
+    pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
+        let cost = self.cost;
+        let predictions = Predictions { cost };
+        let search = Search {
+            problem,
+            models: &predictions,
+            seed: self.request.seed,
+            budget: self.request.budget,
+        };
+        let mut strategy = by_name(&self.request.strategy, search)?;
+        let mut session = Session::new(problem, strategy.as_mut(), self.request.budget);
+        for (a, e) in self.store.all(Phase::Search)? {
+            session.tell(&a, self.outcome(&a, &e));
+            self.known.insert(a, e);
+        }
+        loop {
+            let wanted = session.open(self.evaluator.parallel());
+            if wanted.is_empty() {
+                break;
+            }
+            // A probe of an earlier, smaller budget may have been what is wanted now.
+            let (old, new): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|a| self.known.contains_key(a));
+            let done = session.executed().len();
+            self.evaluate(Phase::Search, &new, done, self.request.budget)?;
+            for a in old.iter().chain(&new) {
+                session.tell(a, self.outcome(a, &self.known[a]));
+            }
+        }
+        let executed = session.executed().len();
+        Ok((session.finish().reason, executed))
+    }
+}

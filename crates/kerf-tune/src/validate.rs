@@ -1,0 +1,227 @@
+//! A plan on inputs that it was not chosen by: other seeds, and small changes of the tuning inputs.
+use crate::confidence::lower_bound;
+use crate::evaluate::{Evaluated, Evaluator, Input, Request};
+use crate::store::{Phase, Store, StoreError};
+use kerf_pass::Plan;
+use kerf_workload::Perturb;
+use serde::{Deserialize, Serialize};
+
+/// How a plan is validated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Trials {
+    /// Inputs, half of them from other seeds, half of them perturbed.
+    pub inputs: usize,
+    /// Changes over the spread of the values: V of AMPT-GA.
+    pub perturb: f64,
+    /// Confidence of the bound.
+    pub confidence: f64,
+    /// How many inputs were used before, so that these are others.
+    pub skip: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// Inputs from other seeds.
+    pub held_out: usize,
+    /// Perturbed inputs.
+    pub perturbed: usize,
+    /// How far these were moved, over the spread of the values.
+    pub perturb: f64,
+    /// Inputs on which the plan stayed within the tolerance.
+    pub passed: usize,
+    /// Inputs that do not count: the program itself exceeds the tolerance on them.
+    pub beyond_program: usize,
+    /// The largest error; none if it was infinite or a run failed.
+    pub worst: Option<f64>,
+    /// The input with that error.
+    pub worst_input: Option<Input>,
+    /// Confidence.
+    pub confidence: f64,
+    /// At this confidence, an input like these passes with this probability or more.
+    pub pass_probability: f64,
+    /// Why there are fewer inputs than asked for.
+    pub remark: Option<String>,
+    /// Inputs used, and skipped before them: the next ones are new.
+    pub used: usize,
+}
+
+impl Validation {
+    /// Inputs that count.
+    pub fn counted(&self) -> usize {
+        self.held_out + self.perturbed - self.beyond_program
+    }
+    /// Whether the plan passed on every input that counts.
+    pub fn holds(&self) -> bool {
+        self.passed == self.counted()
+    }
+}
+
+/// The n-th input, from other seeds and perturbed in turn.
+fn input(tuned: Input, n: usize, perturb: f64) -> Input {
+    let k = (n / 2) as u64 + 1;
+    match n % 2 {
+        0 => Input {
+            seed: tuned.seed.wrapping_add(k),
+            perturb: None,
+        },
+        _ => Input {
+            seed: tuned.seed,
+            perturb: Some(Perturb {
+                relative: perturb,
+                seed: k,
+            }),
+        },
+    }
+}
+
+/// Plans on inputs, remembered.
+pub struct Validator<'e> {
+    /// Runs plans.
+    pub evaluator: &'e Evaluator,
+    /// Remembers.
+    pub store: &'e mut Store,
+    /// The inputs that plans were chosen by.
+    pub tuned: Input,
+    /// Their digest.
+    pub digest: Option<String>,
+}
+
+impl Validator<'_> {
+    fn evaluate(
+        &mut self,
+        a: &[u8],
+        plan: &Plan,
+        inputs: &[Input],
+    ) -> Result<Vec<Evaluated>, StoreError> {
+        let mut known: Vec<Option<Evaluated>> = Vec::new();
+        for i in inputs {
+            known.push(self.store.get(Phase::Validation, a, i)?);
+        }
+        let missing: Vec<usize> = (0..inputs.len()).filter(|i| known[*i].is_none()).collect();
+        let requests: Vec<Request> = missing
+            .iter()
+            .map(|i| Request {
+                plan: plan.clone(),
+                input: inputs[*i],
+                timed: false,
+            })
+            .collect();
+        let store = &mut *self.store;
+        let known = std::sync::Mutex::new(known);
+        self.evaluator.all(&requests, |r, e| {
+            let at = missing[r];
+            store.put(Phase::Validation, a, &inputs[at], &e, None)?;
+            known.lock().unwrap_or_else(|e| e.into_inner())[at] = Some(e);
+            Ok(())
+        })?;
+        let known = known.into_inner().unwrap_or_else(|e| e.into_inner());
+        Ok(known.into_iter().flatten().collect())
+    }
+
+    /// Tries a plan, until it fails where the program does not, or to the end with `all`. `tell` hears of
+    /// every input.
+    pub fn run(
+        &mut self,
+        a: &[u8],
+        plan: &Plan,
+        t: &Trials,
+        all: bool,
+        mut tell: impl FnMut(usize, &Evaluated),
+    ) -> Result<Validation, StoreError> {
+        let mut v = Validation {
+            held_out: 0,
+            perturbed: 0,
+            perturb: t.perturb,
+            passed: 0,
+            beyond_program: 0,
+            worst: Some(0.0),
+            worst_input: None,
+            confidence: t.confidence,
+            pass_probability: 0.0,
+            remark: None,
+            used: t.skip,
+        };
+        let identity = vec![0; a.len()];
+        let tolerance = self.evaluator.criteria.tolerance;
+        let (mut seeds, mut moves) = (true, true);
+        let mut tried = 0;
+        while tried < t.inputs && (seeds || moves) {
+            let mut next = Vec::new();
+            while next.len() < self.evaluator.parallel().min(t.inputs - tried) {
+                let i = input(self.tuned, v.used, t.perturb);
+                v.used += 1;
+                if if i.perturb.is_some() { moves } else { seeds } {
+                    next.push(i);
+                }
+            }
+            let evaluated = self.evaluate(a, plan, &next)?;
+            let mut failed = false;
+            for (i, e) in next.into_iter().zip(evaluated) {
+                // Files are the same under every seed, and what does not vary is not perturbed.
+                if e.inputs.is_some() && e.inputs == self.digest {
+                    match i.perturb {
+                        Some(_) => moves = false,
+                        None => seeds = false,
+                    }
+                    continue;
+                }
+                tried += 1;
+                tell(tried, &e);
+                match i.perturb {
+                    Some(_) => v.perturbed += 1,
+                    None => v.held_out += 1,
+                }
+                if e.accepted(tolerance) {
+                    v.passed += 1;
+                } else {
+                    let own = self.evaluate(&identity, &Plan::default(), &[i])?;
+                    if own.iter().any(|e| !e.accepted(tolerance)) {
+                        v.beyond_program += 1;
+                        continue;
+                    }
+                    failed = true;
+                }
+                let larger = match (v.worst, e.error) {
+                    (None, _) => false,
+                    (Some(_), None) => true,
+                    (Some(w), Some(e)) => e > w,
+                };
+                if larger || v.worst_input.is_none() {
+                    v.worst = e.error;
+                    v.worst_input = Some(i);
+                }
+            }
+            if failed && !all {
+                break;
+            }
+        }
+        v.remark = match (seeds, moves) {
+            (true, true) => None,
+            (false, true) => Some("the inputs do not depend on the seed".into()),
+            (true, false) => Some("nothing in the inputs varies that could be perturbed".into()),
+            (false, false) => Some("the inputs cannot be varied: nothing was validated".into()),
+        };
+        v.pass_probability = lower_bound(v.passed as u64, v.counted() as u64, t.confidence);
+        Ok(v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_all_different_and_none_is_the_tuned_one() {
+        let tuned = Input {
+            seed: u64::MAX,
+            perturb: None,
+        };
+        let mut all: Vec<Input> = vec![tuned];
+        for n in 0..50 {
+            let i = input(tuned, n, 0.01);
+            assert!(!all.contains(&i), "{n}");
+            all.push(i);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! `kerf tune` and `kerf check`: the fastest plan within a tolerance, and whether it still holds.
+mod progress;
+mod summary;
+
+use crate::fail::Failure;
+use crate::guard;
+use crate::output::{Format, Style, note, say};
+use crate::{
+    DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
+    toolchain,
+};
+use kerf_num::Metric;
+use kerf_pass::{Plan, SiteFormat};
+use kerf_search::NAMES;
+use kerf_search::strategy::StrategyError;
+use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
+use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::problem::Grouping;
+use kerf_tune::result::Verdict;
+use kerf_tune::subject::SubjectError;
+use kerf_tune::tune::{self, Event, Request, TuneError};
+use kerf_tune::validate::Trials;
+use kerf_workload::job::{Device, Job};
+use kerf_workload::suggest;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `kerf tune`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    workload: PathBuf,
+    /// Largest error that any output may have; by default that of the workload's [accept].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    tolerance: Option<f64>,
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel or digits;
+    /// by default the workload's, or max_rel.
+    #[arg(long, value_name = "M")]
+    metric: Option<Metric>,
+    /// What to tune.
+    #[arg(long, value_name = "WHAT", default_value = "precision", value_parser = ["precision"])]
+    what: String,
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga or ampt-ga.
+    #[arg(long, value_name = "NAME", default_value = "guided")]
+    strategy: String,
+    /// Evaluations of the search, at most.
+    #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
+    budget: usize,
+    /// Formats that operations may be lowered to: f32, f16, bf16.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "f32",
+        value_parser = parse_format
+    )]
+    formats: Vec<SiteFormat>,
+    /// What changes its format as one: source variables, chains of operations (the def-use rule), lines
+    /// or single sites.
+    #[arg(long, value_enum, default_value = "variable")]
+    by: By,
+    /// Where errors are measured, and with cuda times too.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Device profile that times are predicted for, where they are not measured.
+    #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
+    profile: String,
+    /// Result folder; by default the workload's name with `-tuned`, here.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Seed of the search. The inputs have the workload's own.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
+    seed: u64,
+    /// Go on with an interrupted search: no evaluation in the folder is made again.
+    #[arg(long)]
+    resume: bool,
+    /// Inputs to validate the plan on: half from other seeds, half perturbed.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        allow_negative_numbers = true
+    )]
+    validate: usize,
+    /// How far inputs are perturbed, over the spread of their values.
+    #[arg(long, value_name = "V", default_value_t = DEFAULT_PERTURB, allow_negative_numbers = true, value_parser = parse_perturb)]
+    perturb: f64,
+    /// Confidence of the validation's bound.
+    #[arg(long, value_name = "C", default_value_t = DEFAULT_CONFIDENCE, allow_negative_numbers = true, value_parser = parse_confidence)]
+    confidence: f64,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// Timed runs of an evaluation (GPU).
+    #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: u32,
+    /// Evaluations at a time (CPU); 0 for as many as there are cores.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
+    workers: usize,
+    /// Seconds after which an evaluation counts as hanging.
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
+    timeout: f64,
+    /// Target architecture.
+    #[arg(long, value_parser = parse_arch)]
+    arch: Option<String>,
+}
+
+/// Arguments of `kerf check`.
+#[derive(clap::Args)]
+pub struct CheckArgs {
+    /// Result folder of `kerf tune`.
+    dir: PathBuf,
+    /// Fresh inputs.
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_count)]
+    inputs: usize,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Evaluations at a time (CPU); 0 for as many as there are cores.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
+    workers: usize,
+    /// Seconds after which an evaluation counts as hanging.
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
+    timeout: f64,
+    /// Target architecture.
+    #[arg(long, value_parser = parse_arch)]
+    arch: Option<String>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum By {
+    Variable,
+    Chain,
+    Line,
+    Site,
+}
+
+impl From<By> for Grouping {
+    fn from(b: By) -> Grouping {
+        match b {
+            By::Variable => Grouping::Variable,
+            By::Chain => Grouping::Chain,
+            By::Line => Grouping::Line,
+            By::Site => Grouping::Site,
+        }
+    }
+}
+
+fn parse_format(s: &str) -> Result<SiteFormat, String> {
+    let known = s.parse().ok();
+    let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
+    narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
+}
+
+fn parse_perturb(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| (0.0..=10.0).contains(v));
+    v.ok_or_else(|| "expected a number from 0 to 10, e.g. 0.001".into())
+}
+
+fn parse_confidence(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
+    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.95".into())
+}
+
+fn worker_program() -> Result<WorkerProgram, Failure> {
+    let path = std::env::current_exe()
+        .map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
+    Ok(WorkerProgram {
+        path,
+        args: vec!["worker".into()],
+    })
+}
+
+fn cores(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    }
+}
+
+/// What all evaluations have in common.
+fn job(
+    workload: PathBuf,
+    sizes: Vec<(String, i64)>,
+    cuda: bool,
+    gpu: i32,
+    repeats: u32,
+    arch: Option<String>,
+) -> Result<Job, Failure> {
+    let arch = match (arch, cuda) {
+        (Some(a), _) => a,
+        (None, true) => format!("sm_{}", kerf_exec::cuda::CudaExecutor::capability(gpu)?),
+        (None, false) => "sm_90".to_owned(),
+    };
+    let tools = toolchain::discover(&arch);
+    Ok(Job {
+        count: false,
+        workload,
+        overrides: sizes,
+        seed: None,
+        device: if cuda { Device::Cuda } else { Device::Cpu },
+        ordinal: gpu,
+        plan: Plan::default(),
+        reference: true,
+        memcheck: false,
+        threads: 0,
+        coroutines: false,
+        warmup: 2,
+        repeats,
+        energy_s: 0.0,
+        save: None,
+        clang: tools.clang,
+        cuda: tools.cuda,
+        libdevice: tools.libdevice,
+        arch,
+        cache: tools.cache,
+        perturb: None,
+        accept: None,
+        references: None,
+        baseline: false,
+    })
+}
+
+impl From<SubjectError> for Failure {
+    fn from(e: SubjectError) -> Failure {
+        match e {
+            SubjectError::Compile(e) => e.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+fn refused(e: TuneError) -> Failure {
+    match e {
+        TuneError::Subject(e) => e.into(),
+        TuneError::Baseline(e) => e.into(),
+        TuneError::Strategy(e) => {
+            let help = match &e {
+                StrategyError::Unknown(name) => {
+                    suggest::did_you_mean(&name.replace('_', "-"), NAMES)
+                }
+                StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
+                StrategyError::NotOrdered(_) => None,
+            };
+            let f = Failure::new(e.to_string());
+            match help {
+                Some(h) => f.help(h),
+                None => f,
+            }
+        }
+        other => Failure::new(other.to_string()),
+    }
+}
+
+/// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
+pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    for path in [Some(&a.workload), a.out.as_ref()].into_iter().flatten() {
+        in_utf8(path)?;
+    }
+    if !NAMES.contains(&a.strategy.replace('_', "-").as_str()) {
+        return Err(refused(StrategyError::Unknown(a.strategy).into()));
+    }
+    guard::survives(&a.workload)?;
+    let profile = device::load(&a.profile)?;
+    let out = a.out.unwrap_or_else(|| {
+        let stem = a.workload.file_stem().unwrap_or_default();
+        PathBuf::from(format!("{}-tuned", stem.to_string_lossy()))
+    });
+    let request = Request {
+        job: job(
+            a.workload,
+            a.sizes,
+            a.device == DeviceArg::Cuda,
+            a.gpu,
+            a.repeats,
+            a.arch,
+        )?,
+        tolerance: a.tolerance,
+        metric: a.metric,
+        strategy: a.strategy.replace('_', "-"),
+        budget: a.budget,
+        formats: a.formats,
+        grouping: a.by.into(),
+        profile,
+        out,
+        seed: a.seed,
+        resume: a.resume,
+        trials: Trials {
+            inputs: a.validate,
+            perturb: a.perturb,
+            confidence: a.confidence,
+            skip: 0,
+        },
+        limit: Duration::from_secs_f64(a.timeout),
+        workers: cores(a.workers),
+        program: worker_program()?,
+    };
+    let mut progress = progress::Progress::new();
+    let mut watch = |e: &Event| progress.show(e);
+    let result = tune::tune(&request, &mut watch).map_err(refused);
+    progress.end();
+    let r = result?;
+    match format {
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
+            say(&(text + "\n"))?;
+        }
+        Format::Human => say(&summary::human(&r, &request.out, style))?,
+    }
+    Ok(i32::from(r.verdict == Verdict::Unmet))
+}
+
+/// Runs `kerf check`: 0 if the plan stays within the tolerance on every fresh input.
+pub fn check(a: CheckArgs, format: Format, style: Style) -> Result<i32, Failure> {
+    in_utf8(&a.dir)?;
+    let request = check::Request {
+        job: job(
+            PathBuf::new(),
+            Vec::new(),
+            a.device == DeviceArg::Cuda,
+            a.gpu,
+            1,
+            a.arch,
+        )?,
+        dir: a.dir,
+        inputs: a.inputs,
+        program: worker_program()?,
+        limit: Duration::from_secs_f64(a.timeout),
+        workers: cores(a.workers),
+    };
+    let mut progress = progress::Progress::new();
+    let checked = check::check(&request, |done, e| progress.trial(done, a.inputs, e.error));
+    progress.end();
+    let c = checked.map_err(|e| match e {
+        CheckError::Subject(e) => e.into(),
+        other => Failure::new(other.to_string()),
+    })?;
+    let holds = c.validation.holds() && c.validation.counted() > 0;
+    match format {
+        Format::Json => {
+            let v = serde_json::json!({
+                "schema": "kerf.check/1",
+                "result": request.dir,
+                "holds": holds,
+                "tolerance": c.result.criteria.tolerance,
+                "metric": c.result.criteria.metric,
+                "validation": c.validation,
+            });
+            say(&format!("{v:#}\n"))?;
+        }
+        Format::Human => say(&summary::checked(&c, holds, style))?,
+    }
+    if c.validation.counted() == 0 {
+        note("warning: no input counted, so nothing was shown");
+    }
+    Ok(i32::from(!holds))
+}

@@ -1,0 +1,214 @@
+//! Results for people.
+use crate::output::Style;
+use crate::table::Table;
+use kerf_tune::check::Checked;
+use kerf_tune::result::{Kept, TuneResult, Verdict};
+use kerf_tune::validate::Validation;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Points of the front that are shown.
+const POINTS: usize = 8;
+
+fn number(x: Option<f64>) -> String {
+    match x {
+        Some(0.0) => "0".into(),
+        Some(x) => format!("{x:.3e}"),
+        None => "inf".into(),
+    }
+}
+
+/// Why a group was kept, in few words.
+fn why(k: Option<&Kept>) -> String {
+    match k {
+        None => String::new(),
+        Some(Kept::Error { error }) => format!("lower: error {}", number(*error)),
+        Some(Kept::Slower {
+            time,
+            chosen,
+            measured,
+        }) => {
+            let how = if *measured { "measured" } else { "predicted" };
+            format!("lower: time {time:.3} instead of {chosen:.3}, {how}")
+        }
+        Some(Kept::Failed { why }) => {
+            format!("lower: {}", why.lines().next().unwrap_or_default())
+        }
+        Some(Kept::Veto { why }) => format!("lower: {why}"),
+        Some(Kept::Validation) => "lower: fails on other inputs".into(),
+        Some(Kept::NotTried) => "lower: not tried".into(),
+    }
+}
+
+fn validation(v: &Validation) -> String {
+    let mut t = format!(
+        "{} of {} inputs within the tolerance ({} from other seeds, {} perturbed by {}), worst error {}",
+        v.passed,
+        v.counted(),
+        v.held_out,
+        v.perturbed,
+        v.perturb,
+        number(v.worst)
+    );
+    if v.beyond_program > 0 {
+        let _ = write!(
+            t,
+            "; {} more on which the program itself exceeds it",
+            v.beyond_program
+        );
+    }
+    let _ = write!(
+        t,
+        "\n  with {:.0} % confidence, at least {:.1} % of such inputs pass",
+        100.0 * v.confidence,
+        100.0 * v.pass_probability
+    );
+    t
+}
+
+fn lines(all: &[u32]) -> String {
+    let few: Vec<String> = all.iter().take(4).map(u32::to_string).collect();
+    let more = if all.len() > 4 { ",..." } else { "" };
+    few.join(",") + more
+}
+
+/// The result of `kerf tune`.
+pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
+    let mut o = String::new();
+    let c = &r.criteria;
+    let name = r.workload.display().to_string();
+    let _ = writeln!(
+        o,
+        "{}: {} at most {:e}",
+        style.bold(&name),
+        c.accept
+            .outputs
+            .values()
+            .next()
+            .map_or(c.metric, |c| c.metric),
+        c.tolerance
+    );
+    match r.verdict {
+        Verdict::Unmet => {
+            let _ = writeln!(
+                o,
+                "  {}: the program itself has an error of {}, so no plan can be within {:e}",
+                style.bad("the tolerance cannot be met"),
+                number(r.floor.error),
+                c.tolerance
+            );
+            for e in &r.floor.outputs {
+                let _ = writeln!(o, "  best achieved: output {} {}", e.name, number(e.error));
+            }
+            return o;
+        }
+        Verdict::Unchanged => {
+            let _ = writeln!(
+                o,
+                "  {}: nothing faster is within the tolerance",
+                style.bold("unchanged")
+            );
+        }
+        Verdict::Tuned => {
+            let s = &r.speedup;
+            let interval = match (s.low, s.high) {
+                (Some(l), Some(h)) => format!(" ({l:.3} to {h:.3})"),
+                _ => String::new(),
+            };
+            let _ = writeln!(
+                o,
+                "  {} {}{interval}, by {}",
+                s.kind,
+                style.good(&format!("{:.2}x faster", s.value)),
+                s.by
+            );
+        }
+    }
+    let _ = writeln!(
+        o,
+        "  error {} on the tuning inputs; the program itself {}",
+        number(r.error),
+        number(r.floor.error)
+    );
+    if let Some(v) = &r.validation {
+        let _ = writeln!(o, "  validated: {}", validation(v));
+    }
+    for d in &r.demoted {
+        let _ = writeln!(
+            o,
+            "  demoted: time {:.3}, error {}: passed on {} of {} inputs, worst {}",
+            d.point.time,
+            number(Some(d.point.error)),
+            d.validation.passed,
+            d.validation.counted(),
+            number(d.validation.worst)
+        );
+    }
+    let mut t = Table::new(
+        5,
+        ["group", "from", "to", "lines", "why not lower", "sites"],
+    );
+    for g in &r.groups {
+        t.row([
+            g.group.name.clone(),
+            g.group.formats[0].to_string(),
+            g.format.to_string(),
+            lines(&g.group.lines),
+            why(g.kept.as_ref()),
+            g.group.sites.len().to_string(),
+        ]);
+    }
+    let _ = write!(o, "\n{}", t.render(style));
+    let fixed = r.sites.iter().filter(|s| s.group.is_none()).count();
+    let _ = writeln!(
+        o,
+        "  {fixed} more operations keep their format (result.json says why)"
+    );
+    let mut t = Table::new(0, ["time", "speed-up", "error", "within"]);
+    for p in r.front.iter().take(POINTS) {
+        t.row([
+            format!("{:.3}", p.time),
+            format!("{:.2}", 1.0 / p.time),
+            number(Some(p.error)),
+            if p.error <= c.tolerance { "yes" } else { "no" }.into(),
+        ]);
+    }
+    let more = r.front.len().saturating_sub(POINTS);
+    let title = match more {
+        0 => "Time against error: plans that none is better than in both".to_owned(),
+        n => format!(
+            "Time against error: plans that none is better than in both ({n} more in front.csv)"
+        ),
+    };
+    let _ = write!(o, "\n{}\n{}", style.bold(&title), t.render(style));
+    let e = &r.effort;
+    let _ = writeln!(
+        o,
+        "\n{} evaluations to search ({}), {} to explain, {} to validate; {:.1} s in all",
+        e.search,
+        r.ended.map_or("not searched", |e| e.words()),
+        e.probes,
+        e.validation,
+        e.wall_s
+    );
+    let _ = writeln!(
+        o,
+        "{}: plan.json, tuned.ptx, tuned.bc, result.json",
+        out.display()
+    );
+    o
+}
+
+/// The result of `kerf check`.
+pub fn checked(c: &Checked, holds: bool, style: Style) -> String {
+    let word = match holds {
+        true => style.good("holds"),
+        false => style.bad("does not hold"),
+    };
+    format!(
+        "{}: {word} within {:e}\n  {}\n",
+        style.bold(&c.result.workload.display().to_string()),
+        c.result.criteria.tolerance,
+        validation(&c.validation)
+    )
+}
