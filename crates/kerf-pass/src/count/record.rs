@@ -233,6 +233,6 @@ mod tests {
         assert_eq!(with(0), 1);
         assert_eq!(with(1), 53);
         assert_eq!(with(1 << 51), 2);
-        assert_eq!(with(1.1f32.to_bits() as u64 % (1 << 23) << 29), 24);
+        assert_eq!(with((1.1f32.to_bits() as u64 % (1 << 23)) << 29), 24);
     }
 }
