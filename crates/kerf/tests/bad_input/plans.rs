@@ -58,10 +58,6 @@ fn sites_that_cannot() {
     let sites =
         |s: &str| format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"sites\": {{{s}}}}}}}}}");
     refused(
-        &sites("\"0\": \"f64\""),
-        &["site 0 of kernel scale", "f64", "no wider", "--plan"],
-    );
-    refused(
         &sites("\"0\": \"dw64\""),
         &["site 0 of kernel scale (load", "memory", "--plan"],
     );
