@@ -139,7 +139,7 @@ fn random_kernels_under_random_plans() {
             }
         }
     }
-    assert!(sites > 200, "{sites} sites lowered in {kernels} kernels");
+    assert!(sites > 100, "{sites} sites lowered in {kernels} kernels");
 }
 
 #[test]
@@ -153,5 +153,5 @@ fn random_loops_and_branches_under_random_plans() {
             Err(why) => panic!("seed {seed}: {why}"),
         }
     }
-    assert!(sites > 500, "{sites} sites lowered in {done} kernels");
+    assert!(sites > 300, "{sites} sites lowered in {done} kernels");
 }
