@@ -4,7 +4,7 @@
 //! is converted only where formats meet: once for each format that some user wants, however many users
 //! there are, from the narrowest form in which it exists exactly, and outside of loops that it does not
 //! change in ([`places`]). Phis come first, so that loops close; their incoming values last.
-mod places;
+pub(crate) mod places;
 
 use crate::convert;
 use crate::site_format::SiteFormat;
@@ -198,7 +198,7 @@ impl<'m> Engine<'m> {
 }
 
 /// The first instruction that a definition reaches in its own block.
-fn after(v: Value) -> Option<Value> {
+pub(crate) fn after(v: Value) -> Option<Value> {
     if v.is_argument() {
         return v.argument_function().blocks().first()?.first_non_phi();
     }
