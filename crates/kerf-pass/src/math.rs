@@ -28,7 +28,9 @@ fn invariant(i: Value, divisor: Value) -> Result<(), String> {
     let f = i.block().function();
     let depth: BTreeMap<_, u32> = f.blocks().into_iter().zip(f.loop_depths()).collect();
     match (depth[&divisor.block()], depth[&i.block()]) {
-        (_, 0) => Err("it is in no loop, and its divisor is neither a constant nor an argument".into()),
+        (_, 0) => {
+            Err("it is in no loop, and its divisor is neither a constant nor an argument".into())
+        }
         (d, own) if d < own => Ok(()),
         _ => Err("its divisor changes in the loop".into()),
     }
@@ -54,9 +56,9 @@ pub fn check(i: Value, variant: MathVariant, format: SiteFormat) -> Result<(), S
     match variant {
         MathVariant::Reciprocal if f == Function::Divide => invariant(i, args[1]),
         MathVariant::Reciprocal => Err("only a division can be by a reciprocal".into()),
-        v if double && v.steps().is_none() => {
-            Err(format!("the special-function unit has no {name} in f64; newton0 to newton2 are its variants, or f32 as its format"))
-        }
+        v if double && v.steps().is_none() => Err(format!(
+            "the special-function unit has no {name} in f64; newton0 to newton2 are its variants, or f32 as its format"
+        )),
         v if !double && v.steps().is_some() => {
             Err("Newton steps are for f64; approx and approx.ftz are for f32".into())
         }
@@ -88,7 +90,9 @@ pub fn variants(i: Value, format: SiteFormat) -> Vec<MathVariant> {
 /// The function that stands for a variant, without libdevice's prefix: in f32 with `s` at its end.
 pub(crate) fn single(name: &str) -> Option<String> {
     let base = name.strip_prefix(&PREFIX["__nv_".len()..]).map(|_| name)?;
-    let base = base.strip_suffix(".d").or_else(|| base.strip_suffix(".s"))?;
+    let base = base
+        .strip_suffix(".d")
+        .or_else(|| base.strip_suffix(".s"))?;
     Some(format!("{base}.s"))
 }
 
@@ -168,7 +172,12 @@ fn root(divisor: Value) -> Option<Value> {
         let Some((f, w)) = marked(*u) else {
             return false;
         };
-        let kind = |v: MathVariant| (v.steps().is_some(), matches!(v, MathVariant::Approx | MathVariant::ApproxFtz));
+        let kind = |v: MathVariant| {
+            (
+                v.steps().is_some(),
+                matches!(v, MathVariant::Approx | MathVariant::ApproxFtz),
+            )
+        };
         kind(v) == kind(w)
             && match f {
                 Function::Divide => u.operand(1) == divisor && u.operand(0) != divisor,

@@ -202,7 +202,9 @@ impl Versions {
         let f32t = m.float_ty(Format::F32);
         let kernel = self.first.append_param(f32t, PARAMETER);
         let mut params = kernel.params();
-        let lambda = params.pop().ok_or_else(|| LlvmError("no parameter".into()))?;
+        let lambda = params
+            .pop()
+            .ok_or_else(|| LlvmError("no parameter".into()))?;
         // A copy of what was passed by value is not needed: only one version runs in a thread.
         for i in 0u32..params.len() as u32 {
             self.second.remove_param_attr(i, "byval");

@@ -43,6 +43,15 @@ impl KernelPlan {
             && self.storage.is_empty()
             && self.partition.is_none()
     }
+
+    /// Could the kernel run as this plan says and, in some warps, as a partition says?
+    pub fn partition_fits(&self, m: &Module, kernel: Value, p: &Partition) -> bool {
+        let wants = |sites, math| Plan::wants(m, ("", kernel), sites, math).ok();
+        match (wants(&self.sites, &self.math), wants(&p.sites, &p.math)) {
+            (Some(first), Some(second)) => partition::check(kernel, p, &first, &second).is_ok(),
+            _ => false,
+        }
+    }
 }
 
 /// A plan for a program.
@@ -247,15 +256,14 @@ impl Plan {
                 let (name, held) = match mine {
                     None => (k.name.clone(), Vec::new()),
                     Some((name, plan)) => {
-                        let held =
-                            storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
-                                PlanError::Storage {
-                                    kernel: name.clone(),
-                                    buffer: b,
-                                    format,
-                                    why,
-                                }
-                            })?;
+                        let held = storage::check(m, f, k, &plan.storage).map_err(
+                            |(b, format, why)| PlanError::Storage {
+                                kernel: name.clone(),
+                                buffer: b,
+                                format,
+                                why,
+                            },
+                        )?;
                         (name.clone(), held)
                     }
                 };

@@ -112,7 +112,8 @@ pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
                 continue;
             }
             let callee = (v.opcode() == Some(Opcode::LLVMCall)).then(|| v.callee());
-            let called = callee.is_some_and(|c| c.is_function() && !c.is_declaration() && inside(c));
+            let called =
+                callee.is_some_and(|c| c.is_function() && !c.is_declaration() && inside(c));
             if differ.contains(&v) || called {
                 return Err(format!(
                     "whether the barrier{} is reached depends on what the versions compute differently{}",
@@ -125,7 +126,10 @@ pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
                 for (_, from) in v.incoming() {
                     let k = control.number[&from];
                     next.extend(control.conditions(k));
-                    next.extend(from.terminator().and_then(|t| t.operands().first().copied()));
+                    next.extend(
+                        from.terminator()
+                            .and_then(|t| t.operands().first().copied()),
+                    );
                 }
             }
         }

@@ -75,36 +75,48 @@ fn energy(
 }
 
 /// The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
-struct Baseline {
+struct Baseline<'a> {
+    session: Session<'a>,
     exec: Box<dyn Executor>,
     loaded: Loaded,
     fresh: bool,
 }
 
-impl Baseline {
+impl<'a> Baseline<'a> {
     fn new(
         job: &Job,
         program: &program::Program,
-        session: &Session,
+        session: Session<'a>,
         used: &[String],
-    ) -> Result<Baseline, JobError> {
+    ) -> Result<Baseline<'a>, JobError> {
         let m = program.module()?;
         finished(&m, job)?;
         let mut exec = executor(job, &m, used)?;
         let loaded = session.load(exec.as_mut())?;
         Ok(Baseline {
+            session,
             exec,
             loaded,
             fresh: true,
         })
     }
-    fn run(&mut self, session: &Session) -> Result<f64, JobError> {
+    fn run(&mut self) -> Result<f64, JobError> {
         if !std::mem::replace(&mut self.fresh, false) {
-            session.reset(self.exec.as_mut(), &mut self.loaded)?;
+            self.session.reset(self.exec.as_mut(), &mut self.loaded)?;
         }
-        let t = session.run(self.exec.as_mut(), &mut self.loaded)?;
+        let t = self.session.run(self.exec.as_mut(), &mut self.loaded)?;
         let _ = self.exec.printed();
         Ok(t)
+    }
+}
+
+/// The program as it is, on the same inputs.
+fn original<'a>(s: &Session<'a>) -> Session<'a> {
+    Session {
+        storage: Vec::new(),
+        lambda: BTreeMap::new(),
+        params: s.params.clone(),
+        ..*s
     }
 }
 
@@ -162,6 +174,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
         perturb: job.perturb,
+        lambda: BTreeMap::new(),
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
@@ -172,6 +185,11 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     }
     job.plan.apply(&m)?;
     session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
+    for (name, k) in &job.plan.kernels {
+        if let (Some(p), Ok(info)) = (&k.partition, kernels::find(&infos, name)) {
+            session.lambda.insert(info.symbol.clone(), p.lambda as f32);
+        }
+    }
     finished(&m, job)?;
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
@@ -180,14 +198,14 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     let mut exec = executor(job, &m, &used)?;
     let mut l = session.load(exec.as_mut())?;
     let mut base = match job.baseline && job.device == Device::Cuda {
-        true => Some(Baseline::new(job, &program, &session, &used)?),
+        true => Some(Baseline::new(job, &program, original(&session), &used)?),
         false => None,
     };
     for _ in 0..job.warmup {
         session.run(exec.as_mut(), &mut l)?;
         session.reset(exec.as_mut(), &mut l)?;
         if let Some(b) = &mut base {
-            b.run(&session)?;
+            b.run()?;
         }
     }
     let _ = exec.printed();
@@ -199,7 +217,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
             let _ = exec.printed();
         }
         if let Some(b) = &mut base {
-            baseline.push(b.run(&session)?);
+            baseline.push(b.run()?);
         }
         samples.push(session.run(exec.as_mut(), &mut l)?);
     }
@@ -212,12 +230,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         None => None,
     };
     let reference = if job.reference {
-        // The reference is of the program as it is, on the inputs as they are.
-        let own = Session {
-            storage: Vec::new(),
-            params: session.params.clone(),
-            ..session
-        };
+        let own = original(&session);
         Some(kept(job, &own, &program, inputs.as_deref())?)
     } else {
         None
