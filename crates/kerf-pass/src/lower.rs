@@ -36,8 +36,8 @@ fn to_bf16(b: &Builder, n: Value, signed: bool) -> Value {
         false => Opcode::LLVMUIToFP,
     };
     let (bits, wide, lost) = match n.ty().int_bits() {
-        ..=24 => (n.ty().int_bits(), Format::F32, 0),
-        ..=32 => (32, Format::F32, 8),
+        0..=24 => (n.ty().int_bits(), Format::F32, 0),
+        25..=32 => (32, Format::F32, 8),
         _ => (64, Format::F64, 11),
     };
     let t = b.int_ty(bits);
