@@ -58,16 +58,31 @@ fn sites_that_cannot() {
     let sites =
         |s: &str| format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"sites\": {{{s}}}}}}}}}");
     refused(
-        &sites("\"0\": \"f64\""),
-        &["site 0 of kernel scale", "f64", "no wider", "--plan"],
-    );
-    refused(
         &sites("\"0\": \"dw64\""),
         &["site 0 of kernel scale (load", "memory", "--plan"],
     );
     refused(
         &sites("\"77\": \"dw64\""),
         &["site 77 of kernel scale", "kerf inspect"],
+    );
+}
+
+#[test]
+fn buffers_that_cannot() {
+    let storage = |s: &str| {
+        format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"storage\": {{{s}}}}}}}}}")
+    };
+    refused(
+        &storage("\"z\": \"f32\""),
+        &["`z` of kernel scale", "it has x", "--plan"],
+    );
+    refused(
+        &storage("\"factor\": \"f32\""),
+        &["`factor` of kernel scale", "it has x"],
+    );
+    refused(
+        &storage("\"x\": \"dw32\""),
+        &["`x` of kernel scale", "pairs are for computing"],
     );
 }
 
