@@ -297,17 +297,6 @@ fn in_utf8(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn read_plan(path: &std::path::Path) -> Result<kerf_pass::Plan, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        Failure::new(format!("cannot read {}: {e}", path.display()))
-            .help("check the path and its permissions")
-    })?;
-    kerf_pass::Plan::parse(&text).map_err(|e| {
-        Failure::new(format!("{}: {e}", path.display()))
-            .help("a plan is JSON; {\"version\": 1} changes nothing")
-    })
-}
-
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
@@ -322,7 +311,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
     }
     let plan = match &a.plan {
         None => kerf_pass::Plan::default(),
-        Some(p) => read_plan(p)?,
+        Some(p) => run::read_plan(p)?,
     };
     let arch = match (a.arch, a.device) {
         (Some(a), _) => a,
@@ -397,7 +386,7 @@ fn main() {
             let emit = emit.or(all_as.or(store_as).map(|_| inspect::Emit::Plan));
             if let Some(e) = emit {
                 let wish = inspect::Wish {
-                    plan: plan.as_deref().map(read_plan).transpose(),
+                    plan: plan.as_deref().map(run::read_plan).transpose(),
                     all_as,
                     store_as,
                 };
