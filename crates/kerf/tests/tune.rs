@@ -288,6 +288,23 @@ fn a_plan_that_fails_on_other_inputs_is_demoted() {
 }
 
 #[test]
+fn a_candidate_that_hangs_is_a_failure_and_not_the_end() {
+    let case = Case::new("endless", "{ uniform = [0.1, 1.0] }", 4, "f64", "");
+    let mut args = QUICK.to_vec();
+    args.extend(["--timeout", "5", "--strategy", "exhaustive"]);
+    let r = case.result(&args, "r");
+    assert_eq!(r["verdict"], "tuned", "{r}");
+    assert!(r["effort"]["failed"].as_u64() > Some(0), "{r}");
+    let groups = r["groups"].as_array().expect("groups");
+    let step = groups.iter().find(|g| g["name"] == "endless: step");
+    let step = step.expect("a group");
+    assert_eq!(step["format"], "f64");
+    assert_eq!(step["kept"]["kind"], "failed", "{step}");
+    let why = step["kept"]["why"].as_str().expect("words");
+    assert!(why.contains("no result within"), "{why}");
+}
+
+#[test]
 fn a_tolerance_that_nobody_can_meet() {
     let case = Case::mixed();
     let o = case.tune(&["--tolerance", "1e-19", "--out", "r"]);

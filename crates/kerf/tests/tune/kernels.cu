@@ -57,3 +57,16 @@ __global__ void nowhere(const double *x, double *out, int n)
         out[i] = root;
     }
 }
+
+// In f32, 2^25 + 1 is 2^25, and the loop never ends.
+__global__ void endless(const double *x, double *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    double step = 33554432.0;
+    while (step < 33554440.0)
+        step += 1.0;
+    double smooth = exp(-x[i]) * sin(x[i]);
+    out[i] = smooth + step * 1e-9;
+}
