@@ -107,8 +107,8 @@ fn narrower(own: Format, formats: &[SiteFormat]) -> Vec<SiteFormat> {
 fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
     let s = &k.sites[site];
     let line = || match &s.location {
-        Some(l) => format!("line {}", l.line),
-        None => "no line".to_owned(),
+        Some(l) if l.line > 0 => format!("line {}", l.line),
+        _ => "no line".to_owned(),
     };
     match by {
         Grouping::Variable => {
@@ -167,7 +167,8 @@ pub fn tunable(
             });
             let group = &mut t.groups[g];
             group.sites.push(s.id);
-            group.lines.extend(s.location.as_ref().map(|l| l.line));
+            let line = s.location.as_ref().map(|l| l.line);
+            group.lines.extend(line.filter(|l| *l > 0));
             // A site that cannot follow its group to the narrowest format goes as far as it can.
             let mut site = vec![group.formats[0]];
             for f in &group.formats[1..] {

@@ -276,7 +276,7 @@ pub fn sites(subject: &Subject, t: &Tunable, a: &[u8]) -> Vec<SiteResult> {
                 kernel: k.name.clone(),
                 site: s.id,
                 op: s.op.clone(),
-                line: s.location.as_ref().map(|l| l.line),
+                line: s.location.as_ref().map(|l| l.line).filter(|l| *l > 0),
                 column: s.location.as_ref().map(|l| l.column).filter(|c| *c > 0),
                 from: s.format,
                 to: t.format(at, s.id, a).unwrap_or(SiteFormat::from(s.format)),

@@ -40,6 +40,7 @@ pub struct Subject {
     pub program: Program,
     /// Kernels that it launches.
     pub kernels: Vec<Kernel>,
+    digest: String,
 }
 
 /// Why there is no subject.
@@ -166,16 +167,21 @@ impl Subject {
                 found.push(kernel(&m, f, info, &infos));
             }
         }
-        drop(m);
+        m.strip_debug();
+        let text = m.print();
+        let named = |l: &&str| l.starts_with("; ModuleID") || l.starts_with("source_filename");
+        let said: Vec<&str> = text.lines().filter(|l| !named(l)).collect();
         Ok(Subject {
+            digest: sha256(said.join("\n").as_bytes()),
             workload,
             program,
             kernels: found,
         })
     }
 
-    /// Digest of the prepared program.
+    /// Digest of what the prepared program computes: where its source lies, and from which folder it was
+    /// compiled, does not count.
     pub fn digest(&self) -> String {
-        sha256(&self.program.bitcode)
+        self.digest.clone()
     }
 }

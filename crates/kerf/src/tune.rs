@@ -272,9 +272,12 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         let stem = a.workload.file_stem().unwrap_or_default();
         PathBuf::from(format!("{}-tuned", stem.to_string_lossy()))
     });
+    let name = a.workload.display().to_string();
+    // `kerf check` may be called from elsewhere.
+    let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
     let request = Request {
         job: job(
-            a.workload,
+            workload,
             a.sizes,
             a.device == DeviceArg::Cuda,
             a.gpu,
@@ -311,7 +314,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&summary::human(&r, &request.out, style))?,
+        Format::Human => say(&summary::human(&r, &name, &request.out, style))?,
     }
     Ok(i32::from(r.verdict == Verdict::Unmet))
 }

@@ -73,14 +73,13 @@ fn lines(all: &[u32]) -> String {
 }
 
 /// The result of `kerf tune`.
-pub fn human(r: &TuneResult, out: &Path, style: Style) -> String {
+pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let mut o = String::new();
     let c = &r.criteria;
-    let name = r.workload.display().to_string();
     let _ = writeln!(
         o,
         "{}: {} at most {:e}",
-        style.bold(&name),
+        style.bold(name),
         c.accept
             .outputs
             .values()
