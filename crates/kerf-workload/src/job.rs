@@ -11,7 +11,7 @@ mod reference;
 mod report;
 mod save;
 
-pub use count::{Counts, KernelCounts, LaunchCounts, SiteCounts, Traffic, profile_run};
+pub use count::{Counts, KernelCounts, SiteCounts, Traffic, profile_run};
 pub use error::JobError;
 pub use execute::execute;
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Times, Verdict};

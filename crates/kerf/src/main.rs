@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod inspect;
 mod output;
+mod predict;
 mod run;
 mod search;
 mod selftest;
@@ -72,6 +73,8 @@ enum Command {
     },
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
+    /// Predict the time of a workload on a device that need not be here, from a profile.
+    Predict(predict::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -282,6 +285,22 @@ fn in_utf8(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// The plan of a file; the identity without one.
+fn read_plan(path: Option<&Path>) -> Result<kerf_pass::Plan, Failure> {
+    Ok(match path {
+        None => kerf_pass::Plan::default(),
+        Some(p) => {
+            let advice = "a plan is JSON; {\"version\": 1} changes nothing";
+            let text = std::fs::read_to_string(p).map_err(|e| {
+                Failure::new(format!("cannot read {}: {e}", p.display()))
+                    .help("check the path and its permissions")
+            })?;
+            kerf_pass::Plan::parse(&text)
+                .map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
+        }
+    })
+}
+
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
@@ -294,18 +313,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let plan = match &a.plan {
-        None => kerf_pass::Plan::default(),
-        Some(p) => {
-            let advice = "a plan is JSON; {\"version\": 1} changes nothing";
-            let text = std::fs::read_to_string(p).map_err(|e| {
-                Failure::new(format!("cannot read {}: {e}", p.display()))
-                    .help("check the path and its permissions")
-            })?;
-            kerf_pass::Plan::parse(&text)
-                .map_err(|e| Failure::new(format!("{}: {e}", p.display())).help(advice))?
-        }
-    };
+    let plan = read_plan(a.plan.as_deref())?;
     let arch = match (a.arch, a.device) {
         (Some(a), _) => a,
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
@@ -386,6 +394,7 @@ fn main() {
             }
         }
         Command::Run(a) => run_command(a, cli.format, style),
+        Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Bundle {
             workloads,
             out,
