@@ -133,7 +133,13 @@ fn block(
             out.recurrences.extend(next.map(|n| (k, n)));
         }
     }
-    if loops && let Some(n) = size(b) {
+    // clang marks loops that its command line tells it to leave; the mark goes on to the assembler.
+    let marks = b.terminator().map(|t| t.loop_marks()).unwrap_or_default();
+    let left = marks.iter().any(|m| m == "llvm.loop.unroll.disable");
+    if loops
+        && !left
+        && let Some(n) = size(b)
+    {
         let mut u = UNROLLED_MOST;
         while u > 1 && u * n > UNROLLED_SIZE {
             u /= 2;
