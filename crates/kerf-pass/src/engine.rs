@@ -4,7 +4,7 @@
 //! is converted only where formats meet: once for each format that some user wants, however many users
 //! there are, from the narrowest form in which it exists exactly, and outside of loops that it does not
 //! change in ([`places`]). Phis come first, so that loops close; their incoming values last.
-mod places;
+pub(crate) mod places;
 
 use crate::convert;
 use crate::site_format::SiteFormat;

@@ -12,7 +12,7 @@ mod reference;
 mod report;
 mod save;
 
-pub use count::{Counts, KernelCounts, LaunchCounts, SiteCounts, Traffic, profile_run};
+pub use count::{Counts, KernelCounts, SiteCounts, Traffic, profile_run};
 pub use error::JobError;
 pub use execute::execute;
 pub use finished::finish_with_tools;

@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod inspect;
 mod output;
+mod predict;
 mod run;
 mod search;
 mod selftest;
@@ -80,6 +81,8 @@ enum Command {
     },
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
+    /// Predict the time of a workload on a device that need not be here, from a profile.
+    Predict(predict::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -297,6 +300,11 @@ fn in_utf8(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// The plan of a file; the identity without one.
+fn read_plan(path: Option<&Path>) -> Result<kerf_pass::Plan, Failure> {
+    path.map_or_else(|| Ok(kerf_pass::Plan::default()), run::read_plan)
+}
+
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
@@ -309,10 +317,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let plan = match &a.plan {
-        None => kerf_pass::Plan::default(),
-        Some(p) => run::read_plan(p)?,
-    };
+    let plan = read_plan(a.plan.as_deref())?;
     let arch = match (a.arch, a.device) {
         (Some(a), _) => a,
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
@@ -404,6 +409,7 @@ fn main() {
             }
         }
         Command::Run(a) => run_command(a, cli.format, style),
+        Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Bundle {
             workloads,
             out,
