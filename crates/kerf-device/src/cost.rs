@@ -137,7 +137,9 @@ pub enum CostError {
     #[error("{0}")]
     Plan(#[from] PlanError),
     /// The profile does not give a limit.
-    #[error("profile {profile} does not say limits.{field}, so no time can be predicted for it; help: choose another with --profile")]
+    #[error(
+        "profile {profile} does not say limits.{field}, so no time can be predicted for it; help: choose another with --profile"
+    )]
     Unknown {
         /// The profile's name.
         profile: String,
@@ -216,10 +218,7 @@ impl CostModel {
                 field,
             })
         };
-        let (sms, clock_hz) = (
-            need("sms", &l.sms)?,
-            need("clock_mhz", &l.clock_mhz)? * 1e6,
-        );
+        let (sms, clock_hz) = (need("sms", &l.sms)?, need("clock_mhz", &l.clock_mhz)? * 1e6);
         let bandwidth = need("copy_bandwidth", &l.copy_bandwidth)?;
         Ok(CostModel {
             machine: Machine::of(&profile)?,

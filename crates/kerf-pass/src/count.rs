@@ -13,8 +13,8 @@ pub use accesses::{Access, Direction, Memory, Root};
 pub use record::{BlockCount, LaunchCounts, SiteRecord, Tally};
 pub use stride::Slope;
 
-use kerf_ir::kernels::{kernels, reachable};
 use crate::engine::places::Places;
+use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::llvm::{Block, LlvmError, Module, Value, space};
 use kerf_ir::sites::{Site, sites};
 use std::collections::BTreeMap;

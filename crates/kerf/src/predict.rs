@@ -51,7 +51,16 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
     );
     let mut t = Table::new(
         2,
-        ["kernel", "limited by", "launches", "each", "registers", "warps", "waves", "next"],
+        [
+            "kernel",
+            "limited by",
+            "launches",
+            "each",
+            "registers",
+            "warps",
+            "waves",
+            "next",
+        ],
     );
     const SHOWN: usize = 20;
     for l in p.launches.iter().take(SHOWN) {
@@ -107,6 +116,10 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         libdevice: tools.libdevice.clone(),
         arch: "sm_90".into(),
         cache: tools.cache.clone(),
+        perturb: None,
+        accept: None,
+        references: None,
+        baseline: false,
     };
     let report = in_worker(&job, Duration::from_secs_f64(a.timeout))?;
     let counts = report

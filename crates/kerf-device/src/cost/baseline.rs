@@ -37,7 +37,12 @@ impl StaticScore {
 pub fn static_score(m: &Module) -> StaticScore {
     let mut s = StaticScore::default();
     for k in kernels(m) {
-        for i in m.function(&k.symbol).into_iter().flat_map(reachable).flat_map(|f| f.instructions()) {
+        for i in m
+            .function(&k.symbol)
+            .into_iter()
+            .flat_map(reachable)
+            .flat_map(|f| f.instructions())
+        {
             use Opcode::*;
             match i.opcode() {
                 Some(LLVMFPExt | LLVMFPTrunc) => s.casts += 1,

@@ -97,8 +97,11 @@ fn block(
         unrolled: 1.0,
     };
     let instructions = b.instructions();
-    let place: BTreeMap<Value, usize> =
-        instructions.iter().enumerate().map(|(k, i)| (*i, k)).collect();
+    let place: BTreeMap<Value, usize> = instructions
+        .iter()
+        .enumerate()
+        .map(|(k, i)| (*i, k))
+        .collect();
     // A barrier, and nothing else, keeps everything after it from beginning.
     let mut barrier = None;
     for (k, i) in instructions.iter().enumerate() {
@@ -109,7 +112,11 @@ fn block(
         let phi = i.opcode() == Some(Opcode::LLVMPHI);
         let mut after: Vec<usize> = match phi {
             true => Vec::new(),
-            false => i.operands().iter().filter_map(|o| place.get(o).copied()).collect(),
+            false => i
+                .operands()
+                .iter()
+                .filter_map(|o| place.get(o).copied())
+                .collect(),
         };
         after.extend(barrier);
         let accesses = look.of(kernel, *i, number);

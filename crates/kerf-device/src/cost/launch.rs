@@ -99,7 +99,12 @@ impl CostModel {
     }
 
     /// Seconds of one launch.
-    pub(super) fn launch(&self, r: &Rates, work: &KernelWork, l: &LaunchCounts) -> LaunchPrediction {
+    pub(super) fn launch(
+        &self,
+        r: &Rates,
+        work: &KernelWork,
+        l: &LaunchCounts,
+    ) -> LaunchPrediction {
         let threads = size(l.block) as u32;
         let demand = Demand {
             registers: work.registers,
@@ -153,7 +158,11 @@ impl CostModel {
         // to memory.
         let ramp = s(3.0 * r.load_latency("dram"));
         shares.push(share(Resource::Launch, self.launch_s - ramp));
-        shares.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then(a.resource.cmp(&b.resource)));
+        shares.sort_by(|a, b| {
+            b.seconds
+                .total_cmp(&a.seconds)
+                .then(a.resource.cmp(&b.resource))
+        });
         let limit = shares[0].resource;
         // Streams on other units than the longest overlap with it, but not wholly.
         let not_hidden = s(overlap) - longest;
@@ -182,7 +191,9 @@ impl CostModel {
             .map(|(u, _)| (*u, clocks[*u as usize]))
             .max_by(|a, b| a.1.total_cmp(&b.1))
             .unwrap_or((Unit::Issue, 0.0));
-        let others = OF_UNITS.iter().filter(|(u, _)| *u != first && *u != Unit::Issue);
+        let others = OF_UNITS
+            .iter()
+            .filter(|(u, _)| *u != first && *u != Unit::Issue);
         let rest: f64 = others
             .map(|(u, _)| r.serialisation(first, *u) * clocks[*u as usize])
             .sum();

@@ -23,7 +23,13 @@ fn addresses(slope: Slope, block: [u32; 3]) -> Option<Vec<i64>> {
 fn rows(slope: Slope, block: [u32; 3]) -> Option<(u64, Vec<i64>)> {
     slope.x?;
     let width = u64::from(block[0].max(1)).min(32);
-    let one = addresses(Slope { y: Some(0), ..slope }, [width as u32, 1, 1])?;
+    let one = addresses(
+        Slope {
+            y: Some(0),
+            ..slope
+        },
+        [width as u32, 1, 1],
+    )?;
     Some((32 / width, one))
 }
 

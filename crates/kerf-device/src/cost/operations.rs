@@ -34,7 +34,10 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
     let single = |key: &str| r.cost(&format!("{key}.{f}")).times(lanes);
     let steps = |n: f64| r.instructions(Unit::F32, n * lanes, 4.0);
     // Names with a rounding: dadd_rz, fma.rn.d, sqrt.approx.f, and libdevice's fast versions.
-    let base = name.split(['.', '_']).find(|p| !p.is_empty()).unwrap_or(name);
+    let base = name
+        .split(['.', '_'])
+        .find(|p| !p.is_empty())
+        .unwrap_or(name);
     let approximate = name.contains("approx") || name.starts_with("fast_");
     if approximate {
         let function = match base {
@@ -70,10 +73,12 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
             let (a, b) = (number(i.args()[0].ty()), number(i.ty()));
             r.cost(&format!("convert.{a}.{b}"))
         }
-        "pow" | "powi" => match base == "powi" || i.args().get(1).is_some_and(|e| e.ty().is_int()) {
-            true => single("powi"),
-            false => single("pow"),
-        },
+        "pow" | "powi" => {
+            match base == "powi" || i.args().get(1).is_some_and(|e| e.ty().is_int()) {
+                true => single("powi"),
+                false => single("pow"),
+            }
+        }
         function => single(function),
     }
 }
@@ -106,7 +111,15 @@ fn call(r: &Rates, i: Value) -> Cost {
             return r.instructions(Unit::F32, 1.0, 12.0);
         }
     }
-    let free = ["dbg", "lifetime", "assume", "experimental", "memcpy", "memset", "memmove"];
+    let free = [
+        "dbg",
+        "lifetime",
+        "assume",
+        "experimental",
+        "memcpy",
+        "memset",
+        "memmove",
+    ];
     if name.starts_with("llvm.") && free.contains(&short.as_str()) {
         return Cost::default();
     }

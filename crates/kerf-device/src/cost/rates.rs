@@ -121,8 +121,9 @@ impl<'p> Rates<'p> {
             Unit::F64 => of(&["add.f64", "fma.f64"]).unwrap_or(single / 32.0),
             Unit::F32 => single,
             Unit::Half => of(&["add.f16", "fma.f16"]).unwrap_or(single),
-            Unit::Special => of(&["rcp.f32.sfu", "exp2.f32.sfu", "rsqrt.f32.sfu"])
-                .unwrap_or(single / 8.0),
+            Unit::Special => {
+                of(&["rcp.f32.sfu", "exp2.f32.sfu", "rsqrt.f32.sfu"]).unwrap_or(single / 8.0)
+            }
             // Bytes: a warp's 128 a clock.
             Unit::LoadStore => of(&["load.shared"]).map_or(128.0, |t| 4.0 * t),
         }

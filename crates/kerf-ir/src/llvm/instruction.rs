@@ -3,8 +3,8 @@ use super::block::Block;
 use super::types::Type;
 use super::value::Value;
 use llvm_sys::core::*;
-use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
+use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::*;
 
 // SAFETY (all unsafe blocks of this file): the handles are valid by the contract stated in the
