@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     Array<Moments> moments(channels);
     Random random;
     for (size_t i = 0; i < x.size(); ++i)
-        x[i] = REAL(20.0 + 2.0 * std::sin(0.02 * (i % samples)) + random.normal(0, 0.5));
+        x[i] = REAL(random.normal(20.0, 0.5));
     x.up();
 
     const REAL a = REAL(0.06);
