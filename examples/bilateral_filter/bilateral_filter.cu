@@ -53,7 +53,8 @@ __global__ void bilateral(const Pixel *in, Pixel *out, int width, int height, in
         const int row = min(max(y + dy, 0), height - 1) * width;
         for (int dx = -radius; dx <= radius; ++dx) {
             const Pixel p = in[row + min(max(x + dx, 0), width - 1)];
-            const REAL w = spatial[dy + radius] * spatial[dx + radius] * exp(inv * colour_distance2(p, centre));
+            const REAL w = spatial[dy + radius] * spatial[dx + radius]
+                * exp(inv * colour_distance2(p, centre));
             sum += w;
             t.r += w * p.r;
             t.g += w * p.g;
@@ -79,15 +80,19 @@ int main(int argc, char **argv)
     Random random;
     for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x) {
-            const double base = 0.45 + 0.2 * std::sin(0.11 * x) * std::cos(0.07 * y) + ((x / 24 + y / 24) % 2 ? 0.12 : -0.12);
-            in[size_t(y) * width + x] = {REAL(base + random.uniform(-0.05, 0.05)), REAL(base + random.uniform(-0.05, 0.05)), REAL(base + random.uniform(-0.05, 0.05)), REAL(1)};
+            const double base = 0.45 + 0.2 * std::sin(0.11 * x) * std::cos(0.07 * y)
+                + ((x / 24 + y / 24) % 2 ? 0.12 : -0.12);
+            in[size_t(y) * width + x] = {REAL(base + random.uniform(-0.05, 0.05)),
+                REAL(base + random.uniform(-0.05, 0.05)), REAL(base + random.uniform(-0.05, 0.05)),
+                REAL(1)};
         }
     in.up();
 
     const dim3 threads(16, 8), grid(ceil_div(width, 16), ceil_div(height, 8));
     Timer timer;
     spatial_weights<<<1, 32>>>(table.device, radius, sigma);
-    CUDA_CHECK(cudaMemcpyToSymbol(spatial, table.device, (2 * radius + 1) * sizeof(REAL), 0, cudaMemcpyDeviceToDevice));
+    CUDA_CHECK(cudaMemcpyToSymbol(spatial, table.device, (2 * radius + 1) * sizeof(REAL), 0,
+        cudaMemcpyDeviceToDevice));
     for (int t = 0; t < times; ++t) {
         if (t > 0)
             in.swap(out);
@@ -104,9 +109,12 @@ int main(int argc, char **argv)
         double sum = 0, r = 0, b = 0;
         for (int v = y - radius; v <= y + radius; ++v)
             for (int u = x - radius; u <= x + radius; ++u) {
-                const Pixel &c = in[i], &p = in[size_t(v < 0 ? 0 : v >= height ? height - 1 : v) * width + (u < 0 ? 0 : u >= width ? width - 1 : u)];
-                const double d2 = std::pow(double(p.r) - c.r, 2) + std::pow(double(p.g) - c.g, 2) + std::pow(double(p.b) - c.b, 2);
-                const double w = std::exp(-((v - y) * (v - y) + (u - x) * (u - x)) / (2.0 * sigma * sigma) - d2 / (2.0 * delta * delta));
+                const Pixel &c = in[i], &p = in[size_t(v < 0 ? 0 : v >= height ? height - 1 : v) * width
+                    + (u < 0 ? 0 : u >= width ? width - 1 : u)];
+                const double d2 = std::pow(double(p.r) - c.r, 2) + std::pow(double(p.g) - c.g, 2)
+                    + std::pow(double(p.b) - c.b, 2);
+                const double w = std::exp(-((v - y) * (v - y) + (u - x) * (u - x))
+                    / (2.0 * sigma * sigma) - d2 / (2.0 * delta * delta));
                 sum += w, r += w * p.r, b += w * p.b;
             }
         worst.add(out[i].r, r / sum);

@@ -74,7 +74,8 @@ int main(int argc, char **argv)
     Array<REAL> numbers(n);
     Random random;
     for (int i = 0; i < streams; ++i)
-        states[i] = {unsigned(random.uniform(128, 4294967295.0)), unsigned(random.uniform(128, 4294967295.0)), unsigned(random.uniform(128, 4294967295.0))};
+        states[i] = {unsigned(random.uniform(128, 4294967295.0)),
+            unsigned(random.uniform(128, 4294967295.0)), unsigned(random.uniform(128, 4294967295.0))};
     states.up();
 
     Timer timer;
@@ -96,7 +97,8 @@ int main(int argc, char **argv)
         worst.add(numbers[i], r * std::cos(angle));
         worst.add(numbers[i + half], r * std::sin(angle));
         mean += (numbers[i] + numbers[i + half]) / n;
-        squares += (double(numbers[i]) * numbers[i] + double(numbers[i + half]) * numbers[i + half]) / n;
+        squares += (double(numbers[i]) * numbers[i] + double(numbers[i + half]) * numbers[i + half])
+            / n;
     }
     std::printf("mean %.5f, variance %.5f\n", mean, squares - mean * mean);
     return worst.report(ms, sizeof(REAL) == 8 ? 1e-13 : 1e-5);

@@ -52,14 +52,15 @@ int main(int argc, char **argv)
 
     const REAL a = REAL(0.06);
     Timer timer;
-    moving_moments<<<ceil_div(channels, threads), threads>>>(x.device, moments.device, channels, samples, a);
+    const int blocks = ceil_div(channels, threads);
+    moving_moments<<<blocks, threads>>>(x.device, moments.device, channels, samples, a);
     const float ms = timer.stop();
     moments.down();
 
     // The mean on the host as a sum with the weights written out.
     Worst worst(0.1);
     for (int c = 0; c < channels; c += 5) {
-        double mean = x[size_t(c) * samples] * std::pow(1.0 - a, samples - 1), m = x[size_t(c) * samples], v = 0;
+        double m = x[size_t(c) * samples], v = 0, mean = m * std::pow(1.0 - a, samples - 1);
         for (int t = 1; t < samples; ++t) {
             const double at = x[size_t(c) * samples + t], d = at - m;
             mean += a * std::pow(1.0 - a, samples - 1 - t) * at;

@@ -27,7 +27,8 @@ __global__ void make_filter(REAL *w, REAL narrow, REAL wide)
     const int x = i % SIDE - R, y = i / SIDE - R;
     const REAL d2 = REAL(x * x + y * y);
     const REAL a = REAL(1) / (narrow * narrow), b = REAL(1) / (wide * wide);
-    w[i] = REAL(0.15915494309189535) * (a * exp(REAL(-0.5) * d2 * a) - REAL(0.5) * b * exp(REAL(-0.5) * d2 * b));
+    w[i] = REAL(0.15915494309189535)
+        * (a * exp(REAL(-0.5) * d2 * a) - REAL(0.5) * b * exp(REAL(-0.5) * d2 * b));
 }
 
 __global__ void convolve(const REAL *in, REAL *out, int width, int height)
@@ -67,14 +68,16 @@ int main(int argc, char **argv)
     Random random;
     for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x)
-            in[size_t(y) * width + x] = REAL(0.5 + 0.3 * std::sin(0.1 * x) * std::cos(0.07 * y) + random.uniform(-0.05, 0.05));
+            in[size_t(y) * width + x] = REAL(0.5 + 0.3 * std::sin(0.1 * x) * std::cos(0.07 * y)
+                + random.uniform(-0.05, 0.05));
     in.up();
 
     const dim3 threads(bx, by), grid(ceil_div(width, bx), ceil_div(height, by));
     const size_t shared = size_t(bx + 2 * R) * (by + 2 * R) * sizeof(REAL);
     Timer timer;
     make_filter<<<1, 96>>>(w.device, REAL(1.2), REAL(2.4));
-    CUDA_CHECK(cudaMemcpyToSymbol(filter, w.device, SIDE * SIDE * sizeof(REAL), 0, cudaMemcpyDeviceToDevice));
+    CUDA_CHECK(cudaMemcpyToSymbol(filter, w.device, SIDE * SIDE * sizeof(REAL), 0,
+        cudaMemcpyDeviceToDevice));
     convolve<<<grid, threads, shared>>>(in.device, out.device, width, height);
     const float ms = timer.stop();
     out.down();
@@ -86,8 +89,10 @@ int main(int argc, char **argv)
             for (int u = -R; u <= R; ++u) {
                 const int x = i % width + u, y = i / width + v;
                 const double d2 = u * u + v * v, s = REAL(1.2), t = REAL(2.4);
-                const double weight = (std::exp(-d2 / (2 * s * s)) / (s * s) - 0.5 * std::exp(-d2 / (2 * t * t)) / (t * t)) / 6.283185307179586;
-                sum += weight * in[size_t(y < 0 ? 0 : y >= height ? height - 1 : y) * width + (x < 0 ? 0 : x >= width ? width - 1 : x)];
+                const double weight = (std::exp(-d2 / (2 * s * s)) / (s * s)
+                    - 0.5 * std::exp(-d2 / (2 * t * t)) / (t * t)) / 6.283185307179586;
+                sum += weight * in[size_t(y < 0 ? 0 : y >= height ? height - 1 : y) * width
+                    + (x < 0 ? 0 : x >= width ? width - 1 : x)];
             }
         worst.add(out[i], sum);
     }

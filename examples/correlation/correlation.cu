@@ -89,7 +89,8 @@ int main(int argc, char **argv)
     x.up();
 
     const dim3 tile(TILE, TILE);
-    const dim3 numbers(ceil_div(m, TILE), ceil_div(n, TILE)), pairs(ceil_div(m, TILE), ceil_div(m, TILE));
+    const dim3 numbers(ceil_div(m, TILE), ceil_div(n, TILE)),
+        pairs(ceil_div(m, TILE), ceil_div(m, TILE));
     Timer timer;
     means<<<ceil_div(m, 64), 64>>>(x.device, mean.device, n, m);
     deviations<<<ceil_div(m, 64), 64>>>(x.device, mean.device, sd.device, n, m);

@@ -68,7 +68,8 @@ int main(int argc, char **argv)
     std::vector<Atom> all(count);
     Random random;
     for (Atom &a : all)
-        a = {REAL(random.uniform(0, 0.1 * nx)), REAL(random.uniform(0, 0.1 * ny)), REAL(random.uniform(0.5, 20)), REAL(random.uniform(-1, 1))};
+        a = {REAL(random.uniform(0, 0.1 * nx)), REAL(random.uniform(0, 0.1 * ny)),
+            REAL(random.uniform(0.5, 20)), REAL(random.uniform(-1, 1))};
 
     Timer timer;
     const dim3 threads(16, 8), grid(ceil_div(nx, 16 * POINTS), ceil_div(ny, 8));

@@ -74,7 +74,8 @@ __global__ void cutoff_potential(const Atom *atoms, REAL *lattice, int bins, int
 int main(int argc, char **argv)
 {
     Options options(argc, argv);
-    const int bins = options("bins", 8, 64), points = options("points", 8, 64), reach = options("reach", 24);
+    const int bins = options("bins", 8, 64), points = options("points", 8, 64),
+        reach = options("reach", 24);
     options.done("[-bins n] [-points n] [-reach n]");
 
     const int n = bins * points;
@@ -85,8 +86,9 @@ int main(int argc, char **argv)
     Random random;
     for (size_t i = 0; i < atoms.size(); ++i) {
         const int bin = int(i / PER_BIN);
-        atoms[i] = {REAL(edge * (bin % bins + random.uniform(0, 1))), REAL(edge * (bin / bins % bins + random.uniform(0, 1))),
-                    REAL(edge * (bin / bins / bins + random.uniform(0, 1))), REAL(random.uniform(-1, 1))};
+        atoms[i] = {REAL(edge * (bin % bins + random.uniform(0, 1))),
+            REAL(edge * (bin / bins % bins + random.uniform(0, 1))),
+            REAL(edge * (bin / bins / bins + random.uniform(0, 1))), REAL(random.uniform(-1, 1))};
     }
     atoms.up();
 
@@ -94,7 +96,8 @@ int main(int argc, char **argv)
     const dim3 grid(ceil_div(n, 8), ceil_div(n, 8), ceil_div(n, 4));
     const size_t shared = ((8 + 2 * reach) / points + 2) * PER_BIN * sizeof(Atom);
     Timer timer;
-    cutoff_potential<<<grid, threads, shared>>>(atoms.device, lattice.device, bins, points, reach, spacing);
+    cutoff_potential<<<grid, threads, shared>>>(atoms.device, lattice.device, bins, points, reach,
+        spacing);
     const float ms = timer.stop();
     lattice.down();
 
@@ -104,7 +107,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < n * n * n; i += step) {
         double v = 0.0;
         for (size_t j = 0; j < atoms.size(); ++j) {
-            const double dx = double(spacing) * (i % n) - atoms[j].x, dy = double(spacing) * (i / n % n) - atoms[j].y;
+            const double dx = double(spacing) * (i % n) - atoms[j].x,
+                dy = double(spacing) * (i / n % n) - atoms[j].y;
             const double dz = double(spacing) * (i / n / n) - atoms[j].z;
             const double r2 = dx * dx + dy * dy + dz * dz;
             if (r2 < radius2)

@@ -58,7 +58,8 @@ __global__ void prepare_components(const Gaussian *gaussians, Component *compone
 __device__ inline REAL density(const Component &c, Pixel p)
 {
     const REAL r = p.r - c.mean[0], g = p.g - c.mean[1], b = p.b - c.mean[2];
-    const REAL form = r * (c.inv[0] * r + REAL(2) * (c.inv[1] * g + c.inv[2] * b)) + g * (c.inv[3] * g + REAL(2) * c.inv[4] * b) + c.inv[5] * b * b;
+    const REAL form = r * (c.inv[0] * r + REAL(2) * (c.inv[1] * g + c.inv[2] * b))
+        + g * (c.inv[3] * g + REAL(2) * c.inv[4] * b) + c.inv[5] * b * b;
     return c.factor * exp(REAL(-0.5) * form);
 }
 
@@ -106,12 +107,16 @@ int main(int argc, char **argv)
         for (int i = 0; i < 3; ++i)
             s.mean[i] = REAL(random.uniform(k < COMPONENTS ? 0.4 : 0.1, k < COMPONENTS ? 0.9 : 0.6));
         for (int i = 0; i < 6; ++i)
-            s.cov[i] = REAL(i == 0 || i == 3 || i == 5 ? random.uniform(0.01, 0.03) : random.uniform(-0.004, 0.004));
+            s.cov[i] = REAL(i == 0 || i == 3 || i == 5 ? random.uniform(0.01, 0.03)
+                : random.uniform(-0.004, 0.004));
     }
     for (int i = 0; i < n; ++i) {
         const int x = i % width, y = i / width;
-        const double base = (std::hypot(x - 0.5 * width, y - 0.5 * height) < 0.3 * height ? 0.65 : 0.35) + 0.1 * std::sin(0.05 * x);
-        image[i] = {REAL(base + random.uniform(-0.05, 0.05)), REAL(0.9 * base + random.uniform(-0.05, 0.05)), REAL(0.8 * base + random.uniform(-0.05, 0.05)), REAL(1)};
+        const double base = (std::hypot(x - 0.5 * width, y - 0.5 * height) < 0.3 * height ? 0.65 : 0.35)
+            + 0.1 * std::sin(0.05 * x);
+        image[i] = {REAL(base + random.uniform(-0.05, 0.05)),
+            REAL(0.9 * base + random.uniform(-0.05, 0.05)),
+            REAL(0.8 * base + random.uniform(-0.05, 0.05)), REAL(1)};
     }
     gaussians.up();
     image.up();
@@ -119,7 +124,8 @@ int main(int argc, char **argv)
     const dim3 threads(16, 8), grid(ceil_div(width, 16), ceil_div(height, 8));
     Timer timer;
     prepare_components<<<1, 32>>>(gaussians.device, components.device);
-    data_term<<<grid, threads>>>(image.device, components.device, foreground.device, background.device, width, height);
+    data_term<<<grid, threads>>>(image.device, components.device, foreground.device, background.device,
+        width, height);
     const float ms = timer.stop();
     foreground.down();
     background.down();
@@ -131,10 +137,12 @@ int main(int argc, char **argv)
             double sum = 1e-30;
             for (int k = 0; k < COMPONENTS; ++k) {
                 const Gaussian &s = gaussians[m * COMPONENTS + k];
-                const double l00 = std::sqrt(double(s.cov[0])), l10 = s.cov[1] / l00, l20 = s.cov[2] / l00;
+                const double l00 = std::sqrt(double(s.cov[0])), l10 = s.cov[1] / l00,
+                    l20 = s.cov[2] / l00;
                 const double l11 = std::sqrt(s.cov[3] - l10 * l10), l21 = (s.cov[4] - l20 * l10) / l11;
                 const double l22 = std::sqrt(s.cov[5] - l20 * l20 - l21 * l21);
-                const double u = (double(image[i].r) - s.mean[0]) / l00, v = (double(image[i].g) - s.mean[1] - l10 * u) / l11;
+                const double u = (double(image[i].r) - s.mean[0]) / l00,
+                    v = (double(image[i].g) - s.mean[1] - l10 * u) / l11;
                 const double w = (double(image[i].b) - s.mean[2] - l20 * u - l21 * v) / l22;
                 sum += s.weight / (l00 * l11 * l22) * std::exp(-0.5 * (u * u + v * v + w * w));
             }

@@ -49,7 +49,8 @@ __global__ void knn(const Pixel *in, Pixel *out, int width, int height, Filter f
         for (int dx = -WINDOW; dx <= WINDOW; ++dx) {
             const Pixel q = in[clamp_to(y + dy, height) * width + clamp_to(x + dx, width)];
             const REAL r = q.r - p.r, g = q.g - p.g, b = q.b - p.b;
-            const REAL w = exp(-((r * r + g * g + b * b) * f.noise + REAL(dx * dx + dy * dy) * f.spread));
+            const REAL w = exp(-((r * r + g * g + b * b) * f.noise
+                + REAL(dx * dx + dy * dy) * f.spread));
             t.r += q.r * w;
             t.g += q.g * w;
             t.b += q.b * w;
@@ -78,7 +79,8 @@ __global__ void nlm(const REAL *in, REAL *out, int width, int height, Filter f)
     const int pitch = blockDim.x + 2 * HALO;
     for (int v = threadIdx.y; v < blockDim.y + 2 * HALO; v += blockDim.y)
         for (int u = threadIdx.x; u < pitch; u += blockDim.x)
-            tile[v * pitch + u] = in[clamp_to(y0 + v - HALO, height) * width + clamp_to(x0 + u - HALO, width)];
+            tile[v * pitch + u] = in[clamp_to(y0 + v - HALO, height) * width
+                + clamp_to(x0 + u - HALO, width)];
     __syncthreads();
 
     const int x = x0 + threadIdx.x, y = y0 + threadIdx.y;
@@ -117,8 +119,10 @@ int main(int argc, char **argv)
     Random random;
     for (int i = 0; i < n; ++i) {
         const int x = i % width, y = i / width;
-        const double base = 0.5 + 0.2 * std::sin(0.09 * x) * std::cos(0.06 * y) + (std::hypot(x - 0.4 * width, y - 0.5 * height) < 0.25 * height ? 0.2 : -0.1);
-        in[i] = {REAL(base + random.normal(0, 0.05)), REAL(0.9 * base + random.normal(0, 0.05)), REAL(0.8 * base + random.normal(0, 0.05)), REAL(1)};
+        const double base = 0.5 + 0.2 * std::sin(0.09 * x) * std::cos(0.06 * y)
+            + (std::hypot(x - 0.4 * width, y - 0.5 * height) < 0.25 * height ? 0.2 : -0.1);
+        in[i] = {REAL(base + random.normal(0, 0.05)), REAL(0.9 * base + random.normal(0, 0.05)),
+            REAL(0.8 * base + random.normal(0, 0.05)), REAL(1)};
     }
     in.up();
 
@@ -135,19 +139,24 @@ int main(int argc, char **argv)
     Worst worst(0.01);
     const double noise = f.noise, spread = f.spread, keep = f.mix;
     auto at = [&](int x, int y) -> const Pixel & {
-        return in[size_t(y < 0 ? 0 : y >= height ? height - 1 : y) * width + (x < 0 ? 0 : x >= width ? width - 1 : x)];
+        return in[size_t(y < 0 ? 0 : y >= height ? height - 1 : y) * width
+            + (x < 0 ? 0 : x >= width ? width - 1 : x)];
     };
-    auto light = [&](int x, int y) { return 0.2126 * at(x, y).r + 0.7152 * at(x, y).g + 0.0722 * at(x, y).b; };
+    auto light = [&](int x, int y) { return 0.2126 * at(x, y).r + 0.7152 * at(x, y).g
+        + 0.0722 * at(x, y).b; };
     for (int i = 0; i < n; i += 11) {
         const int x = i % width, y = i / width;
         double green = 0, colour_sum = 0, bright = 0, bright_sum = 0;
         for (int v = y - 3; v <= y + 3; ++v)
             for (int u = x - 3; u <= x + 3; ++u) {
                 const double off = ((u - x) * (u - x) + (v - y) * (v - y)) * spread;
-                const double c2 = std::pow(double(at(u, v).r) - at(x, y).r, 2) + std::pow(double(at(u, v).g) - at(x, y).g, 2) + std::pow(double(at(u, v).b) - at(x, y).b, 2);
+                const double c2 = std::pow(double(at(u, v).r) - at(x, y).r, 2)
+                    + std::pow(double(at(u, v).g) - at(x, y).g, 2)
+                    + std::pow(double(at(u, v).b) - at(x, y).b, 2);
                 double patch = 0;
                 for (int d = 0; d < 9; ++d)
-                    patch += std::pow(light(x + d % 3 - 1, y + d / 3 - 1) - light(u + d % 3 - 1, v + d / 3 - 1), 2) / 9;
+                    patch += std::pow(light(x + d % 3 - 1, y + d / 3 - 1)
+                        - light(u + d % 3 - 1, v + d / 3 - 1), 2) / 9;
                 green += std::exp(-c2 * noise - off) * at(u, v).g;
                 colour_sum += std::exp(-c2 * noise - off);
                 bright += std::exp(-patch * noise - off) * light(u, v);

@@ -29,7 +29,8 @@ __global__ void matmul(const REAL *a, const REAL *b, REAL *c, int m, int n, int 
         for (int t = threadIdx.x; t < DEPTH; t += blockDim.x)
             left[threadIdx.y * DEPTH + t] = row < m && k0 + t < k ? a[row * k + k0 + t] : REAL(0);
         for (int t = threadIdx.y; t < DEPTH; t += blockDim.y)
-            right[t * blockDim.x + threadIdx.x] = column < n && k0 + t < k ? b[(k0 + t) * n + column] : REAL(0);
+            right[t * blockDim.x + threadIdx.x] = column < n && k0 + t < k ? b[(k0 + t) * n + column]
+                : REAL(0);
         __syncthreads();
         for (int t = 0; t < DEPTH; ++t)
             sum += left[threadIdx.y * DEPTH + t] * right[t * blockDim.x + threadIdx.x];

@@ -84,14 +84,17 @@ int main(int argc, char **argv)
     Array<Estimate> estimates(count);
     Random random;
     for (int i = 0; i < count; ++i)
-        contracts[i] = {REAL(random.uniform(20, 50)), REAL(random.uniform(20, 40)), REAL(random.uniform(1, 3))};
+        contracts[i] = {REAL(random.uniform(20, 50)), REAL(random.uniform(20, 40)),
+            REAL(random.uniform(1, 3))};
     for (int i = 0; i < paths; ++i)
         normals[i] = REAL(random.normal(0.0, 1.0));
     contracts.up();
     normals.up();
 
     Timer timer;
-    price_options<<<count, threads, threads * sizeof(Sums)>>>(contracts.device, normals.device, estimates.device, rate, vol, paths);
+    const size_t shared = threads * sizeof(Sums);
+    price_options<<<count, threads, shared>>>(contracts.device, normals.device, estimates.device, rate,
+        vol, paths);
     const float ms = timer.stop();
     estimates.down();
 

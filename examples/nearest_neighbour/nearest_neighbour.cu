@@ -108,7 +108,8 @@ int main(int argc, char **argv)
     std::vector<double> all(n);
     for (int q = 0; q < count; ++q) {
         for (int i = 0; i < n; ++i)
-            all[i] = std::hypot(double(records[i].lat) - from[q].lat, double(records[i].lng) - from[q].lng);
+            all[i] = std::hypot(double(records[i].lat) - from[q].lat,
+                double(records[i].lng) - from[q].lng);
         std::partial_sort(all.begin(), all.begin() + std::min(K, n), all.end());
         for (int k = 0; k < K && k < n; ++k)
             worst.add(least[q * K + k], all[k]);

@@ -159,10 +159,13 @@ int main(int argc, char **argv)
     std::vector<C> spectrum(size_t(n) * n);
     for (int i = 0; i < n * n; ++i) {
         const int x = i % n - n / 2, y = i / n - n / 2;
-        const double kx = two_pi * x / double(sea.patch), ky = two_pi * y / double(sea.patch), k2 = kx * kx + ky * ky;
+        const double kx = two_pi * x / double(sea.patch), ky = two_pi * y / double(sea.patch),
+            k2 = kx * kx + ky * ky;
         if (k2 > 0) {
-            const double p = double(sea.amplitude) * std::exp(-1 / (k2 * longest * longest)) / (k2 * k2) * (kx * kx / k2) * (kx < 0 ? 0.07 : 1.0);
-            spectrum[i] = C(random[i].re, random[i].im) * std::sqrt(p / 2) * std::exp(C(0, std::sqrt(g * std::sqrt(k2)) * double(t)));
+            const double p = double(sea.amplitude) * std::exp(-1 / (k2 * longest * longest)) / (k2 * k2)
+                * (kx * kx / k2) * (kx < 0 ? 0.07 : 1.0);
+            spectrum[i] = C(random[i].re, random[i].im) * std::sqrt(p / 2)
+                * std::exp(C(0, std::sqrt(g * std::sqrt(k2)) * double(t)));
         }
     }
     Worst worst(0.1);
@@ -172,8 +175,10 @@ int main(int argc, char **argv)
             const int x = i % n - n / 2, y = i / n - n / 2;
             // -k of the lowest wave numbers is themselves, with alternating sign: as the transform has it.
             const double phase = two_pi * ((double(x) * (at % n) + double(y) * (at / n)) / n);
-            const double minus = two_pi * ((double(x == -n / 2 ? x : -x) * (at % n) + double(y == -n / 2 ? y : -y) * (at / n)) / n);
-            sum += (spectrum[i] * std::exp(C(0, phase)) + std::conj(spectrum[i]) * std::exp(C(0, minus))).real();
+            const double minus = two_pi * ((double(x == -n / 2 ? x : -x) * (at % n)
+                + double(y == -n / 2 ? y : -y) * (at / n)) / n);
+            sum += (spectrum[i] * std::exp(C(0, phase))
+                + std::conj(spectrum[i]) * std::exp(C(0, minus))).real();
         }
         worst.add(heights[at], sum);
     }

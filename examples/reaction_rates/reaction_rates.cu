@@ -42,7 +42,8 @@ __global__ void gibbs(const REAL *temperature, REAL *g, int n)
         return;
     const REAL *a = thermo + blockIdx.y * COEFFICIENTS;
     const REAL t = temperature[i];
-    const REAL poly = t * (a[1] * REAL(1.0 / 2) + t * (a[2] * REAL(1.0 / 6) + t * (a[3] * REAL(1.0 / 12) + t * a[4] * REAL(1.0 / 20))));
+    const REAL poly = t * (a[1] * REAL(1.0 / 2)
+        + t * (a[2] * REAL(1.0 / 6) + t * (a[3] * REAL(1.0 / 12) + t * a[4] * REAL(1.0 / 20))));
     g[blockIdx.y * n + i] = a[0] * (REAL(1) - log(t)) - poly + a[5] / t - a[6];
 }
 
@@ -56,8 +57,8 @@ __global__ void forward_rates(const REAL *temperature, REAL *forward, int n)
     forward[blockIdx.y * n + i] = exp(r.log_a + r.b * log(t) - r.ta / t);
 }
 
-__global__ void reverse_rates(const REAL *temperature, const REAL *g, const REAL *forward, REAL *reverse,
-                              int n)
+__global__ void reverse_rates(const REAL *temperature, const REAL *g, const REAL *forward,
+                              REAL *reverse, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -84,8 +85,8 @@ __global__ void reverse_rates(const REAL *temperature, const REAL *g, const REAL
     reverse[blockIdx.y * n + i] = forward[blockIdx.y * n + i] / equilibrium;
 }
 
-__global__ void net_rates(const REAL *concentrations, const REAL *forward, const REAL *reverse, REAL *net,
-                          int n)
+__global__ void net_rates(const REAL *concentrations, const REAL *forward, const REAL *reverse,
+                          REAL *net, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -192,7 +193,8 @@ int main(int argc, char **argv)
     CUDA_CHECK(cudaMemcpyToSymbol(thermo, coefficients.data(), SPECIES * COEFFICIENTS * sizeof(REAL)));
 
     Array<REAL> temperature(n), concentrations(size_t(SPECIES) * n), g(size_t(SPECIES) * n);
-    Array<REAL> forward(size_t(REACTIONS) * n), reverse(size_t(REACTIONS) * n), net(size_t(REACTIONS) * n);
+    Array<REAL> forward(size_t(REACTIONS) * n), reverse(size_t(REACTIONS) * n),
+        net(size_t(REACTIONS) * n);
     Array<REAL> rates(size_t(SPECIES) * n);
     const double typical[SPECIES] = {1.6e-6, 8e-8, 4e-8, 8e-7, 8e-8, 8e-7, 1e-10, 1e-10, 4.6e-6};
     Random random;
@@ -204,12 +206,15 @@ int main(int argc, char **argv)
     temperature.up();
     concentrations.up();
 
-    const dim3 each_species(ceil_div(n, threads), SPECIES), each_reaction(ceil_div(n, threads), REACTIONS);
+    const dim3 each_species(ceil_div(n, threads), SPECIES),
+        each_reaction(ceil_div(n, threads), REACTIONS);
     Timer timer;
     gibbs<<<each_species, threads>>>(temperature.device, g.device, n);
     forward_rates<<<each_reaction, threads>>>(temperature.device, forward.device, n);
-    reverse_rates<<<each_reaction, threads>>>(temperature.device, g.device, forward.device, reverse.device, n);
-    net_rates<<<each_reaction, threads>>>(concentrations.device, forward.device, reverse.device, net.device, n);
+    reverse_rates<<<each_reaction, threads>>>(temperature.device, g.device, forward.device,
+        reverse.device, n);
+    net_rates<<<each_reaction, threads>>>(concentrations.device, forward.device, reverse.device,
+        net.device, n);
     production<<<each_species, threads>>>(net.device, rates.device, n);
     const float ms = timer.stop();
     reverse.down();
@@ -222,29 +227,35 @@ int main(int argc, char **argv)
         double g_host[SPECIES], w[SPECIES] = {}, size[SPECIES] = {}, any = 0;
         for (int s = 0; s < SPECIES; ++s) {
             const REAL *a = &coefficients[s * COEFFICIENTS];
-            const double h = a[0] + a[1] * t / 2 + a[2] * t * t / 3 + a[3] * std::pow(t, 3) / 4 + a[4] * std::pow(t, 4) / 5 + a[5] / t;
-            const double entropy = a[0] * std::log(t) + a[1] * t + a[2] * t * t / 2 + a[3] * std::pow(t, 3) / 3 + a[4] * std::pow(t, 4) / 4 + a[6];
+            const double h = a[0] + a[1] * t / 2 + a[2] * t * t / 3 + a[3] * std::pow(t, 3) / 4
+                + a[4] * std::pow(t, 4) / 5 + a[5] / t;
+            const double entropy = a[0] * std::log(t) + a[1] * t + a[2] * t * t / 2
+                + a[3] * std::pow(t, 3) / 3 + a[4] * std::pow(t, 4) / 4 + a[6];
             g_host[s] = h - entropy;
             any += concentrations[size_t(s) * n + i];
         }
         for (int r = 0; r < REACTIONS; ++r) {
             const Reaction &m = mechanism[r];
-            const double kf = std::exp(double(m.log_a)) * std::pow(t, double(m.b)) * std::exp(-m.ta / t);
+            const double kf = std::exp(m.log_a - m.ta / t) * std::pow(t, double(m.b));
             double dg = 0, nu = 0, ahead = 1, back = 1;
             for (int k = 0; k < MOST; ++k) {
                 if (m.reactants[k] >= 0)
-                    dg -= g_host[m.reactants[k]], nu -= 1, ahead *= concentrations[size_t(m.reactants[k]) * n + i];
+                    dg -= g_host[m.reactants[k]], nu -= 1,
+                        ahead *= concentrations[size_t(m.reactants[k]) * n + i];
                 if (m.products[k] >= 0)
-                    dg += g_host[m.products[k]], nu += 1, back *= concentrations[size_t(m.products[k]) * n + i];
+                    dg += g_host[m.products[k]], nu += 1,
+                        back *= concentrations[size_t(m.products[k]) * n + i];
             }
             const double kr = kf / (std::exp(-dg) * std::pow(82.0574587 * t, -nu));
             worst.add(reverse[size_t(r) * n + i], kr);
             const double third = m.third ? any : 1.0;
             for (int k = 0; k < MOST; ++k) {
                 if (m.reactants[k] >= 0)
-                    w[m.reactants[k]] -= (kf * ahead - kr * back) * third, size[m.reactants[k]] += (kf * ahead + kr * back) * third;
+                    w[m.reactants[k]] -= (kf * ahead - kr * back) * third,
+                        size[m.reactants[k]] += (kf * ahead + kr * back) * third;
                 if (m.products[k] >= 0)
-                    w[m.products[k]] += (kf * ahead - kr * back) * third, size[m.products[k]] += (kf * ahead + kr * back) * third;
+                    w[m.products[k]] += (kf * ahead - kr * back) * third,
+                        size[m.products[k]] += (kf * ahead + kr * back) * third;
             }
         }
         for (int s = 0; s < SPECIES; ++s)

@@ -73,7 +73,8 @@ __global__ void region_sums(const REAL *image, REAL *sums, int columns, int regi
 }
 
 // One block.
-__global__ void region_statistic(const REAL *sums, REAL *q0_squared, int region_rows, int region_columns)
+__global__ void region_statistic(const REAL *sums, REAL *q0_squared, int region_rows,
+                                 int region_columns)
 {
     REAL first = 0, second = 0;
     for (int y = threadIdx.x; y < region_rows; y += THREADS) {
@@ -89,8 +90,8 @@ __global__ void region_statistic(const REAL *sums, REAL *q0_squared, int region_
     }
 }
 
-__global__ void coefficients(const REAL *image, const REAL *q0_squared, Differences *differences, REAL *c,
-                             int rows, int columns)
+__global__ void coefficients(const REAL *image, const REAL *q0_squared, Differences *differences,
+                             REAL *c, int rows, int columns)
 {
     const int x = blockIdx.x * blockDim.x + threadIdx.x;
     const int y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -105,7 +106,8 @@ __global__ void coefficients(const REAL *image, const REAL *q0_squared, Differen
     d.west = image[y * columns + max(x - 1, 0)] - v;
     d.east = image[y * columns + min(x + 1, columns - 1)] - v;
 
-    const REAL g = (d.north * d.north + d.south * d.south + d.west * d.west + d.east * d.east) / (v * v);
+    const REAL g = (d.north * d.north + d.south * d.south + d.west * d.west + d.east * d.east)
+        / (v * v);
     const REAL l = (d.north + d.south + d.west + d.east) / v;
     const REAL numerator = REAL(0.5) * g - REAL(1.0 / 16.0) * (l * l);
     const REAL denominator = REAL(1) + REAL(0.25) * l;
@@ -117,8 +119,8 @@ __global__ void coefficients(const REAL *image, const REAL *q0_squared, Differen
     c[i] = fmin(fmax(k, REAL(0)), REAL(1));
 }
 
-__global__ void diffuse(REAL *image, const Differences *differences, const REAL *c, int rows, int columns,
-                        REAL lambda)
+__global__ void diffuse(REAL *image, const Differences *differences, const REAL *c, int rows,
+                        int columns, REAL lambda)
 {
     const int x = blockIdx.x * blockDim.x + threadIdx.x;
     const int y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -133,7 +135,8 @@ __global__ void diffuse(REAL *image, const Differences *differences, const REAL 
     image[i] += REAL(0.25) * lambda * (here * (d.north + d.west) + south * d.south + east * d.east);
 }
 
-static void host_srad(std::vector<double> &v, int rows, int columns, int region_rows, int region_columns, int steps, double lambda)
+static void host_srad(std::vector<double> &v, int rows, int columns, int region_rows, int region_columns,
+    int steps, double lambda)
 {
     std::vector<double> c(v.size()), next(v.size());
     for (double &p : v)
@@ -145,22 +148,29 @@ static void host_srad(std::vector<double> &v, int rows, int columns, int region_
                 mean += v[size_t(y) * columns + x] / (double(region_rows) * region_columns);
         for (int y = 0; y < region_rows; ++y)
             for (int x = 0; x < region_columns; ++x)
-                variance += std::pow(v[size_t(y) * columns + x] - mean, 2) / (double(region_rows) * region_columns);
+                variance += std::pow(v[size_t(y) * columns + x] - mean,
+                    2) / (double(region_rows) * region_columns);
         const double q0 = variance / (mean * mean);
         auto at = [&](const std::vector<double> &a, int y, int x) {
-            return a[size_t(y < 0 ? 0 : y >= rows ? rows - 1 : y) * columns + (x < 0 ? 0 : x >= columns ? columns - 1 : x)];
+            return a[size_t(y < 0 ? 0 : y >= rows ? rows - 1 : y) * columns
+                + (x < 0 ? 0 : x >= columns ? columns - 1 : x)];
         };
         for (int y = 0; y < rows; ++y)
             for (int x = 0; x < columns; ++x) {
-                const double p = at(v, y, x), n = at(v, y - 1, x) - p, s = at(v, y + 1, x) - p, w = at(v, y, x - 1) - p, e = at(v, y, x + 1) - p;
+                const double p = at(v, y, x), n = at(v, y - 1, x) - p, s = at(v, y + 1, x) - p,
+                    w = at(v, y, x - 1) - p, e = at(v, y, x + 1) - p;
                 const double l = (n + s + w + e) / p, g = (n * n + s * s + w * w + e * e) / (p * p);
                 const double q = (g / 2 - l * l / 16) / std::pow(1 + l / 4, 2);
-                c[size_t(y) * columns + x] = std::fmin(std::fmax(1 / (1 + (q - q0) / (q0 * (1 + q0))), 0.0), 1.0);
+                c[size_t(y) * columns + x] = std::fmin(std::fmax(1 / (1 + (q - q0) / (q0 * (1 + q0))),
+                    0.0), 1.0);
             }
         for (int y = 0; y < rows; ++y)
             for (int x = 0; x < columns; ++x) {
                 const double p = at(v, y, x), k = at(c, y, x);
-                next[size_t(y) * columns + x] = p + lambda / 4 * (k * (at(v, y - 1, x) - p) + k * (at(v, y, x - 1) - p) + at(c, y + 1, x) * (at(v, y + 1, x) - p) + at(c, y, x + 1) * (at(v, y, x + 1) - p));
+                next[size_t(y) * columns + x] = p
+                    + lambda / 4 * (k * (at(v, y - 1, x) - p) + k * (at(v, y, x - 1) - p)
+                    + at(c, y + 1, x) * (at(v, y + 1, x) - p)
+                    + at(c, y, x + 1) * (at(v, y, x + 1) - p));
             }
         v.swap(next);
     }
@@ -171,7 +181,8 @@ static void host_srad(std::vector<double> &v, int rows, int columns, int region_
 int main(int argc, char **argv)
 {
     Options options(argc, argv);
-    const int rows = options("rows", 502), columns = options("columns", 458), steps = options("steps", 10);
+    const int rows = options("rows", 502), columns = options("columns", 458),
+        steps = options("steps", 10);
     options.done("[-rows n] [-columns n] [-steps n]");
 
     const int n = rows * columns, region_rows = (rows + 3) / 4, region_columns = (columns + 3) / 4;
@@ -181,7 +192,8 @@ int main(int argc, char **argv)
     Random random;
     for (int i = 0; i < n; ++i) {
         const int x = i % columns, y = i / columns;
-        const double clean = 90 + 30 * std::sin(0.05 * x) + (std::hypot(x - 0.6 * columns, y - 0.6 * rows) < 0.2 * rows ? 60 : 0);
+        const double clean = 90 + 30 * std::sin(0.05 * x)
+            + (std::hypot(x - 0.6 * columns, y - 0.6 * rows) < 0.2 * rows ? 60 : 0);
         image[i] = REAL(clean * random.uniform(0.8, 1.2));
     }
     std::vector<double> want(n);
@@ -195,7 +207,8 @@ int main(int argc, char **argv)
     for (int t = 0; t < steps; ++t) {
         region_sums<<<region_rows, THREADS>>>(image.device, sums.device, columns, region_columns);
         region_statistic<<<1, THREADS>>>(sums.device, q0_squared.device, region_rows, region_columns);
-        coefficients<<<grid, threads>>>(image.device, q0_squared.device, differences.device, c.device, rows, columns);
+        coefficients<<<grid, threads>>>(image.device, q0_squared.device, differences.device, c.device,
+            rows, columns);
         diffuse<<<grid, threads>>>(image.device, differences.device, c.device, rows, columns, lambda);
     }
     compress<<<ceil_div(n, 128), 128>>>(image.device, n);
