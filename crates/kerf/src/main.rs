@@ -345,6 +345,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         coroutines: a.coroutines,
         warmup: a.warmup,
         repeats: a.repeats,
+        sample_s: 0.0,
         energy_s: a.energy,
         save: a.save,
         clang: tools.clang,

@@ -109,6 +109,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         coroutines: false,
         warmup: 0,
         repeats: 1,
+        sample_s: 0.0,
         energy_s: 0.0,
         save: None,
         clang: tools.clang.clone(),

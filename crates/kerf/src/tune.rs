@@ -25,6 +25,9 @@ use kerf_workload::suggest;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Seconds that a timed sample lasts at least, on a GPU.
+const SAMPLE_S: f64 = 1e-3;
+
 /// Arguments of `kerf tune`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -59,6 +62,9 @@ pub struct Args {
     /// or single sites.
     #[arg(long, value_enum, default_value = "variable")]
     by: By,
+    /// Hold buffers, shared and local arrays in narrower formats too.
+    #[arg(long, value_enum, default_value = "on")]
+    storage: Switch,
     /// Where errors are measured, and with cuda times too.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
@@ -131,6 +137,12 @@ pub struct CheckArgs {
     /// Target architecture.
     #[arg(long, value_parser = parse_arch)]
     arch: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -213,6 +225,7 @@ fn job(
         coroutines: false,
         warmup: 2,
         repeats,
+        sample_s: SAMPLE_S,
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -290,6 +303,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         budget: a.budget,
         formats: a.formats,
         grouping: a.by.into(),
+        storage: a.storage == Switch::On,
         profile,
         out,
         seed: a.seed,
