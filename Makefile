@@ -21,9 +21,10 @@ setup: ## install what is missing: LLVM 22, a C++ compiler, the CUDA headers
 setup-dev:
 	@scripts/setup.sh --dev
 
-demo: setup ## build Kerf and run the Black-Scholes example against its reference, on the CPU
+demo: setup ## build Kerf and tune the Black-Scholes example to an error of 1e-5, without a GPU
 	cargo build --release --locked
-	$(TARGET_DIR)/release/kerf run examples/black_scholes/black_scholes.toml --reference
+	rm -rf $(TARGET_DIR)/demo
+	$(TARGET_DIR)/release/kerf tune examples/black_scholes/black_scholes.toml --tolerance 1e-5 --out $(TARGET_DIR)/demo
 
 test: setup-dev ## check the formatting, the lints and the tests
 	cargo fmt --all --check

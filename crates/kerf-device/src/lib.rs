@@ -5,7 +5,7 @@
 //! * [`operation`] is the catalogue of what is measured.
 //! * [`characterise`] makes a profile, out of [`probe`], [`accuracy`], [`limits`] and [`energy`].
 //! * [`bundled`] are the profiles that come with Kerf.
-//! * [`bits`], [`occupancy`] and [`breakeven`] are what follows from a profile.
+//! * [`bits`], [`occupancy`], [`breakeven`] and [`cost`] are what follows from a profile.
 //! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
 
@@ -14,6 +14,7 @@ pub mod bits;
 pub mod breakeven;
 pub mod bundled;
 pub mod characterise;
+pub mod cost;
 pub mod doubleword;
 pub mod energy;
 pub mod limits;

@@ -19,6 +19,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/IR/ReplaceConstant.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -231,13 +232,25 @@ char *kerf_location(LLVMValueRef v) {
   return dup(out);
 }
 
+/// A file's whole path. Clang names the files under the working folder relative to it, also where the
+/// source was given by its whole path.
+static std::string whole(StringRef directory, StringRef file) {
+  SmallString<256> path;
+  if (!sys::path::is_absolute(file))
+    path = directory;
+  sys::path::append(path, file);
+  sys::path::remove_dots(path, true);
+  return std::string(path);
+}
+
 /// The innermost position on the inlining chain that lies in the file `main`: "line\tcol" or null.
 char *kerf_location_in(LLVMValueRef v, const char *main) {
   auto *inst = dyn_cast<Instruction>(unwrap(v));
   if (!inst || !inst->getDebugLoc())
     return nullptr;
   for (const DILocation *l = inst->getDebugLoc().get(); l; l = l->getInlinedAt())
-    if (l->getFilename() == main)
+    if (l->getFilename() == main ||
+        whole(l->getDirectory(), l->getFilename()) == whole(l->getDirectory(), main))
       return dup(std::to_string(l->getLine()) + "\t" + std::to_string(l->getColumn()));
   return nullptr;
 }

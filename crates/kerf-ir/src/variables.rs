@@ -3,7 +3,7 @@
 //! The def-use rule of [`crate::groups`] makes one group of most kernels, since conversions are nowhere.
 //! Here a site belongs to the variable that holds its result, and a part of an expression to the variable
 //! that the expression's value goes into. Values that go straight into memory belong to the array.
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Opcode, Value, demangle};
 use crate::sites::SiteMap;
 use kerf_num::Format;
 use std::collections::BTreeMap;
@@ -36,8 +36,10 @@ fn array(i: Value) -> Option<String> {
         .filter(|u| u.opcode() == Some(Opcode::LLVMStore) && u.operand(0) == i)
         .map(|u| u.operand(1).underlying().name())
         .find(|n| !n.is_empty())?;
-    // The compiler's own suffixes: `out.coerce`, `tile.addr`.
+    // The compiler's own suffixes: `out.coerce`, `tile.addr`. Shared arrays carry their function's name.
     let name = store.split('.').next().unwrap_or_default();
+    let name = demangle(name);
+    let name = name.rsplit("::").next().unwrap_or_default();
     (!name.is_empty()).then(|| format!("{name}[]"))
 }
 
@@ -87,8 +89,8 @@ pub fn of_sites(map: &SiteMap) -> Vec<Option<Variable>> {
             return None;
         }
         let line = || match &s.location {
-            Some(l) => format!("line {}", l.line),
-            None => "expression".to_owned(),
+            Some(l) if l.line > 0 => format!("line {}", l.line),
+            _ => "expression".to_owned(),
         };
         Some(Variable {
             function: s.function.clone(),

@@ -10,11 +10,12 @@ mod record;
 mod stride;
 
 pub use accesses::{Access, Direction, Memory, Root};
-pub use record::{BlockCount, SiteRecord, Tally};
+pub use record::{BlockCount, LaunchCounts, SiteRecord, Tally};
 pub use stride::Slope;
 
+use crate::engine::places::Places;
 use kerf_ir::kernels::{kernels, reachable};
-use kerf_ir::llvm::{LlvmError, Module, Value, space};
+use kerf_ir::llvm::{Block, LlvmError, Module, Value, space};
 use kerf_ir::sites::{Site, sites};
 use std::collections::BTreeMap;
 
@@ -79,6 +80,44 @@ fn defined(m: &Module) -> Vec<Value> {
 /// The name that says which block of the prepared module a block is.
 pub(crate) const LABEL: &str = "kerf.block.";
 
+/// Numbers of the blocks of a function of a module that came out of a labelled one. A block that a plan
+/// put in has the number of the last block that every way to it goes through.
+pub fn numbers(f: Value) -> BTreeMap<Block, usize> {
+    let places = Places::of(f);
+    let mut of: Vec<Option<usize>> = Vec::new();
+    for (k, b) in places.blocks.iter().enumerate() {
+        let name = b.name();
+        // A copy of a function may number names that occur twice: kerf.block.12.i
+        let digits = name.strip_prefix(LABEL).and_then(|n| n.split('.').next());
+        let own = digits.and_then(|n| n.parse().ok());
+        let inherited = || of.get(places.dominator[k]).copied().flatten();
+        let number = own.or_else(inherited);
+        of.push(number);
+    }
+    let numbered = places.blocks.iter().zip(of);
+    numbered.filter_map(|(b, n)| Some((*b, n?))).collect()
+}
+
+/// Looks at what instructions load and store.
+pub struct Accesses<'m> {
+    m: &'m Module,
+    strides: stride::Strides<'m>,
+}
+
+impl<'m> Accesses<'m> {
+    /// Of a module's kernels.
+    pub fn new(m: &'m Module) -> Accesses<'m> {
+        Accesses {
+            m,
+            strides: stride::Strides::new(m),
+        }
+    }
+    /// The accesses of an instruction of a kernel, or of a function that it calls.
+    pub fn of(&mut self, kernel: Value, i: Value, block: usize) -> Vec<Access> {
+        accesses::of(self.m, &mut self.strides, kernel, i, block)
+    }
+}
+
 /// Names every block of a prepared module by its number, so that it is found again after a plan was
 /// carried out on a copy.
 pub fn label(m: &Module) {
@@ -120,10 +159,10 @@ pub fn describe(m: &Module) -> Counters {
         };
         let map = sites(m, f);
         let mut found = Vec::new();
-        let mut strides = stride::Strides::new(m);
+        let mut look = Accesses::new(m);
         for g in reachable(f) {
             for i in g.instructions() {
-                found.extend(accesses::of(m, &mut strides, f, i, blocks[&i.block()]));
+                found.extend(look.of(f, i, blocks[&i.block()]));
             }
         }
         out.kernels.push(KernelCounters {

@@ -9,5 +9,7 @@ mod harness;
 mod loops;
 #[path = "lower/movers.rs"]
 mod movers;
+#[path = "lower/packed.rs"]
+mod packed;
 #[path = "lower/refusals.rs"]
 mod refusals;

@@ -5,6 +5,8 @@
 //! interpret run on the CPU executor after the plan was applied, and have to give the same bits.
 #[path = "oracle/arithmetic.rs"]
 mod arithmetic;
+#[path = "oracle/calls.rs"]
+mod calls;
 #[path = "oracle/interpreter.rs"]
 mod interpreter;
 #[path = "oracle/kernels.rs"]
@@ -36,7 +38,7 @@ fn libdevice() -> Vec<u8> {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn word(&mut self) -> u64 {
+    fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -44,7 +46,7 @@ impl Random {
         z ^ (z >> 31)
     }
     pub fn below(&mut self, n: usize) -> usize {
-        (self.word() % n as u64) as usize
+        (self.draw() % n as u64) as usize
     }
 }
 

@@ -1,4 +1,5 @@
 //! The models and the solver behind the guided strategy.
+mod error_fit;
 pub mod error_model;
 pub mod field;
 pub mod knapsack;

@@ -224,3 +224,49 @@ impl Session<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Level, NoModels, Search, Variable};
+    use crate::strategies::exhaustive;
+
+    #[test]
+    fn what_is_open_at_once_is_what_would_be_wanted_one_by_one() {
+        let levels = || vec![Level::named("f64"), Level::named("f32")];
+        let variables = (0..3).map(|i| Variable::new(i.to_string(), levels()));
+        let problem = Problem::precision(variables.collect(), Vec::new(), 1.0);
+        let search = Search {
+            problem: &problem,
+            models: &NoModels,
+            seed: 1,
+            budget: 5,
+        };
+        let outcome = |a: &[u8]| Outcome::ran(0.0, 1.0 - 0.1 * f64::from(a[0]));
+        let mut strategy = exhaustive(search).expect("small");
+        let alone = run(&problem, &mut strategy, 5, outcome).executed;
+        assert_eq!(alone.len(), 5);
+        let mut strategy = exhaustive(search).expect("small");
+        let mut session = Session::new(&problem, &mut strategy, 5);
+        // Known from before: counted, and not asked for again.
+        session.resume([alone[1].clone()]);
+        let mut asked = Vec::new();
+        loop {
+            let some = session.open(2);
+            assert!(some.len() <= 2);
+            if some.is_empty() {
+                break;
+            }
+            // Answers may come in any order.
+            for a in some.iter().rev() {
+                session.tell(a, outcome(a));
+            }
+            asked.extend(some);
+        }
+        let trace = session.finish();
+        assert_eq!(trace.executed, alone);
+        assert_eq!(trace.reason, Reason::Budget);
+        let expected = [0, 2, 3, 4].map(|i: usize| alone[i].assignment.clone());
+        assert_eq!(asked, expected);
+    }
+}

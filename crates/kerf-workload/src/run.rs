@@ -324,6 +324,23 @@ impl<'a> Session<'a> {
     /// Runs all steps once; the clock runs around the launches only. Gives seconds.
     pub fn run(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<f64, RunError> {
         exec.start_clock()?;
+        self.steps(exec, l)?;
+        Ok(exec.stop_clock()?)
+    }
+
+    /// Records all steps for replays from the first contents, which buffers have to have now. False if the
+    /// executor does not record.
+    pub fn record(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<bool, RunError> {
+        if !exec.record()? {
+            return Ok(false);
+        }
+        let done = self.steps(exec, l);
+        exec.recorded()?;
+        done.map(|()| true)
+    }
+
+    /// All steps, in order.
+    fn steps(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
         let mut steps = expand(self.workload, &self.params)?;
         for step in steps.by_ref() {
             match step? {
@@ -359,7 +376,7 @@ impl<'a> Session<'a> {
             }
         }
         l.binding = steps.binding().to_vec();
-        Ok(exec.stop_clock()?)
+        Ok(())
     }
 
     /// Positions of the outputs among the buffers.

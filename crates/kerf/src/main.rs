@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod inspect;
 mod output;
+mod predict;
 mod run;
 mod search;
 mod selftest;
@@ -91,6 +92,8 @@ enum Command {
     },
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
+    /// Predict the time of a workload on a device that need not be here, from a profile.
+    Predict(predict::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -319,15 +322,9 @@ fn parse_lambda(text: &str) -> Result<f64, String> {
     }
 }
 
-fn read_plan(path: &std::path::Path) -> Result<kerf_pass::Plan, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        Failure::new(format!("cannot read {}: {e}", path.display()))
-            .help("check the path and its permissions")
-    })?;
-    kerf_pass::Plan::parse(&text).map_err(|e| {
-        Failure::new(format!("{}: {e}", path.display()))
-            .help("a plan is JSON; {\"version\": 1} changes nothing")
-    })
+/// The plan of a file; the identity without one.
+fn read_plan(path: Option<&Path>) -> Result<kerf_pass::Plan, Failure> {
+    path.map_or_else(|| Ok(kerf_pass::Plan::default()), run::read_plan)
 }
 
 fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure> {
@@ -342,10 +339,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let mut plan = match &a.plan {
-        None => kerf_pass::Plan::default(),
-        Some(p) => read_plan(p)?,
-    };
+    let mut plan = read_plan(a.plan.as_deref())?;
     if let Some(lambda) = a.lambda {
         let mut all = plan
             .kernels
@@ -385,6 +379,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         coroutines: a.coroutines,
         warmup: a.warmup,
         repeats: a.repeats,
+        sample_s: 0.0,
         energy_s: a.energy,
         save: a.save,
         clang: tools.clang,
@@ -436,7 +431,7 @@ fn main() {
             let emit = emit.or(changed.then_some(inspect::Emit::Plan));
             if let Some(e) = emit {
                 let wish = inspect::Wish {
-                    plan: plan.as_deref().map(read_plan).transpose(),
+                    plan: plan.as_deref().map(run::read_plan).transpose(),
                     all_as,
                     store_as,
                     math_as,
@@ -456,6 +451,7 @@ fn main() {
             }
         }
         Command::Run(a) => run_command(a, cli.format, style),
+        Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Bundle {
             workloads,
             out,

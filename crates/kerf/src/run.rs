@@ -5,6 +5,7 @@ use crate::output::{Format, Style, note, say};
 use kerf_exec::worker::Worker;
 use kerf_workload::job::{Job, JobError, Report};
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 /// Runs a job in a fresh worker process.
@@ -22,7 +23,8 @@ pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
 
 /// The hidden worker command.
 pub fn serve() -> i32 {
-    kerf_exec::worker::serve(|job: Job| kerf_workload::job::execute(&job));
+    let mut kept = kerf_workload::job::Workshop::default();
+    kerf_exec::worker::serve(|job: Job| kerf_workload::job::execute_with(&job, &mut kept));
     0
 }
 
@@ -249,4 +251,16 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
             .iter()
             .any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted)),
     ))
+}
+
+/// Reads a plan.
+pub fn read_plan(path: &Path) -> Result<kerf_pass::Plan, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Failure::new(format!("cannot read {}: {e}", path.display()))
+            .help("check the path and its permissions")
+    })?;
+    kerf_pass::Plan::parse(&text).map_err(|e| {
+        Failure::new(format!("{}: {e}", path.display()))
+            .help("a plan is JSON; {\"version\": 1} changes nothing")
+    })
 }

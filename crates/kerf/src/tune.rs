@@ -25,6 +25,9 @@ use kerf_workload::suggest;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Seconds that a timed sample lasts at least, on a GPU.
+const SAMPLE_S: f64 = 1e-3;
+
 /// Arguments of `kerf tune`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -59,6 +62,9 @@ pub struct Args {
     /// or single sites.
     #[arg(long, value_enum, default_value = "variable")]
     by: By,
+    /// Hold buffers, shared and local arrays in narrower formats too.
+    #[arg(long, value_enum, default_value = "on")]
+    storage: Switch,
     /// Where errors are measured, and with cuda times too.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
@@ -131,6 +137,12 @@ pub struct CheckArgs {
     /// Target architecture.
     #[arg(long, value_parser = parse_arch)]
     arch: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -213,6 +225,7 @@ fn job(
         coroutines: false,
         warmup: 2,
         repeats,
+        sample_s: SAMPLE_S,
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -247,6 +260,7 @@ fn refused(e: TuneError) -> Failure {
                 }
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
+                StrategyError::NotOneDegree(_) => Some("use guided, or another strategy".into()),
             };
             let f = Failure::new(e.to_string());
             match help {
@@ -272,9 +286,12 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         let stem = a.workload.file_stem().unwrap_or_default();
         PathBuf::from(format!("{}-tuned", stem.to_string_lossy()))
     });
+    let name = a.workload.display().to_string();
+    // `kerf check` may be called from elsewhere.
+    let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
     let request = Request {
         job: job(
-            a.workload,
+            workload,
             a.sizes,
             a.device == DeviceArg::Cuda,
             a.gpu,
@@ -287,6 +304,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         budget: a.budget,
         formats: a.formats,
         grouping: a.by.into(),
+        storage: a.storage == Switch::On,
         profile,
         out,
         seed: a.seed,
@@ -311,7 +329,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&summary::human(&r, &request.out, style))?,
+        Format::Human => say(&summary::human(&r, &name, &request.out, style))?,
     }
     Ok(i32::from(r.verdict == Verdict::Unmet))
 }

@@ -4,6 +4,7 @@ use super::types::Type;
 use super::value::Value;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
+use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::*;
 
 // SAFETY (all unsafe blocks of this file): the handles are valid by the contract stated in the
@@ -184,6 +185,37 @@ impl Value {
             let k = LLVMGetMDKindIDInContext(c, kind.as_ptr().cast(), kind.len() as u32);
             let md = LLVMMDNodeInContext2(c, std::ptr::null_mut(), 0);
             LLVMSetMetadata(self.0, k, LLVMMetadataAsValue(c, md));
+        }
+    }
+    /// Texts in the nodes of the loop metadata of a branch: `llvm.loop.unroll.disable`, ...
+    pub fn loop_marks(self) -> Vec<String> {
+        unsafe {
+            let c = LLVMGetTypeContext(self.ty().0);
+            let kind = "llvm.loop";
+            let k = LLVMGetMDKindIDInContext(c, kind.as_ptr().cast(), kind.len() as u32);
+            let node = LLVMGetMetadata(self.0, k);
+            if node.is_null() {
+                return Vec::new();
+            }
+            let parts = |v: LLVMValueRef| -> Vec<LLVMValueRef> {
+                let mut all = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(v) as usize];
+                LLVMGetMDNodeOperands(v, all.as_mut_ptr());
+                all
+            };
+            // The first part is the node itself, which makes it distinct.
+            parts(node)
+                .into_iter()
+                .skip(1)
+                .filter(|v| !v.is_null() && !LLVMIsAMDNode(*v).is_null())
+                .filter_map(|v| parts(v).first().copied())
+                .filter(|v| !v.is_null() && !LLVMIsAMDString(*v).is_null())
+                .map(|v| {
+                    let mut n = 0;
+                    let p = LLVMGetMDString(v, &mut n);
+                    let text = std::slice::from_raw_parts(p.cast::<u8>(), n as usize);
+                    String::from_utf8_lossy(text).into_owned()
+                })
+                .collect()
         }
     }
     /// Does the instruction carry metadata of the named kind?

@@ -134,6 +134,25 @@ pub struct BlockCount {
     pub longest: u64,
 }
 
+/// Launches that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchCounts {
+    /// Symbol of the kernel.
+    pub symbol: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// Bytes of the buffer behind each parameter; 0 for what is no buffer.
+    pub buffers: Vec<u64>,
+    /// How many launches.
+    pub repeats: u64,
+    /// Executions of each block of the program in one launch (the mean, where launches were merged).
+    pub blocks: Vec<BlockCount>,
+}
+
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|c| {
         let mut b = [0; 8];

@@ -7,18 +7,18 @@ use kerf_ir::llvm::{Block, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// Dominators and loops of a function.
-struct Places {
+pub(crate) struct Places {
     /// Blocks that can be reached, definitions before uses.
-    blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
     number: BTreeMap<Block, usize>,
     /// The block that every way to a block goes through last.
-    dominator: Vec<usize>,
+    pub(crate) dominator: Vec<usize>,
     /// Loops around each.
     depth: Vec<u32>,
 }
 
 impl Places {
-    fn of(f: Value) -> Places {
+    pub(crate) fn of(f: Value) -> Places {
         let depth: BTreeMap<Block, u32> = f.blocks().into_iter().zip(f.loop_depths()).collect();
         let blocks = crate::shadow::reverse_postorder(f);
         let number: BTreeMap<Block, usize> =

@@ -1,4 +1,5 @@
 //! Operations of the interpreter: operands and result in one format, rounded once by `kerf-num`.
+use kerf_ir::llvm::RealPred;
 use kerf_num::Format;
 
 /// The sum of numbers rounded to odd in f64, from which narrower formats round correctly.
@@ -49,4 +50,38 @@ pub fn extreme(a: f64, b: f64, least: bool) -> f64 {
         return if negative { -a.abs() } else { a.abs() };
     }
     if (a < b) == least { a } else { b }
+}
+
+/// The lowest bits.
+pub fn mask(v: u64, bits: u32) -> u64 {
+    if bits >= 64 { v } else { v & ((1 << bits) - 1) }
+}
+
+/// An integer of some bits with its sign.
+pub fn signed(v: u64, bits: u32) -> i64 {
+    ((v << (64 - bits)) as i64) >> (64 - bits)
+}
+
+/// A comparison of LLVM's.
+pub fn compare(p: RealPred, a: f64, b: f64) -> bool {
+    use RealPred::*;
+    let unordered = a.is_nan() || b.is_nan();
+    match p {
+        LLVMRealOEQ => a == b,
+        LLVMRealOGT => a > b,
+        LLVMRealOGE => a >= b,
+        LLVMRealOLT => a < b,
+        LLVMRealOLE => a <= b,
+        LLVMRealONE => !unordered && a != b,
+        LLVMRealORD => !unordered,
+        LLVMRealUNO => unordered,
+        LLVMRealUEQ => unordered || a == b,
+        LLVMRealUGT => unordered || a > b,
+        LLVMRealUGE => unordered || a >= b,
+        LLVMRealULT => unordered || a < b,
+        LLVMRealULE => unordered || a <= b,
+        LLVMRealUNE => a != b,
+        LLVMRealPredicateTrue => true,
+        LLVMRealPredicateFalse => false,
+    }
 }

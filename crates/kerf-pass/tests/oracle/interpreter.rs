@@ -1,13 +1,13 @@
 //! An interpreter of prepared IR, thread by thread, with a format for each site.
-use super::arithmetic::{extreme, fma, from_integer};
-use kerf_ir::llvm::{Block, IntPred, Module, Opcode, RealPred, Type, Value};
+use super::arithmetic::{compare, from_integer, mask, signed};
+use kerf_ir::llvm::{Block, IntPred, Module, Opcode, Type, Value};
 use kerf_ir::random_kernel::{Inputs, RandomKernel};
 use kerf_ir::sites::float_shape;
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
-enum V {
+pub(super) enum V {
     Int(u64),
     Float(f64),
     Ptr(usize, i64),
@@ -15,23 +15,15 @@ enum V {
 }
 
 /// What the interpreter does not know, or what no definition says.
-type Unknown = String;
+pub(super) type Unknown = String;
 
 pub struct Interpreter<'m> {
     m: &'m Module,
     formats: BTreeMap<Value, Format>,
-    memory: Vec<Vec<u8>>,
+    pub(super) memory: Vec<Vec<u8>>,
     /// tid, ntid, ctaid, nctaid.
-    registers: BTreeMap<String, u32>,
+    pub(super) registers: BTreeMap<String, u32>,
     steps: usize,
-}
-
-fn mask(v: u64, bits: u32) -> u64 {
-    if bits >= 64 { v } else { v & ((1 << bits) - 1) }
-}
-
-fn signed(v: u64, bits: u32) -> i64 {
-    ((v << (64 - bits)) as i64) >> (64 - bits)
 }
 
 impl Interpreter<'_> {
@@ -81,7 +73,7 @@ impl Interpreter<'_> {
         Ok(out.try_into().expect("four buffers"))
     }
 
-    fn call(&mut self, f: Value, args: Vec<V>) -> Result<Option<V>, Unknown> {
+    pub(super) fn call(&mut self, f: Value, args: Vec<V>) -> Result<Option<V>, Unknown> {
         let mut frame: BTreeMap<Value, V> = f.params().into_iter().zip(args).collect();
         let mut block = f.blocks()[0];
         let mut from: Option<Block> = None;
@@ -147,7 +139,7 @@ impl Interpreter<'_> {
     }
 
     /// The format that a site has in the plan, or its own.
-    fn format(&self, i: Value, t: Type) -> Format {
+    pub(super) fn format(&self, i: Value, t: Type) -> Format {
         let own = float_shape(t).map_or(Format::F64, |s| s.0);
         self.formats.get(&i).copied().unwrap_or(own)
     }
@@ -181,7 +173,7 @@ impl Interpreter<'_> {
         Err(format!("the constant {}", v.print()))
     }
 
-    fn value(&self, v: Value, frame: &BTreeMap<Value, V>) -> Result<V, Unknown> {
+    pub(super) fn value(&self, v: Value, frame: &BTreeMap<Value, V>) -> Result<V, Unknown> {
         match frame.get(&v) {
             Some(v) => Ok(v.clone()),
             None => self.constant(v),
@@ -223,7 +215,7 @@ impl Interpreter<'_> {
     }
 
     fn write(&mut self, t: Type, v: &V, at: &V) -> Result<(), Unknown> {
-        let (V::Ptr(b, o), Some(bits)) = (at, bits(t, v)) else {
+        let (V::Ptr(b, o), Some(bits)) = (at, bits_of(t, v)) else {
             return Err("a store of something strange".into());
         };
         let size = self.m.size_of(t) as usize;
@@ -392,116 +384,12 @@ impl Interpreter<'_> {
             other => return Err(format!("{other:?}")),
         }))
     }
-
-    fn call_instruction(
-        &mut self,
-        i: Value,
-        frame: &BTreeMap<Value, V>,
-    ) -> Result<Option<V>, Unknown> {
-        let name = i.callee_name().ok_or("a call of a pointer")?;
-        if name.starts_with("llvm.lifetime") || name.starts_with("llvm.assume") {
-            return Ok(None);
-        }
-        let args = i
-            .args()
-            .into_iter()
-            .map(|a| self.value(a, frame))
-            .collect::<Result<Vec<_>, _>>()?;
-        if !i.callee().is_declaration() {
-            let depth = self.memory.len();
-            let r = self.call(i.callee(), args)?;
-            self.memory.truncate(depth);
-            return Ok(r);
-        }
-        if let Some(r) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.") {
-            let v = self.registers.get(r).ok_or_else(|| name.clone())?;
-            return Ok(Some(V::Int(u64::from(*v))));
-        }
-        let base = name
-            .trim_start_matches("llvm.")
-            .split('.')
-            .next()
-            .unwrap_or_default();
-        if i.ty().is_int() {
-            let n = i.ty().int_bits();
-            let x: Vec<u64> = args
-                .iter()
-                .map(|a| {
-                    if let V::Int(n) = a {
-                        Ok(*n)
-                    } else {
-                        Err(name.clone())
-                    }
-                })
-                .collect::<Result<_, _>>()?;
-            let s = |k: usize| signed(x[k], n);
-            return Ok(Some(V::Int(mask(
-                match base {
-                    "umin" => x[0].min(x[1]),
-                    "umax" => x[0].max(x[1]),
-                    "smin" => s(0).min(s(1)) as u64,
-                    "smax" => s(0).max(s(1)) as u64,
-                    "abs" => s(0).wrapping_abs() as u64,
-                    "ctpop" => u64::from(x[0].count_ones()),
-                    _ => return Err(name),
-                },
-                n,
-            ))));
-        }
-        if !i.ty().is_float() {
-            return Err(name);
-        }
-        let f = self.format(i, i.ty());
-        let x: Vec<f64> = args
-            .iter()
-            .map(|a| match a {
-                V::Float(x) => Ok(f.round(*x)),
-                _ => Err(name.clone()),
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Some(V::Float(match base {
-            "fma" => fma(x[0], x[1], x[2], f),
-            "fabs" => x[0].abs(),
-            "copysign" if !x[1].is_nan() => x[0].copysign(x[1]),
-            "minnum" | "minimumnum" => extreme(x[0], x[1], true),
-            "maxnum" | "maximumnum" => extreme(x[0], x[1], false),
-            "sqrt" => f.round(x[0].sqrt()),
-            "floor" => x[0].floor(),
-            "ceil" => x[0].ceil(),
-            "trunc" => x[0].trunc(),
-            "rint" | "nearbyint" | "roundeven" => x[0].round_ties_even(),
-            _ => return Err(name),
-        })))
-    }
 }
 
-fn bits(t: Type, v: &V) -> Option<u64> {
+fn bits_of(t: Type, v: &V) -> Option<u64> {
     match (v, t.format()) {
         (V::Float(x), Some(f)) => Some(f.encode(*x)),
         (V::Int(n), None) => Some(*n),
         _ => None,
-    }
-}
-
-fn compare(p: RealPred, a: f64, b: f64) -> bool {
-    use RealPred::*;
-    let unordered = a.is_nan() || b.is_nan();
-    match p {
-        LLVMRealOEQ => a == b,
-        LLVMRealOGT => a > b,
-        LLVMRealOGE => a >= b,
-        LLVMRealOLT => a < b,
-        LLVMRealOLE => a <= b,
-        LLVMRealONE => !unordered && a != b,
-        LLVMRealORD => !unordered,
-        LLVMRealUNO => unordered,
-        LLVMRealUEQ => unordered || a == b,
-        LLVMRealUGT => unordered || a > b,
-        LLVMRealUGE => unordered || a >= b,
-        LLVMRealULT => unordered || a < b,
-        LLVMRealULE => unordered || a <= b,
-        LLVMRealUNE => a != b,
-        LLVMRealPredicateTrue => true,
-        LLVMRealPredicateFalse => false,
     }
 }

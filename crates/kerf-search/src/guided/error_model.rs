@@ -7,9 +7,11 @@
 //! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
 //! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
+use super::error_fit::{Deviations, Fit, View, alike};
 use super::linear::{Cholesky, dot, normal_cdf};
 use crate::outcome::{Evaluation, Outcome};
 use crate::problem::Search;
+use crate::rng::Rng;
 
 /// Norms, with their weights before any run.
 const NORMS: [(f64, f64); 3] = [(1.0, 0.3), (2.0, 0.4), (16.0, 0.3)];
@@ -24,21 +26,16 @@ const DROPPED: f64 = 0.02;
 /// Logarithm of how much coarser a level is than the one above, where nobody said: 13 bits.
 const STEP: f64 = 9.0;
 
-/// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
-const ITERATIONS: usize = 12;
+/// Fits that are kept at most; each costs time in every prediction.
+const KEPT: usize = 8;
 
-/// Deviations of the logarithms before any run.
-#[derive(Debug, Clone, Copy)]
-struct Deviations {
-    common: f64,
-    level: f64,
-    variable: f64,
-    own: f64,
-    /// Of what norms cannot say.
-    interplay: f64,
-    /// Of repeated measurements.
-    noise: f64,
-}
+/// Starts at random for each norm and interplay, beside the one from the predictions, with up to so many
+/// variables. Where the largest error decides, which variable has it is often open, and each answer
+/// is a fit of its own.
+const STARTS: [(usize, usize); 2] = [(32, 3), (100, 1)];
+
+/// Iterations of Gauss and Newton; the steps are damped, and few more ever matter.
+const ITERATIONS: usize = 20;
 
 /// With sensitivities.
 const INFORMED: Deviations = Deviations {
@@ -64,34 +61,11 @@ const BLIND: Deviations = Deviations {
 /// and no nearer than this, both as logarithms.
 const BEYOND: f64 = 1.0;
 
-/// Similarity of assignments that differ in one variable, as far as interplay goes.
-const ALIKE: f64 = 0.6;
-
-/// Contributions of an assignment under one fit.
-struct View {
-    /// Logarithm of the norm.
-    log: f64,
-    /// Share of each lowered variable in it: index, level, derivative of the logarithm.
-    shares: Vec<(usize, u8, f64)>,
-}
-
 /// One run.
 struct Observed {
     assignment: Vec<u8>,
     /// Logarithm of its error; none if it failed or gave no numbers.
     log: Option<f64>,
-}
-
-/// One norm and interplay, fitted.
-struct Fit {
-    norm: f64,
-    deviations: Deviations,
-    /// Logarithm of the contribution by variable and level.
-    logs: Vec<Vec<f64>>,
-    views: Vec<View>,
-    factor: Cholesky,
-    alpha: Vec<f64>,
-    weight: f64,
 }
 
 /// The model.
@@ -105,12 +79,6 @@ pub struct ErrorModel<'p> {
     deviations: Deviations,
     observed: Vec<Observed>,
     fits: Vec<Fit>,
-}
-
-/// Similarity of two assignments.
-fn alike(a: &[u8], b: &[u8]) -> f64 {
-    let far = a.iter().zip(b).filter(|(x, y)| x != y).count();
-    ALIKE.powi(far as i32)
 }
 
 impl<'p> ErrorModel<'p> {
@@ -177,13 +145,24 @@ impl<'p> ErrorModel<'p> {
     }
 
     fn fit(&mut self) {
+        let mut rng = Rng::new(self.search.seed ^ self.observed.len() as u64);
+        let few = STARTS.iter().find(|s| self.prior.len() <= s.0);
+        let starts = few.filter(|_| self.observed.len() > 1).map_or(0, |s| s.1);
         let mut fits = Vec::new();
         for (norm, weight) in NORMS {
             for (interplay, also) in INTERPLAY {
-                let (fit, evidence) = self.fit_one(norm, interplay);
-                fits.push((fit, evidence + f64::ln(weight * also)));
+                for start in 0..=starts {
+                    let from = match start {
+                        0 => self.prior.clone(),
+                        _ => self.start(&mut rng),
+                    };
+                    let (fit, evidence) = self.fit_one(norm, interplay, from);
+                    fits.push((fit, evidence + f64::ln(weight * also)));
+                }
             }
         }
+        fits.sort_by(|x, y| y.1.total_cmp(&x.1));
+        fits.truncate(KEPT);
         let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
         self.fits = fits
             .into_iter()
@@ -197,15 +176,24 @@ impl<'p> ErrorModel<'p> {
         self.fits.iter_mut().for_each(|f| f.weight /= total);
     }
 
+    /// Contributions as they might be.
+    fn start(&self, rng: &mut Rng) -> Vec<Vec<f64>> {
+        let each = self.prior.iter().map(|levels| {
+            let moved = self.deviations.variable * rng.normal();
+            levels.iter().map(|x| x + moved).collect()
+        });
+        each.collect()
+    }
+
     /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
-    fn fit_one(&self, norm: f64, interplay: f64) -> (Fit, f64) {
+    fn fit_one(&self, norm: f64, interplay: f64, from: Vec<Vec<f64>>) -> (Fit, f64) {
         let mut fit = Fit {
             norm,
             deviations: Deviations {
                 interplay,
                 ..self.deviations
             },
-            logs: self.prior.clone(),
+            logs: from,
             views: Vec::new(),
             factor: Cholesky::default(),
             alpha: Vec::new(),
@@ -246,10 +234,11 @@ impl<'p> ErrorModel<'p> {
             let moved = fit.correction(&views, &alpha, &self.prior);
             (fit.views, fit.factor, fit.alpha) = (views, factor, alpha);
             if round + 1 == ITERATIONS {
+                evidence -= self.bend(&fit, moved);
                 break;
             }
             // A full step overshoots where shares change along it.
-            let step = if round < 4 { 0.6 } else { 0.85 };
+            let step = if round < 8 { 0.6 } else { 0.4 };
             let mut far: f64 = 0.0;
             for (now, target) in fit.logs.iter_mut().zip(&moved) {
                 for (x, t) in now.iter_mut().zip(target) {
@@ -262,6 +251,31 @@ impl<'p> ErrorModel<'p> {
             }
         }
         (fit, evidence)
+    }
+
+    /// How much less probable the runs are than the evidence says, because the iteration did not come to an
+    /// end: the error of the straight continuation to where it was going.
+    fn bend(&self, fit: &Fit, moved: Vec<Vec<f64>>) -> f64 {
+        let there = Fit {
+            norm: fit.norm,
+            deviations: fit.deviations,
+            logs: moved,
+            views: Vec::new(),
+            factor: Cholesky::default(),
+            alpha: Vec::new(),
+            weight: 0.0,
+        };
+        let d = fit.deviations;
+        let variance = d.interplay * d.interplay + d.noise * d.noise;
+        let each = self.observed.iter().zip(&fit.views).map(|(o, v)| {
+            let go = |&(i, l, s): &(usize, u8, f64)| {
+                s * (there.logs[i][l as usize] - fit.logs[i][l as usize])
+            };
+            let straight = v.log + v.shares.iter().map(go).sum::<f64>();
+            let error = self.view(&there, &o.assignment).log - straight;
+            0.5 * error * error / variance
+        });
+        each.sum()
     }
 
     fn view(&self, fit: &Fit, a: &[u8]) -> View {
@@ -366,69 +380,5 @@ impl<'p> ErrorModel<'p> {
             out.push((f.norm, all.collect()));
         }
         out
-    }
-}
-
-impl Fit {
-    /// Covariance of the logarithms of two assignments' errors.
-    fn covariance(&self, a: &[u8], va: &View, b: &[u8], vb: &View) -> f64 {
-        let near = self.deviations.interplay * self.deviations.interplay * alike(a, b);
-        self.covariance_with(va, vb, a, b, near)
-    }
-
-    fn covariance_with(&self, va: &View, vb: &View, a: &[u8], b: &[u8], near: f64) -> f64 {
-        let d = &self.deviations;
-        let (mut variable, mut own) = (0.0, 0.0);
-        let mut others = vb.shares.iter().peekable();
-        for &(i, l, s) in &va.shares {
-            while others.next_if(|o| o.0 < i).is_some() {}
-            if let Some(&(_, m, t)) = others.next_if(|o| o.0 == i) {
-                variable += s * t;
-                if l == m {
-                    own += s * t;
-                }
-            }
-        }
-        let total = |v: &View| v.shares.iter().map(|x| x.2).sum::<f64>();
-        let lowest = a.iter().chain(b).copied().max().unwrap_or(0);
-        let level: f64 = (1..=lowest)
-            .map(|l| {
-                let at = |v: &View| {
-                    let of = v.shares.iter().filter(|x| x.1 == l);
-                    of.map(|x| x.2).sum::<f64>()
-                };
-                at(va) * at(vb)
-            })
-            .sum();
-        d.common * d.common * total(va) * total(vb)
-            + d.level * d.level * level
-            + d.variable * d.variable * variable
-            + d.own * d.own * own
-            + near
-    }
-
-    /// Contributions after the corrections that `alpha` stands for.
-    fn correction(&self, views: &[View], alpha: &[f64], prior: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let d = &self.deviations;
-        let levels = prior.iter().map(Vec::len).max().unwrap_or(0);
-        let mut common = 0.0;
-        let mut level = vec![0.0; levels];
-        let mut variable = vec![0.0; prior.len()];
-        let mut own: Vec<Vec<f64>> = prior.iter().map(|p| vec![0.0; p.len()]).collect();
-        for (v, alpha) in views.iter().zip(alpha) {
-            for &(i, l, s) in &v.shares {
-                let x = s * alpha;
-                common += d.common * d.common * x;
-                level[l as usize] += d.level * d.level * x;
-                variable[i] += d.variable * d.variable * x;
-                own[i][l as usize] += d.own * d.own * x;
-            }
-        }
-        for (i, (own, prior)) in own.iter_mut().zip(prior).enumerate() {
-            for (l, (x, p)) in own.iter_mut().zip(prior).enumerate() {
-                *x += p + common + level[l] + variable[i];
-            }
-        }
-        own
     }
 }

@@ -14,13 +14,18 @@ use crate::strategies::draw;
 use std::collections::BTreeMap;
 
 /// Parts of the tolerance that the knapsack plans for.
-const SLACKS: [f64; 3] = [0.5, 1.0, 2.0];
+const SLACKS: [f64; 5] = [0.5, 0.75, 1.0, 1.4, 2.0];
 
 /// Starts at random, beside the planned ones.
 const RANDOM: usize = 3;
 
-/// Variables in all predictions that one proposal may take.
-const WORK: usize = 160_000;
+/// Predictions that one proposal may take: as many as keep the product with the number of variables, and no
+/// fewer than the second number.
+const WORK: (usize, usize) = (160_000, 4000);
+
+/// Neighbours that are looked at in one step of a climb, at random where there are more; and such looks
+/// without anything better after which a climb ends.
+const LOOK: (usize, usize) = (600, 3);
 
 /// Up to this many variables, also exchanges of any two are tried.
 const EXCHANGES: usize = 32;
@@ -67,7 +72,7 @@ impl Proposer<'_, '_> {
             moves: moves(self.search.problem),
         };
         for start in self.starts(rng) {
-            climb.from(start);
+            climb.from(start, rng);
         }
         let new = climb.known.into_iter();
         new.filter(|(a, _)| self.history.get(a).is_none())
@@ -201,22 +206,35 @@ impl Climb<'_, '_, '_> {
         v
     }
 
-    fn from(&mut self, start: Assignment) {
+    fn from(&mut self, start: Assignment, rng: &mut Rng) {
         let mut at = start;
         // Evaluated ones may be passed through: what lies behind them may be new.
         let mut value = self.value(&at);
-        while self.known.len() * at.len() < WORK {
+        let most = (WORK.0 / at.len().max(1)).max(WORK.1);
+        let mut looks = 0;
+        while self.known.len() < most {
+            let mut neighbours = self.neighbours(&at);
+            let all = neighbours.len() <= LOOK.0;
+            if !all {
+                rng.shuffle(&mut neighbours);
+                neighbours.truncate(LOOK.0);
+            }
             let mut better: Option<(Assignment, f64)> = None;
-            for b in self.neighbours(&at) {
+            for b in neighbours {
                 let v = self.value(&b);
                 let known = self.proposer.history.get(&b).is_some();
                 if !known && v > better.as_ref().map_or(value, |x| x.1) {
                     better = Some((b, v));
+                    // Where not all can be seen, the steepest way is not known anyway.
+                    if !all {
+                        break;
+                    }
                 }
             }
             match better {
-                Some((b, v)) => (at, value) = (b, v),
-                None => break,
+                Some((b, v)) => (at, value, looks) = (b, v, 0),
+                None if all || looks >= LOOK.1 => break,
+                None => looks += 1,
             }
         }
     }

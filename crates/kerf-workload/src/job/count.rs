@@ -10,7 +10,8 @@ use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
 use kerf_ir::program;
 use kerf_pass::count::{
-    self, BlockCount, Counters, Direction, KernelCounters, Memory, Root, SiteRecord, Tally,
+    self, BlockCount, Counters, Direction, KernelCounters, LaunchCounts, Memory, Root, SiteRecord,
+    Tally,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,25 +79,6 @@ pub struct Traffic {
     pub stored: u64,
     /// Bytes of atomic operations.
     pub atomic: u64,
-}
-
-/// Launches that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LaunchCounts {
-    /// Symbol of the kernel.
-    pub symbol: String,
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Dynamic shared memory in bytes.
-    pub dynamic_shared: u32,
-    /// Bytes of the buffer behind each parameter; 0 for what is no buffer.
-    pub buffers: Vec<u64>,
-    /// How many launches.
-    pub repeats: u64,
-    /// Executions of each block of the program in one launch (the mean, where launches were merged).
-    pub blocks: Vec<BlockCount>,
 }
 
 /// Beyond this many kinds of launches, those of one shape are merged.

@@ -94,7 +94,11 @@ fn write(path: &Path, r: &Reference) -> std::io::Result<()> {
     };
     let dir = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir)?;
-    let mut f = tempfile::NamedTempFile::new_in(dir)?;
+    // What files have by default; a temporary one is its owner's alone.
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let mut f = tempfile::Builder::new()
+        .permissions(readable)
+        .tempfile_in(dir)?;
     serde_json::to_writer(&mut f, &head)?;
     f.write_all(b"\n")?;
     f.write_all(&content)?;

@@ -68,6 +68,25 @@ fn sites_that_cannot() {
 }
 
 #[test]
+fn buffers_that_cannot() {
+    let storage = |s: &str| {
+        format!("{{\"version\": 1, \"kernels\": {{\"scale\": {{\"storage\": {{{s}}}}}}}}}")
+    };
+    refused(
+        &storage("\"z\": \"f32\""),
+        &["`z` of kernel scale", "it has x", "--plan"],
+    );
+    refused(
+        &storage("\"factor\": \"f32\""),
+        &["`factor` of kernel scale", "it has x"],
+    );
+    refused(
+        &storage("\"x\": \"dw32\""),
+        &["`x` of kernel scale", "pairs are for computing"],
+    );
+}
+
+#[test]
 fn the_identity_is_taken() {
     let f = Folder::new();
     let p = f.file("plan.json", "{\"version\": 1}");

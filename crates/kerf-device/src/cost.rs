@@ -1,0 +1,279 @@
+//! The cost model: how long a program takes on a device, predicted from a profile and from counts.
+//!
+//! A launch takes as long as the resource that it needs most: the schedulers, the units of each format,
+//! the load-store unit, L2, memory; or, where there are too few warps to fill the waiting, the
+//! operations of one warp one after the other. Counts come from one counting run of the original
+//! program (`kerf_pass::count`); a plan changes formats and puts in conversions, not how often blocks
+//! run, so the same counts serve every plan.
+//!
+//! What it gives is a prediction and says so. There is no correction for single kernels.
+mod baseline;
+mod census;
+mod launch;
+mod memory;
+mod operations;
+mod rates;
+mod registers;
+
+pub use baseline::{StaticScore, static_score};
+
+use crate::bundled;
+use crate::occupancy::Machine;
+use crate::profile::{DeviceProfile, Figure};
+use kerf_ir::llvm::Module;
+use kerf_pass::count::{self, LaunchCounts};
+use kerf_pass::{Plan, PlanError};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A unit of a multiprocessor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(usize)]
+pub(crate) enum Unit {
+    Issue = 0,
+    F64 = 1,
+    F32 = 2,
+    Half = 3,
+    Special = 4,
+    LoadStore = 5,
+}
+
+/// What a launch may have to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Slots of the schedulers.
+    Issue,
+    /// Double-precision units.
+    F64,
+    /// Single-precision and integer units.
+    F32,
+    /// Half-precision units.
+    Half,
+    /// Special functions and conversions.
+    Special,
+    /// Load-store unit, with L1 and shared memory.
+    LoadStore,
+    /// L2.
+    L2,
+    /// Device memory.
+    Dram,
+    /// Operations of a warp that wait for each other.
+    Latency,
+    /// Getting launches to the device.
+    Launch,
+}
+
+impl std::fmt::Display for Resource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Resource::Issue => "issue slots",
+            Resource::F64 => "f64 units",
+            Resource::F32 => "f32 and integer units",
+            Resource::Half => "half-precision units",
+            Resource::Special => "special functions and conversions",
+            Resource::LoadStore => "load-store unit",
+            Resource::L2 => "L2",
+            Resource::Dram => "device memory",
+            Resource::Latency => "latency",
+            Resource::Launch => "launches",
+        })
+    }
+}
+
+/// Time on one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The resource.
+    pub resource: Resource,
+    /// Seconds of one launch, if it alone mattered.
+    pub seconds: f64,
+}
+
+/// Launches that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LaunchPrediction {
+    /// Symbol of the kernel.
+    pub symbol: String,
+    /// How many.
+    pub repeats: u64,
+    /// Seconds of one.
+    pub seconds: f64,
+    /// What decides them.
+    pub limit: Resource,
+    /// Every resource, the longest first.
+    pub shares: Vec<Share>,
+    /// Registers of a thread, estimated.
+    pub registers: u32,
+    /// Warps on a multiprocessor.
+    pub warps: u32,
+    /// Rounds of blocks.
+    pub waves: f64,
+}
+
+/// How long a program takes on a device.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// `predicted`: never to be shown as anything else.
+    pub basis: &'static str,
+    /// Name of the profile.
+    pub profile: String,
+    /// Seconds of one run.
+    pub seconds: f64,
+    /// What decides the largest part of them.
+    pub limit: Resource,
+    /// Seconds by what decided each launch.
+    pub by_limit: BTreeMap<Resource, f64>,
+    /// Launches.
+    pub launches: Vec<LaunchPrediction>,
+    /// Operations whose cost is an assumption, since the profile does not have them.
+    pub assumed: Vec<String>,
+}
+
+/// Why nothing can be predicted.
+#[derive(Debug, thiserror::Error)]
+pub enum CostError {
+    /// The plan cannot be carried out.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// The profile does not give a limit.
+    #[error(
+        "profile {profile} does not say limits.{field}, so no time can be predicted for it; help: choose another with --profile"
+    )]
+    Unknown {
+        /// The profile's name.
+        profile: String,
+        /// Which limit.
+        field: &'static str,
+    },
+    /// The counts are of another program.
+    #[error("the counts are of kernel {0}, which the program does not have; help: count again")]
+    Kernel(String),
+}
+
+impl From<crate::occupancy::OccupancyError> for CostError {
+    fn from(e: crate::occupancy::OccupancyError) -> CostError {
+        match e {
+            crate::occupancy::OccupancyError::Unknown { profile, field } => {
+                CostError::Unknown { profile, field }
+            }
+            // Only unknown limits come from a profile.
+            _ => CostError::Unknown {
+                profile: String::new(),
+                field: "limits",
+            },
+        }
+    }
+}
+
+/// A device as the model uses it.
+pub struct CostModel {
+    profile: DeviceProfile,
+    machine: Machine,
+    sms: f64,
+    clock_hz: f64,
+    l2_bytes: f64,
+    l2_bandwidth: f64,
+    bandwidth: f64,
+    launch_s: f64,
+}
+
+/// What Kerf itself takes to put one launch together (sizes, arguments), beside the driver: 1.5 to 2.9 us
+/// for the examples on one machine. Runs of a workload are timed with it.
+const HOST_S: f64 = 2.2e-6;
+
+/// Limits that a profile leaves open, from the published profile of its architecture.
+fn completed(p: &DeviceProfile) -> DeviceProfile {
+    let mut p = p.clone();
+    let Some(other) = bundled::find(&p.arch).and_then(|f| f.bundled.load().ok()) else {
+        return p;
+    };
+    let fill = |to: &mut Figure, from: &Figure| {
+        if to.is_unknown() {
+            *to = from.clone();
+        }
+    };
+    let (l, o) = (&mut p.limits, &other.limits);
+    fill(&mut l.registers_per_thread, &o.registers_per_thread);
+    fill(&mut l.register_unit, &o.register_unit);
+    fill(&mut l.schedulers_per_sm, &o.schedulers_per_sm);
+    fill(&mut l.warps_per_sm, &o.warps_per_sm);
+    fill(&mut l.blocks_per_sm, &o.blocks_per_sm);
+    fill(&mut l.l2_bytes, &o.l2_bytes);
+    p
+}
+
+/// Of a device whose launches nobody timed.
+const USUAL_LAUNCH_S: f64 = 4e-6;
+
+impl CostModel {
+    /// The model of a device.
+    pub fn new(profile: &DeviceProfile) -> Result<CostModel, CostError> {
+        let profile = completed(profile);
+        let l = &profile.limits;
+        let need = |field, f: &Figure| {
+            let known = f.value.filter(|v| *v > 0.0);
+            known.ok_or(CostError::Unknown {
+                profile: profile.name.clone(),
+                field,
+            })
+        };
+        let (sms, clock_hz) = (need("sms", &l.sms)?, need("clock_mhz", &l.clock_mhz)? * 1e6);
+        let bandwidth = need("copy_bandwidth", &l.copy_bandwidth)?;
+        Ok(CostModel {
+            machine: Machine::of(&profile)?,
+            sms,
+            clock_hz,
+            l2_bytes: l.l2_bytes.value.unwrap_or(0.0),
+            // Where nobody measured it: 64 bytes a clock and multiprocessor, as documented.
+            l2_bandwidth: l.l2_bandwidth.value.unwrap_or(64.0 * sms * clock_hz),
+            bandwidth,
+            launch_s: l.launch_overhead.value.unwrap_or(USUAL_LAUNCH_S) + HOST_S,
+            profile,
+        })
+    }
+
+    /// Predicts one run of a program under a plan. `original` is its prepared module as counted; it is
+    /// not changed, but its blocks are named.
+    pub fn predict(
+        &self,
+        original: &Module,
+        plan: &Plan,
+        launches: &[LaunchCounts],
+    ) -> Result<Prediction, CostError> {
+        count::label(original);
+        let m = original.duplicate();
+        plan.apply(&m)?;
+        let rates = rates::Rates::of(&self.profile);
+        let kernels = census::kernels_of(&m, &rates, self.machine.registers_per_thread);
+        let mut out = Vec::new();
+        for l in launches {
+            let work = kernels
+                .get(&l.symbol)
+                .ok_or_else(|| CostError::Kernel(l.symbol.clone()))?;
+            out.push(self.launch(&rates, work, l));
+        }
+        let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
+        // The first launch has to get to the device; later ones do while others run.
+        let mut seconds = self.launch_s;
+        by_limit.insert(Resource::Launch, self.launch_s);
+        for p in &out {
+            let all = p.seconds * p.repeats as f64;
+            seconds += all;
+            *by_limit.entry(p.limit).or_insert(0.0) += all;
+        }
+        let limit = by_limit
+            .iter()
+            .max_by(|a, b| a.1.total_cmp(b.1))
+            .map_or(Resource::Launch, |l| *l.0);
+        Ok(Prediction {
+            basis: "predicted",
+            profile: self.profile.name.clone(),
+            seconds,
+            limit,
+            by_limit,
+            launches: out,
+            assumed: rates.assumed(),
+        })
+    }
+}

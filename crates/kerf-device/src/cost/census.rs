@@ -1,0 +1,197 @@
+//! A program as the cost model sees it: blocks with their work, their memory accesses and the order in
+//! which operations wait for each other. It holds nothing of LLVM, so it can be kept.
+use super::operations::cost;
+use super::rates::{Clocks, Rates, UNITS};
+use super::registers;
+use kerf_ir::kernels::{kernels, reachable};
+use kerf_ir::llvm::{Block, Module, Opcode, Value};
+use kerf_pass::count::{self, Access, Accesses};
+use std::collections::BTreeMap;
+
+/// One operation in the order of waiting.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// Clocks until its result is there, memory apart.
+    pub latency: f64,
+    /// The load that it is, among the block's accesses.
+    pub load: Option<usize>,
+    /// Operations of the block that it waits for.
+    pub after: Vec<usize>,
+    /// Is it a phi?
+    pub phi: bool,
+}
+
+/// One block.
+#[derive(Debug, Clone)]
+pub(super) struct BlockWork {
+    /// Its number among the counted blocks.
+    pub number: usize,
+    /// Number of the last block before it, which tells how often it is entered.
+    pub before: Option<usize>,
+    /// Clocks of a multiprocessor for one thread, by unit, memory apart.
+    pub clocks: Clocks,
+    /// What it loads and stores.
+    pub accesses: Vec<Access>,
+    pub nodes: Vec<Node>,
+    /// Phis of a loop that is this block alone, each with the operation that gives its next value.
+    pub recurrences: Vec<(usize, usize)>,
+    /// Is it a loop of its own?
+    pub loops: bool,
+    /// Copies of the body that the compiler lays out together.
+    pub unrolled: f64,
+}
+
+/// One kernel.
+#[derive(Debug, Clone)]
+pub(super) struct KernelWork {
+    pub blocks: Vec<BlockWork>,
+    pub registers: u32,
+    pub static_shared: u64,
+}
+
+/// LLVM unrolls loops of unknown length up to this size for NVPTX, and at most so often.
+const UNROLLED_SIZE: usize = 75;
+const UNROLLED_MOST: usize = 8;
+
+/// Size of a loop's body, as LLVM and the assembler see it; none where a barrier or a call with a slow
+/// path stands in the way.
+fn size(b: Block) -> Option<usize> {
+    let mut n = 0;
+    for i in b.instructions() {
+        match i.opcode() {
+            Some(Opcode::LLVMPHI) => {}
+            Some(Opcode::LLVMCall) => {
+                let name = i.callee_name().unwrap_or_default();
+                if name.starts_with("__nv_") && !name.starts_with("__nv_f") {
+                    // libdevice's functions are tens of instructions long.
+                    n += 40;
+                } else if name.starts_with("llvm.nvvm.barrier") || !name.starts_with("llvm.") {
+                    return None;
+                } else {
+                    n += 1;
+                }
+            }
+            _ => n += 1,
+        }
+    }
+    Some(n)
+}
+
+fn block(
+    r: &Rates,
+    look: &mut Accesses,
+    kernel: Value,
+    b: Block,
+    number: usize,
+    before: Option<usize>,
+) -> BlockWork {
+    let loops = b.terminator().is_some_and(|t| t.successors().contains(&b));
+    let mut out = BlockWork {
+        number,
+        before,
+        clocks: [0.0; UNITS],
+        accesses: Vec::new(),
+        nodes: Vec::new(),
+        recurrences: Vec::new(),
+        loops,
+        unrolled: 1.0,
+    };
+    let instructions = b.instructions();
+    let place: BTreeMap<Value, usize> = instructions
+        .iter()
+        .enumerate()
+        .map(|(k, i)| (*i, k))
+        .collect();
+    // A barrier, and nothing else, keeps everything after it from beginning.
+    let mut barrier = None;
+    for (k, i) in instructions.iter().enumerate() {
+        let c = cost(r, *i);
+        for (a, b) in out.clocks.iter_mut().zip(c.clocks) {
+            *a += b;
+        }
+        let phi = i.opcode() == Some(Opcode::LLVMPHI);
+        let mut after: Vec<usize> = match phi {
+            true => Vec::new(),
+            false => i
+                .operands()
+                .iter()
+                .filter_map(|o| place.get(o).copied())
+                .collect(),
+        };
+        after.extend(barrier);
+        let accesses = look.of(kernel, *i, number);
+        let load = (i.opcode() != Some(Opcode::LLVMStore) && !accesses.is_empty())
+            .then_some(out.accesses.len());
+        out.accesses.extend(accesses);
+        let name = i.callee_name().unwrap_or_default();
+        if name.starts_with("llvm.nvvm.barrier") {
+            after.extend(0..k);
+            barrier = Some(k);
+        }
+        out.nodes.push(Node {
+            latency: c.latency,
+            load,
+            after,
+            phi,
+        });
+        if loops && phi {
+            let next = i.incoming().into_iter().find(|p| p.1 == b);
+            let next = next.and_then(|(v, _)| place.get(&v).copied());
+            out.recurrences.extend(next.map(|n| (k, n)));
+        }
+    }
+    // clang marks loops that its command line tells it to leave; the mark goes on to the assembler.
+    let marks = b.terminator().map(|t| t.loop_marks()).unwrap_or_default();
+    let left = marks.iter().any(|m| m == "llvm.loop.unroll.disable");
+    if loops
+        && !left
+        && let Some(n) = size(b)
+    {
+        let mut u = UNROLLED_MOST;
+        while u > 1 && u * n > UNROLLED_SIZE {
+            u /= 2;
+        }
+        out.unrolled = u as f64;
+    }
+    out
+}
+
+/// Kernels of a module that came out of a labelled one, by symbol.
+pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, KernelWork> {
+    let mut out = BTreeMap::new();
+    let mut look = Accesses::new(m);
+    for info in kernels(m) {
+        let Some(f) = m.function(&info.symbol) else {
+            continue;
+        };
+        let functions = reachable(f);
+        let mut blocks = Vec::new();
+        for g in &functions {
+            let numbers = count::numbers(*g);
+            let mut before: BTreeMap<Block, Vec<usize>> = BTreeMap::new();
+            for b in g.blocks() {
+                for s in b.terminator().map(|t| t.successors()).unwrap_or_default() {
+                    if s != b
+                        && let Some(n) = numbers.get(&b)
+                    {
+                        before.entry(s).or_default().push(*n);
+                    }
+                }
+            }
+            for b in g.blocks() {
+                let Some(number) = numbers.get(&b) else {
+                    continue;
+                };
+                let from = before.get(&b).and_then(|p| p.first()).copied();
+                blocks.push(block(r, &mut look, f, b, *number, from));
+            }
+        }
+        let work = KernelWork {
+            blocks,
+            registers: registers::estimate(m, &functions, limit),
+            static_shared: info.static_shared_bytes,
+        };
+        out.insert(info.symbol, work);
+    }
+    out
+}

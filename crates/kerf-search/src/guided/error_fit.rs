@@ -1,0 +1,119 @@
+//! One hypothesis about errors, fitted to the runs: its contributions and their covariance.
+use super::linear::Cholesky;
+
+/// Deviations of the logarithms before any run.
+#[derive(Debug, Clone, Copy)]
+pub struct Deviations {
+    /// Common to all.
+    pub common: f64,
+    /// Of each level.
+    pub level: f64,
+    /// Of each variable.
+    pub variable: f64,
+    /// Of each variable at each level.
+    pub own: f64,
+    /// Of what norms cannot say.
+    pub interplay: f64,
+    /// Of repeated measurements.
+    pub noise: f64,
+}
+
+/// Similarity of assignments that differ in one variable, as far as interplay goes.
+const ALIKE: f64 = 0.6;
+
+/// Contributions of an assignment under one fit.
+pub struct View {
+    /// Logarithm of the norm.
+    pub log: f64,
+    /// Share of each lowered variable in it: index, level, derivative of the logarithm.
+    pub shares: Vec<(usize, u8, f64)>,
+}
+
+/// One norm and interplay, fitted.
+pub struct Fit {
+    /// The norm.
+    pub norm: f64,
+    /// What was assumed.
+    pub deviations: Deviations,
+    /// Logarithm of the contribution by variable and level.
+    pub logs: Vec<Vec<f64>>,
+    /// The runs under it.
+    pub views: Vec<View>,
+    /// Covariance of the runs, noise included.
+    pub factor: Cholesky,
+    /// Its inverse times what the runs have beyond the predictions.
+    pub alpha: Vec<f64>,
+    /// Its probability.
+    pub weight: f64,
+}
+
+/// Similarity of two assignments.
+pub fn alike(a: &[u8], b: &[u8]) -> f64 {
+    let far = a.iter().zip(b).filter(|(x, y)| x != y).count();
+    ALIKE.powi(far as i32)
+}
+
+impl Fit {
+    /// Covariance of the logarithms of two assignments' errors.
+    pub fn covariance(&self, a: &[u8], va: &View, b: &[u8], vb: &View) -> f64 {
+        let near = self.deviations.interplay * self.deviations.interplay * alike(a, b);
+        self.covariance_with(va, vb, a, b, near)
+    }
+
+    /// The same, with the part that is alike given.
+    pub fn covariance_with(&self, va: &View, vb: &View, a: &[u8], b: &[u8], near: f64) -> f64 {
+        let d = &self.deviations;
+        let (mut variable, mut own) = (0.0, 0.0);
+        let mut others = vb.shares.iter().peekable();
+        for &(i, l, s) in &va.shares {
+            while others.next_if(|o| o.0 < i).is_some() {}
+            if let Some(&(_, m, t)) = others.next_if(|o| o.0 == i) {
+                variable += s * t;
+                if l == m {
+                    own += s * t;
+                }
+            }
+        }
+        let total = |v: &View| v.shares.iter().map(|x| x.2).sum::<f64>();
+        let lowest = a.iter().chain(b).copied().max().unwrap_or(0);
+        let level: f64 = (1..=lowest)
+            .map(|l| {
+                let at = |v: &View| {
+                    let of = v.shares.iter().filter(|x| x.1 == l);
+                    of.map(|x| x.2).sum::<f64>()
+                };
+                at(va) * at(vb)
+            })
+            .sum();
+        d.common * d.common * total(va) * total(vb)
+            + d.level * d.level * level
+            + d.variable * d.variable * variable
+            + d.own * d.own * own
+            + near
+    }
+
+    /// Contributions after the corrections that `alpha` stands for.
+    pub fn correction(&self, views: &[View], alpha: &[f64], prior: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let d = &self.deviations;
+        let levels = prior.iter().map(Vec::len).max().unwrap_or(0);
+        let mut common = 0.0;
+        let mut level = vec![0.0; levels];
+        let mut variable = vec![0.0; prior.len()];
+        let mut own: Vec<Vec<f64>> = prior.iter().map(|p| vec![0.0; p.len()]).collect();
+        for (v, alpha) in views.iter().zip(alpha) {
+            for &(i, l, s) in &v.shares {
+                let x = s * alpha;
+                common += d.common * d.common * x;
+                level[l as usize] += d.level * d.level * x;
+                variable[i] += d.variable * d.variable * x;
+                own[i][l as usize] += d.own * d.own * x;
+            }
+        }
+        for (i, (own, prior)) in own.iter_mut().zip(prior).enumerate() {
+            for (l, (x, p)) in own.iter_mut().zip(prior).enumerate() {
+                *x += p + common + level[l] + variable[i];
+            }
+        }
+        own
+    }
+}

@@ -1,0 +1,199 @@
+//! From LLVM IR to search problems, scores and plans.
+use kerf_ir::compile::Toolchain;
+use kerf_pass::SiteFormat;
+use kerf_tune::criteria::{Criteria, CriteriaError};
+use kerf_tune::models::{self, CostModel, Sensitivity, Unknown};
+use kerf_tune::problem::{Grouping, ProblemError, tunable};
+use kerf_tune::score::{StaticScore, Weights};
+use kerf_tune::subject::Subject;
+
+/// A square, a sum and a root in f64, and a product in f32.
+const IR: &str = r#"
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k(ptr %x, ptr %y, ptr %out) {
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %px = getelementptr double, ptr %x, i32 %i
+  %py = getelementptr float, ptr %y, i32 %i
+  %po = getelementptr float, ptr %out, i32 %i
+  %a = load double, ptr %px
+  %square = fmul double %a, %a
+  %sum = fadd double %square, 1.0
+  %root = call double @llvm.sqrt.f64(double %sum)
+  %narrow = fptrunc double %root to float
+  %b = load float, ptr %py
+  %product = fmul float %narrow, %b
+  store float %product, ptr %po
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare double @llvm.sqrt.f64(double)
+"#;
+
+const WORKLOAD: &str = r#"
+source = "k.ll"
+[[buffer]]
+name = "x"
+type = "f64"
+len = 32
+init = { uniform = [0.0, 1.0] }
+[[buffer]]
+name = "y"
+type = "f32"
+len = 32
+init = { uniform = [0.0, 1.0] }
+[[buffer]]
+name = "out"
+type = "f32"
+len = 32
+output = true
+[[launch]]
+kernel = "k"
+grid = [1]
+block = [32]
+args = ["x", "y", "out"]
+[accept]
+metric = "max_abs"
+tolerance = 0.5
+"#;
+
+fn subject_of(ir: &str) -> Subject {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("k.ll"), ir).expect("written");
+    let path = dir.path().join("w.toml");
+    std::fs::write(&path, WORKLOAD).expect("written");
+    let tools = Toolchain {
+        clang: None,
+        cuda: None,
+        libdevice: None,
+        arch: "sm_90".into(),
+        cache: None,
+    };
+    Subject::load(&path, &[], &tools).expect("a subject")
+}
+
+fn subject() -> Subject {
+    subject_of(IR)
+}
+
+#[test]
+fn every_arithmetic_site_is_in_a_group_and_memory_is_in_none() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Site).expect("tunable");
+    let op = |site: usize| s.kernels[0].sites[site].op.as_str();
+    let ops: Vec<&str> = t.groups.iter().map(|g| op(g.sites[0])).collect();
+    assert_eq!(ops, ["fmul", "fadd", "sqrt"]);
+    let why = |name: &str| {
+        let e = t.excluded.iter().find(|e| op(e.site) == name);
+        e.map(|e| e.why.clone()).unwrap_or_default()
+    };
+    assert!(why("load").contains("format of its buffer"));
+    assert!(why("store").contains("format of its buffer"));
+    assert!(why("fptrunc").contains("f32"), "{}", why("fptrunc"));
+}
+
+#[test]
+fn levels_go_down_from_the_own_format_and_plans_come_back() {
+    let s = subject();
+    let asked = [SiteFormat::Bf16, SiteFormat::F32, SiteFormat::F16];
+    let t = tunable(&s, &asked, Grouping::Chain).expect("tunable");
+    let names: Vec<Vec<&str>> = t
+        .groups
+        .iter()
+        .map(|g| g.formats.iter().map(|f| f.name()).collect())
+        .collect();
+    let all = vec!["f64", "f32", "f16", "bf16"];
+    assert!(names.contains(&all), "{names:?}");
+    assert!(names.contains(&vec!["f32", "f16", "bf16"]), "{names:?}");
+    let identity = vec![0; t.groups.len()];
+    assert!(t.plan(&s, &identity).is_identity());
+    let at = names.iter().position(|n| *n == all).expect("found");
+    let mut a = identity;
+    a[at] = 2;
+    let plan = t.plan(&s, &a);
+    let sites = &plan.kernels["k"].sites;
+    assert_eq!(sites.len(), t.groups[at].sites.len());
+    assert!(sites.values().all(|f| *f == SiteFormat::F16));
+    let m = s.program.module().expect("a module");
+    plan.apply(&m).expect("the passes take it");
+}
+
+#[test]
+fn the_published_score_counts_operations_and_conversions() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Site).expect("tunable");
+    let score = StaticScore::new(&s, &t, Weights::published());
+    // A square, a sum and a root in f64, a product in f32, and the source's conversion.
+    let base = 3.0 + 0.5 + 4.0;
+    assert_eq!(score.score(&[0, 0, 0]), base);
+    // The square alone: half of one, a conversion before it and one behind it.
+    assert_eq!(score.score(&[1, 0, 0]), base - 0.5 + 8.0);
+    // The root alone: the source's conversion moves before it, so none is added.
+    assert_eq!(score.score(&[0, 0, 1]), base - 0.5);
+    // All: one conversion, at the load.
+    assert_eq!(score.score(&[1, 1, 1]), 1.5 + 0.5 + 4.0);
+    assert_eq!(score.predict(&vec![0, 0, 0]), Some(1.0));
+}
+
+#[test]
+fn a_problem_has_the_models_numbers() {
+    struct Overflows;
+    impl Sensitivity for Overflows {
+        fn error(&self, group: usize, _: u8) -> Option<f64> {
+            Some(group as f64 + 0.5)
+        }
+        fn veto(&self, group: usize, _: u8) -> Option<String> {
+            (group == 1).then(|| "it overflows".into())
+        }
+    }
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Site).expect("tunable");
+    let score = StaticScore::new(&s, &t, Weights::published());
+    let mut p = t.problem(&s, 1e-6);
+    assert!(models::inform(&mut p, &score, &Unknown).is_empty());
+    assert!(p.check().is_ok());
+    assert_eq!(p.edges.len(), 2);
+    // Sums of costs and conversions rank plans as the model does, where plans are far apart.
+    let ratio = |a: &[u8]| p.score_ratio(a).expect("a score");
+    assert!(ratio(&[1, 1, 1]) < ratio(&[0, 0, 0]));
+    assert!(ratio(&[1, 0, 0]) > ratio(&[0, 0, 0]));
+    assert!(p.variables[0].depth < p.variables[1].depth);
+    let mut p = t.problem(&s, 1e-6);
+    let vetoes = models::inform(&mut p, &score, &Overflows);
+    assert_eq!(vetoes.len(), 1);
+    assert!(vetoes[0].contains("it overflows"), "{}", vetoes[0]);
+    assert_eq!(p.all_low(), [1, 0, 1]);
+    assert_eq!(p.variables[2].levels[1].error, Some(2.5));
+}
+
+#[test]
+fn nothing_asked_for_is_nothing_to_tune() {
+    let none = tunable(&subject(), &[], Grouping::Variable);
+    assert!(matches!(none, Err(ProblemError::Nothing { .. })));
+}
+
+#[test]
+fn a_digest_is_of_what_is_computed_not_of_where_it_lies() {
+    // Each subject has a folder of its own.
+    assert_eq!(subject().digest(), subject().digest());
+    let other = IR.replace("fmul double %a, %a", "fadd double %a, %a");
+    assert_ne!(subject_of(&other).digest(), subject().digest());
+}
+
+#[test]
+fn tolerances_from_the_command_line_and_the_file() {
+    use kerf_num::Metric;
+    let s = subject();
+    let of_file = Criteria::new(&s.workload, None, None).expect("the file's");
+    assert_eq!((of_file.tolerance, of_file.metric), (0.5, Metric::MaxAbs));
+    let told = Criteria::new(&s.workload, Some(1e-3), None).expect("a tolerance");
+    assert_eq!(told.tolerance, 1e-3);
+    // A tolerance of one metric is none of another.
+    let other = Criteria::new(&s.workload, None, Some(Metric::MaxRel));
+    assert_eq!(other, Err(CriteriaError::None));
+    let digits = Criteria::new(&s.workload, Some(6.0), Some(Metric::Digits)).expect("digits");
+    assert!((digits.tolerance - 1e-6).abs() < 1e-20);
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let c = Criteria::new(&s.workload, Some(bad), None);
+        assert!(matches!(c, Err(CriteriaError::Bad(_))), "{bad}");
+    }
+}

@@ -1,0 +1,147 @@
+//! `kerf predict`: how long a workload would take on a device that need not be here.
+use crate::fail::Failure;
+use crate::output::{Format, Style, note, say};
+use crate::run::{in_worker, seconds};
+use crate::table::Table;
+use crate::{device, toolchain};
+use kerf_device::cost::{CostError, CostModel, Prediction};
+use kerf_ir::program;
+use kerf_pass::Plan;
+use kerf_workload::Workload;
+use kerf_workload::job::{Device, Job, JobError};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    pub workload: PathBuf,
+    /// The device: a profile's name or file.
+    #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
+    profile: String,
+    /// Plan to apply (JSON).
+    #[arg(long)]
+    plan: Option<PathBuf>,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = crate::parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// Seconds after which the counting run counts as hanging.
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = crate::parse_limit)]
+    timeout: f64,
+}
+
+impl From<CostError> for Failure {
+    fn from(e: CostError) -> Failure {
+        Failure::new(e.to_string())
+    }
+}
+
+fn human(p: &Prediction, name: &str, style: Style) -> String {
+    let mut o = String::new();
+    let _ = writeln!(
+        o,
+        "{} on {}: {} {}, limited by {}",
+        style.bold(name),
+        p.profile,
+        style.bold(&seconds(p.seconds)),
+        p.basis,
+        p.limit
+    );
+    let mut t = Table::new(
+        2,
+        [
+            "kernel",
+            "limited by",
+            "launches",
+            "each",
+            "registers",
+            "warps",
+            "waves",
+            "next",
+        ],
+    );
+    const SHOWN: usize = 20;
+    for l in p.launches.iter().take(SHOWN) {
+        let next = l.shares.get(1).map_or(String::new(), |s| {
+            format!("{} {}", s.resource, seconds(s.seconds))
+        });
+        t.row([
+            kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&l.symbol)),
+            l.limit.to_string(),
+            l.repeats.to_string(),
+            seconds(l.seconds),
+            l.registers.to_string(),
+            l.warps.to_string(),
+            format!("{:.2}", l.waves),
+            next,
+        ]);
+    }
+    o += &t.render(style);
+    if p.launches.len() > SHOWN {
+        let _ = writeln!(o, "  and {} more (--format json)", p.launches.len() - SHOWN);
+    }
+    if !p.assumed.is_empty() {
+        let _ = writeln!(o, "  assumed, not in the profile: {}", p.assumed.join(", "));
+    }
+    o
+}
+
+/// Runs the command.
+pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
+    crate::in_utf8(&a.workload)?;
+    let profile = device::load(&a.profile)?;
+    let model = CostModel::new(&profile)?;
+    let plan = crate::read_plan(a.plan.as_deref())?;
+    let tools = toolchain::discover("sm_90");
+    let job = Job {
+        workload: a.workload.clone(),
+        overrides: a.sizes.clone(),
+        seed: None,
+        device: Device::Cpu,
+        ordinal: 0,
+        plan: Plan::default(),
+        reference: false,
+        count: true,
+        memcheck: false,
+        threads: 0,
+        coroutines: false,
+        warmup: 0,
+        repeats: 1,
+        sample_s: 0.0,
+        energy_s: 0.0,
+        save: None,
+        clang: tools.clang.clone(),
+        cuda: tools.cuda.clone(),
+        libdevice: tools.libdevice.clone(),
+        arch: "sm_90".into(),
+        cache: tools.cache.clone(),
+        perturb: None,
+        accept: None,
+        references: None,
+        baseline: false,
+    };
+    let report = in_worker(&job, Duration::from_secs_f64(a.timeout))?;
+    let counts = report
+        .counts
+        .ok_or_else(|| Failure::from(JobError::Worker("the counts are missing".into())))?;
+    // The worker has survived this source, so this process will.
+    let w = Workload::read(&a.workload, &a.sizes).map_err(JobError::from)?;
+    let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
+    let m = program.module().map_err(JobError::from)?;
+    let p = model.predict(&m, &plan, &counts.launches)?;
+    for w in &report.warnings {
+        note(&format!("warning: {w}"));
+    }
+    match format {
+        Format::Json => {
+            let mut v = serde_json::to_value(&p).map_err(|e| Failure::new(e.to_string()))?;
+            v["schema"] = serde_json::json!("kerf.predict/1");
+            v["workload"] = serde_json::json!(a.workload);
+            say(&format!("{v:#}\n"))?;
+        }
+        Format::Human => say(&human(&p, &a.workload.display().to_string(), style))?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,438 @@
+//! `kerf tune` and `kerf check`, as users call them.
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// A workload of one kernel of `tune/kernels.cu`, in a folder of its own.
+struct Case {
+    dir: tempfile::TempDir,
+}
+
+impl Case {
+    fn new(kernel: &str, x: &str, n: usize, element: &str, more: &str) -> Case {
+        let dir = tempfile::tempdir().expect("a folder");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tune/kernels.cu");
+        let y = more.contains("\"y\"");
+        let args = if y {
+            r#""x", "y", "out", "n""#
+        } else {
+            r#""x", "out", "n""#
+        };
+        let text = format!(
+            r#"
+source = "{}"
+[sizes]
+n = {n}
+[[buffer]]
+name = "x"
+type = "{element}"
+len = "n"
+init = {x}
+[[buffer]]
+name = "out"
+type = "{element}"
+len = "n"
+output = true
+{more}
+[[launch]]
+kernel = "{kernel}"
+grid = ["ceil_div(n, 64)"]
+block = [64]
+args = [{args}]
+"#,
+            source.display()
+        );
+        std::fs::write(dir.path().join("w.toml"), text).expect("a workload");
+        Case { dir }
+    }
+
+    fn mixed() -> Case {
+        let y = r#"
+[[buffer]]
+name = "y"
+type = "f64"
+len = "n"
+init = { uniform = [0.0, 2.0] }
+"#;
+        Case::new("mixed", "{ uniform = [1.0, 2.0] }", 192, "f64", y)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
+        c.current_dir(self.dir.path())
+            .env(
+                "KERF_CACHE",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-cache"),
+            )
+            .env("NO_COLOR", "1")
+            .args(args);
+        c
+    }
+
+    fn tune(&self, args: &[&str]) -> Output {
+        let mut all = vec!["tune", "w.toml"];
+        all.extend(args);
+        self.command(&all).output().expect("it runs")
+    }
+
+    /// Tunes and gives the result, which must be there.
+    fn result(&self, args: &[&str], out: &str) -> Value {
+        let mut all = args.to_vec();
+        all.extend(["--out", out, "--format", "json"]);
+        let o = self.tune(&all);
+        assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
+        let printed: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+        let file = std::fs::read(self.path(out).join("result.json")).expect("a result");
+        let written: Value = serde_json::from_slice(&file).expect("JSON");
+        assert_eq!(printed, written);
+        written
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Format that each group got, by the part of its name after the kernel's.
+fn formats(r: &Value) -> Vec<(String, String)> {
+    let all = r["groups"].as_array().expect("groups");
+    all.iter()
+        .map(|g| {
+            let name = g["name"].as_str().expect("a name");
+            let name = name.split_once(": ").expect("a kernel").1;
+            (
+                name.to_owned(),
+                g["format"].as_str().expect("one").to_owned(),
+            )
+        })
+        .collect()
+}
+
+const QUICK: [&str; 4] = ["--tolerance", "1e-6", "--validate", "4"];
+
+#[test]
+fn guided_finds_the_plan_that_exhaustive_search_finds() {
+    let case = Case::mixed();
+    let guided = case.result(&QUICK, "guided");
+    let names: Vec<String> = formats(&guided).into_iter().map(|(n, _)| n).collect();
+    assert_eq!(names, ["diff", "out[]", "wave", "scale"]);
+    for (name, format) in formats(&guided) {
+        let expected = if name == "diff" { "f64" } else { "f32" };
+        assert_eq!(format, expected, "{name}");
+    }
+    assert_eq!(guided["verdict"], "tuned");
+    assert_eq!(guided["speedup"]["kind"], "predicted");
+    assert!(guided["speedup"]["value"].as_f64() > Some(1.0));
+    assert!(guided["error"].as_f64() <= Some(1e-6));
+    assert_eq!(guided["validation"]["passed"], 4);
+    let diff = guided["groups"].as_array().expect("groups").iter();
+    let diff = diff.filter(|g| g["name"] == "mixed: diff");
+    for g in diff {
+        assert_eq!(g["kept"]["kind"], "error", "{g}");
+        assert!(g["kept"]["error"].as_f64() > Some(1e-6), "{g}");
+    }
+    let mut all = QUICK.to_vec();
+    all.extend(["--strategy", "exhaustive", "--budget", "64"]);
+    let exhaustive = case.result(&all, "exhaustive");
+    assert_eq!(guided["assignment"], exhaustive["assignment"]);
+    assert_eq!(exhaustive["ended"], "exhausted");
+    let runs = |r: &Value| r["effort"]["search"].as_u64().expect("a count");
+    assert_eq!(runs(&exhaustive), (1 << formats(&guided).len()) - 1);
+    assert!(runs(&guided) < runs(&exhaustive) / 2);
+
+    // What is in the folder is what was found.
+    let dir = case.path("guided");
+    for name in [
+        "plan.json",
+        "tuned.ptx",
+        "tuned.bc",
+        "front.csv",
+        "evaluations.sqlite",
+    ] {
+        let n = std::fs::metadata(dir.join(name)).expect(name).len();
+        assert!(n > 0, "{name}");
+    }
+    let ptx = std::fs::read_to_string(dir.join("tuned.ptx")).expect("PTX");
+    assert!(ptx.contains("add.rn.f64") && ptx.contains("cvt.rn.f32.f64"));
+    let plan = dir.join("plan.json");
+    let plan = plan.to_str().expect("UTF-8");
+    let o = case.command(&[
+        "run",
+        "w.toml",
+        "--plan",
+        plan,
+        "--reference",
+        "--format",
+        "json",
+    ]);
+    let o = { o }.output().expect("it runs");
+    assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
+    let run: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    assert_eq!(run["outputs"][0]["errors"][0]["max_rel"], guided["error"]);
+
+    // It holds on inputs that it has not seen, and a tighter claim would not.
+    let check = |inputs| {
+        let c = case.command(&["check", "guided", "--inputs", inputs, "--format", "json"]);
+        let o = { c }.output().expect("it runs");
+        let v: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+        (o.status.code(), v)
+    };
+    let (code, v) = check("3");
+    assert_eq!(code, Some(0), "{v}");
+    assert_eq!(v["validation"]["passed"], 3);
+    let file = dir.join("result.json");
+    let mut r = guided;
+    let error = r["error"].as_f64().expect("a number");
+    r["criteria"]["tolerance"] = (error / 8.0).into();
+    r["criteria"]["accept"]["outputs"]["out"]["tolerance"] = (error / 8.0).into();
+    std::fs::write(&file, r.to_string()).expect("written");
+    let (code, v) = check("2");
+    assert_eq!((code, &v["holds"]), (Some(1), &Value::Bool(false)), "{v}");
+    r["program"] = "another".into();
+    std::fs::write(&file, r.to_string()).expect("written");
+    let o = case
+        .command(&["check", "guided"])
+        .output()
+        .expect("it runs");
+    assert_eq!(o.status.code(), Some(2));
+    assert!(
+        text(&o.stderr).contains("has changed"),
+        "{}",
+        text(&o.stderr)
+    );
+}
+
+fn evaluations(dir: &Path) -> Vec<(String, String, String)> {
+    let Ok(db) = rusqlite::Connection::open(dir.join("evaluations.sqlite")) else {
+        return Vec::new();
+    };
+    let Ok(mut s) = db.prepare("SELECT phase, assignment, input FROM evaluation") else {
+        return Vec::new();
+    };
+    let rows = s.query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)));
+    let mut all: Vec<_> = rows.expect("rows").map(|r| r.expect("a row")).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_killed_search_goes_on_and_repeats_nothing() {
+    let case = Case::mixed();
+    let mut args = QUICK.to_vec();
+    args.extend(["--strategy", "random", "--budget", "14", "--seed", "5"]);
+    let mut whole = case.result(&args, "whole");
+    let expected = evaluations(&case.path("whole"));
+
+    let mut resumed = vec!["tune", "w.toml", "--out", "broken", "--resume"];
+    resumed.extend(&args);
+    // Moments spread over the whole of a search, by a generator of no quality.
+    let mut state = 88172645463325252u64;
+    let mut before = 0;
+    for attempt in 0..12 {
+        let mut child = case
+            .command(&resumed)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        std::thread::sleep(Duration::from_millis(200 + state % 1800));
+        let ended = child.try_wait().expect("its state").is_some();
+        let _ = child.kill();
+        let _ = child.wait();
+        let now = evaluations(&case.path("broken")).len();
+        assert!(now >= before, "attempt {attempt}: {now} after {before}");
+        before = now;
+        if ended {
+            break;
+        }
+    }
+    let mut args = args.clone();
+    args.push("--resume");
+    let mut mended = case.result(&args, "broken");
+    assert_eq!(evaluations(&case.path("broken")), expected);
+    for r in [&mut whole, &mut mended] {
+        r["effort"]["wall_s"] = Value::Null;
+    }
+    assert_eq!(whole, mended);
+}
+
+#[test]
+fn a_plan_that_fails_on_other_inputs_is_demoted() {
+    let case = Case::new("lucky", "{ values = [1.0, 2.0] }", 2, "f64", "");
+    let args = [
+        "--tolerance",
+        "1e-6",
+        "--validate",
+        "4",
+        "--perturb",
+        "1e-6",
+    ];
+    let r = case.result(&args, "r");
+    let demoted = r["demoted"].as_array().expect("a list");
+    assert!(!demoted.is_empty(), "{r}");
+    assert_eq!(demoted[0]["validation"]["held_out"], 0, "{r}");
+    assert!(demoted[0]["validation"]["worst"].as_f64() > Some(1e-6));
+    // Whatever was chosen instead passed, or is the program as it is.
+    match r["verdict"].as_str() {
+        Some("unchanged") => assert!(r["validation"].is_null()),
+        _ => assert_eq!(r["validation"]["passed"], r["validation"]["perturbed"]),
+    }
+}
+
+#[test]
+fn a_candidate_that_hangs_is_a_failure_and_not_the_end() {
+    let case = Case::new("endless", "{ uniform = [0.1, 1.0] }", 4, "f64", "");
+    let mut args = QUICK.to_vec();
+    args.extend(["--timeout", "5", "--strategy", "exhaustive"]);
+    let r = case.result(&args, "r");
+    assert_eq!(r["verdict"], "tuned", "{r}");
+    assert!(r["effort"]["failed"].as_u64() > Some(0), "{r}");
+    let groups = r["groups"].as_array().expect("groups");
+    let step = groups.iter().find(|g| g["name"] == "endless: step");
+    let step = step.expect("a group");
+    assert_eq!(step["format"], "f64");
+    assert_eq!(step["kept"]["kind"], "failed", "{step}");
+    let why = step["kept"]["why"].as_str().expect("words");
+    assert!(why.contains("no result within"), "{why}");
+}
+
+#[test]
+fn a_tolerance_that_nobody_can_meet() {
+    let case = Case::mixed();
+    let o = case.tune(&["--tolerance", "1e-19", "--out", "r"]);
+    assert_eq!(o.status.code(), Some(1), "{}", text(&o.stderr));
+    let out = text(&o.stdout);
+    assert!(out.contains("cannot be met"), "{out}");
+    assert!(out.contains("best achieved: output out"), "{out}");
+    let file = std::fs::read(case.path("r/result.json")).expect("a result");
+    let r: Value = serde_json::from_slice(&file).expect("JSON");
+    assert_eq!(r["verdict"], "unmet");
+    assert_eq!(r["effort"]["search"], 0);
+    assert!(r["floor"]["error"].as_f64() > Some(1e-19));
+}
+
+#[test]
+fn order_of_threads_is_told() {
+    let case = Case::new("sum", "{ uniform = [0.0, 1.0] }", 64, "f64", "");
+    let o = case.tune(&["--tolerance", "1e-3", "--validate", "0", "--out", "r"]);
+    assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
+    let err = text(&o.stderr);
+    assert!(
+        err.contains("depends on the order of threads (floating-point atomic)"),
+        "{err}"
+    );
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let case = Case::mixed();
+    let refused = |case: &Case, args: &[&str], what: &[&str]| {
+        let o = case.tune(args);
+        let err = text(&o.stderr);
+        assert_eq!(o.status.code(), Some(2), "{args:?}: {err}");
+        assert!(o.stdout.is_empty(), "{args:?}");
+        for w in what {
+            assert!(err.contains(w), "{args:?}: {w} in {err}");
+        }
+    };
+    refused(&case, &[], &["no tolerance", "--tolerance"]);
+    refused(&case, &["--tolerance", "-1"], &["cannot be met"]);
+    refused(&case, &["--tolerance", "nan"], &["cannot be met"]);
+    refused(&case, &["--tolerance", "x"], &["invalid value"]);
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--metric", "max"],
+        &["unknown metric"],
+    );
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--strategy", "guide"],
+        &["no strategy `guide`", "did you mean `guided`?"],
+    );
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--formats", "f64"],
+        &["f32, f16 or bf16"],
+    );
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--budget", "0"],
+        &["1 or more"],
+    );
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--profile", "h20x"],
+        &["h20x"],
+    );
+    refused(
+        &case,
+        &["--tolerance", "1e-6", "--out", "w.toml"],
+        &["w.toml"],
+    );
+    assert!(!case.path("w-tuned").exists());
+
+    let count = Case::new("count", "{ constant = 2 }", 8, "i32", "");
+    refused(
+        &count,
+        &["--tolerance", "1"],
+        &["nothing to tune in count", "no floating-point"],
+    );
+    let single = Case::new("single", "{ uniform = [0.0, 1.0] }", 8, "f32", "");
+    refused(
+        &single,
+        &["--tolerance", "1"],
+        &["nothing to tune in single", "--formats f16,bf16"],
+    );
+    let nowhere = Case::new("nowhere", "{ uniform = [0.0, 1.0] }", 8, "f64", "");
+    refused(
+        &nowhere,
+        &["--tolerance", "1"],
+        &["NaN or infinite", "nothing to compare"],
+    );
+    let o = case
+        .command(&["check", "nothing"])
+        .output()
+        .expect("it runs");
+    assert_eq!(o.status.code(), Some(2));
+    assert!(text(&o.stderr).contains("result.json"));
+}
+
+#[test]
+fn a_used_folder_and_another_search_are_refused() {
+    let case = Case::new("single", "{ uniform = [0.0, 1.0] }", 8, "f32", "");
+    let args = |t: &'static str| {
+        [
+            "--tolerance",
+            t,
+            "--formats",
+            "f16",
+            "--validate",
+            "0",
+            "--out",
+            "r",
+        ]
+        .to_vec()
+    };
+    let o = case.tune(&args("0.01"));
+    assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
+    let o = case.tune(&args("0.01"));
+    assert_eq!(o.status.code(), Some(2));
+    assert!(text(&o.stderr).contains("--resume"), "{}", text(&o.stderr));
+    let mut other = args("0.02");
+    other.push("--resume");
+    let o = case.tune(&other);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(
+        text(&o.stderr).contains("another search: criteria"),
+        "{}",
+        text(&o.stderr)
+    );
+}
