@@ -105,7 +105,7 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
 /// Flat scalar layout "offset:kind" of a type, e.g. "0:f64,8:i32".
 static void scalars(const DIType *t, uint64_t base, std::string &out, int depth) {
   t = strip(t);
-  if (!t || depth > 8 || out.size() > 4096)
+  if (!t || depth > 8 || out.size() > (1u << 20))
     return;
   auto put = [&](const std::string &k) {
     if (!out.empty())
@@ -152,7 +152,7 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
     if (!esz)
       return;
     uint64_t n = c->getSizeInBits() / 8 / esz;
-    for (uint64_t i = 0; i < n && i < 64; i++)
+    for (uint64_t i = 0; i < n && i < 65536; i++)
       scalars(e, base + i * esz, out, depth + 1);
     return;
   }
@@ -191,8 +191,14 @@ char *kerf_debug_params(LLVMValueRef f) {
     if (auto *d = dyn_cast_or_null<DIDerivedType>(u)) {
       const DIType *b = d->getBaseType();
       pt = typeName(b);
-      scalars(b, 0, ps, 0);
+      // A pointer to rows of a matrix is one to its elements.
       const DIType *sb = strip(b);
+      while (auto *a = dyn_cast_or_null<DICompositeType>(sb)) {
+        if (a->getTag() != dwarf::DW_TAG_array_type)
+          break;
+        sb = strip(a->getBaseType());
+      }
+      scalars(sb, 0, ps, 0);
       psize = sb ? sb->getSizeInBits() / 8 : 0;
     }
     out += name + "\t" + typeName(t) + "\t" +
