@@ -53,13 +53,18 @@ void kerf_loop_depths(LLVMValueRef f, unsigned *depth) {
 
 /// Name of the source variable that holds `v`, or null.
 char *kerf_variable_name(LLVMValueRef v) {
-  SmallVector<DbgVariableRecord *> recs;
-  findDbgValues(unwrap(v), recs);
+  // An array's own name comes before those of pointers that it was passed as.
+  SmallVector<DbgVariableRecord *> recs, values;
   for (DbgVariableRecord *r : findDVRDeclares(unwrap(v)))
     recs.push_back(r);
-  for (DbgVariableRecord *r : recs)
-    if (!r->getVariable()->getName().empty())
-      return dup(r->getVariable()->getName().str());
+  findDbgValues(unwrap(v), values);
+  recs.append(values);
+  // Names with two underscores are those of headers: a parameter of fmax is nobody's variable.
+  for (DbgVariableRecord *r : recs) {
+    StringRef name = r->getVariable()->getName();
+    if (!name.empty() && !name.starts_with("__"))
+      return dup(name.str());
+  }
   return nullptr;
 }
 

@@ -121,3 +121,87 @@ fn a_buffer_that_a_kernel_leaves_alone_can_be_held_in_any_format() {
     let o = p.run(&["--plan", &p.path("plan.json"), "--reference"]);
     assert!(o.status.success(), "{}", text(&o));
 }
+
+#[test]
+fn arrays_have_the_names_of_the_source() {
+    // `work` is inlined twice, `tile` is passed as `p`; doubles that go to another lane are no obstacle.
+    let p = Program::new(
+        "__device__ double first(double *p, int n) { double s = 0; for (int i = 0; i < n; i++) s += p[i * 7 % n]; return s; }
+         __device__ double work(double x, int n) {
+           double tile[40];
+           for (int i = 0; i < n; i++) tile[i * 3 % n] = x * i;
+           return first(tile, n);
+         }
+         __global__ void f(double *x, int n) {
+           double v = work(x[threadIdx.x], n) + work(x[threadIdx.x + 32] + 1.0, n);
+           for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
+           x[threadIdx.x] = v;
+         }",
+        "",
+    );
+    let o = kerf(&["inspect", &p.path("p.cu"), "--store-as", "f32"]);
+    let plan = text(&o);
+    for name in ["\"tile\":\"f32\"", "\"tile.2\":\"f32\""] {
+        assert!(plan.contains(name), "{plan}");
+    }
+    std::fs::write(p.path("plan.json"), &o.stdout).expect("writes");
+    let o = kerf(&[
+        "inspect",
+        &p.path("p.cu"),
+        "--plan",
+        &p.path("plan.json"),
+        "--emit",
+        "ptx",
+    ]);
+    assert!(o.status.success(), "{}", text(&o));
+    let o = text(&kerf(&["inspect", &p.path("p.cu")]));
+    assert!(!o.contains("cannot be tuned"), "{o}");
+}
+
+#[test]
+fn no_variable_is_named_by_a_header() {
+    let p = Program::new(
+        "__global__ void f(const double *x, double *y, int n) {
+           double top = -1e300;
+           for (int i = 0; i < n; i++) top = fmax(top, x[i]);
+           y[0] = fmin(fabs(top), 3.0) * 2.0;
+         }",
+        "",
+    );
+    let o = text(&kerf(&["inspect", &p.path("p.cu"), "--all"]));
+    assert!(o.contains(" top") && !o.contains(" __"), "{o}");
+}
+
+#[test]
+fn small_structs_can_be_held_in_a_smaller_format() {
+    let p = Program::new(
+        "struct Pair { float x, y; };
+         __global__ void f(const float2 *in, Pair *p, float2 *out) {
+           __shared__ float2 s[32];
+           int i = threadIdx.x;
+           s[i] = in[i];
+           Pair t = p[i];
+           p[i] = p[i + 32];
+           p[i + 32] = t;
+           __syncthreads();
+           float2 a = s[31 - i];
+           out[i] = make_float2(a.x * 2.0f + in[i].y, a.y + p[i].x);
+         }",
+        "[[buffer]]\nname = \"in\"\ntype = \"f32x2\"\nlen = 32\ninit = { uniform = [0.5, 1.0] }\n\
+         [[buffer]]\nname = \"p\"\ntype = [\"f32\", \"f32\"]\nlen = 64\ninit = [{ uniform = [0.5, 1.0] }, { uniform = [0.5, 1.0] }]\noutput = true\n\
+         [[buffer]]\nname = \"out\"\ntype = \"f32x2\"\nlen = 32\noutput = true\n\
+         [[launch]]\nkernel = \"f\"\ngrid = [1]\nblock = [32]\nargs = [\"in\", \"p\", \"out\"]\n\
+         [accept]\nmetric = \"max_rel\"\ntolerance = 2e-3\n",
+    );
+    let o = kerf(&["inspect", &p.path("p.cu"), "--store-as", "f16"]);
+    for name in ["in", "p", "out", "s"] {
+        assert!(
+            text(&o).contains(&format!("\"{name}\":\"f16\"")),
+            "{}",
+            text(&o)
+        );
+    }
+    std::fs::write(p.path("plan.json"), &o.stdout).expect("writes");
+    let o = p.run(&["--plan", &p.path("plan.json"), "--reference"]);
+    assert!(o.status.success(), "{}", text(&o));
+}
