@@ -163,6 +163,30 @@ fn loops_are_counted_as_they_run() {
 }
 
 #[test]
+fn any_mask_can_make_an_address() {
+    // The largest mask of all is that of a generator of random numbers, modulo 2^63.
+    let (_, t, _) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %w = zext i32 %t to i64
+           %h = mul i64 %w, 2806196910506780709
+           %m = and i64 %h, 9223372036854775807
+           %i = lshr i64 %m, 61
+           %p = getelementptr double, ptr %a, i64 %i
+           %x = load double, ptr %p
+           %u = fadd double %x, 1.0
+           %q = getelementptr double, ptr %a, i64 %w
+           store double %u, ptr %q
+           ret void
+         }",
+        1,
+        1,
+        &[1.0, 2.0, 3.0, 4.0],
+    );
+    assert_eq!(t.block(0).threads, 1);
+}
+
+#[test]
 fn specials_are_counted_apart_and_cancellation_is_seen() {
     let (c, t, _) = counted(
         "define ptx_kernel void @k(ptr %a) {
