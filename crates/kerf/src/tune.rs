@@ -134,7 +134,7 @@ pub struct CheckArgs {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum By {
+pub(crate) enum By {
     Variable,
     Chain,
     Line,
@@ -152,7 +152,7 @@ impl From<By> for Grouping {
     }
 }
 
-fn parse_format(s: &str) -> Result<SiteFormat, String> {
+pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
     let known = s.parse().ok();
     let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
     narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
@@ -185,7 +185,7 @@ fn cores(asked: usize) -> usize {
 }
 
 /// What all evaluations have in common.
-fn job(
+pub(crate) fn job(
     workload: PathBuf,
     sizes: Vec<(String, i64)>,
     cuda: bool,
@@ -200,7 +200,8 @@ fn job(
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        count: false,
+        count: None,
+        count_only: false,
         workload,
         overrides: sizes,
         seed: None,
