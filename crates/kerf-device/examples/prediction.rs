@@ -14,6 +14,16 @@ fn main() {
     for r in &all {
         rows.push(replay::predict(r));
     }
+    if has("-j") {
+        for r in &rows {
+            for (i, d) in r.details.iter().enumerate() {
+                let v = serde_json::json!({ "name": r.name, "plan": i, "measured": r.measured[i],
+                    "ratio": r.ratios[i], "kind": r.kinds[i], "registers": r.registers[i], "prediction": d });
+                println!("{v}");
+            }
+        }
+        return;
+    }
     if has("-t") {
         print!("{}", replay::tsv(&rows));
         return;
