@@ -104,6 +104,8 @@ pub struct LaunchPrediction {
     pub repeats: u64,
     /// Seconds of one.
     pub seconds: f64,
+    /// Seconds that the device works on one, getting it there apart.
+    pub device_seconds: f64,
     /// What decides them.
     pub limit: Resource,
     /// Every resource, the longest first.
@@ -251,9 +253,33 @@ impl CostModel {
         })
     }
 
+    /// Name of the profile.
+    pub fn profile_name(&self) -> &str {
+        &self.profile.name
+    }
+
     /// Makes ready what predictions of a program's plans share: its blocks named, its own work looked at,
     /// launches that are nearly alike put together.
     pub fn subject<'c>(&'c self, original: &Module, work: &Work) -> Result<Subject<'c>, CostError> {
+        self.subject_of(original, work, None)
+    }
+
+    /// [`CostModel::subject`] of one kernel alone, by its symbol: the others are left away.
+    pub fn kernel<'c>(
+        &'c self,
+        original: &Module,
+        work: &Work,
+        symbol: &str,
+    ) -> Result<Subject<'c>, CostError> {
+        self.subject_of(original, work, Some(symbol))
+    }
+
+    fn subject_of<'c>(
+        &'c self,
+        original: &Module,
+        work: &Work,
+        only: Option<&str>,
+    ) -> Result<Subject<'c>, CostError> {
         let module = original.duplicate();
         count::label(&module);
         let rates = rates::Rates::of(&self.profile);
@@ -267,12 +293,27 @@ impl CostModel {
                 return Err(CostError::Kernel(l.symbol.clone()));
             }
         }
+        let set = |l: &LaunchCounts| own.get(&l.symbol).map(|k| traffic::working_set(k, k, l));
+        let all = work.launches.iter();
+        let whole = all.filter_map(set).fold(0.0, f64::max);
+        let mut launches = launch::alike(&work.launches);
+        if let Some(symbol) = only {
+            launches.retain(|l| l.symbol == symbol);
+            for f in module.kernel_functions() {
+                if f.name() != symbol && f.users().is_empty() {
+                    f.delete_function();
+                }
+            }
+        }
+        let largest = launches.iter().filter_map(set).fold(0.0, f64::max);
         Ok(Subject {
             model: self,
             module,
             rates,
+            // What other kernels work on grows and shrinks with what these do.
+            beside: whole / f64::max(largest, 1.0),
             own,
-            launches: launch::alike(&work.launches),
+            launches,
             copies: (work.copies, work.copied_bytes),
         })
     }
@@ -296,11 +337,19 @@ pub struct Subject<'c> {
     own: BTreeMap<String, census::KernelWork>,
     launches: Vec<LaunchCounts>,
     copies: (u64, u64),
+    beside: f64,
 }
 
 impl Subject<'_> {
-    /// Predicts one run under a plan.
-    pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
+    /// Seconds that the device works in one run under a plan, launches and copies apart: what is left when
+    /// a program is large enough, or runs often enough, that those do not matter.
+    pub fn device_seconds(&self, plan: &Plan) -> Result<f64, CostError> {
+        let all = self.launched(plan)?;
+        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
+        Ok(all.iter().map(one).sum())
+    }
+
+    fn launched(&self, plan: &Plan) -> Result<Vec<LaunchPrediction>, CostError> {
         let m = self.module.duplicate();
         plan.apply(&m)?;
         let c = self.model;
@@ -314,11 +363,18 @@ impl Subject<'_> {
         }
         // What one launch leaves in L2 the next one finds there, if all fits.
         let sets = all.iter().map(|(w, o, l)| traffic::working_set(w, o, l));
-        let missed = c.missed(sets.fold(0.0, f64::max));
+        let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
         let out: Vec<LaunchPrediction> = all
             .into_iter()
             .map(|(w, o, l)| c.launch(&self.rates, w, o, l, missed))
             .collect();
+        Ok(out)
+    }
+
+    /// Predicts one run under a plan.
+    pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
+        let c = self.model;
+        let out = self.launched(plan)?;
         let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
         // The device is woken and the first launch gets to it; later ones do while others run.
         let (copies, bytes) = self.copies;

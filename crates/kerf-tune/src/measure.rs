@@ -16,6 +16,7 @@ use kerf_workload::job::{Job, JobError, Times, finish_with_tools};
 use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -124,6 +125,7 @@ pub fn measure(
             seed: subject.workload.seed,
             perturb: None,
             storage: Vec::new(),
+            lambda: BTreeMap::new(),
         };
         s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
         Ok(s)

@@ -32,6 +32,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) input: Input,
     /// Everything known on the tuning inputs.
     pub(crate) known: BTreeMap<Assignment, Evaluated>,
+    /// Plans that were measured once more, with more samples.
+    pub(crate) finals: BTreeMap<Assignment, Evaluated>,
     pub(crate) warnings: Vec<String>,
     pub(crate) watch: &'t mut Watch<'t>,
 }
@@ -57,7 +59,10 @@ impl Tuner<'_> {
     /// Time over that of the program: measured, or predicted.
     pub(crate) fn time(&self, a: &Assignment, e: &Evaluated) -> Option<f64> {
         match self.evaluator.job.device {
-            Device::Cuda => e.timing.as_ref().map(|t| t.ratio),
+            Device::Cuda => {
+                let e = self.finals.get(a).unwrap_or(e);
+                e.timing.as_ref().map(|t| t.ratio)
+            }
             Device::Cpu => self.cost.predict(a),
         }
     }
@@ -86,7 +91,7 @@ impl Tuner<'_> {
                     let e = self.evaluator.one(&Run {
                         plan: Plan::default(),
                         input: self.input,
-                        timed: true,
+                        timed: 1,
                     })?;
                     self.store
                         .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
@@ -169,7 +174,7 @@ impl Tuner<'_> {
             .map(|a| Run {
                 plan: self.tunable.plan(self.subject, a),
                 input: self.input,
-                timed: true,
+                timed: 1,
             })
             .collect();
         let mut best = self.best().map(|p| (p.time, p.error));

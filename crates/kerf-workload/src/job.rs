@@ -11,12 +11,13 @@ mod kept;
 mod reference;
 mod report;
 mod save;
+mod timed;
 
 pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
-pub use execute::execute;
-pub use finished::finish_with_tools;
-pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Times, Verdict};
+pub use execute::{execute, execute_with};
+pub use finished::{Workshop, finish_with_tools};
+pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;
@@ -69,6 +70,10 @@ pub struct Job {
     pub warmup: u32,
     /// Timed runs.
     pub repeats: u32,
+    /// Seconds that a timed sample should last at least: launches are repeated to fill them (CUDA). 0: a
+    /// sample is one run.
+    #[serde(default)]
+    pub sample_s: f64,
     /// Seconds over which to measure energy (CUDA); 0: not.
     pub energy_s: f64,
     /// Folder for outputs as .npy.

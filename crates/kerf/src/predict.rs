@@ -4,7 +4,7 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{device, toolchain};
-use kerf_device::cost::{CostError, CostModel, Prediction};
+use kerf_device::cost::{CostError, CostModel, Prediction, Work};
 use kerf_ir::program;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
@@ -96,11 +96,11 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
 fn record(
     prefix: &Path,
     program: &program::Program,
-    counts: &kerf_workload::job::Counts,
+    work: &Work,
 ) -> Result<(), Failure> {
     let m = program.module().map_err(JobError::from)?;
     m.strip_debug();
-    let text = serde_json::to_vec(&counts.launches).map_err(|e| Failure::new(e.to_string()))?;
+    let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;
     for (extension, bytes) in [("bc", m.bitcode()), ("json", text)] {
         let path = prefix.with_extension(extension);
         std::fs::write(&path, bytes)
@@ -131,6 +131,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         coroutines: false,
         warmup: 0,
         repeats: 1,
+        sample_s: 0.0,
         energy_s: 0.0,
         save: None,
         clang: tools.clang.clone(),
@@ -151,10 +152,11 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let w = Workload::read(&a.workload, &a.sizes).map_err(JobError::from)?;
     let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
+    let work = kerf_tune::counts::work(&counts);
     if let Some(prefix) = &a.record {
-        record(prefix, &program, &counts)?;
+        record(prefix, &program, &work)?;
     }
-    let p = model.predict(&m, &plan, &counts.launches)?;
+    let p = model.predict(&m, &plan, &work)?;
     for w in &report.warnings {
         note(&format!("warning: {w}"));
     }

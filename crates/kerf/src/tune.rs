@@ -15,6 +15,7 @@ use kerf_search::NAMES;
 use kerf_search::strategy::StrategyError;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
 use kerf_tune::subject::SubjectError;
@@ -24,6 +25,9 @@ use kerf_workload::job::{Device, Job};
 use kerf_workload::suggest;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Seconds that a timed sample lasts at least, on a GPU.
+const SAMPLE_S: f64 = 1e-3;
 
 /// Arguments of `kerf tune`.
 #[derive(clap::Args)]
@@ -59,6 +63,9 @@ pub struct Args {
     /// or single sites.
     #[arg(long, value_enum, default_value = "variable")]
     by: By,
+    /// Hold buffers, shared and local arrays in narrower formats too.
+    #[arg(long, value_enum, default_value = "on")]
+    storage: Switch,
     /// Where errors are measured, and with cuda times too.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
@@ -68,6 +75,10 @@ pub struct Args {
     /// Device profile that times are predicted for, where they are not measured.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
+    /// How times are predicted: from a counting run on the CPU and the profile, or by the static score of
+    /// AMPT-GA. Measured times replace predicted ones.
+    #[arg(long, value_enum, default_value = "counts")]
+    cost: Cost,
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -131,6 +142,27 @@ pub struct CheckArgs {
     /// Target architecture.
     #[arg(long, value_parser = parse_arch)]
     arch: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Cost {
+    Counts,
+    Static,
+}
+
+impl From<Cost> for CostKind {
+    fn from(c: Cost) -> CostKind {
+        match c {
+            Cost::Counts => CostKind::Counts,
+            Cost::Static => CostKind::Static,
+        }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -214,6 +246,7 @@ pub(crate) fn job(
         coroutines: false,
         warmup: 2,
         repeats,
+        sample_s: SAMPLE_S,
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -248,6 +281,7 @@ fn refused(e: TuneError) -> Failure {
                 }
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
+                StrategyError::NotOneDegree(_) => Some("use guided, or another strategy".into()),
             };
             let f = Failure::new(e.to_string());
             match help {
@@ -291,7 +325,9 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         budget: a.budget,
         formats: a.formats,
         grouping: a.by.into(),
+        storage: a.storage == Switch::On,
         profile,
+        cost: a.cost.into(),
         out,
         seed: a.seed,
         resume: a.resume,

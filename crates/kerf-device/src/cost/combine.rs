@@ -39,7 +39,7 @@ fn together(times: impl Iterator<Item = f64>, exponent: f64) -> f64 {
         .powf(1.0 / exponent)
 }
 
-/// Seconds of a launch.
+/// Seconds that the device works on a launch.
 pub(super) fn seconds(shares: &[Share]) -> f64 {
     use Resource::*;
     let of = |r: Resource| {
@@ -53,5 +53,5 @@ pub(super) fn seconds(shares: &[Share]) -> f64 {
         // One chain: a warp waits for the one, then for the other.
         of(Latency) + of(MemoryLatency),
     ];
-    together(parts.into_iter(), ACROSS).max(of(Launch))
+    together(parts.into_iter(), ACROSS)
 }

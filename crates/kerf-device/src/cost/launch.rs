@@ -158,7 +158,8 @@ impl CostModel {
         shares.push(share(Resource::Latency, s(alone * waves)));
         shares.push(share(Resource::MemoryLatency, s((full - alone) * waves)));
         shares.push(share(Resource::Launch, self.launch_s));
-        let seconds = combine::seconds(&shares);
+        let device_seconds = combine::seconds(&shares);
+        let seconds = device_seconds.max(combine::weight(Resource::Launch) * self.launch_s);
         shares.iter_mut().for_each(|x| x.seconds *= combine::weight(x.resource));
         shares.sort_by(|a, b| {
             b.seconds
@@ -170,6 +171,7 @@ impl CostModel {
             symbol: l.symbol.clone(),
             repeats: l.repeats,
             seconds,
+            device_seconds,
             limit,
             shares,
             registers: work.registers,
