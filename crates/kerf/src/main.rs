@@ -7,6 +7,7 @@ mod fail;
 mod files;
 mod guard;
 mod inspect;
+mod measure;
 mod output;
 mod predict;
 mod run;
@@ -94,6 +95,9 @@ enum Command {
     Run(RunArgs),
     /// Predict the time of a workload on a device that need not be here, from a profile.
     Predict(predict::Args),
+    /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
+    #[command(hide = true)]
+    Measure(measure::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -373,7 +377,8 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         ordinal: a.gpu,
         plan,
         reference: a.reference,
-        count: a.count,
+        count: a.count.then_some(kerf_pass::count::Detail::Values),
+        count_only: false,
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
@@ -452,6 +457,7 @@ fn main() {
         }
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
+        Command::Measure(a) => measure::run(&a),
         Command::Bundle {
             workloads,
             out,
