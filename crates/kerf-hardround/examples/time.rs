@@ -17,7 +17,7 @@ fn main() {
         function: Function::find(function).expect("a function"),
         format: BINARY64,
         bits: bits.parse().expect("bits"),
-        isa,
+        isa: Some(isa),
     };
     let (from, to) = (parse(from).expect("a number"), parse(to).expect("a number"));
     let (parts, _) = grids(BINARY64, from, to).expect("a range");

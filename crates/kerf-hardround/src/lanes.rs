@@ -177,6 +177,7 @@ impl Lanes for Scalar {
 macro_rules! lanes {
     ($(unsafe fn $name:ident($($a:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
         $(#[inline(always)]
+        #[allow(unused_unsafe)]
         unsafe fn $name($($a: $t),*) $(-> $r)? { unsafe { $body } })*
     };
 }

@@ -4,6 +4,7 @@ use crate::format::{Format, Grid};
 use crate::function::Function;
 use crate::poly::{Block, Poly, block};
 use crate::search::{Counts, Isa, Scratch, smooth};
+use crate::walk;
 use serde::{Deserialize, Serialize};
 
 /// Largest piece that is described by one polynomial.
@@ -20,8 +21,8 @@ pub struct Query {
     pub format: Format,
     /// Identical bits after the round bit, at least.
     pub bits: u32,
-    /// Instructions to use.
-    pub isa: Isa,
+    /// Instructions to use; none to visit every argument with the polynomial, which is slow and for checks.
+    pub isa: Option<Isa>,
 }
 
 impl Query {
@@ -146,7 +147,14 @@ fn polynomial(q: &Query, grid: &Grid, poly: &Poly, scratch: &mut Scratch, found:
     let mut candidates = Vec::new();
     let range = (grid.first, grid.end);
     let counts = &mut found.counts;
-    let plan = smooth(poly, range, q.eps(), q.isa, scratch, &mut candidates, counts);
+    let plan = match q.isa {
+        Some(isa) => smooth(poly, range, q.eps(), isa, scratch, &mut candidates, counts),
+        None => {
+            walk::near(poly, range.0, range.1, q.eps(), &mut candidates);
+            counts.walked += range.1 - range.0;
+            None
+        }
+    };
     candidates.sort_unstable();
     candidates.dedup();
     for m in candidates {

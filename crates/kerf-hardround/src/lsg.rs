@@ -33,8 +33,9 @@ impl<L: Lanes> Copy for State<L> {}
 
 impl<L: Lanes> State<L> {
     #[inline(always)]
-    unsafe fn new(a: L::F, b: L::F) -> Self {
+    unsafe fn new(a: L::U, b: L::U) -> Self {
         unsafe {
+            let (a, b) = (L::fraction(a), L::fraction(b));
             let one = L::splat(1.0);
             let y = L::sub(one, a);
             let inx = L::ge(b, y);
@@ -46,6 +47,44 @@ impl<L: Lanes> State<L> {
                 v: one,
                 inx,
             }
+        }
+    }
+
+    /// Both steps, as far as no more than n points come of it; the lanes that may go on.
+    #[inline(always)]
+    unsafe fn round(&mut self, n: L::F) -> u32 {
+        unsafe {
+            let inverse = L::reciprocal(self.x);
+            let q = L::floor(L::mul(self.y, inverse));
+            let fits = L::lt(L::add(L::plus(self.u, q, self.v), self.v), n);
+            self.shorten_y(L::keep(fits, q), inverse);
+            let inverse = L::reciprocal(self.y);
+            let q = L::floor(L::mul(self.x, inverse));
+            let fits_too = L::lt(L::add(L::plus(self.v, q, self.u), self.u), n);
+            self.shorten_x(L::keep(fits_too, q), inverse);
+            L::bits(L::and(fits, fits_too))
+        }
+    }
+
+    /// Both steps in part, up to n points; the lanes where the distance is less than d or not known.
+    #[inline(always)]
+    unsafe fn finish(&mut self, n: L::F, d: L::F) -> u32 {
+        unsafe {
+            let (zero, one) = (L::splat(0.0), L::splat(1.0));
+            // Less by a half, the quotient's floor plus one is the ceiling, and never near an integer.
+            let less = L::sub(n, L::splat(0.5));
+            let inverse = L::reciprocal(self.x);
+            let q = L::floor(L::mul(self.y, inverse));
+            let needed = L::sub(L::sub(less, self.u), self.v);
+            let part = L::add(L::floor(L::mul(needed, L::reciprocal(self.v))), one);
+            self.shorten_y(L::min(q, L::max(part, zero)), inverse);
+            let inverse = L::reciprocal(self.y);
+            let q = L::floor(L::mul(self.x, inverse));
+            let needed = L::sub(L::sub(less, self.u), self.v);
+            let part = L::add(L::floor(L::mul(needed, L::reciprocal(self.u))), one);
+            self.shorten_x(L::min(q, L::max(part, zero)), inverse);
+            let clear = L::and(L::ge(self.z, d), L::ge(L::add(self.u, self.v), n));
+            !L::bits(clear) & ((1u32 << L::W) - 1)
         }
     }
 
@@ -99,49 +138,23 @@ pub unsafe fn failures<L: Lanes>(
 ) -> u32 {
     unsafe {
         let n = L::splat(n);
-        let mut s: [State<L>; GROUPS] =
-            std::array::from_fn(|g| State::new(L::fraction(a[g]), L::fraction(L::add_u(b[g], offset))));
+        // Four variables, not an array: they have to stay in registers. And no closures here: they would
+        // be compiled for a plain processor.
+        let mut s0 = State::<L>::new(a[0], L::add_u(b[0], offset));
+        let mut s1 = State::<L>::new(a[1], L::add_u(b[1], offset));
+        let mut s2 = State::<L>::new(a[2], L::add_u(b[2], offset));
+        let mut s3 = State::<L>::new(a[3], L::add_u(b[3], offset));
         for _ in 0..ROUNDS {
-            let mut going = 0;
-            for s in &mut s {
-                let inverse = L::reciprocal(s.x);
-                let q = L::floor(L::mul(s.y, inverse));
-                let fits = L::lt(L::add(L::plus(s.u, q, s.v), s.v), n);
-                s.shorten_y(L::keep(fits, q), inverse);
-                let inverse = L::reciprocal(s.y);
-                let q = L::floor(L::mul(s.x, inverse));
-                let fits_too = L::lt(L::add(L::plus(s.v, q, s.u), s.u), n);
-                s.shorten_x(L::keep(fits_too, q), inverse);
-                going |= L::bits(L::and(fits, fits_too));
-            }
+            let going = s0.round(n) | s1.round(n) | s2.round(n) | s3.round(n);
             if going == 0 {
                 break;
             }
         }
-        let mut failed = 0;
-        let zero = L::splat(0.0);
-        let one = L::splat(1.0);
-        // Less by a half, the quotient's floor plus one is the ceiling, and never near an integer.
-        let n_less = L::sub(n, L::splat(0.5));
-        for (g, s) in s.iter_mut().enumerate() {
-            let inverse = L::reciprocal(s.x);
-            let q = L::floor(L::mul(s.y, inverse));
-            let needed = L::sub(L::sub(n_less, s.u), s.v);
-            let part = L::add(L::floor(L::mul(needed, L::reciprocal(s.v))), one);
-            s.shorten_y(L::min(q, L::max(part, zero)), inverse);
-            let inverse = L::reciprocal(s.y);
-            let q = L::floor(L::mul(s.x, inverse));
-            let needed = L::sub(L::sub(n_less, s.u), s.v);
-            let part = L::add(L::floor(L::mul(needed, L::reciprocal(s.u))), one);
-            s.shorten_x(L::min(q, L::max(part, zero)), inverse);
-            let clear = L::and(
-                L::ge(s.z, L::splat(d)),
-                L::ge(L::add(s.u, s.v), n),
-            );
-            let all = (1u32 << L::W) - 1;
-            failed |= (!L::bits(clear) & all) << (g * L::W);
-        }
-        failed
+        let d = L::splat(d);
+        s0.finish(n, d)
+            | s1.finish(n, d) << L::W
+            | s2.finish(n, d) << (2 * L::W)
+            | s3.finish(n, d) << (3 * L::W)
     }
 }
 

@@ -272,6 +272,18 @@ unsafe fn keep<L: Lanes>(
     }
 }
 
+/// All groups' lanes from memory, which has to have them.
+#[inline(always)]
+unsafe fn load<L: Lanes>(v: &[u64], first: usize) -> [L::U; GROUPS] {
+    unsafe {
+        let mut r = [L::splat_u(0); GROUPS];
+        for g in 0..GROUPS {
+            r[g] = L::load_u(v.as_ptr().add(first + g * L::W));
+        }
+        r
+    }
+}
+
 /// The test on every interval of a sub-block. `s` has at least `runs` values each, `runs` a multiple of
 /// [`LEAST_RUNS`].
 #[inline(always)]
@@ -282,9 +294,10 @@ unsafe fn first_level<L: Lanes>(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan
     unsafe {
         let offset = L::splat_u(level.offset);
         for group in 0..runs / lanes {
-            let mut v: [[L::U; GROUPS]; STARTS] = std::array::from_fn(|i| {
-                std::array::from_fn(|g| L::load_u(s[i].as_ptr().add(group * lanes + g * L::W)))
-            });
+            let mut v = [[L::splat_u(0); GROUPS]; STARTS];
+            for i in 0..STARTS {
+                v[i] = load::<L>(&s[i], group * lanes);
+            }
             for k in 0..RUN {
                 let failed = failures::<L>(&v[4], &v[0], offset, n as f64, level.d);
                 let at = |i: usize| ((group * lanes + i) * RUN + k) as u64 * n;
@@ -312,10 +325,7 @@ unsafe fn later_level<L: Lanes>(plan: &Plan, l: usize, parts: &mut Lines, out: &
     unsafe {
         let offset = L::splat_u(level.offset);
         for first in (0..count).step_by(lanes) {
-            let load = |v: &Vec<u64>| -> [L::U; GROUPS] {
-                std::array::from_fn(|g| L::load_u(v.as_ptr().add(first + g * L::W)))
-            };
-            let (b, a) = (load(&parts.b), load(&parts.a));
+            let (b, a) = (load::<L>(&parts.b, first), load::<L>(&parts.a, first));
             let failed = failures::<L>(&a, &b, offset, level.n as f64, level.d);
             let real = match count - first {
                 c if c < lanes => failed & ((1 << c) - 1),
