@@ -62,8 +62,8 @@ pub const FUNCTIONS: [(&str, Function); 20] = [
     ("rsqrt", Rsqrt),
 ];
 
-/// Arguments beyond 2 to this leave the exponents of every format, and would leave MPFR's.
-const FAR: i32 = 30;
+/// At arguments beyond 2 to this, exponentials leave every format, and 1 - tanh is below 2^-11000.
+const FAR: i32 = 12;
 
 impl Function {
     /// By name: `exp`, ..., `x^3`, `pown:-2`.

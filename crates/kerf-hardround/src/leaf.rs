@@ -57,7 +57,7 @@ pub enum Method {
     NoneHard,
     /// Results beyond the largest number.
     Overflow,
-    /// Results too small for the smallest number to be told from zero.
+    /// Results below half the smallest number.
     Underflow,
 }
 
@@ -118,6 +118,7 @@ fn divide(q: &Query, grid: &Grid, scratch: &mut Scratch, found: &mut Found) {
         match block(q.function, q.format, grid) {
             Block::Smooth(poly) => return polynomial(q, grid, &poly, scratch, found),
             Block::Overflow => return found.piece(grid, Method::Overflow, None),
+            Block::Underflow => return found.piece(grid, Method::Underflow, None),
             Block::Coarse if grid.len() <= SMALL => {
                 for m in grid.first..grid.end {
                     evaluate(q, grid, m, found);

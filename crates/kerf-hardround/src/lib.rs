@@ -6,7 +6,9 @@
 //! all of them in part of a binade, by Lefevre's algorithm with proven bounds.
 #![warn(missing_docs)]
 
+pub mod certificate;
 pub mod confirm;
+pub mod exhaustive;
 pub mod format;
 pub mod function;
 mod interval;
@@ -17,5 +19,7 @@ mod plan;
 mod poly;
 pub mod search;
 mod tables;
+pub mod units;
+pub mod verify;
 mod walk;
 mod wide;

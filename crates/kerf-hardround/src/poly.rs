@@ -46,6 +46,8 @@ pub enum Block {
     Smooth(Box<Poly>),
     /// Every result is beyond the largest number.
     Overflow,
+    /// Every result is below half the smallest number.
+    Underflow,
     /// The enclosures say too little: split it.
     Coarse,
 }
@@ -85,6 +87,11 @@ fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
         && !range.has_zero()
     {
         return Some(Block::Overflow);
+    }
+    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest)) {
+        [true, true] => return Some(Block::Underflow),
+        [false, false] => {}
+        _ => return None,
     }
     let ulp = unit(format, &range)?;
     let at = grid.float(middle, PRECISION);
