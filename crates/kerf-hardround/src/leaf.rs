@@ -2,6 +2,7 @@
 use crate::confirm::{NoValue, Value, value};
 use crate::format::{Format, Grid};
 use crate::function::Function;
+use crate::plan::Plan;
 use crate::poly::{Block, Poly, block};
 use crate::search::{Counts, Isa, Scratch, smooth};
 use crate::walk;
@@ -98,14 +99,46 @@ pub struct Found {
     pub exact: Vec<f64>,
 }
 
+/// What searches a smooth piece.
+pub trait Engine {
+    /// Pushes arguments of [first, end) that may be hard, or keeps the piece for later; gives the plan it
+    /// follows, none where it visits every argument.
+    fn smooth(
+        &mut self,
+        q: &Query,
+        poly: &Poly,
+        range: (u64, u64),
+        candidates: &mut Vec<u64>,
+        counts: &mut Counts,
+    ) -> Option<Plan>;
+}
+
+impl Engine for Scratch {
+    fn smooth(
+        &mut self,
+        q: &Query,
+        poly: &Poly,
+        range: (u64, u64),
+        candidates: &mut Vec<u64>,
+        counts: &mut Counts,
+    ) -> Option<Plan> {
+        let Some(isa) = q.isa else {
+            walk::near(poly, range.0, range.1, q.eps(), candidates);
+            counts.walked += range.1 - range.0;
+            return None;
+        };
+        smooth(poly, range, q.eps(), isa, self, candidates, counts)
+    }
+}
+
 /// Searches a part of a binade.
-pub fn search(q: &Query, grid: &Grid, scratch: &mut Scratch) -> Found {
+pub fn search(q: &Query, grid: &Grid, engine: &mut impl Engine) -> Found {
     let mut found = Found::default();
-    divide(q, grid, scratch, &mut found);
+    divide(q, grid, engine, &mut found);
     found
 }
 
-fn divide(q: &Query, grid: &Grid, scratch: &mut Scratch, found: &mut Found) {
+fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
     let method = |w| match w {
         "overflow" => Method::Overflow,
         "underflow" => Method::Underflow,
@@ -116,7 +149,7 @@ fn divide(q: &Query, grid: &Grid, scratch: &mut Scratch, found: &mut Found) {
     }
     if grid.len() <= LARGEST {
         match block(q.function, q.format, grid) {
-            Block::Smooth(poly) => return polynomial(q, grid, &poly, scratch, found),
+            Block::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
             Block::Overflow => return found.piece(grid, Method::Overflow, None),
             Block::Underflow => return found.piece(grid, Method::Underflow, None),
             Block::Coarse if grid.len() <= SMALL => {
@@ -135,11 +168,17 @@ fn divide(q: &Query, grid: &Grid, scratch: &mut Scratch, found: &mut Found) {
         at += step;
     }
     let at = if at < grid.end { at } else { grid.first + grid.len() / 2 };
-    divide(q, &grid.part(grid.first, at), scratch, found);
-    divide(q, &grid.part(at, grid.end), scratch, found);
+    divide(q, &grid.part(grid.first, at), engine, found);
+    divide(q, &grid.part(at, grid.end), engine, found);
 }
 
-fn polynomial(q: &Query, grid: &Grid, poly: &Poly, scratch: &mut Scratch, found: &mut Found) {
+fn polynomial(
+    q: &Query,
+    grid: &Grid,
+    poly: &Poly,
+    engine: &mut impl Engine,
+    found: &mut Found,
+) {
     match poly.uniform(q.eps()) {
         Some(true) => return found.piece(grid, Method::AllHard, Some(poly)),
         Some(false) => return found.piece(grid, Method::NoneHard, Some(poly)),
@@ -147,15 +186,7 @@ fn polynomial(q: &Query, grid: &Grid, poly: &Poly, scratch: &mut Scratch, found:
     }
     let mut candidates = Vec::new();
     let range = (grid.first, grid.end);
-    let counts = &mut found.counts;
-    let plan = match q.isa {
-        Some(isa) => smooth(poly, range, q.eps(), isa, scratch, &mut candidates, counts),
-        None => {
-            walk::near(poly, range.0, range.1, q.eps(), &mut candidates);
-            counts.walked += range.1 - range.0;
-            None
-        }
-    };
+    let plan = engine.smooth(q, poly, range, &mut candidates, &mut found.counts);
     candidates.sort_unstable();
     candidates.dedup();
     for m in candidates {
@@ -173,7 +204,8 @@ fn polynomial(q: &Query, grid: &Grid, poly: &Poly, scratch: &mut Scratch, found:
     found.piece(grid, method, Some(poly));
 }
 
-fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
+/// Decides one argument.
+pub fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
     found.counts.evaluated += 1;
     let x = grid.value(m);
     match value(q.function, q.format, &grid.float(m, 64)) {

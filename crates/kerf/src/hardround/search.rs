@@ -5,11 +5,13 @@ use super::{SearchArgs, find, threads};
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::hex;
+use kerf_hardround::format::{Grid, hex};
 use kerf_hardround::leaf::{Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
+use kerf_hardround_gpu::GpuError;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 const LONG_LIST: f64 = 1e5;
 /// Arguments that have to be evaluated one by one, beyond which is asked.
 const MANY: u128 = 1 << 28;
+/// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
+const BATCH: usize = 4096;
 /// Time between two lines of progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 
@@ -28,6 +32,18 @@ impl From<QueryError> for Failure {
         match e {
             QueryError::Range(_) => f.help("--from is in the range, --to is its end and not in it"),
             QueryError::Domain { .. } => f.help("choose a range inside the domain"),
+        }
+    }
+}
+
+impl From<GpuError> for Failure {
+    fn from(e: GpuError) -> Failure {
+        match e {
+            GpuError::Exec(e) => e.into(),
+            GpuError::Compile(_) => Failure::new(e.to_string()),
+            GpuError::Full(..) => {
+                Failure::new(e.to_string()).help("raise --bits, or search on the CPU")
+            }
         }
     }
 }
@@ -136,6 +152,15 @@ fn certificate(a: &SearchArgs) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
+/// A GPU with the kernels.
+fn gpu(ordinal: i32) -> Result<CudaExecutor, Failure> {
+    let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
+    let module = kerf_hardround_gpu::program(&arch)?;
+    let ptx = kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
+    let kernels = kerf_hardround_gpu::KERNELS.map(str::to_owned);
+    Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
+}
+
 /// A search under way.
 struct Running<'a> {
     header: &'a Header,
@@ -153,24 +178,30 @@ impl Running<'_> {
         let there: std::collections::BTreeSet<u64> = self.done.keys().copied().collect();
         let units = self.units;
         let mut failure = None;
-        work(
-            units,
-            threads(a.threads),
-            |i| !there.contains(&i),
-            |g, scratch| search(q, g, scratch),
-            |i, g, found| match self.keep(i, &g, &found) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => {
-                    failure = Some(e);
-                    ControlFlow::Break(())
-                }
-            },
-        );
+        let wanted = |i| !there.contains(&i);
+        let sink = |i, g: Grid, found| match self.keep(i, &g, &found) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                failure = Some(e);
+                ControlFlow::Break(())
+            }
+        };
+        let threads = threads(a.threads);
+        match a.device {
+            DeviceArg::Cpu => {
+                let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
+                work(units, threads, wanted, each, sink);
+            }
+            DeviceArg::Cuda => {
+                let mut exec = gpu(a.gpu)?;
+                kerf_hardround_gpu::search(&mut exec, q, units, threads, BATCH, wanted, sink)?;
+            }
+        }
         failure.map_or(Ok(()), Err)
     }
 
     /// A unit is done: it is written before it counts.
-    fn keep(&mut self, i: u64, g: &kerf_hardround::format::Grid, found: &Found) -> Result<(), Failure> {
+    fn keep(&mut self, i: u64, g: &Grid, found: &Found) -> Result<(), Failure> {
         let unit = Unit::new(self.header, i, g, found);
         if let Some(j) = &mut self.journal {
             j.line(&serde_json::to_string(&unit).unwrap_or_default())?;
