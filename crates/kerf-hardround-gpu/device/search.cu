@@ -1,5 +1,5 @@
-// The search for hard-to-round cases as four kernels: the test on every interval of many sub-blocks, the
-// test on parts of the intervals that failed, again on parts of those, and a walk over what still fails.
+// The search for hard-to-round cases as five kernels: the test on every interval of many sub-blocks, the
+// test on parts of the intervals that failed, twice more on parts of those, and a walk over what still fails.
 //
 // The algorithm and its bounds are those of the crate kerf-hardround: lsg.rs (the test), tables.rs (lines from
 // differences), plan.rs (thresholds). A thread has one run of intervals in the first kernel.
@@ -11,15 +11,14 @@ typedef unsigned int u32;
 typedef unsigned __int128 u128;
 
 // A sub-block as the host writes it; lib.rs has the same order.
-enum { STARTS = 7, DEGREES = 8, RUN = 64, RUNS = 256, LEVELS = 3 };
+enum { STARTS = 7, DEGREES = 8, RUN = 64, RUNS = 256, LEVELS = 4 };
 struct SubBlock {
     u64 tables[STARTS][DEGREES][2];
     u64 degree;
     double n[LEVELS];
     u64 offset[LEVELS];
     double d[LEVELS];
-    u64 parts_first[4][2];
-    u64 parts_second[8][2];
+    u64 parts[LEVELS - 1][4][2];
     u64 limit, near;
     double half_second;
     u64 length;
@@ -206,7 +205,7 @@ DEVICE void later(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *i
         u32 sub = place >> 40;
         const SubBlock &s = subs[sub];
         u64 m = (u64)s.n[LEVEL];
-        const u64 *move = LEVEL == 1 ? s.parts_first[part] : s.parts_second[part];
+        const u64 *move = s.parts[LEVEL - 1][part];
         u64 slope = a[line];
         u64 begin = b[line] + slope * (part * m) + move[0];
         slope += move[1];
@@ -217,17 +216,16 @@ DEVICE void later(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *i
     }
 }
 
-KERNEL void second_level(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *id, u64 *ob,
-                         u64 *oa, u64 *oid, u32 *counts, u32 *failed, u32 room, u32 capacity)
-{
-    later<1, 4>(subs, b, a, id, {ob, oa, oid}, counts, failed, room, capacity);
-}
+#define LATER(name, level, parts)                                                                  \
+    KERNEL void name(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *id, u64 *ob,     \
+                     u64 *oa, u64 *oid, u32 *counts, u32 *failed, u32 room, u32 capacity)          \
+    {                                                                                              \
+        later<level, parts>(subs, b, a, id, {ob, oa, oid}, counts, failed, room, capacity);        \
+    }
 
-KERNEL void third_level(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *id, u64 *ob,
-                        u64 *oa, u64 *oid, u32 *counts, u32 *failed, u32 room, u32 capacity)
-{
-    later<2, 8>(subs, b, a, id, {ob, oa, oid}, counts, failed, room, capacity);
-}
+LATER(second_level, 1, 2)
+LATER(third_level, 2, 4)
+LATER(fourth_level, 3, 4)
 
 // Every argument of the lines that are left, eight threads a line.
 KERNEL void walk(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *id, u64 *found, u32 *counts,

@@ -8,7 +8,7 @@
 mod batch;
 mod stage;
 
-pub use batch::{Batches, GpuError, KERNELS, program};
+pub use batch::{Batches, GpuError, KERNELS, Pending, Raw, program};
 pub use stage::{Stage, Staged, SubBlock};
 
 use kerf_exec::Executor;
@@ -33,7 +33,7 @@ pub fn search(
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (send, receive) = sync_channel::<(u64, Grid, Staged)>(threads * 8 + 64);
+        let (send, receive) = sync_channel::<Pending>(threads * 8 + 64);
         for _ in 0..threads.max(1) {
             let send = send.clone();
             let (next, stop, wanted) = (&next, &stop, &wanted);
@@ -62,32 +62,29 @@ fn run(
     exec: &mut dyn Executor,
     q: &Query,
     sub_blocks: usize,
-    staged: impl Iterator<Item = (u64, Grid, Staged)>,
+    staged: impl Iterator<Item = Pending>,
     sink: &mut impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
     let mut batches = Batches::new(exec, sub_blocks)?;
     let mut staged = staged.peekable();
-    let mut finished: Vec<(u64, Grid, Found)> = Vec::new();
-    let mut flying: Vec<(u64, Grid, Staged)> = Vec::new();
+    let mut flying: Vec<Pending> = Vec::new();
     loop {
         let mut gathered = Vec::new();
         let mut count = 0;
-        while let Some(s) = staged.next_if(|s| count == 0 || count + s.2.sub_blocks.len() <= sub_blocks) {
+        while let Some(s) =
+            staged.next_if(|s| count == 0 || count + s.2.sub_blocks.len() <= sub_blocks)
+        {
             count += s.2.sub_blocks.len();
             gathered.push(s);
             if count >= sub_blocks || gathered.len() >= 4 * sub_blocks.max(64) {
                 break;
             }
         }
-        if !flying.is_empty() {
-            finished = batches.collect(q, std::mem::take(&mut flying))?;
-        }
+        batches.pack(&gathered);
+        let raw = batches.wait(&flying)?;
+        batches.start()?;
         let last = gathered.is_empty();
-        if !last {
-            batches.launch(&gathered)?;
-            flying = gathered;
-        }
-        for (i, grid, found) in finished.drain(..) {
+        for (i, grid, found) in raw.complete(q, std::mem::replace(&mut flying, gathered)) {
             if sink(i, grid, found).is_break() {
                 return Ok(false);
             }

@@ -7,7 +7,9 @@ use kerf_hardround::search::{Counts, Scratch};
 use kerf_hardround::tables::{RUN, RUNS, STARTS, Tables};
 
 /// 64-bit words of a sub-block on the device.
-pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + 2 * 12 + 4;
+pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + (LEVELS - 1) * PARTS * 2 + 4;
+/// Room for the parts of a line.
+const PARTS: usize = 4;
 
 /// A sub-block as the device reads it; `device/search.cu` has the same order.
 #[derive(Debug, Clone)]
@@ -18,11 +20,13 @@ pub struct SubBlock {
     pub words: [u64; WORDS],
     /// Arguments of an interval of the last level.
     pub last: u64,
+    /// Number of its polynomial among those of the unit.
+    pub poly: usize,
 }
 
 impl SubBlock {
     /// [`RUNS`] runs from `start` on.
-    fn new(q: &Query, poly: &Poly, plan: &Plan, start: u64) -> SubBlock {
+    fn new(q: &Query, poly: &Poly, number: usize, plan: &Plan, start: u64) -> SubBlock {
         let tables = Tables::new(&poly.around(start), plan.bits, RUNS);
         let middle = start + ((RUNS * RUN) as u64 * plan.levels[0].n) / 2;
         let second = poly.second(middle).0;
@@ -35,8 +39,9 @@ impl SubBlock {
         words.extend(plan.levels.map(|l| l.offset));
         words.extend(plan.levels.map(|l| l.d.to_bits()));
         for (l, parts) in SPLITS.into_iter().enumerate() {
-            for part in 0..parts {
-                let (start, slope) = plan.refinement(l, part, second);
+            for part in 0..PARTS as u64 {
+                // Those that a level does not have are not read.
+                let (start, slope) = plan.refinement(l, part.min(parts - 1), second);
                 words.extend([start, slope]);
             }
         }
@@ -53,6 +58,7 @@ impl SubBlock {
             start,
             words: array,
             last: last.n,
+            poly: number,
         }
     }
 }
@@ -64,6 +70,8 @@ pub struct Staged {
     pub found: Found,
     /// What the device has to search.
     pub sub_blocks: Vec<SubBlock>,
+    /// The polynomials behind the sub-blocks.
+    pub polys: Vec<Poly>,
 }
 
 /// One thread that prepares units.
@@ -71,6 +79,7 @@ pub struct Staged {
 pub struct Stage {
     scratch: Scratch,
     sub_blocks: Vec<SubBlock>,
+    polys: Vec<Poly>,
 }
 
 impl Stage {
@@ -80,6 +89,7 @@ impl Stage {
         Staged {
             found,
             sub_blocks: std::mem::take(&mut self.sub_blocks),
+            polys: std::mem::take(&mut self.polys),
         }
     }
 }
@@ -97,8 +107,12 @@ impl Engine for Stage {
         let mut at = first;
         if let Some(p) = plan.as_ref().filter(|p| p.runs == RUNS) {
             let length = (RUNS * RUN) as u64 * p.levels[0].n;
+            let number = self.polys.len();
+            if end - at >= length {
+                self.polys.push(poly.clone());
+            }
             while end - at >= length {
-                self.sub_blocks.push(SubBlock::new(q, poly, p, at));
+                self.sub_blocks.push(SubBlock::new(q, poly, number, p, at));
                 counts.tested[0] += (RUNS * RUN) as u64;
                 at += length;
             }

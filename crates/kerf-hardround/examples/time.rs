@@ -11,7 +11,10 @@ fn main() {
     };
     let isa = match rest.first() {
         None => Isa::best(),
-        Some(n) => Isa::all().into_iter().find(|i| i.name() == n).expect("an instruction set of this processor"),
+        Some(n) => Isa::all()
+            .into_iter()
+            .find(|i| i.name() == n)
+            .expect("an instruction set of this processor"),
     };
     let query = Query {
         function: Function::find(function).expect("a function"),
@@ -28,7 +31,14 @@ fn main() {
         let t = clock.elapsed().as_secs_f64();
         println!(
             "{} {} [{} ..) {} arguments, {:.3} s, {:.3e} arguments/s, {} pieces, {:?}",
-            isa.name(), function, hex(g.value(g.first)), g.len(), t, g.len() as f64 / t, f.pieces.len(), f.counts
+            isa.name(),
+            function,
+            hex(g.value(g.first)),
+            g.len(),
+            t,
+            g.len() as f64 / t,
+            f.pieces.len(),
+            f.counts
         );
         println!("first piece {:?}", f.pieces[0]);
         println!("{} cases, {} exact", f.cases.len(), f.exact.len());

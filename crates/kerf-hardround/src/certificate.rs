@@ -87,7 +87,13 @@ pub struct Written {
 impl Written {
     /// Of a case; exact ones have no k and are not written so.
     pub fn new(c: &Case) -> Written {
-        let Value { k, round_bit, ones, negative, exponent } = c.value;
+        let Value {
+            k,
+            round_bit,
+            ones,
+            negative,
+            exponent,
+        } = c.value;
         Written {
             x: hex(c.x),
             k: k.unwrap_or(u32::MAX),
@@ -151,7 +157,11 @@ impl Unit {
             h.update(text.unwrap_or_default());
             h.update("\n");
         }
-        h.finalize().iter().take(12).map(|b| format!("{b:02x}")).collect()
+        h.finalize()
+            .iter()
+            .take(12)
+            .map(|b| format!("{b:02x}"))
+            .collect()
     }
     /// Arguments that are all hard, and not listed.
     pub fn uniform(&self) -> u64 {

@@ -58,7 +58,8 @@ pub fn value(f: Function, format: Format, x: &Float) -> Result<Value, NoValue> {
         if exponent > format.highest || exponent < format.lowest - 1 {
             return Err(NoValue::Range);
         }
-        if let Some((k, round_bit, ones)) = tail(&y, order == Ordering::Equal, format.ulp(exponent)) {
+        if let Some((k, round_bit, ones)) = tail(&y, order == Ordering::Equal, format.ulp(exponent))
+        {
             return Ok(Value {
                 k,
                 round_bit,

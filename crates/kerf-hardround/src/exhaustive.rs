@@ -101,7 +101,10 @@ fn evaluate(q: &Query, grid: &Grid, m: u64, tally: &mut Tally, cases: &mut Vec<C
             Some(k) => {
                 tally.count(k);
                 if k >= q.bits {
-                    cases.push(Case { x: grid.value(m), value: v });
+                    cases.push(Case {
+                        x: grid.value(m),
+                        value: v,
+                    });
                 }
             }
             None => tally.exact += 1,

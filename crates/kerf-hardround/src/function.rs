@@ -172,7 +172,11 @@ impl Function {
                 ratio(rising(), n, |k| Some(l.over(k)))
             }
             Log | Log2 | Log10 | Log1p => {
-                let at = if self == Log1p { x.add(&one) } else { x.clone() };
+                let at = if self == Log1p {
+                    x.add(&one)
+                } else {
+                    x.clone()
+                };
                 if at.lo <= 0 {
                     return None;
                 }
@@ -274,11 +278,7 @@ fn ln2(p: u32) -> Interval {
 }
 
 /// c_0 = first, c_k = c_(k-1) q(k).
-fn ratio(
-    first: Interval,
-    n: usize,
-    q: impl Fn(u32) -> Option<Interval>,
-) -> Option<Vec<Interval>> {
+fn ratio(first: Interval, n: usize, q: impl Fn(u32) -> Option<Interval>) -> Option<Vec<Interval>> {
     let mut c = vec![first];
     for k in 1..=n {
         let next = c[k - 1].mul(&q(k as u32)?);

@@ -53,7 +53,10 @@ impl Interval {
     }
     /// The largest magnitude, as an f64 not below it.
     pub fn magnitude(&self) -> f64 {
-        let (a, b) = (self.lo.to_f64_round(Round::Down), self.hi.to_f64_round(Round::Up));
+        let (a, b) = (
+            self.lo.to_f64_round(Round::Down),
+            self.hi.to_f64_round(Round::Up),
+        );
         a.abs().max(b.abs())
     }
     /// The width, as an f64 not below it.

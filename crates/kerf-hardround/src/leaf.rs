@@ -167,18 +167,16 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
     if at <= grid.first {
         at += step;
     }
-    let at = if at < grid.end { at } else { grid.first + grid.len() / 2 };
+    let at = if at < grid.end {
+        at
+    } else {
+        grid.first + grid.len() / 2
+    };
     divide(q, &grid.part(grid.first, at), engine, found);
     divide(q, &grid.part(at, grid.end), engine, found);
 }
 
-fn polynomial(
-    q: &Query,
-    grid: &Grid,
-    poly: &Poly,
-    engine: &mut impl Engine,
-    found: &mut Found,
-) {
+fn polynomial(q: &Query, grid: &Grid, poly: &Poly, engine: &mut impl Engine, found: &mut Found) {
     match poly.uniform(q.eps()) {
         Some(true) => return found.piece(grid, Method::AllHard, Some(poly)),
         Some(false) => return found.piece(grid, Method::NoneHard, Some(poly)),
@@ -187,11 +185,7 @@ fn polynomial(
     let mut candidates = Vec::new();
     let range = (grid.first, grid.end);
     let plan = engine.smooth(q, poly, range, &mut candidates, &mut found.counts);
-    candidates.sort_unstable();
-    candidates.dedup();
-    for m in candidates {
-        evaluate(q, grid, m, found);
-    }
+    decide(q, grid, poly, candidates, found);
     let method = plan.map_or(Method::Walk, |p| {
         let l = &p.levels[0];
         Method::Test {
@@ -204,8 +198,19 @@ fn polynomial(
     found.piece(grid, method, Some(poly));
 }
 
+/// Decides candidates: by the polynomial, and by MPFR those that are near an integer indeed.
+pub fn decide(q: &Query, grid: &Grid, poly: &Poly, mut candidates: Vec<u64>, found: &mut Found) {
+    candidates.sort_unstable();
+    candidates.dedup();
+    for m in candidates {
+        if poly.near(m, q.eps()) {
+            evaluate(q, grid, m, found);
+        }
+    }
+}
+
 /// Decides one argument.
-pub fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
+fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
     found.counts.evaluated += 1;
     let x = grid.value(m);
     match value(q.function, q.format, &grid.float(m, 64)) {

@@ -8,7 +8,7 @@ use crate::poly::{Poly, SLACK};
 use crate::tables::{RUN, RUNS, TABLE_ERROR};
 
 /// Sub-intervals of an interval that fails, level by level; the last level's are walked.
-pub const SPLITS: [u64; 2] = [4, 8];
+pub const SPLITS: [u64; 3] = [2, 4, 4];
 /// Levels of the test.
 pub const LEVELS: usize = SPLITS.len() + 1;
 /// Runs that vectors need at once.
@@ -17,8 +17,9 @@ pub const LEAST_RUNS: usize = 32;
 const LONGEST: u32 = 24;
 /// Shortest interval for which the test pays.
 const SHORTEST: u32 = 8;
-/// Largest n d: about the fraction of intervals that fail at the first level.
-const MOST_FAILING: f64 = 0.25;
+/// Largest n d: about the fraction of intervals that fail at the first level. Beyond, intervals of half the
+/// length, of which an eighth as many fail, cost less.
+const MOST_FAILING: f64 = 0.35;
 
 /// One level of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,8 +112,8 @@ impl Plan {
         for (l, split) in SPLITS.into_iter().enumerate() {
             // From the centre of an interval to that of a part of it, with F'' of the sub-block's middle.
             let delta = n as f64 / 2.0;
-            let value = (third * span / 4.0 + relative) * delta * delta
-                + third / 6.0 * delta.powi(3);
+            let value =
+                (third * span / 4.0 + relative) * delta * delta + third / 6.0 * delta.powi(3);
             let slope = (third * span / 2.0 + relative) * delta + third / 2.0 * delta * delta;
             let unit = 2f64.powi(-63);
             n /= split;
@@ -148,7 +149,9 @@ impl Plan {
             // Longer sub-blocks, as long as they cost little accuracy.
             for runs in [64, 128, RUNS] {
                 match Plan::with(poly, eps, bits, runs) {
-                    Some(p) if p.levels[LEVELS - 1].d < 1.25 * plan.levels[LEVELS - 1].d => plan = p,
+                    Some(p) if p.levels[LEVELS - 1].d < 1.25 * plan.levels[LEVELS - 1].d => {
+                        plan = p
+                    }
                     _ => break,
                 }
             }

@@ -83,7 +83,8 @@ fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
     };
     let wide = f.taylor(&whole, DEGREE + 1)?;
     let range = values(f, &whole, &wide)?;
-    if range.lo.get_exp()? > format.highest + 1 && range.hi.get_exp()? > format.highest + 1
+    if range.lo.get_exp()? > format.highest + 1
+        && range.hi.get_exp()? > format.highest + 1
         && !range.has_zero()
     {
         return Some(Block::Overflow);
@@ -173,6 +174,17 @@ impl Poly {
             size = size * w.abs() + falling * self.size[k];
         }
         (sum, size * 1e-12)
+    }
+
+    /// Whether F at an argument may be within `eps` of an integer.
+    pub fn near(&self, m: u64, eps: f64) -> bool {
+        let w = m.wrapping_sub(self.middle) as i64;
+        let value = self
+            .c
+            .iter()
+            .rev()
+            .fold(Wide::ZERO, |v, c| v.times(w).add(*c));
+        value.distance() * (1.0 - 1e-11) <= eps + self.error
     }
 
     /// The polynomial in `m - at`.

@@ -81,7 +81,9 @@ impl Tables {
                     t.d[start + m][d] = n[d].top();
                     // What dropping this degree would cost the lines of a run.
                     let weight = binomial(runs, d) * binomial(RUN, m);
-                    lost[d] += n[d].distance() * weight * if i == 1 { 2f64.powi(bits as i32) } else { 1.0 };
+                    lost[d] += n[d].distance()
+                        * weight
+                        * if i == 1 { 2f64.powi(bits as i32) } else { 1.0 };
                 }
                 let next = shift(&g, 1);
                 for d in 0..=DEGREE {

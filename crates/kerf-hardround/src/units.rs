@@ -63,9 +63,8 @@ impl Units {
     /// Divides [from, to).
     pub fn new(q: &Query, from: f64, to: f64) -> Result<Units, QueryError> {
         let (parts, zero) = grids(q.format, from, to)?;
-        let inside = |g: &Grid| {
-            q.function.has(g.value(g.first)) && q.function.has(g.value(g.end - 1))
-        };
+        let inside =
+            |g: &Grid| q.function.has(g.value(g.first)) && q.function.has(g.value(g.end - 1));
         if !parts.iter().all(inside) || zero && !q.function.has(0.0) {
             return Err(QueryError::Domain {
                 function: q.function.name(),
@@ -83,8 +82,17 @@ impl Units {
         let mut parts = Vec::new();
         for negative in [true, false] {
             for exponent in q.format.lowest..=q.format.ulp(q.format.highest) {
-                let first = if exponent == q.format.lowest { 1 } else { top / 2 };
-                let g = Grid { negative, exponent, first, end: top };
+                let first = if exponent == q.format.lowest {
+                    1
+                } else {
+                    top / 2
+                };
+                let g = Grid {
+                    negative,
+                    exponent,
+                    first,
+                    end: top,
+                };
                 let has = |m: u64| q.function.has(g.value(m));
                 match (has(first), has(top - 1)) {
                     (true, true) => parts.push(g),
@@ -134,13 +142,18 @@ impl Units {
     }
     /// A unit.
     pub fn get(&self, i: u64) -> Option<Grid> {
-        let part = self.parts.partition_point(|p| p.before <= i).checked_sub(1)?;
+        let part = self
+            .parts
+            .partition_point(|p| p.before <= i)
+            .checked_sub(1)?;
         let part = &self.parts[part];
         let number = i - part.before;
         let at = |k: u64| (part.grid.first / part.unit + k) * part.unit;
         (number < part.units()).then(|| {
-            part.grid
-                .part(at(number).max(part.grid.first), at(number + 1).min(part.grid.end))
+            part.grid.part(
+                at(number).max(part.grid.first),
+                at(number + 1).min(part.grid.end),
+            )
         })
     }
 }

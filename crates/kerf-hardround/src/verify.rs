@@ -54,7 +54,8 @@ pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
     let mut v = Verdict::default();
     let h = &record.header;
     let Some((q, from, to)) = h.query() else {
-        v.mistakes.push("the header names an unknown function, format or number".into());
+        v.mistakes
+            .push("the header names an unknown function, format or number".into());
         return v;
     };
     let units = match Units::new(&q, from, to) {
@@ -65,7 +66,11 @@ pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
         }
     };
     if units.len() != h.units {
-        v.mistakes.push(format!("the range has {} units, the header says {}", units.len(), h.units));
+        v.mistakes.push(format!(
+            "the range has {} units, the header says {}",
+            units.len(),
+            h.units
+        ));
     }
     let mut seen = BTreeSet::new();
     let mut places = Places(seed);
@@ -76,13 +81,19 @@ pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
                     unit(&q, &grid, u, samples, &mut places, &mut v);
                 }
             }
-            _ => v.mistakes.push(format!("unit {} is not of this range", u.unit)),
+            _ => v
+                .mistakes
+                .push(format!("unit {} is not of this range", u.unit)),
         }
     }
     v.units = seen.len() as u64;
     v.missing = units.len().saturating_sub(v.units);
     if v.missing > 0 {
-        v.mistakes.push(format!("{} of {} units are missing", v.missing, units.len()));
+        v.mistakes.push(format!(
+            "{} of {} units are missing",
+            v.missing,
+            units.len()
+        ));
     }
     deviation(h, record, &mut v);
     v
@@ -110,36 +121,52 @@ fn unit(q: &Query, grid: &Grid, u: &Unit, samples: u64, places: &mut Places, v: 
     for c in &u.cases {
         v.cases += 1;
         let place = parse(&c.x).and_then(|x| q.format.split(x));
-        let inside = place.filter(|(m, e)| *e == grid.exponent && (grid.first..grid.end).contains(m));
+        let inside =
+            place.filter(|(m, e)| *e == grid.exponent && (grid.first..grid.end).contains(m));
         let Some((m, _)) = inside else {
-            v.mistakes.push(format!("{} is not in unit {}", c.x, u.unit));
+            v.mistakes
+                .push(format!("{} is not in unit {}", c.x, u.unit));
             continue;
         };
         let again = value(q.function, q.format, &grid.float(m, 64));
         let right = again.is_ok_and(|w| {
-            w.k == Some(c.k) && c.k >= q.bits && u8::from(w.ones) == c.repeated
-                && u8::from(w.round_bit) == c.round_bit && w.exponent == c.binade
+            w.k == Some(c.k)
+                && c.k >= q.bits
+                && u8::from(w.ones) == c.repeated
+                && u8::from(w.round_bit) == c.round_bit
+                && w.exponent == c.binade
         });
         if !right {
-            v.mistakes.push(format!("{} is not the case that unit {} says", c.x, u.unit));
+            v.mistakes
+                .push(format!("{} is not the case that unit {} says", c.x, u.unit));
         }
     }
     if known.len() != u.cases.len() {
-        v.mistakes.push(format!("unit {} lists a case twice", u.unit));
+        v.mistakes
+            .push(format!("unit {} lists a case twice", u.unit));
     }
     for p in &u.pieces {
         if p.first != at {
-            v.mistakes.push(format!("unit {}: arguments from {} on are left out", u.unit, hex(grid.value(at))));
+            v.mistakes.push(format!(
+                "unit {}: arguments from {} on are left out",
+                u.unit,
+                hex(grid.value(at))
+            ));
         }
         at = p.first.saturating_add(p.length);
         if p.length == 0 || at > grid.end {
-            v.mistakes.push(format!("unit {}: a piece leaves it", u.unit));
+            v.mistakes
+                .push(format!("unit {}: a piece leaves it", u.unit));
             return;
         }
         piece(q, &grid.part(p.first, at), p, &known, samples, places, v);
     }
     if at != grid.end {
-        v.mistakes.push(format!("unit {}: arguments from {} on are left out", u.unit, hex(grid.value(at))));
+        v.mistakes.push(format!(
+            "unit {}: arguments from {} on are left out",
+            u.unit,
+            hex(grid.value(at))
+        ));
     }
 }
 
@@ -168,13 +195,19 @@ fn piece(
         let listed = known.contains(&grid.value(m).to_bits());
         let right = match (p.method, hard.map(|w| w.k)) {
             (Method::Overflow | Method::Underflow, r) => r.is_err(),
-            (Method::AllHard, r) => r.is_err() || matches!(r, Ok(k) if k.is_none_or(|k| k >= q.bits)),
+            (Method::AllHard, r) => {
+                r.is_err() || matches!(r, Ok(k) if k.is_none_or(|k| k >= q.bits))
+            }
             (Method::NoneHard, Ok(k)) => k.is_some_and(|k| k < q.bits),
             (_, Ok(Some(k))) => listed == (k >= q.bits),
             (_, _) => !listed,
         };
         if !right {
-            v.mistakes.push(format!("{} is not as its piece says ({:?})", hex(grid.value(m)), p.method));
+            v.mistakes.push(format!(
+                "{} is not as its piece says ({:?})",
+                hex(grid.value(m)),
+                p.method
+            ));
         }
     }
 }
@@ -189,9 +222,19 @@ fn half_units(q: &Query, grid: &Grid, m: u64) -> Option<(Float, i32)> {
 
 /// Whether the bounds fit each other, and hold where F'' is tried: a second difference is a value of F''
 /// somewhere between.
-fn bounds(q: &Query, grid: &Grid, p: &Piece, (n, r, s, d): (u64, f64, f64, f64), places: &mut Places, v: &mut Verdict) {
+fn bounds(
+    q: &Query,
+    grid: &Grid,
+    p: &Piece,
+    (n, r, s, d): (u64, f64, f64, f64),
+    places: &mut Places,
+    v: &mut Verdict,
+) {
     let mut wrong = |what: &str| {
-        v.mistakes.push(format!("piece from {}: {what}", hex(grid.value(grid.first))));
+        v.mistakes.push(format!(
+            "piece from {}: {what}",
+            hex(grid.value(grid.first))
+        ));
     };
     let Some((low, high)) = p.second else {
         return wrong("no bounds of the second derivative");
@@ -232,7 +275,9 @@ fn bounds(q: &Query, grid: &Grid, p: &Piece, (n, r, s, d): (u64, f64, f64, f64),
 /// A number's fraction in 64 bits, rounded down.
 fn fraction(x: &Float) -> u64 {
     let scaled: Float = x.clone() << 64;
-    let i = scaled.to_integer_round(Round::Down).map_or(Integer::new(), |r| r.0);
+    let i = scaled
+        .to_integer_round(Round::Down)
+        .map_or(Integer::new(), |r| r.0);
     let modulus: Integer = Integer::from(1) << 64;
     let i: Integer = (i % &modulus + &modulus) % modulus;
     i.to_u64().unwrap_or(0)
@@ -249,7 +294,10 @@ fn stretch(q: &Query, grid: &Grid, p: &Piece, known: &BTreeSet<u64>, v: &mut Ver
     };
     let ends = [grid.first, grid.first + n / 2, grid.end - 1].map(|m| half_units(q, grid, m));
     let [Some((a, _)), Some((b, _)), Some((c, _))] = ends else {
-        v.mistakes.push(format!("{}: a value is not finite", hex(grid.value(grid.first))));
+        v.mistakes.push(format!(
+            "{}: a value is not finite",
+            hex(grid.value(grid.first))
+        ));
         return;
     };
     let slope = Float::with_val(PRECISION, &c - &a) / (n - 1);
@@ -273,7 +321,9 @@ fn stretch(q: &Query, grid: &Grid, p: &Piece, known: &BTreeSet<u64>, v: &mut Ver
     let rest = Float::with_val(PRECISION, &c - &b) / (n - 1 - n / 2);
     let bend = ((rest - &first) / (n - 1)).to_f64();
     let third = (high - low) / grid.len().max(p.length) as f64 * 4.0;
-    let near = (q.eps() + error + third.abs() * h.powi(3) + 1e-12 * square * (high.abs() + low.abs())) * 2f64.powi(64);
+    let near =
+        (q.eps() + error + third.abs() * h.powi(3) + 1e-12 * square * (high.abs() + low.abs()))
+            * 2f64.powi(64);
     let (z0, slope) = (fraction(&a), fraction(&first));
     let mut z = start;
     for j in 0..n {
@@ -287,7 +337,8 @@ fn stretch(q: &Query, grid: &Grid, p: &Piece, known: &BTreeSet<u64>, v: &mut Ver
                 let hard = value(q.function, q.format, &grid.float(m, 64));
                 let hard = hard.is_ok_and(|w| w.k.is_some_and(|k| k >= q.bits));
                 if hard && !known.contains(&grid.value(m).to_bits()) {
-                    v.mistakes.push(format!("{} is hard and not listed", hex(grid.value(m))));
+                    v.mistakes
+                        .push(format!("{} is hard and not listed", hex(grid.value(m))));
                 }
             }
         }

@@ -51,7 +51,12 @@ fn as_mpfr_on_every_argument() {
             let all = listed(&found, &g);
             // Exact cases inside uniform pieces count as hard there.
             let all: Vec<f64> = all.into_iter().filter(|x| !exact.contains(x)).collect();
-            let place = format!("{} {} {bits} from {}", f.name(), format.name, hex(g.value(g.first)));
+            let place = format!(
+                "{} {} {bits} from {}",
+                f.name(),
+                format.name,
+                hex(g.value(g.first))
+            );
             assert_eq!(all, hard, "{place}");
             let covered: u64 = found.pieces.iter().map(|p| p.length).sum();
             assert_eq!(covered, g.len(), "{place}");
@@ -81,5 +86,8 @@ fn as_the_walk_on_longer_ranges() {
             tested += fast.counts.tested[0];
         }
     }
-    assert!(tested > 10_000, "the test on intervals was used on {tested} only");
+    assert!(
+        tested > 10_000,
+        "the test on intervals was used on {tested} only"
+    );
 }

@@ -9,14 +9,25 @@ use kerf_hardround::verify::verify;
 use std::ops::ControlFlow;
 
 fn record(f: Function, from: f64, to: f64, bits: u32) -> Record {
-    let q = Query { function: f, format: BINARY64, bits, isa: Some(Isa::best()) };
+    let q = Query {
+        function: f,
+        format: BINARY64,
+        bits,
+        isa: Some(Isa::best()),
+    };
     let units = Units::new(&q, from, to).unwrap();
     let header = Header::new(&q, from, to, units.len(), "cpu");
     let mut lines = vec![serde_json::to_string(&header).unwrap()];
-    let all = work(&units, 2, |_| true, |g, s| search(&q, g, s), |i, g, found| {
-        lines.push(serde_json::to_string(&Unit::new(&header, i, &g, &found)).unwrap());
-        ControlFlow::Continue(())
-    });
+    let all = work(
+        &units,
+        2,
+        |_| true,
+        |g, s| search(&q, g, s),
+        |i, g, found| {
+            lines.push(serde_json::to_string(&Unit::new(&header, i, &g, &found)).unwrap());
+            ControlFlow::Continue(())
+        },
+    );
     assert!(all);
     Record::parse(&(lines.join("\n") + "\n")).unwrap()
 }
@@ -86,7 +97,9 @@ fn damage_is_found() {
     lost.units.pop();
     assert!(mistakes(&lost, 0).contains("missing"));
     let mut text = serde_json::to_string(&r.header).unwrap() + "\n";
-    text += &serde_json::to_string(&r.units[0]).unwrap().replace("\"k\":26", "\"k\":27");
+    text += &serde_json::to_string(&r.units[0])
+        .unwrap()
+        .replace("\"k\":26", "\"k\":27");
     assert!(Record::parse(&(text.clone() + "\n")).is_err());
     // A line that was cut off is no mistake: it is done again.
     assert_eq!(Record::parse(&text).unwrap().units.len(), 0);

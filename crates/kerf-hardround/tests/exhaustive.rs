@@ -14,11 +14,17 @@ fn count(q: &Query) -> (Tally, usize) {
     let units = Units::all(q);
     let mut sum = Tally::default();
     let mut cases = 0;
-    let all = work(&units, 2, |_| true, |g, _| tally(q, g), |_, _, (t, c)| {
-        sum.add(&t);
-        cases += c.len();
-        ControlFlow::Continue(())
-    });
+    let all = work(
+        &units,
+        2,
+        |_| true,
+        |g, _| tally(q, g),
+        |_, _, (t, c)| {
+            sum.add(&t);
+            cases += c.len();
+            ControlFlow::Continue(())
+        },
+    );
     assert!(all);
     assert_eq!(u128::from(sum.total()), units.arguments());
     (sum, cases)
@@ -27,8 +33,19 @@ fn count(q: &Query) -> (Tally, usize) {
 /// All of binary16, against MPFR on every argument.
 #[test]
 fn halves_by_mpfr() {
-    for function in [Function::Exp, Function::Log, Function::Sin, Function::Asin, Function::Power(3)] {
-        let q = Query { function, format: BINARY16, bits: 9, isa: None };
+    for function in [
+        Function::Exp,
+        Function::Log,
+        Function::Sin,
+        Function::Asin,
+        Function::Power(3),
+    ] {
+        let q = Query {
+            function,
+            format: BINARY16,
+            bits: 9,
+            isa: None,
+        };
         let (sum, cases) = count(&q);
         let mut by_k = vec![0; sum.by_k.len()];
         let mut exact = 0;
@@ -47,7 +64,10 @@ fn halves_by_mpfr() {
             assert_eq!(sum.by_k, by_k, "{function:?}");
         } else {
             // Far out, results are not looked at one by one.
-            assert!(sum.by_k.iter().zip(&by_k).all(|(a, b)| a <= b), "{function:?} {sum:?} {by_k:?} {exact}");
+            assert!(
+                sum.by_k.iter().zip(&by_k).all(|(a, b)| a <= b),
+                "{function:?} {sum:?} {by_k:?} {exact}"
+            );
         }
         assert_eq!(sum.exact, exact, "{function:?}");
         assert_eq!(cases as u64, sum.by_k.iter().skip(9).sum::<u64>());
@@ -58,19 +78,38 @@ fn halves_by_mpfr() {
 #[test]
 fn counts_are_complete() {
     for function in functions() {
-        let q = Query { function, format: BFLOAT16, bits: 12, isa: None };
+        let q = Query {
+            function,
+            format: BFLOAT16,
+            bits: 12,
+            isa: None,
+        };
         count(&q);
     }
-    let q = Query { function: Function::Exp, format: BINARY32, bits: 22, isa: None };
+    let q = Query {
+        function: Function::Exp,
+        format: BINARY32,
+        bits: 22,
+        isa: None,
+    };
     let units = Units::new(&q, 1.0, 2.0).unwrap();
     let mut sum = Tally::default();
-    let _ = work(&units, 2, |_| true, |g, _| tally(&q, g), |_, _, (t, _)| {
-        sum.add(&t);
-        ControlFlow::Continue(())
-    });
+    let _ = work(
+        &units,
+        2,
+        |_| true,
+        |g, _| tally(&q, g),
+        |_, _, (t, _)| {
+            sum.add(&t);
+            ControlFlow::Continue(())
+        },
+    );
     assert_eq!(sum.total(), 1 << 23);
     for k in 1..10 {
         let want = (1u64 << 23 >> k) as f64;
-        assert!((sum.by_k[k] as f64 - want).abs() < 6.0 * want.sqrt(), "{k}: {sum:?}");
+        assert!(
+            (sum.by_k[k] as f64 - want).abs() < 6.0 * want.sqrt(),
+            "{k}: {sum:?}"
+        );
     }
 }

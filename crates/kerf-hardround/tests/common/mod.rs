@@ -22,7 +22,9 @@ impl Random {
 /// All functions, and some powers.
 pub fn functions() -> Vec<Function> {
     let named = FUNCTIONS.into_iter().map(|(_, f)| f);
-    named.chain([-3, -1, 2, 3, 5, 10].map(Function::Power)).collect()
+    named
+        .chain([-3, -1, 2, 3, 5, 10].map(Function::Power))
+        .collect()
 }
 
 /// Binades of arguments that make sense for a function: exponents of the leading bit.

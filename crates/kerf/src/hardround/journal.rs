@@ -20,7 +20,11 @@ pub struct Journal {
 
 impl Journal {
     /// Begins one, or goes on with one; gives the units that it has.
-    pub fn open(path: &Path, header: &Header, resume: bool) -> Result<(Journal, Vec<Unit>), Failure> {
+    pub fn open(
+        path: &Path,
+        header: &Header,
+        resume: bool,
+    ) -> Result<(Journal, Vec<Unit>), Failure> {
         let fail = |e: std::io::Error| {
             Failure::new(format!("cannot write {}: {e}", path.display()))
                 .help("choose another place with --certificate")
@@ -41,12 +45,17 @@ impl Journal {
                         .help("remove the file to begin anew")
                 })?;
                 if !record.header.same(header) {
-                    return Err(Failure::new(format!("{} is of another search", path.display())).help(
-                        format!(
-                            "it has {} on [{}, {}) with {} bits; choose another --certificate",
-                            record.header.function, record.header.from, record.header.to, record.header.bits
+                    return Err(
+                        Failure::new(format!("{} is of another search", path.display())).help(
+                            format!(
+                                "it has {} on [{}, {}) with {} bits; choose another --certificate",
+                                record.header.function,
+                                record.header.from,
+                                record.header.to,
+                                record.header.bits
+                            ),
                         ),
-                    ));
+                    );
                 }
                 (units, whole, started) = (record.units, record.whole, true);
             }
@@ -91,8 +100,11 @@ impl Journal {
                 let e: std::io::Error = e;
                 let _ = self.file.set_len(self.whole);
                 let _ = self.file.seek(SeekFrom::Start(self.whole));
-                Err(Failure::new(format!("cannot write {}: {e}", self.path.display()))
-                    .help("make room, then give the same command with --resume: nothing is lost"))
+                Err(
+                    Failure::new(format!("cannot write {}: {e}", self.path.display())).help(
+                        "make room, then give the same command with --resume: nothing is lost",
+                    ),
+                )
             }
         }
     }

@@ -52,8 +52,10 @@ impl From<GpuError> for Failure {
 pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let function = find(&a.function)?;
     let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
-        return Err(Failure::new("--from, --to and --bits are needed for binary64")
-            .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"));
+        return Err(
+            Failure::new("--from, --to and --bits are needed for binary64")
+                .help("for example: kerf hardround exp --from 1 --to 1.0001 --bits 40"),
+        );
     };
     let query = Query {
         function,
@@ -89,7 +91,11 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         arguments: 0,
     };
     if state.resumed > 0 {
-        note(&format!("{} of {} units are there already", state.resumed, units.len()));
+        note(&format!(
+            "{} of {} units are there already",
+            state.resumed,
+            units.len()
+        ));
     }
     state.search(a, &query)?;
     if let Some(j) = &mut state.journal {

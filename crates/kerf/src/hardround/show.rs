@@ -59,10 +59,22 @@ impl Summary {
             pieces.filter(|p| p.method == m).map(|p| p.length).sum()
         };
         [
-            ("all hard: the value stays next to numbers of the format; not listed", Method::AllHard),
-            ("none hard: the value stays away from them", Method::NoneHard),
-            ("overflow: results beyond the largest number", Method::Overflow),
-            ("underflow: results below half the smallest number", Method::Underflow),
+            (
+                "all hard: the value stays next to numbers of the format; not listed",
+                Method::AllHard,
+            ),
+            (
+                "none hard: the value stays away from them",
+                Method::NoneHard,
+            ),
+            (
+                "overflow: results beyond the largest number",
+                Method::Overflow,
+            ),
+            (
+                "underflow: results below half the smallest number",
+                Method::Underflow,
+            ),
         ]
         .into_iter()
         .map(|(w, m)| (w, sum(m)))
@@ -132,14 +144,22 @@ pub fn human(s: &Summary, style: Style) -> String {
         c.tested, c.failed, c.walked, c.evaluated
     );
     let rate = n as f64 / s.seconds.max(1e-9);
-    out += &style.dim(&format!("{} on {}, {rate:.2e} arguments/s\n", duration(s.seconds), s.device));
+    out += &style.dim(&format!(
+        "{} on {}, {rate:.2e} arguments/s\n",
+        duration(s.seconds),
+        s.device
+    ));
     out
 }
 
 /// For programs.
 pub fn json(s: &Summary) -> serde_json::Value {
     let (exact, first) = s.exact();
-    let trivial: Vec<_> = s.trivial().into_iter().map(|(w, n)| serde_json::json!({"what": w, "arguments": n})).collect();
+    let trivial: Vec<_> = s
+        .trivial()
+        .into_iter()
+        .map(|(w, n)| serde_json::json!({"what": w, "arguments": n}))
+        .collect();
     serde_json::json!({
         "schema": "kerf.hardround/1",
         "function": s.query.function.name(),
@@ -164,8 +184,11 @@ pub fn json(s: &Summary) -> serde_json::Value {
 pub fn check(path: &Path) -> Result<(), Failure> {
     let folder = files::folder(path);
     if path.is_dir() || !folder.is_dir() {
-        return Err(Failure::new(format!("cannot write {}: there is no folder for it, or it is one", path.display()))
-            .help("choose another file with --out"));
+        return Err(Failure::new(format!(
+            "cannot write {}: there is no folder for it, or it is one",
+            path.display()
+        ))
+        .help("choose another file with --out"));
     }
     Ok(())
 }
@@ -174,7 +197,11 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 pub fn write(path: &Path, s: &Summary) -> Result<(), Failure> {
     let lines = |head: String, line: &dyn Fn(&Written) -> String| {
         let all = s.cases().into_iter().map(line);
-        std::iter::once(head).chain(all).collect::<Vec<_>>().join("\n") + "\n"
+        std::iter::once(head)
+            .chain(all)
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n"
     };
     let text = match path.extension().and_then(|e| e.to_str()) {
         Some("wc") => lines(format!("# {}", s.title()), &|w| w.x.clone()),

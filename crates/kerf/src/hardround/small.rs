@@ -15,12 +15,16 @@ use std::time::Instant;
 /// Runs the command.
 pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
     if a.device == DeviceArg::Cuda {
-        return Err(Failure::new(format!("{} is counted on the CPU only", a.number.name))
-            .help("leave --device away: the whole format takes seconds to minutes"));
+        return Err(
+            Failure::new(format!("{} is counted on the CPU only", a.number.name))
+                .help("leave --device away: the whole format takes seconds to minutes"),
+        );
     }
     if a.resume || a.certificate.is_some() {
-        return Err(Failure::new("small formats have no certificate: every argument is visited")
-            .help("leave --resume and --certificate away"));
+        return Err(
+            Failure::new("small formats have no certificate: every argument is visited")
+                .help("leave --resume and --certificate away"),
+        );
     }
     let function = find(&a.function)?;
     let query = Query {
@@ -75,24 +79,44 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
             Some("json") => format!("{document}\n"),
             Some("csv") => {
                 let rows = listed.iter().map(|w| format!("{},{}", w.x, w.k));
-                std::iter::once("x,k".to_owned()).chain(rows).collect::<Vec<_>>().join("\n") + "\n"
+                std::iter::once("x,k".to_owned())
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    + "\n"
             }
             _ => {
-                let title = format!("# {}, at least {} identical bits", words(function, a.number), query.bits);
+                let title = format!(
+                    "# {}, at least {} identical bits",
+                    words(function, a.number),
+                    query.bits
+                );
                 let rows = listed.iter().map(|w| w.x.clone());
-                std::iter::once(title).chain(rows).collect::<Vec<_>>().join("\n") + "\n"
+                std::iter::once(title)
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    + "\n"
             }
         };
         files::write_whole(out, &text).map_err(|e| {
-            Failure::new(format!("cannot write {}: {e}", out.display())).help("choose another file with --out")
+            Failure::new(format!("cannot write {}: {e}", out.display()))
+                .help("choose another file with --out")
         })?;
     }
     if format == Format::Json {
         say(&format!("{document}\n"))?;
         return Ok(0);
     }
-    let mut text = format!("{}, {} arguments\n", style.bold(&words(function, a.number)), sum.total());
-    let mut t = Table::new(0, ["k", "arguments", "by chance"].map(str::to_owned).to_vec());
+    let mut text = format!(
+        "{}, {} arguments\n",
+        style.bold(&words(function, a.number)),
+        sum.total()
+    );
+    let mut t = Table::new(
+        0,
+        ["k", "arguments", "by chance"].map(str::to_owned).to_vec(),
+    );
     let inside: u64 = sum.by_k.iter().sum();
     for (k, n) in sum.by_k.iter().enumerate().filter(|(_, n)| **n > 0) {
         let chance = inside as f64 * 2f64.powi(-(k as i32));
@@ -111,6 +135,9 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
     if listed.len() > 100 {
         text += &format!("\n  ... {} more; --out FILE has all", listed.len() - 100);
     }
-    say(&format!("{text}\n{}\n", style.dim(&show::duration(seconds))))?;
+    say(&format!(
+        "{text}\n{}\n",
+        style.dim(&show::duration(seconds))
+    ))?;
     Ok(0)
 }

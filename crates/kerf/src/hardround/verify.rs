@@ -28,7 +28,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Failure::new(format!("cannot read {path}: {e}")).help("check the path and its permissions")
     })?;
     let record = Record::parse(&text).map_err(|e| {
-        Failure::new(format!("{path}: {e}")).help("a certificate is what kerf hardround writes beside --out")
+        Failure::new(format!("{path}: {e}"))
+            .help("a certificate is what kerf hardround writes beside --out")
     })?;
     let v = verify(&record, a.samples, a.seed);
     let right = v.mistakes.is_empty();
