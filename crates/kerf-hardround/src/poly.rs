@@ -183,7 +183,7 @@ impl Poly {
             .c
             .iter()
             .rev()
-            .fold(Wide::ZERO, |v, c| v.times(w).add(*c));
+            .fold(Wide::ZERO, |v, c| v.times(w).plus(*c));
         value.distance() * (1.0 - 1e-11) <= eps + self.error
     }
 
@@ -218,7 +218,7 @@ pub fn shift(p: &[Wide; DEGREE + 1], t: i64) -> [Wide; DEGREE + 1] {
     let mut c = *p;
     for i in 0..DEGREE {
         for k in (i..DEGREE).rev() {
-            c[k] = c[k].add(c[k + 1].times(t));
+            c[k] = c[k].plus(c[k + 1].times(t));
         }
     }
     c

@@ -277,8 +277,8 @@ unsafe fn keep<L: Lanes>(
 unsafe fn load<L: Lanes>(v: &[u64], first: usize) -> [L::U; GROUPS] {
     unsafe {
         let mut r = [L::splat_u(0); GROUPS];
-        for g in 0..GROUPS {
-            r[g] = L::load_u(v.as_ptr().add(first + g * L::W));
+        for (g, r) in r.iter_mut().enumerate() {
+            *r = L::load_u(v.as_ptr().add(first + g * L::W));
         }
         r
     }
@@ -303,8 +303,9 @@ unsafe fn first_level<L: Lanes>(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan
                 let at = |i: usize| ((group * lanes + i) * RUN + k) as u64 * n;
                 keep::<L>(failed, &v[0], &v[4], at, out);
                 for i in [0, 1, 2, 4, 5] {
-                    for g in 0..GROUPS {
-                        v[i][g] = L::add_u(v[i][g], v[i + 1][g]);
+                    let step = v[i + 1];
+                    for (v, step) in v[i].iter_mut().zip(step) {
+                        *v = L::add_u(*v, step);
                     }
                 }
             }

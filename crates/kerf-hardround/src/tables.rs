@@ -61,12 +61,12 @@ impl Tables {
         let mut b = q;
         for d in 0..DEGREE {
             a[d] = q[d + 1].times(d as i64 + 1);
-            b[d] = b[d].add(a[d].times(-half));
+            b[d] = b[d].plus(a[d].times(-half));
         }
         // From arguments to intervals.
         for d in 0..=DEGREE {
-            a[d] = a[d].shl(bits * d as u32);
-            b[d] = b[d].shl(bits * d as u32);
+            a[d] = a[d].shifted(bits * d as u32);
+            b[d] = b[d].shifted(bits * d as u32);
         }
         let mut t = Tables {
             d: [[0; DEGREE + 1]; STARTS],
@@ -87,7 +87,7 @@ impl Tables {
                 }
                 let next = shift(&g, 1);
                 for d in 0..=DEGREE {
-                    g[d] = next[d].add(g[d].neg());
+                    g[d] = next[d].plus(g[d].negated());
                 }
             }
         }
@@ -120,9 +120,9 @@ impl Tables {
 fn over_runs(g: &[Wide; DEGREE + 1]) -> [Wide; DEGREE + 1] {
     let mut n = [Wide::ZERO; DEGREE + 1];
     for d in 0..=DEGREE {
-        let c = g[d].shl(RUN_BITS * d as u32);
+        let c = g[d].shifted(RUN_BITS * d as u32);
         for m in 0..=d {
-            n[m] = n[m].add(c.times(NEWTON[d][m]));
+            n[m] = n[m].plus(c.times(NEWTON[d][m]));
         }
     }
     n

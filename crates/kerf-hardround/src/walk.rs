@@ -18,7 +18,7 @@ pub fn each(poly: &Poly, first: u64, end: u64, mut f: impl FnMut(u64, u64)) {
         let mut n = [Wide::ZERO; DEGREE + 1];
         for d in 0..=DEGREE {
             for m in 0..=d {
-                n[m] = n[m].add(p[d].times(NEWTON[d][m]));
+                n[m] = n[m].plus(p[d].times(NEWTON[d][m]));
             }
         }
         let mut degree = DEGREE;

@@ -35,19 +35,19 @@ impl Wide {
     }
 
     /// Sum.
-    pub fn add(self, o: Wide) -> Wide {
-        let mut r = [0; WORDS];
+    pub fn plus(self, o: Wide) -> Wide {
+        let mut r = self.0;
         let mut carry = 0u128;
-        for i in 0..WORDS {
-            let s = u128::from(self.0[i]) + u128::from(o.0[i]) + carry;
-            r[i] = s as u64;
+        for (r, o) in r.iter_mut().zip(o.0) {
+            let s = u128::from(*r) + u128::from(o) + carry;
+            *r = s as u64;
             carry = s >> 64;
         }
         Wide(r)
     }
 
     /// Negation.
-    pub fn neg(self) -> Wide {
+    pub fn negated(self) -> Wide {
         let mut r = self.0.map(|w| !w);
         for w in &mut r {
             let (s, over) = w.overflowing_add(1);
@@ -61,24 +61,24 @@ impl Wide {
 
     /// Product with an integer.
     pub fn times(self, n: i64) -> Wide {
-        let mut r = [0; WORDS];
+        let mut r = self.0;
         let mut carry = 0u128;
-        for i in 0..WORDS {
-            let s = u128::from(self.0[i]) * u128::from(n.unsigned_abs()) + carry;
-            r[i] = s as u64;
+        for r in &mut r {
+            let s = u128::from(*r) * u128::from(n.unsigned_abs()) + carry;
+            *r = s as u64;
             carry = s >> 64;
         }
-        if n < 0 { Wide(r).neg() } else { Wide(r) }
+        if n < 0 { Wide(r).negated() } else { Wide(r) }
     }
 
     /// Times a power of two.
-    pub fn shl(self, by: u32) -> Wide {
+    pub fn shifted(self, by: u32) -> Wide {
         let (words, bits) = ((by / 64) as usize, by % 64);
         let mut r = [0; WORDS];
-        for i in words..WORDS {
-            r[i] = self.0[i - words] << bits;
+        for (i, r) in r.iter_mut().enumerate().skip(words) {
+            *r = self.0[i - words] << bits;
             if bits > 0 && i > words {
-                r[i] |= self.0[i - words - 1] >> (64 - bits);
+                *r |= self.0[i - words - 1] >> (64 - bits);
             }
         }
         Wide(r)
