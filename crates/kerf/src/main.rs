@@ -6,6 +6,7 @@ mod doctor;
 mod fail;
 mod files;
 mod guard;
+mod hardround;
 mod inspect;
 mod measure;
 mod output;
@@ -144,6 +145,8 @@ enum Command {
     Tune(tune::Args),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
+    /// List every argument of a range whose function value is hard to round.
+    Hardround(hardround::Args),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -493,6 +496,7 @@ fn main() {
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,
