@@ -88,15 +88,25 @@ mod tests {
 
     #[test]
     fn ratios_have_intervals_that_cover_them() {
-        let base: Vec<f64> = (0..15).map(|i| 1.0 + 0.01 * f64::from(i * 7 % 15)).collect();
+        let base: Vec<f64> = (0..15)
+            .map(|i| 1.0 + 0.01 * f64::from(i * 7 % 15))
+            .collect();
         let plan: Vec<f64> = base.iter().map(|t| 0.5 * t).collect();
         let (r, low, high) = ratio_of_medians(&plan, &base).expect("pairs");
         assert_eq!((r, low, high), (0.5, 0.5, 0.5), "paired noise cancels");
-        let other: Vec<f64> = (0..15).map(|i| 1.0 + 0.01 * f64::from(i * 4 % 15)).collect();
+        let other: Vec<f64> = (0..15)
+            .map(|i| 1.0 + 0.01 * f64::from(i * 4 % 15))
+            .collect();
         let (r, low, high) = ratio_of_medians(&other, &base).expect("pairs");
-        assert!(low < 1.0 && 1.0 < high && low <= r && r <= high, "{low} {r} {high}");
+        assert!(
+            low < 1.0 && 1.0 < high && low <= r && r <= high,
+            "{low} {r} {high}"
+        );
         assert!(high - low < 0.15, "{low} {high}");
-        assert_eq!(ratio_of_medians(&other, &base), ratio_of_medians(&other, &base));
+        assert_eq!(
+            ratio_of_medians(&other, &base),
+            ratio_of_medians(&other, &base)
+        );
         assert_eq!(ratio_of_medians(&[], &base), None);
         assert_eq!(ratio_of_medians(&[0.0], &[1.0]), None);
     }

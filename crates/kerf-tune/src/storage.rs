@@ -70,7 +70,12 @@ pub(crate) fn objects(
     let number: BTreeMap<Value, usize> = (0..).zip(instructions).map(|(n, i)| (*i, n)).collect();
     let all = survey(m, f, info, &NARROW.map(|f| f.word()));
     let sites = |s: &Surveyed| {
-        let mut n: Vec<usize> = s.accesses.iter().filter_map(|i| number.get(i)).copied().collect();
+        let mut n: Vec<usize> = s
+            .accesses
+            .iter()
+            .filter_map(|i| number.get(i))
+            .copied()
+            .collect();
         n.sort_unstable();
         n.dedup();
         n
@@ -78,7 +83,11 @@ pub(crate) fn objects(
     Objects {
         symbol: info.symbol.clone(),
         name: name.to_owned(),
-        all: all.into_iter().map(|s| (sites(&s), s)).map(|(n, s)| (s, n)).collect(),
+        all: all
+            .into_iter()
+            .map(|s| (sites(&s), s))
+            .map(|(n, s)| (s, n))
+            .collect(),
     }
 }
 
@@ -168,7 +177,10 @@ fn one(
         for b in buffers {
             let b2 = &w.buffers[*b];
             if t.in_structs.contains(b) {
-                why = Some(format!("the address of `{}` is passed in a struct", b2.name));
+                why = Some(format!(
+                    "the address of `{}` is passed in a struct",
+                    b2.name
+                ));
             } else if b2.symbol.is_some() {
                 why = Some(format!("`{}` is a variable of the program", b2.name));
             } else if buffers.len() > 1 && !t.parameters.iter().any(|p| p.2 == *b) {
@@ -210,7 +222,11 @@ fn one(
     let name = match names.as_slice() {
         [] => {
             let (s, k) = (&get(objects.first()?).0, &kernels[objects.first()?.0].name);
-            let what = if s.kind == Kind::Local { "local" } else { "shared" };
+            let what = if s.kind == Kind::Local {
+                "local"
+            } else {
+                "shared"
+            };
             match objects.len() {
                 1 => format!("{k}: {what} {}", s.name),
                 _ => format!("{what} {}", s.name),

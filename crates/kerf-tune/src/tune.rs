@@ -1,11 +1,13 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
+use crate::choose::Choice;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
 use crate::models::{self, Predictions};
 use crate::problem::{Grouping, ProblemError, with_storage};
-use crate::choose::Choice;
-use crate::result::{self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict};
+use crate::result::{
+    self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
+};
 use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::{Subject, SubjectError};
 use crate::tuner::Tuner;
@@ -292,7 +294,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let tried = tuner.store.all(Phase::Validation)?;
     let every = || {
         let tried = tried.iter().map(|(_, e)| e);
-        tuner.known.values().chain(tuner.finals.values()).chain(tried)
+        tuner
+            .known
+            .values()
+            .chain(tuner.finals.values())
+            .chain(tried)
     };
     let mut spent = Spent::default();
     every().for_each(|e| spent.add(&e.spent));

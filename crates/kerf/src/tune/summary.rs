@@ -141,7 +141,11 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             );
             for g in r.groups.iter().filter(|g| !g.group.holds.is_empty()) {
                 if g.format != g.group.formats[0] && g.group.name.starts_with("buffer") {
-                    let _ = writeln!(o, "  the host gives and takes {} as {}", g.group.name, g.format);
+                    let _ = writeln!(
+                        o,
+                        "  the host gives and takes {} as {}",
+                        g.group.name, g.format
+                    );
                 }
             }
         }
