@@ -216,7 +216,10 @@ fn buffers_are_held_in_f32_by_all_who_touch_them() {
     let format = |name: &str| {
         let all = formats(&r);
         let found = all.iter().find(|(n, _)| n == name);
-        found.unwrap_or_else(|| panic!("{name} in {all:?}")).1.clone()
+        found
+            .unwrap_or_else(|| panic!("{name} in {all:?}"))
+            .1
+            .clone()
     };
     // The error of a rounded input is in the error: against the reference of the input as it was.
     assert_eq!(format("diff"), "f64");
@@ -231,7 +234,10 @@ fn buffers_are_held_in_f32_by_all_who_touch_them() {
     assert_eq!(y["holds"][0]["sites"], y["sites"], "{y}");
     assert!(r["error"].as_f64() > Some(1e-9));
     let ptx = std::fs::read_to_string(case.path("r/tuned.ptx")).expect("PTX");
-    assert!(ptx.contains("ld.global") && ptx.contains("st.global.b32"), "{ptx}");
+    assert!(
+        ptx.contains("ld.global") && ptx.contains("st.global.b32"),
+        "{ptx}"
+    );
 
     // What cannot be narrower is told.
     let case = Case::new("sum", "{ uniform = [0.0, 1.0] }", 64, "f64", "");

@@ -1,5 +1,6 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
+use kerf_exec::cuda::{KeptContext, assemble, keep};
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::llvm::Module;
@@ -40,8 +41,9 @@ impl Library {
 #[derive(Default)]
 pub struct Workshop {
     libdevice: Option<Library>,
-    /// PTX of a program as it is, by digest and architecture.
-    own: Option<(String, String, String)>,
+    /// Assembled program as it is, by digest and architecture.
+    own: Option<(String, String, Vec<u8>)>,
+    context: Option<KeptContext>,
 }
 
 impl Workshop {
@@ -68,13 +70,26 @@ impl Workshop {
         with_libdevice(m, lib, tools)
     }
 
-    /// PTX of a program as it is.
-    pub(super) fn ptx(&mut self, p: &Program, tools: &Toolchain) -> Result<String, JobError> {
+    /// The context of a GPU stays with the process.
+    pub(super) fn keep_context(&mut self, ordinal: i32) -> Result<(), JobError> {
+        if self.context.is_none() {
+            self.context = Some(keep(ordinal)?);
+        }
+        Ok(())
+    }
+
+    /// A program as it is, assembled for a GPU.
+    pub(super) fn binary(
+        &mut self,
+        p: &Program,
+        tools: &Toolchain,
+        ordinal: i32,
+    ) -> Result<Vec<u8>, JobError> {
         let digest = sha256(&p.bitcode);
-        if let Some((d, arch, ptx)) = &self.own
+        if let Some((d, arch, binary)) = &self.own
             && (d, arch) == (&digest, &tools.arch)
         {
-            return Ok(ptx.clone());
+            return Ok(binary.clone());
         }
         let m = p.module()?;
         self.finish(&m, tools)?;
@@ -82,8 +97,9 @@ impl Workshop {
             message: e.0,
             help: None,
         })?;
-        self.own = Some((digest, tools.arch.clone(), ptx.clone()));
-        Ok(ptx)
+        let binary = assemble(&ptx, ordinal)?;
+        self.own = Some((digest, tools.arch.clone(), binary.clone()));
+        Ok(binary)
     }
 }
 
