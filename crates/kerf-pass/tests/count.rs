@@ -293,6 +293,7 @@ fn random(seed: u64, instrumented: bool) -> Vec<identity::Outputs> {
         random,
         seed,
         module,
+        lambda: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     (0..p.random.kernels.len())

@@ -19,4 +19,4 @@ pub mod synthetic;
 pub use outcome::{Evaluation, History, Outcome};
 pub use problem::{Assignment, Edge, Level, Models, NoModels, Problem, Search, Variable};
 pub use session::{Session, Trace, replay, run};
-pub use strategy::{NAMES, Reason, Step, Strategy, StrategyError, by_name};
+pub use strategy::{DEGREE_NAMES, NAMES, Reason, Step, Strategy, StrategyError, by_name};

@@ -174,6 +174,7 @@ impl Subject {
             seed: workload.seed,
             perturb: None,
             storage: Vec::new(),
+            lambda: BTreeMap::new(),
         };
         let used = session.check()?;
         let (mut found, mut objects) = (Vec::new(), Vec::new());

@@ -48,6 +48,8 @@ pub struct Session<'a> {
     pub storage: Vec<Option<Held>>,
     /// Changes to the inputs.
     pub perturb: Option<Perturb>,
+    /// What kernels that run in two versions get as their last argument, by symbol.
+    pub lambda: BTreeMap<String, f32>,
 }
 
 /// Buffers of a session on an executor.
@@ -359,6 +361,9 @@ impl<'a> Session<'a> {
                             RunError::Workload(all)
                         })?;
                     self.scale(&mut args, &l.ids);
+                    if let Some(lambda) = self.lambda.get(&k.symbol) {
+                        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
+                    }
                     exec.launch(&Launch {
                         symbol: &k.symbol,
                         name: &k.name,

@@ -7,7 +7,7 @@ use crate::table::Table;
 use kerf_search::recorded::{Recorded, RecordedError};
 use kerf_search::repeat::{Repeated, repeat};
 use kerf_search::strategy::StrategyError;
-use kerf_search::{NAMES, Reason};
+use kerf_search::{DEGREE_NAMES, NAMES, Reason};
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
 
@@ -102,13 +102,18 @@ fn refused(e: StrategyError) -> Failure {
         },
         StrategyError::TooLarge(..) => f.help("use guided, or another strategy"),
         StrategyError::NotOrdered(_) => f.help("use guided, random, naive-ga or exhaustive"),
+        StrategyError::NotOneDegree(_) => f.help("use guided, or another strategy"),
     }
 }
 
 fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> {
     // A mistyped name is told before the first strategy has worked for minutes.
     for name in &a.strategy {
-        if !NAMES.contains(&name.replace('_', "-").as_str()) {
+        if !NAMES
+            .iter()
+            .chain(&DEGREE_NAMES)
+            .any(|n| *n == name.replace('_', "-"))
+        {
             return Err(refused(StrategyError::Unknown(name.clone())));
         }
     }

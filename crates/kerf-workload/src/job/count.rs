@@ -300,6 +300,7 @@ pub fn profile_run(job: &Job) -> Result<Counts, JobError> {
         params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
+        lambda: BTreeMap::new(),
         perturb: None,
     };
     let used = session.check()?;

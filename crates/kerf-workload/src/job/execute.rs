@@ -179,6 +179,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
         perturb: job.perturb,
+        lambda: BTreeMap::new(),
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
@@ -193,6 +194,11 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
+    for (name, k) in &job.plan.kernels {
+        if let (Some(p), Ok(info)) = (&k.partition, kernels::find(&infos, name)) {
+            session.lambda.insert(info.symbol.clone(), p.lambda as f32);
+        }
+    }
     kept_before.finish(&m, &job.toolchain())?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
     if job.device == Device::Cuda {
@@ -209,6 +215,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
     let own = Session {
         storage: Vec::new(),
+        lambda: BTreeMap::new(),
         params: session.params.clone(),
         ..session
     };
