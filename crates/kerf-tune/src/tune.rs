@@ -375,6 +375,14 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         warnings: tuner.warnings.clone(),
     };
-    result::save(&request.out, &subject, &plan, &tools, &result)?;
+    let space = tuner.space(problem);
+    result::save(
+        &request.out,
+        &subject,
+        &plan,
+        &tools,
+        &result,
+        space.as_ref(),
+    )?;
     Ok(result)
 }

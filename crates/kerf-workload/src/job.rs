@@ -74,6 +74,9 @@ pub struct Job {
     /// sample is one run.
     #[serde(default)]
     pub sample_s: f64,
+    /// File that is locked while times are measured, so that processes on one GPU take turns.
+    #[serde(default)]
+    pub lock: Option<PathBuf>,
     /// Seconds over which to measure energy (CUDA); 0: not.
     pub energy_s: f64,
     /// Folder for outputs as .npy.

@@ -388,6 +388,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         warmup: a.warmup,
         repeats: a.repeats,
         sample_s: 0.0,
+        lock: None,
         energy_s: a.energy,
         save: a.save,
         clang: tools.clang,

@@ -132,6 +132,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         warmup: 0,
         repeats: 1,
         sample_s: 0.0,
+        lock: None,
         energy_s: 0.0,
         save: None,
         clang: tools.clang.clone(),

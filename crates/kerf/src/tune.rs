@@ -108,7 +108,8 @@ pub struct Args {
     /// Timed runs of an evaluation (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// Evaluations at a time (CPU); 0 for as many as there are cores.
+    /// Evaluations at a time; 0: one on a GPU, elsewhere as many as there are cores. On a GPU they take turns
+    /// to measure times.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     workers: usize,
     /// Seconds after which an evaluation counts as hanging.
@@ -247,6 +248,7 @@ pub(crate) fn job(
         warmup: 2,
         repeats,
         sample_s: SAMPLE_S,
+        lock: cuda.then(|| std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))),
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -338,7 +340,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             skip: 0,
         },
         limit: Duration::from_secs_f64(a.timeout),
-        workers: cores(a.workers),
+        workers: match (a.device, a.workers) {
+            (DeviceArg::Cuda, n) => n.max(1),
+            (_, n) => cores(n),
+        },
         program: worker_program()?,
     };
     let mut progress = progress::Progress::new();

@@ -47,24 +47,15 @@ fn executor(
                 help: None,
             })?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
-            on_gpu(job, &ptx, used, spent)?
+            let clock = Instant::now();
+            let exec = CudaExecutor::new(&ptx, used, job.ordinal)?;
+            spent.load_s += clock.elapsed().as_secs_f64();
+            Box::new(exec)
         }
     })
 }
 
-fn on_gpu(
-    job: &Job,
-    ptx: &str,
-    used: &[String],
-    spent: &mut Spent,
-) -> Result<Box<dyn Executor>, JobError> {
-    let clock = Instant::now();
-    let exec = CudaExecutor::new(ptx, used, job.ordinal)?;
-    spent.load_s += clock.elapsed().as_secs_f64();
-    Ok(Box::new(exec))
-}
-
-/// The program as it is, on the device.
+/// The program as it is, on the GPU.
 fn baseline(
     job: &Job,
     program: &Program,
@@ -73,9 +64,25 @@ fn baseline(
     spent: &mut Spent,
 ) -> Result<Box<dyn Executor>, JobError> {
     let clock = Instant::now();
-    let ptx = kept.ptx(program, &job.toolchain())?;
+    let binary = kept.binary(program, &job.toolchain(), job.ordinal)?;
+    let exec = CudaExecutor::from_binary(&binary, used, job.ordinal)?;
     spent.baseline_s += clock.elapsed().as_secs_f64();
-    on_gpu(job, &ptx, used, spent)
+    Ok(Box::new(exec))
+}
+
+/// The GPU for this process alone, among those that ask for it. Given back when dropped.
+fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
+    let Some(path) = &job.lock else {
+        return Ok(None);
+    };
+    let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
+    let f = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(fail)?;
+    f.lock().map_err(fail)?;
+    Ok(Some(f))
 }
 
 fn energy(
@@ -227,6 +234,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     }
     kept_before.finish(&m, &job.toolchain())?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
+    if job.device == Device::Cuda {
+        kept_before.keep_context(job.ordinal)?;
+    }
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
         .then(|| Watch::new(job.ordinal as u32).ok())
@@ -250,6 +260,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         false => None,
     };
     let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
     for _ in 0..job.warmup {
         plan.run(&session)?;
         if let Some(b) = &mut base {
@@ -271,6 +284,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         }
         samples.push(plan.sample(&session)?);
     }
+    drop(turn);
     drop(base);
     spent.run_s = clock.elapsed().as_secs_f64();
     let replays = plan.batch;
