@@ -61,7 +61,10 @@ pub fn plans(
         .iter()
         .map(|a| (a.clone(), None, tunable.plan(subject, a)))
         .collect();
-    let format = tunable.groups.iter().find_map(|g| g.formats.get(1).copied());
+    let format = tunable
+        .groups
+        .iter()
+        .find_map(|g| g.formats.get(1).copied());
     let m = subject.program.module()?;
     for a in all.iter().take(count / 5) {
         let mut plan = tunable.plan(subject, a);
@@ -97,7 +100,9 @@ fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(p) = plans.get(i) else { break };
                     let one = compiled(job, subject, p);
-                    done.lock().unwrap_or_else(|e| e.into_inner()).push((i, one));
+                    done.lock()
+                        .unwrap_or_else(|e| e.into_inner())
+                        .push((i, one));
                 }
             });
         }
@@ -157,7 +162,8 @@ pub fn measure(
             let stats = exec.kernel_stats();
             let of = |f: fn(&KernelStats) -> Option<u32>| {
                 let all = stats.iter();
-                all.filter_map(|k| Some((k.symbol.clone(), f(k)?))).collect()
+                all.filter_map(|k| Some((k.symbol.clone(), f(k)?)))
+                    .collect()
             };
             let none = || JobError::Input("nothing was timed".into());
             let mine = Times::new(mine).ok_or_else(none)?;

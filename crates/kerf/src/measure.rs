@@ -63,16 +63,21 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
         return Ok(0);
     }
     let mut failed = 0;
-    measure::measure(&job, &subject, &plans, |i, m: Result<Measured, JobError>| {
-        let line = match &m {
-            Ok(m) => serde_json::to_string(m).unwrap_or_default(),
-            Err(e) => {
-                failed += 1;
-                note(&format!("warning: plan {i}: {e}"));
-                return;
-            }
-        };
-        let _ = say(&(line + "\n"));
-    })?;
+    measure::measure(
+        &job,
+        &subject,
+        &plans,
+        |i, m: Result<Measured, JobError>| {
+            let line = match &m {
+                Ok(m) => serde_json::to_string(m).unwrap_or_default(),
+                Err(e) => {
+                    failed += 1;
+                    note(&format!("warning: plan {i}: {e}"));
+                    return;
+                }
+            };
+            let _ = say(&(line + "\n"));
+        },
+    )?;
     Ok(i32::from(failed > 0))
 }

@@ -78,7 +78,11 @@ fn kind(p: &Plan) -> String {
 }
 
 pub fn predict(r: &Record) -> Row {
-    let profile = bundled::find("h200").expect("bundled").bundled.load().expect("valid");
+    let profile = bundled::find("h200")
+        .expect("bundled")
+        .bundled
+        .load()
+        .expect("valid");
     let model = CostModel::new(&profile).expect("complete");
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let one = |p: &Plan| subject.predict(p).expect("predicts");
@@ -89,8 +93,16 @@ pub fn predict(r: &Record) -> Row {
     Row {
         name: r.name.clone(),
         // The device's clock drifts from plan to plan, for the program beside it as well.
-        measured: r.plans.iter().map(|p| p.seconds / p.baseline * usual).collect(),
-        noise: r.plans.iter().map(|p| (p.high - p.low) / p.seconds).collect(),
+        measured: r
+            .plans
+            .iter()
+            .map(|p| p.seconds / p.baseline * usual)
+            .collect(),
+        noise: r
+            .plans
+            .iter()
+            .map(|p| (p.high - p.low) / p.seconds)
+            .collect(),
         ratios: r.plans.iter().map(|p| p.seconds / p.baseline).collect(),
         predicted: details.iter().map(|p| p.seconds).collect(),
         own: one(&Plan::default()).seconds,
@@ -104,7 +116,9 @@ pub fn predict(r: &Record) -> Row {
 fn ranks(x: &[f64]) -> Vec<f64> {
     let below = |v: f64| x.iter().filter(|o| **o < v).count() as f64;
     let same = |v: f64| x.iter().filter(|o| **o == v).count() as f64;
-    x.iter().map(|v| below(*v) + 0.5 * (same(*v) - 1.0)).collect()
+    x.iter()
+        .map(|v| below(*v) + 0.5 * (same(*v) - 1.0))
+        .collect()
 }
 
 /// Spearman's rank correlation.
@@ -235,7 +249,9 @@ pub fn worst(rows: &[Row], count: usize) -> String {
 }
 
 pub fn tsv(rows: &[Row]) -> String {
-    let mut o = String::from("workload\tplan\tkind\tmeasured_us\tlow_to_high\tratio\tpredicted_us\tpredicted_ratio\tlimit\n");
+    let mut o = String::from(
+        "workload\tplan\tkind\tmeasured_us\tlow_to_high\tratio\tpredicted_us\tpredicted_ratio\tlimit\n",
+    );
     for r in rows {
         for i in 0..r.measured.len() {
             let _ = writeln!(
