@@ -38,8 +38,15 @@ const fn column(bits: u32) -> u32 {
     if bits == 16 { 17 } else { 19 }
 }
 
-/// Coefficients of all functions, four words a segment, and where each function's begin.
-static COEFFICIENTS: LazyLock<(Vec<[i32; 4]>, Vec<(&str, usize)>)> = LazyLock::new(|| {
+/// Coefficients of all functions.
+struct Coefficients {
+    /// Four words a segment.
+    all: Vec<[i32; 4]>,
+    /// Where each function's begin.
+    names: Vec<(&'static str, usize)>,
+}
+
+static COEFFICIENTS: LazyLock<Coefficients> = LazyLock::new(|| {
     let (mut all, mut names) = (Vec::new(), Vec::new());
     for line in include_str!("tables/sfu.txt").lines() {
         let numbers: Vec<i32> = line
@@ -52,7 +59,7 @@ static COEFFICIENTS: LazyLock<(Vec<[i32; 4]>, Vec<(&str, usize)>)> = LazyLock::n
             _ => names.push((line, all.len())),
         }
     }
-    (all, names)
+    Coefficients { all, names }
 });
 
 fn squares(bits: u32) -> Vec<u16> {
@@ -77,7 +84,7 @@ static SQUARES_17: LazyLock<Vec<u16>> = LazyLock::new(|| squares(17));
 impl Table {
     /// Address of the first segment.
     fn address(&self) -> usize {
-        let (all, names) = &*COEFFICIENTS;
+        let Coefficients { all, names } = &*COEFFICIENTS;
         let at = names.iter().find(|n| n.0 == self.name).map(|n| n.1);
         let at = at.expect("the shipped table should have every function");
         all[at..at + self.segments].as_ptr() as usize
@@ -315,7 +322,7 @@ mod tests {
             .iter()
             .map(|t| t.segments)
             .sum();
-        assert_eq!(COEFFICIENTS.0.len(), all);
+        assert_eq!(COEFFICIENTS.all.len(), all);
     }
 
     #[test]
