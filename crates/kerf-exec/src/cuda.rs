@@ -17,6 +17,18 @@ pub fn assemble(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
     Context::new(ordinal)?.assemble(ptx)
 }
 
+/// A device's context, kept from one program to the next: making one takes longer than most kernels.
+pub struct KeptContext {
+    _context: Context,
+}
+
+/// Keeps a device's context.
+pub fn keep(ordinal: i32) -> Result<KeptContext, ExecError> {
+    Ok(KeptContext {
+        _context: Context::new(ordinal)?,
+    })
+}
+
 /// What the driver says of a device.
 pub fn attributes(ordinal: i32) -> Result<Attributes, ExecError> {
     Context::new(ordinal)?.attributes()

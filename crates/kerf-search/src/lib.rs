@@ -3,6 +3,7 @@
 //! A [`Problem`] is a list of variables with levels. A [`Strategy`] is asked for assignments and told
 //! their outcomes; [`session::run`] drives it and executes nothing twice. Nothing here knows what an
 //! assignment stands for: no GPU, no LLVM, no files.
+pub mod compare;
 pub mod guided;
 pub mod outcome;
 pub mod problem;

@@ -179,7 +179,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// `workers` processes at a time; on a GPU one, since measurements disturb each other.
+    /// `workers` processes at a time; on a GPU one without a lock, since measurements disturb each other.
     pub fn new(
         job: Job,
         criteria: Criteria,
@@ -187,9 +187,9 @@ impl Evaluator {
         limit: Duration,
         workers: usize,
     ) -> Evaluator {
-        let n = match job.device {
-            Device::Cuda => 1,
-            Device::Cpu => workers.max(1),
+        let n = match (job.device, &job.lock) {
+            (Device::Cuda, None) => 1,
+            _ => workers.max(1),
         };
         Evaluator {
             job,

@@ -11,6 +11,7 @@ use kerf_ir::finish;
 use kerf_num::Format;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Reason;
+use kerf_search::recorded::Recorded;
 use kerf_workload::job::{Spent, finish_with_tools};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -341,6 +342,7 @@ pub fn save(
     plan: &Plan,
     tools: &Toolchain,
     r: &TuneResult,
+    space: Option<&Recorded>,
 ) -> Result<(), ResultError> {
     let json = |v: serde_json::Result<String>| v.map_err(|e| ResultError::Program(e.to_string()));
     let text = json(serde_json::to_string_pretty(plan))? + "\n";
@@ -356,6 +358,12 @@ pub fn save(
     let ptx = finish::ptx(&m, &tools.arch).map_err(|e| program(e.0))?;
     write(&dir.join("tuned.ptx"), ptx.as_bytes())?;
     write(&dir.join("front.csv"), csv(r).as_bytes())?;
+    if let Some(space) = space {
+        write(
+            &dir.join("space.json"),
+            (json(space.json())? + "\n").as_bytes(),
+        )?;
+    }
     let text = json(serde_json::to_string_pretty(r))? + "\n";
     write(&dir.join("result.json"), text.as_bytes())
 }

@@ -8,8 +8,9 @@ use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
 use kerf_pass::Plan;
+use kerf_search::recorded::Recorded;
 use kerf_search::strategy::by_name;
-use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
+use kerf_search::{Assignment, Evaluation, Outcome, Problem, Reason, Search, Session};
 use kerf_workload::job::Device;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -250,5 +251,21 @@ impl Tuner<'_> {
         }
         let executed = session.executed().len();
         Ok((session.finish().reason, executed))
+    }
+
+    /// Everything that is known, as a recorded search space; none if nothing is within the tolerance.
+    pub(crate) fn space(&self, problem: Problem) -> Option<Recorded> {
+        let path = &self.subject.workload.path;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let times = match self.evaluator.job.device {
+            Device::Cpu => format!("times predicted by {}", self.cost.describe()),
+            Device::Cuda => "times measured".into(),
+        };
+        let all = self.known.iter().map(|(a, e)| Evaluation {
+            assignment: a.clone(),
+            outcome: self.outcome(a, e),
+        });
+        let r = Recorded::new(format!("{name}, {times}"), problem, all.collect()).ok()?;
+        Some(r.predicted_by(|a| self.cost.predict(&a.to_vec())))
     }
 }

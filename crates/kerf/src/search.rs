@@ -1,4 +1,6 @@
 //! `kerf search`: strategies on recorded search spaces, without a device.
+mod compare;
+
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::table::Table;
@@ -26,6 +28,8 @@ pub struct Args {
 enum Command {
     /// Repeat strategies over a recorded space: how near to the optimum, after how many executions.
     Replay(ReplayArgs),
+    /// Strategies side by side on recorded spaces, at tolerances by the quartiles of their errors.
+    Compare(compare::CompareArgs),
 }
 
 #[derive(clap::Args)]
@@ -60,6 +64,7 @@ fn parse_many(s: &str) -> Result<usize, String> {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     match &a.command {
         Command::Replay(r) => replay(r, format, style),
+        Command::Compare(c) => compare::run(c, format, style),
     }
 }
 

@@ -99,6 +99,17 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
                 }
             }
         }
+        if s.format.is_none() {
+            // Held as it is, everything is allowed that does not hide what is in it.
+            for own in [Format::F64, Format::F32] {
+                if let Ok(t) = trace(m, *o, own)
+                    && t.format == Some(own)
+                {
+                    s.format = t.format;
+                    s.accesses = [t.loads, t.stores, t.atomics].concat();
+                }
+            }
+        }
         traces.push((pointers, others));
         out.push(s);
     }

@@ -1,6 +1,6 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
-use super::count::counted;
+use super::count::{Counts, counted};
 use super::finished::Workshop;
 use super::kept::kept;
 use super::reference::compare_output;
@@ -15,7 +15,7 @@ use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::cuda::watch::Watch;
-use kerf_exec::{Executor, KernelStats};
+use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
@@ -47,24 +47,15 @@ fn executor(
                 help: None,
             })?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
-            on_gpu(job, &ptx, used, spent)?
+            let clock = Instant::now();
+            let exec = CudaExecutor::new(&ptx, used, job.ordinal)?;
+            spent.load_s += clock.elapsed().as_secs_f64();
+            Box::new(exec)
         }
     })
 }
 
-fn on_gpu(
-    job: &Job,
-    ptx: &str,
-    used: &[String],
-    spent: &mut Spent,
-) -> Result<Box<dyn Executor>, JobError> {
-    let clock = Instant::now();
-    let exec = CudaExecutor::new(ptx, used, job.ordinal)?;
-    spent.load_s += clock.elapsed().as_secs_f64();
-    Ok(Box::new(exec))
-}
-
-/// The program as it is, on the device.
+/// The program as it is, on the GPU.
 fn baseline(
     job: &Job,
     program: &Program,
@@ -73,9 +64,25 @@ fn baseline(
     spent: &mut Spent,
 ) -> Result<Box<dyn Executor>, JobError> {
     let clock = Instant::now();
-    let ptx = kept.ptx(program, &job.toolchain())?;
+    let binary = kept.binary(program, &job.toolchain(), job.ordinal)?;
+    let exec = CudaExecutor::from_binary(&binary, used, job.ordinal)?;
     spent.baseline_s += clock.elapsed().as_secs_f64();
-    on_gpu(job, &ptx, used, spent)
+    Ok(Box::new(exec))
+}
+
+/// The GPU for this process alone, among those that ask for it. Given back when dropped.
+fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
+    let Some(path) = &job.lock else {
+        return Ok(None);
+    };
+    let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
+    let f = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(fail)?;
+    f.lock().map_err(fail)?;
+    Ok(Some(f))
 }
 
 fn energy(
@@ -147,6 +154,35 @@ fn warnings(
     warnings
 }
 
+/// The report of a job that only counts. What the instrumented kernels print is not the program's.
+fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Report {
+    let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
+    settings.extend(session.params.clone());
+    Report {
+        device: DeviceInfo {
+            kind: "cpu".into(),
+            name: "CPU executor".into(),
+            detail: "counting".into(),
+        },
+        settings,
+        seed: session.seed,
+        times: None,
+        replays: None,
+        spent: Spent::default(),
+        baseline: None,
+        inputs: None,
+        energy: None,
+        sensors: Vec::new(),
+        kernels: Vec::new(),
+        outputs: Vec::new(),
+        reference: None,
+        launches: counts.launches.iter().map(|l| l.repeats).sum(),
+        counts: Some(counts),
+        printed: String::new(),
+        warnings: workload.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<Report, JobError> {
     execute_with(job, &mut Workshop::default())
@@ -178,8 +214,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
-    if job.device == Device::Cpu || job.reference || job.count {
+    if job.device == Device::Cpu || job.reference || job.count.is_some() {
         refuse(&m, &used, &infos, &program.unlifted)?;
+    }
+    if let (Some(detail), true) = (job.count, job.count_only) {
+        let counts = counted(job, &session, &m, detail)?;
+        return Ok(only_counted(&workload, &session, counts));
     }
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
@@ -194,6 +234,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     }
     kept_before.finish(&m, &job.toolchain())?;
     spent.codegen_s = clock.elapsed().as_secs_f64();
+    if job.device == Device::Cuda {
+        kept_before.keep_context(job.ordinal)?;
+    }
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
         .then(|| Watch::new(job.ordinal as u32).ok())
@@ -217,6 +260,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         false => None,
     };
     let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
     for _ in 0..job.warmup {
         plan.run(&session)?;
         if let Some(b) = &mut base {
@@ -238,6 +284,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         }
         samples.push(plan.sample(&session)?);
     }
+    drop(turn);
     drop(base);
     spent.run_s = clock.elapsed().as_secs_f64();
     let replays = plan.batch;
@@ -262,8 +309,8 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     };
     spent.reference_s = clock.elapsed().as_secs_f64();
     let counts = match job.count {
-        true => Some(counted(job, &session, &program.module()?)?),
-        false => None,
+        Some(detail) => Some(counted(job, &session, &program.module()?, detail)?),
+        None => None,
     };
     let clock = Instant::now();
     let mut outputs = Vec::new();

@@ -63,6 +63,8 @@ pub struct Spent {
     pub baseline_s: f64,
     /// Assembling PTX and loading it, making and filling buffers.
     pub load_s: f64,
+    /// Waiting for other processes that measure on the same GPU.
+    pub wait_s: f64,
     /// Running, warm-up and repeats and the program as it is included.
     pub run_s: f64,
     /// Computing or reading the reference.
@@ -79,6 +81,7 @@ impl Spent {
         self.codegen_s += o.codegen_s;
         self.baseline_s += o.baseline_s;
         self.load_s += o.load_s;
+        self.wait_s += o.wait_s;
         self.run_s += o.run_s;
         self.reference_s += o.reference_s;
         self.compare_s += o.compare_s;
