@@ -85,7 +85,10 @@ impl<'s> Counted<'s> {
 
 impl CostModel for Counted<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
-        (self.base > 0.0).then(|| self.seconds(a)).flatten().map(|s| s / self.base)
+        (self.base > 0.0)
+            .then(|| self.seconds(a))
+            .flatten()
+            .map(|s| s / self.base)
     }
     fn describe(&self) -> String {
         format!(

@@ -17,6 +17,7 @@ use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -61,7 +62,10 @@ pub fn plans(
         .iter()
         .map(|a| (a.clone(), None, tunable.plan(subject, a)))
         .collect();
-    let format = tunable.groups.iter().find_map(|g| g.formats.get(1).copied());
+    let format = tunable
+        .groups
+        .iter()
+        .find_map(|g| g.formats.get(1).copied());
     let m = subject.program.module()?;
     for a in all.iter().take(count / 5) {
         let mut plan = tunable.plan(subject, a);
@@ -97,7 +101,9 @@ fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(p) = plans.get(i) else { break };
                     let one = compiled(job, subject, p);
-                    done.lock().unwrap_or_else(|e| e.into_inner()).push((i, one));
+                    done.lock()
+                        .unwrap_or_else(|e| e.into_inner())
+                        .push((i, one));
                 }
             });
         }
@@ -107,11 +113,12 @@ fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<
     done.into_iter().map(|d| d.1).collect()
 }
 
-/// Measures plans in this process. `done` gets each as soon as it is there, or why there is none.
+/// Measures plans in this process; `keep` is a folder for what the driver's assembler made of each. `done` gets each as soon as it is there, or why there is none.
 pub fn measure(
     job: &Job,
     subject: &Subject,
     plans: &[(Assignment, Option<SiteFormat>, Plan)],
+    keep: Option<&Path>,
     mut done: impl FnMut(usize, Result<Measured, JobError>),
 ) -> Result<(), JobError> {
     let m = subject.program.module()?;
@@ -139,6 +146,10 @@ pub fn measure(
     let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
     let mut base_loaded = first.load(&mut base)?;
     for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
+        if let (Some(dir), Ok(b)) = (keep, &binary) {
+            std::fs::write(dir.join(format!("{i}.cubin")), b)
+                .map_err(|e| JobError::Input(format!("{}: {e}", dir.display())))?;
+        }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
             let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
@@ -157,7 +168,8 @@ pub fn measure(
             let stats = exec.kernel_stats();
             let of = |f: fn(&KernelStats) -> Option<u32>| {
                 let all = stats.iter();
-                all.filter_map(|k| Some((k.symbol.clone(), f(k)?))).collect()
+                all.filter_map(|k| Some((k.symbol.clone(), f(k)?)))
+                    .collect()
             };
             let none = || JobError::Input("nothing was timed".into());
             let mine = Times::new(mine).ok_or_else(none)?;

@@ -39,7 +39,9 @@ fn misfit(seen: &SiteRecord, to: SiteFormat) -> Option<String> {
         Format::F32 | Format::Bf16 => seen.below_f32,
         Format::F64 => 0,
     };
-    let all = seen.count.saturating_sub(seen.zeros + seen.nan + seen.infinite);
+    let all = seen
+        .count
+        .saturating_sub(seen.zeros + seen.nan + seen.infinite);
     (all > 0 && below as f64 > MOST * all as f64).then(|| {
         format!(
             "its values are from {exponents}, and {below} of {all} lie below {:e}, where {f} loses digits",
@@ -103,7 +105,10 @@ mod tests {
     fn overflow_and_loss_are_told_with_the_range() {
         let wide = record(0.5, 1e6, 0);
         let why = misfit(&wide, SiteFormat::F16).expect("overflows");
-        assert!(why.contains("2^-1 to 2^19") && why.contains("6.5504e4"), "{why}");
+        assert!(
+            why.contains("2^-1 to 2^19") && why.contains("6.5504e4"),
+            "{why}"
+        );
         assert_eq!(misfit(&wide, SiteFormat::F32), None);
         assert_eq!(misfit(&wide, SiteFormat::Bf16), None);
         assert!(misfit(&record(1e-9, 1e-5, 90), SiteFormat::F16).is_some());

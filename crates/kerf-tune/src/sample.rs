@@ -41,7 +41,9 @@ pub fn sample(levels: &[u8], count: usize, seed: u64) -> Vec<Assignment> {
     for k in 1..parts {
         let l = 1 + rng.below(usize::from(most.max(1))) as u8;
         let first = n * k / parts;
-        put((0..n).map(|i| if i < first { capped(i, l) } else { 0 }).collect());
+        put((0..n)
+            .map(|i| if i < first { capped(i, l) } else { 0 })
+            .collect());
     }
     // Small spaces have fewer than were asked for.
     for k in 0..50 * count {
@@ -69,7 +71,10 @@ mod tests {
         assert_eq!(all, sample(&levels, 40, 7));
         assert_ne!(all, sample(&levels, 40, 8));
         assert_eq!(all[0], vec![0; 8]);
-        assert!(all.iter().all(|a| a.iter().zip(levels).all(|(l, n)| *l < n)));
+        assert!(
+            all.iter()
+                .all(|a| a.iter().zip(levels).all(|(l, n)| *l < n))
+        );
         let distinct: BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), 40);
     }

@@ -1,9 +1,9 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::choose::Choice;
+use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
-use crate::counts;
 use crate::models::{self, CostKind, Predictions};
 use crate::problem::{Grouping, ProblemError, with_storage};
 use crate::result::{
@@ -231,7 +231,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     };
     let mut notes = Vec::new();
     let counted = counted.unwrap_or_else(|e| {
-        notes.push(format!("nothing could be counted, so times are by the static score: {e}"));
+        notes.push(format!(
+            "nothing could be counted, so times are by the static score: {e}"
+        ));
         None
     });
     let device = CostModel::new(&request.profile);

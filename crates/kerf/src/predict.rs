@@ -93,11 +93,7 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
 }
 
 /// What a prediction is made from, in two files.
-fn record(
-    prefix: &Path,
-    program: &program::Program,
-    work: &Work,
-) -> Result<(), Failure> {
+fn record(prefix: &Path, program: &program::Program, work: &Work) -> Result<(), Failure> {
     let m = program.module().map_err(JobError::from)?;
     m.strip_debug();
     let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;

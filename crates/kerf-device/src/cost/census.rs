@@ -85,7 +85,9 @@ fn parts(branch: Value) -> bool {
             _ => false,
         }
     }
-    branch.opcode() == Some(Opcode::LLVMBr) && branch.successors().len() == 2 && of(branch.operand(0), 4)
+    branch.opcode() == Some(Opcode::LLVMBr)
+        && branch.successors().len() == 2
+        && of(branch.operand(0), 4)
 }
 
 /// LLVM unrolls loops of unknown length up to this size for NVPTX, and at most so often.

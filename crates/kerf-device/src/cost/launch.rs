@@ -160,7 +160,9 @@ impl CostModel {
         shares.push(share(Resource::Launch, self.launch_s));
         let device_seconds = combine::seconds(&shares);
         let seconds = device_seconds.max(combine::weight(Resource::Launch) * self.launch_s);
-        shares.iter_mut().for_each(|x| x.seconds *= combine::weight(x.resource));
+        shares
+            .iter_mut()
+            .for_each(|x| x.seconds *= combine::weight(x.resource));
         shares.sort_by(|a, b| {
             b.seconds
                 .total_cmp(&a.seconds)
@@ -250,8 +252,16 @@ fn alone_in(
         let n = &b.nodes[k];
         // Predicated loads of neighbouring blocks are under way together.
         let overlap = if b.short { 0.5 } else { 1.0 };
-        let waited = overlap * n.load.map_or(0.0, |a| wait(r, &b.accesses[a], global.map_or(0.0, |g| g[a])));
-        n.latency + if n.wanted { waited } else { NOT_HIDDEN * waited }
+        let waited = overlap
+            * n.load.map_or(0.0, |a| {
+                wait(r, &b.accesses[a], global.map_or(0.0, |g| g[a]))
+            });
+        n.latency
+            + if n.wanted {
+                waited
+            } else {
+                NOT_HIDDEN * waited
+            }
     };
     // When each result is there, if the block begins at 0.
     let mut ready: Vec<f64> = Vec::with_capacity(b.nodes.len());

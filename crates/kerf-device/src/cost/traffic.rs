@@ -1,7 +1,7 @@
 //! Bytes between the levels of memory, and how long each load waits for its own.
 use super::census::KernelWork;
-use super::rates::Rates;
 use super::launch::warps;
+use super::rates::Rates;
 use super::{CostModel, memory};
 use crate::occupancy::WARP;
 use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Root};

@@ -78,7 +78,11 @@ fn kind(p: &Plan) -> String {
 }
 
 pub fn predict(r: &Record) -> Row {
-    let profile = bundled::find("h200").expect("bundled").bundled.load().expect("valid");
+    let profile = bundled::find("h200")
+        .expect("bundled")
+        .bundled
+        .load()
+        .expect("valid");
     let model = CostModel::new(&profile).expect("complete");
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let one = |p: &Plan| subject.predict(p).expect("predicts");
@@ -89,8 +93,16 @@ pub fn predict(r: &Record) -> Row {
     Row {
         name: r.name.clone(),
         // The device's clock drifts from plan to plan, for the program beside it as well.
-        measured: r.plans.iter().map(|p| p.seconds / p.baseline * usual).collect(),
-        noise: r.plans.iter().map(|p| (p.high - p.low) / p.seconds).collect(),
+        measured: r
+            .plans
+            .iter()
+            .map(|p| p.seconds / p.baseline * usual)
+            .collect(),
+        noise: r
+            .plans
+            .iter()
+            .map(|p| (p.high - p.low) / p.seconds)
+            .collect(),
         ratios: r.plans.iter().map(|p| p.seconds / p.baseline).collect(),
         predicted: details.iter().map(|p| p.seconds).collect(),
         own: one(&Plan::default()).seconds,
@@ -104,7 +116,9 @@ pub fn predict(r: &Record) -> Row {
 fn ranks(x: &[f64]) -> Vec<f64> {
     let below = |v: f64| x.iter().filter(|o| **o < v).count() as f64;
     let same = |v: f64| x.iter().filter(|o| **o == v).count() as f64;
-    x.iter().map(|v| below(*v) + 0.5 * (same(*v) - 1.0)).collect()
+    x.iter()
+        .map(|v| below(*v) + 0.5 * (same(*v) - 1.0))
+        .collect()
 }
 
 /// Spearman's rank correlation.
@@ -124,7 +138,21 @@ fn mean(x: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len().max(1) as f64
 }
 
+/// Workloads that the model's constants were fitted to.
+const FITTED: [&str; 7] = [
+    "backprop",
+    "black_scholes_cl",
+    "cfd",
+    "global_sum",
+    "lavamd_single",
+    "nbody_cl",
+    "stencil",
+];
+
 impl Row {
+    pub fn fitted(&self) -> bool {
+        FITTED.contains(&self.name.as_str())
+    }
     pub fn errors(&self) -> Vec<f64> {
         let both = self.measured.iter().zip(&self.predicted);
         both.map(|(m, p)| p / m - 1.0).collect()
@@ -191,8 +219,8 @@ pub fn table(rows: &[Row]) -> String {
             r.details[0].limit
         );
     }
-    for (which, rest) in [("fitted half", 0), ("other half", 1)] {
-        let some: Vec<&Row> = rows.iter().skip(rest).step_by(2).collect();
+    for (which, fitted) in [("fitted to", true), ("not fitted to", false)] {
+        let some: Vec<&Row> = rows.iter().filter(|r| r.fitted() == fitted).collect();
         let _ = writeln!(o, "{which}: {}", summary(&some));
     }
     let all: Vec<&Row> = rows.iter().collect();
@@ -235,7 +263,9 @@ pub fn worst(rows: &[Row], count: usize) -> String {
 }
 
 pub fn tsv(rows: &[Row]) -> String {
-    let mut o = String::from("workload\tplan\tkind\tmeasured_us\tlow_to_high\tratio\tpredicted_us\tpredicted_ratio\tlimit\n");
+    let mut o = String::from(
+        "workload\tplan\tkind\tmeasured_us\tlow_to_high\tratio\tpredicted_us\tpredicted_ratio\tlimit\n",
+    );
     for r in rows {
         for i in 0..r.measured.len() {
             let _ = writeln!(

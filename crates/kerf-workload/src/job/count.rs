@@ -7,8 +7,8 @@ use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Lau
 use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
 use kerf_pass::count::{
-    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Root, SiteRecord,
-    Tally,
+    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Root,
+    SiteRecord, Tally,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
