@@ -90,9 +90,12 @@ fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Result<Vec<u8>, JobErr
     Ok(assemble(&ptx, job.ordinal)?)
 }
 
-fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<u8>, JobError>> {
+/// What the assembler made of a plan.
+type Binary = Result<Vec<u8>, JobError>;
+
+fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Binary> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<Vec<u8>, JobError>)>> = Mutex::default();
+    let done: Mutex<Vec<(usize, Binary)>> = Mutex::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|s| {
         for _ in 0..cores.min(plans.len()) {
