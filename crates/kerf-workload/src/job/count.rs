@@ -1,6 +1,6 @@
 //! The counting run: a workload, instrumented, on the CPU executor.
 use super::check::refuse;
-use super::finished::finished;
+use super::finished::{finished, launched_only};
 use super::{Job, JobError};
 use crate::run::Session;
 use crate::workload::Workload;
@@ -240,6 +240,7 @@ fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &Tally) -> Vec<Traf
 
 /// Runs a session's workload once, instrumented. `m` is its prepared module, which is changed.
 pub(super) fn counted(job: &Job, session: &Session, m: &Module) -> Result<Counts, JobError> {
+    launched_only(m, session, &session.check()?);
     let counters = count::instrument(m).map_err(|e| JobError::Compile {
         message: format!("the counters could not be put in: {e}"),
         help: None,

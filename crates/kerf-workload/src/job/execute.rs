@@ -1,7 +1,7 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
 use super::count::counted;
-use super::finished::finished;
+use super::finished::{finished, launched_only};
 use super::kept::kept;
 use super::reference::compare_output;
 use super::report::{Energy, Output, ReferenceInfo, Report, Times};
@@ -89,6 +89,7 @@ impl Baseline {
         used: &[String],
     ) -> Result<Baseline, JobError> {
         let m = program.module()?;
+        launched_only(&m, session, used);
         finished(&m, job)?;
         let mut exec = executor(job, &m, used)?;
         let loaded = session.load(exec.as_mut())?;
@@ -172,6 +173,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
     }
     job.plan.apply(&m)?;
     session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
+    launched_only(&m, &session, &used);
     finished(&m, job)?;
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
