@@ -2,10 +2,12 @@
 //!
 //! All driver calls of Kerf are in this module and in [`watch`] (NVML).
 mod driver;
+mod graph;
 pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use driver::{Context, Event, Loaded};
+use graph::{Kept, Recording, Stream};
 use std::ffi::c_void;
 
 pub use driver::{Attributes, driver_version, present};
@@ -13,6 +15,18 @@ pub use driver::{Attributes, driver_version, present};
 /// Assembles PTX for a device. May be called from several threads.
 pub fn assemble(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
     Context::new(ordinal)?.assemble(ptx)
+}
+
+/// A device's context, kept from one program to the next: making one takes longer than most kernels.
+pub struct KeptContext {
+    _context: Context,
+}
+
+/// Keeps a device's context.
+pub fn keep(ordinal: i32) -> Result<KeptContext, ExecError> {
+    Ok(KeptContext {
+        _context: Context::new(ordinal)?,
+    })
 }
 
 /// What the driver says of a device.
@@ -29,6 +43,7 @@ struct Buffer {
 
 /// The CUDA executor with one loaded program.
 pub struct CudaExecutor {
+    recording: Option<Recording>,
     buffers: Vec<Buffer>,
     kernels: Vec<(String, KernelStats)>,
     start: Event,
@@ -76,6 +91,7 @@ impl CudaExecutor {
             .map(|s| Ok((s.clone(), loaded.stats(s)?)))
             .collect::<Result<Vec<_>, ExecError>>()?;
         Ok(CudaExecutor {
+            recording: None,
             buffers: Vec::new(),
             kernels,
             start: Event::new()?,
@@ -85,12 +101,19 @@ impl CudaExecutor {
         })
     }
 
+    /// The stream that records, while it does.
+    fn recorder(&self) -> Option<&Stream> {
+        let r = self.recording.as_ref()?;
+        r.graph.is_none().then_some(&r.stream)
+    }
+
     fn slot(&self, id: BufferId) -> Result<&Buffer, ExecError> {
         self.buffers.get(id.0).ok_or(ExecError::NoBuffer(id.0))
     }
 
     /// Frees every buffer (a campaign of many small programs would otherwise pile them up).
     pub fn clear(&mut self) {
+        self.recording = None;
         for b in self.buffers.drain(..).filter(|b| b.owned) {
             driver::free(b.address);
         }
@@ -170,6 +193,9 @@ impl Executor for CudaExecutor {
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {
         let (a, b) = (self.slot(from)?, self.slot(to)?);
+        if let Some(s) = self.recorder() {
+            return s.copy(b.address, a.address, a.bytes.min(b.bytes));
+        }
         driver::on_device(b.address, a.address, a.bytes.min(b.bytes))
     }
 
@@ -188,7 +214,49 @@ impl Executor for CudaExecutor {
             l.block,
             l.dynamic_shared,
             &mut params,
+            self.recorder().map_or(std::ptr::null_mut(), Stream::raw),
         )
+    }
+
+    fn record(&mut self) -> Result<bool, ExecError> {
+        self.recording = None;
+        let mut kept = Vec::new();
+        for b in &self.buffers {
+            match Kept::new(b.address, b.bytes, &b.name) {
+                Ok(k) => kept.push(k),
+                Err(ExecError::Memory(_)) => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        // What was put on the default stream has to be done before the other one runs.
+        self.start.record()?;
+        self.start.wait()?;
+        let r = Recording {
+            stream: Stream::new()?,
+            kept,
+            graph: None,
+            events: Vec::new(),
+        };
+        r.stream.begin()?;
+        self.recording = Some(r);
+        Ok(true)
+    }
+
+    fn recorded(&mut self) -> Result<(), ExecError> {
+        if let Some(r) = &mut self.recording {
+            r.graph = Some(r.stream.end()?);
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, runs: u32) -> Result<f64, ExecError> {
+        match &mut self.recording {
+            Some(r) => r.replay(runs),
+            None => Err(ExecError::Device {
+                what: "replaying launches".into(),
+                why: "nothing was recorded".into(),
+            }),
+        }
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

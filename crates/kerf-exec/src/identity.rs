@@ -6,6 +6,7 @@ use crate::{Arg, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::Module;
 use kerf_ir::random_kernel::{self, RandomKernel, RandomModule};
+use kerf_pass::Plan;
 use kerf_pass::random_plan::random_plan;
 
 /// Outputs of one kernel: f64, f32, f16 and i32 buffers.
@@ -91,6 +92,8 @@ pub struct Prepared {
     pub seed: u64,
     /// The finished module.
     pub module: Module,
+    /// Last argument of each kernel that a plan runs in two versions.
+    pub lambda: Vec<Option<f32>>,
 }
 
 /// Makes and finishes a random module; with `plans`, its kernels are changed by the plan of the seed.
@@ -101,21 +104,37 @@ pub fn prepare(
     arch: &str,
     plans: bool,
 ) -> Result<Prepared, ExecError> {
+    prepare_with(seed, kernels, libdevice, arch, |m| match plans {
+        true => random_plan(m, seed),
+        false => Plan::default(),
+    })
+}
+
+/// Makes and finishes a random module, changed by a plan that is made for it.
+pub fn prepare_with(
+    seed: u64,
+    kernels: usize,
+    libdevice: &[u8],
+    arch: &str,
+    plan: impl FnOnce(&Module) -> Plan,
+) -> Result<Prepared, ExecError> {
     let random = random_kernel::module(seed, kernels);
     let bad =
         |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
     let module = Module::parse(random.ir.as_bytes(), "random").map_err(bad)?;
     kerf_ir::prepare::prepare(&module, arch).map_err(bad)?;
-    if plans {
-        random_plan(&module, seed)
-            .apply(&module)
-            .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
-    }
+    let plan = plan(&module);
+    let of = |k: &RandomKernel| plan.kernels.get(&k.name)?.partition.as_ref();
+    let lambda = random.kernels.iter();
+    let lambda = lambda.map(|k| of(k).map(|p| p.lambda as f32)).collect();
+    plan.apply(&module)
+        .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
     Ok(Prepared {
         random,
         seed,
         module,
+        lambda,
     })
 }
 
@@ -142,6 +161,9 @@ pub fn run(p: &Prepared, index: usize, exec: &mut dyn Executor) -> Result<Output
         exec.write(id, &vec![0xa5; n * size])?;
         outs.push(id);
         args.push(Arg::Buffer { id, offset: 0 });
+    }
+    if let Some(Some(lambda)) = p.lambda.get(index) {
+        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
     }
     exec.launch(&Launch {
         symbol: &k.name,

@@ -188,6 +188,23 @@ pub trait Executor {
     fn start_clock(&mut self) -> Result<(), ExecError>;
     /// Waits for all work and gives the seconds since [`Executor::start_clock`].
     fn stop_clock(&mut self) -> Result<f64, ExecError>;
+    /// From now on launches and copies are recorded, not done, to be replayed from the contents that buffers
+    /// have now. False if the executor cannot, or has no memory for it.
+    fn record(&mut self) -> Result<bool, ExecError> {
+        Ok(false)
+    }
+    /// Ends what [`Executor::record`] began.
+    fn recorded(&mut self) -> Result<(), ExecError> {
+        Ok(())
+    }
+    /// Seconds of a replay of what was recorded, on average over some. Contents are put back before each,
+    /// outside of the time.
+    fn replay(&mut self, _runs: u32) -> Result<f64, ExecError> {
+        Err(ExecError::Device {
+            what: "replaying launches".into(),
+            why: "this executor does not record".into(),
+        })
+    }
     /// What kernels printed since the last call.
     fn printed(&mut self) -> Vec<u8>;
     /// What is known of the kernels.

@@ -318,6 +318,44 @@ LLVMValueRef kerf_param_to_int(LLVMValueRef f, unsigned index) {
   return wrap(fn);
 }
 
+/// Kernel `f` with one more parameter at its end; the body, the name and all references move over. `f` is
+/// erased: it must be a kernel without callers.
+LLVMValueRef kerf_append_param(LLVMValueRef f, LLVMTypeRef type, const char *name) {
+  Function *old = unwrap<Function>(f);
+  std::vector<Type *> params(old->getFunctionType()->params());
+  params.push_back(unwrap(type));
+  auto *ty = FunctionType::get(old->getReturnType(), params, false);
+  Function *fn = Function::Create(ty, old->getLinkage(), old->getAddressSpace(), "", old->getParent());
+  fn->takeName(old);
+  fn->setCallingConv(old->getCallingConv());
+  fn->setAttributes(old->getAttributes());
+  fn->splice(fn->begin(), old);
+  for (unsigned i = 0; i < old->arg_size(); i++) {
+    old->getArg(i)->replaceAllUsesWith(fn->getArg(i));
+    fn->getArg(i)->takeName(old->getArg(i));
+  }
+  fn->getArg(old->arg_size())->setName(name);
+  fn->copyMetadata(old, 0);
+  old->setSubprogram(nullptr);
+  old->replaceAllUsesWith(fn);
+  old->eraseFromParent();
+  return wrap(fn);
+}
+
+/// Puts the body of the called function in place of a call, which gets a place in the source where the
+/// callee has places. False where LLVM cannot.
+bool kerf_inline(LLVMValueRef call) {
+  auto *c = unwrap<CallBase>(call);
+  Function *callee = c->getCalledFunction();
+  DISubprogram *sp = c->getFunction()->getSubprogram();
+  if (sp && !c->getDebugLoc())
+    c->setDebugLoc(DILocation::get(c->getContext(), sp->getLine(), 0, sp));
+  if (!sp)
+    callee->setSubprogram(nullptr);
+  InlineFunctionInfo info;
+  return InlineFunction(*c, info).isSuccess();
+}
+
 /// Replaces a call by one with `n` more leading arguments and the given callee.
 LLVMValueRef kerf_prepend_args(LLVMValueRef call, LLVMValueRef callee, LLVMTypeRef type,
                                LLVMValueRef *args, unsigned n) {

@@ -4,6 +4,7 @@
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
 use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions};
+use std::collections::BTreeSet;
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +67,30 @@ fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
             f.delete_function();
         }
     }
+}
+
+/// Functions of libdevice that a module calls.
+pub fn needed(m: &Module) -> Vec<String> {
+    let all = m.functions();
+    let open = all.iter().filter(|f| f.is_declaration());
+    open.map(|f| f.name())
+        .filter(|n| n.starts_with("__nv_"))
+        .collect()
+}
+
+/// libdevice with only some functions and what they call: linked in a fraction of the time. Names that it
+/// does not have are passed over.
+pub fn trim(libdevice: &[u8], roots: &BTreeSet<String>, arch: &str) -> Result<Vec<u8>, LlvmError> {
+    let m = Module::parse(libdevice, "libdevice")?;
+    let machine = Machine::nvptx(arch)?;
+    machine.adopt(&m);
+    for f in m.functions() {
+        if !f.is_declaration() && !roots.contains(&f.name()) {
+            f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+        }
+    }
+    machine.run_passes(&m, "globaldce", PassOptions::default())?;
+    Ok(m.bitcode())
 }
 
 /// Links libdevice into a prepared module and optimises.

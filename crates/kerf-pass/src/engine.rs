@@ -198,7 +198,7 @@ impl<'m> Engine<'m> {
 }
 
 /// The first instruction that a definition reaches in its own block.
-fn after(v: Value) -> Option<Value> {
+pub(crate) fn after(v: Value) -> Option<Value> {
     if v.is_argument() {
         return v.argument_function().blocks().first()?.first_non_phi();
     }

@@ -9,6 +9,8 @@ pub mod doubleword;
 pub mod engine;
 pub mod formats;
 pub mod lower;
+pub mod math;
+pub mod partition;
 pub mod plan;
 pub mod random_plan;
 pub mod shadow;
@@ -17,5 +19,7 @@ pub mod site_format;
 mod specialise;
 pub mod storage;
 
+pub use math::MathVariant;
+pub use partition::{Partition, Select};
 pub use plan::{KernelPlan, Plan, PlanError};
 pub use site_format::SiteFormat;

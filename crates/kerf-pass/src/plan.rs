@@ -1,13 +1,20 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
+mod error;
+
+use crate::engine::Chosen;
 use crate::formats;
+use crate::math::{self, MathVariant};
+use crate::partition::{self, Partition};
 use crate::site_format::SiteFormat;
-use crate::specialise::{Wanted, specialise};
+use crate::specialise::{Want, Wanted, specialise};
 use crate::storage;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{LlvmError, Module, Value};
+use kerf_ir::llvm::{Module, Value};
 use kerf_ir::sites::{self, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use error::{Place, PlanError};
 
 /// What to do to one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,10 +23,35 @@ pub struct KernelPlan {
     /// Format of a site, by site number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sites: BTreeMap<usize, SiteFormat>,
+    /// Variant of a math site, by site number; it goes with the format that the site has or gets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub math: BTreeMap<usize, MathVariant>,
     /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
     /// local array by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<String, SiteFormat>,
+    /// A second version of the kernel, and which warps run it; the first is the one described above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
+}
+
+impl KernelPlan {
+    /// Does it change nothing?
+    pub fn is_identity(&self) -> bool {
+        self.sites.is_empty()
+            && self.math.is_empty()
+            && self.storage.is_empty()
+            && self.partition.is_none()
+    }
+
+    /// Could the kernel run as this plan says and, in some warps, as a partition says?
+    pub fn partition_fits(&self, m: &Module, kernel: Value, p: &Partition) -> bool {
+        let wants = |sites, math| Plan::wants(m, ("", kernel), sites, math).ok();
+        match (wants(&self.sites, &self.math), wants(&p.sites, &p.math)) {
+            (Some(first), Some(second)) => partition::check(kernel, p, &first, &second).is_ok(),
+            _ => false,
+        }
+    }
 }
 
 /// A plan for a program.
@@ -40,104 +72,6 @@ impl Default for Plan {
             kernels: BTreeMap::new(),
         }
     }
-}
-
-/// Where a plan asks for something.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// Kernel.
-    pub kernel: String,
-    /// Site.
-    pub site: usize,
-    /// What the site does.
-    pub op: String,
-    /// Source line, if known.
-    pub line: Option<u32>,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "site {} of kernel {} ({}",
-            self.site, self.kernel, self.op
-        )?;
-        match self.line {
-            Some(l) => write!(f, ", line {l})"),
-            None => write!(f, ")"),
-        }
-    }
-}
-
-/// Why a plan cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// It does not parse.
-    #[error("not a plan: {0}")]
-    Malformed(#[from] serde_json::Error),
-    /// A later version's.
-    #[error("plan version {0} is not known; this Kerf reads version 1")]
-    Version(u32),
-    /// There is no such kernel.
-    #[error(
-        "the plan names kernel `{kernel}`, which the source does not have; expected one of {}",
-        have.join(", ")
-    )]
-    UnknownKernel {
-        /// As the plan names it.
-        kernel: String,
-        /// Those that are there.
-        have: Vec<String>,
-    },
-    /// There is no such site.
-    #[error("the plan names site {site} of kernel {kernel}, which has {count} sites, from 0")]
-    UnknownSite {
-        /// Kernel.
-        kernel: String,
-        /// As the plan numbers it.
-        site: usize,
-        /// Sites of the kernel.
-        count: usize,
-    },
-    /// The site has no such form.
-    #[error("{place} cannot become {format}: {why}")]
-    Refused {
-        /// The site.
-        place: Place,
-        /// Format asked for.
-        format: SiteFormat,
-        /// What stands against it.
-        why: String,
-    },
-    /// A buffer or array cannot be held in the format.
-    #[error("`{buffer}` of kernel {kernel} cannot be held in {format}: {why}")]
-    Storage {
-        /// Kernel.
-        kernel: String,
-        /// Buffer or array, as the plan names it.
-        buffer: String,
-        /// Format asked for.
-        format: SiteFormat,
-        /// What stands against it.
-        why: String,
-    },
-    /// Kernels want a shared variable in different formats.
-    #[error("kernels {} use the shared variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
-    SharedVariable {
-        /// The variable.
-        variable: String,
-        /// The kernels.
-        kernels: [String; 2],
-    },
-    /// Kernels want different things of a function that is called through pointers.
-    #[error("kernels want different formats of {function}, which is called through a pointer")]
-    Shared {
-        /// The function.
-        function: String,
-    },
-    /// A pass failed.
-    #[error("the plan could not be carried out: {0}")]
-    Pass(#[from] LlvmError),
 }
 
 fn place(kernel: &str, s: &Site) -> Place {
@@ -169,9 +103,7 @@ impl Plan {
 
     /// Does it change nothing?
     pub fn is_identity(&self) -> bool {
-        self.kernels
-            .values()
-            .all(|k| k.sites.is_empty() && k.storage.is_empty())
+        self.kernels.values().all(KernelPlan::is_identity)
     }
 
     /// The plan that gives a format to every site of a prepared module that can have it.
@@ -215,33 +147,128 @@ impl Plan {
         }
     }
 
-    /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
-    fn held(&self, m: &Module, infos: &[KernelInfo]) -> Result<Vec<storage::Narrowed>, PlanError> {
-        let mut by: Vec<(String, Value, Vec<storage::Narrowed>)> = Vec::new();
-        for k in infos {
+    /// Adds the variant to every site of a prepared module that can have it in the format that the plan
+    /// gives it.
+    pub fn compute_all(&mut self, m: &Module, variant: MathVariant) {
+        let infos = kernels::kernels(m);
+        for k in &infos {
             let Some(f) = m.function(&k.symbol) else {
                 continue;
             };
+            let name = name_of(k, &infos);
+            let map = sites::sites(m, f);
+            let formats = self.kernels.get(&name).map(|k| k.sites.clone());
+            let format = |s: &Site| {
+                let given = formats.as_ref().and_then(|f| f.get(&s.id));
+                given.copied().unwrap_or_else(|| s.format.into())
+            };
+            let can = |s: &&Site| math::check(map.instructions[s.id], variant, format(s)).is_ok();
+            let found: Vec<usize> = map.sites.iter().filter(can).map(|s| s.id).collect();
+            if !found.is_empty() {
+                let mine = self.kernels.entry(name).or_default();
+                mine.math.extend(found.into_iter().map(|id| (id, variant)));
+            }
+        }
+    }
+
+    /// What the plan asks of sites becomes the cheap version of each kernel, and the kernel as it is the
+    /// other one; how buffers are held goes for both.
+    pub fn partitioned(mut self, lambda: f64, select: partition::Select) -> Plan {
+        for k in self.kernels.values_mut() {
+            k.partition = Some(Partition {
+                lambda,
+                select,
+                sites: std::mem::take(&mut k.sites),
+                math: std::mem::take(&mut k.math),
+            });
+        }
+        self
+    }
+
+    /// What is wanted of a kernel's instructions; refused as a whole if anything cannot be.
+    fn wants(
+        m: &Module,
+        (name, f): (&str, Value),
+        sites_of: &BTreeMap<usize, SiteFormat>,
+        math_of: &BTreeMap<usize, MathVariant>,
+    ) -> Result<Vec<(Value, Want)>, PlanError> {
+        let map = sites::sites(m, f);
+        let mut all: BTreeMap<usize, Want> = BTreeMap::new();
+        let site = |id: usize| {
+            map.sites.get(id).ok_or_else(|| PlanError::UnknownSite {
+                kernel: name.to_owned(),
+                site: id,
+                count: map.sites.len(),
+            })
+        };
+        for (id, format) in sites_of {
+            let s = site(*id)?;
+            if SiteFormat::from(s.format) == *format {
+                continue;
+            }
+            formats::check(map.instructions[*id], *format).map_err(|why| PlanError::Refused {
+                place: place(name, s),
+                format: *format,
+                why,
+            })?;
+            all.entry(*id).or_default().format = Some(*format);
+        }
+        for (id, variant) in math_of {
+            let s = site(*id)?;
+            let format = all.get(id).and_then(|w| w.format);
+            let format = format.unwrap_or_else(|| s.format.into());
+            math::check(map.instructions[*id], *variant, format).map_err(|why| {
+                PlanError::Variant {
+                    place: place(name, s),
+                    variant: *variant,
+                    why,
+                }
+            })?;
+            if *variant != MathVariant::Accurate {
+                all.entry(*id).or_default().math = Some(*variant);
+            }
+        }
+        Ok(all
+            .into_iter()
+            .map(|(id, w)| (map.instructions[id], w))
+            .collect())
+    }
+
+    /// What the plan asks of buffers and arrays, by kernel; refused as a whole if anything cannot be.
+    /// `copies` are the kernels' second versions, which hold everything as the first do.
+    fn held(
+        &self,
+        m: &Module,
+        infos: &[KernelInfo],
+        copies: &[partition::Versions],
+    ) -> Result<Vec<storage::Narrowed>, PlanError> {
+        let mut by: Vec<(String, Value, Vec<storage::Narrowed>)> = Vec::new();
+        for k in infos {
+            let Some(first) = m.function(&k.symbol) else {
+                continue;
+            };
+            let second = copies.iter().filter(|c| c.first == first).map(|c| c.second);
             let mine = self
                 .kernels
                 .iter()
                 .find(|(n, _)| kernels::find(infos, n).is_ok_and(|i| i.symbol == k.symbol));
-            let (name, held) = match mine {
-                None => (k.name.clone(), Vec::new()),
-                Some((name, plan)) => {
-                    let held =
-                        storage::check(m, f, k, &plan.storage).map_err(|(b, format, why)| {
-                            PlanError::Storage {
+            for f in std::iter::once(first).chain(second) {
+                let (name, held) = match mine {
+                    None => (k.name.clone(), Vec::new()),
+                    Some((name, plan)) => {
+                        let held = storage::check(m, f, k, &plan.storage).map_err(
+                            |(b, format, why)| PlanError::Storage {
                                 kernel: name.clone(),
                                 buffer: b,
                                 format,
                                 why,
-                            }
-                        })?;
-                    (name.clone(), held)
-                }
-            };
-            by.push((name, f, held));
+                            },
+                        )?;
+                        (name.clone(), held)
+                    }
+                };
+                by.push((name, f, held));
+            }
         }
         for (a, _, held) in &by {
             for (b, f, mine) in &by {
@@ -263,6 +290,7 @@ impl Plan {
     pub fn apply(&self, m: &Module) -> Result<(), PlanError> {
         let infos = kernels::kernels(m);
         let mut wanted = Wanted::new();
+        let mut versions: Vec<partition::Versions> = Vec::new();
         for (name, k) in &self.kernels {
             let unknown = |have| PlanError::UnknownKernel {
                 kernel: name.clone(),
@@ -272,39 +300,48 @@ impl Plan {
             let f = m
                 .function(&info.symbol)
                 .ok_or_else(|| unknown(vec![info.name.clone()]))?;
-            let map = sites::sites(m, f);
-            let mut chosen = Vec::new();
-            for (id, format) in &k.sites {
-                let s = map.sites.get(*id).ok_or_else(|| PlanError::UnknownSite {
+            let chosen = Self::wants(m, (name, f), &k.sites, &k.math)?;
+            if let Some(p) = &k.partition {
+                let refused = |why| PlanError::Partition {
                     kernel: name.clone(),
-                    site: *id,
-                    count: map.sites.len(),
-                })?;
-                let i = map.instructions[*id];
-                if SiteFormat::from(s.format) == *format {
-                    continue;
-                }
-                formats::check(i, *format).map_err(|why| PlanError::Refused {
-                    place: place(name, s),
-                    format: *format,
                     why,
-                })?;
-                chosen.push((i, *format));
+                };
+                if versions.iter().any(|v| v.first == f) {
+                    return Err(refused("the plan names it twice".into()));
+                }
+                let cheap = Self::wants(m, (name, f), &p.sites, &p.math)?;
+                partition::check(f, p, &chosen, &cheap).map_err(refused)?;
+                let v = partition::Versions::new(f, p.select);
+                wanted.push((v.second, v.moved(&cheap)));
+                versions.push(v);
             }
             match wanted.iter_mut().find(|w| w.0 == f) {
                 Some(w) => w.1.extend(chosen),
                 None => wanted.push((f, chosen)),
             }
         }
-        let held = self.held(m, &infos)?;
-        if wanted.iter().all(|w| w.1.is_empty()) {
-            return Ok(storage::apply(m, &held)?);
+        let held = self.held(m, &infos, &versions)?;
+        if wanted.iter().any(|w| !w.1.is_empty()) {
+            let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
+                function: kerf_ir::llvm::demangle(&e.0.name()),
+            })?;
+            let marks: Vec<(Value, MathVariant)> = chosen
+                .iter()
+                .filter_map(|(i, w)| w.math.map(|v| (*i, v)))
+                .collect();
+            let now = math::mark(m, &marks)?;
+            let formats: Chosen = chosen
+                .iter()
+                .filter_map(|(i, w)| Some((now.get(i).copied().unwrap_or(*i), w.format?)))
+                .collect();
+            formats::apply(m, formats)?;
+            math::expand(m)?;
         }
-        let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
-            function: kerf_ir::llvm::demangle(&e.0.name()),
-        })?;
-        formats::apply(m, chosen)?;
-        Ok(storage::apply(m, &held)?)
+        storage::apply(m, &held)?;
+        for v in versions {
+            v.join(m)?;
+        }
+        Ok(())
     }
 }
 
@@ -323,6 +360,10 @@ mod tests {
         ));
         assert!(Plan::parse(r#"{"version":1,"sitez":{}}"#).is_err());
         let text = r#"{"version":1,"kernels":{"k":{"sites":{"3":"f32","4":"dw64.cmp"}}}}"#;
+        let p = Plan::parse(text).expect("parses");
+        assert!(!p.is_identity());
+        assert_eq!(serde_json::to_string(&p).expect("serialises"), text);
+        let text = r#"{"version":1,"kernels":{"k":{"math":{"3":"approx.ftz"},"partition":{"lambda":0.25,"select":"slot","math":{"3":"accurate"}}}}}"#;
         let p = Plan::parse(text).expect("parses");
         assert!(!p.is_identity());
         assert_eq!(serde_json::to_string(&p).expect("serialises"), text);

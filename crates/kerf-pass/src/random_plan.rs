@@ -1,11 +1,14 @@
 //! Plans at random, for tests that a plan gives the same bits wherever it is run.
 use crate::formats;
+use crate::math::{self, MathVariant};
+use crate::partition::{Partition, Select};
 use crate::plan::{KernelPlan, Plan};
 use crate::site_format::SiteFormat;
 use crate::storage::{self, Object};
 use kerf_ir::kernels;
-use kerf_ir::llvm::{Module, Opcode};
-use kerf_ir::sites;
+use kerf_ir::llvm::{Module, Opcode, Value};
+use kerf_ir::sites::{self, SiteMap};
+use std::collections::BTreeMap;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 struct Random(u64);
@@ -26,8 +29,9 @@ impl Random {
 const FORMATS: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
 
 /// The plan of a seed for a prepared module: of each kernel some, many or all sites, and some shared and
-/// local arrays, in narrower machine formats. What parameters point to stays as it is. In half of the
-/// kernels calls of math functions stay too, since the CPU executor only models those of f32.
+/// local arrays, in narrower machine formats; some math sites in other variants; and half of the kernels in
+/// two versions. What parameters point to stays as it is. In half of the kernels calls of math functions
+/// stay too, and no site is approximated in f32, since the CPU executor only models that.
 pub fn random_plan(m: &Module, seed: u64) -> Plan {
     let mut random = Random(seed);
     let mut plan = Plan::default();
@@ -65,7 +69,64 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
         if storage::check(m, f, &k, &mine.storage).is_err() {
             mine.storage.clear();
         }
+        let mut vary = Random(seed ^ VARIANTS.wrapping_mul(plan.kernels.len() as u64 + 1));
+        mine.math = variants(&mut vary, &map, &mine.sites, math);
+        if vary.below(2) == 0 {
+            partition(m, f, &mut vary, &map, &mut mine, math);
+        }
         plan.kernels.insert(k.symbol.clone(), mine);
     }
     plan
+}
+
+/// Apart from the formats' draws, so that those of a seed stay what they were.
+const VARIANTS: u64 = 0x5851_f42d_4c95_7f2d;
+
+fn variants(
+    random: &mut Random,
+    map: &SiteMap,
+    formats: &BTreeMap<usize, SiteFormat>,
+    single: bool,
+) -> BTreeMap<usize, MathVariant> {
+    let mut out = BTreeMap::new();
+    for (s, i) in map.sites.iter().zip(&map.instructions) {
+        let format = formats.get(&s.id).copied();
+        let format = format.unwrap_or_else(|| s.format.into());
+        let exact = |v: &MathVariant| v.steps().is_some() || *v == MathVariant::Reciprocal;
+        let mut can = math::variants(*i, format);
+        can.retain(|v| single || exact(v));
+        if !can.is_empty() && random.below(3) < 2 {
+            out.insert(s.id, can[random.below(can.len() as u64) as usize]);
+        }
+    }
+    out
+}
+
+/// The kernel as it is, or as the plan has it so far, beside what the plan has: which of them is cheap
+/// makes no difference here.
+fn partition(
+    m: &Module,
+    f: Value,
+    random: &mut Random,
+    map: &SiteMap,
+    mine: &mut KernelPlan,
+    single: bool,
+) {
+    let mut p = Partition {
+        lambda: [0.0, 0.25, 0.5, 0.75, 1.0][random.below(5) as usize],
+        select: [Select::Hash, Select::Warp][random.below(2) as usize],
+        sites: mine.sites.clone(),
+        math: variants(random, map, &mine.sites, single),
+    };
+    if random.below(2) == 0 {
+        std::mem::swap(&mut p.sites, &mut mine.sites);
+        std::mem::swap(&mut p.math, &mut mine.math);
+        mine.sites.clear();
+        mine.math.retain(|id, v| {
+            math::check(map.instructions[*id], *v, map.sites[*id].format.into()).is_ok()
+        });
+    }
+    if mine.partition_fits(m, f, &p) {
+        mine.partition = Some(p);
+    }
 }

@@ -1,19 +1,28 @@
-//! Device functions that several kernels call and want in different formats: a copy for each.
+//! Device functions that several kernels call and want in different formats or variants: a copy for each.
 //!
 //! What was not inlined (recursion, `noinline`) is one function for all kernels, and a plan is made for
 //! each kernel. Kernels that want the same of a function, and of all that it calls, share it; a kernel
 //! that the plan leaves alone keeps the original.
-use crate::engine::Chosen;
+use crate::math::MathVariant;
 use crate::site_format::SiteFormat;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 
-/// Formats of the instructions of one function, by position in it.
-type Formats = BTreeMap<usize, SiteFormat>;
+/// What is to become of one instruction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// Another format.
+    pub format: Option<SiteFormat>,
+    /// Another way to compute it.
+    pub math: Option<MathVariant>,
+}
 
-/// Formats of instructions, for each kernel that has any.
-pub(crate) type Wanted = Vec<(Value, Vec<(Value, SiteFormat)>)>;
+/// What is wanted of the instructions of one function, by position in it.
+type Formats = BTreeMap<usize, Want>;
+
+/// What is wanted of instructions, for each kernel.
+pub(crate) type Wanted = Vec<(Value, Vec<(Value, Want)>)>;
 
 /// A function whose address is taken, which nobody can give another copy of.
 #[derive(Debug)]
@@ -26,7 +35,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(function: Value, wanted: &[(Value, SiteFormat)]) -> Kernel {
+    fn new(function: Value, wanted: &[(Value, Want)]) -> Kernel {
         let reach = reachable(function);
         let mut formats: BTreeMap<Value, Formats> = BTreeMap::new();
         for f in &reach {
@@ -38,7 +47,7 @@ impl Kernel {
                 .collect();
             let here: Formats = wanted
                 .iter()
-                .filter_map(|(i, format)| place.get(i).map(|k| (*k, *format)))
+                .filter_map(|(i, want)| place.get(i).map(|k| (*k, *want)))
                 .collect();
             formats.insert(*f, here);
         }
@@ -61,8 +70,11 @@ fn calls_only(g: Value) -> bool {
         .all(|u| u.opcode() == Some(Opcode::LLVMCall) && u.callee() == g && !u.args().contains(&g))
 }
 
-/// Makes copies where kernels differ; gives the instructions to change and their formats.
-pub(crate) fn specialise(m: &Module, wanted: &Wanted) -> Result<Chosen, AddressTaken> {
+/// Makes copies where kernels differ; gives the instructions to change and what is wanted of them.
+pub(crate) fn specialise(
+    m: &Module,
+    wanted: &Wanted,
+) -> Result<BTreeMap<Value, Want>, AddressTaken> {
     let all: Vec<Kernel> = m
         .kernel_functions()
         .into_iter()
@@ -106,7 +118,7 @@ pub(crate) fn specialise(m: &Module, wanted: &Wanted) -> Result<Chosen, AddressT
             }
         }
     }
-    let mut chosen = Chosen::new();
+    let mut chosen = BTreeMap::new();
     for (k, kernel) in all.iter().enumerate() {
         for g in &kernel.reach {
             let f = version.get(&(k, *g)).copied().unwrap_or(*g);
@@ -120,8 +132,8 @@ pub(crate) fn specialise(m: &Module, wanted: &Wanted) -> Result<Chosen, AddressT
                     }
                 }
             }
-            for (place, format) in &kernel.formats[g] {
-                chosen.insert(body[*place], *format);
+            for (place, want) in &kernel.formats[g] {
+                chosen.insert(body[*place], *want);
             }
         }
     }

@@ -6,6 +6,7 @@
 mod find;
 mod rewrite;
 mod steps;
+mod survey;
 mod trace;
 
 use crate::site_format::SiteFormat;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 
 pub use find::{Object, objects};
+pub use survey::{Kind, Surveyed, survey};
 
 /// An object that is to be held in another format.
 #[derive(Debug, Clone, Copy)]

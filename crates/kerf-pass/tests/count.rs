@@ -5,7 +5,7 @@ use kerf_exec::{Arg, BufferId, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::Module;
 use kerf_ir::{prepare, random_kernel};
-use kerf_pass::count::{self, Counters, Direction, Memory, Root, SiteRecord, Slope, Tally};
+use kerf_pass::count::{self, Counters, Detail, Direction, Memory, Root, SiteRecord, Slope, Tally};
 
 fn libdevice() -> Vec<u8> {
     let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
@@ -31,7 +31,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 fn counted(text: &str, blocks: u32, threads: u32, data: &[f64]) -> (Counters, Tally, Vec<f64>) {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m).expect("instruments");
+    let counters = count::instrument(&m, Detail::Values).expect("instruments");
     finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -310,13 +310,14 @@ fn random(seed: u64, instrumented: bool) -> Vec<identity::Outputs> {
     let module = Module::parse(random.ir.as_bytes(), "random").expect("parses");
     prepare::prepare(&module, "sm_90").expect("prepares");
     if instrumented {
-        count::instrument(&module).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        count::instrument(&module, Detail::Values).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     }
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let p = Prepared {
         random,
         seed,
         module,
+        lambda: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     (0..p.random.kernels.len())

@@ -47,6 +47,7 @@ fn run(seed: u64, choose: impl Fn(usize) -> Option<SiteFormat>) -> Vec<identity:
         random,
         seed,
         module,
+        lambda: Vec::new(),
     };
     let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
     (0..p.random.kernels.len())

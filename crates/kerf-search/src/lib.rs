@@ -3,6 +3,7 @@
 //! A [`Problem`] is a list of variables with levels. A [`Strategy`] is asked for assignments and told
 //! their outcomes; [`session::run`] drives it and executes nothing twice. Nothing here knows what an
 //! assignment stands for: no GPU, no LLVM, no files.
+pub mod compare;
 pub mod guided;
 pub mod outcome;
 pub mod problem;
@@ -18,4 +19,4 @@ pub mod synthetic;
 pub use outcome::{Evaluation, History, Outcome};
 pub use problem::{Assignment, Edge, Level, Models, NoModels, Problem, Search, Variable};
 pub use session::{Session, Trace, replay, run};
-pub use strategy::{NAMES, Reason, Step, Strategy, StrategyError, by_name};
+pub use strategy::{DEGREE_NAMES, NAMES, Reason, Step, Strategy, StrategyError, by_name};

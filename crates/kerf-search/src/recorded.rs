@@ -3,7 +3,7 @@
 //! Two formats, both JSON: Kerf's own (`docs/search.md`), and the cache files of Kernel Tuner, where
 //! `cache` maps a key to parameters and a `time` in milliseconds that is a word for what failed.
 use crate::outcome::{Evaluation, Outcome};
-use crate::problem::{Assignment, Level, Problem, ProblemError, Variable};
+use crate::problem::{Assignment, Level, Models, Problem, ProblemError, Variable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -19,6 +19,14 @@ pub struct Recorded {
     /// The problem.
     pub problem: Problem,
     table: BTreeMap<Assignment, Outcome>,
+    predicted: BTreeMap<Assignment, f64>,
+}
+
+/// Times that a cost model predicted, where they were recorded.
+impl Models for Recorded {
+    fn time(&self, a: &[u8]) -> Option<f64> {
+        self.predicted.get(a).copied()
+    }
 }
 
 /// Kerf's own file.
@@ -30,6 +38,9 @@ struct File {
     name: String,
     problem: Problem,
     outcomes: Vec<Evaluation>,
+    /// For each outcome; empty if nothing was predicted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    predicted: Vec<Option<f64>>,
 }
 
 /// Why a file is no search space.
@@ -92,6 +103,7 @@ impl Recorded {
             name: name.into(),
             problem,
             table,
+            predicted: BTreeMap::new(),
         };
         match recorded.optimum() {
             Some(_) => Ok(recorded),
@@ -141,6 +153,35 @@ impl Recorded {
         passed.filter_map(Outcome::time).min_by(f64::total_cmp)
     }
 
+    /// Adds what a cost model predicts for everything in the table.
+    pub fn predicted_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+        let all = self.table.keys();
+        self.predicted = all
+            .filter_map(|a| Some((a.clone(), time(a).filter(|t| t.is_finite() && *t > 0.0)?)))
+            .collect();
+        self
+    }
+
+    /// The same outcomes with another tolerance; none if nothing is within it.
+    pub fn within(&self, tolerance: f64) -> Option<Recorded> {
+        let mut r = self.clone();
+        r.problem.tolerance = Some(tolerance);
+        r.optimum().is_some().then_some(r)
+    }
+
+    /// The error that this part of all assignments but the program itself stays within. Those that failed
+    /// have an infinite one.
+    pub fn error_quantile(&self, q: f64) -> Option<f64> {
+        let identity = self.problem.identity();
+        let others = self.table.iter().filter(|(a, _)| **a != identity);
+        let mut all: Vec<f64> = others
+            .map(|(_, o)| o.error().unwrap_or(f64::INFINITY))
+            .collect();
+        all.sort_by(f64::total_cmp);
+        let at = (all.len().checked_sub(1)? as f64 * q).round() as usize;
+        Some(all[at]).filter(|e| e.is_finite())
+    }
+
     /// As Kerf's own file.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let outcomes = self.table.iter().map(|(a, o)| Evaluation {
@@ -152,6 +193,13 @@ impl Recorded {
             name: self.name.clone(),
             problem: self.problem.clone(),
             outcomes: outcomes.collect(),
+            predicted: match self.predicted.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let all = self.table.keys();
+                    all.map(|a| self.predicted.get(a).copied()).collect()
+                }
+            },
         })
     }
 }
@@ -170,7 +218,14 @@ fn own(value: Value) -> Result<Recorded, RecordedError> {
         None => return Err(format("it has neither `schema` nor `cache`")),
     }
     let file: File = serde_json::from_value(value).map_err(|e| format(e.to_string()))?;
-    Recorded::new(file.name, file.problem, file.outcomes)
+    let predicted: BTreeMap<Assignment, f64> = file
+        .outcomes
+        .iter()
+        .zip(&file.predicted)
+        .filter_map(|(e, t)| Some((e.assignment.clone(), (*t)?)))
+        .collect();
+    let r = Recorded::new(file.name, file.problem, file.outcomes)?;
+    Ok(r.predicted_by(|a| predicted.get(a).copied()))
 }
 
 /// A value as Kernel Tuner's users write it.

@@ -1,5 +1,5 @@
 //! A strategy repeated over a recorded space: how near to the optimum, after how many executions.
-use crate::problem::{NoModels, Search};
+use crate::problem::Search;
 use crate::recorded::Recorded;
 use crate::session::run;
 use crate::strategy::{Reason, StrategyError, by_name};
@@ -34,6 +34,8 @@ pub struct Repetition {
     pub reason: Reason,
     /// Best found over optimum.
     pub over_optimum: Option<f64>,
+    /// Time of the best found.
+    pub time: Option<f64>,
     /// Assignments that the table does not have, and that counted as failed.
     pub missing: usize,
 }
@@ -66,7 +68,7 @@ pub fn repeat(
     for seed in (0..repeats as u64).map(|r| seed.wrapping_add(r)) {
         let search = Search {
             problem,
-            models: &NoModels,
+            models: recorded,
             seed,
             budget,
         };
@@ -95,6 +97,7 @@ pub fn repeat(
             executions: trace.executed.len(),
             reason: trace.reason,
             over_optimum: result.map(|t| t / optimum),
+            time: result,
             missing,
         });
     }

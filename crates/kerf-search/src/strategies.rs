@@ -1,6 +1,7 @@
 //! The strategies, one file each.
 mod ampt_ga;
 mod dataflow;
+mod degree;
 mod delta_debug;
 mod exhaustive;
 mod genetic;
@@ -11,6 +12,7 @@ mod random;
 
 pub use ampt_ga::ampt_ga;
 pub use dataflow::dataflow;
+pub use degree::{heu, omg, smp};
 pub use delta_debug::delta_debug;
 pub use exhaustive::{LARGEST, every, exhaustive};
 pub use guided::guided;

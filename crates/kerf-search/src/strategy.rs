@@ -62,7 +62,7 @@ pub trait Strategy {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StrategyError {
     /// No strategy has this name.
-    #[error("there is no strategy `{0}`; there are {list}", list = NAMES.join(", "))]
+    #[error("there is no strategy `{0}`; there are {list}, and {few} for one degree", list = NAMES.join(", "), few = DEGREE_NAMES.join(", "))]
     Unknown(String),
     /// Exhaustive search of what is too large.
     #[error("the space has {0} assignments, more than the {1} that exhaustive search goes through")]
@@ -70,6 +70,11 @@ pub enum StrategyError {
     /// A strategy that lowers precision, for a problem without any.
     #[error("the strategy `{0}` lowers precision step by step, and this space has no precisions")]
     NotOrdered(String),
+    /// A search over one degree, for a problem with other variables.
+    #[error(
+        "the strategy `{0}` searches one degree of approximation, and this space has other variables"
+    )]
+    NotOneDegree(String),
 }
 
 /// The strategies, the default first.
@@ -82,6 +87,9 @@ pub const NAMES: [&str; 7] = [
     "naive-ga",
     "ampt-ga",
 ];
+
+/// The strategies for one degree of approximation.
+pub const DEGREE_NAMES: [&str; 3] = ["heu", "smp", "omg"];
 
 /// A strategy by its name. `_` and `-` are one.
 pub fn by_name<'p>(
@@ -103,6 +111,9 @@ pub fn by_name<'p>(
         "dataflow" => Box::new(strategies::dataflow(search)),
         "naive-ga" => Box::new(strategies::naive_ga(search)),
         "ampt-ga" => Box::new(strategies::ampt_ga(search)),
+        "smp" => Box::new(strategies::smp(search)?),
+        "heu" => Box::new(strategies::heu(search)?),
+        "omg" => Box::new(strategies::omg(search)?),
         _ => return Err(StrategyError::Unknown(name.to_owned())),
     })
 }

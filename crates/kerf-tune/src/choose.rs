@@ -1,6 +1,6 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
 use crate::evaluate::{Evaluated, Request as Run};
-use crate::front::{Point, front};
+use crate::front::Point;
 use crate::result::{Demoted, Kept, Speedup};
 use crate::store::{Phase, StoreError};
 use crate::tune::{Event, TuneError};
@@ -15,11 +15,24 @@ const PROBES: usize = 32;
 /// Plans that probes may improve, one after the other.
 const IMPROVEMENTS: usize = 4;
 
-/// The final measurement has this many times the runs of one in the search.
+/// The final measurement has this many times the samples of one in the search.
 const FINAL_RUNS: u32 = 3;
 
-/// A plan, its validation, and the plans that were demoted before it.
-pub(crate) type Choice = (Point, Option<Validation>, Vec<Demoted>);
+/// Plans within this factor of the fastest are measured once more, and how many of them at most.
+const FINAL_MARGIN: f64 = 1.1;
+const FINALISTS: usize = 5;
+
+/// What was chosen, and what on the way.
+pub(crate) struct Choice {
+    /// The plan.
+    pub plan: Point,
+    /// Its validation; none for the program as it is.
+    pub validation: Option<Validation>,
+    /// Plans that were demoted before it.
+    pub demoted: Vec<Demoted>,
+    /// The fastest plan that measurement does not tell from the program as it is.
+    pub tie: Option<Point>,
+}
 
 impl Tuner<'_> {
     /// What lowering each kept group of a plan would do, run where prediction does not rule it out. Gives
@@ -155,11 +168,21 @@ impl Tuner<'_> {
         let identity = vec![0; self.tunable.groups.len()];
         let mut demoted: Vec<Demoted> = Vec::new();
         let mut improvements = 0;
+        let mut tie: Option<Point> = None;
         loop {
+            self.remeasure(&demoted)?;
             let points = self.points(&demoted);
-            let within = |p: &&Point| p.error <= self.tolerance() && p.time <= 1.0;
-            let best = front(&points).iter().find(within).cloned();
-            let Some(best) = best.filter(|p| p.assignment != identity) else {
+            let within = |p: &Point| p.error <= self.tolerance() && p.assignment != identity;
+            let mut fast: Vec<Point> = points.into_iter().filter(within).collect();
+            fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
+            let first = fast.first().cloned();
+            let best = fast
+                .into_iter()
+                .find(|p| p.time < 1.0 && self.tells_apart(&p.assignment));
+            if best.is_none() && self.evaluator.job.device == Device::Cuda {
+                tie = first.filter(|p| self.finals.contains_key(&p.assignment));
+            }
+            let Some(best) = best else {
                 let own = Point {
                     assignment: identity.clone(),
                     time: 1.0,
@@ -170,7 +193,12 @@ impl Tuner<'_> {
                 if better {
                     continue;
                 }
-                return Ok((own, None, demoted));
+                return Ok(Choice {
+                    plan: own,
+                    validation: None,
+                    demoted,
+                    tie,
+                });
             };
             if improvements < IMPROVEMENTS {
                 improvements += 1;
@@ -183,7 +211,12 @@ impl Tuner<'_> {
                 if let Some(r) = &v.remark {
                     self.warn(r.clone());
                 }
-                return Ok((best, Some(v), demoted));
+                return Ok(Choice {
+                    plan: best,
+                    validation: Some(v),
+                    demoted,
+                    tie: None,
+                });
             }
             let d = Demoted {
                 point: best,
@@ -195,46 +228,84 @@ impl Tuner<'_> {
         }
     }
 
-    /// The time of the chosen plan, measured anew: the best of many samples is too good.
-    pub(crate) fn speedup(&mut self, chosen: &Point) -> Result<Speedup, TuneError> {
-        let identity = chosen.assignment.iter().all(|l| *l == 0);
-        if self.evaluator.job.device == Device::Cpu || identity {
-            let predicted = self.evaluator.job.device == Device::Cpu;
-            return Ok(Speedup {
-                value: 1.0 / chosen.time,
-                low: None,
-                high: None,
-                kind: if predicted { "predicted" } else { "measured" }.into(),
-                by: match predicted {
-                    true => self.cost.describe(),
-                    false => "the program as it is".into(),
-                },
-                timing: None,
-            });
+    /// Measures the plans that may be the fastest once more: the best of many samples is too good.
+    pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
+        if self.evaluator.job.device == Device::Cpu {
+            return Ok(());
         }
-        let a = &chosen.assignment;
+        let within = |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
+        let mut all: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
+        all.sort_by(|a, b| a.time.total_cmp(&b.time));
+        let best = all.first().map_or(1.0, |p| p.time);
+        all.retain(|p| p.time <= best * FINAL_MARGIN);
+        for p in all.into_iter().take(FINALISTS) {
+            self.finalist(&p.assignment)?;
+        }
+        Ok(())
+    }
+
+    fn finalist(&mut self, a: &Assignment) -> Result<(), TuneError> {
+        if self.finals.contains_key(a) {
+            return Ok(());
+        }
         let e = match self.store.get(Phase::Final, a, &self.input)? {
             Some(e) => e,
             None => {
-                self.evaluator.job.repeats *= FINAL_RUNS;
                 let e = self.evaluator.one(&Run {
                     plan: self.tunable.plan(self.subject, a),
                     input: self.input,
-                    timed: true,
+                    timed: FINAL_RUNS,
                 })?;
                 let ratio = e.timing.as_ref().map(|t| t.ratio);
                 self.store.put(Phase::Final, a, &self.input, &e, ratio)?;
                 e
             }
         };
-        let t = e.timing.clone();
-        Ok(Speedup {
-            value: 1.0 / t.as_ref().map_or(chosen.time, |t| t.ratio),
-            low: t.as_ref().map(|t| 1.0 / t.ratio_high),
-            high: t.as_ref().map(|t| 1.0 / t.ratio_low),
-            kind: "measured".into(),
-            by: e.device.clone(),
-            timing: t,
-        })
+        self.finals.insert(a.clone(), e);
+        Ok(())
+    }
+
+    /// Whether measurement tells a plan from the program as it is.
+    fn tells_apart(&self, a: &Assignment) -> bool {
+        let timing = self.finals.get(a).and_then(|e| e.timing.as_ref());
+        timing.is_none_or(|t| t.ratio_high < 1.0)
+    }
+
+    /// The speed-up of a plan: predicted, or from its last measurement.
+    pub(crate) fn speedup(&self, p: &Point) -> Speedup {
+        let timing = self.finals.get(&p.assignment);
+        let identity = p.assignment.iter().all(|l| *l == 0);
+        match (self.evaluator.job.device, timing) {
+            (Device::Cpu, _) => Speedup {
+                value: 1.0 / p.time,
+                low: None,
+                high: None,
+                kind: "predicted".into(),
+                by: self.cost.describe(),
+                timing: None,
+            },
+            (Device::Cuda, Some(e)) => {
+                let t = e.timing.clone();
+                Speedup {
+                    value: 1.0 / t.as_ref().map_or(p.time, |t| t.ratio),
+                    low: t.as_ref().map(|t| 1.0 / t.ratio_high),
+                    high: t.as_ref().map(|t| 1.0 / t.ratio_low),
+                    kind: "measured".into(),
+                    by: e.device.clone(),
+                    timing: t,
+                }
+            }
+            (Device::Cuda, None) => Speedup {
+                value: 1.0 / p.time,
+                low: None,
+                high: None,
+                kind: "measured".into(),
+                by: match identity {
+                    true => "the program as it is".into(),
+                    false => self.known[&p.assignment].device.clone(),
+                },
+                timing: None,
+            },
+        }
     }
 }

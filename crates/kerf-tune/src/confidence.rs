@@ -1,4 +1,4 @@
-//! How sure passing some trials makes one: the bound of Clopper and Pearson.
+//! How sure trials make one: the bound of Clopper and Pearson, and intervals of measured ratios.
 
 /// Logarithm of the probability of exactly `k` of `n` at probability `p`.
 fn log_exactly(k: u64, n: u64, p: f64) -> f64 {
@@ -28,6 +28,46 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     low
 }
 
+/// Resamples of an interval.
+const RESAMPLES: usize = 2000;
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n % 2 {
+        1 => values[n / 2],
+        _ => 0.5 * (values[n / 2 - 1] + values[n / 2]),
+    }
+}
+
+/// The ratio of two medians with its 95 % interval, by a bootstrap over pairs that were measured in turn.
+/// The same samples give the same interval. None if there are no pairs, or times that are none.
+pub fn ratio_of_medians(a: &[f64], b: &[f64]) -> Option<(f64, f64, f64)> {
+    let n = a.len().min(b.len());
+    if n == 0 || a.iter().chain(b).any(|t| !(t.is_finite() && *t > 0.0)) {
+        return None;
+    }
+    let ratio = |pick: &mut dyn FnMut(usize) -> usize| {
+        let at: Vec<usize> = (0..n).map(pick).collect();
+        let of = |all: &[f64]| median(&mut at.iter().map(|i| all[*i]).collect::<Vec<_>>());
+        of(a) / of(b)
+    };
+    let value = ratio(&mut |i| i);
+    // SplitMix64: resampling needs no better one.
+    let mut state = 0x6b65_7266u64;
+    let mut next = move |_: usize| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    };
+    let mut all: Vec<f64> = (0..RESAMPLES).map(|_| ratio(&mut next)).collect();
+    all.sort_by(f64::total_cmp);
+    let at = |q: f64| all[((RESAMPLES - 1) as f64 * q).round() as usize];
+    Some((value, at(0.025).min(value), at(0.975).max(value)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +84,31 @@ mod tests {
         assert!((lower_bound(1, 10, 0.95) - 0.0051).abs() < 5e-5);
         assert_eq!(lower_bound(0, 10, 0.95), 0.0);
         assert_eq!(lower_bound(0, 0, 0.95), 0.0);
+    }
+
+    #[test]
+    fn ratios_have_intervals_that_cover_them() {
+        let base: Vec<f64> = (0..15)
+            .map(|i| 1.0 + 0.01 * f64::from(i * 7 % 15))
+            .collect();
+        let plan: Vec<f64> = base.iter().map(|t| 0.5 * t).collect();
+        let (r, low, high) = ratio_of_medians(&plan, &base).expect("pairs");
+        assert_eq!((r, low, high), (0.5, 0.5, 0.5), "paired noise cancels");
+        let other: Vec<f64> = (0..15)
+            .map(|i| 1.0 + 0.01 * f64::from(i * 4 % 15))
+            .collect();
+        let (r, low, high) = ratio_of_medians(&other, &base).expect("pairs");
+        assert!(
+            low < 1.0 && 1.0 < high && low <= r && r <= high,
+            "{low} {r} {high}"
+        );
+        assert!(high - low < 0.15, "{low} {high}");
+        assert_eq!(
+            ratio_of_medians(&other, &base),
+            ratio_of_medians(&other, &base)
+        );
+        assert_eq!(ratio_of_medians(&[], &base), None);
+        assert_eq!(ratio_of_medians(&[0.0], &[1.0]), None);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Evaluations: a plan on an input, in a worker process with a time limit. A failure is a value.
+use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
 use kerf_exec::worker::Worker;
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
-use kerf_workload::job::{Device, Job, JobError, Report, Times};
+use kerf_workload::job::{Device, Job, JobError, Report, Spent, Times};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -39,22 +40,30 @@ pub struct Timing {
     pub baseline_s: f64,
     /// Time of the plan over that of the program.
     pub ratio: f64,
-    /// The ratio's interval: each median's 95 % interval at its worse end.
+    /// Lower end of the ratio's 95 % interval, by a bootstrap over pairs of samples.
     pub ratio_low: f64,
     /// Upper end.
     pub ratio_high: f64,
+    /// Samples of each.
+    #[serde(default)]
+    pub samples: usize,
+    /// Runs of the launches in each sample of the plan.
+    #[serde(default)]
+    pub replays: u32,
 }
 
 impl Timing {
-    fn new(plan: &Times, base: &Times) -> Option<Timing> {
-        let t = Timing {
+    fn new(plan: &Times, base: &Times, replays: u32) -> Option<Timing> {
+        let (ratio, low, high) = ratio_of_medians(&plan.samples_s, &base.samples_s)?;
+        Some(Timing {
             median_s: plan.median_s,
             baseline_s: base.median_s,
-            ratio: plan.median_s / base.median_s,
-            ratio_low: plan.low_s / base.high_s,
-            ratio_high: plan.high_s / base.low_s,
-        };
-        (t.ratio > 0.0 && t.ratio.is_finite()).then_some(t)
+            ratio,
+            ratio_low: low,
+            ratio_high: high,
+            samples: plan.samples_s.len(),
+            replays,
+        })
     }
 }
 
@@ -81,6 +90,9 @@ pub struct Evaluated {
     pub device: String,
     /// Seconds that it took, compilation and comparison included.
     pub wall_s: f64,
+    /// Where they went.
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 impl Evaluated {
@@ -101,13 +113,14 @@ impl Evaluated {
             warnings: Vec::new(),
             device: String::new(),
             wall_s,
+            spent: Spent::default(),
         }
     }
 
     fn new(r: &Report, c: &Criteria, wall_s: f64) -> Evaluated {
         let (error, outputs) = c.judge(r);
         let timing = match (&r.times, &r.baseline) {
-            (Some(t), Some(b)) => Timing::new(t, b),
+            (Some(t), Some(b)) => Timing::new(t, b, r.replays.unwrap_or(1)),
             _ => None,
         };
         let count = |e: &serde_json::Value, k: &str| e[k].as_u64().unwrap_or(0) as usize;
@@ -130,6 +143,7 @@ impl Evaluated {
             warnings: r.warnings.clone(),
             device: format!("{} ({})", r.device.name, r.device.detail),
             wall_s,
+            spent: r.spent,
         }
     }
 }
@@ -141,8 +155,8 @@ pub struct Request {
     pub plan: Plan,
     /// Input.
     pub input: Input,
-    /// Measure time, where the device can.
-    pub timed: bool,
+    /// Measure time, where the device can: with this many times the usual samples. 0: not.
+    pub timed: u32,
 }
 
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
@@ -165,7 +179,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// `workers` processes at a time; on a GPU one, since measurements disturb each other.
+    /// `workers` processes at a time; on a GPU one without a lock, since measurements disturb each other.
     pub fn new(
         job: Job,
         criteria: Criteria,
@@ -173,9 +187,9 @@ impl Evaluator {
         limit: Duration,
         workers: usize,
     ) -> Evaluator {
-        let n = match job.device {
-            Device::Cuda => 1,
-            Device::Cpu => workers.max(1),
+        let n = match (job.device, &job.lock) {
+            (Device::Cuda, None) => 1,
+            _ => workers.max(1),
         };
         Evaluator {
             job,
@@ -200,7 +214,7 @@ impl Evaluator {
     fn ask(&self, slot: usize, r: &Request) -> Result<Evaluated, JobError> {
         let clock = Instant::now();
         let cuda = self.job.device == Device::Cuda;
-        let timed = r.timed && cuda;
+        let timed = r.timed > 0 && cuda;
         let job = Job {
             plan: r.plan.clone(),
             seed: Some(r.input.seed),
@@ -209,7 +223,12 @@ impl Evaluator {
             reference: true,
             baseline: timed,
             warmup: if timed { self.job.warmup } else { 0 },
-            repeats: if timed { self.job.repeats } else { 1 },
+            repeats: if timed {
+                self.job.repeats.saturating_mul(r.timed)
+            } else {
+                1
+            },
+            sample_s: if timed { self.job.sample_s } else { 0.0 },
             ..self.job.clone()
         };
         let report = self.in_worker(slot, &job)?;

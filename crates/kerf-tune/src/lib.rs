@@ -1,6 +1,6 @@
 //! Tuners: from a workload and a tolerance to the fastest plan within it, with the evidence.
 //!
-//! * [`subject`] is what is tuned, [`problem`] what can be chosen, [`models`] what is predicted.
+//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory), [`models`] what is predicted.
 //! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
 //! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
 #![warn(missing_docs)]
@@ -8,13 +8,19 @@
 pub mod check;
 mod choose;
 pub mod confidence;
+pub mod counted;
+pub mod counts;
 pub mod criteria;
 pub mod evaluate;
 pub mod front;
+pub mod measure;
 pub mod models;
 pub mod problem;
+pub mod ranges;
 pub mod result;
+pub mod sample;
 pub mod score;
+pub mod storage;
 pub mod store;
 pub mod subject;
 pub mod tune;

@@ -1,4 +1,5 @@
 //! From a subject to a search problem, and from an assignment back to a plan.
+use crate::storage::{FixedStorage, Place};
 use crate::subject::{Kernel, Subject, precision};
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, Plan, SiteFormat};
@@ -20,22 +21,25 @@ pub enum Grouping {
     Site,
 }
 
-/// A group of sites that is one variable of the search.
+/// A group of sites, or memory, that is one variable of the search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// For people: `body_forces: acc`.
+    /// For people: `body_forces: acc`, `buffer in`.
     pub name: String,
-    /// Kernel, as plans name it.
+    /// Kernel, as plans name it; the first of them for memory.
     pub kernel: String,
     /// Position of the kernel in the subject.
     #[serde(skip)]
     pub at: usize,
     /// Format by level; the first is the program's own.
     pub formats: Vec<SiteFormat>,
-    /// Its sites.
+    /// Its sites in that kernel.
     pub sites: Vec<usize>,
     /// Source lines, ascending.
     pub lines: Vec<u32>,
+    /// For memory: what it is in each kernel. Empty for operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<Place>,
 }
 
 /// A site that keeps its format, and why.
@@ -55,6 +59,8 @@ pub struct Tunable {
     pub groups: Vec<Group>,
     /// Sites that cannot be lowered.
     pub excluded: Vec<Excluded>,
+    /// Memory that keeps its format.
+    pub fixed: Vec<FixedStorage>,
     /// Format of a site at each level of its group, by kernel and site; sites of no group are absent.
     pub chosen: BTreeMap<(usize, usize), (usize, Vec<SiteFormat>)>,
 }
@@ -129,20 +135,37 @@ fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
     }
 }
 
-/// The groups of a subject at the formats asked for.
+/// The groups of a subject's operations at the formats asked for.
 pub fn tunable(
     subject: &Subject,
     formats: &[SiteFormat],
     by: Grouping,
 ) -> Result<Tunable, ProblemError> {
+    with_storage(subject, formats, by, false)
+}
+
+/// The groups of a subject at the formats asked for; memory with `storage`.
+pub fn with_storage(
+    subject: &Subject,
+    formats: &[SiteFormat],
+    by: Grouping,
+    storage: bool,
+) -> Result<Tunable, ProblemError> {
     let mut t = Tunable {
         groups: Vec::new(),
         excluded: Vec::new(),
+        fixed: Vec::new(),
         chosen: BTreeMap::new(),
     };
+    if storage {
+        hold(subject, formats, &mut t);
+    }
     for (at, k) in subject.kernels.iter().enumerate() {
         let mut index: BTreeMap<(String, Format, usize), usize> = BTreeMap::new();
         for s in &k.sites {
+            if t.chosen.contains_key(&(at, s.id)) {
+                continue; // goes with its memory
+            }
             if let Some(why) = obstacle(k, s.id, formats) {
                 t.excluded.push(Excluded {
                     kernel: k.name.clone(),
@@ -162,6 +185,7 @@ pub fn tunable(
                     formats: all,
                     sites: Vec::new(),
                     lines: Vec::new(),
+                    holds: Vec::new(),
                 });
                 t.groups.len() - 1
             });
@@ -186,6 +210,57 @@ pub fn tunable(
     match t.groups.is_empty() {
         false => Ok(t),
         true => Err(nothing(subject, formats, &t.excluded)),
+    }
+}
+
+/// Memory as variables: loads and stores go with what they touch.
+fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
+    for s in &subject.stored {
+        let lower = s.own.map_or_else(Vec::new, |own| narrower(own, formats));
+        let can: Vec<SiteFormat> = lower
+            .iter()
+            .filter(|f| !s.refused.contains_key(f))
+            .copied()
+            .collect();
+        let (Some(own), false) = (s.own, can.is_empty()) else {
+            let why = match lower.iter().find_map(|f| s.refused.get(f)) {
+                Some(why) => why.clone(),
+                None if s.own.is_none() => {
+                    let why = s.refused.values().next().cloned();
+                    why.unwrap_or_else(|| "no kernel reads or writes numbers in it".into())
+                }
+                None => "none of the formats asked for is narrower".into(),
+            };
+            t.fixed.push(FixedStorage {
+                name: s.name.clone(),
+                why,
+            });
+            continue;
+        };
+        let mut all = vec![SiteFormat::from(own)];
+        all.extend(can);
+        let first = s.places.iter().find(|p| !p.sites.is_empty());
+        let Some(first) = first.or(s.places.first()) else {
+            continue;
+        };
+        let mut lines = Vec::new();
+        for p in &s.places {
+            for site in &p.sites {
+                let l = &subject.kernels[p.at].sites[*site].location;
+                lines.extend(l.as_ref().map(|l| l.line).filter(|l| *l > 0));
+                t.chosen
+                    .insert((p.at, *site), (t.groups.len(), all.clone()));
+            }
+        }
+        t.groups.push(Group {
+            name: s.name.clone(),
+            kernel: first.kernel.clone(),
+            at: first.at,
+            formats: all,
+            sites: first.sites.clone(),
+            lines,
+            holds: s.places.clone(),
+        });
     }
 }
 
@@ -231,12 +306,21 @@ impl Tunable {
     /// The plan that an assignment stands for.
     pub fn plan(&self, subject: &Subject, a: &[u8]) -> Plan {
         let mut plan = Plan::default();
-        for (at, site) in self.chosen.keys() {
+        for ((at, site), (g, _)) in &self.chosen {
+            if !self.groups[*g].holds.is_empty() {
+                continue; // by its memory, below
+            }
             let own = SiteFormat::from(subject.kernels[*at].sites[*site].format);
             if let Some(f) = self.format(*at, *site, a).filter(|f| *f != own) {
                 let name = subject.kernels[*at].name.clone();
                 let k = plan.kernels.entry(name).or_insert_with(KernelPlan::default);
                 k.sites.insert(*site, f);
+            }
+        }
+        for (g, level) in self.groups.iter().zip(a).filter(|(_, l)| **l > 0) {
+            for p in &g.holds {
+                let k = plan.kernels.entry(p.kernel.clone()).or_default();
+                k.storage.insert(p.name.clone(), g.formats[*level as usize]);
             }
         }
         plan
@@ -249,7 +333,8 @@ impl Tunable {
             let names = g.formats.iter().map(|f| Level::named(f.name()));
             let mut v = kerf_search::Variable::new(g.name.clone(), names.collect());
             let k = &subject.kernels[g.at];
-            v.members = g.sites.len() as u32;
+            let held: usize = g.holds.iter().map(|p| p.sites.len()).sum();
+            v.members = held.max(g.sites.len()) as u32;
             v.depth = g.sites.iter().map(|s| depths[g.at][*s]).min().unwrap_or(0);
             // Blocks of different kernels are different blocks.
             v.block = (g.at as u32) << 16 | g.sites.first().map_or(0, |s| k.blocks[*s]);

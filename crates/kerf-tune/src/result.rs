@@ -3,6 +3,7 @@ use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::front::Point;
 use crate::problem::{Group, Tunable};
+use crate::storage::FixedStorage;
 use crate::subject::Subject;
 use crate::validate::Validation;
 use kerf_ir::compile::Toolchain;
@@ -10,7 +11,8 @@ use kerf_ir::finish;
 use kerf_num::Format;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Reason;
-use kerf_workload::job::finish_with_tools;
+use kerf_search::recorded::Recorded;
+use kerf_workload::job::{Spent, finish_with_tools};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -142,8 +144,27 @@ pub struct Effort {
     pub validation: usize,
     /// Those that failed to run.
     pub failed: usize,
-    /// Seconds of all evaluations.
+    /// Plans that were measured once more, with more samples.
+    #[serde(default)]
+    pub finals: usize,
+    /// Seconds from the start of the command to its result.
     pub wall_s: f64,
+    /// Seconds of all evaluations together, also of those that ran at the same time, and of those of
+    /// commands that this one went on from.
+    #[serde(default)]
+    pub evaluation_s: f64,
+    /// Where the seconds of the evaluations went.
+    #[serde(default)]
+    pub spent: Spent,
+}
+
+/// A plan that measurement does not tell from the program as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tie {
+    /// The plan.
+    pub point: Point,
+    /// Its measurement.
+    pub speedup: Speedup,
 }
 
 /// The result. The file is this, as JSON.
@@ -189,6 +210,9 @@ pub struct TuneResult {
     pub outputs: Vec<OutputError>,
     /// Speed-up.
     pub speedup: Speedup,
+    /// The fastest plan within the tolerance, where it is not measurably faster than the program.
+    #[serde(default)]
+    pub tie: Option<Tie>,
     /// On other inputs; none if nothing changed.
     pub validation: Option<Validation>,
     /// Plans that were better on the tuning inputs, and failed on others.
@@ -197,6 +221,9 @@ pub struct TuneResult {
     pub assignment: Vec<u8>,
     /// The groups.
     pub groups: Vec<GroupResult>,
+    /// Buffers and arrays that keep their format, and why.
+    #[serde(default)]
+    pub fixed_storage: Vec<FixedStorage>,
     /// The sites.
     pub sites: Vec<SiteResult>,
     /// Plans that none is better than in both time and error, the fastest first.
@@ -315,6 +342,7 @@ pub fn save(
     plan: &Plan,
     tools: &Toolchain,
     r: &TuneResult,
+    space: Option<&Recorded>,
 ) -> Result<(), ResultError> {
     let json = |v: serde_json::Result<String>| v.map_err(|e| ResultError::Program(e.to_string()));
     let text = json(serde_json::to_string_pretty(plan))? + "\n";
@@ -330,6 +358,12 @@ pub fn save(
     let ptx = finish::ptx(&m, &tools.arch).map_err(|e| program(e.0))?;
     write(&dir.join("tuned.ptx"), ptx.as_bytes())?;
     write(&dir.join("front.csv"), csv(r).as_bytes())?;
+    if let Some(space) = space {
+        write(
+            &dir.join("space.json"),
+            (json(space.json())? + "\n").as_bytes(),
+        )?;
+    }
     let text = json(serde_json::to_string_pretty(r))? + "\n";
     write(&dir.join("result.json"), text.as_bytes())
 }

@@ -127,8 +127,6 @@ struct Node {
     /// Which kernel and site.
     place: (usize, usize),
     own: Format,
-    /// Stays in its format whatever is chosen, as memory does.
-    fixed: bool,
     /// Cost by format.
     cost: Vec<f64>,
     /// Times that it runs, as guessed, for each of its lanes.
@@ -159,7 +157,6 @@ impl<'s> StaticScore<'s> {
                 nodes.push(Node {
                     place: (at, s.id),
                     own: s.format,
-                    fixed: k.variables[s.id].is_none(),
                     cost: cost.to_vec(),
                     times: times * f64::from(s.lanes.max(1)),
                     users: Vec::new(),
@@ -200,7 +197,6 @@ impl<'s> StaticScore<'s> {
             for to in wanted {
                 total += self.weights.cast(*home, to) * n.times;
             }
-            debug_assert!(!n.fixed || *home == n.own);
         }
         total
     }

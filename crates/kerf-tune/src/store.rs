@@ -299,6 +299,7 @@ mod tests {
             warnings: Vec::new(),
             device: "CPU".into(),
             wall_s: 0.5,
+            spent: Default::default(),
         }
     }
 

@@ -1,4 +1,5 @@
 //! What is tuned: a workload, its prepared program, and the sites of the kernels that it launches.
+use crate::storage::{self, Objects, Stored};
 use kerf_ir::compile::{CompileError, Toolchain};
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::{Module, Opcode, Value};
@@ -40,6 +41,8 @@ pub struct Subject {
     pub program: Program,
     /// Kernels that it launches.
     pub kernels: Vec<Kernel>,
+    /// Memory that they touch.
+    pub stored: Vec<Stored>,
     digest: String,
 }
 
@@ -106,7 +109,7 @@ fn unordered(f: Value) -> Vec<String> {
     found
 }
 
-fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> Kernel {
+fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kernel, Objects) {
     let map = sites::sites(m, f);
     let mut refused = BTreeMap::new();
     for (s, i) in map.sites.iter().zip(&map.instructions) {
@@ -123,16 +126,30 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> Kernel
         let next = numbers.len() as u32;
         *numbers.entry(i.block()).or_insert(next)
     });
-    Kernel {
+    let name = name_of(info, all);
+    let objects = storage::objects(m, f, info, &name, &map.instructions);
+    let k = Kernel {
         symbol: info.symbol.clone(),
-        name: name_of(info, all),
+        name,
         variables: variables::of_sites(&map),
         operands: variables::operands(&map),
         blocks: blocks.collect(),
         refused,
         unordered: unordered(f),
         sites: map.sites,
-    }
+    };
+    (k, objects)
+}
+
+/// Shared variables of kernels that the workload does not launch.
+fn used_elsewhere(m: &Module, infos: &[KernelInfo], launched: &[String]) -> Vec<String> {
+    let idle = infos.iter().filter(|k| !launched.contains(&k.symbol));
+    let objects = idle.filter_map(|k| Some(kerf_pass::storage::objects(m.function(&k.symbol)?, k)));
+    let shared = objects.flatten().filter_map(|(_, o)| match o {
+        kerf_pass::storage::Object::Shared(g) => Some(g.name()),
+        _ => None,
+    });
+    shared.collect()
 }
 
 impl Subject {
@@ -157,16 +174,22 @@ impl Subject {
             seed: workload.seed,
             perturb: None,
             storage: Vec::new(),
+            lambda: BTreeMap::new(),
         };
         let used = session.check()?;
-        let mut found = Vec::new();
+        let (mut found, mut objects) = (Vec::new(), Vec::new());
         // In the order of the launches.
         for symbol in &used {
             let info = infos.iter().find(|k| k.symbol == *symbol);
             if let (Some(info), Some(f)) = (info, m.function(symbol)) {
-                found.push(kernel(&m, f, info, &infos));
+                let (k, o) = kernel(&m, f, info, &infos);
+                found.push(k);
+                objects.push(o);
             }
         }
+        let others = used_elsewhere(&m, &infos, &used);
+        let stored = storage::stored(&session, &objects, &others)?;
+        drop(objects);
         m.strip_debug();
         let text = m.print();
         let named = |l: &&str| l.starts_with("; ModuleID") || l.starts_with("source_filename");
@@ -176,6 +199,7 @@ impl Subject {
             workload,
             program,
             kernels: found,
+            stored,
         })
     }
 

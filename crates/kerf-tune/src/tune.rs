@@ -1,24 +1,29 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
+use crate::choose::Choice;
+use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
-use crate::models::{self, Predictions};
-use crate::problem::{Grouping, ProblemError, tunable};
-use crate::result::{self, Demoted, Effort, Floor, GroupResult, ResultError, TuneResult, Verdict};
+use crate::models::{self, CostKind, Predictions};
+use crate::problem::{Grouping, ProblemError, with_storage};
+use crate::result::{
+    self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
+};
 use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::{Subject, SubjectError};
 use crate::tuner::Tuner;
 use crate::validate::Trials;
+use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::strategy::{StrategyError, by_name};
 use kerf_search::{Outcome, Search};
-use kerf_workload::job::{Device, Job, JobError};
+use kerf_workload::job::{Device, Job, JobError, Spent};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is asked for.
 pub struct Request {
@@ -36,8 +41,12 @@ pub struct Request {
     pub formats: Vec<SiteFormat>,
     /// What changes together.
     pub grouping: Grouping,
+    /// Hold buffers and arrays in narrower formats too.
+    pub storage: bool,
     /// Device that times are predicted for, where they are not measured.
     pub profile: DeviceProfile,
+    /// How they are predicted.
+    pub cost: CostKind,
     /// Result folder.
     pub out: PathBuf,
     /// Seed of the search.
@@ -145,9 +154,11 @@ fn description(
         "strategy": r.strategy,
         "formats": r.formats,
         "grouping": r.grouping,
+        "storage": r.storage,
         "groups": groups,
         "device": r.job.device,
         "profile": r.profile.name,
+        "cost": r.cost,
         "seed": r.seed,
         "input": input,
         "trials": r.trials,
@@ -156,14 +167,17 @@ fn description(
 
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
+    let clock = Instant::now();
     let tools = request.job.toolchain();
     let subject = Subject::load(&request.job.workload, &request.job.overrides, &tools)?;
     let criteria = Criteria::new(&subject.workload, request.tolerance, request.metric)?;
-    let tunable = tunable(&subject, &request.formats, request.grouping)?;
-    let cost = models::cost_model(&subject, &tunable, &request.profile);
-    let errors = models::sensitivity(&subject, &tunable);
+    let tunable = with_storage(
+        &subject,
+        &request.formats,
+        request.grouping,
+        request.storage,
+    )?;
     let mut problem = tunable.problem(&subject, criteria.tolerance);
-    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
     let input = Input {
         seed: request.job.seed.unwrap_or(subject.workload.seed),
         perturb: None,
@@ -175,8 +189,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         plans: problem.size(),
     });
     // Strategies that refuse the problem do so before anything ran.
+    let score = models::static_score(&subject, &tunable, &request.profile);
     let predictions = Predictions {
-        cost: cost.as_ref(),
+        cost: score.as_ref(),
     };
     by_name(
         &request.strategy,
@@ -202,6 +217,36 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         ..request.job.clone()
     };
+    let counted = match request.cost {
+        CostKind::Static => Ok(None),
+        CostKind::Counts => counts::obtain(
+            &request.job,
+            &subject,
+            &input,
+            &request.out,
+            &request.program,
+            request.limit,
+        )
+        .map(Some),
+    };
+    let mut notes = Vec::new();
+    let counted = counted.unwrap_or_else(|e| {
+        notes.push(format!(
+            "nothing could be counted, so times are by the static score: {e}"
+        ));
+        None
+    });
+    let device = CostModel::new(&request.profile);
+    let (cost, note) = models::cost_model(
+        &subject,
+        &tunable,
+        &request.profile,
+        &device,
+        counted.as_ref(),
+    );
+    notes.extend(note);
+    let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
+    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
     let mut tuner = Tuner {
         evaluator: Evaluator::new(
             job,
@@ -217,9 +262,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         store,
         input,
         known: BTreeMap::new(),
+        finals: BTreeMap::new(),
         warnings: Vec::new(),
         watch,
     };
+    notes.into_iter().for_each(|n| tuner.warn(n));
     for v in &vetoed {
         tuner.warn(format!("not tried: {v}"));
     }
@@ -234,19 +281,31 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         let (reason, count) = tuner.search(&problem)?;
         (ended, executed) = (Some(reason), count);
     }
-    let (chosen, validation, demoted) = match met {
+    let choice = match met {
         true => tuner.choose(&own, &mut probes)?,
-        false => {
-            let own = Point {
+        false => Choice {
+            plan: Point {
                 assignment: identity.clone(),
                 time: 1.0,
                 error: own.error.unwrap_or(f64::INFINITY),
-            };
-            (own, None, Vec::new())
-        }
+            },
+            validation: None,
+            demoted: Vec::new(),
+            tie: None,
+        },
     };
+    let Choice {
+        plan: chosen,
+        validation,
+        demoted,
+        tie,
+    } = choice;
     let front = front(&tuner.points(&[]));
-    let speedup = tuner.speedup(&chosen)?;
+    let speedup = tuner.speedup(&chosen);
+    let tie = tie.map(|point| Tie {
+        speedup: tuner.speedup(&point),
+        point,
+    });
     let verdict = match (met, chosen.assignment == identity) {
         (false, _) => Verdict::Unmet,
         (true, true) => Verdict::Unchanged,
@@ -267,7 +326,16 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let plan = tunable.plan(&subject, &chosen.assignment);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&own).clone();
     let tried = tuner.store.all(Phase::Validation)?;
-    let every = || tuner.known.values().chain(tried.iter().map(|(_, e)| e));
+    let every = || {
+        let tried = tried.iter().map(|(_, e)| e);
+        tuner
+            .known
+            .values()
+            .chain(tuner.finals.values())
+            .chain(tried)
+    };
+    let mut spent = Spent::default();
+    every().for_each(|e| spent.add(&e.spent));
     let result = TuneResult {
         schema: result::SCHEMA.into(),
         kerf: env!("CARGO_PKG_VERSION").into(),
@@ -289,21 +357,34 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         error: ran.error,
         outputs: ran.outputs.clone(),
         speedup,
+        tie,
         validation,
         demoted,
         sites: result::sites(&subject, &tunable, &chosen.assignment),
         assignment: chosen.assignment,
         groups,
+        fixed_storage: tunable.fixed.clone(),
         front,
         effort: Effort {
             search: executed,
             probes,
             validation: tried.len(),
             failed: every().filter(|e| e.failure.is_some()).count(),
-            wall_s: every().map(|e| e.wall_s).sum(),
+            finals: tuner.finals.len(),
+            wall_s: clock.elapsed().as_secs_f64(),
+            evaluation_s: every().map(|e| e.wall_s).sum(),
+            spent,
         },
         warnings: tuner.warnings.clone(),
     };
-    result::save(&request.out, &subject, &plan, &tools, &result)?;
+    let space = tuner.space(problem);
+    result::save(
+        &request.out,
+        &subject,
+        &plan,
+        &tools,
+        &result,
+        space.as_ref(),
+    )?;
     Ok(result)
 }

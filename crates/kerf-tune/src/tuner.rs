@@ -8,8 +8,9 @@ use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
 use kerf_pass::Plan;
+use kerf_search::recorded::Recorded;
 use kerf_search::strategy::by_name;
-use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
+use kerf_search::{Assignment, Evaluation, Outcome, Problem, Reason, Search, Session};
 use kerf_workload::job::Device;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) input: Input,
     /// Everything known on the tuning inputs.
     pub(crate) known: BTreeMap<Assignment, Evaluated>,
+    /// Plans that were measured once more, with more samples.
+    pub(crate) finals: BTreeMap<Assignment, Evaluated>,
     pub(crate) warnings: Vec<String>,
     pub(crate) watch: &'t mut Watch<'t>,
 }
@@ -57,7 +60,10 @@ impl Tuner<'_> {
     /// Time over that of the program: measured, or predicted.
     pub(crate) fn time(&self, a: &Assignment, e: &Evaluated) -> Option<f64> {
         match self.evaluator.job.device {
-            Device::Cuda => e.timing.as_ref().map(|t| t.ratio),
+            Device::Cuda => {
+                let e = self.finals.get(a).unwrap_or(e);
+                e.timing.as_ref().map(|t| t.ratio)
+            }
             Device::Cpu => self.cost.predict(a),
         }
     }
@@ -86,7 +92,7 @@ impl Tuner<'_> {
                     let e = self.evaluator.one(&Run {
                         plan: Plan::default(),
                         input: self.input,
-                        timed: true,
+                        timed: 1,
                     })?;
                     self.store
                         .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
@@ -169,7 +175,7 @@ impl Tuner<'_> {
             .map(|a| Run {
                 plan: self.tunable.plan(self.subject, a),
                 input: self.input,
-                timed: true,
+                timed: 1,
             })
             .collect();
         let mut best = self.best().map(|p| (p.time, p.error));
@@ -245,5 +251,21 @@ impl Tuner<'_> {
         }
         let executed = session.executed().len();
         Ok((session.finish().reason, executed))
+    }
+
+    /// Everything that is known, as a recorded search space; none if nothing is within the tolerance.
+    pub(crate) fn space(&self, problem: Problem) -> Option<Recorded> {
+        let path = &self.subject.workload.path;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let times = match self.evaluator.job.device {
+            Device::Cpu => format!("times predicted by {}", self.cost.describe()),
+            Device::Cuda => "times measured".into(),
+        };
+        let all = self.known.iter().map(|(a, e)| Evaluation {
+            assignment: a.clone(),
+            outcome: self.outcome(a, e),
+        });
+        let r = Recorded::new(format!("{name}, {times}"), problem, all.collect()).ok()?;
+        Some(r.predicted_by(|a| self.cost.predict(&a.to_vec())))
     }
 }

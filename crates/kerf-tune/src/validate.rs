@@ -104,7 +104,7 @@ impl Validator<'_> {
             .map(|i| Request {
                 plan: plan.clone(),
                 input: inputs[*i],
-                timed: false,
+                timed: 0,
             })
             .collect();
         let store = &mut *self.store;

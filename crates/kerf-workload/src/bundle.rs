@@ -80,6 +80,7 @@ fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
         params: w.launch_space.default_params(),
         seed: w.seed,
         storage: Vec::new(),
+        lambda: Default::default(),
         perturb: None,
     };
     session.check().map(|_| ()).map_err(BundleError::Workload)

@@ -11,17 +11,19 @@ mod kept;
 mod reference;
 mod report;
 mod save;
+mod timed;
 
-pub use count::{Counts, KernelCounts, SiteCounts, Traffic, profile_run};
+pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
-pub use execute::execute;
-pub use finished::finish_with_tools;
-pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Times, Verdict};
+pub use execute::{execute, execute_with};
+pub use finished::{Workshop, finish_with_tools};
+pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;
 use kerf_ir::compile::Toolchain;
 use kerf_pass::Plan;
+use kerf_pass::count::Detail;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -54,7 +56,10 @@ pub struct Job {
     pub reference: bool,
     /// Also count, in an instrumented run of the original program on the CPU.
     #[serde(default)]
-    pub count: bool,
+    pub count: Option<Detail>,
+    /// Count, and run nothing else.
+    #[serde(default)]
+    pub count_only: bool,
     /// Check memory accesses (CPU).
     pub memcheck: bool,
     /// Threads of the CPU executor; 0: all cores.
@@ -65,6 +70,13 @@ pub struct Job {
     pub warmup: u32,
     /// Timed runs.
     pub repeats: u32,
+    /// Seconds that a timed sample should last at least: launches are repeated to fill them (CUDA). 0: a
+    /// sample is one run.
+    #[serde(default)]
+    pub sample_s: f64,
+    /// File that is locked while times are measured, so that processes on one GPU take turns.
+    #[serde(default)]
+    pub lock: Option<PathBuf>,
     /// Seconds over which to measure energy (CUDA); 0: not.
     pub energy_s: f64,
     /// Folder for outputs as .npy.

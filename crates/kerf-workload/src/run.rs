@@ -48,6 +48,8 @@ pub struct Session<'a> {
     pub storage: Vec<Option<Held>>,
     /// Changes to the inputs.
     pub perturb: Option<Perturb>,
+    /// What kernels that run in two versions get as their last argument, by symbol.
+    pub lambda: BTreeMap<String, f32>,
 }
 
 /// Buffers of a session on an executor.
@@ -322,6 +324,23 @@ impl<'a> Session<'a> {
     /// Runs all steps once; the clock runs around the launches only. Gives seconds.
     pub fn run(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<f64, RunError> {
         exec.start_clock()?;
+        self.steps(exec, l)?;
+        Ok(exec.stop_clock()?)
+    }
+
+    /// Records all steps for replays from the first contents, which buffers have to have now. False if the
+    /// executor does not record.
+    pub fn record(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<bool, RunError> {
+        if !exec.record()? {
+            return Ok(false);
+        }
+        let done = self.steps(exec, l);
+        exec.recorded()?;
+        done.map(|()| true)
+    }
+
+    /// All steps, in order.
+    fn steps(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
         let mut steps = expand(self.workload, &self.params)?;
         for step in steps.by_ref() {
             match step? {
@@ -342,6 +361,9 @@ impl<'a> Session<'a> {
                             RunError::Workload(all)
                         })?;
                     self.scale(&mut args, &l.ids);
+                    if let Some(lambda) = self.lambda.get(&k.symbol) {
+                        args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
+                    }
                     exec.launch(&Launch {
                         symbol: &k.symbol,
                         name: &k.name,
@@ -354,7 +376,7 @@ impl<'a> Session<'a> {
             }
         }
         l.binding = steps.binding().to_vec();
-        Ok(exec.stop_clock()?)
+        Ok(())
     }
 
     /// Positions of the outputs among the buffers.

@@ -4,6 +4,7 @@
 //! Whoever touches a buffer has to hold it in the same format. Inputs are rounded once on their way to
 //! the device; outputs come back in the type that the workload gives them.
 use crate::expand::{ArgValue, ConcreteStep, expand};
+use crate::mistakes::Mistakes;
 use crate::run::Session;
 use crate::workload::BufferSpec;
 use kerf_ir::kernels::{Param, ParamKind, ScalarKind, find};
@@ -139,6 +140,60 @@ fn uses(session: &Session, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, Str
         }
     }
     Ok(all)
+}
+
+/// Which buffers the launches give to which parameters, whatever the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Symbol of a kernel, number of a parameter, buffer; one of each.
+    pub parameters: Vec<(String, usize, usize)>,
+    /// Buffers whose address is a field of a struct.
+    pub in_structs: Vec<usize>,
+    /// Buffers that are copied, from and to.
+    pub copies: Vec<(usize, usize)>,
+}
+
+/// Who touches which buffer.
+pub fn touches(session: &Session) -> Result<Touches, Mistakes> {
+    let mut t = Touches::default();
+    fn add<T: PartialEq>(list: &mut Vec<T>, x: T) {
+        if !list.contains(&x) {
+            list.push(x);
+        }
+    }
+    for step in expand(session.workload, &session.params)? {
+        let l = match step? {
+            ConcreteStep::Copy { from, to, .. } => {
+                add(&mut t.copies, (from, to));
+                continue;
+            }
+            ConcreteStep::Launch(l) => l,
+        };
+        let Ok(k) = find(session.kernels, &l.kernel) else {
+            continue; // reported where launches are checked
+        };
+        for (n, arg) in l.args.iter().enumerate() {
+            match arg {
+                ArgValue::Buffer { index, .. } => {
+                    add(&mut t.parameters, (k.symbol.clone(), n, *index));
+                }
+                ArgValue::Struct(fields) => {
+                    for f in fields {
+                        if let ArgValue::Buffer { index, .. } = f {
+                            add(&mut t.in_structs, *index);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(t)
+}
+
+/// Why a buffer's content cannot be held in a format.
+pub fn unfit(b: &BufferSpec, to: SiteFormat) -> Option<String> {
+    content(b, to).err()
 }
 
 fn content(b: &BufferSpec, to: SiteFormat) -> Result<Held, String> {

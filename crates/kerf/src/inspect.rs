@@ -6,7 +6,7 @@ use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::obstacles::{Obstacle, Scope};
 use kerf_ir::sites::Site;
 use kerf_ir::{kernels, obstacles, program, sites};
-use kerf_pass::{Plan, SiteFormat};
+use kerf_pass::{MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,11 +20,22 @@ struct Group {
     variables: Vec<String>,
 }
 
+/// A site, and the variants that it has in its own format and in f32.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    site: Site,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    math: Vec<MathVariant>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    math_in_f32: Vec<MathVariant>,
+}
+
 #[derive(Serialize)]
 struct Kernel {
     #[serde(flatten)]
     info: KernelInfo,
-    sites: Vec<Site>,
+    sites: Vec<Listed>,
     groups: Vec<Group>,
     histogram: BTreeMap<String, usize>,
     obstacles: Vec<Obstacle>,
@@ -39,9 +50,9 @@ struct Inspection {
     globals: Vec<GlobalInfo>,
 }
 
-fn groups(sites: &[Site]) -> Vec<Group> {
+fn groups(sites: &[Listed]) -> Vec<Group> {
     let mut out: BTreeMap<usize, Group> = BTreeMap::new();
-    for s in sites {
+    for s in sites.iter().map(|l| &l.site) {
         let g = out.entry(s.group).or_insert_with(|| Group {
             id: s.group,
             format: s.format.to_string(),
@@ -91,6 +102,33 @@ fn describe(k: &ParamKind) -> String {
     }
 }
 
+/// The variants of a site, for people.
+fn by(l: &Listed) -> String {
+    let names = |all: &[MathVariant]| {
+        let all: Vec<&str> = all.iter().map(|v| v.name()).collect();
+        all.join(" ")
+    };
+    match (l.math.is_empty(), l.math_in_f32.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => format!("  [{}]", names(&l.math)),
+        (true, false) => format!("  [as f32: {}]", names(&l.math_in_f32)),
+        _ => format!("  [{}; as f32: {}]", names(&l.math), names(&l.math_in_f32)),
+    }
+}
+
+fn listed(site: Site, i: kerf_ir::llvm::Value) -> Listed {
+    let own = SiteFormat::from(site.format);
+    let narrow = kerf_pass::formats::check(i, SiteFormat::F32).is_ok();
+    Listed {
+        math: math::variants(i, own),
+        math_in_f32: match narrow {
+            true => math::variants(i, SiteFormat::F32),
+            false => Vec::new(),
+        },
+        site,
+    }
+}
+
 fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
     let mut o = String::new();
     for k in &i.kernels {
@@ -131,7 +169,8 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
             "  {:>5}  {:<16} {:<5} {:>9}  {:>4}  {:>5}  variable",
             "site", "operation", "type", "line:col", "loop", "group"
         );
-        for s in k.sites.iter().take(shown) {
+        for l in k.sites.iter().take(shown) {
+            let s = &l.site;
             let at = s
                 .location
                 .as_ref()
@@ -146,9 +185,10 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
                 .function
                 .as_ref()
                 .map_or_else(String::new, |f| format!("  in {f}"));
+            let math = if all_sites { by(l) } else { String::new() };
             let _ = writeln!(
                 o,
-                "  {:>5}  {:<16} {:<5} {at:>9}  {:>4}  {:>5}  {var}{f}",
+                "  {:>5}  {:<16} {:<5} {at:>9}  {:>4}  {:>5}  {var}{f}{math}",
                 s.id, s.op, ty, s.loop_depth, s.group
             );
         }
@@ -192,7 +232,7 @@ pub enum Emit {
     Ir,
     /// The PTX that the CUDA executor loads.
     Ptx,
-    /// A plan for `kerf run --plan`: the identity, or what --all-as and --store-as say.
+    /// A plan for `kerf run --plan`: the identity, or what --all-as, --math-as and --store-as say.
     Plan,
 }
 
@@ -204,6 +244,10 @@ pub struct Wish {
     pub all_as: Option<SiteFormat>,
     /// A format for all buffers and arrays.
     pub store_as: Option<SiteFormat>,
+    /// A variant for all math sites.
+    pub math_as: Option<MathVariant>,
+    /// The fraction of warps for which all this is done, and by what they are chosen.
+    pub warps: Option<(f64, Select)>,
 }
 
 /// Prints the program in one of its forms.
@@ -223,7 +267,13 @@ pub fn emit(
         if let Some(f) = wish.store_as {
             plan.hold_all(&m, f);
         }
-        plan
+        if let Some(v) = wish.math_as {
+            plan.compute_all(&m, v);
+        }
+        match wish.warps {
+            Some((lambda, select)) => plan.partitioned(lambda, select),
+            None => plan,
+        }
     });
     if what == Emit::Plan {
         let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
@@ -288,7 +338,9 @@ pub fn run(
         .into_iter()
         .filter_map(|info| {
             let f = m.function(&info.symbol)?;
-            let s = sites::sites(&m, f).sites;
+            let map = sites::sites(&m, f);
+            let all = map.sites.into_iter().zip(map.instructions);
+            let s: Vec<Listed> = all.map(|(s, i)| listed(s, i)).collect();
             Some(Kernel {
                 groups: groups(&s),
                 sites: s,

@@ -6,7 +6,9 @@ mod doctor;
 mod fail;
 mod files;
 mod guard;
+mod hardround;
 mod inspect;
+mod measure;
 mod output;
 mod predict;
 mod run;
@@ -63,8 +65,19 @@ enum Command {
         /// Hold every buffer and array that can be in this format, in what --emit prints.
         #[arg(long, value_name = "FORMAT")]
         store_as: Option<kerf_pass::SiteFormat>,
+        /// Compute every math site that can be by this variant, in what --emit prints: approx and
+        /// approx.ftz (special-function unit, f32), full and full.ftz (divisions), newton0 to newton2
+        /// (f64), reciprocal (division by what does not change in the loop).
+        #[arg(long, value_name = "VARIANT")]
+        math_as: Option<kerf_pass::MathVariant>,
+        /// Do all that to this fraction of the warps only, in what --emit prints.
+        #[arg(long, allow_negative_numbers = true, value_parser = parse_lambda)]
+        lambda: Option<f64>,
+        /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
+        #[arg(long, default_value = "hash", requires = "lambda")]
+        select: kerf_pass::Select,
         /// Apply this plan (JSON) to what --emit prints.
-        #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as"])]
+        #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as", "math_as", "lambda"])]
         plan: Option<PathBuf>,
         /// Target architecture.
         #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
@@ -83,6 +96,9 @@ enum Command {
     Run(RunArgs),
     /// Predict the time of a workload on a device that need not be here, from a profile.
     Predict(predict::Args),
+    /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
+    #[command(hide = true)]
+    Measure(measure::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -109,7 +125,8 @@ enum Command {
         /// Number of the GPU.
         #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
         gpu: i32,
-        /// Give each kernel's sites and arrays narrower formats at random, before comparing.
+        /// Give each kernel's sites and arrays narrower formats and other variants at random, some to a
+        /// part of the warps only, before comparing.
         #[arg(long)]
         plans: bool,
         /// Write the digests to this file.
@@ -128,6 +145,8 @@ enum Command {
     Tune(tune::Args),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
+    /// List every argument of a range whose function value is hard to round.
+    Hardround(hardround::Args),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -176,6 +195,9 @@ struct RunArgs {
     /// Plan to apply (JSON).
     #[arg(long)]
     plan: Option<PathBuf>,
+    /// Fraction of the warps that run the cheap version, in place of what the plan says.
+    #[arg(long, requires = "plan", allow_negative_numbers = true, value_parser = parse_lambda)]
+    lambda: Option<f64>,
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
@@ -300,6 +322,13 @@ fn in_utf8(path: &Path) -> Result<(), Failure> {
     }
 }
 
+fn parse_lambda(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(l) if (0.0..=1.0).contains(&l) => Ok(l),
+        _ => Err("expected a fraction from 0 to 1".into()),
+    }
+}
+
 /// The plan of a file; the identity without one.
 fn read_plan(path: Option<&Path>) -> Result<kerf_pass::Plan, Failure> {
     path.map_or_else(|| Ok(kerf_pass::Plan::default()), run::read_plan)
@@ -317,7 +346,19 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         return Err(Failure::new("--energy reads a GPU's sensors")
             .help("add --device cuda, or leave --energy away"));
     }
-    let plan = read_plan(a.plan.as_deref())?;
+    let mut plan = read_plan(a.plan.as_deref())?;
+    if let Some(lambda) = a.lambda {
+        let mut all = plan
+            .kernels
+            .values_mut()
+            .filter_map(|k| k.partition.as_mut());
+        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
+            return Err(
+                Failure::new("--lambda: the plan has no kernel in two versions")
+                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
+            );
+        }
+    }
     let arch = match (a.arch, a.device) {
         (Some(a), _) => a,
         (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
@@ -339,12 +380,15 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         ordinal: a.gpu,
         plan,
         reference: a.reference,
-        count: a.count,
+        count: a.count.then_some(kerf_pass::count::Detail::Values),
+        count_only: false,
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
         warmup: a.warmup,
         repeats: a.repeats,
+        sample_s: 0.0,
+        lock: None,
         energy_s: a.energy,
         save: a.save,
         clang: tools.clang,
@@ -380,6 +424,9 @@ fn main() {
             emit,
             all_as,
             store_as,
+            math_as,
+            lambda,
+            select,
             plan,
             arch,
             flags,
@@ -388,12 +435,16 @@ fn main() {
         } => {
             let tools = toolchain::discover(&arch);
             let flags = compiler_flags(include, define, flags);
-            let emit = emit.or(all_as.or(store_as).map(|_| inspect::Emit::Plan));
+            let changed = all_as.is_some() || store_as.is_some() || math_as.is_some();
+            let changed = changed || lambda.is_some();
+            let emit = emit.or(changed.then_some(inspect::Emit::Plan));
             if let Some(e) = emit {
                 let wish = inspect::Wish {
                     plan: plan.as_deref().map(run::read_plan).transpose(),
                     all_as,
                     store_as,
+                    math_as,
+                    warps: lambda.map(|l| (l, select)),
                 };
                 inspect::emit(&tools, &file, &flags, e, wish)
             } else {
@@ -410,6 +461,7 @@ fn main() {
         }
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
+        Command::Measure(a) => measure::run(&a),
         Command::Bundle {
             workloads,
             out,
@@ -445,6 +497,7 @@ fn main() {
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,

@@ -23,7 +23,8 @@ pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
 
 /// The hidden worker command.
 pub fn serve() -> i32 {
-    kerf_exec::worker::serve(|job: Job| kerf_workload::job::execute(&job));
+    let mut kept = kerf_workload::job::Workshop::default();
+    kerf_exec::worker::serve(|job: Job| kerf_workload::job::execute_with(&job, &mut kept));
     0
 }
 

@@ -1,11 +1,13 @@
 //! `kerf search`: strategies on recorded search spaces, without a device.
+mod compare;
+
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use kerf_search::recorded::{Recorded, RecordedError};
 use kerf_search::repeat::{Repeated, repeat};
 use kerf_search::strategy::StrategyError;
-use kerf_search::{NAMES, Reason};
+use kerf_search::{DEGREE_NAMES, NAMES, Reason};
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,8 @@ pub struct Args {
 enum Command {
     /// Repeat strategies over a recorded space: how near to the optimum, after how many executions.
     Replay(ReplayArgs),
+    /// Strategies side by side on recorded spaces, at tolerances by the quartiles of their errors.
+    Compare(compare::CompareArgs),
 }
 
 #[derive(clap::Args)]
@@ -60,6 +64,7 @@ fn parse_many(s: &str) -> Result<usize, String> {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     match &a.command {
         Command::Replay(r) => replay(r, format, style),
+        Command::Compare(c) => compare::run(c, format, style),
     }
 }
 
@@ -97,13 +102,18 @@ fn refused(e: StrategyError) -> Failure {
         },
         StrategyError::TooLarge(..) => f.help("use guided, or another strategy"),
         StrategyError::NotOrdered(_) => f.help("use guided, random, naive-ga or exhaustive"),
+        StrategyError::NotOneDegree(_) => f.help("use guided, or another strategy"),
     }
 }
 
 fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> {
     // A mistyped name is told before the first strategy has worked for minutes.
     for name in &a.strategy {
-        if !NAMES.contains(&name.replace('_', "-").as_str()) {
+        if !NAMES
+            .iter()
+            .chain(&DEGREE_NAMES)
+            .any(|n| *n == name.replace('_', "-"))
+        {
             return Err(refused(StrategyError::Unknown(name.clone())));
         }
     }

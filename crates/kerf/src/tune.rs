@@ -15,6 +15,7 @@ use kerf_search::NAMES;
 use kerf_search::strategy::StrategyError;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
 use kerf_tune::subject::SubjectError;
@@ -24,6 +25,9 @@ use kerf_workload::job::{Device, Job};
 use kerf_workload::suggest;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Seconds that a timed sample lasts at least, on a GPU.
+const SAMPLE_S: f64 = 1e-3;
 
 /// Arguments of `kerf tune`.
 #[derive(clap::Args)]
@@ -59,6 +63,9 @@ pub struct Args {
     /// or single sites.
     #[arg(long, value_enum, default_value = "variable")]
     by: By,
+    /// Hold buffers, shared and local arrays in narrower formats too.
+    #[arg(long, value_enum, default_value = "on")]
+    storage: Switch,
     /// Where errors are measured, and with cuda times too.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
@@ -68,6 +75,10 @@ pub struct Args {
     /// Device profile that times are predicted for, where they are not measured.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
+    /// How times are predicted: from a counting run on the CPU and the profile, or by the static score of
+    /// AMPT-GA. Measured times replace predicted ones.
+    #[arg(long, value_enum, default_value = "counts")]
+    cost: Cost,
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -97,7 +108,8 @@ pub struct Args {
     /// Timed runs of an evaluation (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// Evaluations at a time (CPU); 0 for as many as there are cores.
+    /// Evaluations at a time; 0: one on a GPU, elsewhere as many as there are cores. On a GPU they take turns
+    /// to measure times.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     workers: usize,
     /// Seconds after which an evaluation counts as hanging.
@@ -133,8 +145,29 @@ pub struct CheckArgs {
     arch: Option<String>,
 }
 
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum By {
+enum Cost {
+    Counts,
+    Static,
+}
+
+impl From<Cost> for CostKind {
+    fn from(c: Cost) -> CostKind {
+        match c {
+            Cost::Counts => CostKind::Counts,
+            Cost::Static => CostKind::Static,
+        }
+    }
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum By {
     Variable,
     Chain,
     Line,
@@ -152,7 +185,7 @@ impl From<By> for Grouping {
     }
 }
 
-fn parse_format(s: &str) -> Result<SiteFormat, String> {
+pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
     let known = s.parse().ok();
     let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
     narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
@@ -185,7 +218,7 @@ fn cores(asked: usize) -> usize {
 }
 
 /// What all evaluations have in common.
-fn job(
+pub(crate) fn job(
     workload: PathBuf,
     sizes: Vec<(String, i64)>,
     cuda: bool,
@@ -200,7 +233,8 @@ fn job(
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        count: false,
+        count: None,
+        count_only: false,
         workload,
         overrides: sizes,
         seed: None,
@@ -213,6 +247,8 @@ fn job(
         coroutines: false,
         warmup: 2,
         repeats,
+        sample_s: SAMPLE_S,
+        lock: cuda.then(|| std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))),
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -247,6 +283,7 @@ fn refused(e: TuneError) -> Failure {
                 }
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
+                StrategyError::NotOneDegree(_) => Some("use guided, or another strategy".into()),
             };
             let f = Failure::new(e.to_string());
             match help {
@@ -290,7 +327,9 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         budget: a.budget,
         formats: a.formats,
         grouping: a.by.into(),
+        storage: a.storage == Switch::On,
         profile,
+        cost: a.cost.into(),
         out,
         seed: a.seed,
         resume: a.resume,
@@ -301,7 +340,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             skip: 0,
         },
         limit: Duration::from_secs_f64(a.timeout),
-        workers: cores(a.workers),
+        workers: match (a.device, a.workers) {
+            (DeviceArg::Cuda, n) => n.max(1),
+            (_, n) => cores(n),
+        },
         program: worker_program()?,
     };
     let mut progress = progress::Progress::new();

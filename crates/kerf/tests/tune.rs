@@ -104,7 +104,7 @@ fn formats(r: &Value) -> Vec<(String, String)> {
     all.iter()
         .map(|g| {
             let name = g["name"].as_str().expect("a name");
-            let name = name.split_once(": ").expect("a kernel").1;
+            let name = name.split_once(": ").map_or(name, |n| n.1);
             (
                 name.to_owned(),
                 g["format"].as_str().expect("one").to_owned(),
@@ -118,7 +118,9 @@ const QUICK: [&str; 4] = ["--tolerance", "1e-6", "--validate", "4"];
 #[test]
 fn guided_finds_the_plan_that_exhaustive_search_finds() {
     let case = Case::mixed();
-    let guided = case.result(&QUICK, "guided");
+    let mut quick = QUICK.to_vec();
+    quick.extend(["--storage", "off"]);
+    let guided = case.result(&quick, "guided");
     let names: Vec<String> = formats(&guided).into_iter().map(|(n, _)| n).collect();
     assert_eq!(names, ["diff", "out[]", "wave", "scale"]);
     for (name, format) in formats(&guided) {
@@ -136,7 +138,7 @@ fn guided_finds_the_plan_that_exhaustive_search_finds() {
         assert_eq!(g["kept"]["kind"], "error", "{g}");
         assert!(g["kept"]["error"].as_f64() > Some(1e-6), "{g}");
     }
-    let mut all = QUICK.to_vec();
+    let mut all = quick.clone();
     all.extend(["--strategy", "exhaustive", "--budget", "64"]);
     let exhaustive = case.result(&all, "exhaustive");
     assert_eq!(guided["assignment"], exhaustive["assignment"]);
@@ -207,6 +209,46 @@ fn guided_finds_the_plan_that_exhaustive_search_finds() {
     );
 }
 
+#[test]
+fn buffers_are_held_in_f32_by_all_who_touch_them() {
+    let case = Case::mixed();
+    let r = case.result(&QUICK, "r");
+    let format = |name: &str| {
+        let all = formats(&r);
+        let found = all.iter().find(|(n, _)| n == name);
+        found
+            .unwrap_or_else(|| panic!("{name} in {all:?}"))
+            .1
+            .clone()
+    };
+    // The error of a rounded input is in the error: against the reference of the input as it was.
+    assert_eq!(format("diff"), "f64");
+    assert_eq!(format("buffer y"), "f32");
+    assert_eq!(format("buffer out"), "f32");
+    let plan = std::fs::read(case.path("r/plan.json")).expect("a plan");
+    let plan: Value = serde_json::from_slice(&plan).expect("JSON");
+    assert_eq!(plan["kernels"]["mixed"]["storage"]["y"], "f32", "{plan}");
+    let y = r["groups"].as_array().expect("groups").iter();
+    let y = y.filter(|g| g["name"] == "buffer y").next().expect("one");
+    assert_eq!(y["holds"][0]["kernel"], "mixed", "{y}");
+    assert_eq!(y["holds"][0]["sites"], y["sites"], "{y}");
+    assert!(r["error"].as_f64() > Some(1e-9));
+    let ptx = std::fs::read_to_string(case.path("r/tuned.ptx")).expect("PTX");
+    assert!(
+        ptx.contains("ld.global") && ptx.contains("st.global.b32"),
+        "{ptx}"
+    );
+
+    // What cannot be narrower is told.
+    let case = Case::new("sum", "{ uniform = [0.0, 1.0] }", 64, "f64", "");
+    let args = ["--tolerance", "0.1", "--validate", "0", "--formats", "f16"];
+    let r = case.result(&args, "r");
+    let fixed = r["fixed_storage"].as_array().expect("a list");
+    let why = |f: &Value| f["why"].as_str().expect("words").to_owned();
+    let out = fixed.iter().find(|f| f["name"] == "buffer out");
+    assert!(why(out.expect("it")).contains("atomic"), "{fixed:?}");
+}
+
 fn evaluations(dir: &Path) -> Vec<(String, String, String)> {
     let Ok(db) = rusqlite::Connection::open(dir.join("evaluations.sqlite")) else {
         return Vec::new();
@@ -225,6 +267,7 @@ fn a_killed_search_goes_on_and_repeats_nothing() {
     let case = Case::mixed();
     let mut args = QUICK.to_vec();
     args.extend(["--strategy", "random", "--budget", "14", "--seed", "5"]);
+    args.extend(["--storage", "off"]);
     let mut whole = case.result(&args, "whole");
     let expected = evaluations(&case.path("whole"));
 
@@ -259,7 +302,9 @@ fn a_killed_search_goes_on_and_repeats_nothing() {
     let mut mended = case.result(&args, "broken");
     assert_eq!(evaluations(&case.path("broken")), expected);
     for r in [&mut whole, &mut mended] {
-        r["effort"]["wall_s"] = Value::Null;
+        for time in ["wall_s", "evaluation_s", "spent"] {
+            r["effort"][time] = Value::Null;
+        }
     }
     assert_eq!(whole, mended);
 }

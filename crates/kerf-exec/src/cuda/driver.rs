@@ -6,7 +6,7 @@ use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FnAttr, CUresult};
 use std::ffi::{CStr, CString, c_void};
 
-fn check(what: &str, r: CUresult) -> Result<(), ExecError> {
+pub(super) fn check(what: &str, r: CUresult) -> Result<(), ExecError> {
     if r == CUresult::CUDA_SUCCESS {
         return Ok(());
     }
@@ -349,7 +349,8 @@ impl Loaded {
         Ok(n as u32)
     }
 
-    /// Launches a kernel on the default stream.
+    /// Launches a kernel on a stream; null is the default one.
+    #[allow(clippy::too_many_arguments)] // the driver's own
     pub fn launch(
         &self,
         symbol: &str,
@@ -358,6 +359,7 @@ impl Loaded {
         block: [u32; 3],
         shared: u32,
         params: &mut [*mut c_void],
+        stream: sys::CUstream,
     ) -> Result<(), ExecError> {
         let f = self.function(symbol)?;
         // SAFETY: the parameters match the kernel's signature, which the workload checked.
@@ -378,7 +380,7 @@ impl Loaded {
                 block[1],
                 block[2],
                 shared,
-                std::ptr::null_mut(),
+                stream,
                 params.as_mut_ptr(),
                 std::ptr::null_mut(),
             );
@@ -404,6 +406,10 @@ impl Event {
         // SAFETY: the out pointer is valid.
         check("making an event", unsafe { sys::cuEventCreate(&mut e, 0) })?;
         Ok(Event(e))
+    }
+    /// For other streams.
+    pub(super) fn raw(&self) -> sys::CUevent {
+        self.0
     }
     /// Puts it on the stream.
     pub fn record(&self) -> Result<(), ExecError> {

@@ -13,6 +13,9 @@ unsafe extern "C" {
     pub fn kerf_location_in(v: LLVMValueRef, main: *const c_char) -> *mut c_char;
     pub fn kerf_prepend_params(f: LLVMValueRef, types: *mut LLVMTypeRef, n: c_uint)
     -> LLVMValueRef;
+    pub fn kerf_append_param(f: LLVMValueRef, ty: LLVMTypeRef, name: *const c_char)
+    -> LLVMValueRef;
+    pub fn kerf_inline(call: LLVMValueRef) -> bool;
     pub fn kerf_param_to_int(f: LLVMValueRef, index: c_uint) -> LLVMValueRef;
     pub fn kerf_prepend_args(
         call: LLVMValueRef,

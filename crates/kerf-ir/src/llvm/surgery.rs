@@ -28,6 +28,15 @@ impl Value {
     pub fn param_to_int(self, i: u32) -> Value {
         Value(unsafe { shim::kerf_param_to_int(self.0, i) })
     }
+    /// This kernel with one more parameter at its end.
+    pub fn append_param(self, ty: Type, name: &str) -> Value {
+        let c = shim::cstring(name);
+        Value(unsafe { shim::kerf_append_param(self.0, ty.0, c.as_ptr()) })
+    }
+    /// The called function's body in place of this call; false where LLVM cannot.
+    pub fn inline_call(self) -> bool {
+        unsafe { shim::kerf_inline(self.0) }
+    }
     /// A call with extra leading arguments in place of this call.
     pub fn prepend_args(self, callee: Value, ty: Type, args: &[Value]) -> Value {
         let mut a: Vec<_> = args.iter().map(|v| v.0).collect();

@@ -96,7 +96,7 @@ fn meet(dominator: &[usize], mut a: usize, mut b: usize) -> usize {
 }
 
 /// Puts conversions, given in the order in which they were made, into their places.
-pub(super) fn settle(conversions: &[Value]) {
+pub(crate) fn settle(conversions: &[Value]) {
     let mut functions: BTreeMap<Value, Places> = BTreeMap::new();
     // A conversion may be of another one, which then stands where this one is.
     for c in conversions.iter().rev() {

@@ -115,6 +115,9 @@ pub(super) fn mode(name: &str) -> Option<(&str, &str)> {
 
 /// The libdevice function in f32 for one in f64 or f32, without their common prefix.
 pub(super) fn single(name: &str) -> Option<String> {
+    if let Some(variant) = crate::math::single(name) {
+        return Some(variant);
+    }
     if let Some((base, mode)) = mode(name) {
         let base = match base {
             "dadd" | "fadd" => "fadd",
@@ -147,6 +150,7 @@ pub(super) fn single(name: &str) -> Option<String> {
 pub(super) fn results(single: &str) -> &'static [usize] {
     match single {
         "sincosf" | "sincospif" => &[1, 2],
+        n if n.starts_with("kerf.sincos.") => &[1, 2],
         "modff" => &[1],
         _ => &[],
     }

@@ -222,6 +222,8 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
     }
     let whole = match object {
         Object::Parameter(_) => None,
+        // The launch says how large it is, so its type says nothing.
+        Object::Shared(g) if m.size_of(g.global_type()) == 0 => None,
         Object::Shared(g) => Some(g.global_type()),
         Object::Local(a) => Some(a.allocated_type()),
     };

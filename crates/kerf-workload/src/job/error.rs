@@ -63,6 +63,10 @@ impl From<PlanError> for JobError {
             PlanError::Storage { .. } | PlanError::SharedVariable { .. } => {
                 "; help: take the buffer out of the plan's storage, or hold it alike everywhere (--plan)"
             }
+            PlanError::Variant { .. } => {
+                "; help: take the site out of the plan's math; kerf inspect FILE --all shows the variants of each site"
+            }
+            PlanError::Partition { .. } => "; help: take the partition out of the plan (--plan)",
             PlanError::Refused { .. } | PlanError::Shared { .. } => {
                 "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as FORMAT names those that can have a format"
             }

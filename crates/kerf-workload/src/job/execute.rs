@@ -1,11 +1,12 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
-use super::count::counted;
-use super::finished::{finished, launched_only};
+use super::count::{Counts, counted};
+use super::finished::{Workshop, launched_only};
 use super::kept::kept;
 use super::reference::compare_output;
-use super::report::{Energy, Output, ReferenceInfo, Report, Times};
+use super::report::{Energy, Output, ReferenceInfo, Report, Spent, Times};
 use super::save::save;
+use super::timed::Runner;
 use super::{Device, Job, JobError};
 use crate::digest::digest;
 use crate::run::{Loaded, Session};
@@ -14,31 +15,74 @@ use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::cuda::watch::Watch;
-use kerf_exec::{Executor, KernelStats};
+use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
+use kerf_ir::program::{self, Program};
 use std::collections::BTreeMap;
+use std::time::Instant;
 
-fn executor(job: &Job, m: &Module, used: &[String]) -> Result<Box<dyn Executor>, JobError> {
+fn executor(
+    job: &Job,
+    m: &Module,
+    used: &[String],
+    spent: &mut Spent,
+) -> Result<Box<dyn Executor>, JobError> {
+    let clock = Instant::now();
     Ok(match job.device {
-        Device::Cpu => Box::new(CpuExecutor::new(
-            m,
-            CpuOptions {
+        Device::Cpu => {
+            let options = CpuOptions {
                 memcheck: job.memcheck,
                 threads: job.threads,
                 no_regions: job.coroutines,
-            },
-        )?),
+            };
+            let exec = CpuExecutor::new(m, options)?;
+            spent.codegen_s += clock.elapsed().as_secs_f64();
+            Box::new(exec)
+        }
         Device::Cuda => {
             let ptx = finish::ptx(m, &job.arch).map_err(|e| JobError::Compile {
                 message: e.0,
                 help: None,
             })?;
-            Box::new(CudaExecutor::new(&ptx, used, job.ordinal)?)
+            spent.codegen_s += clock.elapsed().as_secs_f64();
+            let clock = Instant::now();
+            let exec = CudaExecutor::new(&ptx, used, job.ordinal)?;
+            spent.load_s += clock.elapsed().as_secs_f64();
+            Box::new(exec)
         }
     })
+}
+
+/// The program as it is, on the GPU.
+fn baseline(
+    job: &Job,
+    program: &Program,
+    used: &[String],
+    kept: &mut Workshop,
+    spent: &mut Spent,
+) -> Result<Box<dyn Executor>, JobError> {
+    let clock = Instant::now();
+    let binary = kept.binary(program, &job.toolchain(), job.ordinal)?;
+    let exec = CudaExecutor::from_binary(&binary, used, job.ordinal)?;
+    spent.baseline_s += clock.elapsed().as_secs_f64();
+    Ok(Box::new(exec))
+}
+
+/// The GPU for this process alone, among those that ask for it. Given back when dropped.
+fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
+    let Some(path) = &job.lock else {
+        return Ok(None);
+    };
+    let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
+    let f = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(fail)?;
+    f.lock().map_err(fail)?;
+    Ok(Some(f))
 }
 
 fn energy(
@@ -72,41 +116,6 @@ fn energy(
         window_s,
         runs,
     }))
-}
-
-/// The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
-struct Baseline {
-    exec: Box<dyn Executor>,
-    loaded: Loaded,
-    fresh: bool,
-}
-
-impl Baseline {
-    fn new(
-        job: &Job,
-        program: &program::Program,
-        session: &Session,
-        used: &[String],
-    ) -> Result<Baseline, JobError> {
-        let m = program.module()?;
-        launched_only(&m, session, used);
-        finished(&m, job)?;
-        let mut exec = executor(job, &m, used)?;
-        let loaded = session.load(exec.as_mut())?;
-        Ok(Baseline {
-            exec,
-            loaded,
-            fresh: true,
-        })
-    }
-    fn run(&mut self, session: &Session) -> Result<f64, JobError> {
-        if !std::mem::replace(&mut self.fresh, false) {
-            session.reset(self.exec.as_mut(), &mut self.loaded)?;
-        }
-        let t = session.run(self.exec.as_mut(), &mut self.loaded)?;
-        let _ = self.exec.printed();
-        Ok(t)
-    }
 }
 
 /// What a reader of the results has to know.
@@ -145,8 +154,44 @@ fn warnings(
     warnings
 }
 
+/// The report of a job that only counts. What the instrumented kernels print is not the program's.
+fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Report {
+    let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
+    settings.extend(session.params.clone());
+    Report {
+        device: DeviceInfo {
+            kind: "cpu".into(),
+            name: "CPU executor".into(),
+            detail: "counting".into(),
+        },
+        settings,
+        seed: session.seed,
+        times: None,
+        replays: None,
+        spent: Spent::default(),
+        baseline: None,
+        inputs: None,
+        energy: None,
+        sensors: Vec::new(),
+        kernels: Vec::new(),
+        outputs: Vec::new(),
+        reference: None,
+        launches: counts.launches.iter().map(|l| l.repeats).sum(),
+        counts: Some(counts),
+        printed: String::new(),
+        warnings: workload.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<Report, JobError> {
+    execute_with(job, &mut Workshop::default())
+}
+
+/// Carries a job out, with what earlier ones left.
+pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, JobError> {
+    let mut spent = Spent::default();
+    let clock = Instant::now();
     let mut workload = Workload::read(&job.workload, &job.overrides)?;
     if let Some(a) = &job.accept {
         workload.accept = a.clone();
@@ -163,71 +208,112 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
         perturb: job.perturb,
+        lambda: BTreeMap::new(),
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
-    if job.device == Device::Cpu || job.reference || job.count {
+    if job.device == Device::Cpu || job.reference || job.count.is_some() {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }
+    if let (Some(detail), true) = (job.count, job.count_only) {
+        let counts = counted(job, &session, &m, detail)?;
+        return Ok(only_counted(&workload, &session, counts));
+    }
+    spent.prepare_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
     job.plan.apply(&m)?;
     session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
     launched_only(&m, &session, &used);
-    finished(&m, job)?;
+    spent.rewrite_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    for (name, k) in &job.plan.kernels {
+        if let (Some(p), Ok(info)) = (&k.partition, kernels::find(&infos, name)) {
+            session.lambda.insert(info.symbol.clone(), p.lambda as f32);
+        }
+    }
+    kept_before.finish(&m, &job.toolchain())?;
+    spent.codegen_s = clock.elapsed().as_secs_f64();
+    if job.device == Device::Cuda {
+        kept_before.keep_context(job.ordinal)?;
+    }
     let mut sensors = Vec::new();
     let watch = (job.device == Device::Cuda)
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
-    let mut exec = executor(job, &m, &used)?;
-    let mut l = session.load(exec.as_mut())?;
+    let exec = executor(job, &m, &used, &mut spent)?;
+    let clock = Instant::now();
+    let mut plan = Runner::new(exec, &session)?;
+    spent.load_s += clock.elapsed().as_secs_f64();
+    // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
+    let own = Session {
+        storage: Vec::new(),
+        lambda: BTreeMap::new(),
+        params: session.params.clone(),
+        ..session
+    };
     let mut base = match job.baseline && job.device == Device::Cuda {
-        true => Some(Baseline::new(job, &program, &session, &used)?),
+        true => {
+            let exec = baseline(job, &program, &used, kept_before, &mut spent)?;
+            Some(Runner::new(exec, &own)?)
+        }
         false => None,
     };
+    let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
     for _ in 0..job.warmup {
-        session.run(exec.as_mut(), &mut l)?;
-        session.reset(exec.as_mut(), &mut l)?;
+        plan.run(&session)?;
         if let Some(b) = &mut base {
-            b.run(&session)?;
+            b.run(&own)?;
         }
     }
-    let _ = exec.printed();
+    if job.sample_s > 0.0 {
+        plan.record(&session, job.sample_s)?;
+        if let Some(b) = &mut base {
+            b.record(&own, job.sample_s)?;
+        }
+    }
+    let _ = plan.exec.printed();
     sensors.extend(watch.as_ref().map(Watch::read));
     let (mut samples, mut baseline) = (Vec::new(), Vec::new());
-    for i in 0..job.repeats.max(1) {
-        if i > 0 {
-            session.reset(exec.as_mut(), &mut l)?;
-            let _ = exec.printed();
-        }
+    for _ in 0..job.repeats.max(1) {
         if let Some(b) = &mut base {
-            baseline.push(b.run(&session)?);
+            baseline.push(b.sample(&own)?);
         }
-        samples.push(session.run(exec.as_mut(), &mut l)?);
+        samples.push(plan.sample(&session)?);
     }
+    drop(turn);
     drop(base);
+    spent.run_s = clock.elapsed().as_secs_f64();
+    let replays = plan.batch;
+    let Runner {
+        mut exec,
+        loaded: mut l,
+        ..
+    } = plan;
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     let times = Times::new(samples);
+    let clock = Instant::now();
     let inputs = match &job.references {
         Some(_) => Some(session.inputs()?),
         None => None,
     };
     let reference = if job.reference {
         // The reference is of the program as it is, on the inputs as they are.
-        let own = Session {
-            storage: Vec::new(),
-            params: session.params.clone(),
-            ..session
-        };
         Some(kept(job, &own, &program, inputs.as_deref())?)
     } else {
         None
     };
+    spent.reference_s = clock.elapsed().as_secs_f64();
     let counts = match job.count {
-        true => Some(counted(job, &session, &program.module()?)?),
-        false => None,
+        Some(detail) => Some(counted(job, &session, &program.module()?, detail)?),
+        None => None,
     };
+    let clock = Instant::now();
     let mut outputs = Vec::new();
     for (k, o) in session.outputs().into_iter().enumerate() {
         let b = &workload.buffers[o];
@@ -251,6 +337,7 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         }
         outputs.push(out);
     }
+    spent.compare_s = clock.elapsed().as_secs_f64();
     let energy = match (&watch, job.energy_s > 0.0) {
         (Some(w), true) => energy(
             job,
@@ -283,6 +370,8 @@ pub fn execute(job: &Job) -> Result<Report, JobError> {
         settings,
         seed: session.seed,
         times,
+        replays,
+        spent,
         baseline: Times::new(baseline),
         inputs,
         energy,

@@ -1,18 +1,129 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
 use crate::run::Session;
+use kerf_exec::cuda::{KeptContext, assemble, keep};
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
 use kerf_ir::llvm::Module;
+use kerf_ir::program::{Program, sha256};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 const LIBDEVICE_HELP: &str =
     "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
 
-fn needs_libdevice(m: &Module) -> bool {
-    m.functions()
-        .iter()
-        .any(|f| f.is_declaration() && f.name().starts_with("__nv_"))
+/// libdevice, and the part of it that was needed so far.
+struct Library {
+    path: PathBuf,
+    arch: String,
+    whole: Vec<u8>,
+    roots: BTreeSet<String>,
+    part: Vec<u8>,
+}
+
+impl Library {
+    /// A part with these functions. Their f32 versions are in it as well: plans come to need them.
+    fn with(&mut self, needed: &[String]) -> Result<&[u8], JobError> {
+        if !needed.iter().all(|n| self.roots.contains(n)) {
+            for n in needed {
+                self.roots.extend([n.clone(), format!("{n}f")]);
+            }
+            let part = finish::trim(&self.whole, &self.roots, &self.arch);
+            self.part = part.map_err(|e| JobError::Compile {
+                message: format!("{}: {}", self.path.display(), e.0),
+                help: Some(LIBDEVICE_HELP.into()),
+            })?;
+        }
+        Ok(&self.part)
+    }
+}
+
+/// What one job leaves for the next in the same process.
+#[derive(Default)]
+pub struct Workshop {
+    libdevice: Option<Library>,
+    /// Assembled program as it is, by digest and architecture.
+    own: Option<(String, String, Vec<u8>)>,
+    context: Option<KeptContext>,
+}
+
+impl Workshop {
+    /// Finishes a prepared module.
+    pub(super) fn finish(&mut self, m: &Module, tools: &Toolchain) -> Result<(), JobError> {
+        let needed = finish::needed(m);
+        if needed.is_empty() {
+            return with_libdevice(m, &[], tools);
+        }
+        let path = tools.libdevice.as_ref().ok_or_else(missing)?;
+        let held = self.libdevice.take();
+        let held = held.filter(|l| (&l.path, &l.arch) == (path, &tools.arch));
+        let library = match held {
+            Some(l) => l,
+            None => Library {
+                path: path.clone(),
+                arch: tools.arch.clone(),
+                whole: read(path)?,
+                roots: BTreeSet::new(),
+                part: Vec::new(),
+            },
+        };
+        let lib = self.libdevice.insert(library).with(&needed)?;
+        with_libdevice(m, lib, tools)
+    }
+
+    /// The context of a GPU stays with the process.
+    pub(super) fn keep_context(&mut self, ordinal: i32) -> Result<(), JobError> {
+        if self.context.is_none() {
+            self.context = Some(keep(ordinal)?);
+        }
+        Ok(())
+    }
+
+    /// A program as it is, assembled for a GPU.
+    pub(super) fn binary(
+        &mut self,
+        p: &Program,
+        tools: &Toolchain,
+        ordinal: i32,
+    ) -> Result<Vec<u8>, JobError> {
+        let digest = sha256(&p.bitcode);
+        if let Some((d, arch, binary)) = &self.own
+            && (d, arch) == (&digest, &tools.arch)
+        {
+            return Ok(binary.clone());
+        }
+        let m = p.module()?;
+        self.finish(&m, tools)?;
+        let ptx = finish::ptx(&m, &tools.arch).map_err(|e| JobError::Compile {
+            message: e.0,
+            help: None,
+        })?;
+        let binary = assemble(&ptx, ordinal)?;
+        self.own = Some((digest, tools.arch.clone(), binary.clone()));
+        Ok(binary)
+    }
+}
+
+fn read(p: &Path) -> Result<Vec<u8>, JobError> {
+    std::fs::read(p).map_err(|e| JobError::Compile {
+        message: format!("cannot read {}: {e}", p.display()),
+        help: Some(LIBDEVICE_HELP.into()),
+    })
+}
+
+fn missing() -> JobError {
+    JobError::Compile {
+        message: "libdevice.10.bc was not found, and the program calls math functions".into(),
+        help: Some(LIBDEVICE_HELP.into()),
+    }
+}
+
+fn with_libdevice(m: &Module, lib: &[u8], tools: &Toolchain) -> Result<(), JobError> {
+    finish::finish(m, lib, &tools.arch, Reflect::default()).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })
 }
 
 /// Takes out of a prepared module the kernels that the workload does not launch: a source with a hundred
@@ -38,22 +149,5 @@ pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
 
 /// Finishes a prepared module with the libdevice and for the architecture of a toolchain.
 pub fn finish_with_tools(m: &Module, tools: &Toolchain) -> Result<(), JobError> {
-    let lib = match (&tools.libdevice, needs_libdevice(m)) {
-        (Some(p), true) => std::fs::read(p).map_err(|e| JobError::Compile {
-            message: format!("cannot read {}: {e}", p.display()),
-            help: Some(LIBDEVICE_HELP.into()),
-        })?,
-        (None, true) => {
-            return Err(JobError::Compile {
-                message: "libdevice.10.bc was not found, and the program calls math functions"
-                    .into(),
-                help: Some(LIBDEVICE_HELP.into()),
-            });
-        }
-        (_, false) => Vec::new(),
-    };
-    finish::finish(m, &lib, &tools.arch, Reflect::default()).map_err(|e| JobError::Compile {
-        message: e.0,
-        help: None,
-    })
+    Workshop::default().finish(m, tools)
 }

@@ -17,6 +17,12 @@ pub struct Report {
     pub seed: u64,
     /// Times.
     pub times: Option<Times>,
+    /// Replays of the launches in each sample, where they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<u32>,
+    /// Where the job's own time went.
+    #[serde(default)]
+    pub spent: Spent,
     /// Times of the program as it is, taken in turn with those, where the job asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Times>,
@@ -42,6 +48,44 @@ pub struct Report {
     pub launches: u64,
     /// Warnings.
     pub warnings: Vec<String>,
+}
+
+/// Where the time of a job went, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Reading the workload, compiling the source or reading it from the cache, checking.
+    pub prepare_s: f64,
+    /// Carrying the plan out.
+    pub rewrite_s: f64,
+    /// Linking libdevice, optimising, emitting PTX or machine code.
+    pub codegen_s: f64,
+    /// Making the program as it is, to time it too; 0 where an earlier job left it.
+    pub baseline_s: f64,
+    /// Assembling PTX and loading it, making and filling buffers.
+    pub load_s: f64,
+    /// Waiting for other processes that measure on the same GPU.
+    pub wait_s: f64,
+    /// Running, warm-up and repeats and the program as it is included.
+    pub run_s: f64,
+    /// Computing or reading the reference.
+    pub reference_s: f64,
+    /// Reading outputs back and comparing them.
+    pub compare_s: f64,
+}
+
+impl Spent {
+    /// Adds another job's.
+    pub fn add(&mut self, o: &Spent) {
+        self.prepare_s += o.prepare_s;
+        self.rewrite_s += o.rewrite_s;
+        self.codegen_s += o.codegen_s;
+        self.baseline_s += o.baseline_s;
+        self.load_s += o.load_s;
+        self.wait_s += o.wait_s;
+        self.run_s += o.run_s;
+        self.reference_s += o.reference_s;
+        self.compare_s += o.compare_s;
+    }
 }
 
 /// Times of a run in seconds.

@@ -2,13 +2,17 @@
 use crate::output::Style;
 use crate::table::Table;
 use kerf_tune::check::Checked;
-use kerf_tune::result::{Kept, TuneResult, Verdict};
+use kerf_tune::problem::Group;
+use kerf_tune::result::{Kept, Speedup, TuneResult, Verdict};
 use kerf_tune::validate::Validation;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Points of the front that are shown.
 const POINTS: usize = 8;
+
+/// Buffers and arrays that keep their format, as many as are shown.
+const FIXED: usize = 6;
 
 fn number(x: Option<f64>) -> String {
     match x {
@@ -66,10 +70,24 @@ fn validation(v: &Validation) -> String {
     t
 }
 
+/// A measured speed-up with its interval: 1.00 [0.98, 1.02].
+fn measured(s: &Speedup) -> String {
+    match (s.low, s.high) {
+        (Some(l), Some(h)) => format!("{:.2} [{l:.2}, {h:.2}]", s.value),
+        _ => format!("{:.2}", s.value),
+    }
+}
+
 fn lines(all: &[u32]) -> String {
     let few: Vec<String> = all.iter().take(4).map(u32::to_string).collect();
     let more = if all.len() > 4 { ",..." } else { "" };
     few.join(",") + more
+}
+
+/// Operations of a group; those of memory may be in several kernels.
+fn sites(g: &Group) -> usize {
+    let held: usize = g.holds.iter().map(|p| p.sites.len()).sum();
+    held.max(g.sites.len())
 }
 
 /// The result of `kerf tune`.
@@ -102,16 +120,16 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             return o;
         }
         Verdict::Unchanged => {
-            let _ = writeln!(
-                o,
-                "  {}: nothing faster is within the tolerance",
-                style.bold("unchanged")
-            );
+            let what = match &r.tie {
+                Some(t) => format!("no faster version: {}", measured(&t.speedup)),
+                None => "nothing faster is within the tolerance".into(),
+            };
+            let _ = writeln!(o, "  {}: {what}", style.bold("unchanged"));
         }
         Verdict::Tuned => {
             let s = &r.speedup;
             let interval = match (s.low, s.high) {
-                (Some(l), Some(h)) => format!(" ({l:.3} to {h:.3})"),
+                (Some(l), Some(h)) => format!(" [{l:.2}, {h:.2}]"),
                 _ => String::new(),
             };
             let _ = writeln!(
@@ -121,6 +139,15 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
                 style.good(&format!("{:.2}x faster", s.value)),
                 s.by
             );
+            for g in r.groups.iter().filter(|g| !g.group.holds.is_empty()) {
+                if g.format != g.group.formats[0] && g.group.name.starts_with("buffer") {
+                    let _ = writeln!(
+                        o,
+                        "  the host gives and takes {} as {}",
+                        g.group.name, g.format
+                    );
+                }
+            }
         }
     }
     let _ = writeln!(
@@ -154,7 +181,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             g.format.to_string(),
             lines(&g.group.lines),
             why(g.kept.as_ref()),
-            g.group.sites.len().to_string(),
+            sites(&g.group).to_string(),
         ]);
     }
     let _ = write!(o, "\n{}", t.render(style));
@@ -163,6 +190,13 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         o,
         "  {fixed} more operations keep their format (result.json says why)"
     );
+    for f in r.fixed_storage.iter().take(FIXED) {
+        let _ = writeln!(o, "  {} keeps its format: {}", f.name, f.why);
+    }
+    if r.fixed_storage.len() > FIXED {
+        let more = r.fixed_storage.len() - FIXED;
+        let _ = writeln!(o, "  {more} more buffers and arrays keep theirs");
+    }
     let mut t = Table::new(0, ["time", "speed-up", "error", "within"]);
     for p in r.front.iter().take(POINTS) {
         t.row([
@@ -181,14 +215,30 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     };
     let _ = write!(o, "\n{}\n{}", style.bold(&title), t.render(style));
     let e = &r.effort;
+    let again = match e.finals {
+        0 => String::new(),
+        n => format!(", {n} to measure again"),
+    };
     let _ = writeln!(
         o,
-        "\n{} evaluations to search ({}), {} to explain, {} to validate; {:.1} s in all",
+        "\n{} evaluations to search ({}), {} to explain, {} to validate{again}; {:.1} s in all",
         e.search,
         r.ended.map_or("not searched", |e| e.words()),
         e.probes,
         e.validation,
         e.wall_s
+    );
+    let s = &e.spent;
+    let _ = writeln!(
+        o,
+        "{:.1} s of evaluations: rewrite {:.2}, codegen {:.2}, load {:.2}, run {:.2}, reference {:.2}, compare {:.2}",
+        e.evaluation_s,
+        s.rewrite_s,
+        s.codegen_s + s.baseline_s,
+        s.load_s,
+        s.run_s,
+        s.reference_s,
+        s.compare_s
     );
     let _ = writeln!(
         o,

@@ -1,0 +1,120 @@
+//! Why a plan cannot be used, and where.
+use crate::math::MathVariant;
+use crate::site_format::SiteFormat;
+use kerf_ir::llvm::LlvmError;
+
+/// Where a plan asks for something.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Kernel.
+    pub kernel: String,
+    /// Site.
+    pub site: usize,
+    /// What the site does.
+    pub op: String,
+    /// Source line, if known.
+    pub line: Option<u32>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "site {} of kernel {} ({}",
+            self.site, self.kernel, self.op
+        )?;
+        match self.line {
+            Some(l) => write!(f, ", line {l})"),
+            None => write!(f, ")"),
+        }
+    }
+}
+
+/// Why a plan cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// It does not parse.
+    #[error("not a plan: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// A later version's.
+    #[error("plan version {0} is not known; this Kerf reads version 1")]
+    Version(u32),
+    /// There is no such kernel.
+    #[error(
+        "the plan names kernel `{kernel}`, which the source does not have; expected one of {}",
+        have.join(", ")
+    )]
+    UnknownKernel {
+        /// As the plan names it.
+        kernel: String,
+        /// Those that are there.
+        have: Vec<String>,
+    },
+    /// There is no such site.
+    #[error("the plan names site {site} of kernel {kernel}, which has {count} sites, from 0")]
+    UnknownSite {
+        /// Kernel.
+        kernel: String,
+        /// As the plan numbers it.
+        site: usize,
+        /// Sites of the kernel.
+        count: usize,
+    },
+    /// The site has no such form.
+    #[error("{place} cannot become {format}: {why}")]
+    Refused {
+        /// The site.
+        place: Place,
+        /// Format asked for.
+        format: SiteFormat,
+        /// What stands against it.
+        why: String,
+    },
+    /// The site has no such variant.
+    #[error("{place} cannot be computed by {variant}: {why}")]
+    Variant {
+        /// The site.
+        place: Place,
+        /// Variant asked for.
+        variant: MathVariant,
+        /// What stands against it.
+        why: String,
+    },
+    /// A kernel cannot be run in two versions.
+    #[error("kernel {kernel} cannot run in two versions: {why}")]
+    Partition {
+        /// Kernel.
+        kernel: String,
+        /// What stands against it.
+        why: String,
+    },
+    /// A buffer or array cannot be held in the format.
+    #[error("`{buffer}` of kernel {kernel} cannot be held in {format}: {why}")]
+    Storage {
+        /// Kernel.
+        kernel: String,
+        /// Buffer or array, as the plan names it.
+        buffer: String,
+        /// Format asked for.
+        format: SiteFormat,
+        /// What stands against it.
+        why: String,
+    },
+    /// Kernels want a shared variable in different formats.
+    #[error("kernels {} use the shared variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
+    SharedVariable {
+        /// The variable.
+        variable: String,
+        /// The kernels.
+        kernels: [String; 2],
+    },
+    /// Kernels want different things of a function that is called through pointers.
+    #[error("kernels want different formats of {function}, which is called through a pointer")]
+    Shared {
+        /// The function.
+        function: String,
+    },
+    /// A pass failed.
+    #[error("the plan could not be carried out: {0}")]
+    Pass(#[from] LlvmError),
+}

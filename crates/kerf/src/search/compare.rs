@@ -1,0 +1,186 @@
+//! `kerf search compare`: strategies side by side on recorded spaces.
+use super::{load, refused};
+use crate::fail::Failure;
+use crate::output::{Format, Style, note, say};
+use crate::table::Table;
+use kerf_search::NAMES;
+use kerf_search::compare::{Case, compare, geometric_mean};
+use kerf_search::strategy::StrategyError;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The quantiles of the publication.
+const QUANTILES: [f64; 3] = [0.25, 0.5, 0.75];
+
+/// Speed-ups nearer than this are equal: single measurements do not tell them apart.
+const EQUAL: f64 = 0.01;
+
+#[derive(clap::Args)]
+pub struct CompareArgs {
+    /// Recorded search spaces (`space.json` of an exhaustive `kerf tune`).
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Strategies, with commas; the first is compared with the others.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "guided,ampt-ga,naive-ga,delta-debug,dataflow,random"
+    )]
+    strategy: Vec<String>,
+    /// Executions of the first strategy, at most.
+    #[arg(long, default_value_t = 25, allow_negative_numbers = true, value_parser = super::parse_many)]
+    budget: usize,
+    /// Executions of the others, at most; they end by themselves before, but for random.
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = super::parse_many)]
+    others: usize,
+    /// Seeds.
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = super::parse_many)]
+    repeats: usize,
+    /// The first seed.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = crate::parse_seed)]
+    seed: u64,
+}
+
+pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
+    let mut strategies = Vec::new();
+    for (i, name) in a.strategy.iter().enumerate() {
+        let name = name.replace('_', "-");
+        if !NAMES.contains(&name.as_str()) {
+            return Err(refused(StrategyError::Unknown(name)));
+        }
+        // Random has no end of its own; it gets what the first has.
+        let budget = match i == 0 || name == "random" {
+            true => a.budget,
+            false => a.others,
+        };
+        strategies.push((name, budget));
+    }
+    let mut all: Vec<Case> = Vec::new();
+    for f in &a.files {
+        let space = load(f)?;
+        let cases = compare(&space, &QUANTILES, &strategies, a.repeats, a.seed).map_err(refused)?;
+        if cases.len() < QUANTILES.len() {
+            note(&format!(
+                "{}: {} of {} quantiles give a tolerance of their own that something is within",
+                f.display(),
+                cases.len(),
+                QUANTILES.len()
+            ));
+        }
+        all.extend(cases);
+    }
+    match format {
+        Format::Json => {
+            let v = serde_json::json!({
+                "schema": "kerf.search-compare/1",
+                "budget": a.budget,
+                "others": a.others,
+                "repeats": a.repeats,
+                "seed": a.seed,
+                "cases": all,
+            });
+            say(&format!("{v:#}\n"))?;
+        }
+        Format::Human => say(&human(&all, &strategies, style))?,
+    }
+    Ok(0)
+}
+
+fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
+    let mut out = String::new();
+    let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
+    type Cell = fn(&Case, &str) -> String;
+    let tables: [(&str, Cell); 3] = [
+        ("Speed-up found (geometric mean of the seeds)", |c, s| {
+            c.of(s).map_or("-".into(), |x| format!("{:.3}", x.speedup))
+        }),
+        ("Executions (geometric mean of the seeds)", |c, s| {
+            c.of(s)
+                .map_or("-".into(), |x| format!("{:.1}", x.executions))
+        }),
+        ("Efficiency: speed-up over executions", |c, s| {
+            c.of(s)
+                .map_or("-".into(), |x| format!("{:.3}", x.speedup / x.executions))
+        }),
+    ];
+    for (title, cell) in tables {
+        let _ = writeln!(out, "{}", style.bold(title));
+        let mut head = vec!["space".to_owned(), "quantile".into(), "tolerance".into()];
+        head.push("optimum".into());
+        head.extend(names.iter().map(|n| (*n).to_owned()));
+        let mut t = Table::new(1, head);
+        for c in all {
+            let mut row = vec![
+                format!("{} ({} of {})", c.space, c.variables, c.outcomes),
+                format!("{:.0} %", 100.0 * c.quantile),
+                format!("{:.2e}", c.tolerance),
+                format!("{:.3}", c.optimum),
+            ];
+            row.extend(names.iter().map(|n| cell(c, n)));
+            t.row(row);
+        }
+        let _ = writeln!(out, "{}", t.render(style));
+    }
+    let _ = writeln!(out, "{}", style.bold("Over all cases"));
+    let mut t = Table::new(
+        1,
+        [
+            "strategy",
+            "of the optimum's speed-up",
+            "least",
+            "at least 97 %",
+            "executions",
+            "most",
+        ],
+    );
+    for n in &names {
+        let scores = || all.iter().filter_map(|c| Some((c, c.of(n)?)));
+        let part = |f: f64| format!("{:.1} %", 100.0 * f);
+        let good = scores()
+            .filter(|(c, s)| s.worst >= 0.97 * c.optimum)
+            .count();
+        let least = scores().map(|(c, s)| s.worst / c.optimum);
+        t.row([
+            (*n).to_owned(),
+            part(geometric_mean(scores().map(|(c, s)| s.speedup / c.optimum))),
+            part(least.fold(f64::INFINITY, f64::min)),
+            format!("{good} of {}", all.len()),
+            format!("{:.1}", geometric_mean(scores().map(|(_, s)| s.executions))),
+            scores().map(|(_, s)| s.most).max().unwrap_or(0).to_string(),
+        ]);
+    }
+    let _ = writeln!(out, "{}", t.render(style));
+    let Some((first, others)) = names.split_first() else {
+        return out;
+    };
+    let mut lost = 0;
+    for c in all {
+        for n in others {
+            let (Some(a), Some(b)) = (c.of(first), c.of(n)) else {
+                continue;
+            };
+            if b.speedup > a.speedup * (1.0 + EQUAL) {
+                lost += 1;
+                let _ = writeln!(
+                    out,
+                    "{} at {:.2e}: {n} {:.3} against {first}'s {:.3}",
+                    c.space, c.tolerance, b.speedup, a.speedup
+                );
+            }
+        }
+    }
+    let _ = match lost {
+        0 => writeln!(
+            out,
+            "{first} is at least as fast as every other in every case (to {:.0} %)",
+            100.0 * EQUAL
+        ),
+        n => writeln!(
+            out,
+            "{first} is slower in these {n} comparisons (by over {:.0} %)",
+            100.0 * EQUAL
+        ),
+    };
+    out
+}
