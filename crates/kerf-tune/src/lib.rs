@@ -1,10 +1,12 @@
 //! Tuners: from a workload and a tolerance to the fastest plan within it, with the evidence.
 //!
-//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory), [`models`] what is predicted.
+//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory,
+//!   [`approx`]: of math calls and warps; [`setting`]: one level), [`models`] what is predicted.
 //! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
 //! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
 #![warn(missing_docs)]
 
+pub mod approx;
 pub mod check;
 mod choose;
 pub mod confidence;
@@ -15,6 +17,7 @@ pub mod models;
 pub mod problem;
 pub mod result;
 pub mod score;
+pub mod setting;
 pub mod storage;
 pub mod store;
 pub mod subject;
