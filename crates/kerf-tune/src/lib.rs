@@ -4,6 +4,7 @@
 //!   [`approx`]: of math calls and warps; [`setting`]: one level), [`models`] what is predicted.
 //! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
 //! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
+//! * [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
 pub mod approx;
@@ -21,6 +22,7 @@ pub mod setting;
 pub mod storage;
 pub mod store;
 pub mod subject;
+pub mod tradeoff;
 pub mod tune;
 mod tuner;
 pub mod validate;

@@ -244,7 +244,8 @@ fn parts_of_the_warps_run_the_cheapest_version() {
     assert_eq!(all, t.plan(&s, &[3, 0]));
     assert_eq!(all, t.plan(&s, &[3, 20]));
     // The score falls with either.
-    let w = Weights::of_profile(kerf_device::bundled::find("h200").expect("bundled"));
+    let h200 = kerf_device::bundled::find("h200").expect("bundled");
+    let w = Weights::of_profile(&h200.bundled.load().expect("a profile"));
     let score = StaticScore::new(&s, &t, w);
     let time = |a: &[u8]| score.predict(&a.to_vec()).expect("a score");
     assert!(time(&[3, 0]) < time(&[1, 0]) && time(&[1, 0]) < time(&[0, 0]));

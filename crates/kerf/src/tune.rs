@@ -9,6 +9,7 @@ use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
 };
+use kerf_ir::compile::Toolchain;
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::NAMES;
@@ -275,20 +276,34 @@ fn job(
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        count: false,
-        workload,
         overrides: sizes,
-        seed: None,
         device: if cuda { Device::Cuda } else { Device::Cpu },
         ordinal: gpu,
-        plan: Plan::default(),
         reference: true,
-        memcheck: false,
-        threads: 0,
-        coroutines: false,
         warmup: 2,
         repeats,
         sample_s: SAMPLE_S,
+        ..plain_job(workload, tools, arch, Plan::default())
+    })
+}
+
+/// One run on the CPU, and nothing else.
+pub fn plain_job(workload: PathBuf, tools: Toolchain, arch: String, plan: Plan) -> Job {
+    Job {
+        count: false,
+        workload,
+        overrides: Vec::new(),
+        seed: None,
+        device: Device::Cpu,
+        ordinal: 0,
+        plan,
+        reference: false,
+        memcheck: false,
+        threads: 0,
+        coroutines: false,
+        warmup: 0,
+        repeats: 1,
+        sample_s: 0.0,
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -300,7 +315,7 @@ fn job(
         accept: None,
         references: None,
         baseline: false,
-    })
+    }
 }
 
 impl From<SubjectError> for Failure {
