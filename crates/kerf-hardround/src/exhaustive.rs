@@ -3,7 +3,7 @@
 use crate::confirm::{NoValue, value};
 use crate::format::Grid;
 use crate::leaf::{Case, Query};
-use crate::poly::{Block, block};
+use crate::poly::{Block, block, uniform};
 use crate::walk::{WALK_ERROR, each};
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +23,15 @@ pub struct Tally {
     pub exact: u64,
     /// Results beyond the largest number or below half the smallest, or nearer to a limit than 2^-11000.
     pub out_of_range: u64,
+    /// Arguments of pieces where every value is within 2^-40 of a number, as next to zero: not counted by k, and
+    /// not listed.
+    pub uniform: u64,
 }
 
 impl Tally {
     /// Arguments in all.
     pub fn total(&self) -> u64 {
-        self.by_k.iter().sum::<u64>() + self.exact + self.out_of_range
+        self.by_k.iter().sum::<u64>() + self.exact + self.out_of_range + self.uniform
     }
     /// Adds another's.
     pub fn add(&mut self, o: &Tally) {
@@ -40,6 +43,7 @@ impl Tally {
         }
         self.exact += o.exact;
         self.out_of_range += o.out_of_range;
+        self.uniform += o.uniform;
     }
     fn count(&mut self, k: u32) {
         let k = k as usize;
@@ -50,7 +54,8 @@ impl Tally {
     }
 }
 
-/// Counts the arguments of part of a binade; those with at least the query's bits are listed too.
+/// Counts the arguments of part of a binade; those with at least the query's bits are listed too, except in
+/// pieces where all have them.
 pub fn tally(q: &Query, grid: &Grid) -> (Tally, Vec<Case>) {
     let mut all = (Tally::default(), Vec::new());
     divide(q, grid, &mut all.0, &mut all.1);
@@ -62,15 +67,22 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
         tally.out_of_range += grid.len();
         return;
     }
+    let close = 2f64.powi(-(DECIDED as i32));
+    if uniform(q.function, q.format, grid, close) == Some(true) {
+        tally.uniform += grid.len();
+        return;
+    }
     match block(q.function, q.format, grid) {
         Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
+            // Where all have the query's bits, none is listed.
+            let alike = poly.uniform(q.eps()) == Some(true);
             each(&poly, grid.first, grid.end, |m, z| {
                 // The value is within MARGIN of z: where that could change k, MPFR decides.
                 let k = run(z);
                 let clear = k < DECIDED
                     && run(z.wrapping_sub(MARGIN)) == k
                     && run(z.wrapping_add(MARGIN)) == k;
-                match clear && k < q.bits {
+                match clear && (k < q.bits || alike) {
                     true => tally.count(k),
                     false => evaluate(q, grid, m, tally, cases),
                 }

@@ -60,7 +60,7 @@ fn halves_by_mpfr() {
                 }
             }
         }
-        if sum.out_of_range == 0 {
+        if sum.out_of_range + sum.uniform == 0 {
             assert_eq!(sum.by_k, by_k, "{function:?}");
         } else {
             // Far out, results are not looked at one by one.
@@ -69,8 +69,10 @@ fn halves_by_mpfr() {
                 "{function:?} {sum:?} {by_k:?} {exact}"
             );
         }
-        assert_eq!(sum.exact, exact, "{function:?}");
-        assert_eq!(cases as u64, sum.by_k.iter().skip(9).sum::<u64>());
+        if sum.uniform == 0 {
+            assert_eq!(sum.exact, exact, "{function:?}");
+        }
+        assert!(cases as u64 <= sum.by_k.iter().skip(9).sum::<u64>());
     }
 }
 

@@ -70,6 +70,7 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         "by_k": sum.by_k,
         "exact": sum.exact + u64::from(units.zero),
         "out_of_range": sum.out_of_range,
+        "next_to_numbers": sum.uniform,
         "bits": query.bits,
         "cases": listed,
         "seconds": seconds,
@@ -127,7 +128,13 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
     if sum.out_of_range > 0 {
         text += &format!(", {} out of range or at a limit", sum.out_of_range);
     }
-    text += &format!("; {} with {} bits or more", listed.len(), query.bits);
+    if sum.uniform > 0 {
+        text += &format!(
+            ", {} all within 2^-40 of a number, as next to zero, and not counted by k",
+            sum.uniform
+        );
+    }
+    text += &format!("; {} others with {} bits or more", listed.len(), query.bits);
     let shown = listed.iter().take(100);
     for w in shown {
         text += &format!("\n  {} {}", w.x, w.k);
