@@ -125,6 +125,10 @@ pub struct Args {
     /// Timed runs of an evaluation (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
+    /// Seconds over which the energy of the plan and of the program is measured (GPU; at least 5 for a
+    /// steady figure).
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = crate::parse_window)]
+    energy: f64,
     /// Evaluations at a time (CPU); 0 for as many as there are cores.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     workers: usize,
@@ -398,6 +402,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         approx,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
+        energy_s: a.energy,
         profile,
         out,
         seed: a.seed,

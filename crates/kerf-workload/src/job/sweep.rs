@@ -90,6 +90,8 @@ pub struct Swept {
     pub settings: BTreeMap<String, i64>,
     /// The program as it is.
     pub own: Option<Times>,
+    /// It took the same time before and after the degrees.
+    pub steady: bool,
     /// Every math call at its cheapest.
     pub cheap: Option<Times>,
     /// Its error.
@@ -290,6 +292,19 @@ impl<'b> Bench<'b> {
         Ok(Some(f))
     }
 
+    /// Keeps the device busy until its clock is up.
+    fn wake(&self, l: &mut Loaded) -> Result<(), JobError> {
+        if self.sweep.job.device == Device::Cuda {
+            let s = self.at(&l.symbols, 0.0);
+            let clock = Instant::now();
+            l.runner.record(&s, self.sweep.job.sample_s)?;
+            while l.runner.batch.is_some() && clock.elapsed().as_secs_f64() < WAKE_S {
+                l.runner.sample(&s)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Energy by NVML, from one movement of its counter to another; what was last recorded is replayed.
     fn energy(&self, l: &mut Loaded) -> Result<Option<Energy>, JobError> {
         let (Some(watch), Some(batch)) = (&self.watch, l.runner.batch) else {
@@ -344,6 +359,13 @@ struct Loaded {
     runner: Runner,
     symbols: Vec<String>,
 }
+
+/// The program as it is takes the same time before and after the degrees, to this part of it, or times are
+/// not to be trusted.
+const STEADY: f64 = 0.03;
+
+/// Seconds of work after which a GPU's clock is up.
+const WAKE_S: f64 = 0.2;
 
 /// Runs of the middle degree that tell whether it repeats.
 const AGAIN: usize = 3;
@@ -408,12 +430,15 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
     let cheap = bench.build(&sweep.cheap)?;
     let parts = bench.build(&sweep.parts)?;
     let slots = sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?;
-    // All are loaded before anything is measured: the driver's own work is in nobody's time.
+    // Another process that loads would be in this one's times, so loading takes its turn too.
+    let turn = bench.turn()?;
     let mut own = bench.load(own)?;
     let mut cheap = bench.load(cheap)?;
     let mut l = bench.load(parts)?;
     let mut slots = slots.map(|b| bench.load(b)).transpose()?;
-    let (own_times, bytes) = bench.run_at(&mut own, 0.0, true)?;
+    bench.wake(&mut own)?;
+    drop(turn);
+    let (before, bytes) = bench.run_at(&mut own, 0.0, true)?;
     let reference = bench.values(&bytes);
     let (cheap_times, bytes) = bench.run_at(&mut cheap, 1.0, true)?;
     let cheap_error = deviation(&reference, &bench.values(&bytes));
@@ -426,6 +451,14 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
             error: deviation(&reference, &bench.values(&bytes)),
         });
     }
+    // The program as it is once more, so that a drift of the clock is in both ends of the curve.
+    let (after, _) = bench.run_at(&mut own, 0.0, true)?;
+    let steady = match (&before, &after) {
+        (Some(a), Some(b)) => (a.median_s / b.median_s - 1.0).abs() <= STEADY,
+        _ => true,
+    };
+    let samples = [&before, &after].into_iter().flatten();
+    let own_times = Times::new(samples.flat_map(|t| t.samples_s.clone()).collect());
     let mut energy = Vec::new();
     let turn = bench.turn()?;
     energy.extend(bench.energy(&mut own)?.map(|e| (0.0, e)));
@@ -451,6 +484,7 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
         device,
         settings,
         own: own_times,
+        steady,
         cheap: cheap_times,
         cheap_error,
         degrees,

@@ -389,6 +389,17 @@ fn summary(all: &[Tradeoff]) -> String {
         let n = all.iter().filter(near).count();
         out += &format!("heu within 1 % of omg: {n} of {timed}\n");
     }
+    let unsteady: Vec<&str> = all
+        .iter()
+        .filter(|t| !t.swept.steady)
+        .map(|t| t.name.as_str())
+        .collect();
+    if !unsteady.is_empty() {
+        out += &format!(
+            "times not to be trusted, the program's own moved: {}\n",
+            unsteady.join(", ")
+        );
+    }
     let straight = |t: &&Tradeoff| t.error_fit.is_some_and(|f| f.r2 >= 0.95);
     out += &format!(
         "errors on a line (R2 of 0.95 or more): {} of {}\n",
