@@ -13,7 +13,7 @@ use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
 use kerf_search::Reason;
 use kerf_search::recorded::Recorded;
-use kerf_workload::job::{Spent, finish_with_tools};
+use kerf_workload::job::{Energy, Spent, finish_with_tools};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -165,6 +165,20 @@ pub struct Effort {
     pub spent: Spent,
 }
 
+/// Energy of a plan against that of the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EnergyResult {
+    /// One run of the plan, by NVML; none where it was not measured.
+    pub plan: Option<Energy>,
+    /// One run of the program as it is.
+    pub program: Option<Energy>,
+    /// Energy of the plan's floating-point operations over that of the program's, estimated: static counts
+    /// times the profile's energies. Memory and what is idle are left out.
+    pub estimated: Option<f64>,
+    /// Where the estimate comes from.
+    pub by: String,
+}
+
 /// The version with every math call at its cheapest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cheapest {
@@ -233,6 +247,9 @@ pub struct TuneResult {
     pub outputs: Vec<OutputError>,
     /// Speed-up.
     pub speedup: Speedup,
+    /// Energy of the plan and of the program, measured or estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyResult>,
     /// The fastest plan within the tolerance, where it is not measurably faster than the program.
     #[serde(default)]
     pub tie: Option<Tie>,

@@ -58,6 +58,20 @@ impl Weights {
         }
     }
 
+    /// By the energies of a device, where they are known; none if that is nowhere.
+    pub fn of_energies(p: &DeviceProfile) -> Option<Weights> {
+        let known = p.operations.iter();
+        let costs: BTreeMap<String, f64> = known
+            .filter_map(|(k, o)| Some((k.clone(), o.energy_pj.value.filter(|e| *e > 0.0)?)))
+            .collect();
+        let unit = *costs.get("add.f64")?;
+        Some(Weights {
+            source: format!("static counts, energies of profile {}", p.name),
+            costs: costs.into_iter().map(|(k, e)| (k, e / unit)).collect(),
+            loops: true,
+        })
+    }
+
     fn get(&self, function: &str, format: Format) -> Option<f64> {
         self.costs.get(&format!("{function}.{format}")).copied()
     }

@@ -49,6 +49,8 @@ pub struct Request {
     pub grouping: Grouping,
     /// Hold buffers and arrays in narrower formats too.
     pub storage: bool,
+    /// Seconds over which the energy of the plan and of the program is measured, on a GPU. 0: not.
+    pub energy_s: f64,
     /// Device that times are predicted for, where they are not measured.
     pub profile: DeviceProfile,
     /// How they are predicted.
@@ -349,6 +351,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let plan = tunable.plan(&subject, &chosen.assignment);
     let sites = result::sites(&subject, &tunable, &plan, &chosen.assignment);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&own).clone();
+    let energy = match verdict {
+        Verdict::Tuned => tuner.energy(&plan, &chosen.assignment)?,
+        _ => None,
+    };
     let tried = tuner.store.all(Phase::Validation)?;
     let every = || {
         let tried = tried.iter().map(|(_, e)| e);
@@ -382,6 +388,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         error: ran.error,
         outputs: ran.outputs.clone(),
         speedup,
+        energy,
         tie,
         validation,
         demoted,

@@ -3,7 +3,8 @@ use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
 use crate::models::{CostModel, Predictions};
 use crate::problem::Tunable;
-use crate::result::{Cheapest, Floor};
+use crate::result::{Cheapest, EnergyResult, Floor};
+use crate::score::{StaticScore, Weights};
 use crate::setting::{PARTS, Setting};
 use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
@@ -12,7 +13,7 @@ use kerf_pass::Plan;
 use kerf_search::recorded::Recorded;
 use kerf_search::strategy::by_name;
 use kerf_search::{Assignment, Evaluation, Outcome, Problem, Reason, Search, Session};
-use kerf_workload::job::Device;
+use kerf_workload::job::{Device, Energy};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -313,6 +314,43 @@ impl Tuner<'_> {
             });
             Ok(())
         })
+    }
+
+    /// Energy of the chosen plan and of the program: measured on a GPU where asked for, estimated where the
+    /// profile has energies.
+    pub(crate) fn energy(
+        &self,
+        plan: &Plan,
+        a: &Assignment,
+    ) -> Result<Option<EnergyResult>, TuneError> {
+        let weights = Weights::of_energies(&self.request.profile);
+        let estimated = weights.and_then(|w| {
+            let score = StaticScore::new(self.subject, self.tunable, w);
+            Some((score.predict(a)?, score.describe()))
+        });
+        let measure = |plan: &Plan| -> Result<Option<Energy>, TuneError> {
+            let e = self.evaluator.one(&Run {
+                plan: plan.clone(),
+                input: self.input,
+                timed: 1,
+                energy_s: self.request.energy_s,
+            })?;
+            Ok(e.energy)
+        };
+        let cuda = self.evaluator.job.device == Device::Cuda && self.request.energy_s > 0.0;
+        let (mine, program) = match cuda {
+            true => (measure(plan)?, measure(&Plan::default())?),
+            false => (None, None),
+        };
+        if estimated.is_none() && mine.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(EnergyResult {
+            plan: mine,
+            program,
+            by: estimated.as_ref().map_or_else(String::new, |e| e.1.clone()),
+            estimated: estimated.map(|e| e.0),
+        }))
     }
 
     /// Runs the strategy to its end.

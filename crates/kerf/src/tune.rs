@@ -130,6 +130,10 @@ pub struct Args {
     /// Timed runs of an evaluation (GPU).
     #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
+    /// Seconds over which the energy of the plan and of the program is measured (GPU; at least 5 for a
+    /// steady figure).
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = crate::parse_window)]
+    energy: f64,
     /// Evaluations at a time; 0: one on a GPU, elsewhere as many as there are cores. On a GPU they take turns
     /// to measure times.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
@@ -422,6 +426,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         approx,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
+        energy_s: a.energy,
         profile,
         cost: a.cost.into(),
         out,

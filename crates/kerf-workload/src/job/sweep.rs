@@ -68,8 +68,6 @@ pub struct Degree {
     pub times: Option<Times>,
     /// Error.
     pub error: Deviation,
-    /// Digests of the outputs.
-    pub digests: Vec<String>,
 }
 
 /// Whether the same again gives the same.
@@ -92,6 +90,8 @@ pub struct Swept {
     pub settings: BTreeMap<String, i64>,
     /// The program as it is.
     pub own: Option<Times>,
+    /// It took the same time before and after the degrees.
+    pub steady: bool,
     /// Every math call at its cheapest.
     pub cheap: Option<Times>,
     /// Its error.
@@ -252,16 +252,57 @@ impl<'b> Bench<'b> {
         Ok(Times::new(samples?))
     }
 
-    fn outputs(&self, l: &mut Loaded) -> Result<(Vec<Values>, Vec<String>), JobError> {
-        let (mut all, mut digests) = (Vec::new(), Vec::new());
-        for o in self.base.outputs() {
-            let bytes = self
-                .base
-                .output(l.runner.exec.as_mut(), &l.runner.loaded, o)?;
-            digests.push(digest(&bytes, &self.base.workload.buffers[o].elem));
-            all.push(values(self.base.workload, o, &bytes));
+    /// Runs at a degree in turn with other processes; the outputs' bytes are read before the next may run.
+    fn run_at(
+        &self,
+        l: &mut Loaded,
+        lambda: f64,
+        timed: bool,
+    ) -> Result<(Option<Times>, Vec<Vec<u8>>), JobError> {
+        let turn = self.turn()?;
+        let times = self.measure(l, lambda, timed)?;
+        let read = |o| {
+            self.base
+                .output(l.runner.exec.as_mut(), &l.runner.loaded, o)
+        };
+        let outputs: Result<Vec<_>, _> = self.base.outputs().into_iter().map(read).collect();
+        drop(turn);
+        Ok((times, outputs?))
+    }
+
+    fn values(&self, outputs: &[Vec<u8>]) -> Vec<Values> {
+        let all = self.base.outputs().into_iter().zip(outputs);
+        all.map(|(o, bytes)| values(self.base.workload, o, bytes))
+            .collect()
+    }
+
+    /// The device for this process alone, among those that ask for it. Given back when dropped.
+    fn turn(&self) -> Result<Option<std::fs::File>, JobError> {
+        let Some(path) = &self.sweep.lock else {
+            return Ok(None);
+        };
+        let fail =
+            |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
+        let f = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        let f = f.map_err(fail)?;
+        f.lock().map_err(fail)?;
+        Ok(Some(f))
+    }
+
+    /// Keeps the device busy until its clock is up.
+    fn wake(&self, l: &mut Loaded) -> Result<(), JobError> {
+        if self.sweep.job.device == Device::Cuda {
+            let s = self.at(&l.symbols, 0.0);
+            let clock = Instant::now();
+            l.runner.record(&s, self.sweep.job.sample_s)?;
+            while l.runner.batch.is_some() && clock.elapsed().as_secs_f64() < WAKE_S {
+                l.runner.sample(&s)?;
+            }
         }
-        Ok((all, digests))
+        Ok(())
     }
 
     /// Energy by NVML, from one movement of its counter to another; what was last recorded is replayed.
@@ -319,6 +360,13 @@ struct Loaded {
     symbols: Vec<String>,
 }
 
+/// The program as it is takes the same time before and after the degrees, to this part of it, or times are
+/// not to be trusted.
+const STEADY: f64 = 0.03;
+
+/// Seconds of work after which a GPU's clock is up.
+const WAKE_S: f64 = 0.2;
+
 /// Runs of the middle degree that tell whether it repeats.
 const AGAIN: usize = 3;
 
@@ -327,10 +375,16 @@ impl Bench<'_> {
         let mut seen: Vec<Vec<String>> = Vec::new();
         let mut r = Repeated::default();
         for _ in 0..AGAIN {
-            self.measure(l, 0.5, false)?;
-            let (v, d) = self.outputs(l)?;
-            r.errors.push(deviation(own, &v).mean_rel);
+            let (_, bytes) = self.run_at(l, 0.5, false)?;
+            r.errors.push(deviation(own, &self.values(&bytes)).mean_rel);
             r.runs += 1;
+            let elements = self.base.outputs().into_iter();
+            let elements = elements.map(|o| &self.base.workload.buffers[o].elem);
+            let d: Vec<String> = bytes
+                .iter()
+                .zip(elements)
+                .map(|(b, e)| digest(b, e))
+                .collect();
             if !seen.contains(&d) {
                 seen.push(d);
             }
@@ -376,62 +430,62 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
     let cheap = bench.build(&sweep.cheap)?;
     let parts = bench.build(&sweep.parts)?;
     let slots = sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?;
-    let turn = match &sweep.lock {
-        None => None,
-        Some(path) => {
-            let fail =
-                |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
-            let f = std::fs::File::create(path).map_err(fail)?;
-            f.lock().map_err(fail)?;
-            Some(f)
-        }
-    };
-    let mut l = bench.load(own)?;
-    let own = bench.measure(&mut l, 0.0, true)?;
-    let (reference, _) = bench.outputs(&mut l)?;
-    let mut energy = Vec::new();
-    energy.extend(bench.energy(&mut l)?.map(|e| (0.0, e)));
-    let mut l = bench.load(cheap)?;
-    let cheap = bench.measure(&mut l, 1.0, true)?;
-    let cheap_error = deviation(&reference, &bench.outputs(&mut l)?.0);
-    let last = bench.energy(&mut l)?;
+    // Another process that loads would be in this one's times, so loading takes its turn too.
+    let turn = bench.turn()?;
+    let mut own = bench.load(own)?;
+    let mut cheap = bench.load(cheap)?;
     let mut l = bench.load(parts)?;
+    let mut slots = slots.map(|b| bench.load(b)).transpose()?;
+    bench.wake(&mut own)?;
+    drop(turn);
+    let (before, bytes) = bench.run_at(&mut own, 0.0, true)?;
+    let reference = bench.values(&bytes);
+    let (cheap_times, bytes) = bench.run_at(&mut cheap, 1.0, true)?;
+    let cheap_error = deviation(&reference, &bench.values(&bytes));
     let mut degrees = Vec::new();
     for lambda in &sweep.degrees {
-        let times = bench.measure(&mut l, *lambda, true)?;
-        let (v, digests) = bench.outputs(&mut l)?;
+        let (times, bytes) = bench.run_at(&mut l, *lambda, true)?;
         degrees.push(Degree {
             lambda: *lambda,
             times,
-            error: deviation(&reference, &v),
-            digests,
+            error: deviation(&reference, &bench.values(&bytes)),
         });
     }
+    // The program as it is once more, so that a drift of the clock is in both ends of the curve.
+    let (after, _) = bench.run_at(&mut own, 0.0, true)?;
+    let steady = match (&before, &after) {
+        (Some(a), Some(b)) => (a.median_s / b.median_s - 1.0).abs() <= STEADY,
+        _ => true,
+    };
+    let samples = [&before, &after].into_iter().flatten();
+    let own_times = Times::new(samples.flat_map(|t| t.samples_s.clone()).collect());
+    let mut energy = Vec::new();
+    let turn = bench.turn()?;
+    energy.extend(bench.energy(&mut own)?.map(|e| (0.0, e)));
     let within = |d: &&Degree| d.error.mean_rel <= sweep.ratio * cheap_error.mean_rel;
-    if let Some(at) = degrees.iter().rev().find(within).map(|d| d.lambda) {
+    let at = degrees.iter().rev().find(within).map(|d| d.lambda);
+    if let Some(at) = at.filter(|_| bench.watch.is_some()) {
         bench.measure(&mut l, at, true)?;
         energy.extend(bench.energy(&mut l)?.map(|e| (at, e)));
     }
-    energy.extend(last.map(|e| (1.0, e)));
+    energy.extend(bench.energy(&mut cheap)?.map(|e| (1.0, e)));
+    drop(turn);
     let hash = bench.again(&mut l, &reference)?;
     let stats = l.runner.exec.kernel_stats().into_iter();
     let stats = stats.filter(|k| l.symbols.contains(&k.symbol)).collect();
     let device = l.runner.exec.device();
-    let slots = match slots {
+    let slots = match &mut slots {
         None => None,
-        Some(built) => {
-            let mut l = bench.load(built)?;
-            Some(bench.again(&mut l, &reference)?)
-        }
+        Some(l) => Some(bench.again(l, &reference)?),
     };
-    drop(turn);
     let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
     settings.extend(base.params.clone());
     Ok(Swept {
         device,
         settings,
-        own,
-        cheap,
+        own: own_times,
+        steady,
+        cheap: cheap_times,
         cheap_error,
         degrees,
         hash,

@@ -13,7 +13,8 @@ use kerf_pass::Plan;
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, time_at, versions};
-use kerf_workload::job::{Device, Job, JobError, Sweep, Swept};
+use kerf_workload::job::{Device, Job, Sweep, Swept};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,11 +35,8 @@ const RATIO: f64 = 0.8;
 /// Seconds of an energy window; the counter moves every 100 ms.
 const ENERGY_S: f64 = 1.0;
 
-/// Programs that are compiled at the same time; they take turns on the GPU.
-const WORKERS: usize = 4;
-
-/// Degrees on the CPU, where each takes seconds.
-const CPU_DEGREES: u8 = 16;
+/// Degrees on the CPU, where each takes seconds, and with --quick.
+const FEW_DEGREES: u8 = 16;
 
 /// What to do.
 pub struct Options {
@@ -46,15 +44,55 @@ pub struct Options {
     pub workloads: Vec<PathBuf>,
     /// GPU number; none for the CPU.
     pub gpu: Option<i32>,
-    /// The files' own sizes on a GPU too.
+    /// Few degrees, and no energy.
     pub quick: bool,
     /// Folder for files.
     pub out: Option<PathBuf>,
 }
 
+/// What a worker is asked. It makes the versions itself: LLVM's work is done beside that of others.
+#[derive(Serialize, Deserialize)]
+struct Ask {
+    job: Job,
+    degrees: Vec<f64>,
+    slots: bool,
+    lock: Option<PathBuf>,
+}
+
+/// What it answers.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    swept: Swept,
+    calls: Vec<String>,
+    single: Vec<(String, String)>,
+}
+
+fn answer(a: Ask) -> Result<Answer, String> {
+    let tools = a.job.toolchain();
+    let subject = Subject::load(&a.job.workload, &a.job.overrides, &tools);
+    let subject = subject.map_err(|e| e.to_string())?;
+    let v = versions(&subject).map_err(|e| e.to_string())?;
+    drop(subject);
+    let sweep = Sweep {
+        cheap: v.cheap,
+        parts: v.parts,
+        slots: a.slots.then_some(v.slots),
+        degrees: a.degrees,
+        ratio: RATIO,
+        lock: a.lock,
+        job: a.job,
+    };
+    let swept = kerf_workload::job::sweep(&sweep).map_err(|e| e.to_string())?;
+    Ok(Answer {
+        swept,
+        calls: v.calls,
+        single: v.single,
+    })
+}
+
 /// Serves sweeps until the parent is gone.
 pub fn serve() -> i32 {
-    kerf_exec::worker::serve(|s: Sweep| kerf_workload::job::sweep(&s));
+    kerf_exec::worker::serve(answer);
     0
 }
 
@@ -117,7 +155,7 @@ fn job(path: &Path, gpu: Option<i32>, quick: bool) -> Result<Job, Failure> {
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        overrides: match gpu.is_some() && !quick {
+        overrides: match gpu.is_some() {
             true => gpu_sizes(path),
             false => Vec::new(),
         },
@@ -127,46 +165,70 @@ fn job(path: &Path, gpu: Option<i32>, quick: bool) -> Result<Job, Failure> {
             Device::Cpu
         },
         ordinal: gpu.unwrap_or(0),
-        energy_s: ENERGY_S,
+        energy_s: if quick { 0.0 } else { ENERGY_S },
         warmup: 1,
-        repeats: 7,
+        repeats: if quick { 5 } else { 7 },
         sample_s: 1e-3,
         ..crate::tune::plain_job(path.to_path_buf(), tools, arch, Plan::default())
     })
 }
 
-fn one(path: &Path, o: &Options, lock: &Path, compiling: &Mutex<()>) -> Result<Tradeoff, Failure> {
-    let job = job(path, o.gpu, o.quick)?;
-    let held = compiling.lock().unwrap_or_else(|e| e.into_inner());
-    crate::guard::survives(path)?;
-    let subject = Subject::load(&job.workload, &job.overrides, &job.toolchain())?;
-    let v = versions(&subject).map_err(|e| Failure::new(e.to_string()))?;
-    drop(subject);
-    drop(held);
-    for (kernel, why) in &v.single {
-        note(&format!(
-            "warning: {}: {kernel} keeps one version: {why}",
-            path.display()
-        ));
-    }
-    let parts = if o.gpu.is_some() { PARTS } else { CPU_DEGREES };
-    let sweep = Sweep {
-        cheap: v.cheap,
-        parts: v.parts,
-        slots: o.gpu.map(|_| v.slots),
+fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
+    let parts = match (o.gpu, o.quick) {
+        (Some(_), false) => PARTS,
+        _ => FEW_DEGREES,
+    };
+    let ask = Ask {
+        job: job(path, o.gpu, o.quick)?,
         degrees: (0..=parts)
             .map(|n| f64::from(n) / f64::from(parts))
             .collect(),
-        ratio: RATIO,
+        slots: o.gpu.is_some(),
         lock: o.gpu.map(|_| lock.to_path_buf()),
-        job,
     };
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| Failure::new(e.to_string());
     let mut w = Worker::start(&exe, &[WORKER]).map_err(fail)?;
-    let answer: Result<Swept, JobError> = w.ask(&sweep, Duration::from_secs(600)).map_err(fail)?;
+    let told: Result<Answer, String> = w.ask(&ask, Duration::from_secs(600)).map_err(fail)?;
+    let told = told.map_err(Failure::new)?;
+    for (kernel, why) in &told.single {
+        let file = path.display();
+        note(&format!(
+            "warning: {file}: {kernel} keeps one version: {why}"
+        ));
+    }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(Tradeoff::new(name.into_owned(), v.calls, answer?, RATIO))
+    Ok(Tradeoff::new(
+        name.into_owned(),
+        told.calls,
+        told.swept,
+        RATIO,
+    ))
+}
+
+fn json(all: &[Tradeoff]) -> String {
+    let v = serde_json::json!({ "schema": "kerf.tradeoff/1", "ratio": RATIO, "workloads": all });
+    format!("{v}\n")
+}
+
+/// Writes the files. They are whole after each workload, so that a run that is stopped leaves what it had.
+fn save(dir: &Path, all: &[Tradeoff]) -> Result<(), Failure> {
+    let files = [
+        ("tradeoff.csv", csv_of(all)),
+        ("curves.csv", curves(all)),
+        ("energy.csv", energy(all)),
+        ("repeats.csv", repeats(all)),
+        ("tradeoff.svg", picture::svg(all)),
+        ("tradeoff.json", json(all)),
+        ("summary.txt", summary(all)),
+    ];
+    let fail =
+        |e: std::io::Error| Failure::new(format!("cannot write into {}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(fail)?;
+    for (name, text) in files {
+        std::fs::write(dir.join(name), text).map_err(fail)?;
+    }
+    Ok(())
 }
 
 fn percent(x: Option<f64>) -> String {
@@ -327,6 +389,17 @@ fn summary(all: &[Tradeoff]) -> String {
         let n = all.iter().filter(near).count();
         out += &format!("heu within 1 % of omg: {n} of {timed}\n");
     }
+    let unsteady: Vec<&str> = all
+        .iter()
+        .filter(|t| !t.swept.steady)
+        .map(|t| t.name.as_str())
+        .collect();
+    if !unsteady.is_empty() {
+        out += &format!(
+            "times not to be trusted, the program's own moved: {}\n",
+            unsteady.join(", ")
+        );
+    }
     let straight = |t: &&Tradeoff| t.error_fit.is_some_and(|f| f.r2 >= 0.95);
     out += &format!(
         "errors on a line (R2 of 0.95 or more): {} of {}\n",
@@ -357,21 +430,27 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     }
     let lock = tempfile::NamedTempFile::new().map_err(|e| Failure::new(e.to_string()))?;
     let next = AtomicUsize::new(0);
-    // LLVM in this process is used by one thread at a time; workers compile beside each other.
-    let compiling = Mutex::new(());
     let done: Mutex<Vec<(usize, Tradeoff)>> = Mutex::new(Vec::new());
-    let workers = if o.gpu.is_some() { WORKERS } else { 1 };
+    let workers = match o.gpu {
+        Some(_) => std::thread::available_parallelism().map_or(1, usize::from),
+        None => 1,
+    };
     std::thread::scope(|s| {
-        for _ in 0..workers {
+        for _ in 0..workers.min(paths.len()) {
             s.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = paths.get(i) else { break };
-                    match one(path, o, lock.path(), &compiling) {
+                    match one(path, o, lock.path()) {
                         Ok(t) => {
                             note(&format!("{}: done", t.name));
                             let mut all = done.lock().unwrap_or_else(|e| e.into_inner());
                             all.push((i, t));
+                            all.sort_by_key(|t| t.0);
+                            let so_far: Vec<Tradeoff> = all.iter().map(|t| t.1.clone()).collect();
+                            if let Some(Err(e)) = o.out.as_ref().map(|d| save(d, &so_far)) {
+                                note(&format!("{e}"));
+                            }
                         }
                         // One that does not work is named, and the others go on.
                         Err(f) => note(&format!("{}: {f}", path.display())),
@@ -380,37 +459,16 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
             });
         }
     });
-    let mut all = done.into_inner().unwrap_or_else(|e| e.into_inner());
-    all.sort_by_key(|t| t.0);
+    let all = done.into_inner().unwrap_or_else(|e| e.into_inner());
     let all: Vec<Tradeoff> = all.into_iter().map(|t| t.1).collect();
     if all.is_empty() {
         return Err(Failure::new("no workload could be run").help("the reasons are above"));
     }
-    let json = || {
-        let v =
-            serde_json::json!({ "schema": "kerf.tradeoff/1", "ratio": RATIO, "workloads": all });
-        format!("{v}\n")
-    };
     if let Some(dir) = &o.out {
-        let files = [
-            ("tradeoff.csv", csv_of(&all)),
-            ("curves.csv", curves(&all)),
-            ("energy.csv", energy(&all)),
-            ("repeats.csv", repeats(&all)),
-            ("tradeoff.svg", picture::svg(&all)),
-            ("tradeoff.json", json()),
-            ("summary.txt", summary(&all)),
-        ];
-        let fail =
-            |e: std::io::Error| Failure::new(format!("cannot write into {}: {e}", dir.display()));
-        std::fs::create_dir_all(dir).map_err(fail)?;
-        for (name, text) in files {
-            std::fs::write(dir.join(name), text).map_err(fail)?;
-        }
         note(&format!("files in {}", dir.display()));
     }
     if format == Format::Json {
-        say(&json())?;
+        say(&json(&all))?;
         return Ok(0);
     }
     let mut table = Table::new(1, HEAD);

@@ -135,6 +135,25 @@ fn approximate(o: &mut String, r: &TuneResult) {
     }
 }
 
+/// Energy, measured and estimated.
+fn energy(o: &mut String, r: &TuneResult) {
+    let Some(e) = &r.energy else { return };
+    if let (Some(p), Some(own)) = (&e.plan, &e.program) {
+        let _ = writeln!(
+            o,
+            "  energy measured: {:.3e} J a run at {:.0} W; the program itself {:.3e} J at {:.0} W",
+            p.per_run_j, p.mean_w, own.per_run_j, own.mean_w
+        );
+    }
+    if let Some(part) = e.estimated {
+        let _ = writeln!(
+            o,
+            "  energy of the operations estimated: {part:.3} of the program's, by {}",
+            e.by
+        );
+    }
+}
+
 /// What the mean is, and what the worst element pays for it.
 fn worst(o: &mut String, r: &TuneResult) {
     let mean = r
@@ -218,6 +237,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     );
     worst(&mut o, r);
     approximate(&mut o, r);
+    energy(&mut o, r);
     if let Some(v) = &r.validation {
         let _ = writeln!(o, "  validated: {}", validation(v));
     }
