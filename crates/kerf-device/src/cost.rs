@@ -9,11 +9,13 @@
 //! What it gives is a prediction and says so. There is no correction for single kernels.
 mod baseline;
 mod census;
+mod combine;
 mod launch;
 mod memory;
 mod operations;
 mod rates;
 mod registers;
+mod traffic;
 
 pub use baseline::{StaticScore, static_score};
 
@@ -23,7 +25,7 @@ use crate::profile::{DeviceProfile, Figure};
 use kerf_ir::llvm::Module;
 use kerf_pass::count::{self, LaunchCounts};
 use kerf_pass::{Plan, PlanError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A unit of a multiprocessor.
@@ -60,6 +62,8 @@ pub enum Resource {
     Dram,
     /// Operations of a warp that wait for each other.
     Latency,
+    /// Operations of a warp that wait for memory.
+    MemoryLatency,
     /// Getting launches to the device.
     Launch,
 }
@@ -76,6 +80,7 @@ impl std::fmt::Display for Resource {
             Resource::L2 => "L2",
             Resource::Dram => "device memory",
             Resource::Latency => "latency",
+            Resource::MemoryLatency => "latency of memory",
             Resource::Launch => "launches",
         })
     }
@@ -99,6 +104,8 @@ pub struct LaunchPrediction {
     pub repeats: u64,
     /// Seconds of one.
     pub seconds: f64,
+    /// Seconds that the device works on one, getting it there apart.
+    pub device_seconds: f64,
     /// What decides them.
     pub limit: Resource,
     /// Every resource, the longest first.
@@ -178,6 +185,19 @@ pub struct CostModel {
     launch_s: f64,
 }
 
+/// What one run of a program does, as counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Launches.
+    pub launches: Vec<LaunchCounts>,
+    /// Copies between buffers on the device.
+    #[serde(default)]
+    pub copies: u64,
+    /// Bytes that they copy.
+    #[serde(default)]
+    pub copied_bytes: u64,
+}
+
 /// What Kerf itself takes to put one launch together (sizes, arguments), beside the driver: 1.5 to 2.9 us
 /// for the examples on one machine. Runs of a workload are timed with it.
 const HOST_S: f64 = 2.2e-6;
@@ -233,30 +253,134 @@ impl CostModel {
         })
     }
 
-    /// Predicts one run of a program under a plan. `original` is its prepared module as counted; it is
-    /// not changed, but its blocks are named.
+    /// Name of the profile.
+    pub fn profile_name(&self) -> &str {
+        &self.profile.name
+    }
+
+    /// Makes ready what predictions of a program's plans share: its blocks named, its own work looked at,
+    /// launches that are nearly alike put together.
+    pub fn subject<'c>(&'c self, original: &Module, work: &Work) -> Result<Subject<'c>, CostError> {
+        self.subject_of(original, work, None)
+    }
+
+    /// [`CostModel::subject`] of one kernel alone, by its symbol: the others are left away.
+    pub fn kernel<'c>(
+        &'c self,
+        original: &Module,
+        work: &Work,
+        symbol: &str,
+    ) -> Result<Subject<'c>, CostError> {
+        self.subject_of(original, work, Some(symbol))
+    }
+
+    fn subject_of<'c>(
+        &'c self,
+        original: &Module,
+        work: &Work,
+        only: Option<&str>,
+    ) -> Result<Subject<'c>, CostError> {
+        let module = original.duplicate();
+        count::label(&module);
+        let rates = rates::Rates::of(&self.profile);
+        let own = census::kernels_of(&module, &rates, self.machine.registers_per_thread);
+        for l in &work.launches {
+            // Counts of another program would be read at the wrong places.
+            let fits = own
+                .get(&l.symbol)
+                .is_some_and(|k| k.blocks.iter().all(|b| b.number < l.blocks.len()));
+            if !fits {
+                return Err(CostError::Kernel(l.symbol.clone()));
+            }
+        }
+        let set = |l: &LaunchCounts| own.get(&l.symbol).map(|k| traffic::working_set(k, k, l));
+        let all = work.launches.iter();
+        let whole = all.filter_map(set).fold(0.0, f64::max);
+        let mut launches = launch::alike(&work.launches);
+        if let Some(symbol) = only {
+            launches.retain(|l| l.symbol == symbol);
+            for f in module.kernel_functions() {
+                if f.name() != symbol && f.users().is_empty() {
+                    f.delete_function();
+                }
+            }
+        }
+        let largest = launches.iter().filter_map(set).fold(0.0, f64::max);
+        Ok(Subject {
+            model: self,
+            module,
+            rates,
+            // What other kernels work on grows and shrinks with what these do.
+            beside: whole / f64::max(largest, 1.0),
+            own,
+            launches,
+            copies: (work.copies, work.copied_bytes),
+        })
+    }
+
+    /// Predicts one run of a program under a plan. `original` is its prepared module as counted.
     pub fn predict(
         &self,
         original: &Module,
         plan: &Plan,
-        launches: &[LaunchCounts],
+        work: &Work,
     ) -> Result<Prediction, CostError> {
-        count::label(original);
-        let m = original.duplicate();
+        self.subject(original, work)?.predict(plan)
+    }
+}
+
+/// A counted program, whose plans are predicted one after the other.
+pub struct Subject<'c> {
+    model: &'c CostModel,
+    module: Module,
+    rates: rates::Rates<'c>,
+    own: BTreeMap<String, census::KernelWork>,
+    launches: Vec<LaunchCounts>,
+    copies: (u64, u64),
+    beside: f64,
+}
+
+impl Subject<'_> {
+    /// Seconds that the device works in one run under a plan, launches and copies apart: what is left when
+    /// a program is large enough, or runs often enough, that those do not matter.
+    pub fn device_seconds(&self, plan: &Plan) -> Result<f64, CostError> {
+        let all = self.launched(plan)?;
+        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
+        Ok(all.iter().map(one).sum())
+    }
+
+    fn launched(&self, plan: &Plan) -> Result<Vec<LaunchPrediction>, CostError> {
+        let m = self.module.duplicate();
         plan.apply(&m)?;
-        let rates = rates::Rates::of(&self.profile);
-        let kernels = census::kernels_of(&m, &rates, self.machine.registers_per_thread);
-        let mut out = Vec::new();
-        for l in launches {
-            let work = kernels
-                .get(&l.symbol)
-                .ok_or_else(|| CostError::Kernel(l.symbol.clone()))?;
-            out.push(self.launch(&rates, work, l));
+        let c = self.model;
+        let kernels = census::kernels_of(&m, &self.rates, c.machine.registers_per_thread);
+        let mut all = Vec::new();
+        for l in &self.launches {
+            let (Some(work), Some(own)) = (kernels.get(&l.symbol), self.own.get(&l.symbol)) else {
+                return Err(CostError::Kernel(l.symbol.clone()));
+            };
+            all.push((work, own, l));
         }
+        // What one launch leaves in L2 the next one finds there, if all fits.
+        let sets = all.iter().map(|(w, o, l)| traffic::working_set(w, o, l));
+        let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
+        let out: Vec<LaunchPrediction> = all
+            .into_iter()
+            .map(|(w, o, l)| c.launch(&self.rates, w, o, l, missed))
+            .collect();
+        Ok(out)
+    }
+
+    /// Predicts one run under a plan.
+    pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
+        let c = self.model;
+        let out = self.launched(plan)?;
         let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
-        // The first launch has to get to the device; later ones do while others run.
-        let mut seconds = self.launch_s;
-        by_limit.insert(Resource::Launch, self.launch_s);
+        // The device is woken and the first launch gets to it; later ones do while others run.
+        let (copies, bytes) = self.copies;
+        let copied = copies as f64 * c.launch_s + 2.0 * bytes as f64 / c.bandwidth;
+        let mut seconds = combine::START_S + copied;
+        by_limit.insert(Resource::Launch, seconds);
         for p in &out {
             let all = p.seconds * p.repeats as f64;
             seconds += all;
@@ -268,12 +392,12 @@ impl CostModel {
             .map_or(Resource::Launch, |l| *l.0);
         Ok(Prediction {
             basis: "predicted",
-            profile: self.profile.name.clone(),
+            profile: c.profile.name.clone(),
             seconds,
             limit,
             by_limit,
             launches: out,
-            assumed: rates.assumed(),
+            assumed: self.rates.assumed(),
         })
     }
 }

@@ -6,6 +6,7 @@
 //! * [`characterise`] makes a profile, out of [`probe`], [`accuracy`], [`limits`] and [`energy`].
 //! * [`bundled`] are the profiles that come with Kerf.
 //! * [`bits`], [`occupancy`], [`breakeven`] and [`cost`] are what follows from a profile.
+//! * [`sfu`] reads the special-function unit off a device, and compares it with the CPU executor.
 //! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
 
@@ -22,3 +23,4 @@ pub mod occupancy;
 pub mod operation;
 pub mod probe;
 pub mod profile;
+pub mod sfu;

@@ -11,6 +11,7 @@ mod memory;
 mod printf;
 mod regions;
 mod seeds;
+mod sfu;
 pub mod shadow;
 mod symbols;
 

@@ -68,6 +68,19 @@ fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<Vec<u8>>> {
     buffer
 }
 
+/// The line that says most of why a process ended: that of a panic, or the last.
+fn last_words(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.iter().rposition(|l| l.contains("panicked at ")) {
+        Some(at) => {
+            let place = lines[at].split("panicked at ").last().unwrap_or_default();
+            let why = lines.get(at + 1).copied().unwrap_or_default();
+            format!("a fault of Kerf, panic at {place} {why}")
+        }
+        None => lines.last().copied().unwrap_or_default().to_owned(),
+    }
+}
+
 fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: the array has room for both descriptors, which are owned from here on.
@@ -163,7 +176,7 @@ impl Worker {
         };
         let errors = self.errors.lock().unwrap_or_else(|e| e.into_inner());
         let text = String::from_utf8_lossy(&errors).trim().to_owned();
-        let last = text.lines().last().unwrap_or_default();
+        let last = last_words(&text);
         WorkerError::Died(match status.signal() {
             Some(s) => {
                 let name = match s {
@@ -207,5 +220,23 @@ pub fn serve<J: DeserializeOwned, R: Serialize>(mut handle: impl FnMut(J) -> R) 
         if out.write_all(text.as_bytes()).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_apart_from_its_advice() {
+        let text = "warming up\n\nthread 'main' (7) panicked at src/a.rs:3:9:\n\
+                    attempt to add with overflow\n\
+                    note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+        assert_eq!(
+            last_words(text),
+            "a fault of Kerf, panic at src/a.rs:3:9: attempt to add with overflow"
+        );
+        assert_eq!(last_words("one\ntwo"), "two");
+        assert_eq!(last_words(""), "");
     }
 }

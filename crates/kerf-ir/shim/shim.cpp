@@ -53,13 +53,18 @@ void kerf_loop_depths(LLVMValueRef f, unsigned *depth) {
 
 /// Name of the source variable that holds `v`, or null.
 char *kerf_variable_name(LLVMValueRef v) {
-  SmallVector<DbgVariableRecord *> recs;
-  findDbgValues(unwrap(v), recs);
+  // An array's own name comes before those of pointers that it was passed as.
+  SmallVector<DbgVariableRecord *> recs, values;
   for (DbgVariableRecord *r : findDVRDeclares(unwrap(v)))
     recs.push_back(r);
-  for (DbgVariableRecord *r : recs)
-    if (!r->getVariable()->getName().empty())
-      return dup(r->getVariable()->getName().str());
+  findDbgValues(unwrap(v), values);
+  recs.append(values);
+  // Names with two underscores are those of headers: a parameter of fmax is nobody's variable.
+  for (DbgVariableRecord *r : recs) {
+    StringRef name = r->getVariable()->getName();
+    if (!name.empty() && !name.starts_with("__"))
+      return dup(name.str());
+  }
   return nullptr;
 }
 
@@ -105,7 +110,7 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
 /// Flat scalar layout "offset:kind" of a type, e.g. "0:f64,8:i32".
 static void scalars(const DIType *t, uint64_t base, std::string &out, int depth) {
   t = strip(t);
-  if (!t || depth > 8 || out.size() > 4096)
+  if (!t || depth > 8 || out.size() > (1u << 20))
     return;
   auto put = [&](const std::string &k) {
     if (!out.empty())
@@ -152,7 +157,7 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
     if (!esz)
       return;
     uint64_t n = c->getSizeInBits() / 8 / esz;
-    for (uint64_t i = 0; i < n && i < 64; i++)
+    for (uint64_t i = 0; i < n && i < 65536; i++)
       scalars(e, base + i * esz, out, depth + 1);
     return;
   }
@@ -191,8 +196,14 @@ char *kerf_debug_params(LLVMValueRef f) {
     if (auto *d = dyn_cast_or_null<DIDerivedType>(u)) {
       const DIType *b = d->getBaseType();
       pt = typeName(b);
-      scalars(b, 0, ps, 0);
+      // A pointer to rows of a matrix is one to its elements.
       const DIType *sb = strip(b);
+      while (auto *a = dyn_cast_or_null<DICompositeType>(sb)) {
+        if (a->getTag() != dwarf::DW_TAG_array_type)
+          break;
+        sb = strip(a->getBaseType());
+      }
+      scalars(sb, 0, ps, 0);
       psize = sb ? sb->getSizeInBits() / 8 : 0;
     }
     out += name + "\t" + typeName(t) + "\t" +

@@ -2,6 +2,8 @@
 //!
 //! The flags keep math calls visible (`-nocudalib`, libdevice is linked later), keep every
 //! instruction's line and column, and leave all optimisation to [`crate::prepare`].
+mod chevrons;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -107,6 +109,7 @@ pub struct Compiled {
 }
 
 const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
+const CUDA_HOST: &str = include_str!("cuda/host.h");
 
 /// The command line for a source, without input and output.
 pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String]) -> Vec<String> {
@@ -121,6 +124,12 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
             "-Xclang".into(),
             "-target-sdk-version=12.8".into(),
             "-D__KERF__=1".into(),
+            // What clang takes for errors, and nvcc at most warns of.
+            "-Wno-c++11-narrowing".into(),
+            "-Wno-register".into(),
+            "-Wno-invalid-constexpr".into(),
+            "-Wno-reserved-user-defined-literal".into(),
+            "-Wno-dynamic-exception-spec".into(),
         ],
         Language::OpenCl => vec![
             "-x".into(),
@@ -203,26 +212,38 @@ pub fn compile(
     })?;
     let out = dir.path().join("module.bc");
     let deps = dir.path().join("deps");
-    let mut cmd = Command::new(clang);
-    cmd.args(clang_args(language, &cuda, &tools.arch, flags));
-    if language == Language::OpenCl {
-        let builtins = dir.path().join("kerf_builtins.cl");
-        std::fs::write(&builtins, OPENCL_BUILTINS).map_err(|why| CompileError::Tool {
-            tool: "write".into(),
-            why,
-        })?;
-        cmd.arg("-include").arg(builtins);
-    }
-    cmd.arg("-MD")
-        .arg("-MF")
-        .arg(&deps)
-        .arg("-o")
-        .arg(&out)
-        .arg(source);
-    let result = cmd.output().map_err(|why| CompileError::Tool {
-        tool: clang.display().to_string(),
+    let (name, text) = match language {
+        Language::OpenCl => ("kerf_builtins.cl", OPENCL_BUILTINS),
+        _ => ("kerf_host.h", CUDA_HOST),
+    };
+    let before = dir.path().join(name);
+    let written = |why| CompileError::Tool {
+        tool: "write".into(),
         why,
-    })?;
+    };
+    std::fs::write(&before, text).map_err(written)?;
+    let clang_on = |overlay: Option<&Path>| {
+        let mut cmd = Command::new(clang);
+        cmd.args(clang_args(language, &cuda, &tools.arch, flags));
+        cmd.arg("-include").arg(&before);
+        if let Some(o) = overlay {
+            cmd.arg("-ivfsoverlay").arg(o);
+        }
+        cmd.arg("-MD").arg("-MF").arg(&deps);
+        cmd.arg("-o").arg(&out).arg(source);
+        cmd.output().map_err(|why| CompileError::Tool {
+            tool: clang.display().to_string(),
+            why,
+        })
+    };
+    let mut result = clang_on(None)?;
+    if !result.status.success()
+        && language == Language::Cuda
+        && let Some(text) = chevrons::joined(&String::from_utf8_lossy(&bytes))
+    {
+        let overlay = chevrons::overlay(dir.path(), source, &text).map_err(written)?;
+        result = clang_on(Some(&overlay))?;
+    }
     if !result.status.success() {
         let messages = String::from_utf8_lossy(&result.stderr).trim().to_owned();
         return Err(CompileError::Rejected {

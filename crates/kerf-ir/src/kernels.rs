@@ -120,6 +120,8 @@ pub struct Param {
     pub type_name: String,
     /// Without debug info the type is a guess by use.
     pub inferred: bool,
+    /// Does the kernel do anything with it?
+    pub used: bool,
     /// What it is.
     #[serde(flatten)]
     pub kind: ParamKind,
@@ -251,6 +253,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
     } else {
         v.name()
     };
+    let used = !v.users().is_empty();
     if let Some(t) = f.byval(i) {
         let mut fields = Vec::new();
         scalars_of(m, t, 0, &mut fields);
@@ -263,6 +266,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
             name,
             type_name: t.print(),
             inferred: true,
+            used,
             kind,
         };
     }
@@ -277,6 +281,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
             name,
             type_name: elem.map_or("ptr".into(), |e| format!("{}*", e.print())),
             inferred: true,
+            used,
             kind: ParamKind::Pointer {
                 space: t.space(),
                 element_bytes: elem.map_or(0, |e| m.size_of(e)),
@@ -289,6 +294,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
             name,
             type_name: t.print(),
             inferred: true,
+            used,
             kind: ParamKind::Scalar { scalar },
         };
     }
@@ -303,6 +309,7 @@ fn param_without_debug(m: &Module, f: Value, i: u32, v: Value) -> Param {
         name,
         type_name: t.print(),
         inferred: true,
+        used,
         kind,
     }
 }

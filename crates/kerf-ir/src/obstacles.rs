@@ -161,7 +161,8 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
                 }
                 Some(Opcode::LLVMBitCast) => {
                     let (from, to) = (i.operand(0).ty(), i.ty());
-                    if from.element().is_float() != to.element().is_float() {
+                    let bits = from.element().is_float() != to.element().is_float();
+                    if bits && !goes_to_a_lane(i) {
                         put(Obstacle {
                             what: format!("bits of {} taken as {}", from.print(), to.print()),
                             why: "the bit pattern is used, so the format is fixed".into(),
@@ -188,4 +189,30 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
         }
     }
     out
+}
+
+/// Is a cast between a number and its bits only there to move the number to another lane, half by half?
+fn goes_to_a_lane(cast: Value) -> bool {
+    use Opcode::*;
+    let shuffle = |v: Value| {
+        v.opcode() == Some(LLVMCall)
+            && v.callee_name()
+                .is_some_and(|n| n.starts_with("llvm.nvvm.shfl."))
+    };
+    let to_bits = cast.ty().is_int();
+    let mut queue = match to_bits {
+        true => cast.users(),
+        false => cast.operands(),
+    };
+    let mut any = false;
+    while let Some(v) = queue.pop() {
+        match v.opcode() {
+            _ if shuffle(v) => any = true,
+            Some(LLVMTrunc | LLVMLShr) if to_bits => queue.extend(v.users()),
+            Some(LLVMZExt | LLVMOr) if !to_bits => queue.extend(v.operands()),
+            Some(LLVMShl) if !to_bits => queue.push(v.operand(0)),
+            _ => return false,
+        }
+    }
+    any
 }

@@ -17,6 +17,7 @@ use crate::engine::places::Places;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::llvm::{Block, LlvmError, Module, Value, space};
 use kerf_ir::sites::{Site, sites};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The variable with 33 64-bit numbers for each block: one a lane, and the largest of any thread.
@@ -25,6 +26,16 @@ pub const BLOCKS: &str = "__kerf_count_blocks";
 pub const SITES: &str = "__kerf_count_sites";
 /// Numbers of one site.
 pub const FIELDS: usize = record::FIELDS;
+
+/// How much is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// Executions of blocks: about as fast as the program itself.
+    Blocks,
+    /// Also what values each site sees: tens of operations for each of the program's.
+    Values,
+}
 
 /// What is counted of one kernel.
 #[derive(Debug, Clone)]
@@ -182,8 +193,8 @@ pub fn describe(m: &Module) -> Counters {
     out
 }
 
-/// Instruments a prepared module.
-pub fn instrument(m: &Module) -> Result<Counters, LlvmError> {
+/// Instruments a prepared module. With [`Detail::Blocks`] all records of sites stay empty.
+pub fn instrument(m: &Module, detail: Detail) -> Result<Counters, LlvmError> {
     let counters = describe(m);
     let functions = defined(m);
     let array = |name: &str, bytes: usize| {
@@ -197,6 +208,7 @@ pub fn instrument(m: &Module) -> Result<Counters, LlvmError> {
         m,
         array(BLOCKS, counters.block_bytes()),
         array(SITES, counters.site_bytes()),
+        detail,
     );
     for f in &functions {
         pass.function(*f);

@@ -257,6 +257,14 @@ impl Build for Pass {
             Operation::Nvvm(name) => self.in_f32(e, b, &args, to, &|b, x| {
                 b.intrinsic(&format!("llvm.nvvm.{name}"), &[], x)
             })?,
+            Operation::Lane(name) => {
+                let mut args = args;
+                let v = e.get(args[1], to)?;
+                let bits = b.int_ty(8 * to.word().bytes() as u32);
+                args[1] = b.zext_or_trunc(b.bitcast(v, bits), b.int_ty(32));
+                let moved = b.intrinsic(&format!("llvm.nvvm.{name}"), &[], &args);
+                b.bitcast(b.zext_or_trunc(moved, bits), v.ty())
+            }
             Operation::Move => self.moved(e, b, i, to)?,
             Operation::Phi => return Err(LlvmError("phis are built first".into())),
         })

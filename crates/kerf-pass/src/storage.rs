@@ -10,7 +10,7 @@ mod survey;
 mod trace;
 
 use crate::site_format::SiteFormat;
-use kerf_ir::kernels::KernelInfo;
+use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
 use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +45,11 @@ fn stranger(t: &Traced, all: &[Traced]) -> bool {
             (o.held.from, o.held.to) == (t.held.from, t.held.to) && o.trace.pointers.contains(v)
         })
     };
-    !t.trace.others.iter().all(known)
+    // An integer that is copied from one to the other stands for numbers of one format.
+    let apart = |o: &Traced| {
+        o.held.from != t.held.from && o.trace.words.iter().any(|w| t.trace.words.contains(w))
+    };
+    !t.trace.others.iter().all(known) || all.iter().any(apart)
 }
 
 const STRANGER: &str =
@@ -67,6 +71,25 @@ fn traced(m: &Module, name: &str, object: Object, to: Format) -> Result<Option<T
     }))
 }
 
+/// Refuses to take integers that are copied for numbers where the source does not say that they are.
+fn numbers(kernel: Value, info: &KernelInfo, t: &Traced) -> Result<(), String> {
+    let Object::Parameter(p) = t.held.object else {
+        return Ok(()); // a variable's type says it
+    };
+    let k = kernel.params().iter().position(|q| *q == p);
+    let declared = k.and_then(|k| info.params.get(k)).filter(|p| !p.inferred);
+    let known = declared.is_some_and(|p| match &p.kind {
+        ParamKind::Pointer { element, .. } => element
+            .iter()
+            .all(|s| s.kind == ScalarKind::Float(t.held.from)),
+        _ => false,
+    });
+    match t.trace.words.is_empty() || known {
+        true => Ok(()),
+        false => Err("it is copied as integers, and nothing says what they are".into()),
+    }
+}
+
 /// What a kernel's plan asks for: each object and its format.
 pub(crate) fn check(
     m: &Module,
@@ -84,7 +107,10 @@ pub(crate) fn check(
         if all.iter().any(|o| o.held.object == object) {
             return Err(refuse("the plan names it twice".into()));
         }
-        all.extend(traced(m, name, object, format.word()).map_err(refuse)?);
+        if let Some(t) = traced(m, name, object, format.word()).map_err(refuse)? {
+            numbers(kernel, info, &t).map_err(refuse)?;
+            all.push(t);
+        }
     }
     match all.iter().find(|t| stranger(t, &all)) {
         Some(t) => Err((t.name.clone(), t.held.to.into(), STRANGER.into())),
@@ -94,12 +120,10 @@ pub(crate) fn check(
 
 /// Names of the objects of a kernel that can be held in a format together.
 pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec<String> {
-    let objects = objects(kernel, info);
-    let alone = |name: &str| objects.iter().filter(|o| o.0 == name).count() == 1;
-    let mut all: Vec<Traced> = objects
+    let mut all: Vec<Traced> = objects(kernel, info)
         .iter()
-        .filter(|(name, _)| alone(name))
         .filter_map(|(name, o)| traced(m, name, *o, to).ok().flatten())
+        .filter(|t| numbers(kernel, info, t).is_ok())
         .collect();
     while let Some(k) = all.iter().position(|t| stranger(t, &all)) {
         all.remove(k);
@@ -109,6 +133,18 @@ pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec
 
 /// Holds objects, which [`check`] has passed, in their formats.
 pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
+    let mut words = BTreeMap::new();
+    for n in all {
+        let t = traced(m, "", n.object, n.to).map_err(LlvmError)?;
+        words.extend(
+            t.into_iter()
+                .flat_map(|t| t.trace.words)
+                .map(|w| (w, n.from)),
+        );
+    }
+    for (w, from) in words {
+        rewrite::retype(w, from);
+    }
     let mut traces: Vec<Traced> = Vec::new();
     for n in all {
         // A shared variable may be asked for by several kernels.

@@ -5,7 +5,7 @@ use kerf_exec::{Arg, BufferId, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::Module;
 use kerf_ir::{prepare, random_kernel};
-use kerf_pass::count::{self, Counters, Direction, Memory, Root, SiteRecord, Slope, Tally};
+use kerf_pass::count::{self, Counters, Detail, Direction, Memory, Root, SiteRecord, Slope, Tally};
 
 fn libdevice() -> Vec<u8> {
     let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
@@ -31,7 +31,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 fn counted(text: &str, blocks: u32, threads: u32, data: &[f64]) -> (Counters, Tally, Vec<f64>) {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m).expect("instruments");
+    let counters = count::instrument(&m, Detail::Values).expect("instruments");
     finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -163,6 +163,30 @@ fn loops_are_counted_as_they_run() {
 }
 
 #[test]
+fn any_mask_can_make_an_address() {
+    // The largest mask of all is that of a generator of random numbers, modulo 2^63.
+    let (_, t, _) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %w = zext i32 %t to i64
+           %h = mul i64 %w, 2806196910506780709
+           %m = and i64 %h, 9223372036854775807
+           %i = lshr i64 %m, 61
+           %p = getelementptr double, ptr %a, i64 %i
+           %x = load double, ptr %p
+           %u = fadd double %x, 1.0
+           %q = getelementptr double, ptr %a, i64 %w
+           store double %u, ptr %q
+           ret void
+         }",
+        1,
+        1,
+        &[1.0, 2.0, 3.0, 4.0],
+    );
+    assert_eq!(t.block(0).threads, 1);
+}
+
+#[test]
 fn specials_are_counted_apart_and_cancellation_is_seen() {
     let (c, t, _) = counted(
         "define ptx_kernel void @k(ptr %a) {
@@ -286,7 +310,7 @@ fn random(seed: u64, instrumented: bool) -> Vec<identity::Outputs> {
     let module = Module::parse(random.ir.as_bytes(), "random").expect("parses");
     prepare::prepare(&module, "sm_90").expect("prepares");
     if instrumented {
-        count::instrument(&module).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        count::instrument(&module, Detail::Values).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     }
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let p = Prepared {

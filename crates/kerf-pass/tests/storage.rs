@@ -237,14 +237,21 @@ fn refusals_say_why() {
         &["computed with"],
     );
     refused(
-        &with("%a = load i64, ptr %x\nstore i64 %a, ptr %y"),
+        &with("%a = load i64, ptr %x\n%b = add i64 %a, 1\nstore i64 %b, ptr %y"),
         &["read as i64"],
     );
     refused(
         &with("%a = load float, ptr %x\nstore float %a, ptr %y"),
         &["it holds both"],
     );
-    refused(&with("%a = load volatile double, ptr %x"), &["volatile"]);
+    refused(
+        &with("%a = load i32, ptr %x\nstore i32 %a, ptr %y"),
+        &["copied as i32"],
+    );
+    refused(
+        &with("%a = load atomic i64, ptr %x monotonic, align 8\nstore i64 %a, ptr %y"),
+        &["atomically"],
+    );
     refused(
         &with("%a = cmpxchg ptr %x, i64 0, i64 1 seq_cst seq_cst"),
         &["compared and exchanged"],
@@ -265,6 +272,105 @@ fn refusals_say_why() {
         &with("call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %y, i64 %i, i1 false)"),
         &["byte by byte"],
     );
+}
+
+#[test]
+fn volatile_stays_volatile() {
+    let m = module(
+        "ptr %x, ptr %y, i64 %i",
+        "  %a = load volatile double, ptr %x
+  %s = fadd double %a, 1.0
+  store volatile double %s, ptr %x
+  ret void",
+    );
+    let k = held(&m, &[("x", F32)]);
+    counts(
+        &k,
+        &[
+            ("load volatile float", 1),
+            ("store volatile float", 1),
+            ("fpext", 1),
+            ("fptrunc", 1),
+        ],
+    );
+}
+
+/// Pairs of f32 that are copied as i64, which is what becomes of a small struct.
+fn pairs() -> Module {
+    whole(
+        "@a = internal addrspace(3) global [64 x { float, float }] undef
+@b = internal addrspace(3) global [64 x { float, float }] undef
+define ptx_kernel void @k(i64 %i) {
+  %p = getelementptr { float, float }, ptr addrspace(3) @a, i64 %i
+  %v = load i64, ptr addrspace(3) %p, align 8
+  %q = getelementptr { float, float }, ptr addrspace(3) @b, i64 %i
+  store i64 %v, ptr addrspace(3) %q, align 8
+  %f = load float, ptr addrspace(3) @a
+  %g = fadd float %f, 1.0
+  store float %g, ptr addrspace(3) @b
+  ret void
+}",
+    )
+}
+
+#[test]
+fn small_structs_are_copied_as_numbers() {
+    // One end alone: its numbers are widened or rounded on the way.
+    let k = held(&pairs(), &[("a", F16)]);
+    counts(
+        &k,
+        &[
+            ("load <2 x half>", 1),
+            ("fpext <2 x half>", 1),
+            ("store <2 x float>", 1),
+            ("load i64", 0),
+        ],
+    );
+    let k = held(&pairs(), &[("b", F16)]);
+    counts(
+        &k,
+        &[
+            ("load <2 x float>", 1),
+            ("fptrunc <2 x float>", 1),
+            ("store <2 x half>", 1),
+        ],
+    );
+    // Both: nothing is converted.
+    let k = held(&pairs(), &[("a", F16), ("b", F16)]);
+    counts(
+        &k,
+        &[
+            ("load <2 x half>", 1),
+            ("store <2 x half>", 1),
+            ("fpext <2 x half>", 0),
+            ("fptrunc <2 x float>", 0),
+        ],
+    );
+    // What a parameter points to may be integers, unless the source says otherwise.
+    refused(
+        "%v = load double, ptr %x
+         %p = getelementptr double, ptr %x, i64 %i
+         %a = load i64, ptr %p
+         store i64 %a, ptr %y
+         store double %v, ptr %y
+         ret void",
+        &["nothing says"],
+    );
+}
+
+#[test]
+fn dynamic_shared_memory_is_what_it_is_used_as() {
+    let m = whole(
+        "@d = external addrspace(3) global [0 x i32]
+define ptx_kernel void @k(ptr %x, i64 %i) {
+  %p = getelementptr double, ptr addrspace(3) @d, i64 %i
+  %v = load double, ptr addrspace(3) %p
+  store double %v, ptr %x
+  ret void
+}",
+    );
+    let k = held(&m, &[("d", F32)]);
+    counts(&k, &[("getelementptr float", 1), ("load float", 1)]);
 }
 
 #[test]

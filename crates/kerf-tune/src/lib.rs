@@ -8,12 +8,17 @@
 pub mod check;
 mod choose;
 pub mod confidence;
+pub mod counted;
+pub mod counts;
 pub mod criteria;
 pub mod evaluate;
 pub mod front;
+pub mod measure;
 pub mod models;
 pub mod problem;
+pub mod ranges;
 pub mod result;
+pub mod sample;
 pub mod score;
 pub mod storage;
 pub mod store;

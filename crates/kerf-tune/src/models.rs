@@ -3,11 +3,17 @@
 //! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
 //! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
 //! that decide which are used: better ones are put in there, and nothing else changes.
+use crate::counted::Counted;
+use crate::counts::work;
 use crate::problem::Tunable;
+use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
+use kerf_device::cost::{self, CostError};
 use kerf_device::profile::DeviceProfile;
 use kerf_search::{Assignment, Models, Problem};
+use kerf_workload::job::Counts;
+use serde::{Deserialize, Serialize};
 
 /// Predicts time.
 pub trait CostModel {
@@ -37,8 +43,18 @@ impl Sensitivity for Unknown {
     }
 }
 
-/// The cost model in use: the static score, with the profile's throughputs as weights.
-pub fn cost_model<'s>(
+/// Which cost model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKind {
+    /// From a counting run and a device profile.
+    Counts,
+    /// The static score of AMPT-GA, with the profile's throughputs as weights.
+    Static,
+}
+
+/// The static score.
+pub fn static_score<'s>(
     subject: &'s Subject,
     tunable: &'s Tunable,
     profile: &DeviceProfile,
@@ -50,9 +66,38 @@ pub fn cost_model<'s>(
     ))
 }
 
-/// The sensitivity profile in use: none.
-pub fn sensitivity(_subject: &Subject, _tunable: &Tunable) -> Box<dyn Sensitivity> {
-    Box::new(Unknown)
+/// The cost model in use: from counts where there are some, or else the static score and why it is that.
+pub fn cost_model<'s>(
+    subject: &'s Subject,
+    tunable: &'s Tunable,
+    profile: &DeviceProfile,
+    device: &'s Result<cost::CostModel, CostError>,
+    counts: Option<&Counts>,
+) -> (Box<dyn CostModel + 's>, Option<String>) {
+    let Some(counts) = counts else {
+        return (static_score(subject, tunable, profile), None);
+    };
+    let why = match device {
+        Ok(d) => match Counted::new(subject, tunable, d, &work(counts)) {
+            Ok(c) => return (Box::new(c), None),
+            Err(e) => e.to_string(),
+        },
+        Err(e) => e.to_string(),
+    };
+    let told = format!("times are by the static score: {why}");
+    (static_score(subject, tunable, profile), Some(told))
+}
+
+/// The sensitivity profile in use: what the counted ranges say, if there are some.
+pub fn sensitivity(
+    subject: &Subject,
+    tunable: &Tunable,
+    counts: Option<&Counts>,
+) -> Box<dyn Sensitivity> {
+    match counts {
+        Some(c) => Box::new(Ranges::new(subject, tunable, c)),
+        None => Box::new(Unknown),
+    }
 }
 
 /// Writes what the models say of single groups into a problem, for strategies that read it there. Gives

@@ -1,9 +1,10 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::choose::Choice;
+use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
-use crate::models::{self, Predictions};
+use crate::models::{self, CostKind, Predictions};
 use crate::problem::{Grouping, ProblemError, with_storage};
 use crate::result::{
     self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
@@ -12,6 +13,7 @@ use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::{Subject, SubjectError};
 use crate::tuner::Tuner;
 use crate::validate::Trials;
+use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
@@ -43,6 +45,8 @@ pub struct Request {
     pub storage: bool,
     /// Device that times are predicted for, where they are not measured.
     pub profile: DeviceProfile,
+    /// How they are predicted.
+    pub cost: CostKind,
     /// Result folder.
     pub out: PathBuf,
     /// Seed of the search.
@@ -154,6 +158,7 @@ fn description(
         "groups": groups,
         "device": r.job.device,
         "profile": r.profile.name,
+        "cost": r.cost,
         "seed": r.seed,
         "input": input,
         "trials": r.trials,
@@ -172,10 +177,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         request.grouping,
         request.storage,
     )?;
-    let cost = models::cost_model(&subject, &tunable, &request.profile);
-    let errors = models::sensitivity(&subject, &tunable);
     let mut problem = tunable.problem(&subject, criteria.tolerance);
-    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
     let input = Input {
         seed: request.job.seed.unwrap_or(subject.workload.seed),
         perturb: None,
@@ -187,8 +189,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         plans: problem.size(),
     });
     // Strategies that refuse the problem do so before anything ran.
+    let score = models::static_score(&subject, &tunable, &request.profile);
     let predictions = Predictions {
-        cost: cost.as_ref(),
+        cost: score.as_ref(),
     };
     by_name(
         &request.strategy,
@@ -214,6 +217,36 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         ..request.job.clone()
     };
+    let counted = match request.cost {
+        CostKind::Static => Ok(None),
+        CostKind::Counts => counts::obtain(
+            &request.job,
+            &subject,
+            &input,
+            &request.out,
+            &request.program,
+            request.limit,
+        )
+        .map(Some),
+    };
+    let mut notes = Vec::new();
+    let counted = counted.unwrap_or_else(|e| {
+        notes.push(format!(
+            "nothing could be counted, so times are by the static score: {e}"
+        ));
+        None
+    });
+    let device = CostModel::new(&request.profile);
+    let (cost, note) = models::cost_model(
+        &subject,
+        &tunable,
+        &request.profile,
+        &device,
+        counted.as_ref(),
+    );
+    notes.extend(note);
+    let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
+    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
     let mut tuner = Tuner {
         evaluator: Evaluator::new(
             job,
@@ -233,6 +266,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         warnings: Vec::new(),
         watch,
     };
+    notes.into_iter().for_each(|n| tuner.warn(n));
     for v in &vetoed {
         tuner.warn(format!("not tried: {v}"));
     }

@@ -7,6 +7,7 @@ use crate::workload::BufferSpec;
 use kerf_exec::{Arg, BufferId};
 use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use kerf_num::Format;
+use std::collections::BTreeMap;
 
 /// What is wrong with an argument, and what would be right.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,31 +66,36 @@ fn element_fits(elem: &ElemType, wanted: &[ScalarAt], wanted_bytes: u64) -> bool
         return true;
     }
     // Both patterns, repeated, must lay the same scalars over the same bytes.
-    let span = size.max(wanted_bytes);
-    if !span.is_multiple_of(size) || !span.is_multiple_of(wanted_bytes) {
-        return false;
-    }
-    let spread = |list: Vec<(u64, ScalarKind)>, unit: u64| -> Vec<(u64, ScalarKind)> {
-        (0..span / unit)
-            .flat_map(|k| {
-                list.iter()
-                    .map(move |(o, s)| (o + k * unit, *s))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    };
-    let a = spread(
-        have.iter().map(|(o, s)| (*o as u64, kind_of(*s))).collect(),
-        size,
-    );
-    let b = spread(
-        wanted.iter().map(|s| (s.offset, s.kind)).collect(),
-        wanted_bytes,
-    );
-    a.iter().all(|(o, k)| match b.iter().find(|(p, _)| p == o) {
-        Some((_, l)) => compatible(*k, *l),
-        None => false,
+    let wanted: BTreeMap<u64, ScalarKind> = wanted.iter().map(|s| (s.offset, s.kind)).collect();
+    let turns = wanted_bytes / gcd(size, wanted_bytes);
+    (0..turns.min(MOST_TURNS)).all(|k| {
+        have.iter().all(|(o, s)| {
+            let at = (*o as u64 + k * size) % wanted_bytes;
+            wanted.get(&at).is_some_and(|l| compatible(kind_of(*s), *l))
+        })
     })
+}
+
+/// Elements of a buffer that are compared with a parameter's type: more than any real one needs.
+const MOST_TURNS: u64 = 1 << 20;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// How a workload writes the type of a parameter's elements.
+fn as_written(wanted: &[ScalarAt]) -> String {
+    const SHOWN: usize = 24;
+    let kinds: Vec<String> = wanted.iter().map(|s| s.kind.to_string()).collect();
+    match &kinds[..] {
+        [first, rest @ ..] if rest.iter().all(|k| k == first) && rest.len() > 15 => {
+            format!("{first}, {} to an element", kinds.len())
+        }
+        all if all.len() > SHOWN => {
+            format!("[{}, ...], {} in all", all[..SHOWN].join(", "), all.len())
+        }
+        all => format!("[{}]", all.join(", ")),
+    }
 }
 
 fn number_bytes(v: Number, kind: ScalarKind) -> Result<Vec<u8>, Misfit> {
@@ -289,14 +295,12 @@ pub fn bind(
                         offset: (*offset_elems * b.elem.size()) as u64,
                     })
                 } else {
-                    let kinds: Vec<String> =
-                        element.iter().take(8).map(|s| s.kind.to_string()).collect();
                     misfit(
                         format!(
                             "buffer `{}` has type {}, parameter `{}` is {}",
                             b.name, b.elem, p.name, p.type_name
                         ),
-                        format!("a buffer of [{}]", kinds.join(", ")),
+                        format!("a buffer of {}", as_written(element)),
                     )
                 }
             }
@@ -356,6 +360,22 @@ mod tests {
             &[at(0, f64k)],
             8
         ));
+        // Four at a time over structs of three.
+        assert!(element_fits(
+            &ElemType::Vector(Scalar::F64, 4),
+            &four[..3],
+            24
+        ));
+        let i32k = ScalarKind::Int {
+            bits: 32,
+            signed: true,
+        };
+        let mixed = [at(0, f64k), at(8, i32k), at(12, i32k)];
+        assert!(!element_fits(&ElemType::Scalar(Scalar::F64), &mixed, 16));
+        assert_eq!(as_written(&mixed), "[f64, i32, i32]");
+        let many: Vec<ScalarAt> = (0..600).map(|i| at(8 * i, f64k)).collect();
+        assert!(element_fits(&ElemType::Scalar(Scalar::F64), &many, 4800));
+        assert_eq!(as_written(&many), "f64, 600 to an element");
         assert!(!element_fits(&ElemType::Scalar(Scalar::F32), &four, 32));
         assert!(!element_fits(
             &ElemType::Scalar(Scalar::I64),

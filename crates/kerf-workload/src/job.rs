@@ -13,7 +13,7 @@ mod report;
 mod save;
 mod timed;
 
-pub use count::{Counts, KernelCounts, SiteCounts, Traffic, profile_run};
+pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
@@ -23,6 +23,7 @@ use crate::accept::Accept;
 use crate::generate::perturb::Perturb;
 use kerf_ir::compile::Toolchain;
 use kerf_pass::Plan;
+use kerf_pass::count::Detail;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -55,7 +56,10 @@ pub struct Job {
     pub reference: bool,
     /// Also count, in an instrumented run of the original program on the CPU.
     #[serde(default)]
-    pub count: bool,
+    pub count: Option<Detail>,
+    /// Count, and run nothing else.
+    #[serde(default)]
+    pub count_only: bool,
     /// Check memory accesses (CPU).
     pub memcheck: bool,
     /// Threads of the CPU executor; 0: all cores.

@@ -99,6 +99,10 @@ fn uses(session: &Session, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, Str
             .iter()
             .find(|(n, _)| find(session.kernels, n).is_ok_and(|i| i.symbol == k.symbol));
         for (n, arg) in l.args.iter().enumerate() {
+            // A kernel that is handed a buffer and leaves it alone does not mind.
+            if k.params.get(n).is_some_and(|p| !p.used) {
+                continue;
+            }
             let name = k.params.get(n).map_or("", |p| p.name.as_str());
             let format = mine.and_then(|(_, p)| {
                 let s = &p.storage;

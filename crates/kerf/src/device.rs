@@ -6,6 +6,7 @@ mod list;
 mod marks;
 mod occupancy;
 mod picture;
+mod sfu;
 mod show;
 mod svg;
 mod tables;
@@ -45,6 +46,8 @@ enum Command {
     Occupancy(occupancy::Args),
     /// Where f64, float2 (two f32 words) or double2 (two f64 words) wins.
     Breakeven(breakeven::Args),
+    /// Compare the CPU executor's special-function unit with this GPU's, on all arguments.
+    Sfu(sfu::Args),
 }
 
 /// Runs the command.
@@ -56,6 +59,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         Some(Command::Diff(a)) => diff::run(&a, format, style),
         Some(Command::Occupancy(a)) => occupancy::run(&a, format, style),
         Some(Command::Breakeven(a)) => breakeven::run(&a, format, style),
+        Some(Command::Sfu(a)) => sfu::run(&a, format, style),
     }
 }
 

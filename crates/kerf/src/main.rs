@@ -6,7 +6,9 @@ mod doctor;
 mod fail;
 mod files;
 mod guard;
+mod hardround;
 mod inspect;
+mod measure;
 mod output;
 mod predict;
 mod run;
@@ -94,6 +96,9 @@ enum Command {
     Run(RunArgs),
     /// Predict the time of a workload on a device that need not be here, from a profile.
     Predict(predict::Args),
+    /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
+    #[command(hide = true)]
+    Measure(measure::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -140,6 +145,8 @@ enum Command {
     Tune(tune::Args),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
+    /// List every argument of a range whose function value is hard to round.
+    Hardround(hardround::Args),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -373,7 +380,8 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         ordinal: a.gpu,
         plan,
         reference: a.reference,
-        count: a.count,
+        count: a.count.then_some(kerf_pass::count::Detail::Values),
+        count_only: false,
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
@@ -453,6 +461,7 @@ fn main() {
         }
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
+        Command::Measure(a) => measure::run(&a),
         Command::Bundle {
             workloads,
             out,
@@ -488,6 +497,7 @@ fn main() {
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,

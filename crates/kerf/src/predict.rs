@@ -4,13 +4,14 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{device, toolchain};
-use kerf_device::cost::{CostError, CostModel, Prediction};
+use kerf_device::cost::{CostError, CostModel, Prediction, Work};
 use kerf_ir::program;
 use kerf_pass::Plan;
+use kerf_pass::count::Detail;
 use kerf_workload::Workload;
 use kerf_workload::job::{Device, Job, JobError};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Arguments of the command.
@@ -27,6 +28,9 @@ pub struct Args {
     /// Replace a size or launch parameter: n=4096.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
+    /// Write the prepared program and the counts to PREFIX.bc and PREFIX.json, for replays.
+    #[arg(long, value_name = "PREFIX", hide = true)]
+    record: Option<PathBuf>,
     /// Seconds after which the counting run counts as hanging.
     #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = crate::parse_limit)]
     timeout: f64,
@@ -88,6 +92,19 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
     o
 }
 
+/// What a prediction is made from, in two files.
+fn record(prefix: &Path, program: &program::Program, work: &Work) -> Result<(), Failure> {
+    let m = program.module().map_err(JobError::from)?;
+    m.strip_debug();
+    let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;
+    for (extension, bytes) in [("bc", m.bitcode()), ("json", text)] {
+        let path = prefix.with_extension(extension);
+        std::fs::write(&path, bytes)
+            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+    }
+    Ok(())
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     crate::in_utf8(&a.workload)?;
@@ -103,7 +120,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         ordinal: 0,
         plan: Plan::default(),
         reference: false,
-        count: true,
+        count: Some(Detail::Blocks),
+        count_only: true,
         memcheck: false,
         threads: 0,
         coroutines: false,
@@ -131,7 +149,11 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let w = Workload::read(&a.workload, &a.sizes).map_err(JobError::from)?;
     let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
-    let p = model.predict(&m, &plan, &counts.launches)?;
+    let work = kerf_tune::counts::work(&counts);
+    if let Some(prefix) = &a.record {
+        record(prefix, &program, &work)?;
+    }
+    let p = model.predict(&m, &plan, &work)?;
     for w in &report.warnings {
         note(&format!("warning: {w}"));
     }

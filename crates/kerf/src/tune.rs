@@ -15,6 +15,7 @@ use kerf_search::NAMES;
 use kerf_search::strategy::StrategyError;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
 use kerf_tune::subject::SubjectError;
@@ -74,6 +75,10 @@ pub struct Args {
     /// Device profile that times are predicted for, where they are not measured.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
+    /// How times are predicted: from a counting run on the CPU and the profile, or by the static score of
+    /// AMPT-GA. Measured times replace predicted ones.
+    #[arg(long, value_enum, default_value = "counts")]
+    cost: Cost,
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -147,7 +152,22 @@ enum Switch {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum By {
+enum Cost {
+    Counts,
+    Static,
+}
+
+impl From<Cost> for CostKind {
+    fn from(c: Cost) -> CostKind {
+        match c {
+            Cost::Counts => CostKind::Counts,
+            Cost::Static => CostKind::Static,
+        }
+    }
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum By {
     Variable,
     Chain,
     Line,
@@ -165,7 +185,7 @@ impl From<By> for Grouping {
     }
 }
 
-fn parse_format(s: &str) -> Result<SiteFormat, String> {
+pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
     let known = s.parse().ok();
     let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
     narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
@@ -198,7 +218,7 @@ fn cores(asked: usize) -> usize {
 }
 
 /// What all evaluations have in common.
-fn job(
+pub(crate) fn job(
     workload: PathBuf,
     sizes: Vec<(String, i64)>,
     cuda: bool,
@@ -213,7 +233,8 @@ fn job(
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        count: false,
+        count: None,
+        count_only: false,
         workload,
         overrides: sizes,
         seed: None,
@@ -308,6 +329,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         profile,
+        cost: a.cost.into(),
         out,
         seed: a.seed,
         resume: a.resume,

@@ -377,6 +377,54 @@ fn order_of_threads_is_told() {
 }
 
 #[test]
+fn a_full_disk_is_told_and_the_search_goes_on_later() {
+    let case = Case::mixed();
+    let mut args = vec!["tune", "w.toml", "--out", "r", "--resume"];
+    args.extend(QUICK);
+    args.extend(["--storage", "off"]);
+    let quoted: Vec<String> = args.iter().map(|a| format!("'{a}'")).collect();
+    // Files of at most 60 kB: the database has no room for all evaluations.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 60; exec '{}' {}",
+        env!("CARGO_BIN_EXE_kerf"),
+        quoted.join(" ")
+    );
+    // What is compiled is in the cache already.
+    let mut warm = args.clone();
+    warm[3] = "warm";
+    assert!(
+        case.command(&warm)
+            .output()
+            .expect("it runs")
+            .status
+            .success()
+    );
+    let mut c = Command::new("bash");
+    let o = c
+        .current_dir(case.dir.path())
+        .env(
+            "KERF_CACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-cache"),
+        )
+        .env("NO_COLOR", "1")
+        .args(["-c", &script])
+        .output()
+        .expect("it runs");
+    let err = text(&o.stderr);
+    assert_eq!(o.status.code(), Some(2), "{err}");
+    assert!(
+        err.contains("/r/") || err.contains("r/evaluations"),
+        "{err}"
+    );
+    assert!(err.contains("help:"), "{err}");
+    assert!(!case.path("r/result.json").exists());
+    let before = evaluations(&case.path("r")).len();
+    let o = case.command(&args).output().expect("it runs");
+    assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
+    assert!(evaluations(&case.path("r")).len() >= before);
+}
+
+#[test]
 fn bad_input_is_refused_by_name() {
     let case = Case::mixed();
     let refused = |case: &Case, args: &[&str], what: &[&str]| {

@@ -1,7 +1,7 @@
 //! A program as the cost model sees it: blocks with their work, their memory accesses and the order in
 //! which operations wait for each other. It holds nothing of LLVM, so it can be kept.
 use super::operations::cost;
-use super::rates::{Clocks, Rates, UNITS};
+use super::rates::{Clocks, Cost, Rates, UNITS};
 use super::registers;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::llvm::{Block, Module, Opcode, Value};
@@ -15,6 +15,8 @@ pub(super) struct Node {
     pub latency: f64,
     /// The load that it is, among the block's accesses.
     pub load: Option<usize>,
+    /// Is its result wanted in this block? What is wanted later arrives while other work is done.
+    pub wanted: bool,
     /// Operations of the block that it waits for.
     pub after: Vec<usize>,
     /// Is it a phi?
@@ -35,6 +37,12 @@ pub(super) struct BlockWork {
     pub nodes: Vec<Node>,
     /// Phis of a loop that is this block alone, each with the operation that gives its next value.
     pub recurrences: Vec<(usize, usize)>,
+    /// The only block before it.
+    pub only_before: Option<usize>,
+    /// Does that one branch on a comparison of floating-point numbers, so that threads of a warp part?
+    pub parts: bool,
+    /// Short enough to become predicates of the code around it.
+    pub short: bool,
     /// Is it a loop of its own?
     pub loops: bool,
     /// Copies of the body that the compiler lays out together.
@@ -47,6 +55,39 @@ pub(super) struct KernelWork {
     pub blocks: Vec<BlockWork>,
     pub registers: u32,
     pub static_shared: u64,
+}
+
+/// Instructions of a block that the assembler still makes predicates of.
+const SHORT: usize = 12;
+
+fn converts(i: Value) -> bool {
+    matches!(i.opcode(), Some(Opcode::LLVMFPExt | Opcode::LLVMFPTrunc))
+}
+
+/// Does a block wait for a value? A conversion waits only if its own result is waited for.
+fn wanted(b: Block, v: Value) -> bool {
+    v.users().into_iter().any(|u| {
+        let here = u.is_instruction() && u.opcode() != Some(Opcode::LLVMPHI) && u.block() == b;
+        here && (!converts(u) || wanted(b, u))
+    })
+}
+
+/// Does a branch depend on a comparison of floating-point numbers?
+fn parts(branch: Value) -> bool {
+    fn of(v: Value, depth: u32) -> bool {
+        match v.opcode() {
+            Some(Opcode::LLVMFCmp) => true,
+            Some(Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMXor | Opcode::LLVMSelect)
+                if depth > 0 =>
+            {
+                v.operands().into_iter().any(|o| of(o, depth - 1))
+            }
+            _ => false,
+        }
+    }
+    branch.opcode() == Some(Opcode::LLVMBr)
+        && branch.successors().len() == 2
+        && of(branch.operand(0), 4)
 }
 
 /// LLVM unrolls loops of unknown length up to this size for NVPTX, and at most so often.
@@ -93,6 +134,9 @@ fn block(
         accesses: Vec::new(),
         nodes: Vec::new(),
         recurrences: Vec::new(),
+        only_before: None,
+        parts: false,
+        short: false,
         loops,
         unrolled: 1.0,
     };
@@ -105,7 +149,11 @@ fn block(
     // A barrier, and nothing else, keeps everything after it from beginning.
     let mut barrier = None;
     for (k, i) in instructions.iter().enumerate() {
-        let c = cost(r, *i);
+        // A conversion whose result leaves the loop is moved behind it.
+        let c = match loops && converts(*i) && !i.users().iter().any(|u| u.block() == b) {
+            true => Cost::default(),
+            false => cost(r, *i),
+        };
         for (a, b) in out.clocks.iter_mut().zip(c.clocks) {
             *a += b;
         }
@@ -131,6 +179,7 @@ fn block(
         out.nodes.push(Node {
             latency: c.latency,
             load,
+            wanted: load.is_some() && wanted(b, *i),
             after,
             phi,
         });
@@ -169,8 +218,10 @@ pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, 
         for g in &functions {
             let numbers = count::numbers(*g);
             let mut before: BTreeMap<Block, Vec<usize>> = BTreeMap::new();
+            let mut befores: BTreeMap<Block, Vec<Block>> = BTreeMap::new();
             for b in g.blocks() {
                 for s in b.terminator().map(|t| t.successors()).unwrap_or_default() {
+                    befores.entry(s).or_default().push(b);
                     if s != b
                         && let Some(n) = numbers.get(&b)
                     {
@@ -183,7 +234,14 @@ pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, 
                     continue;
                 };
                 let from = before.get(&b).and_then(|p| p.first()).copied();
-                blocks.push(block(r, &mut look, f, b, *number, from));
+                let mut one = block(r, &mut look, f, b, *number, from);
+                if let Some([only]) = befores.get(&b).map(Vec::as_slice) {
+                    one.only_before = numbers.get(only).copied();
+                    one.parts = only.terminator().is_some_and(parts);
+                    let out = b.terminator().map_or(0, |t| t.successors().len());
+                    one.short = !one.loops && out == 1 && one.nodes.len() <= SHORT;
+                }
+                blocks.push(one);
             }
         }
         let work = KernelWork {

@@ -1,9 +1,9 @@
 //! One launch: work by unit, bytes by level, waiting of a warp, rounds of blocks.
 use super::census::{BlockWork, KernelWork};
 use super::rates::{Rates, UNITS};
-use super::{CostModel, LaunchPrediction, Resource, Share, Unit, memory};
+use super::{CostModel, LaunchPrediction, Resource, Share, Unit, combine, memory};
 use crate::occupancy::{Demand, WARP};
-use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Root};
+use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory};
 use std::collections::BTreeMap;
 
 /// Resources of the units, in their order.
@@ -16,78 +16,79 @@ const OF_UNITS: [(Unit, Resource); UNITS] = [
     (Unit::LoadStore, Resource::LoadStore),
 ];
 
-/// Where a launch's loads find their data: parts of all sectors.
-#[derive(Debug, Clone, Copy)]
-struct Levels {
-    /// Bytes that L2 gives.
-    l2_bytes: f64,
-    /// Bytes that device memory gives or takes.
-    dram_bytes: f64,
-    /// Clocks that a global load takes in the mean.
-    latency: f64,
-}
-
 fn size(d: [u32; 3]) -> f64 {
     d.iter().map(|x| f64::from(*x)).product()
 }
 
+/// Launches of a kernel beyond this many kinds are put together with those that do about as much.
+const KINDS: usize = 32;
+
+/// Launches with nearly alike ones put together: the one in the middle stands for all.
+pub(super) fn alike(launches: &[LaunchCounts]) -> Vec<LaunchCounts> {
+    let work = |l: &LaunchCounts| l.blocks.iter().map(|b| b.warps).sum::<u64>();
+    let mut by: BTreeMap<(&str, [u32; 3], u32), Vec<&LaunchCounts>> = BTreeMap::new();
+    for l in launches {
+        by.entry((&l.symbol, l.block, l.dynamic_shared))
+            .or_default()
+            .push(l);
+    }
+    let mut out = Vec::new();
+    for mut all in by.into_values() {
+        all.sort_by_key(|l| work(l));
+        for part in all.chunks(all.len().div_ceil(KINDS).max(1)) {
+            let repeats = part.iter().map(|l| l.repeats).sum();
+            out.push(LaunchCounts {
+                repeats,
+                ..part[part.len() / 2].clone()
+            });
+        }
+    }
+    out
+}
+
+/// Executions of each block by warps. Counts tell how often one lane runs a block. Where threads part by
+/// the numbers that they have, a warp runs it when any of its threads does: taken to be independent.
+pub(super) fn warps(work: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
+    let place: BTreeMap<usize, usize> = work
+        .blocks
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(k, b)| (b.number, k))
+        .collect();
+    let counted = |k: usize| l.blocks[work.blocks[k].number];
+    let mut out: Vec<f64> = (0..work.blocks.len())
+        .map(|k| counted(k).warps as f64)
+        .collect();
+    // A block stands after the one before it, back edges apart.
+    for k in 0..work.blocks.len() {
+        let b = &work.blocks[k];
+        let Some(p) = b.only_before.and_then(|n| place.get(&n).copied()) else {
+            continue;
+        };
+        let (here, before) = (counted(k), counted(p));
+        if p >= k || here.warps == 0 || before.warps == 0 {
+            continue;
+        }
+        let part = here.threads as f64 / before.threads.max(1) as f64;
+        out[k] = match b.parts && part < 1.0 {
+            true => out[p] * (1.0 - (1.0 - part).powi(WARP as i32)),
+            false => out[k] * out[p] / before.warps as f64,
+        };
+    }
+    out
+}
+
 impl CostModel {
     /// Multiprocessors that have work.
-    fn busy(&self, blocks: f64) -> f64 {
+    pub(super) fn busy(&self, blocks: f64) -> f64 {
         blocks.min(self.sms).max(1.0)
-    }
-
-    /// Bytes between the levels. Each multiprocessor gets each byte from L2 once as long as L1 holds
-    /// the buffer; what L2 holds comes from an earlier launch or the host, and costs no trip to memory.
-    fn levels(&self, r: &Rates, work: &KernelWork, l: &LaunchCounts) -> Levels {
-        let mut sectors: BTreeMap<&Root, (f64, bool)> = BTreeMap::new();
-        for b in &work.blocks {
-            let warps = l.blocks[b.number].warps as f64;
-            for a in b.accesses.iter().filter(|a| a.memory == Memory::Global) {
-                let s = sectors.entry(&a.root).or_insert((0.0, false));
-                s.0 += warps * (memory::sectors(a, l.block) * memory::SECTOR) as f64;
-                s.1 |= a.direction != Direction::Load;
-            }
-        }
-        let busy = self.busy(size(l.grid));
-        let whole: f64 = l.buffers.iter().map(|b| *b as f64).sum();
-        let (mut all, mut l2, mut dram) = (0.0, 0.0, 0.0);
-        for (root, (bytes, written)) in sectors {
-            let buffer = match root {
-                Root::Parameter(p) => l.buffers.get(*p).map(|b| *b as f64),
-                _ => None,
-            };
-            // Writes go through to L2.
-            let buffer = buffer.filter(|b| *b > 0.0).unwrap_or(whole.max(1.0));
-            let first = match written {
-                true => bytes,
-                false => bytes.min(buffer * busy),
-            };
-            all += bytes;
-            l2 += first;
-            dram += first.min(buffer);
-        }
-        if whole <= self.l2_bytes {
-            dram = 0.0;
-        }
-        let part = |x: f64| if all > 0.0 { (x / all).min(1.0) } else { 0.0 };
-        let (near, middle, far) = (
-            r.load_latency("l1"),
-            r.load_latency("l2"),
-            r.load_latency("dram"),
-        );
-        Levels {
-            l2_bytes: l2,
-            dram_bytes: dram,
-            latency: near + part(l2) * (middle - near) + part(dram) * (far - middle),
-        }
     }
 
     /// Time of every resource, in clocks of a multiprocessor.
     fn units(&self, r: &Rates, work: &KernelWork, l: &LaunchCounts) -> [f64; UNITS] {
         let mut all = [0.0; UNITS];
-        for b in &work.blocks {
-            let warps = l.blocks[b.number].warps as f64;
+        for (b, warps) in work.blocks.iter().zip(warps(work, l)) {
             for (sum, c) in all.iter_mut().zip(b.clocks) {
                 *sum += warps * f64::from(WARP) * c;
             }
@@ -103,7 +104,9 @@ impl CostModel {
         &self,
         r: &Rates,
         work: &KernelWork,
+        own: &KernelWork,
         l: &LaunchCounts,
+        missed: f64,
     ) -> LaunchPrediction {
         let threads = size(l.block) as u32;
         let demand = Demand {
@@ -127,7 +130,7 @@ impl CostModel {
         let partitions = f64::from(self.machine.partitions);
         let lanes = (here * f64::from(warps_of_block)).min(partitions) / partitions;
 
-        let levels = self.levels(r, work, l);
+        let levels = self.levels(r, work, own, l, missed);
         let mut clocks = self.units(r, work, l);
         for (k, c) in clocks.iter_mut().enumerate() {
             *c *= fullest / blocks;
@@ -136,7 +139,8 @@ impl CostModel {
                 *c /= lanes;
             }
         }
-        let alone = self.alone(r, work, l, levels.latency);
+        let full = self.alone(r, work, l, Some(&levels.latency));
+        let alone = self.alone(r, work, l, None);
         let s = |c: f64| c / self.clock_hz;
         let mut shares: Vec<Share> = OF_UNITS
             .into_iter()
@@ -145,8 +149,6 @@ impl CostModel {
                 seconds: s(clocks[u as usize]),
             })
             .collect();
-        let longest = shares.iter().map(|x| x.seconds).fold(0.0, f64::max);
-        let overlap = self.together(r, &clocks);
         let share = |resource, seconds| Share { resource, seconds };
         shares.push(share(
             Resource::L2,
@@ -154,28 +156,24 @@ impl CostModel {
         ));
         shares.push(share(Resource::Dram, levels.dram_bytes / self.bandwidth));
         shares.push(share(Resource::Latency, s(alone * waves)));
-        // Blocks are handed out, parameters and code fetched, and the last stores drained: a few trips
-        // to memory.
-        let ramp = s(3.0 * r.load_latency("dram"));
-        shares.push(share(Resource::Launch, self.launch_s - ramp));
+        shares.push(share(Resource::MemoryLatency, s((full - alone) * waves)));
+        shares.push(share(Resource::Launch, self.launch_s));
+        let device_seconds = combine::seconds(&shares);
+        let seconds = device_seconds.max(combine::weight(Resource::Launch) * self.launch_s);
+        shares
+            .iter_mut()
+            .for_each(|x| x.seconds *= combine::weight(x.resource));
         shares.sort_by(|a, b| {
             b.seconds
                 .total_cmp(&a.seconds)
                 .then(a.resource.cmp(&b.resource))
         });
         let limit = shares[0].resource;
-        // Streams on other units than the longest overlap with it, but not wholly.
-        let not_hidden = s(overlap) - longest;
-        let seconds = shares[0].seconds
-            + ramp
-            + match limit {
-                Resource::Launch | Resource::L2 | Resource::Dram | Resource::Latency => 0.0,
-                _ => not_hidden,
-            };
         LaunchPrediction {
             symbol: l.symbol.clone(),
             repeats: l.repeats,
             seconds,
+            device_seconds,
             limit,
             shares,
             registers: work.registers,
@@ -184,38 +182,27 @@ impl CostModel {
         }
     }
 
-    /// Clocks of all units together: the longest, and of the others what does not overlap.
-    fn together(&self, r: &Rates, clocks: &[f64; UNITS]) -> f64 {
-        let (first, most) = OF_UNITS
-            .iter()
-            .map(|(u, _)| (*u, clocks[*u as usize]))
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .unwrap_or((Unit::Issue, 0.0));
-        let others = OF_UNITS
-            .iter()
-            .filter(|(u, _)| *u != first && *u != Unit::Issue);
-        let rest: f64 = others
-            .map(|(u, _)| r.serialisation(first, *u) * clocks[*u as usize])
-            .sum();
-        match first {
-            // Slots are what streams share; nothing adds to them.
-            Unit::Issue => most,
-            _ => most + rest,
-        }
-    }
-
     /// Clocks of a warp that is alone: its blocks one after the other.
-    fn alone(&self, r: &Rates, work: &KernelWork, l: &LaunchCounts, latency: f64) -> f64 {
+    fn alone(
+        &self,
+        r: &Rates,
+        work: &KernelWork,
+        l: &LaunchCounts,
+        latency: Option<&[Vec<f64>]>,
+    ) -> f64 {
         let warps = (size(l.grid) * (size(l.block) / f64::from(WARP)).ceil()).max(1.0);
         let partitions = f64::from(self.machine.partitions);
+        let executed = self::warps(work, l);
         let mut sum = 0.0;
-        for b in &work.blocks {
+        for (k, b) in work.blocks.iter().enumerate() {
             let c = l.blocks[b.number];
             if c.threads == 0 {
                 continue;
             }
-            let times = (c.warps as f64 / warps).max(c.longest as f64);
-            sum += times * alone_in(r, b, &c, l, latency, partitions);
+            // Between the mean warp and the one that does most, whom the others wait for at barriers.
+            let mean = executed[k] / warps;
+            let times = 0.5 * (mean + mean.max(c.longest as f64));
+            sum += times * alone_in(r, b, &c, l, latency.map(|l| l[k].as_slice()), partitions);
         }
         sum
     }
@@ -249,18 +236,32 @@ fn wait(r: &Rates, a: &Access, global: f64) -> f64 {
     }
 }
 
+/// Part of a load's latency that remains where its result is wanted in another block.
+const NOT_HIDDEN: f64 = 0.1;
+
 /// Clocks of one warp for one execution of a block.
 fn alone_in(
     r: &Rates,
     b: &BlockWork,
     count: &BlockCount,
     l: &LaunchCounts,
-    global: f64,
+    global: Option<&[f64]>,
     partitions: f64,
 ) -> f64 {
     let latency = |k: usize| {
         let n = &b.nodes[k];
-        n.latency + n.load.map_or(0.0, |a| wait(r, &b.accesses[a], global))
+        // Predicated loads of neighbouring blocks are under way together.
+        let overlap = if b.short { 0.5 } else { 1.0 };
+        let waited = overlap
+            * n.load.map_or(0.0, |a| {
+                wait(r, &b.accesses[a], global.map_or(0.0, |g| g[a]))
+            });
+        n.latency
+            + if n.wanted {
+                waited
+            } else {
+                NOT_HIDDEN * waited
+            }
     };
     // When each result is there, if the block begins at 0.
     let mut ready: Vec<f64> = Vec::with_capacity(b.nodes.len());

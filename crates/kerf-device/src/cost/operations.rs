@@ -160,6 +160,11 @@ pub(super) fn cost(r: &Rates, i: Value) -> Cost {
         LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP | LLVMFPToSI | LLVMFPToUI => {
             let (a, b) = (number(i.operand(0).ty()), number(i.ty()));
             let lanes = f64::from(i.ty().lanes());
+            // The assembler packs two results into one instruction of the half units, other than in a
+            // probe of the conversion alone.
+            if a == "f32" && (b == "f16" || b == "bf16") {
+                return r.instructions(Unit::Half, lanes, 6.0);
+            }
             r.cost(&format!("convert.{a}.{b}")).times(lanes)
         }
         LLVMICmp => ints(words(i.operand(0).ty()), 8.0),

@@ -270,24 +270,4 @@ impl<'p> Rates<'p> {
             _ => 600.0,
         })
     }
-
-    /// How much of the shorter of two streams on different units does not overlap with the longer, by
-    /// the profile's pairs; the mean of all where the pair is not among them.
-    pub(super) fn serialisation(&self, a: Unit, b: Unit) -> f64 {
-        let mut all = (0.0, 0.0);
-        let mut here = None;
-        for c in &self.profile.co_issue {
-            let units = (Self::unit_of(&c.first), Self::unit_of(&c.second));
-            let Some(s) = c.serialisation.value.filter(|_| units.0 != units.1) else {
-                continue;
-            };
-            // Values above one are of pairs that share the register ports of one instruction.
-            let s = s.clamp(0.0, 1.0);
-            all = (all.0 + s, all.1 + 1.0);
-            if units == (a, b) || units == (b, a) {
-                here = Some(here.map_or(s, |h: f64| 0.5 * (h + s)));
-            }
-        }
-        here.unwrap_or(if all.1 > 0.0 { all.0 / all.1 } else { 0.2 })
-    }
 }

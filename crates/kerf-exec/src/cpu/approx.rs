@@ -2,11 +2,11 @@
 //!
 //! The f64 seeds (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`) are exact: tables read off an H200
 //! (see [`super::seeds`]), which look only at the upper 20 mantissa bits. `rsqrt.approx.f64` is the
-//! sequence that ptxas emits for it: seed, then one refinement. The f32 operations are *modelled*:
-//! computed in f64 and rounded once to f32, so within one ulp or so of the hardware's answer and
-//! inside the documented bounds; the executor says so in its output.
+//! sequence that ptxas emits for it: seed, then one refinement. The f32 operations are those of [`super::sfu`]
+//! with the instructions that ptxas puts around them for sm_90. `tanh.approx` and the forms in f16 and bf16
+//! are *modelled*: computed in f64 or f32 and rounded once; the executor says so in its output.
 use super::intrinsics::flush;
-use super::seeds;
+use super::{seeds, sfu};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
@@ -123,87 +123,63 @@ fn rsqrt_f64(b: &Builder, x: Value) -> Value {
     rsqrt_special(b, x, r, false)
 }
 
-/// Horner's rule with fma.
-fn polynomial(b: &Builder, x: Value, coefficients: &[f64]) -> Value {
+fn mul(b: &Builder, x: Value, y: Value) -> Value {
+    b.bin(Opcode::LLVMFMul, x, y)
+}
+
+/// Is an f32 subnormal or zero? Such numbers are scaled before the unit sees them, unless they are flushed.
+fn tiny(b: &Builder, x: Value) -> Value {
     let t = x.ty();
-    let mut it = coefficients.iter().rev();
-    let first = it.next().copied().unwrap_or(0.0);
-    it.fold(t.real(first), |acc, c| {
-        b.intrinsic("llvm.fma", &[t], &[acc, x, t.real(*c)])
+    let size = b.intrinsic("llvm.fabs", &[t], &[x]);
+    b.fcmp(RealPred::LLVMRealOLT, size, t.real(2f64.powi(-126)))
+}
+
+/// `x` times a power of two under a condition.
+fn scaled(b: &Builder, when: Value, x: Value, power: i32) -> Value {
+    b.select(when, mul(b, x, x.ty().real(2f64.powi(power))), x)
+}
+
+/// The instructions around one of the unit, as ptxas writes them for sm_90.
+fn with_subnormals(b: &Builder, op: &str, x: Value) -> Option<Value> {
+    let t = x.ty();
+    let small = tiny(b, x);
+    Some(match op {
+        "rsqrt" => scaled(b, small, sfu::rsqrt(b, scaled(b, small, x, 24)), 12),
+        "sqrt" => scaled(b, small, sfu::sqrt(b, scaled(b, small, x, 24)), -12),
+        "lg2" => {
+            let r = sfu::lg2(b, scaled(b, small, x, 24));
+            b.select(small, b.bin(Opcode::LLVMFAdd, r, t.real(-24.0)), r)
+        }
+        "ex2" => {
+            let low = b.fcmp(RealPred::LLVMRealOLT, x, t.real(-126.0));
+            let r = sfu::ex2(b, scaled(b, low, x, -1));
+            b.select(low, mul(b, r, r), r)
+        }
+        _ => return None,
     })
 }
 
-/// 2^x for f64 `x`, relative error under 1e-11, straight-line so that it vectorises.
-fn exp2_straight(b: &Builder, x: Value) -> Value {
+/// `div.approx` and `div.full`: a product with the reciprocal, scaled where that would not be normal.
+fn quotient(b: &Builder, x: Value, y: Value, full: bool, ftz: bool) -> Value {
     let t = x.ty();
-    let hi = b.select(
-        b.fcmp(RealPred::LLVMRealOLT, x, t.real(300.0)),
-        x,
-        t.real(300.0),
-    );
-    let x = b.select(
-        b.fcmp(RealPred::LLVMRealOGT, hi, t.real(-300.0)),
-        hi,
-        t.real(-300.0),
-    );
-    let n = b.intrinsic("llvm.roundeven", &[t], &[x]);
-    let f = b.bin(Opcode::LLVMFSub, x, n);
-    let mut c = [1.0; 11];
-    for k in 1..c.len() {
-        c[k] = c[k - 1] * std::f64::consts::LN_2 / k as f64;
+    let (mut x, mut y) = (x, y);
+    if full {
+        let size = b.intrinsic("llvm.fabs", &[t], &[y]);
+        let huge = b.fcmp(RealPred::LLVMRealOGT, size, t.real(2f64.powi(126)));
+        (x, y) = (scaled(b, huge, x, -2), scaled(b, huge, y, -2));
+        if ftz {
+            x = flush(b, x);
+        }
     }
-    let p = polynomial(b, f, &c);
-    let i = b.intrinsic("llvm.fptosi.sat", &[b.int_ty(64), t], &[n]);
-    let scale = b.shl(b.add(i, b.i64(1023)), b.i64(52));
-    b.bin(Opcode::LLVMFMul, p, b.bitcast(scale, t))
-}
-
-/// log2(x) for positive normal f64 `x`, absolute error under 1e-12 near 1, straight-line.
-fn log2_straight(b: &Builder, x: Value) -> Value {
-    let t = x.ty();
-    let i64t = b.int_ty(64);
-    // Bring the mantissa into [sqrt(1/2), sqrt(2)).
-    let bits = b.bitcast(x, i64t);
-    let shifted = b.sub(bits, b.i64(0x3fe6_a09e_667f_3bcd));
-    let e = b.bin(Opcode::LLVMAShr, shifted, b.i64(52));
-    let m = b.bitcast(b.sub(bits, b.shl(e, b.i64(52))), t);
-    let one = t.real(1.0);
-    let s = b.bin(
-        Opcode::LLVMFDiv,
-        b.bin(Opcode::LLVMFSub, m, one),
-        b.bin(Opcode::LLVMFAdd, m, one),
-    );
-    let s2 = b.bin(Opcode::LLVMFMul, s, s);
-    let k = 2.0 / std::f64::consts::LN_2;
-    let c: Vec<f64> = (0..9).map(|j| k / f64::from(2 * j + 1)).collect();
-    let p = b.bin(Opcode::LLVMFMul, s, polynomial(b, s2, &c));
-    b.bin(Opcode::LLVMFAdd, b.cast(Opcode::LLVMSIToFP, e, t), p)
-}
-
-fn widen(b: &Builder, v: Value) -> Value {
-    b.cast(Opcode::LLVMFPExt, v, b.float_ty(Format::F64))
+    if !ftz {
+        let small = tiny(b, y);
+        (x, y) = (scaled(b, small, x, 24), scaled(b, small, y, 24));
+    }
+    mul(b, sfu::rcp(b, y), x)
 }
 
 fn narrow(b: &Builder, v: Value, t: Type) -> Value {
     b.cast(Opcode::LLVMFPTrunc, v, t)
-}
-
-fn lg2(b: &Builder, x: Value, t: Type) -> Value {
-    let v = widen(b, x);
-    let f64t = v.ty();
-    let r = narrow(b, log2_straight(b, v), t);
-    let zero = b.fcmp(RealPred::LLVMRealOEQ, x, t.zero());
-    let bad = b.fcmp(RealPred::LLVMRealULT, v, f64t.zero());
-    let infinite = b.fcmp(RealPred::LLVMRealOEQ, v, f64t.real(f64::INFINITY));
-    let r = b.select(infinite, x, r);
-    let r = b.select(bad, t.real(f64::NAN), r);
-    b.select(zero, t.real(f64::NEG_INFINITY), r)
-}
-
-fn ex2(b: &Builder, x: Value, t: Type) -> Value {
-    let r = narrow(b, exp2_straight(b, widen(b, x)), t);
-    let nan = b.fcmp(RealPred::LLVMRealUNO, x, x);
-    b.select(nan, x, r)
 }
 
 fn call(m: &Module, b: &Builder, name: &str, x: Value) -> Value {
@@ -247,34 +223,17 @@ pub(super) fn lower(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value>
         })
         .map(|v| if ftz { flush(b, v) } else { v })
         .collect();
-    let one = f32t.real(1.0);
-    let r = match op {
-        "rcp" => b.bin(Opcode::LLVMFDiv, one, a[0]),
-        "div" => {
-            // Defined for |y| up to 2^126; beyond, the hardware flushes the reciprocal to zero.
-            let y = b.intrinsic("llvm.fabs", &[f32t], &[a[1]]);
-            let huge = b.fcmp(RealPred::LLVMRealOGT, y, f32t.real(2f64.powi(126)));
-            let finite = b.fcmp(RealPred::LLVMRealOLT, y, f32t.real(f64::INFINITY));
-            let q = b.bin(Opcode::LLVMFDiv, a[0], a[1]);
-            let z = b.bin(Opcode::LLVMFMul, a[0], f32t.zero());
-            if n.contains(".full") {
-                q
-            } else {
-                b.select(b.and(huge, finite), z, q)
-            }
-        }
-        "sqrt" => b.intrinsic("llvm.sqrt", &[f32t], &[a[0]]),
-        "rsqrt" => {
-            let v = widen(b, a[0]);
-            let s = b.intrinsic("llvm.sqrt", &[v.ty()], &[v]);
-            narrow(b, b.bin(Opcode::LLVMFDiv, v.ty().real(1.0), s), f32t)
-        }
-        "ex2" => ex2(b, a[0], f32t),
-        "lg2" => lg2(b, a[0], f32t),
-        "sin" => call(m, b, "kerf_sin_f32", a[0]),
-        "cos" => call(m, b, "kerf_cos_f32", a[0]),
-        "tanh" => call(m, b, "kerf_tanh_f32", a[0]),
-        _ => return None,
+    let r = match (op, ftz) {
+        ("rcp", _) => sfu::rcp(b, a[0]),
+        ("div", _) => quotient(b, a[0], a[1], n.contains(".full"), ftz),
+        ("sqrt", true) => sfu::sqrt(b, a[0]),
+        ("rsqrt", true) => sfu::rsqrt(b, a[0]),
+        ("ex2", true) => sfu::ex2(b, a[0]),
+        ("lg2", true) => sfu::lg2(b, a[0]),
+        ("sin", _) => sfu::sine(b, a[0], false),
+        ("cos", _) => sfu::sine(b, a[0], true),
+        ("tanh", _) => call(m, b, "kerf_tanh_f32", a[0]),
+        _ => with_subnormals(b, op, a[0])?,
     };
     let r = if ftz { flush(b, r) } else { r };
     Some(if wide { narrow(b, r, t) } else { r })

@@ -20,7 +20,8 @@ use super::lower::Lead;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Value};
 
-/// Operations of a kernel that the CPU models instead of reproducing: f32 special functions.
+/// Operations of a kernel that the CPU models instead of reproducing: `tanh.approx`, and the special-function
+/// unit in f16 and bf16.
 pub fn modelled(kernel: Value) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for f in reachable(kernel) {
@@ -30,9 +31,7 @@ pub fn modelled(kernel: Value) -> Vec<String> {
             let op = &op
                 .strip_suffix(".f")
                 .map_or_else(|| op.to_owned(), |o| format!("{o}.f32"));
-            let hit = (n.contains(".approx") && !n.ends_with(".d"))
-                || n.starts_with("llvm.tanh")
-                || n.contains("div.full");
+            let hit = (n.contains(".approx") && n.contains("f16")) || n.starts_with("llvm.tanh");
             if hit && !out.contains(op) {
                 out.push(op.clone());
             }

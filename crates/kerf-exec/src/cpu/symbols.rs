@@ -10,12 +10,6 @@ unsafe extern "C" {
     fn __modti3(a: i128, b: i128) -> i128;
 }
 
-extern "C" fn sin_f32(x: f32) -> f32 {
-    f64::from(x).sin() as f32
-}
-extern "C" fn cos_f32(x: f32) -> f32 {
-    f64::from(x).cos() as f32
-}
 extern "C" fn tanh_f32(x: f32) -> f32 {
     f64::from(x).tanh() as f32
 }
@@ -46,7 +40,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_trap" => block::trap,
         "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
         "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
-        "kerf_sin_f32" => sin_f32, "kerf_cos_f32" => cos_f32, "kerf_tanh_f32" => tanh_f32,
+        "kerf_tanh_f32" => tanh_f32,
         "kerf_fma_f16" => d::fma_f16, "kerf_fma_bf16" => d::fma_bf16,
         "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,
         "__truncdfbf2" => trunc_f64_bf16, "__truncsfbf2" => trunc_f32_bf16,

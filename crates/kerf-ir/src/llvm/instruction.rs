@@ -110,6 +110,10 @@ impl Value {
     pub fn is_volatile(self) -> bool {
         unsafe { LLVMGetVolatile(self.0) != 0 }
     }
+    /// Makes a load or store volatile, or not.
+    pub fn set_volatile(self, yes: bool) {
+        unsafe { LLVMSetVolatile(self.0, i32::from(yes)) }
+    }
     /// Ordering of an atomic load or store; NotAtomic otherwise.
     pub fn ordering(self) -> LLVMAtomicOrdering {
         unsafe { LLVMGetOrdering(self.0) }

@@ -1,4 +1,5 @@
 //! Writing the counters into the program.
+use super::Detail;
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::{classify, float_shape};
@@ -60,6 +61,7 @@ pub(super) struct Pass<'m> {
     next_site: u64,
     add_block: Value,
     add_site: Value,
+    detail: Detail,
 }
 
 fn larger(b: &Builder, x: Value, y: Value) -> Value {
@@ -67,7 +69,7 @@ fn larger(b: &Builder, x: Value, y: Value) -> Value {
 }
 
 impl<'m> Pass<'m> {
-    pub(super) fn new(m: &'m Module, blocks: Value, sites: Value) -> Pass<'m> {
+    pub(super) fn new(m: &'m Module, blocks: Value, sites: Value, detail: Detail) -> Pass<'m> {
         let joins: Vec<Join> = (0..FIELDS).map(join).collect();
         Pass {
             m,
@@ -77,6 +79,7 @@ impl<'m> Pass<'m> {
             next_site: 0,
             add_block: flush_block(m),
             add_site: flush(m, "__kerf_count_add_site", &joins),
+            detail,
         }
     }
 
@@ -111,6 +114,9 @@ impl<'m> Pass<'m> {
             let sum = b.add(b.load(i64t, slots[0]), b.i64(1));
             b.store(sum, slots[0]);
             own.push((self.add_block, Own { to, slots }));
+            if self.detail == Detail::Blocks {
+                continue;
+            }
             for i in existing {
                 let Some((op, format, _)) = classify(i) else {
                     continue;

@@ -133,7 +133,7 @@ impl<'m> Strides<'m> {
             LLVMAnd => {
                 let s = self.of(v.operand(0));
                 match constant(v.operand(1)) {
-                    Some(mask) if mask >= 31 && mask & (mask + 1) == 0 => s,
+                    Some(mask) if mask >= 31 && mask & mask.wrapping_add(1) == 0 => s,
                     _ => self.all_uniform(&v.operands()),
                 }
             }

@@ -39,6 +39,8 @@ pub(super) enum Operation {
     Library(String),
     /// A function of NVVM in f32.
     Nvvm(String),
+    /// A shuffle of 32 bits, which moves the bits of a smaller number: the function of NVVM.
+    Lane(String),
     /// Moves values without looking at them.
     Move,
 }
@@ -73,8 +75,11 @@ fn intrinsic(name: &str) -> Option<Operation> {
 /// A function of NVVM: operation, rounding, format.
 fn nvvm(name: &str, to: SiteFormat) -> Result<Operation, String> {
     let none = || format!("llvm.nvvm.{name} has no version in {to}");
-    if name.starts_with("shfl.sync.") && name.ends_with(".f32") {
-        return Ok(Operation::Nvvm(name.to_owned()));
+    if let Some(kind) = name
+        .strip_suffix(".f32")
+        .filter(|n| n.starts_with("shfl.sync."))
+    {
+        return Ok(Operation::Lane(format!("{kind}.i32")));
     }
     let parts: Vec<&str> = name.split('.').collect();
     let (op, last) = (parts[0], parts[parts.len() - 1]);

@@ -91,7 +91,22 @@ pub fn objects(kernel: Value, info: &KernelInfo) -> Vec<(String, Object)> {
             .filter(|i| i.opcode() == Some(Opcode::LLVMAlloca))
             .map(|a| (local_name(a), Object::Local(a))),
     );
+    number_twins(&mut out);
     out
+}
+
+/// Gives objects of the same name (a function's array, once for each place where it was inlined)
+/// different ones: `v`, `v.2`, `v.3`.
+fn number_twins(all: &mut [(String, Object)]) {
+    for k in 0..all.len() {
+        let taken = |all: &[(String, Object)], name: &str| all[..k].iter().any(|o| o.0 == name);
+        if taken(all, &all[k].0) {
+            let name = (2..)
+                .map(|n| format!("{}.{n}", all[k].0))
+                .find(|name| !taken(all, name) && !all[k..].iter().any(|o| o.0 == *name));
+            all[k].0 = name.unwrap_or_default();
+        }
+    }
 }
 
 /// The object that a plan names: a parameter by name or number, a shared or local array by name.

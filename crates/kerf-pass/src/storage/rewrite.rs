@@ -107,12 +107,34 @@ pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
     }
 }
 
+/// Numbers in place of an integer that is loaded and stored.
+pub(super) fn retype(load: Value, from: Format) {
+    let b = Builder::before(load);
+    let number = b.float_ty(from);
+    let t = match load.ty().int_bits() / (8 * from.bytes() as u32) {
+        1 => number,
+        n => number.vector(n),
+    };
+    let new = b.load(t, load.operand(0));
+    new.set_align(load.align());
+    if load.is_marked("invariant.load") {
+        new.mark("invariant.load");
+    }
+    for s in load.users() {
+        let store = Builder::before(s).store(new, s.operand(1));
+        store.set_align(s.align());
+        s.erase();
+    }
+    load.erase();
+}
+
 /// Everything that is done with an object, over narrower elements.
 pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
     for i in &t.loads {
         let b = Builder::before(*i);
         let narrow = b.load(like(i.ty(), b.float_ty(to)), i.operand(0));
         narrow.set_align(scaled_align(*i, from, to));
+        narrow.set_volatile(i.is_volatile());
         if i.is_marked("invariant.load") {
             narrow.mark("invariant.load");
         }
@@ -123,6 +145,7 @@ pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
         let wide = i.operand(0);
         let new = b.store(narrowed(&b, wide, to), i.operand(1));
         new.set_align(scaled_align(*i, from, to));
+        new.set_volatile(i.is_volatile());
         i.erase();
         if wide.opcode() == Some(Opcode::LLVMFPExt) && wide.users().is_empty() {
             wide.erase();

@@ -20,6 +20,8 @@ pub(super) struct Trace {
     pub fills: Vec<Value>,
     /// Copies of whole elements.
     pub copies: Vec<Value>,
+    /// Loads of integers that are stored again and nothing else: copies of small structs.
+    pub words: Vec<Value>,
     /// All pointers to it.
     pub pointers: Vec<Value>,
     /// Pointers to something else that come together with one to it, in a choice or a copy.
@@ -53,13 +55,28 @@ impl Trace {
     }
 }
 
+fn is_atomic(i: Value) -> bool {
+    i.ordering() != kerf_ir::llvm::Ordering::LLVMAtomicOrderingNotAtomic
+}
+
 fn plain(i: Value) -> Result<(), String> {
-    let atomic = i.ordering() != kerf_ir::llvm::Ordering::LLVMAtomicOrderingNotAtomic;
-    match (i.is_volatile(), atomic) {
-        (true, _) => Err("it is volatile".into()),
-        (_, true) => Err("it is read or written atomically".into()),
-        _ => Ok(()),
+    match is_atomic(i) {
+        true => Err("it is read or written atomically".into()),
+        false => Ok(()),
     }
+}
+
+/// The load of an integer that is stored as it is, and for nothing else, of which this is part.
+fn word(v: Value) -> Option<Value> {
+    let simple = |i: Value| !i.is_volatile() && !is_atomic(i);
+    let stored = |u: Value| {
+        u.opcode() == Some(Opcode::LLVMStore) && u.operand(0) == v && u.operand(1) != v && simple(u)
+    };
+    let copy = v.opcode() == Some(Opcode::LLVMLoad)
+        && v.ty().is_int()
+        && simple(v)
+        && v.users().into_iter().all(stored);
+    copy.then_some(v)
 }
 
 fn atomic(i: Value, to: Format) -> Result<(), String> {
@@ -123,6 +140,10 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
         users.dedup();
         for u in users {
             match u.opcode() {
+                Some(LLVMLoad) if word(u).is_some() => t.words.push(u),
+                Some(LLVMStore) if u.operand(0) != v && word(u.operand(0)).is_some() => {
+                    t.words.push(u.operand(0));
+                }
                 Some(LLVMLoad) => {
                     plain(u)?;
                     t.access(u.ty(), "read")?;
@@ -174,7 +195,7 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
     t.others.retain(|o| !seen.contains(o));
     t.pointers = seen;
     let Some(from) = t.format else {
-        return match t.copies.is_empty() {
+        return match t.copies.is_empty() && t.words.is_empty() {
             true => Ok(t),
             false => Err("it is only copied, and nothing says what it holds".into()),
         };
@@ -184,6 +205,10 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
     }
     if to == from {
         return Ok(t);
+    }
+    let parts = |w: &Value| !w.ty().int_bits().is_multiple_of(8 * from.bytes() as u32);
+    if let Some(w) = t.words.iter().find(|w| parts(w)) {
+        return Err(format!("it is copied as {}", w.ty().print()));
     }
     let whole = |u: &Value| {
         let n = u.operand(2).const_int().unwrap_or(0);
@@ -202,6 +227,8 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
         Object::Shared(g) => Some(g.global_type()),
         Object::Local(a) => Some(a.allocated_type()),
     };
+    // Dynamic shared memory has no size: as much as the host gives is always enough.
+    let whole = whole.filter(|w| m.size_of(*w) > 0 || !t.words.is_empty());
     match whole.filter(|w| narrow_type(m, *w, from, to).is_none()) {
         Some(w) => Err(format!("it is declared as {}", w.print())),
         None => Ok(t),

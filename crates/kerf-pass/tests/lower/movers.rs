@@ -94,6 +94,31 @@ fn a_double_goes_to_another_lane_in_one_shuffle() {
 }
 
 #[test]
+fn a_half_goes_to_another_lane_as_its_bits() {
+    let body = "
+  %x = load float, ptr %a
+  %s = fmul float %x, %x
+  %o = call float @llvm.nvvm.shfl.sync.bfly.f32(i32 -1, float %s, i32 16, i32 31)
+  %r = fadd float %s, %o
+  store float %r, ptr %a
+  ret void";
+    for (format, name) in [(F16, "half"), (Bf16, "bfloat")] {
+        let m = module("ptr %a", body);
+        let k = all(&m, format);
+        counts(
+            &k,
+            &[
+                ("call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %", 1),
+                (&format!("bitcast {name}"), 1),
+                (&format!("to {name}"), 2),
+                ("fptrunc", 1),
+                ("fpext", 1),
+            ],
+        );
+    }
+}
+
+#[test]
 fn halves_that_do_not_belong_together_stay() {
     let other = SHUFFLE.replace("i32 %hi, i32 %d, i32 31", "i32 %hi, i32 1, i32 31");
     let m = module("ptr %a, i32 %d", &other);

@@ -1,17 +1,14 @@
 //! The counting run: a workload, instrumented, on the CPU executor.
-use super::check::refuse;
 use super::finished::finished;
 use super::{Job, JobError};
 use crate::run::Session;
-use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
-use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
 use kerf_pass::count::{
-    self, BlockCount, Counters, Direction, KernelCounters, LaunchCounts, Memory, Root, SiteRecord,
-    Tally,
+    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Root,
+    SiteRecord, Tally,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -239,8 +236,13 @@ fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &Tally) -> Vec<Traf
 }
 
 /// Runs a session's workload once, instrumented. `m` is its prepared module, which is changed.
-pub(super) fn counted(job: &Job, session: &Session, m: &Module) -> Result<Counts, JobError> {
-    let counters = count::instrument(m).map_err(|e| JobError::Compile {
+pub(super) fn counted(
+    job: &Job,
+    session: &Session,
+    m: &Module,
+    detail: Detail,
+) -> Result<Counts, JobError> {
+    let counters = count::instrument(m, detail).map_err(|e| JobError::Compile {
         message: format!("the counters could not be put in: {e}"),
         help: None,
     })?;
@@ -283,27 +285,4 @@ pub(super) fn counted(job: &Job, session: &Session, m: &Module) -> Result<Counts
         copies: exec.copies.0,
         copied_bytes: exec.copies.1,
     })
-}
-
-/// Runs a job's workload once on the CPU executor, counting. The plan is left aside: what is counted is
-/// the original program, whose sites a plan names.
-pub fn profile_run(job: &Job) -> Result<Counts, JobError> {
-    let workload = Workload::read(&job.workload, &job.overrides)?;
-    let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
-    let m = program.module()?;
-    let infos = kernels::kernels(&m);
-    let globals = kernels::globals(&m);
-    let session = Session {
-        workload: &workload,
-        kernels: &infos,
-        globals: &globals,
-        params: workload.launch_space.default_params(),
-        seed: job.seed.unwrap_or(workload.seed),
-        storage: Vec::new(),
-        lambda: BTreeMap::new(),
-        perturb: None,
-    };
-    let used = session.check()?;
-    refuse(&m, &used, &infos, &program.unlifted)?;
-    counted(job, &session, &m)
 }

@@ -1,6 +1,6 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
-use super::count::counted;
+use super::count::{Counts, counted};
 use super::finished::Workshop;
 use super::kept::kept;
 use super::reference::compare_output;
@@ -15,7 +15,7 @@ use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::Watch;
 use kerf_exec::cuda::{CudaExecutor, assemble};
-use kerf_exec::{Executor, KernelStats};
+use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
@@ -160,6 +160,35 @@ fn warnings(
     warnings
 }
 
+/// The report of a job that only counts. What the instrumented kernels print is not the program's.
+fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Report {
+    let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
+    settings.extend(session.params.clone());
+    Report {
+        device: DeviceInfo {
+            kind: "cpu".into(),
+            name: "CPU executor".into(),
+            detail: "counting".into(),
+        },
+        settings,
+        seed: session.seed,
+        times: None,
+        replays: None,
+        spent: Spent::default(),
+        baseline: None,
+        inputs: None,
+        energy: None,
+        sensors: Vec::new(),
+        kernels: Vec::new(),
+        outputs: Vec::new(),
+        reference: None,
+        launches: counts.launches.iter().map(|l| l.repeats).sum(),
+        counts: Some(counts),
+        printed: String::new(),
+        warnings: workload.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<Report, JobError> {
     execute_with(job, &mut Workshop::default())
@@ -191,8 +220,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
-    if job.device == Device::Cpu || job.reference || job.count {
+    if job.device == Device::Cpu || job.reference || job.count.is_some() {
         refuse(&m, &used, &infos, &program.unlifted)?;
+    }
+    if let (Some(detail), true) = (job.count, job.count_only) {
+        let counts = counted(job, &session, &m, detail)?;
+        return Ok(only_counted(&workload, &session, counts));
     }
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
@@ -295,8 +328,8 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     };
     spent.reference_s = clock.elapsed().as_secs_f64();
     let counts = match job.count {
-        true => Some(counted(job, &session, &program.module()?)?),
-        false => None,
+        Some(detail) => Some(counted(job, &session, &program.module()?, detail)?),
+        None => None,
     };
     let clock = Instant::now();
     let mut outputs = Vec::new();

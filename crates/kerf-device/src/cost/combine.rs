@@ -1,0 +1,57 @@
+//! From the time that each resource would take alone to the time of a launch.
+//!
+//! Streams on different resources overlap, but not wholly: the time lies between the longest and the sum
+//! of all. The exponents and weights below are the same for every kernel. They were fitted to times
+//! measured on the H200 of half of the recorded workloads, and tried on the other half
+//! (bench/runs/2026-11-15-h200-prediction has both); near the best fit they matter little, and are rounded.
+use super::{Resource, Share};
+
+/// Waking the device up and the first launch, once a run.
+pub(super) const START_S: f64 = 34e-6;
+
+/// Exponent with which units, memory and latency add up.
+const ACROSS: f64 = 2.0;
+/// Exponent with which the units of a multiprocessor add up.
+const UNITS: f64 = 6.0;
+
+/// What a resource's time is multiplied by: work that counts do not show (addresses, moves, predicates),
+/// against work that the assembler takes away.
+pub(super) fn weight(r: Resource) -> f64 {
+    match r {
+        Resource::Issue => 0.75,
+        Resource::F64 => 1.35,
+        Resource::F32 => 0.8,
+        Resource::Half => 0.9,
+        Resource::Special => 1.1,
+        Resource::LoadStore => 0.95,
+        Resource::L2 => 0.55,
+        Resource::Dram => 1.0,
+        Resource::Latency => 1.05,
+        Resource::MemoryLatency => 1.6,
+        Resource::Launch => 0.9,
+    }
+}
+
+fn together(times: impl Iterator<Item = f64>, exponent: f64) -> f64 {
+    times
+        .map(|t| t.max(0.0).powf(exponent))
+        .sum::<f64>()
+        .powf(1.0 / exponent)
+}
+
+/// Seconds that the device works on a launch.
+pub(super) fn seconds(shares: &[Share]) -> f64 {
+    use Resource::*;
+    let of = |r: Resource| {
+        let all = shares.iter().filter(|s| s.resource == r);
+        all.map(|s| s.seconds).sum::<f64>() * weight(r)
+    };
+    let units = [Issue, F64, F32, Half, Special, LoadStore].map(of);
+    let parts = [
+        together(units.into_iter(), UNITS),
+        of(L2).max(of(Dram)),
+        // One chain: a warp waits for the one, then for the other.
+        of(Latency) + of(MemoryLatency),
+    ];
+    together(parts.into_iter(), ACROSS)
+}

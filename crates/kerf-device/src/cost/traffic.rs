@@ -1,0 +1,142 @@
+//! Bytes between the levels of memory, and how long each load waits for its own.
+use super::census::KernelWork;
+use super::launch::warps;
+use super::rates::Rates;
+use super::{CostModel, memory};
+use crate::occupancy::WARP;
+use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Root};
+use std::collections::BTreeMap;
+
+/// What a launch moves.
+pub(super) struct Levels {
+    /// Bytes that L2 gives and takes.
+    pub l2_bytes: f64,
+    /// Bytes that device memory gives and takes.
+    pub dram_bytes: f64,
+    /// Clocks that an access takes in the mean, by block and access.
+    pub latency: Vec<Vec<f64>>,
+}
+
+/// One access of a launch.
+struct Touch {
+    block: usize,
+    access: usize,
+    bytes: f64,
+    load: bool,
+}
+
+/// Bytes that a launch moves, by object.
+fn moved<'w>(work: &'w KernelWork, l: &LaunchCounts) -> BTreeMap<&'w Root, f64> {
+    let mut out = BTreeMap::new();
+    for b in &work.blocks {
+        for a in b.accesses.iter().filter(|a| a.memory == Memory::Global) {
+            *out.entry(&a.root).or_insert(0.0) +=
+                a.bytes as f64 * l.blocks[b.number].threads as f64;
+        }
+    }
+    out
+}
+
+/// Sizes of a launch's buffers. One that a plan holds in a narrower format is as much smaller as the
+/// accesses to it.
+fn sizes(work: &KernelWork, own: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
+    let (now, before) = (moved(work, l), moved(own, l));
+    let one = |(p, bytes): (usize, &u64)| {
+        let root = Root::Parameter(p);
+        let part = match (now.get(&root), before.get(&root)) {
+            (Some(n), Some(b)) if *b > 0.0 => (n / b).min(1.0),
+            _ => 1.0,
+        };
+        *bytes as f64 * part
+    };
+    l.buffers.iter().enumerate().map(one).collect()
+}
+
+/// Bytes that a launch works on.
+pub(super) fn working_set(work: &KernelWork, own: &KernelWork, l: &LaunchCounts) -> f64 {
+    sizes(work, own, l).iter().sum()
+}
+
+/// Bytes of an access over a launch, in whole sectors. Of a warp with few threads at work, few are touched.
+fn touched(a: &Access, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
+    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP)) / f64::from(WARP);
+    let sectors = memory::sectors(a, block) as f64 * active;
+    warps * sectors.max(1.0) * memory::SECTOR as f64
+}
+
+impl CostModel {
+    /// Part of first touches that L2 does not serve: none while it holds all that a program works on,
+    /// all when that is larger. For each multiprocessor half of L2 is far away, and keeps copies.
+    pub(super) fn missed(&self, working_set: f64) -> f64 {
+        let held = 0.5 * self.l2_bytes;
+        ((working_set - held) / held.max(1.0)).clamp(0.0, 1.0)
+    }
+
+    /// Bytes between the levels. Each multiprocessor gets each byte from L2 once as long as nobody
+    /// writes the buffer.
+    pub(super) fn levels(
+        &self,
+        r: &Rates,
+        work: &KernelWork,
+        own: &KernelWork,
+        l: &LaunchCounts,
+        missed: f64,
+    ) -> Levels {
+        let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
+        let warps = warps(work, l);
+        for (block, b) in work.blocks.iter().enumerate() {
+            for (access, a) in b.accesses.iter().enumerate() {
+                if a.memory == Memory::Global {
+                    by.entry(&a.root).or_default().push(Touch {
+                        block,
+                        access,
+                        bytes: touched(a, &l.blocks[b.number], warps[block], l.block),
+                        load: a.direction == Direction::Load,
+                    });
+                }
+            }
+        }
+        let buffers = sizes(work, own, l);
+        let whole: f64 = buffers.iter().sum();
+        let busy = self.busy(l.grid.iter().map(|x| f64::from(*x)).product());
+        let near = r.load_latency("l1");
+        let (middle, far) = (r.load_latency("l2"), r.load_latency("dram"));
+        let each = work.blocks.iter().map(|b| vec![near; b.accesses.len()]);
+        let mut out = Levels {
+            l2_bytes: 0.0,
+            dram_bytes: 0.0,
+            latency: each.collect(),
+        };
+        for (root, mut touches) in by {
+            let buffer = match root {
+                Root::Parameter(p) => buffers.get(*p).copied(),
+                _ => None,
+            };
+            let buffer = buffer.filter(|b| *b > 0.0).unwrap_or(whole.max(1.0));
+            let sum = |load: bool| -> f64 {
+                let all = touches.iter().filter(|t| t.load == load);
+                all.map(|t| t.bytes).sum()
+            };
+            let (loaded, stored) = (sum(true), sum(false));
+            let first = match stored > 0.0 {
+                true => loaded,
+                false => loaded.min(buffer * busy),
+            };
+            let once = missed * first.min(buffer);
+            out.l2_bytes += first + stored;
+            out.dram_bytes += once + missed * stored.min(buffer);
+            let from_l2 = (first / loaded.max(1.0)).min(1.0);
+            // The access that moves most is the one that fetches; others then find the data in L2.
+            touches.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
+            let mut left = once;
+            for t in touches.iter().filter(|t| t.load) {
+                let fetched = left.min(t.bytes);
+                left -= fetched;
+                let from_memory = fetched / t.bytes.max(1.0);
+                out.latency[t.block][t.access] =
+                    near + from_l2 * (middle - near) + from_memory * (far - middle);
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,225 @@
+//! The record of a search: one line a unit, with the bounds that were used, what the phases saw, what was
+//! found, and a hash. It is the journal that a search resumes from, and what is verified afterwards.
+use crate::confirm::Value;
+use crate::format::{Format, Grid, hex, parse};
+use crate::function::Function;
+use crate::leaf::{Case, Found, Method, Piece, Query};
+use crate::search::Counts;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Name of the format of certificates.
+pub const SCHEMA: &str = "kerf.hardround-certificate/1";
+/// Exact cases that are listed, of each unit.
+const LISTED: usize = 16;
+
+/// The first line: what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The function.
+    pub function: String,
+    /// Format of arguments and results.
+    pub format: String,
+    /// Start of the range.
+    pub from: String,
+    /// Its end, not in it.
+    pub to: String,
+    /// Identical bits.
+    pub bits: u32,
+    /// Units of work.
+    pub units: u64,
+    /// Device that searched.
+    pub device: String,
+}
+
+impl Header {
+    /// For a search.
+    pub fn new(q: &Query, from: f64, to: f64, units: u64, device: &str) -> Header {
+        Header {
+            schema: SCHEMA.into(),
+            function: q.function.name(),
+            format: q.format.name.into(),
+            from: hex(from),
+            to: hex(to),
+            bits: q.bits,
+            units,
+            device: device.into(),
+        }
+    }
+    /// The query and its range, for instructions `isa`; none if something in it is not known.
+    pub fn query(&self) -> Option<(Query, f64, f64)> {
+        let q = Query {
+            function: Function::find(&self.function)?,
+            format: Format::find(&self.format)?,
+            bits: self.bits,
+            isa: Some(crate::search::Isa::best()),
+        };
+        Some((q, parse(&self.from)?, parse(&self.to)?))
+    }
+    /// Whether two searches ask the same, on whatever device.
+    pub fn same(&self, o: &Header) -> bool {
+        Header {
+            device: o.device.clone(),
+            ..self.clone()
+        } == *o
+    }
+}
+
+/// One hard case as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The argument.
+    pub x: String,
+    /// Identical bits after the round bit.
+    pub k: u32,
+    /// The round bit.
+    pub round_bit: u8,
+    /// The bit that is repeated.
+    pub repeated: u8,
+    /// `+` or `-`: sign of the value.
+    pub sign: char,
+    /// Exponent of the value's leading bit.
+    pub binade: i32,
+}
+
+impl Written {
+    /// Of a case; exact ones have no k and are not written so.
+    pub fn new(c: &Case) -> Written {
+        let Value {
+            k,
+            round_bit,
+            ones,
+            negative,
+            exponent,
+        } = c.value;
+        Written {
+            x: hex(c.x),
+            k: k.unwrap_or(u32::MAX),
+            round_bit: round_bit.into(),
+            repeated: ones.into(),
+            sign: if negative { '-' } else { '+' },
+            binade: exponent,
+        }
+    }
+}
+
+/// A unit's line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unit {
+    /// Its number.
+    pub unit: u64,
+    /// First argument by magnitude.
+    pub first: String,
+    /// Number of arguments.
+    pub length: u64,
+    /// How its pieces were dealt with.
+    pub pieces: Vec<Piece>,
+    /// What the phases saw.
+    pub counts: Counts,
+    /// Hard cases.
+    pub cases: Vec<Written>,
+    /// Number of exact cases among the arguments that were looked at.
+    pub exact: u64,
+    /// The first of them.
+    pub exact_first: Vec<String>,
+    /// Hash of header and unit.
+    #[serde(default)]
+    pub hash: String,
+}
+
+impl Unit {
+    /// The line of what was found.
+    pub fn new(header: &Header, number: u64, grid: &Grid, found: &Found) -> Unit {
+        let mut u = Unit {
+            unit: number,
+            first: hex(grid.value(grid.first)),
+            length: grid.len(),
+            pieces: found.pieces.clone(),
+            counts: found.counts,
+            cases: found.cases.iter().map(Written::new).collect(),
+            exact: found.exact.len() as u64,
+            exact_first: found.exact.iter().take(LISTED).map(|x| hex(*x)).collect(),
+            hash: String::new(),
+        };
+        u.hash = u.digest(header);
+        u
+    }
+    /// What the hash has to be.
+    pub fn digest(&self, header: &Header) -> String {
+        let bare = Unit {
+            hash: String::new(),
+            ..self.clone()
+        };
+        let mut h = Sha256::new();
+        for text in [serde_json::to_string(header), serde_json::to_string(&bare)] {
+            h.update(text.unwrap_or_default());
+            h.update("\n");
+        }
+        h.finalize()
+            .iter()
+            .take(12)
+            .map(|b| format!("{b:02x}"))
+            .collect()
+    }
+    /// Arguments that are all hard, and not listed.
+    pub fn uniform(&self) -> u64 {
+        let all = self.pieces.iter().filter(|p| p.method == Method::AllHard);
+        all.map(|p| p.length).sum()
+    }
+}
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CertificateError {
+    /// The first line.
+    #[error("the first line is not the header of a certificate: {0}")]
+    Header(String),
+    /// Another version.
+    #[error("the certificate is of schema {0}, this version reads {SCHEMA}")]
+    Schema(String),
+    /// A line within.
+    #[error("line {0}: {1}")]
+    Line(usize, String),
+}
+
+/// A certificate as far as it goes.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// What was asked.
+    pub header: Header,
+    /// Units that are whole and whose hash is right.
+    pub units: Vec<Unit>,
+    /// Bytes up to the end of the last whole line: what follows was cut off while being written.
+    pub whole: u64,
+}
+
+impl Record {
+    /// Reads one. A last line without an end is left out.
+    pub fn parse(text: &str) -> Result<Record, CertificateError> {
+        let whole = text.rfind('\n').map_or(0, |n| n + 1);
+        let mut lines = text[..whole].lines().enumerate();
+        let first = lines.next().map_or("", |l| l.1);
+        let header: Header =
+            serde_json::from_str(first).map_err(|e| CertificateError::Header(e.to_string()))?;
+        if header.schema != SCHEMA {
+            return Err(CertificateError::Schema(header.schema));
+        }
+        let mut units = Vec::new();
+        for (n, line) in lines {
+            let unit: Unit = serde_json::from_str(line)
+                .map_err(|e| CertificateError::Line(n + 1, e.to_string()))?;
+            if unit.digest(&header) != unit.hash {
+                let what = format!("the hash of unit {} is not that of its content", unit.unit);
+                return Err(CertificateError::Line(n + 1, what));
+            }
+            units.push(unit);
+        }
+        Ok(Record {
+            header,
+            units,
+            whole: whole as u64,
+        })
+    }
+}

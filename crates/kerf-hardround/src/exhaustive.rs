@@ -1,0 +1,115 @@
+//! Every argument of a range, counted by the number of identical bits after its round bit: for formats with
+//! few enough numbers.
+use crate::confirm::{NoValue, value};
+use crate::format::Grid;
+use crate::leaf::{Case, Query};
+use crate::poly::{Block, block};
+use crate::walk::{WALK_ERROR, each};
+use serde::{Deserialize, Serialize};
+
+/// Runs of this many bits are counted with MPFR.
+const DECIDED: u32 = 40;
+/// Bound of a walked value's error, in units of 2^-64.
+const MARGIN: u64 = 1 << 12;
+/// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
+const SMALL: u64 = 48;
+
+/// Arguments counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Arguments with k identical bits after the round bit, by k.
+    pub by_k: Vec<u64>,
+    /// Exact cases, zeros among them.
+    pub exact: u64,
+    /// Results beyond the largest number or below half the smallest, or nearer to a limit than 2^-11000.
+    pub out_of_range: u64,
+}
+
+impl Tally {
+    /// Arguments in all.
+    pub fn total(&self) -> u64 {
+        self.by_k.iter().sum::<u64>() + self.exact + self.out_of_range
+    }
+    /// Adds another's.
+    pub fn add(&mut self, o: &Tally) {
+        if self.by_k.len() < o.by_k.len() {
+            self.by_k.resize(o.by_k.len(), 0);
+        }
+        for (a, b) in self.by_k.iter_mut().zip(&o.by_k) {
+            *a += b;
+        }
+        self.exact += o.exact;
+        self.out_of_range += o.out_of_range;
+    }
+    fn count(&mut self, k: u32) {
+        let k = k as usize;
+        if self.by_k.len() <= k {
+            self.by_k.resize(k + 1, 0);
+        }
+        self.by_k[k] += 1;
+    }
+}
+
+/// Counts the arguments of part of a binade; those with at least the query's bits are listed too.
+pub fn tally(q: &Query, grid: &Grid) -> (Tally, Vec<Case>) {
+    let mut all = (Tally::default(), Vec::new());
+    divide(q, grid, &mut all.0, &mut all.1);
+    all
+}
+
+fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
+    if q.function.beyond(grid.value(grid.first)).is_some() {
+        tally.out_of_range += grid.len();
+        return;
+    }
+    match block(q.function, q.format, grid) {
+        Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
+            each(&poly, grid.first, grid.end, |m, z| {
+                // The value is within MARGIN of z: where that could change k, MPFR decides.
+                let k = run(z);
+                let clear = k < DECIDED
+                    && run(z.wrapping_sub(MARGIN)) == k
+                    && run(z.wrapping_add(MARGIN)) == k;
+                match clear && k < q.bits {
+                    true => tally.count(k),
+                    false => evaluate(q, grid, m, tally, cases),
+                }
+            });
+        }
+        Block::Overflow | Block::Underflow => tally.out_of_range += grid.len(),
+        _ if grid.len() <= SMALL => {
+            for m in grid.first..grid.end {
+                evaluate(q, grid, m, tally, cases);
+            }
+        }
+        _ => {
+            let middle = grid.first + grid.len() / 2;
+            divide(q, &grid.part(grid.first, middle), tally, cases);
+            divide(q, &grid.part(middle, grid.end), tally, cases);
+        }
+    }
+}
+
+/// Identical bits at the start of a fraction.
+fn run(z: u64) -> u32 {
+    z.leading_zeros().max(z.leading_ones())
+}
+
+fn evaluate(q: &Query, grid: &Grid, m: u64, tally: &mut Tally, cases: &mut Vec<Case>) {
+    match value(q.function, q.format, &grid.float(m, 64)) {
+        Ok(v) => match v.k {
+            Some(k) => {
+                tally.count(k);
+                if k >= q.bits {
+                    cases.push(Case {
+                        x: grid.value(m),
+                        value: v,
+                    });
+                }
+            }
+            None => tally.exact += 1,
+        },
+        Err(NoValue::Zero) => tally.exact += 1,
+        Err(NoValue::Range | NoValue::Domain) => tally.out_of_range += 1,
+    }
+}

@@ -1,0 +1,237 @@
+//! A part of a binade, divided until each piece is smooth, uniform or small; the hard cases of it.
+use crate::confirm::{NoValue, Value, value};
+use crate::format::{Format, Grid};
+use crate::function::Function;
+use crate::plan::Plan;
+use crate::poly::{Block, Poly, block};
+use crate::search::{Counts, Isa, Scratch, smooth};
+use crate::walk;
+use serde::{Deserialize, Serialize};
+
+/// Largest piece that is described by one polynomial.
+pub const LARGEST: u64 = 1 << 36;
+/// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
+const SMALL: u64 = 48;
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Query {
+    /// The function.
+    pub function: Function,
+    /// Format of arguments and results.
+    pub format: Format,
+    /// Identical bits after the round bit, at least.
+    pub bits: u32,
+    /// Instructions to use; none to visit every argument with the polynomial, which is slow and for checks.
+    pub isa: Option<Isa>,
+}
+
+impl Query {
+    /// 2^-bits.
+    pub fn eps(&self) -> f64 {
+        2f64.powi(-(self.bits as i32))
+    }
+}
+
+/// How a piece was dealt with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The test on intervals of n arguments, with these bounds at the first level.
+    Test {
+        /// Arguments of an interval.
+        n: u64,
+        /// Width of the remainder of the affine step.
+        r: f64,
+        /// Errors of the lines.
+        s: f64,
+        /// Threshold.
+        d: f64,
+    },
+    /// Every argument by the polynomial.
+    Walk,
+    /// Every argument by MPFR.
+    Evaluate,
+    /// Every argument is hard: the value never leaves the neighbourhood of numbers.
+    AllHard,
+    /// No argument is: the value stays away from them.
+    NoneHard,
+    /// Results beyond the largest number.
+    Overflow,
+    /// Results below half the smallest number.
+    Underflow,
+}
+
+/// A piece of the range.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Piece {
+    /// First integer of its grid.
+    pub first: u64,
+    /// Arguments.
+    pub length: u64,
+    /// How it was dealt with.
+    pub method: Method,
+    /// Bounds of F'' over it, in half units per argument squared; none where not needed.
+    pub second: Option<(f64, f64)>,
+    /// Bound of the polynomial's error.
+    pub error: f64,
+}
+
+/// One hard case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Case {
+    /// The argument.
+    pub x: f64,
+    /// Its value's tail.
+    pub value: Value,
+}
+
+/// What was found in a part of a binade.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Hard cases, in the order of magnitudes.
+    pub cases: Vec<Case>,
+    /// Pieces, in order, without gaps.
+    pub pieces: Vec<Piece>,
+    /// What the phases saw.
+    pub counts: Counts,
+    /// Exact cases met (all of them: their F is an integer).
+    pub exact: Vec<f64>,
+}
+
+/// What searches a smooth piece.
+pub trait Engine {
+    /// Pushes arguments of [first, end) that may be hard, or keeps the piece for later; gives the plan it
+    /// follows, none where it visits every argument.
+    fn smooth(
+        &mut self,
+        q: &Query,
+        poly: &Poly,
+        range: (u64, u64),
+        candidates: &mut Vec<u64>,
+        counts: &mut Counts,
+    ) -> Option<Plan>;
+}
+
+impl Engine for Scratch {
+    fn smooth(
+        &mut self,
+        q: &Query,
+        poly: &Poly,
+        range: (u64, u64),
+        candidates: &mut Vec<u64>,
+        counts: &mut Counts,
+    ) -> Option<Plan> {
+        let Some(isa) = q.isa else {
+            walk::near(poly, range.0, range.1, q.eps(), candidates);
+            counts.walked += range.1 - range.0;
+            return None;
+        };
+        smooth(poly, range, q.eps(), isa, self, candidates, counts)
+    }
+}
+
+/// Searches a part of a binade.
+pub fn search(q: &Query, grid: &Grid, engine: &mut impl Engine) -> Found {
+    let mut found = Found::default();
+    divide(q, grid, engine, &mut found);
+    found
+}
+
+fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
+    let method = |w| match w {
+        "overflow" => Method::Overflow,
+        "underflow" => Method::Underflow,
+        _ => Method::AllHard,
+    };
+    if let Some(w) = q.function.beyond(grid.value(grid.first)) {
+        return found.piece(grid, method(w), None);
+    }
+    if grid.len() <= LARGEST {
+        match block(q.function, q.format, grid) {
+            Block::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
+            Block::Overflow => return found.piece(grid, Method::Overflow, None),
+            Block::Underflow => return found.piece(grid, Method::Underflow, None),
+            Block::Coarse if grid.len() <= SMALL => {
+                for m in grid.first..grid.end {
+                    evaluate(q, grid, m, found);
+                }
+                return found.piece(grid, Method::Evaluate, None);
+            }
+            Block::Coarse => {}
+        }
+    }
+    // At the roundest number near the middle, so that pieces have lengths that vectors like.
+    let step = 1u64 << (63 - (grid.len() / 2).leading_zeros());
+    let mut at = (grid.first + grid.len() / 2) / step * step;
+    if at <= grid.first {
+        at += step;
+    }
+    let at = if at < grid.end {
+        at
+    } else {
+        grid.first + grid.len() / 2
+    };
+    divide(q, &grid.part(grid.first, at), engine, found);
+    divide(q, &grid.part(at, grid.end), engine, found);
+}
+
+fn polynomial(q: &Query, grid: &Grid, poly: &Poly, engine: &mut impl Engine, found: &mut Found) {
+    match poly.uniform(q.eps()) {
+        Some(true) => return found.piece(grid, Method::AllHard, Some(poly)),
+        Some(false) => return found.piece(grid, Method::NoneHard, Some(poly)),
+        None => {}
+    }
+    let mut candidates = Vec::new();
+    let range = (grid.first, grid.end);
+    let plan = engine.smooth(q, poly, range, &mut candidates, &mut found.counts);
+    decide(q, grid, poly, candidates, found);
+    let method = plan.map_or(Method::Walk, |p| {
+        let l = &p.levels[0];
+        Method::Test {
+            n: l.n,
+            r: l.remainder.1 - l.remainder.0,
+            s: l.s,
+            d: l.d,
+        }
+    });
+    found.piece(grid, method, Some(poly));
+}
+
+/// Decides candidates: by the polynomial, and by MPFR those that are near an integer indeed.
+pub fn decide(q: &Query, grid: &Grid, poly: &Poly, mut candidates: Vec<u64>, found: &mut Found) {
+    candidates.sort_unstable();
+    candidates.dedup();
+    for m in candidates {
+        if poly.near(m, q.eps()) {
+            evaluate(q, grid, m, found);
+        }
+    }
+}
+
+/// Decides one argument.
+fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
+    found.counts.evaluated += 1;
+    let x = grid.value(m);
+    match value(q.function, q.format, &grid.float(m, 64)) {
+        Ok(value) => match value.k {
+            Some(k) if k >= q.bits => found.cases.push(Case { x, value }),
+            Some(_) => {}
+            None => found.exact.push(x),
+        },
+        Err(NoValue::Zero) => found.exact.push(x),
+        Err(NoValue::Range | NoValue::Domain) => {}
+    }
+}
+
+impl Found {
+    fn piece(&mut self, grid: &Grid, method: Method, poly: Option<&Poly>) {
+        self.pieces.push(Piece {
+            first: grid.first,
+            length: grid.len(),
+            method,
+            second: poly.map(Poly::curvature),
+            error: poly.map_or(0.0, |p| p.error),
+        });
+    }
+}

@@ -1,0 +1,25 @@
+//! Hard-to-round cases of elementary functions.
+//!
+//! The value of a function at a floating-point number is hard to round when many identical bits follow the
+//! round bit: a long way from the last bit of the format on, nothing tells whether the value is above or below
+//! a rounding boundary. Libraries that round correctly need the worst such arguments. [`leaf::search`] finds
+//! all of them in part of a binade, by Lefevre's algorithm with proven bounds.
+#![warn(missing_docs)]
+
+pub mod certificate;
+pub mod confirm;
+pub mod exhaustive;
+pub mod format;
+pub mod function;
+mod interval;
+mod lanes;
+pub mod leaf;
+pub mod lsg;
+pub mod plan;
+pub mod poly;
+pub mod search;
+pub mod tables;
+pub mod units;
+pub mod verify;
+mod walk;
+pub mod wide;

@@ -1,0 +1,225 @@
+//! A block of arguments as a polynomial modulo 1, with proven bounds.
+//!
+//! For arguments `x = m 2^e` of one grid and results with one unit in the last place, let `F(m)` be the
+//! value in units of half that. An argument is hard to round when F is near an integer, so F counts modulo
+//! 1 only, and since `m` is an integer, so do the coefficients of a polynomial in it. They are held in 320
+//! bits after the point; every shift of the polynomial is then exact.
+use crate::format::{Format, Grid};
+use crate::function::Function;
+use crate::interval::Interval;
+use crate::wide::{BITS, Wide};
+use rug::Float;
+use rug::float::Round;
+
+/// Degree of the polynomials.
+pub const DEGREE: usize = 7;
+/// Largest error of a block's polynomial: far below what the search can see.
+pub const TOLERANCE: f64 = 1.0 / (1u64 << 58) as f64;
+/// Bits of the coefficients' enclosures: 53 before the point, and as many again as errors may take.
+const PRECISION: u32 = 256;
+/// Bits of enclosures over whole blocks.
+const COARSE: u32 = 96;
+/// Slack for f64 arithmetic on bounds: some dozens of operations of relative error 2^-53.
+pub const SLACK: f64 = 1.0 + 1e-12;
+
+/// F over one block, as a polynomial in `m - middle`.
+#[derive(Debug, Clone)]
+pub struct Poly {
+    /// Coefficients modulo 1.
+    pub c: [Wide; DEGREE + 1],
+    /// Bounds of the magnitudes of the coefficients themselves.
+    pub size: [f64; DEGREE + 1],
+    /// The coefficients themselves, to 1 part in 2^50.
+    pub near: [f64; DEGREE + 1],
+    /// The argument that it is centred on.
+    pub middle: u64,
+    /// Largest distance from the middle for which the bounds hold.
+    pub reach: u64,
+    /// Bound of |F - polynomial|.
+    pub error: f64,
+}
+
+/// What a block is.
+#[derive(Debug, Clone)]
+pub enum Block {
+    /// A polynomial describes it.
+    Smooth(Box<Poly>),
+    /// Every result is beyond the largest number.
+    Overflow,
+    /// Every result is below half the smallest number.
+    Underflow,
+    /// The enclosures say too little: split it.
+    Coarse,
+}
+
+/// The exponent of the unit in the last place on an enclosure without zero; none if it is not one.
+fn unit(format: Format, v: &Interval) -> Option<i32> {
+    if v.has_zero() {
+        return None;
+    }
+    let (near, far) = match v.lo > 0 {
+        true => (v.lo.clone(), v.hi.clone()),
+        false => (-v.hi.clone(), -v.lo.clone()),
+    };
+    let exponent = |f: &Float| f.get_exp().map(|e| e - 1);
+    // A far end that is exactly a power of two belongs to the next binade.
+    let (a, b) = (format.ulp(exponent(&near)?), format.ulp(exponent(&far)?));
+    (a == b).then_some(a)
+}
+
+/// Describes the arguments of `grid`.
+pub fn block(f: Function, format: Format, grid: &Grid) -> Block {
+    describe(f, format, grid).unwrap_or(Block::Coarse)
+}
+
+fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
+    let last = grid.end - 1;
+    let middle = grid.first + grid.len() / 2;
+    let reach = (middle - grid.first).max(last - middle).max(1);
+    let (near, far) = (grid.float(grid.first, COARSE), grid.float(last, COARSE));
+    let whole = match grid.negative {
+        false => Interval::new(&near, &far, COARSE),
+        true => Interval::new(&far, &near, COARSE),
+    };
+    let wide = f.taylor(&whole, DEGREE + 1)?;
+    let range = values(f, &whole, &wide)?;
+    if range.lo.get_exp()? > format.highest + 1
+        && range.hi.get_exp()? > format.highest + 1
+        && !range.has_zero()
+    {
+        return Some(Block::Overflow);
+    }
+    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest)) {
+        [true, true] => return Some(Block::Underflow),
+        [false, false] => {}
+        _ => return None,
+    }
+    let ulp = unit(format, &range)?;
+    let at = grid.float(middle, PRECISION);
+    let point = f.taylor(&Interval::point(&at, PRECISION), DEGREE)?;
+    let negative = range.hi < 0;
+    // Coefficient d of F in m: half units of the result, 2^(e d) of the argument, and the signs.
+    let scaled = |v: &Interval, d: usize| {
+        let v = v.shift(grid.exponent * d as i32 + 1 - ulp);
+        match negative ^ (grid.negative && d % 2 == 1) {
+            true => v.neg(),
+            false => v,
+        }
+    };
+    let mut poly = Poly {
+        c: [Wide::ZERO; DEGREE + 1],
+        size: [0.0; DEGREE + 1],
+        near: [0.0; DEGREE + 1],
+        middle,
+        reach,
+        error: 0.0,
+    };
+    let mut power = 1.0;
+    for (d, v) in point.iter().enumerate() {
+        let v = scaled(v, d);
+        poly.c[d] = Wide::from_float(&v.lo);
+        poly.size[d] = v.magnitude();
+        poly.error += (v.width() + 2f64.powi(-BITS)) * power;
+        poly.near[d] = v.lo.to_f64_round(Round::Nearest);
+        power *= reach as f64;
+    }
+    poly.error += scaled(&wide[DEGREE + 1], DEGREE + 1).magnitude() * power;
+    poly.error *= SLACK;
+    // NaN fails too.
+    (poly.error <= TOLERANCE).then(|| Block::Smooth(Box::new(poly)))
+}
+
+/// The values over an interval: from the ends where the derivative has one sign.
+fn values(f: Function, x: &Interval, taylor: &[Interval]) -> Option<Interval> {
+    if taylor[1].has_zero() {
+        return Some(taylor[0].clone());
+    }
+    let apply = |a: &mut Float, r| f.apply(a, r);
+    let v = match taylor[1].lo > 0 {
+        true => x.rising(apply),
+        false => x.falling(apply),
+    };
+    v.is_sound().then_some(v)
+}
+
+impl Poly {
+    /// Bound of the d-th derivative over the block.
+    pub fn derivative(&self, d: usize) -> f64 {
+        let mut sum = 0.0;
+        let mut power = 1.0;
+        for k in d..=DEGREE {
+            let falling: f64 = (k - d + 1..=k).map(|i| i as f64).product();
+            sum += falling * self.size[k] * power;
+            power *= self.reach as f64;
+        }
+        sum * SLACK
+    }
+
+    /// Bounds of F'' (of the polynomial) over the block: low and high.
+    pub fn curvature(&self) -> (f64, f64) {
+        let slope = self.derivative(3) * self.reach as f64;
+        let middle = 2.0 * self.near[2];
+        let around = slope + 2.0 * self.size[2] * 1e-12;
+        (middle - around, middle + around)
+    }
+
+    /// F'' (of the polynomial) at one argument, and a bound of the error of that.
+    pub fn second(&self, at: u64) -> (f64, f64) {
+        let w = at.wrapping_sub(self.middle) as i64 as f64;
+        let mut sum = 0.0;
+        let mut size = 0.0;
+        for k in (2..=DEGREE).rev() {
+            let falling = (k * (k - 1)) as f64;
+            sum = sum * w + falling * self.near[k];
+            size = size * w.abs() + falling * self.size[k];
+        }
+        (sum, size * 1e-12)
+    }
+
+    /// Whether F at an argument may be within `eps` of an integer.
+    pub fn near(&self, m: u64, eps: f64) -> bool {
+        let w = m.wrapping_sub(self.middle) as i64;
+        let value = self
+            .c
+            .iter()
+            .rev()
+            .fold(Wide::ZERO, |v, c| v.times(w).plus(*c));
+        value.distance() * (1.0 - 1e-11) <= eps + self.error
+    }
+
+    /// The polynomial in `m - at`.
+    pub fn around(&self, at: u64) -> [Wide; DEGREE + 1] {
+        shift(&self.c, at.wrapping_sub(self.middle) as i64)
+    }
+
+    /// Bounds of F modulo 1 over the block, as a distance from the value in the middle: if the whole block
+    /// stays within `eps` of integers, or stays away from them, no search is needed.
+    pub fn uniform(&self, eps: f64) -> Option<bool> {
+        let mut spread = self.error;
+        let mut power = 1.0;
+        for d in 1..=DEGREE {
+            power *= self.reach as f64;
+            // Coefficients count modulo 1.
+            spread += self.c[d].distance() * power;
+        }
+        let distance = self.c[0].distance();
+        let low = distance * (1.0 - 1e-11) - 2f64.powi(-120) - spread * SLACK;
+        let high = (distance + spread) * SLACK;
+        match (high < eps, low > eps) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// p(w + t) as a polynomial in w, modulo 1.
+pub fn shift(p: &[Wide; DEGREE + 1], t: i64) -> [Wide; DEGREE + 1] {
+    let mut c = *p;
+    for i in 0..DEGREE {
+        for k in (i..DEGREE).rev() {
+            c[k] = c[k].plus(c[k + 1].times(t));
+        }
+    }
+    c
+}

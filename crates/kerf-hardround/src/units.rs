@@ -1,0 +1,235 @@
+//! A range in units of work, and threads that do them.
+use crate::format::{Format, Grid, RangeError, grids};
+use crate::function::Function;
+use crate::leaf::{LARGEST, Query};
+use crate::plan::Plan;
+use crate::poly::{Block, block};
+use crate::search::Scratch;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+
+/// Arguments of a unit that is walked or evaluated, so that one takes a second at most.
+const WALKED: u64 = 1 << 27;
+const EVALUATED: u64 = 1 << 18;
+/// Intervals of a unit that is tested.
+const INTERVALS: u64 = 1 << 19;
+
+/// Why a search cannot be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum QueryError {
+    /// The range.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// Part of the range is outside the domain.
+    #[error("{function} is not defined on all of [{from}, {to}): its domain is {domain}")]
+    Domain {
+        /// The function.
+        function: String,
+        /// Start of the range.
+        from: String,
+        /// Its end.
+        to: String,
+        /// The domain.
+        domain: &'static str,
+    },
+}
+
+/// A part of a binade that is divided into equal units.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    grid: Grid,
+    /// Arguments of a unit; units lie at multiples of it.
+    unit: u64,
+    /// Units before this part.
+    before: u64,
+}
+
+impl Part {
+    fn units(&self) -> u64 {
+        (self.grid.end - 1) / self.unit - self.grid.first / self.unit + 1
+    }
+}
+
+/// The units of a range, by number.
+#[derive(Debug, Clone)]
+pub struct Units {
+    parts: Vec<Part>,
+    /// Whether zero is in the range; it is not part of any unit.
+    pub zero: bool,
+}
+
+impl Units {
+    /// Divides [from, to).
+    pub fn new(q: &Query, from: f64, to: f64) -> Result<Units, QueryError> {
+        let (parts, zero) = grids(q.format, from, to)?;
+        let inside =
+            |g: &Grid| q.function.has(g.value(g.first)) && q.function.has(g.value(g.end - 1));
+        if !parts.iter().all(inside) || zero && !q.function.has(0.0) {
+            return Err(QueryError::Domain {
+                function: q.function.name(),
+                from: crate::format::hex(from),
+                to: crate::format::hex(to),
+                domain: q.function.domain(),
+            });
+        }
+        Ok(Units::of(q, &parts, zero))
+    }
+
+    /// All numbers of the format that are in the function's domain.
+    pub fn all(q: &Query) -> Units {
+        let top = 1u64 << q.format.precision;
+        let mut parts = Vec::new();
+        for negative in [true, false] {
+            for exponent in q.format.lowest..=q.format.ulp(q.format.highest) {
+                let first = if exponent == q.format.lowest {
+                    1
+                } else {
+                    top / 2
+                };
+                let g = Grid {
+                    negative,
+                    exponent,
+                    first,
+                    end: top,
+                };
+                let has = |m: u64| q.function.has(g.value(m));
+                match (has(first), has(top - 1)) {
+                    (true, true) => parts.push(g),
+                    // 1 itself, at the edge of the arcs.
+                    (true, false) => parts.push(g.part(first, first + 1)),
+                    _ => {}
+                }
+            }
+        }
+        parts.sort_by(|a, b| a.value(a.first).total_cmp(&b.value(b.first)));
+        Units::of(q, &parts, q.function.has(0.0))
+    }
+
+    fn of(q: &Query, parts: &[Grid], zero: bool) -> Units {
+        let mut before = 0;
+        let parts = parts.iter().map(|grid| {
+            let part = Part {
+                grid: *grid,
+                unit: unit(q, grid),
+                before,
+            };
+            before += part.units();
+            part
+        });
+        Units {
+            parts: parts.collect(),
+            zero,
+        }
+    }
+
+    /// Number of units.
+    pub fn len(&self) -> u64 {
+        self.parts.last().map_or(0, |p| p.before + p.units())
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+    /// Number of arguments.
+    pub fn arguments(&self) -> u128 {
+        self.parts.iter().map(|p| u128::from(p.grid.len())).sum()
+    }
+    /// Arguments in parts that are evaluated one by one or nearly so, for lack of a smooth description.
+    pub fn slow(&self) -> u128 {
+        let slow = self.parts.iter().filter(|p| p.unit <= EVALUATED);
+        slow.map(|p| u128::from(p.grid.len())).sum()
+    }
+    /// A unit.
+    pub fn get(&self, i: u64) -> Option<Grid> {
+        let part = self
+            .parts
+            .partition_point(|p| p.before <= i)
+            .checked_sub(1)?;
+        let part = &self.parts[part];
+        let number = i - part.before;
+        let at = |k: u64| (part.grid.first / part.unit + k) * part.unit;
+        (number < part.units()).then(|| {
+            part.grid.part(
+                at(number).max(part.grid.first),
+                at(number + 1).min(part.grid.end),
+            )
+        })
+    }
+}
+
+/// Arguments of a unit, by how the middle of the part is searched.
+fn unit(q: &Query, grid: &Grid) -> u64 {
+    let middle = grid.first + grid.len() / 2;
+    let probe = |length: u64| {
+        let first = middle.saturating_sub(length / 2).max(grid.first);
+        grid.part(first, (first + length).min(grid.end))
+    };
+    let long = probe(1 << 32);
+    if let Block::Smooth(poly) = block(q.function, q.format, &long)
+        && let Some(plan) = Plan::new(&poly, q.eps(), 1 << 36)
+    {
+        return (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST);
+    }
+    match block(q.function, q.format, &probe(1 << 12)) {
+        Block::Smooth(poly) => match Plan::new(&poly, q.eps(), 1 << 36) {
+            Some(plan) => (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST),
+            None => WALKED,
+        },
+        Block::Overflow | Block::Underflow => LARGEST,
+        Block::Coarse if q.function.beyond(grid.value(middle)).is_some() => LARGEST,
+        Block::Coarse => EVALUATED,
+    }
+}
+
+/// Does units on several threads, those for which `wanted` says so, and hands results to `sink` as they
+/// come; that may break off. Gives whether all was done.
+pub fn work<T: Send>(
+    units: &Units,
+    threads: usize,
+    wanted: impl Fn(u64) -> bool + Sync,
+    each: impl Fn(&Grid, &mut Scratch) -> T + Sync,
+    mut sink: impl FnMut(u64, Grid, T) -> ControlFlow<()>,
+) -> bool {
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(threads.max(1) * 2);
+        for _ in 0..threads.max(1) {
+            let send = send.clone();
+            let (next, stop, wanted, each) = (&next, &stop, &wanted, &each);
+            scope.spawn(move || {
+                let mut scratch = Scratch::default();
+                while !stop.load(Ordering::Relaxed) {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(grid) = units.get(i) else { return };
+                    if !wanted(i) {
+                        continue;
+                    }
+                    let found = each(&grid, &mut scratch);
+                    if send.send((i, grid, found)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for (i, grid, found) in receive.iter() {
+            if sink(i, grid, found).is_break() {
+                stop.store(true, Ordering::Relaxed);
+                return false;
+            }
+        }
+        true
+    })
+}
+
+/// Hard cases that chance would give among `arguments`: 2^(1-bits) of them.
+pub fn expected(arguments: u128, bits: u32) -> f64 {
+    arguments as f64 * 2f64.powi(1 - bits as i32)
+}
+
+/// A query's function and format in words.
+pub fn words(f: Function, format: Format) -> String {
+    format!("{} in {}", f.name(), format.name)
+}

@@ -1,0 +1,347 @@
+//! A certificate checked on another way: MPFR at single arguments, chords instead of tangents, and the test in
+//! integers. Nothing of the search's polynomials, tables or vectors is used.
+use crate::certificate::{Header, Record, Unit};
+use crate::confirm::value;
+use crate::format::{Grid, hex, parse};
+use crate::leaf::{Method, Piece, Query};
+use crate::lsg::least;
+use crate::units::{Units, expected};
+use rug::float::Round;
+use rug::{Float, Integer};
+use std::collections::BTreeSet;
+
+/// Bits of values: 53 before the point, and enough behind it.
+const PRECISION: u32 = 256;
+/// Arguments tried in pieces that are uniform, walked or evaluated.
+const TRIED: u64 = 32;
+
+/// What was checked, and what is wrong.
+#[derive(Debug, Clone, Default)]
+pub struct Verdict {
+    /// Units whose line is there and right.
+    pub units: u64,
+    /// Units missing.
+    pub missing: u64,
+    /// Hard cases computed again.
+    pub cases: u64,
+    /// Stretches of arguments searched again.
+    pub stretches: u64,
+    /// Arguments in them.
+    pub arguments: u128,
+    /// Arguments evaluated.
+    pub evaluated: u64,
+    /// Hard cases that chance would give in what was searched; none where all of some piece is hard.
+    pub expected: f64,
+    /// What is wrong, in words.
+    pub mistakes: Vec<String>,
+}
+
+/// A generator for places to look at: SplitMix64.
+struct Places(u64);
+
+impl Places {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % n.max(1)
+    }
+}
+
+/// Checks a record; in each piece `samples` stretches are searched again, at places drawn by `seed`.
+pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
+    let mut v = Verdict::default();
+    let h = &record.header;
+    let Some((q, from, to)) = h.query() else {
+        v.mistakes
+            .push("the header names an unknown function, format or number".into());
+        return v;
+    };
+    let units = match Units::new(&q, from, to) {
+        Ok(u) => u,
+        Err(e) => {
+            v.mistakes.push(e.to_string());
+            return v;
+        }
+    };
+    if units.len() != h.units {
+        v.mistakes.push(format!(
+            "the range has {} units, the header says {}",
+            units.len(),
+            h.units
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    let mut places = Places(seed);
+    for u in &record.units {
+        match units.get(u.unit) {
+            Some(grid) if grid.len() == u.length && hex(grid.value(grid.first)) == u.first => {
+                if seen.insert(u.unit) {
+                    unit(&q, &grid, u, samples, &mut places, &mut v);
+                }
+            }
+            _ => v
+                .mistakes
+                .push(format!("unit {} is not of this range", u.unit)),
+        }
+    }
+    v.units = seen.len() as u64;
+    v.missing = units.len().saturating_sub(v.units);
+    if v.missing > 0 {
+        v.mistakes.push(format!(
+            "{} of {} units are missing",
+            v.missing,
+            units.len()
+        ));
+    }
+    deviation(h, record, &mut v);
+    v
+}
+
+/// Whether the number of cases is one that chance would give.
+fn deviation(h: &Header, record: &Record, v: &mut Verdict) {
+    let tested: u128 = record
+        .units
+        .iter()
+        .flat_map(|u| &u.pieces)
+        .filter(|p| matches!(p.method, Method::Test { .. }))
+        .map(|p| u128::from(p.length))
+        .sum();
+    v.expected = expected(tested, h.bits);
+}
+
+fn unit(q: &Query, grid: &Grid, u: &Unit, samples: u64, places: &mut Places, v: &mut Verdict) {
+    let mut at = grid.first;
+    let known: BTreeSet<u64> = u
+        .cases
+        .iter()
+        .filter_map(|c| parse(&c.x).map(f64::to_bits))
+        .collect();
+    for c in &u.cases {
+        v.cases += 1;
+        let place = parse(&c.x).and_then(|x| q.format.split(x));
+        let inside =
+            place.filter(|(m, e)| *e == grid.exponent && (grid.first..grid.end).contains(m));
+        let Some((m, _)) = inside else {
+            v.mistakes
+                .push(format!("{} is not in unit {}", c.x, u.unit));
+            continue;
+        };
+        let again = value(q.function, q.format, &grid.float(m, 64));
+        let right = again.is_ok_and(|w| {
+            w.k == Some(c.k)
+                && c.k >= q.bits
+                && u8::from(w.ones) == c.repeated
+                && u8::from(w.round_bit) == c.round_bit
+                && w.exponent == c.binade
+        });
+        if !right {
+            v.mistakes
+                .push(format!("{} is not the case that unit {} says", c.x, u.unit));
+        }
+    }
+    if known.len() != u.cases.len() {
+        v.mistakes
+            .push(format!("unit {} lists a case twice", u.unit));
+    }
+    for p in &u.pieces {
+        if p.first != at {
+            v.mistakes.push(format!(
+                "unit {}: arguments from {} on are left out",
+                u.unit,
+                hex(grid.value(at))
+            ));
+        }
+        at = p.first.saturating_add(p.length);
+        if p.length == 0 || at > grid.end {
+            v.mistakes
+                .push(format!("unit {}: a piece leaves it", u.unit));
+            return;
+        }
+        piece(q, &grid.part(p.first, at), p, &known, samples, places, v);
+    }
+    if at != grid.end {
+        v.mistakes.push(format!(
+            "unit {}: arguments from {} on are left out",
+            u.unit,
+            hex(grid.value(at))
+        ));
+    }
+}
+
+fn piece(
+    q: &Query,
+    grid: &Grid,
+    p: &Piece,
+    known: &BTreeSet<u64>,
+    samples: u64,
+    places: &mut Places,
+    v: &mut Verdict,
+) {
+    if let Method::Test { n, r, s, d } = p.method {
+        bounds(q, grid, p, (n, r, s, d), places, v);
+        for _ in 0..samples {
+            let length = n.min(grid.len());
+            let first = grid.first + places.below(grid.len() - length + 1);
+            stretch(q, &grid.part(first, first + length), p, known, v);
+        }
+        return;
+    }
+    for _ in 0..TRIED.min(grid.len()) {
+        let m = grid.first + places.below(grid.len());
+        v.evaluated += 1;
+        let hard = value(q.function, q.format, &grid.float(m, 64));
+        let listed = known.contains(&grid.value(m).to_bits());
+        let right = match (p.method, hard.map(|w| w.k)) {
+            (Method::Overflow | Method::Underflow, r) => r.is_err(),
+            (Method::AllHard, r) => {
+                r.is_err() || matches!(r, Ok(k) if k.is_none_or(|k| k >= q.bits))
+            }
+            (Method::NoneHard, Ok(k)) => k.is_some_and(|k| k < q.bits),
+            (_, Ok(Some(k))) => listed == (k >= q.bits),
+            (_, _) => !listed,
+        };
+        if !right {
+            v.mistakes.push(format!(
+                "{} is not as its piece says ({:?})",
+                hex(grid.value(m)),
+                p.method
+            ));
+        }
+    }
+}
+
+/// F at an argument, in half units of the last place of its own result.
+fn half_units(q: &Query, grid: &Grid, m: u64) -> Option<(Float, i32)> {
+    let mut y = grid.float(m, PRECISION);
+    q.function.apply(&mut y, Round::Nearest);
+    let ulp = q.format.ulp(y.get_exp()? - 1);
+    Some((y.abs() << (1 - ulp), ulp))
+}
+
+/// Whether the bounds fit each other, and hold where F'' is tried: a second difference is a value of F''
+/// somewhere between.
+fn bounds(
+    q: &Query,
+    grid: &Grid,
+    p: &Piece,
+    (n, r, s, d): (u64, f64, f64, f64),
+    places: &mut Places,
+    v: &mut Verdict,
+) {
+    let mut wrong = |what: &str| {
+        v.mistakes.push(format!(
+            "piece from {}: {what}",
+            hex(grid.value(grid.first))
+        ));
+    };
+    let Some((low, high)) = p.second else {
+        return wrong("no bounds of the second derivative");
+    };
+    let square = (n as f64).powi(2) / 8.0;
+    if r < (high.max(0.0) - low.min(0.0)) * square {
+        wrong("R is less than the second derivative says");
+    }
+    if d < 2.0 * q.eps() + r + s {
+        wrong("d is less than 2 eps + R + s");
+    }
+    if s < 2.0 * (n as f64 + 1.0) * 2f64.powi(-52) {
+        wrong("s is less than what truncation costs");
+    }
+    let h = (grid.len() / 8).min(1 << 24);
+    for _ in 0..4 {
+        if h == 0 {
+            break;
+        }
+        let m = grid.first + h + places.below(grid.len() - 2 * h);
+        let f = [m - h, m, m + h].map(|m| half_units(q, grid, m));
+        let [Some(a), Some(b), Some(c)] = f else {
+            return wrong("a value is not finite");
+        };
+        if a.1 != b.1 || b.1 != c.1 {
+            return wrong("the results are not of one binade");
+        }
+        let sum = Float::with_val(PRECISION, &a.0 + &c.0);
+        let twice: Float = b.0.clone() << 1;
+        let second = Float::with_val(PRECISION, &sum - &twice).to_f64() / (h as f64).powi(2);
+        let slack = 1e-9 * second.abs();
+        if second < low - slack || second > high + slack {
+            wrong("F'' leaves its bounds");
+        }
+    }
+}
+
+/// A number's fraction in 64 bits, rounded down.
+fn fraction(x: &Float) -> u64 {
+    let scaled: Float = x.clone() << 64;
+    let i = scaled
+        .to_integer_round(Round::Down)
+        .map_or(Integer::new(), |r| r.0);
+    let modulus: Integer = Integer::from(1) << 64;
+    let i: Integer = (i % &modulus + &modulus) % modulus;
+    i.to_u64().unwrap_or(0)
+}
+
+/// Searches arguments with the chord between the ends, and with the parabola through the middle where the
+/// chord comes near an integer.
+fn stretch(q: &Query, grid: &Grid, p: &Piece, known: &BTreeSet<u64>, v: &mut Verdict) {
+    let n = grid.len();
+    v.stretches += 1;
+    v.arguments += u128::from(n);
+    let (Some((low, high)), true) = (p.second, n > 2) else {
+        return;
+    };
+    let ends = [grid.first, grid.first + n / 2, grid.end - 1].map(|m| half_units(q, grid, m));
+    let [Some((a, _)), Some((b, _)), Some((c, _))] = ends else {
+        v.mistakes.push(format!(
+            "{}: a value is not finite",
+            hex(grid.value(grid.first))
+        ));
+        return;
+    };
+    let slope = Float::with_val(PRECISION, &c - &a) / (n - 1);
+    // F lies between the chord and the chord less F'' n^2/8.
+    let square = (n as f64).powi(2) / 8.0;
+    let (below, above) = (high.max(0.0) * square, -low.min(0.0) * square);
+    let error = (n as f64) * 2f64.powi(-62);
+    let shift = q.eps() + error + above;
+    // Values of the chord that may hide a hard case lie in (-eps - above, eps + below) around integers.
+    let d = 2.0 * (q.eps() + error) + below + above;
+    let offset = Float::with_val(PRECISION, shift);
+    let start = fraction(&(a.clone() + &offset));
+    let step = fraction(&slope);
+    let limit = (d * 2f64.powi(64)) as u64 + 1;
+    if least(step, start, n) >= limit {
+        return;
+    }
+    // Parabola through three points, by divided differences.
+    let h = (n / 2) as f64;
+    let first = Float::with_val(PRECISION, &b - &a) / (n / 2);
+    let rest = Float::with_val(PRECISION, &c - &b) / (n - 1 - n / 2);
+    let bend = ((rest - &first) / (n - 1)).to_f64();
+    let third = (high - low) / grid.len().max(p.length) as f64 * 4.0;
+    let near =
+        (q.eps() + error + third.abs() * h.powi(3) + 1e-12 * square * (high.abs() + low.abs()))
+            * 2f64.powi(64);
+    let (z0, slope) = (fraction(&a), fraction(&first));
+    let mut z = start;
+    for j in 0..n {
+        if z < limit {
+            let t = j as f64 * (j as f64 - h);
+            let curve = (bend * t * 2f64.powi(64)) as i64 as u64;
+            let exact = z0.wrapping_add(slope.wrapping_mul(j)).wrapping_add(curve);
+            if (exact as i64).unsigned_abs() as f64 <= near {
+                let m = grid.first + j;
+                v.evaluated += 1;
+                let hard = value(q.function, q.format, &grid.float(m, 64));
+                let hard = hard.is_ok_and(|w| w.k.is_some_and(|k| k >= q.bits));
+                if hard && !known.contains(&grid.value(m).to_bits()) {
+                    v.mistakes
+                        .push(format!("{} is hard and not listed", hex(grid.value(m))));
+                }
+            }
+        }
+        z = z.wrapping_add(step);
+    }
+}

@@ -1,0 +1,106 @@
+//! Certificates: complete ones pass, damaged ones do not.
+use kerf_hardround::certificate::{Header, Record, Unit};
+use kerf_hardround::format::BINARY64;
+use kerf_hardround::function::Function;
+use kerf_hardround::leaf::{Method, Query, search};
+use kerf_hardround::search::Isa;
+use kerf_hardround::units::{Units, work};
+use kerf_hardround::verify::verify;
+use std::ops::ControlFlow;
+
+fn record(f: Function, from: f64, to: f64, bits: u32) -> Record {
+    let q = Query {
+        function: f,
+        format: BINARY64,
+        bits,
+        isa: Some(Isa::best()),
+    };
+    let units = Units::new(&q, from, to).unwrap();
+    let header = Header::new(&q, from, to, units.len(), "cpu");
+    let mut lines = vec![serde_json::to_string(&header).unwrap()];
+    let all = work(
+        &units,
+        2,
+        |_| true,
+        |g, s| search(&q, g, s),
+        |i, g, found| {
+            lines.push(serde_json::to_string(&Unit::new(&header, i, &g, &found)).unwrap());
+            ControlFlow::Continue(())
+        },
+    );
+    assert!(all);
+    Record::parse(&(lines.join("\n") + "\n")).unwrap()
+}
+
+/// The same record with units changed, hashes made anew: what a wrong search would write.
+fn changed(r: &Record, change: impl Fn(&mut Unit)) -> Record {
+    let mut r = r.clone();
+    for u in &mut r.units {
+        change(u);
+        u.hash = u.digest(&r.header);
+    }
+    r
+}
+
+#[test]
+fn complete_records_pass() {
+    let span = 2f64.powi(-20);
+    for (f, from) in [
+        (Function::Exp, 1.25),
+        (Function::Log, 0.75),
+        (Function::Sin, -2.5),
+        (Function::Acos, 0.3),
+        (Function::Cbrt, 5.0),
+        (Function::Power(-3), 1.75),
+        (Function::Cosh, 1e-9),
+        (Function::Tan, 2f64.powi(-30)),
+    ] {
+        let to = from + span * f64::abs(from);
+        let r = record(f, from, to, 30);
+        let v = verify(&r, 8, 1);
+        assert_eq!(v.mistakes, [""; 0], "{}", f.name());
+        assert_eq!(v.missing, 0);
+        assert!(v.stretches + v.evaluated > 0);
+    }
+}
+
+#[test]
+fn damage_is_found() {
+    let r = record(Function::Exp, 1.5, 1.5 + 2f64.powi(-18), 26);
+    let cases: usize = r.units.iter().map(|u| u.cases.len()).sum();
+    assert!(cases > 100, "{cases}");
+    let mistakes = |r: &Record, samples| verify(r, samples, 1).mistakes.join("; ");
+    assert_eq!(mistakes(&r, 4), "");
+    let missing = changed(&r, |u| u.cases.clear());
+    assert!(mistakes(&missing, 400).contains("hard and not listed"));
+    let wrong = changed(&r, |u| u.cases[0].k += 1);
+    assert!(mistakes(&wrong, 0).contains("is not the case"));
+    let twice = changed(&r, |u| u.cases.push(u.cases[0].clone()));
+    assert!(mistakes(&twice, 0).contains("twice"));
+    let gap = changed(&r, |u| u.pieces[0].length -= 1);
+    assert!(mistakes(&gap, 0).contains("left out"));
+    let bent = changed(&r, |u| {
+        for p in &mut u.pieces {
+            p.second = p.second.map(|(a, b)| (a * 0.9, b * 0.9));
+        }
+    });
+    assert!(mistakes(&bent, 0).contains("F'' leaves its bounds"));
+    let short = changed(&r, |u| {
+        for p in &mut u.pieces {
+            if let Method::Test { d, .. } = &mut p.method {
+                *d *= 0.5;
+            }
+        }
+    });
+    assert!(mistakes(&short, 0).contains("d is less"));
+    let mut lost = r.clone();
+    lost.units.pop();
+    assert!(mistakes(&lost, 0).contains("missing"));
+    let mut text = serde_json::to_string(&r.header).unwrap() + "\n";
+    text += &serde_json::to_string(&r.units[0])
+        .unwrap()
+        .replace("\"k\":26", "\"k\":27");
+    assert!(Record::parse(&(text.clone() + "\n")).is_err());
+    // A line that was cut off is no mistake: it is done again.
+    assert_eq!(Record::parse(&text).unwrap().units.len(), 0);
+}

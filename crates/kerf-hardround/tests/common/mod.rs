@@ -1,0 +1,68 @@
+//! Random numbers and ranges for the tests.
+#![allow(dead_code)] // Each test uses some of it.
+use kerf_hardround::format::{Format, Grid};
+use kerf_hardround::function::{FUNCTIONS, Function};
+
+/// A counter-based generator (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+/// All functions, and some powers.
+pub fn functions() -> Vec<Function> {
+    let named = FUNCTIONS.into_iter().map(|(_, f)| f);
+    named
+        .chain([-3, -1, 2, 3, 5, 10].map(Function::Power))
+        .collect()
+}
+
+/// Binades of arguments that make sense for a function: exponents of the leading bit.
+fn exponents(f: Function) -> (i32, i32) {
+    match f {
+        Function::Asin | Function::Acos => (-30, -1),
+        Function::Log1p | Function::Atan => (-30, 30),
+        Function::Exp | Function::Exp2 | Function::Expm1 => (-30, 8),
+        Function::Exp10 | Function::Sinh | Function::Cosh => (-30, 7),
+        Function::Sin | Function::Cos | Function::Tan => (-30, 12),
+        Function::Tanh => (-30, 3),
+        Function::Power(_) => (-20, 20),
+        _ => (-1000, 1000),
+    }
+}
+
+/// A random range of `length` arguments in one binade of the function's domain; often near the ends of the
+/// binade or of the domain.
+pub fn range(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
+    let (low, high) = exponents(f);
+    let top = 1u64 << format.precision;
+    let e = match r.below(4) {
+        // Around 1, where logarithms have their zero and arcs their edge.
+        0 => -1 + r.below(2) as i32,
+        _ => low + r.below((high - low + 1) as u64) as i32,
+    };
+    let e = e.clamp(low, high);
+    let negative = f.has(-1.5 * 2f64.powi(e)) && r.below(2) == 0;
+    let length = length.min(top / 2);
+    let first = match r.below(4) {
+        0 => top / 2,
+        1 => top - length,
+        _ => top / 2 + r.below(top / 2 - length + 1),
+    };
+    Grid {
+        negative,
+        exponent: e - (format.precision as i32 - 1),
+        first,
+        end: first + length,
+    }
+}

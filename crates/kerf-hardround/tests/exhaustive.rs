@@ -1,0 +1,115 @@
+//! Counts over whole small formats.
+mod common;
+
+use common::functions;
+use kerf_hardround::confirm::value;
+use kerf_hardround::exhaustive::{Tally, tally};
+use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32};
+use kerf_hardround::function::Function;
+use kerf_hardround::leaf::Query;
+use kerf_hardround::units::{Units, work};
+use std::ops::ControlFlow;
+
+fn count(q: &Query) -> (Tally, usize) {
+    let units = Units::all(q);
+    let mut sum = Tally::default();
+    let mut cases = 0;
+    let all = work(
+        &units,
+        2,
+        |_| true,
+        |g, _| tally(q, g),
+        |_, _, (t, c)| {
+            sum.add(&t);
+            cases += c.len();
+            ControlFlow::Continue(())
+        },
+    );
+    assert!(all);
+    assert_eq!(u128::from(sum.total()), units.arguments());
+    (sum, cases)
+}
+
+/// All of binary16, against MPFR on every argument.
+#[test]
+fn halves_by_mpfr() {
+    for function in [
+        Function::Exp,
+        Function::Log,
+        Function::Sin,
+        Function::Asin,
+        Function::Power(3),
+    ] {
+        let q = Query {
+            function,
+            format: BINARY16,
+            bits: 9,
+            isa: None,
+        };
+        let (sum, cases) = count(&q);
+        let mut by_k = vec![0; sum.by_k.len()];
+        let mut exact = 0;
+        let units = Units::all(&q);
+        for g in (0..units.len()).map_while(|i| units.get(i)) {
+            for m in g.first..g.end {
+                match value(function, BINARY16, &g.float(m, 64)).map(|v| v.k) {
+                    Ok(Some(k)) => by_k[k as usize] += 1,
+                    Ok(None) => exact += 1,
+                    Err(kerf_hardround::confirm::NoValue::Zero) => exact += 1,
+                    _ => {}
+                }
+            }
+        }
+        if sum.out_of_range == 0 {
+            assert_eq!(sum.by_k, by_k, "{function:?}");
+        } else {
+            // Far out, results are not looked at one by one.
+            assert!(
+                sum.by_k.iter().zip(&by_k).all(|(a, b)| a <= b),
+                "{function:?} {sum:?} {by_k:?} {exact}"
+            );
+        }
+        assert_eq!(sum.exact, exact, "{function:?}");
+        assert_eq!(cases as u64, sum.by_k.iter().skip(9).sum::<u64>());
+    }
+}
+
+/// Every function over all of bfloat16 and a binade of binary32: counts halve from k to k + 1.
+#[test]
+fn counts_are_complete() {
+    for function in functions() {
+        let q = Query {
+            function,
+            format: BFLOAT16,
+            bits: 12,
+            isa: None,
+        };
+        count(&q);
+    }
+    let q = Query {
+        function: Function::Exp,
+        format: BINARY32,
+        bits: 22,
+        isa: None,
+    };
+    let units = Units::new(&q, 1.0, 2.0).unwrap();
+    let mut sum = Tally::default();
+    let _ = work(
+        &units,
+        2,
+        |_| true,
+        |g, _| tally(&q, g),
+        |_, _, (t, _)| {
+            sum.add(&t);
+            ControlFlow::Continue(())
+        },
+    );
+    assert_eq!(sum.total(), 1 << 23);
+    for k in 1..10 {
+        let want = (1u64 << 23 >> k) as f64;
+        assert!(
+            (sum.by_k[k] as f64 - want).abs() < 6.0 * want.sqrt(),
+            "{k}: {sum:?}"
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! The counting run of a search: made once, kept in the result folder by what was counted.
+use crate::evaluate::{Input, WorkerProgram};
+use crate::subject::Subject;
+use kerf_device::cost::Work;
+use kerf_exec::worker::Worker;
+use kerf_ir::program::sha256;
+use kerf_pass::count::Detail;
+use kerf_workload::job::{Counts, Device, Job, JobError, Report};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+
+/// File in the result folder.
+pub const FILE: &str = "counts.json";
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Of program, sizes and inputs.
+    key: String,
+    counts: Counts,
+}
+
+/// What a cost model needs of counts.
+pub fn work(c: &Counts) -> Work {
+    Work {
+        launches: c.launches.clone(),
+        copies: c.copies,
+        copied_bytes: c.copied_bytes,
+    }
+}
+
+fn key(subject: &Subject, input: &Input) -> String {
+    let what = serde_json::json!({
+        "kerf": env!("CARGO_PKG_VERSION"),
+        "program": subject.digest(),
+        "sizes": subject.workload.sizes,
+        "params": subject.workload.launch_space.default_params(),
+        "input": input,
+    });
+    sha256(what.to_string().as_bytes())
+}
+
+/// The counts of a subject on its tuning inputs: those of the folder, or else those of a run in a worker,
+/// which are put there.
+pub fn obtain(
+    job: &Job,
+    subject: &Subject,
+    input: &Input,
+    folder: &Path,
+    program: &WorkerProgram,
+    limit: Duration,
+) -> Result<Counts, JobError> {
+    let (path, key) = (folder.join(FILE), key(subject, input));
+    let kept = std::fs::read(&path).ok();
+    let kept = kept.and_then(|b| serde_json::from_slice::<Kept>(&b).ok());
+    if let Some(k) = kept.filter(|k| k.key == key) {
+        return Ok(k.counts);
+    }
+    let job = Job {
+        device: Device::Cpu,
+        seed: Some(input.seed),
+        perturb: input.perturb,
+        count: Some(Detail::Values),
+        count_only: true,
+        reference: false,
+        baseline: false,
+        threads: 0,
+        ..job.clone()
+    };
+    let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
+    let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
+    let mut w = Worker::start(&program.path, &args).map_err(died)?;
+    let answer: Result<Report, JobError> = w.ask(&job, limit).map_err(died)?;
+    let counts = answer?
+        .counts
+        .ok_or_else(|| JobError::Worker("the counts are missing".into()))?;
+    // Renamed into place whole; a folder that cannot be written is told of by what is written next.
+    let kept = Kept { key, counts };
+    if let Ok(text) = serde_json::to_vec(&kept) {
+        let part = path.with_extension("part");
+        let _ = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+    }
+    Ok(kept.counts)
+}

@@ -1,0 +1,186 @@
+//! Plans measured on a GPU, for comparison with predictions. Nothing is compared with a reference, so
+//! sizes can be those that a GPU is for.
+//!
+//! All plans are compiled first, on all cores; then each is timed run by run in turn with the program
+//! as it is.
+use crate::problem::Tunable;
+use crate::sample::sample;
+use crate::subject::Subject;
+use kerf_exec::cuda::{CudaExecutor, assemble};
+use kerf_exec::{Executor, KernelStats};
+use kerf_ir::finish;
+use kerf_ir::kernels;
+use kerf_pass::{Plan, SiteFormat};
+use kerf_search::Assignment;
+use kerf_workload::job::{Job, JobError, Times, finish_with_tools};
+use kerf_workload::run::Session;
+use kerf_workload::storage;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A plan that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Levels of the groups.
+    pub assignment: Assignment,
+    /// Format in which all buffers and arrays are held that can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<SiteFormat>,
+    /// The plan itself.
+    pub plan: Plan,
+    /// Median of a run in seconds.
+    pub seconds: f64,
+    /// Lower end of the median's 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Median of the program as it is, taken in turn.
+    pub baseline: f64,
+    /// Registers, by kernel.
+    pub registers: Vec<(String, u32)>,
+    /// Bytes of local memory, by kernel: spills and arrays.
+    pub local: Vec<(String, u32)>,
+}
+
+/// Plans to measure: `count` of lowered sites, then a fifth as many again with buffers held narrower.
+pub fn plans(
+    subject: &Subject,
+    tunable: &Tunable,
+    count: usize,
+    seed: u64,
+) -> Result<Vec<(Assignment, Option<SiteFormat>, Plan)>, JobError> {
+    let levels: Vec<u8> = tunable
+        .groups
+        .iter()
+        .map(|g| g.formats.len() as u8)
+        .collect();
+    let all = sample(&levels, count, seed);
+    let mut out: Vec<_> = all
+        .iter()
+        .map(|a| (a.clone(), None, tunable.plan(subject, a)))
+        .collect();
+    let format = tunable
+        .groups
+        .iter()
+        .find_map(|g| g.formats.get(1).copied());
+    let m = subject.program.module()?;
+    for a in all.iter().take(count / 5) {
+        let mut plan = tunable.plan(subject, a);
+        if let Some(f) = format {
+            plan.hold_all(&m, f);
+        }
+        if plan != tunable.plan(subject, a) {
+            out.push((a.clone(), format, plan));
+        }
+    }
+    Ok(out)
+}
+
+fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Result<Vec<u8>, JobError> {
+    let m = subject.program.module()?;
+    plan.apply(&m)?;
+    finish_with_tools(&m, &job.toolchain())?;
+    let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })?;
+    Ok(assemble(&ptx, job.ordinal)?)
+}
+
+fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<u8>, JobError>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<Vec<u8>, JobError>)>> = Mutex::default();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|s| {
+        for _ in 0..cores.min(plans.len()) {
+            s.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(p) = plans.get(i) else { break };
+                    let one = compiled(job, subject, p);
+                    done.lock()
+                        .unwrap_or_else(|e| e.into_inner())
+                        .push((i, one));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
+
+/// Measures plans in this process. `done` gets each as soon as it is there, or why there is none.
+pub fn measure(
+    job: &Job,
+    subject: &Subject,
+    plans: &[(Assignment, Option<SiteFormat>, Plan)],
+    mut done: impl FnMut(usize, Result<Measured, JobError>),
+) -> Result<(), JobError> {
+    let m = subject.program.module()?;
+    let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
+    let session = |plan: &Plan| -> Result<Session, JobError> {
+        let mut s = Session {
+            workload: &subject.workload,
+            kernels: &infos,
+            globals: &globals,
+            params: subject.workload.launch_space.default_params(),
+            seed: subject.workload.seed,
+            perturb: None,
+            storage: Vec::new(),
+            lambda: BTreeMap::new(),
+        };
+        s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
+        Ok(s)
+    };
+    let own = Plan::default();
+    let first = session(&own)?;
+    let used = first.check()?;
+    let every: Vec<Plan> = plans.iter().map(|p| p.2.clone()).collect();
+    let binaries = all_compiled(job, subject, &every);
+    let base = compiled(job, subject, &own)?;
+    let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
+    let mut base_loaded = first.load(&mut base)?;
+    for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
+        let one = || -> Result<Measured, JobError> {
+            let s = session(plan)?;
+            let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
+            let mut loaded = s.load(&mut exec)?;
+            let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+            for n in 0..job.warmup + job.repeats.max(1) {
+                first.reset(&mut base, &mut base_loaded)?;
+                let b = first.run(&mut base, &mut base_loaded)?;
+                s.reset(&mut exec, &mut loaded)?;
+                let t = s.run(&mut exec, &mut loaded)?;
+                if n >= job.warmup {
+                    mine.push(t);
+                    theirs.push(b);
+                }
+            }
+            let stats = exec.kernel_stats();
+            let of = |f: fn(&KernelStats) -> Option<u32>| {
+                let all = stats.iter();
+                all.filter_map(|k| Some((k.symbol.clone(), f(k)?)))
+                    .collect()
+            };
+            let none = || JobError::Input("nothing was timed".into());
+            let mine = Times::new(mine).ok_or_else(none)?;
+            let theirs = Times::new(theirs).ok_or_else(none)?;
+            Ok(Measured {
+                assignment: assignment.clone(),
+                held: *held,
+                plan: plan.clone(),
+                seconds: mine.median_s,
+                low: mine.low_s,
+                high: mine.high_s,
+                baseline: theirs.median_s,
+                registers: of(|k| k.registers),
+                local: of(|k| k.local_bytes),
+            })
+        };
+        done(i, one());
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! What the counted ranges of values forbid: formats that would overflow, or in which most values vanish.
+//!
+//! They are of the tuning inputs, like every error of the search; validation tries others. Errors are not
+//! predicted from them: first-order estimates are off by orders of magnitude where errors cancel, and a
+//! run of a group alone tells more.
+use crate::models::Sensitivity;
+use crate::problem::Tunable;
+use crate::subject::Subject;
+use kerf_num::Format;
+use kerf_pass::SiteFormat;
+use kerf_pass::count::SiteRecord;
+use kerf_workload::job::Counts;
+use std::collections::BTreeMap;
+
+/// A format is forbidden where more than this part of the values other than zero lies below its normal
+/// range. A few that vanish are often those that do not matter.
+const MOST: f64 = 0.5;
+
+/// Vetoes by group and level.
+pub struct Ranges {
+    vetoes: BTreeMap<(usize, u8), String>,
+}
+
+/// Why a site's values do not fit a format.
+fn misfit(seen: &SiteRecord, to: SiteFormat) -> Option<String> {
+    let f = to.word();
+    let exponents = match (seen.min_exponent, seen.max_exponent) {
+        (Some(a), Some(b)) => format!("2^{a} to 2^{b}"),
+        _ => return None,
+    };
+    if seen.largest.is_some_and(|x| x > f.max_finite()) {
+        return Some(format!(
+            "its values are from {exponents}, and {f} overflows above {:e}",
+            f.max_finite()
+        ));
+    }
+    let below = match f {
+        Format::F16 => seen.below_f16,
+        Format::F32 | Format::Bf16 => seen.below_f32,
+        Format::F64 => 0,
+    };
+    let all = seen
+        .count
+        .saturating_sub(seen.zeros + seen.nan + seen.infinite);
+    (all > 0 && below as f64 > MOST * all as f64).then(|| {
+        format!(
+            "its values are from {exponents}, and {below} of {all} lie below {:e}, where {f} loses digits",
+            f.min_normal()
+        )
+    })
+}
+
+impl Ranges {
+    /// Compares what was counted with the formats of each group.
+    pub fn new(subject: &Subject, tunable: &Tunable, counts: &Counts) -> Ranges {
+        let mut vetoes = BTreeMap::new();
+        let seen = |at: usize, site: usize| {
+            let symbol = &subject.kernels[at].symbol;
+            let k = counts.kernels.iter().find(|k| k.symbol == *symbol)?;
+            k.sites.iter().find(|s| s.id == site)
+        };
+        for ((at, site), (group, formats)) in &tunable.chosen {
+            let Some(s) = seen(*at, *site) else { continue };
+            for (level, to) in formats.iter().enumerate().skip(1) {
+                let Some(why) = misfit(&s.seen, *to) else {
+                    continue;
+                };
+                let place = s.line.map_or(String::new(), |l| format!(" at line {l}"));
+                vetoes
+                    .entry((*group, level as u8))
+                    .or_insert_with(|| format!("{}{place}: {why}", s.op));
+            }
+        }
+        Ranges { vetoes }
+    }
+}
+
+impl Sensitivity for Ranges {
+    fn error(&self, _group: usize, _level: u8) -> Option<f64> {
+        None
+    }
+    fn veto(&self, group: usize, level: u8) -> Option<String> {
+        self.vetoes.get(&(group, level)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(smallest: f64, largest: f64, below_f16: u64) -> SiteRecord {
+        let exponent = |x: f64| Some(x.log2().floor() as i32);
+        SiteRecord {
+            count: 100,
+            largest: Some(largest),
+            smallest: Some(smallest),
+            max_exponent: exponent(largest),
+            min_exponent: exponent(smallest),
+            below_f16,
+            ..SiteRecord::default()
+        }
+    }
+
+    #[test]
+    fn overflow_and_loss_are_told_with_the_range() {
+        let wide = record(0.5, 1e6, 0);
+        let why = misfit(&wide, SiteFormat::F16).expect("overflows");
+        assert!(
+            why.contains("2^-1 to 2^19") && why.contains("6.5504e4"),
+            "{why}"
+        );
+        assert_eq!(misfit(&wide, SiteFormat::F32), None);
+        assert_eq!(misfit(&wide, SiteFormat::Bf16), None);
+        assert!(misfit(&record(1e-9, 1e-5, 90), SiteFormat::F16).is_some());
+        assert_eq!(misfit(&record(1e-9, 1.0, 10), SiteFormat::F16), None);
+        assert!(misfit(&record(1.0, 1e300, 0), SiteFormat::F32).is_some());
+        assert_eq!(misfit(&SiteRecord::default(), SiteFormat::F16), None);
+    }
+}

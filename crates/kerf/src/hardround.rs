@@ -1,0 +1,128 @@
+//! `kerf hardround`: arguments whose function value is hard to round.
+mod journal;
+mod search;
+mod show;
+mod small;
+mod verify;
+
+use crate::DeviceArg;
+use crate::fail::Failure;
+use crate::output::{Format, Style};
+use kerf_hardround::format::{FORMATS, Format as Number, parse};
+use kerf_hardround::function::{FUNCTIONS, Function, LARGEST_POWER};
+use kerf_hardround::search::Isa;
+use kerf_workload::suggest;
+use std::path::PathBuf;
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    search: Option<SearchArgs>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Check a certificate on another way: MPFR at single arguments, and the search anew on samples.
+    Verify(verify::Args),
+}
+
+#[derive(clap::Args)]
+struct SearchArgs {
+    /// exp, exp2, exp10, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh,
+    /// tanh, cbrt, sqrt, rsqrt; x^3 and other integer powers as x^N.
+    function: String,
+    /// Start of the range, such as 1, 0.75 or 0x1.8p-3.
+    #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
+    from: Option<f64>,
+    /// End of the range, not in it.
+    #[arg(long, allow_hyphen_values = true, value_parser = parse_number)]
+    to: Option<f64>,
+    /// Identical bits after the round bit, at least.
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=200))]
+    bits: Option<u32>,
+    /// Format of arguments and results: binary64; binary32, bfloat16 and binary16 visit every argument,
+    /// by default of the whole domain, and count them by their number of identical bits.
+    #[arg(long = "type", value_name = "FORMAT", default_value = "binary64", value_parser = parse_format)]
+    number: Number,
+    /// Where to search.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Write the list to this file: .wc (as CORE-MATH has them), .csv, .json, otherwise text.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the certificate here while searching (by default beside --out, with .cert added).
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Go on with the search that the certificate has begun.
+    #[arg(long)]
+    resume: bool,
+    /// Threads; 0 for all cores.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
+    threads: usize,
+    /// Instructions: scalar, avx2 or avx512; by default the fastest that the processor has.
+    #[arg(long, value_name = "ISA", value_parser = parse_isa)]
+    vectors: Option<Isa>,
+    /// Search even where the list will be long or the search slow.
+    #[arg(long)]
+    yes: bool,
+}
+
+fn parse_number(s: &str) -> Result<f64, String> {
+    parse(s).ok_or_else(|| "expected a number that f64 has, such as 1.5 or 0x1.8p+0".into())
+}
+
+fn parse_format(s: &str) -> Result<Number, String> {
+    let names = FORMATS.map(|f| f.name).join(", ");
+    Number::find(s).ok_or_else(|| format!("expected one of {names}"))
+}
+
+fn parse_isa(s: &str) -> Result<Isa, String> {
+    let all = Isa::all();
+    let found = all.iter().find(|i| i.name() == s);
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|i| i.name()).collect();
+        format!("this processor has {}", names.join(", "))
+    })
+}
+
+fn find(name: &str) -> Result<Function, Failure> {
+    let lower = name.to_lowercase();
+    if let Some(f) = Function::find(&lower) {
+        return Ok(f);
+    }
+    let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
+    names.push("verify");
+    let f = Failure::new(format!("there is no function {name}"));
+    Err(match suggest::did_you_mean(&lower, names) {
+        Some(help) => f.help(help),
+        None => f.help(format!(
+            "known are {}, and x^N for N from -{LARGEST_POWER} to {LARGEST_POWER}",
+            FUNCTIONS.map(|f| f.0).join(", ")
+        )),
+    })
+}
+
+/// Runs the command.
+pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
+    match (&a.command, &a.search) {
+        (Some(Command::Verify(v)), _) => verify::run(v, format, style),
+        (None, Some(s)) if s.number.name == "binary64" => search::run(s, format, style),
+        (None, Some(s)) => small::run(s, format, style),
+        (None, None) => Err(Failure::new("no function is given").help("kerf hardround --help")),
+    }
+}
+
+/// Threads to use.
+fn threads(wanted: usize) -> usize {
+    match wanted {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    }
+}

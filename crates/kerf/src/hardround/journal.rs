@@ -1,0 +1,119 @@
+//! The certificate while it is being written: a line a unit, whole or not there.
+use crate::fail::Failure;
+use kerf_hardround::certificate::{Header, Record, Unit};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often what was written is made durable.
+const DURABLE_AFTER: Duration = Duration::from_secs(2);
+
+/// An open certificate.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Length up to the last whole line.
+    whole: u64,
+    synced: Instant,
+}
+
+impl Journal {
+    /// Begins one, or goes on with one; gives the units that it has.
+    pub fn open(
+        path: &Path,
+        header: &Header,
+        resume: bool,
+    ) -> Result<(Journal, Vec<Unit>), Failure> {
+        let fail = |e: std::io::Error| {
+            Failure::new(format!("cannot write {}: {e}", path.display()))
+                .help("choose another place with --certificate")
+        };
+        if path.exists() && !resume {
+            return Err(Failure::new(format!("{} is there already", path.display()))
+                .help("add --resume to go on with that search, or remove the file"));
+        }
+        let mut units = Vec::new();
+        let mut whole = 0;
+        let mut started = false;
+        if path.exists() {
+            let text = std::fs::read_to_string(path).map_err(fail)?;
+            // A file that was cut off within its first line has nothing to go on with.
+            if text.contains('\n') {
+                let record = Record::parse(&text).map_err(|e| {
+                    Failure::new(format!("{}: {e}", path.display()))
+                        .help("remove the file to begin anew")
+                })?;
+                if !record.header.same(header) {
+                    return Err(
+                        Failure::new(format!("{} is of another search", path.display())).help(
+                            format!(
+                                "it has {} on [{}, {}) with {} bits; choose another --certificate",
+                                record.header.function,
+                                record.header.from,
+                                record.header.to,
+                                record.header.bits
+                            ),
+                        ),
+                    );
+                }
+                (units, whole, started) = (record.units, record.whole, true);
+            }
+        }
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .map_err(fail)?;
+        file.set_len(whole).map_err(fail)?;
+        file.seek(SeekFrom::Start(whole)).map_err(fail)?;
+        let mut journal = Journal {
+            path: path.to_owned(),
+            file,
+            whole,
+            synced: Instant::now(),
+        };
+        if !started {
+            journal.line(&serde_json::to_string(header).unwrap_or_default())?;
+        }
+        Ok((journal, units))
+    }
+
+    /// Adds a line; on failure the file ends with the line before.
+    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
+        let mut write = || {
+            self.file.write_all(text.as_bytes())?;
+            self.file.write_all(b"\n")?;
+            if self.synced.elapsed() >= DURABLE_AFTER {
+                self.file.sync_data()?;
+                self.synced = Instant::now();
+            }
+            Ok(())
+        };
+        match write() {
+            Ok(()) => {
+                self.whole += text.len() as u64 + 1;
+                Ok(())
+            }
+            Err(e) => {
+                let e: std::io::Error = e;
+                let _ = self.file.set_len(self.whole);
+                let _ = self.file.seek(SeekFrom::Start(self.whole));
+                Err(
+                    Failure::new(format!("cannot write {}: {e}", self.path.display())).help(
+                        "make room, then give the same command with --resume: nothing is lost",
+                    ),
+                )
+            }
+        }
+    }
+
+    /// Makes everything durable.
+    pub fn close(&mut self) -> Result<(), Failure> {
+        self.file.sync_all().map_err(|e| {
+            Failure::new(format!("cannot write {}: {e}", self.path.display()))
+                .help("make room, then give the same command with --resume")
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! Small formats: every argument, counted by its number of identical bits.
+use super::{SearchArgs, find, show, threads};
+use crate::DeviceArg;
+use crate::fail::Failure;
+use crate::files;
+use crate::output::{Format, Style, say};
+use crate::table::Table;
+use kerf_hardround::certificate::Written;
+use kerf_hardround::exhaustive::{Tally, tally};
+use kerf_hardround::leaf::{Case, Query};
+use kerf_hardround::units::{Units, words, work};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Runs the command.
+pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
+    if a.device == DeviceArg::Cuda {
+        return Err(
+            Failure::new(format!("{} is counted on the CPU only", a.number.name))
+                .help("leave --device away: the whole format takes seconds to minutes"),
+        );
+    }
+    if a.resume || a.certificate.is_some() {
+        return Err(
+            Failure::new("small formats have no certificate: every argument is visited")
+                .help("leave --resume and --certificate away"),
+        );
+    }
+    let function = find(&a.function)?;
+    let query = Query {
+        function,
+        format: a.number,
+        // By default the list has about the hardest dozens.
+        bits: a.bits.unwrap_or(a.number.precision + 2),
+        isa: None,
+    };
+    let units = match (a.from, a.to) {
+        (None, None) => Units::all(&query),
+        (Some(from), Some(to)) => Units::new(&query, from, to)?,
+        _ => {
+            return Err(Failure::new("--from and --to belong together")
+                .help("give both, or none for the whole domain"));
+        }
+    };
+    if let Some(out) = &a.out {
+        show::check(out)?;
+    }
+    let began = Instant::now();
+    let mut sum = Tally::default();
+    let mut cases: Vec<Case> = Vec::new();
+    work(
+        &units,
+        threads(a.threads),
+        |_| true,
+        |g, _| tally(&query, g),
+        |_, _, (t, c)| {
+            sum.add(&t);
+            cases.extend(c);
+            ControlFlow::Continue(())
+        },
+    );
+    cases.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let seconds = began.elapsed().as_secs_f64();
+    let listed: Vec<Written> = cases.iter().map(Written::new).collect();
+    let document = serde_json::json!({
+        "schema": "kerf.hardround-counts/1",
+        "function": function.name(),
+        "format": a.number.name,
+        "arguments": sum.total(),
+        "by_k": sum.by_k,
+        "exact": sum.exact + u64::from(units.zero),
+        "out_of_range": sum.out_of_range,
+        "bits": query.bits,
+        "cases": listed,
+        "seconds": seconds,
+    });
+    if let Some(out) = &a.out {
+        let text = match out.extension().and_then(|e| e.to_str()) {
+            Some("json") => format!("{document}\n"),
+            Some("csv") => {
+                let rows = listed.iter().map(|w| format!("{},{}", w.x, w.k));
+                std::iter::once("x,k".to_owned())
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    + "\n"
+            }
+            _ => {
+                let title = format!(
+                    "# {}, at least {} identical bits",
+                    words(function, a.number),
+                    query.bits
+                );
+                let rows = listed.iter().map(|w| w.x.clone());
+                std::iter::once(title)
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    + "\n"
+            }
+        };
+        files::write_whole(out, &text).map_err(|e| {
+            Failure::new(format!("cannot write {}: {e}", out.display()))
+                .help("choose another file with --out")
+        })?;
+    }
+    if format == Format::Json {
+        say(&format!("{document}\n"))?;
+        return Ok(0);
+    }
+    let mut text = format!(
+        "{}, {} arguments\n",
+        style.bold(&words(function, a.number)),
+        sum.total()
+    );
+    let mut t = Table::new(
+        0,
+        ["k", "arguments", "by chance"].map(str::to_owned).to_vec(),
+    );
+    let inside: u64 = sum.by_k.iter().sum();
+    for (k, n) in sum.by_k.iter().enumerate().filter(|(_, n)| **n > 0) {
+        let chance = inside as f64 * 2f64.powi(-(k as i32));
+        t.row(vec![k.to_string(), n.to_string(), format!("{chance:.1}")]);
+    }
+    text += &t.render(style);
+    text += &format!("{} exact", sum.exact + u64::from(units.zero));
+    if sum.out_of_range > 0 {
+        text += &format!(", {} out of range or at a limit", sum.out_of_range);
+    }
+    text += &format!("; {} with {} bits or more", listed.len(), query.bits);
+    let shown = listed.iter().take(100);
+    for w in shown {
+        text += &format!("\n  {} {}", w.x, w.k);
+    }
+    if listed.len() > 100 {
+        text += &format!("\n  ... {} more; --out FILE has all", listed.len() - 100);
+    }
+    say(&format!(
+        "{text}\n{}\n",
+        style.dim(&show::duration(seconds))
+    ))?;
+    Ok(0)
+}

@@ -1,0 +1,83 @@
+//! `kerf measure`, hidden: sampled plans of a workload timed on a GPU, one line of JSON each.
+//!
+//! The kernels run in this process: it is a tool for benchmarks, and a plan that kills it is a finding.
+use crate::fail::Failure;
+use crate::output::{note, say};
+use crate::tune::{By, parse_format};
+use kerf_pass::SiteFormat;
+use kerf_tune::measure::{self, Measured};
+use kerf_tune::problem::tunable;
+use kerf_tune::subject::Subject;
+use kerf_workload::job::JobError;
+use std::path::PathBuf;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    workload: PathBuf,
+    /// Plans.
+    #[arg(long, default_value_t = 24)]
+    plans: usize,
+    /// Formats that operations may be lowered to.
+    #[arg(long, value_delimiter = ',', default_value = "f32", value_parser = parse_format)]
+    formats: Vec<SiteFormat>,
+    /// What changes its format as one.
+    #[arg(long, value_enum, default_value = "variable")]
+    by: By,
+    /// Seed of the sample.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = crate::parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// Timed runs of a plan.
+    #[arg(long, default_value_t = 11)]
+    repeats: u32,
+    /// Only list the plans.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the command.
+pub fn run(a: &Args) -> Result<i32, Failure> {
+    crate::in_utf8(&a.workload)?;
+    let mut job = crate::tune::job(
+        a.workload.clone(),
+        a.sizes.clone(),
+        !a.list,
+        0,
+        a.repeats,
+        None,
+    )?;
+    job.warmup = 3;
+    let subject = Subject::load(&a.workload, &a.sizes, &job.toolchain())?;
+    let refused = |e: kerf_tune::problem::ProblemError| Failure::new(e.to_string());
+    let t = tunable(&subject, &a.formats, a.by.into()).map_err(refused)?;
+    let plans = measure::plans(&subject, &t, a.plans, a.seed)?;
+    if a.list {
+        for p in &plans {
+            let line = serde_json::json!({ "assignment": p.0, "held": p.1 });
+            say(&format!("{line}\n"))?;
+        }
+        return Ok(0);
+    }
+    let mut failed = 0;
+    measure::measure(
+        &job,
+        &subject,
+        &plans,
+        |i, m: Result<Measured, JobError>| {
+            let line = match &m {
+                Ok(m) => serde_json::to_string(m).unwrap_or_default(),
+                Err(e) => {
+                    failed += 1;
+                    note(&format!("warning: plan {i}: {e}"));
+                    return;
+                }
+            };
+            let _ = say(&(line + "\n"));
+        },
+    )?;
+    Ok(i32::from(failed > 0))
+}
