@@ -77,7 +77,7 @@ int main(int, char **v) {
   all[LG2] = {binade(0), binade(-1), binade(1), binade(2), binade(-2), binade(6)};
   all[EX2] = {binade(0), binade(-1), binade(1), binade(0, 1), binade(-1, 1), binade(-2)};
   for (int e = -3; e <= 3; e++) { all[SIN].push_back(binade(e)); all[COS].push_back(binade(e)); }
-  for (int e = -4; e <= 3; e++) all[TANH].push_back(binade(e));
+  for (int e = -9; e <= 3; e++) all[TANH].push_back(binade(e));
   uint32_t *d; CHECK(cudaMalloc(&d, 4u << 23));
   std::vector<std::thread> work;
   for (int o = 0; o < OPS; o++) {

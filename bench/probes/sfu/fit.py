@@ -1,6 +1,6 @@
 """Fits the special-function unit's tables to dumps, and checks them: fit.py DIR > sfu.txt
 
-DIR holds rcp.sfu, rsqrt.sfu, sqrt.sfu, ex2.sfu, lg2.sfu, sin.sfu, cos.sfu (`kerf device sfu --dump DIR` writes
+DIR holds rcp.sfu, rsqrt.sfu, sqrt.sfu, ex2.sfu, lg2.sfu, sin.sfu, cos.sfu, tanh.sfu (`kerf device sfu --dump DIR` writes
 rcp.ftz.sfu and so on; dump.cu the short names). Needs numpy and scipy.
 
 The hypothesis: result = floor(c0 + c1 x + c2 s), x the lower bits of the argument, s its square without the
@@ -138,6 +138,22 @@ def quarter(folder):
     return out
 
 
+def hyperbolic(folder):
+    """tanh from 2^-8 to 8: by exponent, digits of the mantissa that say the segment."""
+    dumped = load(folder, "tanh")
+    out = []
+    for e, m in zip(range(-8, 3), (0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3)):
+        bits = dumped[(127 + e) << 23].reshape(-1, 1 << (6 - m))
+        if (bits != bits[:, :1]).any():
+            sys.exit(f"tanh: exponent {e} looks at more digits")
+        v = bits[:, 0].view(np.float32)
+        scale = 26 + FINE - (min(e, -1) + 1)
+        lo = np.ldexp(v.astype(np.float64), scale).astype(np.int64)
+        hi = lo + np.ldexp(np.spacing(v).astype(np.float64), scale).astype(np.int64)
+        out += fit("tanh", lo, hi, 17, 8, 8)
+    return out
+
+
 def main(folder):
     one = 0x3F800000
     of = lambda op, start: load(folder, op)[start].astype(np.int64)
@@ -150,6 +166,7 @@ def main(folder):
     functions.append(("ex2", (64592, 17), fit("ex2", *digits(of("ex2", one) - 0x40000000 + (1 << 23), 8), 17, 8, 8)))
     functions.append(("lg2", (26800, 17), fit("lg2", *floats(of("lg2", one)), 17, 32, 16, 1)))
     functions.append(("sin", (0, 17), fit("sin", *floats(quarter(folder)), 17, 64, 16, 1)))
+    functions.append(("tanh", (0, 17), hyperbolic(folder)))
     print("# Coefficients of the special-function unit of an NVIDIA H200 (sm_90), one segment a line: c0 c1 c2, in units of")
     print("# 2^-26. The unit computes (c0 2^n + c1 x + c2 s + b) / 2^n, with x the n lower bits of the argument and s its")
     print("# truncated square; see sfu.rs. Fitted to exhaustive dumps, which they reproduce without exception.")

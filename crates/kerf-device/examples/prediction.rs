@@ -30,6 +30,6 @@ fn main() {
     }
     print!("{}", replay::table(&rows));
     if has("-v") {
-        print!("{}", replay::worst(&rows, 40));
+        print!("{}", replay::worst(&rows, 60));
     }
 }

@@ -10,7 +10,7 @@ use kerf_ir::llvm::{LlvmError, Module};
 const CHUNK: u32 = 1 << 24;
 const BLOCK: u32 = 256;
 
-/// An operation: its key and NVVM's name.
+/// An operation: its key and LLVM's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
     /// Key: `ex2.ftz`.
@@ -29,24 +29,25 @@ const fn op(key: &'static str, intrinsic: &'static str, binary: bool) -> Operati
 }
 
 /// All operations; those with one instruction of the unit and nothing else come first.
-pub const OPERATIONS: [Operation; 17] = [
-    op("rcp.ftz", "rcp.approx.ftz.f", false),
-    op("rsqrt.ftz", "rsqrt.approx.ftz.f", false),
-    op("sqrt.ftz", "sqrt.approx.ftz.f", false),
-    op("ex2.ftz", "ex2.approx.ftz.f32", false),
-    op("lg2.ftz", "lg2.approx.ftz.f", false),
-    op("sin.ftz", "sin.approx.ftz.f", false),
-    op("cos.ftz", "cos.approx.ftz.f", false),
-    op("rsqrt", "rsqrt.approx.f", false),
-    op("sqrt", "sqrt.approx.f", false),
-    op("ex2", "ex2.approx.f32", false),
-    op("lg2", "lg2.approx.f", false),
-    op("sin", "sin.approx.f", false),
-    op("cos", "cos.approx.f", false),
-    op("div.ftz", "div.approx.ftz.f", true),
-    op("div", "div.approx.f", true),
-    op("div.full.ftz", "div.full.ftz", true),
-    op("div.full", "div.full", true),
+pub const OPERATIONS: [Operation; 18] = [
+    op("rcp.ftz", "nvvm.rcp.approx.ftz.f", false),
+    op("rsqrt.ftz", "nvvm.rsqrt.approx.ftz.f", false),
+    op("sqrt.ftz", "nvvm.sqrt.approx.ftz.f", false),
+    op("ex2.ftz", "nvvm.ex2.approx.ftz.f32", false),
+    op("lg2.ftz", "nvvm.lg2.approx.ftz.f", false),
+    op("sin.ftz", "nvvm.sin.approx.ftz.f", false),
+    op("cos.ftz", "nvvm.cos.approx.ftz.f", false),
+    op("tanh", "tanh.f32", false),
+    op("rsqrt", "nvvm.rsqrt.approx.f", false),
+    op("sqrt", "nvvm.sqrt.approx.f", false),
+    op("ex2", "nvvm.ex2.approx.f32", false),
+    op("lg2", "nvvm.lg2.approx.f", false),
+    op("sin", "nvvm.sin.approx.f", false),
+    op("cos", "nvvm.cos.approx.f", false),
+    op("div.ftz", "nvvm.div.approx.ftz.f", true),
+    op("div", "nvvm.div.approx.f", true),
+    op("div.full.ftz", "nvvm.div.full.ftz", true),
+    op("div.full", "nvvm.div.full", true),
 ];
 
 impl Operation {
@@ -75,7 +76,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n",
         };
         let (name, kernel) = (o.intrinsic, o.kernel());
         text += &format!(
-            "declare float @llvm.nvvm.{name}({types})
+            "declare float @llvm.{name}({types})
 define ptx_kernel void @{kernel}(ptr %out, i32 %start, i32 %step) {{
   %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -89,7 +90,7 @@ define ptx_kernel void @{kernel}(ptr %out, i32 %start, i32 %step) {{
   %h2 = xor i32 %h, %h1
   %h3 = mul i32 %h2, -2048144789
   %y = bitcast i32 %h3 to float
-  %r = call float @llvm.nvvm.{name}({args})
+  %r = call float @llvm.{name}({args})
   %j = zext i32 %i to i64
   %p = getelementptr float, ptr %out, i64 %j
   store float %r, ptr %p
@@ -227,6 +228,7 @@ pub fn ranges(o: Operation) -> Vec<Range> {
             binade(0, 1),
             binade(-1, 1),
         ],
+        "tanh" => positive(-9..=3),
         _ => positive(-3..=3),
     };
     out.push(Range {

@@ -3,7 +3,7 @@ use crate::confirm::{NoValue, Value, value};
 use crate::format::{Format, Grid};
 use crate::function::Function;
 use crate::plan::Plan;
-use crate::poly::{Block, Poly, block};
+use crate::poly::{Block, Poly, block, uniform};
 use crate::search::{Counts, Isa, Scratch, smooth};
 use crate::walk;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,13 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
     if let Some(w) = q.function.beyond(grid.value(grid.first)) {
         return found.piece(grid, method(w), None);
     }
-    if grid.len() <= LARGEST {
+    if grid.len() > LARGEST {
+        match uniform(q.function, q.format, grid, q.eps()) {
+            Some(true) => return found.piece(grid, Method::AllHard, None),
+            Some(false) => return found.piece(grid, Method::NoneHard, None),
+            None => {}
+        }
+    } else {
         match block(q.function, q.format, grid) {
             Block::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
             Block::Overflow => return found.piece(grid, Method::Overflow, None),

@@ -72,7 +72,22 @@ pub fn block(f: Function, format: Format, grid: &Grid) -> Block {
     describe(f, format, grid).unwrap_or(Block::Coarse)
 }
 
-fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
+/// What both descriptions start from.
+struct Prepared {
+    wide: Vec<Interval>,
+    middle: u64,
+    reach: u64,
+    ulp: i32,
+    negative: bool,
+}
+
+enum Preparation {
+    Ready(Prepared),
+    Out(Block),
+}
+
+/// Derivatives over the whole block, and the unit of its results, if they have one.
+fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Preparation> {
     let last = grid.end - 1;
     let middle = grid.first + grid.len() / 2;
     let reach = (middle - grid.first).max(last - middle).max(1);
@@ -81,52 +96,96 @@ fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
         false => Interval::new(&near, &far, COARSE),
         true => Interval::new(&far, &near, COARSE),
     };
-    let wide = f.taylor(&whole, DEGREE + 1)?;
+    let wide = f.taylor(&whole, degree)?;
     let range = values(f, &whole, &wide)?;
     if range.lo.get_exp()? > format.highest + 1
         && range.hi.get_exp()? > format.highest + 1
         && !range.has_zero()
     {
-        return Some(Block::Overflow);
+        return Some(Preparation::Out(Block::Overflow));
     }
     match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest)) {
-        [true, true] => return Some(Block::Underflow),
+        [true, true] => return Some(Preparation::Out(Block::Underflow)),
         [false, false] => {}
         _ => return None,
     }
-    let ulp = unit(format, &range)?;
-    let at = grid.float(middle, PRECISION);
-    let point = f.taylor(&Interval::point(&at, PRECISION), DEGREE)?;
-    let negative = range.hi < 0;
-    // Coefficient d of F in m: half units of the result, 2^(e d) of the argument, and the signs.
-    let scaled = |v: &Interval, d: usize| {
-        let v = v.shift(grid.exponent * d as i32 + 1 - ulp);
-        match negative ^ (grid.negative && d % 2 == 1) {
+    Some(Preparation::Ready(Prepared {
+        ulp: unit(format, &range)?,
+        negative: range.hi < 0,
+        wide,
+        middle,
+        reach,
+    }))
+}
+
+impl Prepared {
+    /// Coefficient d of F in m: half units of the result, 2^(e d) of the argument, and the signs.
+    fn scaled(&self, grid: &Grid, v: &Interval, d: usize) -> Interval {
+        let v = v.shift(grid.exponent * d as i32 + 1 - self.ulp);
+        match self.negative ^ (grid.negative && d % 2 == 1) {
             true => v.neg(),
             false => v,
         }
+    }
+}
+
+fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
+    let p = match prepare(f, format, grid, DEGREE + 1)? {
+        Preparation::Ready(p) => p,
+        Preparation::Out(b) => return Some(b),
     };
+    let at = grid.float(p.middle, PRECISION);
+    let point = f.taylor(&Interval::point(&at, PRECISION), DEGREE)?;
     let mut poly = Poly {
         c: [Wide::ZERO; DEGREE + 1],
         size: [0.0; DEGREE + 1],
         near: [0.0; DEGREE + 1],
-        middle,
-        reach,
+        middle: p.middle,
+        reach: p.reach,
         error: 0.0,
     };
     let mut power = 1.0;
     for (d, v) in point.iter().enumerate() {
-        let v = scaled(v, d);
+        let v = p.scaled(grid, v, d);
         poly.c[d] = Wide::from_float(&v.lo);
         poly.size[d] = v.magnitude();
         poly.error += (v.width() + 2f64.powi(-BITS)) * power;
         poly.near[d] = v.lo.to_f64_round(Round::Nearest);
-        power *= reach as f64;
+        power *= p.reach as f64;
     }
-    poly.error += scaled(&wide[DEGREE + 1], DEGREE + 1).magnitude() * power;
+    let rest = p.scaled(grid, &p.wide[DEGREE + 1], DEGREE + 1);
+    poly.error += rest.magnitude() * power;
     poly.error *= SLACK;
     // NaN fails too.
     (poly.error <= TOLERANCE).then(|| Block::Smooth(Box::new(poly)))
+}
+
+/// Whether all arguments of a grid of any length have F within `eps` of an integer (true) or none has
+/// (false), by a line and a bound of F''; none where that does not tell.
+pub fn uniform(f: Function, format: Format, grid: &Grid, eps: f64) -> Option<bool> {
+    let Preparation::Ready(p) = prepare(f, format, grid, 2)? else {
+        return None;
+    };
+    let at = grid.float(p.middle, PRECISION);
+    let point = f.taylor(&Interval::point(&at, PRECISION), 1)?;
+    let reach = p.reach as f64;
+    let [value, slope] = [0, 1].map(|d| p.scaled(grid, &point[d], d));
+    let error = value.width() + slope.width() * reach + 2f64.powi(-BITS) * (1.0 + reach);
+    let curve = p.scaled(grid, &p.wide[2], 2).magnitude() * reach * reach;
+    let spread = error + curve + Wide::from_float(&slope.lo).distance() * reach;
+    within(Wide::from_float(&value.lo).distance(), spread, eps)
+}
+
+/// Whether all values within `spread` of one at this distance from the integers are within `eps` of them,
+/// or none is.
+fn within(distance: f64, spread: f64, eps: f64) -> Option<bool> {
+    let low = distance * (1.0 - 1e-11) - 2f64.powi(-120) - spread * SLACK;
+    let high = (distance + spread) * SLACK;
+    match (high < eps, low > eps) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
 }
 
 /// The values over an interval: from the ends where the derivative has one sign.
@@ -202,14 +261,7 @@ impl Poly {
             // Coefficients count modulo 1.
             spread += self.c[d].distance() * power;
         }
-        let distance = self.c[0].distance();
-        let low = distance * (1.0 - 1e-11) - 2f64.powi(-120) - spread * SLACK;
-        let high = (distance + spread) * SLACK;
-        match (high < eps, low > eps) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        }
+        within(self.c[0].distance(), spread, eps)
     }
 }
 

@@ -3,7 +3,7 @@ use crate::format::{Format, Grid, RangeError, grids};
 use crate::function::Function;
 use crate::leaf::{LARGEST, Query};
 use crate::plan::Plan;
-use crate::poly::{Block, block};
+use crate::poly::{Block, block, uniform};
 use crate::search::Scratch;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +12,8 @@ use std::sync::mpsc::sync_channel;
 /// Arguments of a unit that is walked or evaluated, so that one takes a second at most.
 const WALKED: u64 = 1 << 27;
 const EVALUATED: u64 = 1 << 18;
+/// A part whose arguments are all alike is one unit.
+const UNIFORM: u64 = 1 << 60;
 /// Intervals of a unit that is tested.
 const INTERVALS: u64 = 1 << 19;
 
@@ -108,10 +110,10 @@ impl Units {
 
     fn of(q: &Query, parts: &[Grid], zero: bool) -> Units {
         let mut before = 0;
-        let parts = parts.iter().map(|grid| {
+        let parts = parts.iter().flat_map(|g| peel(q, g)).map(|grid| {
             let part = Part {
-                grid: *grid,
-                unit: unit(q, grid),
+                grid,
+                unit: unit(q, &grid),
                 before,
             };
             before += part.units();
@@ -134,6 +136,11 @@ impl Units {
     /// Number of arguments.
     pub fn arguments(&self) -> u128 {
         self.parts.iter().map(|p| u128::from(p.grid.len())).sum()
+    }
+    /// Number of arguments in parts where not all are alike.
+    pub fn searched(&self) -> u128 {
+        let parts = self.parts.iter().filter(|p| p.unit != UNIFORM);
+        parts.map(|p| u128::from(p.grid.len())).sum()
     }
     /// Arguments in parts that are evaluated one by one or nearly so, for lack of a smooth description.
     pub fn slow(&self) -> u128 {
@@ -158,8 +165,27 @@ impl Units {
     }
 }
 
+/// Takes off the first or last argument where the others are all alike without it: next to zero, results of
+/// many functions are just below or above the argument, so those of powers of two lie in another binade.
+fn peel(q: &Query, grid: &Grid) -> Vec<Grid> {
+    let alike = |g: &Grid| !g.is_empty() && uniform(q.function, q.format, g, q.eps()).is_some();
+    if grid.len() < 3 || alike(grid) {
+        return vec![*grid];
+    }
+    for at in [grid.first + 1, grid.end - 1] {
+        let parts = [grid.part(grid.first, at), grid.part(at, grid.end)];
+        if parts.iter().any(|p| p.len() > 1 && alike(p)) {
+            return parts.to_vec();
+        }
+    }
+    vec![*grid]
+}
+
 /// Arguments of a unit, by how the middle of the part is searched.
 fn unit(q: &Query, grid: &Grid) -> u64 {
+    if uniform(q.function, q.format, grid, q.eps()).is_some() {
+        return UNIFORM;
+    }
     let middle = grid.first + grid.len() / 2;
     let probe = |length: u64| {
         let first = middle.saturating_sub(length / 2).max(grid.first);
@@ -177,7 +203,7 @@ fn unit(q: &Query, grid: &Grid) -> u64 {
             None => WALKED,
         },
         Block::Overflow | Block::Underflow => LARGEST,
-        Block::Coarse if q.function.beyond(grid.value(middle)).is_some() => LARGEST,
+        Block::Coarse if q.function.beyond(grid.value(middle)).is_some() => UNIFORM,
         Block::Coarse => EVALUATED,
     }
 }

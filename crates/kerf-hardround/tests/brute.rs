@@ -91,3 +91,73 @@ fn as_the_walk_on_longer_ranges() {
         "the test on intervals was used on {tested} only"
     );
 }
+
+/// Where the unit of the result changes within the range, F'' changes its sign, or the value is near zero.
+#[test]
+fn at_zeros_and_edges_of_binades() {
+    use Function::*;
+    let places = [
+        (Sin, std::f64::consts::PI),
+        (Sin, -2.0 * std::f64::consts::PI),
+        (Cos, std::f64::consts::FRAC_PI_2),
+        (Tan, std::f64::consts::PI),
+        (Tan, std::f64::consts::FRAC_PI_2),
+        (Log, 1.0),
+        (Log2, 1.0),
+        (Log10, 1.0),
+        (Exp, std::f64::consts::LN_2),
+        (Exp2, -1.0),
+        (Exp10, 22.0),
+        (Acos, 1.0),
+        (Asin, -1.0),
+        (Cosh, 1.0),
+        (Cbrt, 8.0),
+        (Rsqrt, 4.0),
+        (Power(2), std::f64::consts::SQRT_2),
+        (Exp, -745.1),
+        (Exp, -708.4),
+        (Exp, 709.78),
+        (Expm1, -0.7),
+        (Atan, 1.0),
+        (Tanh, 0.55),
+        (Log1p, -0.5),
+    ];
+    for (f, x) in places {
+        // From 300 arguments before to 300 after, as far as the function goes.
+        let step = |n: i64| f64::from_bits((x.to_bits() as i64 + n) as u64);
+        let ends = [step(-300), step(300)];
+        let (from, to) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let (parts, _) = kerf_hardround::format::grids(BINARY64, from, to).unwrap();
+        for g in parts
+            .iter()
+            .filter(|g| f.has(g.value(g.first)) && f.has(g.value(g.end - 1)))
+        {
+            let query = |isa| Query {
+                function: f,
+                format: BINARY64,
+                bits: 5,
+                isa,
+            };
+            let found = search(&query(Some(Isa::best())), g, &mut Scratch::default());
+            let (hard, exact) = brute(f, BINARY64, 5, g);
+            let all: Vec<f64> = listed(&found, g)
+                .into_iter()
+                .filter(|x| !exact.contains(x))
+                .collect();
+            assert_eq!(all, hard, "{} at {}", f.name(), hex(x));
+            // A longer range up to the place, by the test and by the walk; next to a pole most is evaluated.
+            let length = match f {
+                Tan | Acos | Asin => 1 << 12,
+                _ => 1 << 20,
+            };
+            let long = g.part(g.first.saturating_sub(length).max(1 << 52), g.end);
+            let query = |isa| Query {
+                bits: 14,
+                ..query(isa)
+            };
+            let fast = search(&query(Some(Isa::best())), &long, &mut Scratch::default());
+            let slow = search(&query(None), &long, &mut Scratch::default());
+            assert_eq!(fast.cases, slow.cases, "{} before {}", f.name(), hex(x));
+        }
+    }
+}

@@ -416,6 +416,17 @@ pub fn reachable(f: Value) -> Vec<Value> {
     out
 }
 
+/// Removes the kernels that `keep` does not want, so that nobody compiles them. What only they called
+/// goes when the module is finished.
+pub fn retain(m: &Module, keep: impl Fn(Value) -> bool) {
+    for k in m.kernel_functions() {
+        // A kernel that others refer to (a launch from the device) has to stay.
+        if !keep(k) && k.users().is_empty() {
+            k.delete_function();
+        }
+    }
+}
+
 /// Functions of the module whose address something other than a call of them uses.
 pub(crate) fn address_taken(of: Value) -> Vec<Value> {
     let calls = |u: Value, f: Value| {
@@ -573,5 +584,27 @@ mod tests {
             source_name("void (anonymous namespace)::k<(int)3>(int)"),
             "(anonymous namespace)::k<(int)3>"
         );
+    }
+
+    #[test]
+    fn unwanted_kernels_go_unless_something_refers_to_them() {
+        let m = Module::parse(
+            b"target triple = \"nvptx64-nvidia-cuda\"
+@table = global [1 x ptr] [ptr @c]
+define ptx_kernel void @a() {
+  ret void
+}
+define ptx_kernel void @b() {
+  ret void
+}
+define ptx_kernel void @c() {
+  ret void
+}",
+            "k.ll",
+        )
+        .expect("parses");
+        retain(&m, |k| k.name() == "a");
+        let left: Vec<String> = m.kernel_functions().iter().map(|k| k.name()).collect();
+        assert_eq!(left, ["a", "c"]);
     }
 }

@@ -29,9 +29,19 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 
 /// Runs kernel `k` of a module on one buffer; gives the counters, what they say, and the buffer.
 fn counted(text: &str, blocks: u32, threads: u32, data: &[f64]) -> (Counters, Tally, Vec<f64>) {
+    counted_in(Detail::Values, text, blocks, threads, data)
+}
+
+fn counted_in(
+    detail: Detail,
+    text: &str,
+    blocks: u32,
+    threads: u32,
+    data: &[f64],
+) -> (Counters, Tally, Vec<f64>) {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
-    let counters = count::instrument(&m, Detail::Values).expect("instruments");
+    let counters = count::instrument(&m, detail).expect("instruments");
     finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -74,6 +84,40 @@ fn of<'a>(all: &'a [(String, SiteRecord)], op: &str) -> &'a SiteRecord {
         .find(|s| s.0 == op)
         .unwrap_or_else(|| panic!("no {op} in {all:?}"))
         .1
+}
+
+#[test]
+fn blocks_alone_are_counted_alike() {
+    let text = "define ptx_kernel void @k(ptr %a) {
+       %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+       %p = getelementptr double, ptr %a, i32 %t
+       br label %loop
+     loop:
+       %i = phi i32 [ 0, %0 ], [ %n, %loop ]
+       %s = phi double [ 1.0, %0 ], [ %u, %loop ]
+       %u = fmul double %s, 2.0
+       %n = add i32 %i, 1
+       %c = icmp ugt i32 %n, %t
+       br i1 %c, label %end, label %loop
+     end:
+       store double %u, ptr %p
+       ret void
+     }";
+    let of = |detail| counted_in(detail, text, 2, 40, &[0.0; 40]);
+    let (c, all, out) = of(Detail::Values);
+    let (_, alone, same) = of(Detail::Blocks);
+    assert_eq!(out, same);
+    assert_eq!(all.blocks(), alone.blocks());
+    let values = |t: &Tally| {
+        sites(&c, t)
+            .into_iter()
+            .find(|s| s.0 == "fmul")
+            .expect("one")
+            .1
+    };
+    assert_eq!(values(&all).max_exponent, Some(40));
+    assert_eq!(values(&alone).max_exponent, None);
+    assert_eq!(values(&alone).count, values(&all).count);
 }
 
 #[test]

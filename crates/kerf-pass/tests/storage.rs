@@ -26,6 +26,7 @@ fn plan(storage: &[(&str, SiteFormat)], sites: &[(usize, SiteFormat)]) -> Plan {
     let k = KernelPlan {
         sites: sites.iter().copied().collect(),
         storage: storage.iter().map(|(n, f)| ((*n).into(), *f)).collect(),
+        ..KernelPlan::default()
     };
     plan.kernels.insert("k".into(), k);
     plan

@@ -78,6 +78,9 @@ pub struct Evaluated {
     pub failure: Option<String>,
     /// Time, where it was measured.
     pub timing: Option<Timing>,
+    /// Time over that of the program, as it was predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<f64>,
     /// Digest of its inputs.
     pub inputs: Option<String>,
     /// Digests of the outputs' bits.
@@ -107,6 +110,7 @@ impl Evaluated {
             outputs: Vec::new(),
             failure: Some(why),
             timing: None,
+            predicted: None,
             inputs: None,
             digests: Vec::new(),
             not_finite: (0, 0),
@@ -134,6 +138,7 @@ impl Evaluated {
             outputs,
             failure: None,
             timing,
+            predicted: None,
             inputs: r.inputs.clone(),
             digests: r.outputs.iter().map(|o| o.digest.clone()).collect(),
             not_finite: (

@@ -17,6 +17,7 @@ use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -89,9 +90,12 @@ fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Result<Vec<u8>, JobErr
     Ok(assemble(&ptx, job.ordinal)?)
 }
 
-fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<u8>, JobError>> {
+/// What the assembler made of a plan.
+type Binary = Result<Vec<u8>, JobError>;
+
+fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Binary> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<Vec<u8>, JobError>)>> = Mutex::default();
+    let done: Mutex<Vec<(usize, Binary)>> = Mutex::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|s| {
         for _ in 0..cores.min(plans.len()) {
@@ -112,11 +116,12 @@ fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Result<Vec<
     done.into_iter().map(|d| d.1).collect()
 }
 
-/// Measures plans in this process. `done` gets each as soon as it is there, or why there is none.
+/// Measures plans in this process; `keep` is a folder for what the driver's assembler made of each. `done` gets each as soon as it is there, or why there is none.
 pub fn measure(
     job: &Job,
     subject: &Subject,
     plans: &[(Assignment, Option<SiteFormat>, Plan)],
+    keep: Option<&Path>,
     mut done: impl FnMut(usize, Result<Measured, JobError>),
 ) -> Result<(), JobError> {
     let m = subject.program.module()?;
@@ -144,6 +149,10 @@ pub fn measure(
     let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
     let mut base_loaded = first.load(&mut base)?;
     for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
+        if let (Some(dir), Ok(b)) = (keep, &binary) {
+            std::fs::write(dir.join(format!("{i}.cubin")), b)
+                .map_err(|e| JobError::Input(format!("{}: {e}", dir.display())))?;
+        }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
             let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;

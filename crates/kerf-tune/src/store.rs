@@ -293,6 +293,7 @@ mod tests {
             outputs: Vec::new(),
             failure: error.is_none().then(|| "it hung".into()),
             timing: None,
+            predicted: None,
             inputs: Some("d".into()),
             digests: Vec::new(),
             not_finite: (0, 4),

@@ -190,7 +190,8 @@ impl Tuner<'_> {
         );
         let mut done = done;
         let parallel = self.evaluator.parallel();
-        self.evaluator.all(&requests, |i, e| {
+        self.evaluator.all(&requests, |i, mut e| {
+            e.predicted = predicted[i];
             let time = match cuda {
                 true => e.timing.as_ref().map(|t| t.ratio),
                 false => predicted[i],

@@ -34,6 +34,12 @@ pub struct Args {
     /// Timed runs of a plan.
     #[arg(long, default_value_t = 11)]
     repeats: u32,
+    /// Only these of the plans, by number.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<usize>,
+    /// Keep what the driver's assembler made of them in this folder.
+    #[arg(long)]
+    keep: Option<PathBuf>,
     /// Only list the plans.
     #[arg(long)]
     list: bool,
@@ -54,7 +60,14 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     let subject = Subject::load(&a.workload, &a.sizes, &job.toolchain())?;
     let refused = |e: kerf_tune::problem::ProblemError| Failure::new(e.to_string());
     let t = tunable(&subject, &a.formats, a.by.into()).map_err(refused)?;
-    let plans = measure::plans(&subject, &t, a.plans, a.seed)?;
+    let mut plans = measure::plans(&subject, &t, a.plans, a.seed)?;
+    if !a.only.is_empty() {
+        let mut number = 0;
+        plans.retain(|_| {
+            number += 1;
+            a.only.contains(&(number - 1))
+        });
+    }
     if a.list {
         for p in &plans {
             let line = serde_json::json!({ "assignment": p.0, "held": p.1 });
@@ -63,10 +76,12 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
         return Ok(0);
     }
     let mut failed = 0;
+    let keep = a.keep.as_deref();
     measure::measure(
         &job,
         &subject,
         &plans,
+        keep,
         |i, m: Result<Measured, JobError>| {
             let line = match &m {
                 Ok(m) => serde_json::to_string(m).unwrap_or_default(),

@@ -76,6 +76,9 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
             ))
         );
     }
+    if e["compared"] == 0 {
+        return; // no errors to speak of: zeros here would look like a perfect result
+    }
     let _ = writeln!(o, "    max_rel  {}{}", n("max_rel"), at("max_rel_at"));
     let _ = writeln!(o, "    max_abs  {}{}", n("max_abs"), at("max_abs_at"));
     let _ = writeln!(

@@ -135,7 +135,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the command: 0 if every kernel without f32 approximations agrees, 1 otherwise.
+/// Runs the command: 0 if every kernel without modelled operations agrees, 1 otherwise.
 pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     let lib = tools.libdevice.as_ref().ok_or_else(|| {
         Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
@@ -163,7 +163,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             None
         };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
-            let approx = kernel.uses.approx_f32 || modelled.contains(&kernel.name);
+            let approx = modelled.contains(&kernel.name);
             let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
             let digest = format!("{:016x}", mine.digest());
             let (equal, note) = match (&gpu, &record) {
@@ -246,12 +246,12 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         if o.cuda || o.against.is_some() {
             let _ = writeln!(
                 text,
-                "  without f32 approximations: {} equal, {} different",
+                "  computed exactly as the hardware does: {} equal, {} different",
                 t.equal, t.different
             );
             let _ = writeln!(
                 text,
-                "  with f32 approximations (modelled on the CPU): {} equal, {} different",
+                "  with operations that the CPU models: {} equal, {} different",
                 t.approx_equal, t.approx_different
             );
         }

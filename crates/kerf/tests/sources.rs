@@ -159,6 +159,30 @@ fn arrays_have_the_names_of_the_source() {
 }
 
 #[test]
+fn nothing_compared_is_not_a_perfect_result() {
+    let p = Program::new(
+        "__global__ void f(double *x) { x[threadIdx.x] = x[threadIdx.x] * 1e5 * 1e-5; }",
+        "[[buffer]]\nname = \"x\"\ntype = \"f64\"\nlen = 32\ninit = { constant = 3.0 }\noutput = true\n\
+         [[launch]]\nkernel = \"f\"\ngrid = [1]\nblock = [32]\nargs = [\"x\"]\n",
+    );
+    let o = kerf(&["inspect", &p.path("p.cu"), "--all-as", "f16"]);
+    std::fs::write(p.path("plan.json"), &o.stdout).expect("writes");
+    let o = text(&p.run(&["--plan", &p.path("plan.json"), "--reference"]));
+    assert!(o.contains("32 NaN or infinity mismatches"), "{o}");
+    assert!(!o.contains("digits"), "{o}");
+}
+
+#[test]
+fn a_texture_is_refused_by_its_name() {
+    let p = Program::new(
+        "__global__ void f(cudaTextureObject_t t, float *x) { x[0] = tex3D<float>(t, 1.0f, 2.0f, 3.0f); }",
+        "",
+    );
+    let o = text(&kerf(&["inspect", &p.path("p.cu")]));
+    assert!(o.contains("textures and surfaces are not supported"), "{o}");
+}
+
+#[test]
 fn no_variable_is_named_by_a_header() {
     let p = Program::new(
         "__global__ void f(const double *x, double *y, int n) {

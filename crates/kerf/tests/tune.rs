@@ -228,8 +228,8 @@ fn buffers_are_held_in_f32_by_all_who_touch_them() {
     let plan = std::fs::read(case.path("r/plan.json")).expect("a plan");
     let plan: Value = serde_json::from_slice(&plan).expect("JSON");
     assert_eq!(plan["kernels"]["mixed"]["storage"]["y"], "f32", "{plan}");
-    let y = r["groups"].as_array().expect("groups").iter();
-    let y = y.filter(|g| g["name"] == "buffer y").next().expect("one");
+    let mut y = r["groups"].as_array().expect("groups").iter();
+    let y = y.find(|g| g["name"] == "buffer y").expect("one");
     assert_eq!(y["holds"][0]["kernel"], "mixed", "{y}");
     assert_eq!(y["holds"][0]["sites"], y["sites"], "{y}");
     assert!(r["error"].as_f64() > Some(1e-9));

@@ -31,7 +31,7 @@ fn is_one(v: Value) -> bool {
 }
 
 fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
-    let single = |key: &str| r.cost(&format!("{key}.{f}")).times(lanes);
+    let single = |key: &str| r.cost(&format!("{key}.{f}")).wide(lanes);
     let steps = |n: f64| r.instructions(Unit::F32, n * lanes, 4.0);
     // Names with a rounding: dadd_rz, fma.rn.d, sqrt.approx.f, and libdevice's fast versions.
     let base = name
@@ -46,7 +46,7 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
             "lg2" => "log2",
             b => b,
         };
-        return r.cost(&format!("{function}.{f}.sfu")).times(lanes);
+        return r.cost(&format!("{function}.{f}.sfu")).wide(lanes);
     }
     match base {
         "fabs" | "fneg" => Cost::default(),
@@ -63,7 +63,7 @@ fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
         "is" => steps(2.0),
         "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "round" | "roundeven" => {
             let to = if f == Format::F64 { "f32" } else { "i32" };
-            r.cost(&format!("convert.{f}.{to}")).times(lanes)
+            r.cost(&format!("convert.{f}.{to}")).wide(lanes)
         }
         "ldexp" | "scalbn" | "ilogb" | "frexp" | "modf" => steps(6.0),
         // Parts of a number and moves between registers.
@@ -145,7 +145,7 @@ pub(super) fn cost(r: &Rates, i: Value) -> Cost {
     };
     let ints = |n: f64, latency: f64| r.instructions(Unit::F32, n, latency);
     let float = |name: &str, t: Type| match float_shape(t) {
-        Some((f, lanes)) => r.cost(&format!("{name}.{f}")).times(f64::from(lanes)),
+        Some((f, lanes)) => r.cost(&format!("{name}.{f}")).wide(f64::from(lanes)),
         None => Cost::default(),
     };
     match op {
@@ -165,7 +165,7 @@ pub(super) fn cost(r: &Rates, i: Value) -> Cost {
             if a == "f32" && (b == "f16" || b == "bf16") {
                 return r.instructions(Unit::Half, lanes, 6.0);
             }
-            r.cost(&format!("convert.{a}.{b}")).times(lanes)
+            r.cost(&format!("convert.{a}.{b}")).wide(lanes)
         }
         LLVMICmp => ints(words(i.operand(0).ty()), 8.0),
         LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr | LLVMAShr => {

@@ -32,6 +32,12 @@ impl Cost {
         self.latency += other.latency;
         self
     }
+    /// On `n` lanes of a vector, one after the other but not waiting for each other.
+    pub(super) fn wide(mut self, n: f64) -> Cost {
+        self.clocks.iter_mut().for_each(|c| *c *= n);
+        self.latency += (n - 1.0).max(0.0);
+        self
+    }
     pub(super) fn times(mut self, n: f64) -> Cost {
         self.clocks.iter_mut().for_each(|c| *c *= n);
         self.latency *= n;

@@ -3,11 +3,11 @@
 //! The f64 seeds (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`) are exact: tables read off an H200
 //! (see [`super::seeds`]), which look only at the upper 20 mantissa bits. `rsqrt.approx.f64` is the
 //! sequence that ptxas emits for it: seed, then one refinement. The f32 operations are those of [`super::sfu`]
-//! with the instructions that ptxas puts around them for sm_90. `tanh.approx` and the forms in f16 and bf16
-//! are *modelled*: computed in f64 or f32 and rounded once; the executor says so in its output.
+//! with the instructions that ptxas puts around them for sm_90. The forms in f16 and bf16 are *modelled*:
+//! computed in f32 and rounded; the executor says so in its output.
 use super::intrinsics::flush;
 use super::{seeds, sfu};
-use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
+use kerf_ir::llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 fn table(b: &Builder, address: usize) -> Value {
@@ -182,15 +182,8 @@ fn narrow(b: &Builder, v: Value, t: Type) -> Value {
     b.cast(Opcode::LLVMFPTrunc, v, t)
 }
 
-fn call(m: &Module, b: &Builder, name: &str, x: Value) -> Value {
-    let f = m.declare(name, x.ty().function(&[x.ty()]));
-    let c = b.call(f, &[x]);
-    f.mark_pure();
-    c
-}
-
 /// Lowers an `.approx` or `.full` operation; none where the name is unknown.
-pub(super) fn lower(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
+pub(super) fn lower(b: &Builder, i: Value, n: &str) -> Option<Value> {
     let t = i.ty();
     let op = n.split('.').next()?;
     if !n.contains(".approx") && !n.contains(".full") {
@@ -232,7 +225,7 @@ pub(super) fn lower(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value>
         ("lg2", true) => sfu::lg2(b, a[0]),
         ("sin", _) => sfu::sine(b, a[0], false),
         ("cos", _) => sfu::sine(b, a[0], true),
-        ("tanh", _) => call(m, b, "kerf_tanh_f32", a[0]),
+        ("tanh", _) => sfu::tanh(b, a[0]),
         _ => with_subnormals(b, op, a[0])?,
     };
     let r = if ftz { flush(b, r) } else { r };

@@ -20,8 +20,8 @@ use super::lower::Lead;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Value};
 
-/// Operations of a kernel that the CPU models instead of reproducing: `tanh.approx`, and the special-function
-/// unit in f16 and bf16.
+/// Operations of a kernel that the CPU models instead of reproducing: the special-function unit in f16 and
+/// bf16.
 pub fn modelled(kernel: Value) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for f in reachable(kernel) {
@@ -31,7 +31,8 @@ pub fn modelled(kernel: Value) -> Vec<String> {
             let op = &op
                 .strip_suffix(".f")
                 .map_or_else(|| op.to_owned(), |o| format!("{o}.f32"));
-            let hit = (n.contains(".approx") && n.contains("f16")) || n.starts_with("llvm.tanh");
+            let unit = n.contains(".approx") || n.starts_with("llvm.tanh");
+            let hit = unit && n.contains("f16");
             if hit && !out.contains(op) {
                 out.push(op.clone());
             }
@@ -70,7 +71,7 @@ fn nvvm(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value
         .or_else(|| float::arithmetic(m, b, i, n))
         .or_else(|| convert::conversion(m, b, i, n))
         .or_else(|| integer::lower(b, i, n))
-        .or_else(|| float::simple_float(m, b, i, n))
+        .or_else(|| float::simple_float(b, i, n))
 }
 
 /// Lowers one instruction in place.

@@ -23,6 +23,22 @@ const SQRT: Table = table("sqrt", 128, 17, -4);
 const EX2: Table = table("ex2", 64, 17, 64592);
 const LG2: Table = table("lg2", 64, 17, 26800);
 const SIN: Table = table("sin", 64, 17, 0);
+const TANH: Table = table("tanh", 51, 17, 0);
+
+/// For each exponent from -8 on, digits of the mantissa that say the segment of `TANH`, and its first one.
+static TANH_BINADES: [[u32; 2]; 11] = [
+    [0, 0],
+    [0, 1],
+    [0, 2],
+    [1, 3],
+    [1, 5],
+    [2, 7],
+    [2, 11],
+    [2, 15],
+    [3, 19],
+    [4, 27],
+    [3, 43],
+];
 
 const fn table(name: &'static str, segments: usize, bits: u32, bias: i64) -> Table {
     Table {
@@ -38,8 +54,15 @@ const fn column(bits: u32) -> u32 {
     if bits == 16 { 17 } else { 19 }
 }
 
-/// Coefficients of all functions, four words a segment, and where each function's begin.
-static COEFFICIENTS: LazyLock<(Vec<[i32; 4]>, Vec<(&str, usize)>)> = LazyLock::new(|| {
+/// Coefficients of all functions.
+struct Coefficients {
+    /// Four words a segment.
+    all: Vec<[i32; 4]>,
+    /// Where each function's begin.
+    names: Vec<(&'static str, usize)>,
+}
+
+static COEFFICIENTS: LazyLock<Coefficients> = LazyLock::new(|| {
     let (mut all, mut names) = (Vec::new(), Vec::new());
     for line in include_str!("tables/sfu.txt").lines() {
         let numbers: Vec<i32> = line
@@ -52,7 +75,7 @@ static COEFFICIENTS: LazyLock<(Vec<[i32; 4]>, Vec<(&str, usize)>)> = LazyLock::n
             _ => names.push((line, all.len())),
         }
     }
-    (all, names)
+    Coefficients { all, names }
 });
 
 fn squares(bits: u32) -> Vec<u16> {
@@ -74,10 +97,18 @@ fn squares(bits: u32) -> Vec<u16> {
 static SQUARES_16: LazyLock<Vec<u16>> = LazyLock::new(|| squares(16));
 static SQUARES_17: LazyLock<Vec<u16>> = LazyLock::new(|| squares(17));
 
+/// An element of an array of ours, of a type, by its index.
+fn constant(b: &Builder, t: Type, base: usize, index: Value) -> Value {
+    let p = b.cast(Opcode::LLVMIntToPtr, b.i64(base as u64), b.ptr_ty(0));
+    let v = b.load(t, b.index(t, p, index));
+    v.mark("invariant.load");
+    v
+}
+
 impl Table {
     /// Address of the first segment.
     fn address(&self) -> usize {
-        let (all, names) = &*COEFFICIENTS;
+        let Coefficients { all, names } = &*COEFFICIENTS;
         let at = names.iter().find(|n| n.0 == self.name).map(|n| n.1);
         let at = at.expect("the shipped table should have every function");
         all[at..at + self.segments].as_ptr() as usize
@@ -87,12 +118,7 @@ impl Table {
     fn interpolate(&self, b: &Builder, segment: Value, x: Value) -> Value {
         let i64t = b.int_ty(64);
         let wide = |v: Value| b.zext_or_trunc(v, i64t);
-        let pointer = |a: usize| b.cast(Opcode::LLVMIntToPtr, b.i64(a as u64), b.ptr_ty(0));
-        let load = |t: Type, base: usize, index: Value| {
-            let v = b.load(t, b.index(t, pointer(base), index));
-            v.mark("invariant.load");
-            v
-        };
+        let load = |t: Type, base: usize, index: Value| constant(b, t, base, index);
         let first = b.shl(wide(segment), b.i64(2));
         let base = self.address();
         let [c0, c1, c2] = [0, 1, 2].map(|k| {
@@ -302,20 +328,45 @@ pub(super) fn sine(b: &Builder, x: Value, cosine: bool) -> Value {
     b.bitcast(r, b.float_ty(Format::F32))
 }
 
+/// `MUFU.TANH`: below 2^-8 the argument, from 8 on one, and segments that are wider in upper binades between.
+pub(super) fn tanh(b: &Builder, x: Value) -> Value {
+    let p = Parts::of(b, x);
+    let i32t = b.int_ty(32);
+    let binade = b.sub(p.exponent, b.i32(119));
+    let inside = b.icmp(IntPred::LLVMIntULT, binade, b.i32(11));
+    let index = b.select(inside, binade, b.i32(0));
+    let first = b.shl(b.zext_or_trunc(index, b.int_ty(64)), b.i64(1));
+    let base = TANH_BINADES.as_ptr() as usize;
+    let digits = constant(b, i32t, base, first);
+    let start = constant(b, i32t, base, b.add(first, b.i64(1)));
+    let rest = b.sub(b.i32(23), digits);
+    let segment = b.add(start, b.lshr(p.mantissa, rest));
+    let lower = b.lshr(p.mantissa, b.sub(rest, b.i32(17)));
+    let y = TANH.interpolate(b, segment, b.and(lower, b.i32(0x1_ffff)));
+    // Below one half the values are of the binade's size.
+    let low = b.icmp(IntPred::LLVMIntULT, index, b.i32(7));
+    let scale = b.select(low, b.sub(index, b.i32(7)), b.i32(0));
+    let r = b.add(cut(b, y, 43), b.shl(scale, b.i32(23)));
+    let small = b.icmp(IntPred::LLVMIntULT, p.exponent, b.i32(119));
+    let tiny = b.or(b.shl(p.exponent, b.i32(23)), p.mantissa);
+    let outside = b.select(small, tiny, b.i32(0x3f80_0000));
+    p.or_nan(b.or(b.select(inside, r, outside), p.sign))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_table_is_whole() {
-        for t in [RCP, RSQRT, SQRT, EX2, LG2, SIN] {
+        for t in [RCP, RSQRT, SQRT, EX2, LG2, SIN, TANH] {
             assert!(t.address() > 0);
         }
-        let all: usize = [RCP, RSQRT, SQRT, EX2, LG2, SIN]
+        let all: usize = [RCP, RSQRT, SQRT, EX2, LG2, SIN, TANH]
             .iter()
             .map(|t| t.segments)
             .sum();
-        assert_eq!(COEFFICIENTS.0.len(), all);
+        assert_eq!(COEFFICIENTS.all.len(), all);
     }
 
     #[test]

@@ -10,9 +10,6 @@ unsafe extern "C" {
     fn __modti3(a: i128, b: i128) -> i128;
 }
 
-extern "C" fn tanh_f32(x: f32) -> f32 {
-    f64::from(x).tanh() as f32
-}
 // The compiler's helper routines pass halves in vector registers; as integers they sit in the low
 // bits of the same register, which is what a float's bits give.
 extern "C" fn trunc_f64_f16(x: f64) -> f32 {
@@ -40,7 +37,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_trap" => block::trap,
         "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
         "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
-        "kerf_tanh_f32" => tanh_f32,
+
         "kerf_fma_f16" => d::fma_f16, "kerf_fma_bf16" => d::fma_bf16,
         "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,
         "__truncdfbf2" => trunc_f64_bf16, "__truncsfbf2" => trunc_f32_bf16,

@@ -144,6 +144,10 @@ impl Parser {
         if !self.skip(';') {
             // Textures and the like have operands of other shapes: the opcode says more than they.
             if let Err(why) = self.operands(&mut operands) {
+                let opcode = name.split('.').next().unwrap_or_default();
+                if matches!(opcode, "tex" | "tld4" | "txq" | "suld" | "sust" | "sured") {
+                    return refuse(format!("{name}: textures and surfaces are not supported"));
+                }
                 return refuse(format!("{name} is not supported ({})", why.0));
             }
         }

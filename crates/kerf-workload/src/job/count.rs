@@ -1,5 +1,5 @@
 //! The counting run: a workload, instrumented, on the CPU executor.
-use super::finished::finished;
+use super::finished::{finished, launched_only};
 use super::{Job, JobError};
 use crate::run::Session;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -242,6 +242,7 @@ pub(super) fn counted(
     m: &Module,
     detail: Detail,
 ) -> Result<Counts, JobError> {
+    launched_only(m, session, &session.check()?);
     let counters = count::instrument(m, detail).map_err(|e| JobError::Compile {
         message: format!("the counters could not be put in: {e}"),
         help: None,

@@ -1,7 +1,7 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, refuse};
 use super::count::{Counts, counted};
-use super::finished::Workshop;
+use super::finished::{Workshop, launched_only};
 use super::kept::kept;
 use super::reference::compare_output;
 use super::report::{Energy, Output, ReferenceInfo, Report, Spent, Times};
@@ -231,6 +231,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let clock = Instant::now();
     job.plan.apply(&m)?;
     session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
+    launched_only(&m, &session, &used);
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     for (name, k) in &job.plan.kernels {

@@ -1,8 +1,10 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
+use crate::run::Session;
 use kerf_exec::cuda::{KeptContext, assemble, keep};
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
+use kerf_ir::kernels;
 use kerf_ir::llvm::Module;
 use kerf_ir::program::{Program, sha256};
 use std::collections::BTreeSet;
@@ -122,6 +124,22 @@ fn with_libdevice(m: &Module, lib: &[u8], tools: &Toolchain) -> Result<(), JobEr
         message: e.0,
         help: None,
     })
+}
+
+/// Takes out of a prepared module the kernels that the workload does not launch: a source with a hundred
+/// of them would take minutes to compile, again for each plan.
+pub(super) fn launched_only(m: &Module, session: &Session, used: &[String]) {
+    let symbols: Vec<&String> = session
+        .workload
+        .buffers
+        .iter()
+        .filter_map(|b| b.symbol.as_ref())
+        .collect();
+    kernels::retain(m, |k| {
+        // A variable that the workload fills may be there for this kernel alone.
+        let fills = |g: &String| symbols.iter().any(|s| g.contains(s.as_str()));
+        used.contains(&k.name()) || kernels::used_globals(k).iter().any(|g| fills(&g.name()))
+    });
 }
 
 /// Finishes a prepared module for the job's device.

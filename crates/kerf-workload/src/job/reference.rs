@@ -1,5 +1,5 @@
 //! The reference's run, and an output against it.
-use super::finished::finished;
+use super::finished::{finished, launched_only};
 use super::report::{Flip, Output, ReferenceInfo, Verdict};
 use super::{Job, JobError};
 use crate::generate::perturb::format_of;
@@ -27,6 +27,7 @@ pub(super) fn reference(
     program: &program::Program,
 ) -> Result<Reference, JobError> {
     let m = program.module()?;
+    launched_only(&m, session, &session.check()?);
     let map = shadow::instrument(&m).map_err(|e| JobError::Compile {
         message: format!("the reference could not be made: {e}"),
         help: None,

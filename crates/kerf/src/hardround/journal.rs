@@ -33,6 +33,10 @@ impl Journal {
             return Err(Failure::new(format!("{} is there already", path.display()))
                 .help("add --resume to go on with that search, or remove the file"));
         }
+        if path.exists() && !path.is_file() {
+            return Err(Failure::new(format!("{} is not a file", path.display()))
+                .help("choose another place with --certificate"));
+        }
         let mut units = Vec::new();
         let mut whole = 0;
         let mut started = false;
@@ -115,5 +119,27 @@ impl Journal {
             Failure::new(format!("cannot write {}: {e}", self.path.display()))
                 .help("make room, then give the same command with --resume")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that cannot be written is an error that says how to go on.
+    #[test]
+    fn full_disk() {
+        let Ok(file) = File::options().write(true).open("/dev/full") else {
+            return;
+        };
+        let mut journal = Journal {
+            path: "/dev/full".into(),
+            file,
+            whole: 0,
+            synced: Instant::now(),
+        };
+        let e = journal.line("{}").expect_err("no room");
+        assert!(format!("{e:?}").contains("--resume"), "{e:?}");
+        assert_eq!(journal.whole, 0);
     }
 }

@@ -122,11 +122,11 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
 
 /// Refuses what nobody can want without saying so.
 fn ask(a: &SearchArgs, q: &Query, units: &Units) -> Result<(), Failure> {
-    let expected = expected(units.arguments(), q.bits);
+    let expected = expected(units.searched(), q.bits);
     if expected > LONG_LIST && !a.yes {
         return Err(Failure::new(format!(
             "about {expected:.1e} of {:.2e} arguments will have {} bits or more",
-            units.arguments() as f64,
+            units.searched() as f64,
             q.bits
         ))
         .help("raise --bits, or add --yes to list them all"));

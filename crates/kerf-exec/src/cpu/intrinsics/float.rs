@@ -3,7 +3,7 @@
 //! Rounding to nearest is the IR's own; the directed modes, and `fma` of the small formats, which no
 //! backend rounds once, are functions of the runtime.
 use super::calls::pure_runtime;
-use crate::cpu::approx;
+use crate::cpu::{approx, sfu};
 use kerf_ir::llvm::{Builder, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
@@ -146,7 +146,7 @@ pub(super) fn arithmetic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<V
 
 /// `fabs`, `fmin.ftz.nan.f` and other functions whose results are exact; the rest is in
 /// [`approx`].
-pub(super) fn simple_float(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
+pub(super) fn simple_float(b: &Builder, i: Value, n: &str) -> Option<Value> {
     let t = i.ty();
     let mut a = i.args();
     let ftz = n.contains(".ftz");
@@ -173,7 +173,7 @@ pub(super) fn simple_float(m: &Module, b: &Builder, i: Value, n: &str) -> Option
         // NaN saturates to +0.
         "saturate" => extreme(b, extreme(b, a[0], t.zero(), false), t.real(1.0), true),
         "neg" => b.fneg(a[0]),
-        _ => return approx::lower(m, b, i, n),
+        _ => return approx::lower(b, i, n),
     };
     Some(if ftz && matches!(base, "fmin" | "fmax" | "saturate") {
         flush(b, r)
@@ -196,11 +196,10 @@ pub(super) fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Valu
         "tanh" if shape(t).0 != Format::F64 => per_lane(b, t, &a, &|x| {
             let (own, single) = (x[0].ty(), b.float_ty(Format::F32));
             if own == single {
-                return pure_runtime(m, "kerf_tanh_f32", own, x, b);
+                return sfu::tanh(b, x[0]);
             }
             let wide = b.cast(Opcode::LLVMFPExt, x[0], single);
-            let r = pure_runtime(m, "kerf_tanh_f32", single, &[wide], b);
-            b.cast(Opcode::LLVMFPTrunc, r, own)
+            b.cast(Opcode::LLVMFPTrunc, sfu::tanh(b, wide), own)
         }),
         "convert" if n.contains("from.fp16") => {
             let h = b.bitcast(a[0], b.float_ty(Format::F16));

@@ -1,0 +1,154 @@
+//! The cost model from counts as the search asks it, and what counted ranges forbid.
+use kerf_device::bundled;
+use kerf_device::cost::{CostModel as Device, Work};
+use kerf_ir::compile::Toolchain;
+use kerf_num::Format;
+use kerf_pass::SiteFormat;
+use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
+use kerf_tune::counted::Counted;
+use kerf_tune::models::{CostModel, Sensitivity};
+use kerf_tune::problem::{Grouping, tunable};
+use kerf_tune::ranges::Ranges;
+use kerf_tune::subject::Subject;
+use kerf_workload::job::{Counts, KernelCounts, SiteCounts};
+
+/// Two kernels: a long chain of f64 operations, and a short one.
+fn subject() -> Subject {
+    let step = |k: usize| format!("  %c{} = fmul double %c{k}, %c{k}\n", k + 1);
+    let chain: String = (0..40).map(step).collect();
+    let kernel = |name: &str, body: &str, last: usize| {
+        format!(
+            "define ptx_kernel void @{name}(ptr %x) {{
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %p = getelementptr double, ptr %x, i32 %i
+  %c0 = load double, ptr %p
+{body}  store double %c{last}, ptr %p
+  ret void
+}}
+"
+        )
+    };
+    let ir = format!(
+        "target triple = \"nvptx64-nvidia-cuda\"\ndeclare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n{}{}",
+        kernel("long", &chain, 40),
+        kernel("short", &step(0), 1)
+    );
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("k.ll"), ir).expect("written");
+    let launch = |k: &str| {
+        format!("[[launch]]\nkernel = \"{k}\"\ngrid = [1]\nblock = [32]\nargs = [\"x\"]\n")
+    };
+    let text = format!(
+        "source = \"k.ll\"\n[[buffer]]\nname = \"x\"\ntype = \"f64\"\nlen = 32\ninit = {{ constant = 1.0 }}\noutput = true\n{}{}",
+        launch("long"),
+        launch("short")
+    );
+    let path = dir.path().join("w.toml");
+    std::fs::write(&path, text).expect("written");
+    let tools = Toolchain {
+        clang: None,
+        cuda: None,
+        libdevice: None,
+        arch: "sm_90".into(),
+        cache: None,
+    };
+    Subject::load(&path, &[], &tools).expect("a subject")
+}
+
+fn work(blocks: usize) -> Work {
+    let launch = |symbol: &str| LaunchCounts {
+        symbol: symbol.into(),
+        grid: [100_000, 1, 1],
+        block: [32, 1, 1],
+        dynamic_shared: 0,
+        buffers: vec![256],
+        repeats: 1,
+        blocks: vec![
+            BlockCount {
+                threads: 3_200_000,
+                warps: 100_000,
+                longest: 1,
+            };
+            blocks
+        ],
+    };
+    Work {
+        launches: vec![launch("long"), launch("short")],
+        copies: 0,
+        copied_bytes: 0,
+    }
+}
+
+#[test]
+fn plans_are_ranked_by_their_kernels() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
+    assert_eq!(t.groups.len(), 2);
+    let profile = bundled::find("h200").expect("bundled").bundled.load();
+    let device = Device::new(&profile.expect("valid")).expect("complete");
+    let c = Counted::new(&s, &t, &device, &work(2)).expect("counts fit");
+    let of = |a: [u8; 2]| c.predict(&a.to_vec()).expect("a time");
+    assert_eq!(of([0, 0]), 1.0);
+    // 40 operations in f32 pay for two conversions; one does not.
+    assert!(of([1, 0]) < 0.9, "{}", of([1, 0]));
+    assert!(of([0, 1]) > 1.0, "{}", of([0, 1]));
+    // Kernels add up, and what was asked once is the same again.
+    let sum = of([1, 0]) + of([0, 1]) - 1.0;
+    assert!((of([1, 1]) - sum).abs() < 1e-9);
+    assert_eq!(of([1, 0]), of([1, 0]));
+    assert!(c.describe().contains("counting run"));
+}
+
+#[test]
+fn counts_of_another_program_are_refused() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
+    let profile = bundled::find("h200").expect("bundled").bundled.load();
+    let device = Device::new(&profile.expect("valid")).expect("complete");
+    assert!(Counted::new(&s, &t, &device, &work(1)).is_err());
+}
+
+#[test]
+fn a_format_that_overflows_is_forbidden_for_its_group_alone() {
+    let s = subject();
+    let formats = [SiteFormat::F32, SiteFormat::F16];
+    let t = tunable(&s, &formats, Grouping::Chain).expect("tunable");
+    let kernels = s.kernels.iter().map(|k| KernelCounts {
+        symbol: k.symbol.clone(),
+        name: k.name.clone(),
+        launches: 1,
+        threads: 32,
+        sites: k
+            .sites
+            .iter()
+            .map(|site| SiteCounts {
+                id: site.id,
+                op: site.op.clone(),
+                format: Format::F64,
+                group: site.group,
+                line: None,
+                seen: SiteRecord {
+                    count: 32,
+                    largest: Some(if k.name == "long" { 1e6 } else { 4.0 }),
+                    smallest: Some(1.0),
+                    max_exponent: Some(if k.name == "long" { 19 } else { 2 }),
+                    min_exponent: Some(0),
+                    ..SiteRecord::default()
+                },
+            })
+            .collect(),
+        traffic: Vec::new(),
+    });
+    let counts = Counts {
+        kernels: kernels.collect(),
+        launches: Vec::new(),
+        copies: 0,
+        copied_bytes: 0,
+    };
+    let r = Ranges::new(&s, &t, &counts);
+    assert_eq!(r.veto(0, 1), None);
+    let why = r.veto(0, 2).expect("f16 overflows");
+    assert!(why.contains("2^0 to 2^19"), "{why}");
+    assert_eq!(r.veto(1, 2), None);
+    assert_eq!(r.error(0, 1), None);
+}
