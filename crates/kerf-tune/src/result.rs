@@ -379,6 +379,14 @@ fn csv(r: &TuneResult) -> String {
     out
 }
 
+/// Writes everything that ran as a recorded search space.
+pub fn save_space(dir: &Path, space: &Recorded) -> Result<(), ResultError> {
+    let text = space
+        .json()
+        .map_err(|e| ResultError::Program(e.to_string()))?;
+    write(&dir.join("space.json"), (text + "\n").as_bytes())
+}
+
 /// Writes the folder's files: the plan, the tuned program, the front, and last the result.
 pub fn save(
     dir: &Path,
@@ -386,7 +394,6 @@ pub fn save(
     plan: &Plan,
     tools: &Toolchain,
     r: &TuneResult,
-    space: Option<&Recorded>,
 ) -> Result<(), ResultError> {
     let json = |v: serde_json::Result<String>| v.map_err(|e| ResultError::Program(e.to_string()));
     let text = json(serde_json::to_string_pretty(plan))? + "\n";
@@ -402,12 +409,6 @@ pub fn save(
     let ptx = finish::ptx(&m, &tools.arch).map_err(|e| program(e.0))?;
     write(&dir.join("tuned.ptx"), ptx.as_bytes())?;
     write(&dir.join("front.csv"), csv(r).as_bytes())?;
-    if let Some(space) = space {
-        write(
-            &dir.join("space.json"),
-            (json(space.json())? + "\n").as_bytes(),
-        )?;
-    }
     let text = json(serde_json::to_string_pretty(r))? + "\n";
     write(&dir.join("result.json"), text.as_bytes())
 }

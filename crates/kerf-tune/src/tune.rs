@@ -306,6 +306,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         let (reason, count) = tuner.search(&problem)?;
         (ended, executed) = (Some(reason), count);
     }
+    // What was searched is there even if what follows is not.
+    if let Some(space) = tuner.space(problem.clone()) {
+        result::save_space(&request.out, &space)?;
+    }
     let choice = match met {
         true => tuner.choose(&own, &mut probes)?,
         false => Choice {
@@ -409,14 +413,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         warnings: tuner.warnings.clone(),
     };
-    let space = tuner.space(problem);
-    result::save(
-        &request.out,
-        &subject,
-        &plan,
-        &tools,
-        &result,
-        space.as_ref(),
-    )?;
+    if let Some(space) = tuner.space(problem) {
+        result::save_space(&request.out, &space)?;
+    }
+    result::save(&request.out, &subject, &plan, &tools, &result)?;
     Ok(result)
 }

@@ -5,7 +5,6 @@
 //! room to spare they loosen.
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
-use super::linear::log_improvement;
 use super::time_model::TimeModel;
 use crate::outcome::History;
 use crate::problem::{Assignment, Problem, Search};
@@ -58,8 +57,7 @@ pub struct Proposer<'m, 'p> {
 impl Proposer<'_, '_> {
     /// Logarithm of the expected gain of an assignment.
     pub fn value(&self, a: &[u8]) -> f64 {
-        let (mean, sd) = self.times.predict(a);
-        let gain = log_improvement(self.best, mean, sd);
+        let gain = self.times.log_gain(self.best, a);
         let pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
         gain + pass.max(1e-300).ln()
     }
@@ -121,7 +119,7 @@ impl Proposer<'_, '_> {
     /// Time as a sum over variables and pairs of neighbours, as it is around an assignment.
     fn decompose(&self, around: &[u8]) -> Knapsack {
         let problem = self.search.problem;
-        let time = |a: &[u8]| self.times.predict(a).0;
+        let time = |a: &[u8]| self.times.mean(a);
         let base = time(around);
         let mut a = around.to_vec();
         let mut single: Vec<Vec<f64>> = Vec::new();

@@ -1,10 +1,14 @@
-//! What is believed of time: the prediction, corrected by every run.
+//! What is believed of time: the prediction, corrected by every run, and a doubt whether to believe it.
 //!
-//! The difference between measured and predicted time is a sum of normal corrections: of the gain as a
+//! A cost model may be wrong altogether, say of what memory costs. So there are two beliefs, one that starts
+//! from the predictions and one that knows nothing but that lower is faster, and each counts as much as it
+//! has explained the runs.
+//!
+//! In each, the difference between measured and predicted time is a sum of normal corrections: of the gain as a
 //! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
-use super::linear::{Cholesky, dot};
+use super::linear::{Cholesky, dot, log_improvement};
 use crate::outcome::Evaluation;
 use crate::problem::Search;
 
@@ -17,8 +21,18 @@ const ALIKE: f64 = 0.7;
 /// Factors on all deviations, weighed by how well they explain the runs.
 const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 
+/// What the belief that starts from predictions counts beforehand.
+const TRUST: f64 = 0.5;
+
 /// The model.
 pub struct TimeModel<'p> {
+    beliefs: Vec<Belief<'p>>,
+    /// What each counts.
+    weights: Vec<f64>,
+}
+
+/// One belief.
+struct Belief<'p> {
     search: Search<'p>,
     /// Whether somebody predicts time.
     informed: bool,
@@ -32,14 +46,71 @@ pub struct TimeModel<'p> {
     alpha: Vec<f64>,
 }
 
+/// Whether somebody predicts time.
+fn informed(search: &Search) -> bool {
+    let low = search.problem.all_low();
+    !low.is_empty() && search.predict(&low).is_some_and(|t| t != 1.0)
+}
+
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
+        let ignorant = Belief::new(search, false);
+        match informed(&search) {
+            true => TimeModel {
+                beliefs: vec![Belief::new(search, true), ignorant],
+                weights: vec![TRUST, 1.0 - TRUST],
+            },
+            false => TimeModel {
+                beliefs: vec![ignorant],
+                weights: vec![1.0],
+            },
+        }
+    }
+
+    /// Corrects the model by everything that ran.
+    pub fn learn(&mut self, all: &[Evaluation]) {
+        let prior = match self.beliefs.len() {
+            1 => vec![1.0],
+            _ => vec![TRUST, 1.0 - TRUST],
+        };
+        let evidence: Vec<f64> = self.beliefs.iter_mut().map(|b| b.learn(all)).collect();
+        let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights = prior.iter().zip(&evidence);
+        self.weights = weights.map(|(p, e)| p * (e - most).exp()).collect();
+        let sum: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= sum);
+    }
+
+    /// Mean of the time of an assignment.
+    pub fn mean(&self, a: &[u8]) -> f64 {
+        let parts = self.beliefs.iter().zip(&self.weights);
+        parts.map(|(b, w)| w * b.predict(a).0).sum()
+    }
+
+    /// Logarithm of the expected gain of an assignment over a time.
+    pub fn log_gain(&self, best: f64, a: &[u8]) -> f64 {
+        let parts = self.beliefs.iter().zip(&self.weights);
+        let logs: Vec<f64> = parts
+            .filter(|(_, w)| **w > 0.0)
+            .map(|(b, w)| {
+                let (mean, sd) = b.predict(a);
+                w.ln() + log_improvement(best, mean, sd)
+            })
+            .collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return most;
+        }
+        most + logs.iter().map(|l| (l - most).exp()).sum::<f64>().ln()
+    }
+}
+
+impl<'p> Belief<'p> {
+    fn new(search: Search<'p>, informed: bool) -> Belief<'p> {
         let problem = search.problem;
         let n = problem.variables.len();
         let identity = problem.identity();
-        let all_low = problem.all_low();
-        let informed = n > 0 && search.predict(&all_low).is_some_and(|t| t != 1.0);
         let mut casts = vec![0.2 / n.max(1) as f64; problem.edges.len()];
         let mut gains: Vec<Vec<f64>> = problem
             .variables
@@ -66,7 +137,7 @@ impl<'p> TimeModel<'p> {
                 *c = counted.abs().max(0.02 / n as f64);
             }
         }
-        let mut model = TimeModel {
+        let mut model = Belief {
             search,
             informed,
             gains,
@@ -134,8 +205,8 @@ impl<'p> TimeModel<'p> {
         -0.5 * (dot(&self.alpha, &y) + self.factor.log_det())
     }
 
-    /// Corrects the model by everything that ran.
-    pub fn learn(&mut self, all: &[Evaluation]) {
+    /// Corrects it by everything that ran; gives how well it explains the runs.
+    fn learn(&mut self, all: &[Evaluation]) -> f64 {
         let ran = all.iter().filter_map(|e| {
             let t = e.outcome.time().filter(|t| t.is_finite())?;
             Some((e.assignment.clone(), self.prior(&e.assignment), t))
@@ -150,10 +221,11 @@ impl<'p> TimeModel<'p> {
             }
         }
         self.fit(best.0);
+        best.1
     }
 
     /// Mean and deviation of the time of an assignment.
-    pub fn predict(&self, a: &[u8]) -> (f64, f64) {
+    fn predict(&self, a: &[u8]) -> (f64, f64) {
         let f = self.prior(a);
         let k: Vec<f64> = self
             .observed

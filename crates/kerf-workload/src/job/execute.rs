@@ -13,22 +13,37 @@ use crate::run::{Loaded, Session};
 use crate::storage;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::cuda::watch::Watch;
+use kerf_exec::cuda::{CudaExecutor, assemble};
 use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
-use kerf_ir::program::{self, Program};
+use kerf_ir::program;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-fn executor(
-    job: &Job,
-    m: &Module,
-    used: &[String],
-    spent: &mut Spent,
-) -> Result<Box<dyn Executor>, JobError> {
+/// Where the interval of a median is wider than this part of it, more samples are taken: up to so many times
+/// as many.
+const UNSTEADY: f64 = 0.03;
+const MORE: usize = 4;
+
+/// A program that is ready to be loaded.
+enum Made {
+    Cpu(Box<CpuExecutor>),
+    Cuda(Vec<u8>),
+}
+
+impl Made {
+    fn load(self, job: &Job, used: &[String]) -> Result<Box<dyn Executor>, JobError> {
+        Ok(match self {
+            Made::Cpu(e) => e,
+            Made::Cuda(binary) => Box::new(CudaExecutor::from_binary(&binary, used, job.ordinal)?),
+        })
+    }
+}
+
+fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
     let clock = Instant::now();
     Ok(match job.device {
         Device::Cpu => {
@@ -39,7 +54,7 @@ fn executor(
             };
             let exec = CpuExecutor::new(m, options)?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
-            Box::new(exec)
+            Made::Cpu(Box::new(exec))
         }
         Device::Cuda => {
             let ptx = finish::ptx(m, &job.arch).map_err(|e| JobError::Compile {
@@ -48,26 +63,11 @@ fn executor(
             })?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
             let clock = Instant::now();
-            let exec = CudaExecutor::new(&ptx, used, job.ordinal)?;
+            let binary = assemble(&ptx, job.ordinal)?;
             spent.load_s += clock.elapsed().as_secs_f64();
-            Box::new(exec)
+            Made::Cuda(binary)
         }
     })
-}
-
-/// The program as it is, on the GPU.
-fn baseline(
-    job: &Job,
-    program: &Program,
-    used: &[String],
-    kept: &mut Workshop,
-    spent: &mut Spent,
-) -> Result<Box<dyn Executor>, JobError> {
-    let clock = Instant::now();
-    let binary = kept.binary(program, &job.toolchain(), job.ordinal)?;
-    let exec = CudaExecutor::from_binary(&binary, used, job.ordinal)?;
-    spent.baseline_s += clock.elapsed().as_secs_f64();
-    Ok(Box::new(exec))
 }
 
 /// The GPU for this process alone, among those that ask for it. Given back when dropped.
@@ -83,6 +83,12 @@ fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
         .map_err(fail)?;
     f.lock().map_err(fail)?;
     Ok(Some(f))
+}
+
+/// The samples' median is not known well enough.
+fn unsteady(samples: &[f64]) -> bool {
+    let t = Times::new(samples.to_vec());
+    t.is_some_and(|t| t.high_s - t.low_s > UNSTEADY * t.median_s)
 }
 
 fn energy(
@@ -242,10 +248,19 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let watch = (job.device == Device::Cuda)
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
-    let exec = executor(job, &m, &used, &mut spent)?;
+    let program_made = made(job, &m, &mut spent)?;
     let clock = Instant::now();
-    let mut plan = Runner::new(exec, &session)?;
-    spent.load_s += clock.elapsed().as_secs_f64();
+    let own_made = match job.baseline && job.device == Device::Cuda {
+        true => Some(kept_before.binary(&program, &job.toolchain(), job.ordinal)?),
+        false => None,
+    };
+    spent.baseline_s = clock.elapsed().as_secs_f64();
+    // From here to the outputs the GPU is this process's alone: copies disturb measurements too.
+    let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    let mut plan = Runner::new(program_made.load(job, &used)?, &session)?;
     // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
     let own = Session {
         storage: Vec::new(),
@@ -253,16 +268,11 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         params: session.params.clone(),
         ..session
     };
-    let mut base = match job.baseline && job.device == Device::Cuda {
-        true => {
-            let exec = baseline(job, &program, &used, kept_before, &mut spent)?;
-            Some(Runner::new(exec, &own)?)
-        }
-        false => None,
+    let mut base = match own_made {
+        Some(binary) => Some(Runner::new(Made::Cuda(binary).load(job, &used)?, &own)?),
+        None => None,
     };
-    let clock = Instant::now();
-    let turn = alone(job)?;
-    spent.wait_s = clock.elapsed().as_secs_f64();
+    spent.load_s += clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     for _ in 0..job.warmup {
         plan.run(&session)?;
@@ -279,21 +289,30 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let _ = plan.exec.printed();
     sensors.extend(watch.as_ref().map(Watch::read));
     let (mut samples, mut baseline) = (Vec::new(), Vec::new());
-    for _ in 0..job.repeats.max(1) {
+    let enough = job.repeats.max(1) as usize;
+    while samples.len() < enough
+        || job.sample_s > 0.0
+            && samples.len() < MORE * enough
+            && (unsteady(&samples) || unsteady(&baseline))
+    {
         if let Some(b) = &mut base {
             baseline.push(b.sample(&own)?);
         }
         samples.push(plan.sample(&session)?);
     }
-    drop(turn);
-    drop(base);
-    spent.run_s = clock.elapsed().as_secs_f64();
     let replays = plan.batch;
     let Runner {
         mut exec,
         loaded: mut l,
         ..
     } = plan;
+    let mut read = Vec::new();
+    for o in session.outputs() {
+        read.push(session.output(exec.as_mut(), &l, o)?);
+    }
+    drop(base);
+    drop(turn);
+    spent.run_s = clock.elapsed().as_secs_f64();
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     let times = Times::new(samples);
@@ -317,7 +336,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let mut outputs = Vec::new();
     for (k, o) in session.outputs().into_iter().enumerate() {
         let b = &workload.buffers[o];
-        let bytes = session.output(exec.as_mut(), &l, o)?;
+        let bytes = std::mem::take(&mut read[k]);
         let mut out = Output {
             name: b.name.clone(),
             element: b.elem.to_string(),
