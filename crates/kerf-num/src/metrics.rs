@@ -24,7 +24,7 @@ use crate::ulp::{ulp_from_real, ulp_from_rounded};
 
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
-pub use report::{Element, ErrorReport, MAX_DIGITS};
+pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
 
 use squares::SumOfSquares;
 
@@ -155,6 +155,7 @@ impl Pass {
         raise(&mut report.max_rel, &mut report.max_rel_at, rel, at);
         raise(&mut report.max_ulp, &mut report.max_ulp_at, ulp, at);
         report.max_ulp_rounded = report.max_ulp_rounded.max(ulp_rounded);
+        report.peak = report.peak.max(size);
         self.rel_sum += Dd::from_f64(rel);
         self.abs_squares.push(abs);
         self.reference_squares.push(size);
@@ -171,6 +172,7 @@ impl Pass {
                 .abs_squares
                 .norm_ratio(&self.reference_squares, report.floor);
             report.digits = report::digits_of(report.max_rel);
+            report.set_peak(report.peak);
         }
         report.quantiles = quantile::quantiles(&mut self.rel_errors, quantiles);
         report

@@ -97,7 +97,7 @@ fn a_nan_hidden_in_the_last_element_rejects() {
     assert_eq!((report.compared, report.bit_mismatches), (9_999, 1));
     assert_eq!(report.max_rel, 0.0);
     for metric in Metric::ALL {
-        let tolerance = if metric == Metric::Digits { -INF } else { INF };
+        let tolerance = if metric.more_is_better() { -INF } else { INF };
         assert!(!report.accepts(metric, 0.5, tolerance), "{metric}");
     }
     assert_eq!(report.value(Metric::MeanRel, 0.5), INF);
@@ -261,4 +261,25 @@ fn metric_names_go_both_ways() {
         assert_eq!(Metric::deserialize(read), Ok(metric));
     }
     assert!("worst".parse::<Metric>().is_err());
+}
+
+#[test]
+fn decibels_of_a_peak_and_basis_points() {
+    let reference = [100.0, -200.0, 50.0, 150.0].map(Dd::from_f64);
+    let got = [101.0, -201.0, 51.0, 149.0];
+    let mut report = compare_with_quantiles(&got, &reference, Format::F32, None, &[]).unwrap();
+    // Every error is 1, so the ratio is that of the peak, 200 as found.
+    assert_eq!(report.peak, 200.0);
+    assert!((report.value(Metric::Psnr, 0.0) - 20.0 * 200f64.log10()).abs() < 1e-9);
+    assert!(report.accepts(Metric::Psnr, 0.0, 46.0) && !report.accepts(Metric::Psnr, 0.0, 46.1));
+    report.set_peak(255.0);
+    assert!((report.psnr - 20.0 * 255f64.log10()).abs() < 1e-9);
+    // The worst is 1 in 50: two per cent, 200 basis points.
+    assert_eq!(report.value(Metric::Bp, 0.0), 200.0);
+    let exact = compare_with_quantiles(&[100.0], &reference[..1], Format::F32, None, &[]).unwrap();
+    assert_eq!(exact.psnr, kerf_num::metrics::MAX_PSNR);
+    let lost =
+        compare_with_quantiles(&[f64::NAN], &reference[..1], Format::F32, None, &[]).unwrap();
+    assert_eq!(lost.value(Metric::Psnr, 0.0), -INF);
+    assert!(!lost.accepts(Metric::Psnr, 0.0, 0.0));
 }

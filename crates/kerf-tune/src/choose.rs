@@ -22,6 +22,9 @@ const FINAL_RUNS: u32 = 3;
 const FINAL_MARGIN: f64 = 1.1;
 const FINALISTS: usize = 5;
 
+/// A demoted part of the warps is followed by one that is smaller by this part of it.
+const DESCENT: u8 = 8;
+
 /// What was chosen, and what on the way.
 pub(crate) struct Choice {
     /// The plan.
@@ -223,9 +226,28 @@ impl Tuner<'_> {
                 validation: v,
             };
             (self.watch)(&Event::Demoted(&d));
+            self.descend(&d.point, probes)?;
             demoted.push(d);
             improvements = 0;
         }
+    }
+
+    /// After a demotion, the same with fewer warps approximate: what a search that stopped at the first
+    /// degree within the tolerance has not run.
+    fn descend(&mut self, from: &Point, probes: &mut usize) -> Result<(), StoreError> {
+        let Some(w) = self.tunable.warps.as_ref().map(|w| w.group) else {
+            return Ok(());
+        };
+        let mut a = from.assignment.clone();
+        a[w] -= (a[w] / DESCENT).max(1).min(a[w]);
+        if let Some(e) = self.store.get(Phase::Probe, &a, &self.input)? {
+            self.known.entry(a.clone()).or_insert(e);
+        }
+        if !self.known.contains_key(&a) {
+            self.evaluate(Phase::Probe, &[a], *probes, *probes + 1)?;
+            *probes += 1;
+        }
+        Ok(())
     }
 
     /// Measures the plans that may be the fastest once more: the best of many samples is too good.
@@ -255,6 +277,7 @@ impl Tuner<'_> {
                     plan: self.tunable.plan(self.subject, a),
                     input: self.input,
                     timed: FINAL_RUNS,
+                    energy_s: 0.0,
                 })?;
                 let ratio = e.timing.as_ref().map(|t| t.ratio);
                 self.store.put(Phase::Final, a, &self.input, &e, ratio)?;

@@ -35,6 +35,49 @@ pub struct OutputError {
     pub error: Option<f64>,
     /// What it may be.
     pub tolerance: f64,
+    /// Its mean relative error; none if infinite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_rel: Option<f64>,
+    /// What its worst element pays: the largest relative error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Worst>,
+}
+
+/// The element with the largest relative error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Worst {
+    /// Its relative error.
+    pub max_rel: f64,
+    /// Which it is, among the values of its format.
+    pub index: u64,
+    /// Its value.
+    pub got: f64,
+    /// What it should be.
+    pub reference: f64,
+}
+
+impl Worst {
+    fn of(errors: &[serde_json::Value]) -> Option<Worst> {
+        let one = |e: &serde_json::Value| {
+            let at = &e["max_rel_at"];
+            Some(Worst {
+                max_rel: e["max_rel"].as_f64()?,
+                index: at["index"].as_u64()?,
+                got: at["got"].as_f64()?,
+                reference: at["reference"].as_f64()?,
+            })
+        };
+        let all = errors.iter().filter_map(one);
+        all.max_by(|a, b| a.max_rel.total_cmp(&b.max_rel))
+    }
+}
+
+/// A value of a metric as something to keep small, in the order of the metric.
+fn small(metric: Metric, value: f64) -> f64 {
+    match metric {
+        Metric::Psnr => 10f64.powf(-value / 20.0),
+        _ => value,
+    }
 }
 
 /// Decimal digits are a bound on the largest relative error, which has the order of every other metric.
@@ -47,6 +90,15 @@ fn plain(c: Criterion) -> Criterion {
         },
         _ => c,
     }
+}
+
+/// Mean relative error over the values of all formats.
+fn mean(errors: &[serde_json::Value]) -> Option<f64> {
+    let count = |e: &serde_json::Value| e["compared"].as_f64();
+    let sum = |e: &serde_json::Value| Some(e["mean_rel"].as_f64()? * count(e)?);
+    let all: Option<f64> = errors.iter().map(sum).sum();
+    let n: Option<f64> = errors.iter().map(count).sum();
+    Some(all? / n.filter(|n| *n > 0.0)?)
 }
 
 impl Criteria {
@@ -74,8 +126,9 @@ impl Criteria {
                 tolerance: t,
                 floor: told.and_then(|c| c.floor),
                 quantile: told.and_then(|c| c.quantile),
+                peak: told.and_then(|c| c.peak),
             });
-            least = least.min(c.tolerance);
+            least = least.min(small(c.metric, c.tolerance));
             accept.outputs.insert(b.name.clone(), c);
         }
         Ok(Criteria {
@@ -83,6 +136,17 @@ impl Criteria {
             tolerance: least,
             metric: named.unwrap_or_default(),
         })
+    }
+
+    /// Another tolerance, for every output.
+    pub fn scale(&mut self, tolerance: f64) {
+        self.tolerance = tolerance;
+        for c in self.accept.outputs.values_mut() {
+            c.tolerance = match c.metric {
+                Metric::Psnr => -20.0 * tolerance.log10(),
+                _ => tolerance,
+            };
+        }
     }
 
     /// Errors by output, and the one that the search compares with the tolerance: infinite if an output
@@ -101,15 +165,21 @@ impl Criteria {
                 None => Some(0.0),
             };
             let value = value.filter(|_| whole);
-            let scaled = value.map_or(f64::INFINITY, |v| match c.tolerance == self.tolerance {
+            let (mine, bound) = (
+                value.map(|v| small(c.metric, v)),
+                small(c.metric, c.tolerance),
+            );
+            let scaled = mine.map_or(f64::INFINITY, |v| match bound == self.tolerance {
                 true => v,
-                false => v / c.tolerance * self.tolerance,
+                false => v / bound * self.tolerance,
             });
             worst = worst.max(scaled);
             all.push(OutputError {
                 name: o.name.clone(),
                 error: value,
                 tolerance: c.tolerance,
+                mean_rel: mean(&o.errors),
+                worst: Worst::of(&o.errors),
             });
         }
         (worst, all)

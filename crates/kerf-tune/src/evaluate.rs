@@ -1,10 +1,11 @@
 //! Evaluations: a plan on an input, in a worker process with a time limit. A failure is a value.
+use crate::approx::KernelNeeds;
 use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
 use kerf_exec::worker::Worker;
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
-use kerf_workload::job::{Device, Job, JobError, Report, Spent, Times};
+use kerf_workload::job::{Device, Energy, Job, JobError, Report, Spent, Times};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -85,6 +86,12 @@ pub struct Evaluated {
     pub inputs: Option<String>,
     /// Digests of the outputs' bits.
     pub digests: Vec<String>,
+    /// What kernels take of a multiprocessor, where the driver says.
+    #[serde(default)]
+    pub kernels: Vec<KernelNeeds>,
+    /// Energy, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
     /// Values of the outputs that are finite neither in the reference nor here, and all values.
     pub not_finite: (usize, usize),
     /// What a reader must know.
@@ -113,6 +120,8 @@ impl Evaluated {
             predicted: None,
             inputs: None,
             digests: Vec::new(),
+            kernels: Vec::new(),
+            energy: None,
             not_finite: (0, 0),
             warnings: Vec::new(),
             device: String::new(),
@@ -141,6 +150,18 @@ impl Evaluated {
             predicted: None,
             inputs: r.inputs.clone(),
             digests: r.outputs.iter().map(|o| o.digest.clone()).collect(),
+            kernels: r
+                .kernels
+                .iter()
+                .filter_map(|k| {
+                    Some(KernelNeeds {
+                        symbol: k.symbol.clone(),
+                        registers: k.registers?,
+                        shared: k.shared_bytes?,
+                    })
+                })
+                .collect(),
+            energy: r.energy.clone(),
             not_finite: (
                 errors().map(odd).sum(),
                 errors().map(|e| count(e, "count")).sum(),
@@ -162,6 +183,8 @@ pub struct Request {
     pub input: Input,
     /// Measure time, where the device can: with this many times the usual samples. 0: not.
     pub timed: u32,
+    /// Seconds over which energy is measured, where the device can. 0: not.
+    pub energy_s: f64,
 }
 
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
@@ -234,6 +257,7 @@ impl Evaluator {
                 1
             },
             sample_s: if timed { self.job.sample_s } else { 0.0 },
+            energy_s: if cuda { r.energy_s } else { 0.0 },
             ..self.job.clone()
         };
         let report = self.in_worker(slot, &job)?;

@@ -1,10 +1,13 @@
 //! Tuners: from a workload and a tolerance to the fastest plan within it, with the evidence.
 //!
-//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory), [`models`] what is predicted.
+//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory,
+//!   [`approx`]: of math calls and warps; [`setting`]: one level), [`models`] what is predicted.
 //! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
 //! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
+//! * [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
+pub mod approx;
 pub mod check;
 mod choose;
 pub mod confidence;
@@ -20,9 +23,11 @@ pub mod ranges;
 pub mod result;
 pub mod sample;
 pub mod score;
+pub mod setting;
 pub mod storage;
 pub mod store;
 pub mod subject;
+pub mod tradeoff;
 pub mod tune;
 mod tuner;
 pub mod validate;

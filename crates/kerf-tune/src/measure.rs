@@ -65,7 +65,7 @@ pub fn plans(
     let format = tunable
         .groups
         .iter()
-        .find_map(|g| g.formats.get(1).copied());
+        .find_map(|g| g.formats.get(1)?.format());
     let m = subject.program.module()?;
     for a in all.iter().take(count / 5) {
         let mut plan = tunable.plan(subject, a);

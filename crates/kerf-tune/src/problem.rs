@@ -1,4 +1,6 @@
 //! From a subject to a search problem, and from an assignment back to a plan.
+use crate::approx::{self, Approx, MathSite, Warps};
+use crate::setting::Setting;
 use crate::storage::{FixedStorage, Place};
 use crate::subject::{Kernel, Subject, precision};
 use kerf_num::Format;
@@ -31,8 +33,8 @@ pub struct Group {
     /// Position of the kernel in the subject.
     #[serde(skip)]
     pub at: usize,
-    /// Format by level; the first is the program's own.
-    pub formats: Vec<SiteFormat>,
+    /// What it is by level: formats, variants, parts of the warps. The first is the program's own.
+    pub formats: Vec<Setting>,
     /// Its sites in that kernel.
     pub sites: Vec<usize>,
     /// Source lines, ascending.
@@ -40,6 +42,14 @@ pub struct Group {
     /// For memory: what it is in each kernel. Empty for operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Place>,
+}
+
+impl Group {
+    /// Its operations; those of memory may be in several kernels.
+    pub fn operations(&self) -> usize {
+        let held: usize = self.holds.iter().map(|p| p.sites.len()).sum();
+        held.max(self.sites.len())
+    }
 }
 
 /// A site that keeps its format, and why.
@@ -63,6 +73,25 @@ pub struct Tunable {
     pub fixed: Vec<FixedStorage>,
     /// Format of a site at each level of its group, by kernel and site; sites of no group are absent.
     pub chosen: BTreeMap<(usize, usize), (usize, Vec<SiteFormat>)>,
+    /// Math calls that have variants, where they were asked for, by kernel and site.
+    pub math: BTreeMap<(usize, usize), MathSite>,
+    /// The part of the warps that runs a second version, where that was asked for.
+    pub warps: Option<Warps>,
+    /// Kernels that cannot have a second version, and why.
+    pub single: Vec<approx::Single>,
+}
+
+/// What may change.
+#[derive(Debug, Clone)]
+pub struct Wish<'w> {
+    /// Formats of operations; empty: they keep theirs.
+    pub formats: &'w [SiteFormat],
+    /// What changes together.
+    pub by: Grouping,
+    /// Hold memory in narrower formats too.
+    pub storage: bool,
+    /// Math calls and the part of the warps that runs a second version.
+    pub approx: Option<Approx>,
 }
 
 /// Why nothing can be searched.
@@ -110,7 +139,7 @@ fn narrower(own: Format, formats: &[SiteFormat]) -> Vec<SiteFormat> {
 }
 
 /// What a site is grouped by: something to order by, and a name.
-fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
+pub(crate) fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
     let s = &k.sites[site];
     let line = || match &s.location {
         Some(l) if l.line > 0 => format!("line {}", l.line),
@@ -151,14 +180,50 @@ pub fn with_storage(
     by: Grouping,
     storage: bool,
 ) -> Result<Tunable, ProblemError> {
+    of_wish(
+        subject,
+        &Wish {
+            formats,
+            by,
+            storage,
+            approx: None,
+        },
+    )
+}
+
+/// The groups of a subject for everything that may change.
+pub fn of_wish(subject: &Subject, wish: &Wish) -> Result<Tunable, ProblemError> {
     let mut t = Tunable {
         groups: Vec::new(),
         excluded: Vec::new(),
         fixed: Vec::new(),
         chosen: BTreeMap::new(),
+        math: BTreeMap::new(),
+        warps: None,
+        single: Vec::new(),
     };
-    if storage {
-        hold(subject, formats, &mut t);
+    if !wish.formats.is_empty() {
+        formatted(subject, wish, &mut t);
+    }
+    if let Some(asked) = wish.approx {
+        t.single = approx::add(subject, wish.formats, wish.by, asked, &mut t);
+    }
+    for g in &mut t.groups {
+        g.lines.sort_unstable();
+        g.lines.dedup();
+    }
+    tell_apart(&mut t.groups);
+    match t.groups.is_empty() {
+        false => Ok(t),
+        true => Err(nothing(subject, wish, &t)),
+    }
+}
+
+/// Operations and memory at the formats asked for.
+fn formatted(subject: &Subject, wish: &Wish, t: &mut Tunable) {
+    let (formats, by) = (wish.formats, wish.by);
+    if wish.storage {
+        hold(subject, formats, t);
     }
     for (at, k) in subject.kernels.iter().enumerate() {
         let mut index: BTreeMap<(String, Format, usize), usize> = BTreeMap::new();
@@ -182,7 +247,7 @@ pub fn with_storage(
                     name: format!("{}: {}", k.name, key.0),
                     kernel: k.name.clone(),
                     at,
-                    formats: all,
+                    formats: all.into_iter().map(Setting::Format).collect(),
                     sites: Vec::new(),
                     lines: Vec::new(),
                     holds: Vec::new(),
@@ -194,22 +259,13 @@ pub fn with_storage(
             let line = s.location.as_ref().map(|l| l.line);
             group.lines.extend(line.filter(|l| *l > 0));
             // A site that cannot follow its group to the narrowest format goes as far as it can.
-            let mut site = vec![group.formats[0]];
-            for f in &group.formats[1..] {
-                let can = !k.refused.contains_key(&(s.id, *f));
-                site.push(if can { *f } else { site[site.len() - 1] });
+            let mut site = vec![SiteFormat::from(s.format)];
+            for f in narrower(s.format, formats) {
+                let can = !k.refused.contains_key(&(s.id, f));
+                site.push(if can { f } else { site[site.len() - 1] });
             }
             t.chosen.insert((at, s.id), (g, site));
         }
-    }
-    for g in &mut t.groups {
-        g.lines.sort_unstable();
-        g.lines.dedup();
-    }
-    tell_apart(&mut t.groups);
-    match t.groups.is_empty() {
-        false => Ok(t),
-        true => Err(nothing(subject, formats, &t.excluded)),
     }
 }
 
@@ -256,7 +312,7 @@ fn hold(subject: &Subject, formats: &[SiteFormat], t: &mut Tunable) {
             name: s.name.clone(),
             kernel: first.kernel.clone(),
             at: first.at,
-            formats: all,
+            formats: all.into_iter().map(Setting::Format).collect(),
             sites: first.sites.clone(),
             lines,
             holds: s.places.clone(),
@@ -274,12 +330,17 @@ fn tell_apart(groups: &mut [Group]) {
     }
 }
 
-fn nothing(subject: &Subject, formats: &[SiteFormat], excluded: &[Excluded]) -> ProblemError {
+fn nothing(subject: &Subject, wish: &Wish, t: &Tunable) -> ProblemError {
+    let (formats, excluded) = (wish.formats, &t.excluded);
     let names: Vec<&str> = subject.kernels.iter().map(|k| k.name.as_str()).collect();
     let asked: Vec<&str> = formats.iter().map(|f| f.name()).collect();
     let sites = || subject.kernels.iter().flat_map(|k| &k.sites);
     let why = if sites().next().is_none() {
         "it has no floating-point operations".to_owned()
+    } else if let Some((_, why)) = t.single.first() {
+        why.clone()
+    } else if wish.approx.is_some() && formats.is_empty() {
+        "none of its functions and divisions has an approximate variant".to_owned()
     } else if sites().all(|s| narrower(s.format, formats).is_empty()) {
         format!(
             "no operation is wider than {}; help: --formats f16,bf16 goes lower",
@@ -320,9 +381,12 @@ impl Tunable {
         for (g, level) in self.groups.iter().zip(a).filter(|(_, l)| **l > 0) {
             for p in &g.holds {
                 let k = plan.kernels.entry(p.kernel.clone()).or_default();
-                k.storage.insert(p.name.clone(), g.formats[*level as usize]);
+                if let Some(f) = g.formats[*level as usize].format() {
+                    k.storage.insert(p.name.clone(), f);
+                }
             }
         }
+        self.approximate(subject, a, &mut plan);
         plan
     }
 
@@ -330,11 +394,10 @@ impl Tunable {
     pub fn problem(&self, subject: &Subject, tolerance: f64) -> Problem {
         let depths: Vec<Vec<u32>> = subject.kernels.iter().map(depths).collect();
         let variable = |g: &Group| {
-            let names = g.formats.iter().map(|f| Level::named(f.name()));
+            let names = g.formats.iter().map(|f| Level::named(f.to_string()));
             let mut v = kerf_search::Variable::new(g.name.clone(), names.collect());
             let k = &subject.kernels[g.at];
-            let held: usize = g.holds.iter().map(|p| p.sites.len()).sum();
-            v.members = held.max(g.sites.len()) as u32;
+            v.members = g.operations() as u32;
             v.depth = g.sites.iter().map(|s| depths[g.at][*s]).min().unwrap_or(0);
             // Blocks of different kernels are different blocks.
             v.block = (g.at as u32) << 16 | g.sites.first().map_or(0, |s| k.blocks[*s]);

@@ -3,13 +3,14 @@ use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::front::Point;
 use crate::problem::{Group, Tunable};
+use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::Subject;
 use crate::validate::Validation;
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish;
 use kerf_num::Format;
-use kerf_pass::{Plan, SiteFormat};
+use kerf_pass::{MathVariant, Plan, SiteFormat};
 use kerf_search::Reason;
 use kerf_search::recorded::Recorded;
 use kerf_workload::job::{Spent, finish_with_tools};
@@ -89,8 +90,8 @@ pub struct GroupResult {
     /// The group.
     #[serde(flatten)]
     pub group: Group,
-    /// Its format in the plan.
-    pub format: SiteFormat,
+    /// What it is in the plan: a format, a variant, a part of the warps.
+    pub format: Setting,
     /// Why not lower; none if it is as low as was allowed.
     pub kept: Option<Kept>,
 }
@@ -112,6 +113,12 @@ pub struct SiteResult {
     pub from: Format,
     /// Format in the plan.
     pub to: SiteFormat,
+    /// How a math call is computed in the plan; none if accurately, by every warp.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<MathVariant>,
+    /// How it is computed by the warps that run the second version, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<MathVariant>,
     /// Group, by position; none if it cannot change.
     pub group: Option<usize>,
     /// Why it cannot.
@@ -158,6 +165,19 @@ pub struct Effort {
     pub spent: Spent,
 }
 
+/// The version with every math call at its cheapest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cheapest {
+    /// Its error; none if infinite.
+    pub error: Option<f64>,
+    /// Time over that of the program, measured or predicted as the speed-up is.
+    pub time: Option<f64>,
+    /// The tolerance is this part of the way from the program's own error to this one, where that was asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+}
+
 /// A plan that measurement does not tell from the program as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tie {
@@ -188,6 +208,9 @@ pub struct TuneResult {
     pub input: Input,
     /// What counts as close enough.
     pub criteria: Criteria,
+    /// The version with every math call at its cheapest, where it was measured first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cheapest: Option<Cheapest>,
     /// Formats that were allowed.
     pub formats: Vec<SiteFormat>,
     /// Strategy.
@@ -291,9 +314,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
 }
 
 /// The sites of a subject under an assignment.
-pub fn sites(subject: &Subject, t: &Tunable, a: &[u8]) -> Vec<SiteResult> {
+pub fn sites(subject: &Subject, t: &Tunable, plan: &Plan, a: &[u8]) -> Vec<SiteResult> {
     let mut out = Vec::new();
     for (at, k) in subject.kernels.iter().enumerate() {
+        let mine = plan.kernels.get(&k.name);
+        let second = mine.and_then(|k| k.partition.as_ref());
         for s in &k.sites {
             let fixed = t
                 .excluded
@@ -307,6 +332,8 @@ pub fn sites(subject: &Subject, t: &Tunable, a: &[u8]) -> Vec<SiteResult> {
                 column: s.location.as_ref().map(|l| l.column).filter(|c| *c > 0),
                 from: s.format,
                 to: t.format(at, s.id, a).unwrap_or(SiteFormat::from(s.format)),
+                variant: mine.and_then(|k| k.math.get(&s.id)).copied(),
+                second: second.and_then(|p| p.math.get(&s.id)).copied(),
                 group: t.chosen.get(&(at, s.id)).map(|(g, _)| *g),
                 fixed: fixed.map(|e| e.why.clone()),
             });

@@ -6,9 +6,11 @@
 //! optimistic time.
 use crate::models::CostModel;
 use crate::problem::Tunable;
+use crate::setting::PARTS;
 use crate::subject::Subject;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
+use kerf_pass::MathVariant;
 use kerf_search::Assignment;
 use std::collections::BTreeMap;
 
@@ -122,11 +124,43 @@ fn precision_below_f32(f: Format) -> bool {
     matches!(f, Format::F16 | Format::Bf16)
 }
 
+/// A division or function by a variant, as [`Weights::operation`] has it by its own way.
+impl Weights {
+    fn variant(&self, op: &str, format: Format, v: MathVariant) -> f64 {
+        let own = self.operation(op, format);
+        let name = match op {
+            "fdiv" | "div.rn" | "fdividef" => "div",
+            "sincos" => "sin",
+            "exp10" => "exp2",
+            "log10" => "log2",
+            o => o,
+        };
+        let wide = if format == Format::F64 { "f64" } else { "f32" };
+        let unit = |name: &str| self.costs.get(&format!("{name}.{wide}.sfu")).copied();
+        // A unit that nobody measured is taken as the reciprocal's, or as half of the accurate way.
+        let unit = unit(name).or_else(|| unit("rcp")).unwrap_or(0.5 * own);
+        let fma = self.get("fma", format).unwrap_or(self.plain(format));
+        let casts = match precision_below_f32(format) {
+            true => 2.0 * self.cast(format, Format::F32),
+            false => 0.0,
+        };
+        match v {
+            MathVariant::Accurate => own,
+            MathVariant::Reciprocal => self.get("mul", format).unwrap_or(self.plain(format)),
+            MathVariant::Full | MathVariant::FullFtz => 1.5 * unit + casts,
+            // Around the unit, arguments and results are scaled so that subnormal numbers survive.
+            MathVariant::Approx => unit + casts + 3.0 * self.plain(format),
+            _ => unit + casts + 3.0 * f64::from(v.steps().unwrap_or(0)) * fma,
+        }
+    }
+}
+
 /// One site.
 struct Node {
     /// Which kernel and site.
     place: (usize, usize),
     own: Format,
+    op: String,
     /// Cost by format.
     cost: Vec<f64>,
     /// Times that it runs, as guessed, for each of its lanes.
@@ -136,6 +170,7 @@ struct Node {
 
 /// The score.
 pub struct StaticScore<'s> {
+    subject: &'s Subject,
     tunable: &'s Tunable,
     weights: Weights,
     nodes: Vec<Node>,
@@ -144,7 +179,7 @@ pub struct StaticScore<'s> {
 
 impl<'s> StaticScore<'s> {
     /// Counts the operations of a subject.
-    pub fn new(subject: &Subject, tunable: &'s Tunable, weights: Weights) -> StaticScore<'s> {
+    pub fn new(subject: &'s Subject, tunable: &'s Tunable, weights: Weights) -> StaticScore<'s> {
         let mut nodes: Vec<Node> = Vec::new();
         for (at, k) in subject.kernels.iter().enumerate() {
             let first = nodes.len();
@@ -157,6 +192,7 @@ impl<'s> StaticScore<'s> {
                 nodes.push(Node {
                     place: (at, s.id),
                     own: s.format,
+                    op: s.op.clone(),
                     cost: cost.to_vec(),
                     times: times * f64::from(s.lanes.max(1)),
                     users: Vec::new(),
@@ -169,6 +205,7 @@ impl<'s> StaticScore<'s> {
             }
         }
         let mut s = StaticScore {
+            subject,
             tunable,
             weights,
             nodes,
@@ -183,13 +220,26 @@ impl<'s> StaticScore<'s> {
         chosen.map_or(n.own, |f| f.word())
     }
 
+    /// Cost of a math call in a format: by the variant of each version, as many warps as run it.
+    fn math(&self, n: &Node, format: Format, a: &[u8]) -> Option<f64> {
+        let (at, site) = n.place;
+        self.tunable.math.get(&n.place)?;
+        let first = self.tunable.variant(self.subject, at, site, a);
+        let second = self.tunable.second(self.subject, at, site, a);
+        let cost = |v| self.weights.variant(&n.op, format, v);
+        let part = self.tunable.part(at, a).unwrap_or(0);
+        let part = f64::from(part) / f64::from(PARTS);
+        Some((1.0 - part) * cost(first) + part * second.map_or(0.0, cost))
+    }
+
     /// Cost of all operations and conversions.
     pub fn score(&self, a: &[u8]) -> f64 {
         let formats: Vec<Format> = self.nodes.iter().map(|n| self.format(n, a)).collect();
         let mut total = 0.0;
         for (n, home) in self.nodes.iter().zip(&formats) {
             let at = FORMATS.iter().position(|f| f == home).unwrap_or(0);
-            total += n.cost[at] * n.times;
+            let cost = self.math(n, *home, a).unwrap_or(n.cost[at]);
+            total += cost * n.times;
             let mut wanted: Vec<Format> = n.users.iter().map(|u| formats[*u]).collect();
             wanted.retain(|f| f != home);
             wanted.sort_unstable();

@@ -7,7 +7,7 @@ use kerf_ir::program::{self, Program, sha256};
 use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, Variable};
 use kerf_num::Format;
-use kerf_pass::{SiteFormat, formats};
+use kerf_pass::{MathVariant, SiteFormat, formats, math};
 use kerf_workload::run::Session;
 use kerf_workload::{Mistakes, Workload};
 use std::collections::BTreeMap;
@@ -29,8 +29,18 @@ pub struct Kernel {
     pub blocks: Vec<u32>,
     /// Why a site cannot have a narrower format, by site and format.
     pub refused: BTreeMap<(usize, SiteFormat), String>,
+    /// Variants of math sites but for the accurate one, by site and format that it may have.
+    pub math: BTreeMap<usize, BTreeMap<SiteFormat, Vec<MathVariant>>>,
     /// Atomic operations whose result depends on the order in which threads arrive.
     pub unordered: Vec<String>,
+}
+
+impl Kernel {
+    /// Variants of a site in a format, but for the accurate one.
+    pub fn variants(&self, site: usize, format: SiteFormat) -> &[MathVariant] {
+        let known = self.math.get(&site).and_then(|by| by.get(&format));
+        known.map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Everything that is known of a workload before it runs.
@@ -43,6 +53,8 @@ pub struct Subject {
     pub kernels: Vec<Kernel>,
     /// Memory that they touch.
     pub stored: Vec<Stored>,
+    /// Threads of the blocks of each launch, by kernel symbol, each once.
+    launched: Vec<(String, u32)>,
     digest: String,
 }
 
@@ -121,6 +133,21 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
             }
         }
     }
+    let mut variants = BTreeMap::new();
+    for (s, i) in map.sites.iter().zip(&map.instructions) {
+        let own = SiteFormat::from(s.format);
+        let lower = NARROW.into_iter().filter(|f| {
+            precision(f.word()) < precision(s.format) && !refused.contains_key(&(s.id, *f))
+        });
+        let all: BTreeMap<SiteFormat, Vec<MathVariant>> = std::iter::once(own)
+            .chain(lower)
+            .map(|f| (f, math::variants(*i, f)))
+            .filter(|(_, all)| !all.is_empty())
+            .collect();
+        if !all.is_empty() {
+            variants.insert(s.id, all);
+        }
+    }
     let mut numbers: BTreeMap<kerf_ir::llvm::Block, u32> = BTreeMap::new();
     let blocks = map.instructions.iter().map(|i| {
         let next = numbers.len() as u32;
@@ -135,6 +162,7 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
         operands: variables::operands(&map),
         blocks: blocks.collect(),
         refused,
+        math: variants,
         unordered: unordered(f),
         sites: map.sites,
     };
@@ -189,6 +217,17 @@ impl Subject {
         }
         let others = used_elsewhere(&m, &infos, &used);
         let stored = storage::stored(&session, &objects, &others)?;
+        let mut launched = Vec::new();
+        for step in kerf_workload::expand::expand(&workload, &session.params)? {
+            if let kerf_workload::expand::ConcreteStep::Launch(l) = step?
+                && let Ok(k) = kernels::find(&infos, &l.kernel)
+            {
+                let one = (k.symbol.clone(), l.block.iter().product());
+                if !launched.contains(&one) {
+                    launched.push(one);
+                }
+            }
+        }
         drop(objects);
         m.strip_debug();
         let text = m.print();
@@ -200,7 +239,15 @@ impl Subject {
             program,
             kernels: found,
             stored,
+            launched,
         })
+    }
+
+    /// Launches of some kernels, by position: symbol and threads of a block.
+    pub fn blocks(&self, kernels: &[usize]) -> Vec<(&str, u32)> {
+        let mine = |s: &str| kernels.iter().any(|k| self.kernels[*k].symbol == s);
+        let all = self.launched.iter().filter(|l| mine(&l.0));
+        all.map(|l| (l.0.as_str(), l.1)).collect()
     }
 
     /// Digest of what the prepared program computes: where its source lies, and from which folder it was

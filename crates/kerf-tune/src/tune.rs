@@ -1,11 +1,12 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
+use crate::approx::Approx;
 use crate::choose::Choice;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
 use crate::models::{self, CostKind, Predictions};
-use crate::problem::{Grouping, ProblemError, with_storage};
+use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
 use crate::result::{
     self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
 };
@@ -37,8 +38,13 @@ pub struct Request {
     pub strategy: String,
     /// Evaluations, at most.
     pub budget: usize,
-    /// Formats that sites may have.
+    /// The tolerance is this part of the way from the program's own error to the one that it has with every
+    /// math call at its cheapest.
+    pub ratio: Option<f64>,
+    /// Formats that sites may have; none: they keep theirs.
     pub formats: Vec<SiteFormat>,
+    /// Math calls and parts of the warps, where they may change.
+    pub approx: Option<Approx>,
     /// What changes together.
     pub grouping: Grouping,
     /// Hold buffers and arrays in narrower formats too.
@@ -86,6 +92,11 @@ pub enum TuneError {
         "every value of the reference is NaN or infinite, so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
     )]
     NoReference,
+    /// A ratio of nothing.
+    #[error(
+        "a ratio of quality needs the error of the fully approximate version: {0}; help: use --tolerance or --qos"
+    )]
+    NoRatio(String),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -155,6 +166,8 @@ fn description(
         "formats": r.formats,
         "grouping": r.grouping,
         "storage": r.storage,
+        "approx": r.approx.map(|a| json!({ "calls": a.calls, "warps": a.warps })),
+        "ratio": r.ratio,
         "groups": groups,
         "device": r.job.device,
         "profile": r.profile.name,
@@ -170,12 +183,17 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let clock = Instant::now();
     let tools = request.job.toolchain();
     let subject = Subject::load(&request.job.workload, &request.job.overrides, &tools)?;
-    let criteria = Criteria::new(&subject.workload, request.tolerance, request.metric)?;
-    let tunable = with_storage(
+    // With a ratio the tolerance is known when the cheapest version has run.
+    let given = request.ratio.map(|_| 1.0).or(request.tolerance);
+    let criteria = Criteria::new(&subject.workload, given, request.metric)?;
+    let tunable = of_wish(
         &subject,
-        &request.formats,
-        request.grouping,
-        request.storage,
+        &Wish {
+            formats: &request.formats,
+            by: request.grouping,
+            storage: request.storage,
+            approx: request.approx,
+        },
     )?;
     let mut problem = tunable.problem(&subject, criteria.tolerance);
     let input = Input {
@@ -184,7 +202,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     };
     watch(&Event::Prepared {
         groups: tunable.groups.len(),
-        sites: tunable.chosen.len(),
+        sites: tunable.groups.iter().map(Group::operations).sum(),
         excluded: tunable.excluded.len(),
         plans: problem.size(),
     });
@@ -270,7 +288,12 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     for v in &vetoed {
         tuner.warn(format!("not tried: {v}"));
     }
+    for (kernel, why) in &tunable.single {
+        tuner.warn(format!("{kernel} keeps one version: {why}"));
+    }
     let floor = tuner.floor()?;
+    let cheapest = tuner.cheapest(&mut problem, &floor)?;
+    let criteria = tuner.evaluator.criteria.clone();
     let identity = problem.identity();
     let own = tuner.known[&identity].clone();
     problem.baseline = Some(Outcome::ran(floor.error.unwrap_or(f64::INFINITY), 1.0));
@@ -328,6 +351,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     });
     let groups = groups.collect();
     let plan = tunable.plan(&subject, &chosen.assignment);
+    let sites = result::sites(&subject, &tunable, &plan, &chosen.assignment);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&own).clone();
     let tried = tuner.store.all(Phase::Validation)?;
     let every = || {
@@ -350,6 +374,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         inputs: own.inputs.clone(),
         input,
         criteria,
+        cheapest,
         formats: request.formats.clone(),
         strategy: request.strategy.clone(),
         seed: request.seed,
@@ -364,7 +389,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         tie,
         validation,
         demoted,
-        sites: result::sites(&subject, &tunable, &chosen.assignment),
+        sites,
         assignment: chosen.assignment,
         groups,
         fixed_storage: tunable.fixed.clone(),

@@ -3,7 +3,8 @@ use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
 use crate::models::{CostModel, Predictions};
 use crate::problem::Tunable;
-use crate::result::Floor;
+use crate::result::{Cheapest, Floor};
+use crate::setting::{PARTS, Setting};
 use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
@@ -93,6 +94,7 @@ impl Tuner<'_> {
                         plan: Plan::default(),
                         input: self.input,
                         timed: 1,
+                        energy_s: 0.0,
                     })?;
                     self.store
                         .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
@@ -153,6 +155,94 @@ impl Tuner<'_> {
         Ok(floor)
     }
 
+    /// The version with every math call at its cheapest, where something depends on it: the tolerance, or
+    /// what is believed of parts of the warps.
+    pub(crate) fn cheapest(
+        &mut self,
+        problem: &mut Problem,
+        floor: &Floor,
+    ) -> Result<Option<Cheapest>, TuneError> {
+        let ratio = self.request.ratio;
+        let warps = self.tunable.warps.as_ref().map(|w| w.group);
+        if ratio.is_none() && warps.is_none() {
+            return Ok(None);
+        }
+        let a = self.tunable.cheapest();
+        // The search may have asked for it in an earlier run of this command.
+        for phase in [Phase::Probe, Phase::Search] {
+            if let Some(e) = self.store.get(phase, &a, &self.input)? {
+                self.known.insert(a.clone(), e);
+            }
+        }
+        if !self.known.contains_key(&a) {
+            self.evaluate(Phase::Probe, std::slice::from_ref(&a), 0, 1)?;
+        }
+        let e = self.known[&a].clone();
+        if let Some(r) = ratio {
+            let own = floor.error.unwrap_or(f64::INFINITY);
+            let why = || e.failure.clone().unwrap_or_else(|| "it is infinite".into());
+            let error = e.error.ok_or_else(|| TuneError::NoRatio(why()))?;
+            // Against the accurate version, as published, the program's own error is 0, and this is the
+            // ratio of errors.
+            let tolerance = own + r * (error - own).max(0.0);
+            if !(tolerance.is_finite() && tolerance > 0.0) {
+                return Err(TuneError::NoRatio(format!(
+                    "it is {error}, and the program's own {own}"
+                )));
+            }
+            self.evaluator.criteria.scale(tolerance);
+            problem.tolerance = Some(self.tolerance());
+        }
+        let slots = self
+            .tunable
+            .slots(self.subject, &self.request.profile, &e.kernels);
+        if let (Some(w), Some((used, of))) = (warps, slots) {
+            let keep = (u32::from(PARTS) * used).div_ceil(of);
+            let all = problem.variables[w].levels.iter_mut();
+            for (level, s) in all.zip(&self.tunable.groups[w].formats) {
+                level.veto |= matches!(s, Setting::Warps(n) if u32::from(*n) >= keep && *n < PARTS);
+            }
+            if keep < u32::from(PARTS) {
+                self.warn(format!(
+                    "at most {used} of {of} warp slots are in use, so parts of the warps from {keep}/{PARTS} on are one"
+                ));
+            }
+        }
+        if let (Some(w), Some(error)) = (warps, e.error) {
+            let all = problem.variables[w].levels.iter_mut();
+            for (level, s) in all.zip(&self.tunable.groups[w].formats).skip(1) {
+                if let Setting::Warps(n) = s {
+                    level.error = Some(error * f64::from(*n) / f64::from(PARTS));
+                }
+            }
+        }
+        Ok(Some(Cheapest {
+            error: e.error,
+            time: self.time(&a, &e),
+            ratio,
+        }))
+    }
+
+    /// Assignments that stand for the same plan have the same outcome, and it is known.
+    fn alike(&mut self, phase: Phase, all: &[Assignment]) -> Result<Vec<Assignment>, StoreError> {
+        let plan = |a: &Assignment| self.tunable.plan(self.subject, a);
+        let mut left = Vec::new();
+        let mut found = Vec::new();
+        for a in all {
+            let mine = plan(a);
+            match self.known.iter().find(|(b, _)| plan(b) == mine) {
+                Some((_, e)) => found.push((a.clone(), e.clone())),
+                None => left.push(a.clone()),
+            }
+        }
+        for (a, e) in found {
+            let time = self.time(&a, &e);
+            self.store.put(phase, &a, &self.input, &e, time)?;
+            self.known.insert(a, e);
+        }
+        Ok(left)
+    }
+
     /// The fastest within the tolerance so far.
     pub(crate) fn best(&self) -> Option<Point> {
         let all = self.known.iter();
@@ -170,12 +260,17 @@ impl Tuner<'_> {
         done: usize,
         budget: usize,
     ) -> Result<(), StoreError> {
+        let all = &match self.tunable.math.is_empty() {
+            true => all.to_vec(),
+            false => self.alike(phase, all)?,
+        };
         let requests: Vec<Run> = all
             .iter()
             .map(|a| Run {
                 plan: self.tunable.plan(self.subject, a),
                 input: self.input,
                 timed: 1,
+                energy_s: 0.0,
             })
             .collect();
         let mut best = self.best().map(|p| (p.time, p.error));

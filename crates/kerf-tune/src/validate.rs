@@ -105,6 +105,7 @@ impl Validator<'_> {
                 plan: plan.clone(),
                 input: inputs[*i],
                 timed: 0,
+                energy_s: 0.0,
             })
             .collect();
         let store = &mut *self.store;

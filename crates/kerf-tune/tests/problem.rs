@@ -1,9 +1,10 @@
 //! From LLVM IR to search problems, scores and plans.
 use kerf_ir::compile::Toolchain;
-use kerf_pass::SiteFormat;
+use kerf_pass::{MathVariant, Select, SiteFormat};
+use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
 use kerf_tune::models::{self, CostModel, Sensitivity, Unknown};
-use kerf_tune::problem::{Grouping, ProblemError, tunable};
+use kerf_tune::problem::{Grouping, ProblemError, Tunable, Wish, of_wish, tunable};
 use kerf_tune::score::{StaticScore, Weights};
 use kerf_tune::subject::Subject;
 
@@ -96,14 +97,15 @@ fn levels_go_down_from_the_own_format_and_plans_come_back() {
     let s = subject();
     let asked = [SiteFormat::Bf16, SiteFormat::F32, SiteFormat::F16];
     let t = tunable(&s, &asked, Grouping::Chain).expect("tunable");
-    let names: Vec<Vec<&str>> = t
+    let names: Vec<Vec<String>> = t
         .groups
         .iter()
-        .map(|g| g.formats.iter().map(|f| f.name()).collect())
+        .map(|g| g.formats.iter().map(ToString::to_string).collect())
         .collect();
-    let all = vec!["f64", "f32", "f16", "bf16"];
+    let words = |all: &[&str]| -> Vec<String> { all.iter().map(|w| (*w).to_owned()).collect() };
+    let all = words(&["f64", "f32", "f16", "bf16"]);
     assert!(names.contains(&all), "{names:?}");
-    assert!(names.contains(&vec!["f32", "f16", "bf16"]), "{names:?}");
+    assert!(names.contains(&words(&["f32", "f16", "bf16"])), "{names:?}");
     let identity = vec![0; t.groups.len()];
     assert!(t.plan(&s, &identity).is_identity());
     let at = names.iter().position(|n| *n == all).expect("found");
@@ -163,6 +165,129 @@ fn a_problem_has_the_models_numbers() {
     assert!(vetoes[0].contains("it overflows"), "{}", vetoes[0]);
     assert_eq!(p.all_low(), [1, 0, 1]);
     assert_eq!(p.variables[2].levels[1].error, Some(2.5));
+}
+
+fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tunable) {
+    let s = subject();
+    let wish = Wish {
+        formats,
+        by: Grouping::Site,
+        storage: false,
+        approx: Some(Approx {
+            calls,
+            warps: warps.then_some(Select::Hash),
+        }),
+    };
+    let t = of_wish(&s, &wish).expect("tunable");
+    (s, t)
+}
+
+fn levels(t: &Tunable, group: usize) -> Vec<String> {
+    let all = t.groups[group].formats.iter();
+    all.map(ToString::to_string).collect()
+}
+
+#[test]
+fn math_calls_have_the_variants_of_their_format_as_levels() {
+    let (s, t) = approximate(true, false, &[]);
+    assert_eq!(t.groups.len(), 1);
+    assert_eq!(levels(&t, 0), ["accurate", "newton2", "newton1", "newton0"]);
+    let plan = t.plan(&s, &[2]);
+    let k = &plan.kernels["k"];
+    assert_eq!(k.math.values().collect::<Vec<_>>(), [&MathVariant::Newton1]);
+    assert!(k.sites.is_empty() && k.partition.is_none());
+    assert!(t.plan(&s, &[0]).is_identity());
+    // With f32 beside it, levels go on where f64 ends, and each is taken as far as the format allows.
+    let (s, t) = approximate(true, false, &[SiteFormat::F32]);
+    let root = t.groups.len() - 1;
+    assert_eq!(
+        levels(&t, root),
+        [
+            "accurate",
+            "newton2",
+            "newton1",
+            "newton0",
+            "approx",
+            "approx.ftz"
+        ]
+    );
+    let mut a = vec![0; t.groups.len()];
+    a[root] = 5;
+    let only = |a: &[u8]| t.plan(&s, a).kernels["k"].math.values().next().copied();
+    assert_eq!(only(&a), Some(MathVariant::Newton0));
+    a[..root].fill(1);
+    assert_eq!(only(&a), Some(MathVariant::ApproxFtz));
+    a[root] = 1;
+    assert_eq!(only(&a), None);
+    for l in 0..=5 {
+        a[root] = l;
+        let m = s.program.module().expect("a module");
+        t.plan(&s, &a).apply(&m).expect("the passes take it");
+    }
+}
+
+#[test]
+fn parts_of_the_warps_run_the_cheapest_version() {
+    let (s, t) = approximate(true, true, &[]);
+    assert_eq!(t.groups.len(), 2);
+    assert_eq!(t.groups[1].formats.len(), 65);
+    assert_eq!(t.cheapest(), [3, 64]);
+    let plan = t.plan(&s, &[1, 16]);
+    let k = &plan.kernels["k"];
+    let p = k.partition.as_ref().expect("two versions");
+    assert_eq!(p.lambda, 0.25);
+    assert_eq!(k.math.values().next(), Some(&MathVariant::Newton2));
+    assert_eq!(p.math.values().next(), Some(&MathVariant::Newton0));
+    // All warps are no partition, and so is a second version that is the first.
+    let all = t.plan(&s, &[1, 64]);
+    assert!(all.kernels["k"].partition.is_none());
+    assert_eq!(all, t.plan(&s, &[3, 0]));
+    assert_eq!(all, t.plan(&s, &[3, 20]));
+    // The score falls with either.
+    let h200 = kerf_device::bundled::find("h200").expect("bundled");
+    let w = Weights::of_profile(&h200.bundled.load().expect("a profile"));
+    let score = StaticScore::new(&s, &t, w);
+    let time = |a: &[u8]| score.predict(&a.to_vec()).expect("a score");
+    assert!(time(&[3, 0]) < time(&[1, 0]) && time(&[1, 0]) < time(&[0, 0]));
+    assert!(time(&[0, 64]) < time(&[0, 16]) && time(&[0, 16]) < time(&[0, 0]));
+    assert!((time(&[0, 64]) - time(&[3, 0])).abs() < 1e-12);
+}
+
+#[test]
+fn one_degree_alone_is_what_the_published_searches_take() {
+    let (s, t) = approximate(false, true, &[]);
+    assert_eq!(t.groups.len(), 1);
+    let plan = t.plan(&s, &[32]);
+    assert!(plan.kernels["k"].math.is_empty());
+    assert_eq!(
+        plan.kernels["k"].partition.as_ref().map(|p| p.lambda),
+        Some(0.5)
+    );
+    let m = s.program.module().expect("a module");
+    plan.apply(&m).expect("the passes take it");
+}
+
+#[test]
+fn a_kernel_without_such_calls_is_refused_by_name() {
+    let none = IR.replace(
+        "call double @llvm.sqrt.f64(double %sum)",
+        "fadd double %sum, %sum",
+    );
+    let s = subject_of(&none);
+    let wish = Wish {
+        formats: &[],
+        by: Grouping::Variable,
+        storage: false,
+        approx: Some(Approx {
+            calls: true,
+            warps: Some(Select::Hash),
+        }),
+    };
+    let e = of_wish(&s, &wish)
+        .err()
+        .expect("nothing to tune")
+        .to_string();
+    assert!(e.contains('k') && e.contains("approximate variant"), "{e}");
 }
 
 #[test]

@@ -11,13 +11,17 @@ pub use kerf_num::Metric;
 pub struct Criterion {
     /// The measure.
     pub metric: Metric,
-    /// Its bound: an upper one, except for [`Metric::Digits`].
+    /// Its bound: an upper one, except for [`Metric::Digits`] and
+    /// [`Metric::Psnr`].
     pub tolerance: f64,
     /// References smaller than this count as this in relative errors; `None` for the smallest
     /// normal number of the output's type.
     pub floor: Option<f64>,
     /// The quantile, for [`Metric::Quantile`].
     pub quantile: Option<f64>,
+    /// The peak, for [`Metric::Psnr`]; `None` for the largest absolute value of the reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<f64>,
 }
 
 /// The acceptance criteria of a workload.
@@ -47,6 +51,7 @@ mod tests {
             tolerance: 1e-6,
             floor: None,
             quantile: None,
+            peak: None,
         };
         let call = Criterion {
             tolerance: 1e-5,

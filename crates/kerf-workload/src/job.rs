@@ -11,6 +11,7 @@ mod kept;
 mod reference;
 mod report;
 mod save;
+mod sweep;
 mod timed;
 
 pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
@@ -18,6 +19,8 @@ pub use error::JobError;
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
+
+pub use sweep::{Degree, Deviation, Repeated, Sweep, Swept, sweep};
 
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;

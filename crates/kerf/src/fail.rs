@@ -16,6 +16,12 @@ pub struct Failure {
     help: Option<String>,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
 impl Failure {
     /// Bad input or a missing part.
     pub fn new(what: impl Into<String>) -> Failure {

@@ -154,6 +154,8 @@ enum Command {
         /// The study; `list` tells what each one repeats.
         #[arg(value_parser = study_names())]
         name: String,
+        /// Workload files, for sfu-tradeoff; by default those of the folder `examples`.
+        workloads: Vec<PathBuf>,
         /// Where to run. On the CPU no time is measured.
         #[arg(long, value_enum, default_value = "cpu")]
         device: DeviceArg,
@@ -178,6 +180,8 @@ enum Command {
     },
     #[command(hide = true)]
     Worker,
+    #[command(hide = true)]
+    SweepWorker,
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -248,7 +252,10 @@ enum DeviceArg {
 
 fn study_names() -> clap::builder::PossibleValuesParser {
     let names = kerf_study::names().into_iter();
-    names.chain([study::LIST]).collect::<Vec<_>>().into()
+    names
+        .chain([study::tradeoff::NAME, study::LIST])
+        .collect::<Vec<_>>()
+        .into()
 }
 
 fn parse_size(s: &str) -> Result<(String, i64), String> {
@@ -501,6 +508,29 @@ fn main() {
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,
+            workloads,
+            device,
+            gpu,
+            quick,
+            out,
+            ..
+        } if name == study::tradeoff::NAME => {
+            let o = study::tradeoff::Options {
+                workloads,
+                gpu: (device == DeviceArg::Cuda).then_some(gpu),
+                quick,
+                out,
+            };
+            study::tradeoff::run(&o, cli.format, style)
+        }
+        Command::Study {
+            name, workloads, ..
+        } if !workloads.is_empty() => Err(Failure::new(format!(
+            "the study {name} has kernels of its own and takes no workloads"
+        ))),
+        Command::Study {
+            name,
+            workloads: _,
             device,
             gpu,
             profile,
@@ -527,6 +557,7 @@ fn main() {
             study::run(&o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),
+        Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };
     std::process::exit(result.unwrap_or_else(|f| f.report()));

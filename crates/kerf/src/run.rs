@@ -96,11 +96,12 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     let _ = writeln!(o, "    quantile {}", q.join(", "));
     let _ = writeln!(
         o,
-        "    rms      {}   rel_l2 {}   mean_rel {}   digits {:.1}",
+        "    rms      {}   rel_l2 {}   mean_rel {}   digits {:.1}   psnr {:.1} dB",
         n("rms"),
         n("rel_l2"),
         n("mean_rel"),
-        e["digits"].as_f64().unwrap_or(0.0)
+        e["digits"].as_f64().unwrap_or(0.0),
+        e["psnr"].as_f64().unwrap_or(0.0)
     );
 }
 

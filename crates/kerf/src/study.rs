@@ -1,4 +1,6 @@
 //! `kerf study`: published experiments, repeated on this device.
+pub mod tradeoff;
+
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::toolchain;
@@ -51,6 +53,10 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
                 })
             })
             .collect();
+        let mut all = all;
+        all.push(serde_json::json!({
+            "name": tradeoff::NAME, "repeats": tradeoff::REPEATS, "needs_profile": false
+        }));
         let document = serde_json::json!({ "schema": "kerf.study-list/1", "studies": all });
         say(&format!("{document}\n"))?;
         return Ok(0);
@@ -64,6 +70,8 @@ fn list(format: Format, style: Style) -> Result<i32, Failure> {
         let name = style.bold(&format!("{:<16}", s.name));
         say(&format!("{name}  {}{how}\n", s.repeats))?;
     }
+    let name = style.bold(&format!("{:<16}", tradeoff::NAME));
+    say(&format!("{name}  {}\n", tradeoff::REPEATS))?;
     Ok(0)
 }
 

@@ -9,10 +9,12 @@ use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
 };
+use kerf_ir::compile::Toolchain;
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::NAMES;
-use kerf_search::strategy::StrategyError;
+use kerf_search::strategy::{DEGREE_NAMES, StrategyError};
+use kerf_tune::approx::Approx;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::models::CostKind;
@@ -37,14 +39,34 @@ pub struct Args {
     /// Largest error that any output may have; by default that of the workload's [accept].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tolerance: Option<f64>,
-    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel or digits;
-    /// by default the workload's, or max_rel.
+    /// Quality of service: 1 minus the mean relative error is at least this.
+    #[arg(long, value_name = "Q", conflicts_with = "tolerance", allow_negative_numbers = true, value_parser = parse_part)]
+    qos: Option<f64>,
+    /// The error (by default the mean relative one) is at most this part of the way from the program's own to
+    /// that with every math call approximate.
+    #[arg(long, value_name = "R", conflicts_with_all = ["tolerance", "qos"], allow_negative_numbers = true, value_parser = parse_part)]
+    qos_ratio: Option<f64>,
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr
+    /// or bp; by default the workload's, or max_rel.
     #[arg(long, value_name = "M")]
     metric: Option<Metric>,
-    /// What to tune.
-    #[arg(long, value_name = "WHAT", default_value = "precision", value_parser = ["precision"])]
-    what: String,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga or ampt-ga.
+    /// What to tune: precision (formats of operations and memory), approx (math calls by the
+    /// special-function unit), or both.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "precision"
+    )]
+    what: Vec<What>,
+    /// Run the fully approximate version in a part of the warps only, and search that part too (with approx).
+    #[arg(long, value_enum, default_value = "off")]
+    lambda: Switch,
+    /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
+    #[arg(long, default_value = "hash")]
+    select: kerf_pass::Select,
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga or ampt-ga; heu, smp or omg search the
+    /// part of the warps alone (with --what approx).
     #[arg(long, value_name = "NAME", default_value = "guided")]
     strategy: String,
     /// Evaluations of the search, at most.
@@ -151,6 +173,12 @@ enum Switch {
     Off,
 }
 
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum What {
+    Precision,
+    Approx,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Cost {
     Counts,
@@ -189,6 +217,42 @@ pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
     let known = s.parse().ok();
     let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
     narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
+}
+
+fn parse_part(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
+    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.8".into())
+}
+
+/// What may change of math calls and warps.
+fn approx(a: &Args) -> Result<Option<Approx>, Failure> {
+    let degree = DEGREE_NAMES.contains(&a.strategy.as_str());
+    let only = a.what.iter().all(|w| *w == What::Approx);
+    if degree && !only {
+        return Err(Failure::new(format!(
+            "{} searches the part of the warps that runs approximate math, and nothing else",
+            a.strategy
+        ))
+        .help("add --what approx, or use guided"));
+    }
+    if !a.what.contains(&What::Approx) {
+        if a.lambda == Switch::On || a.qos_ratio.is_some() {
+            let option = if a.lambda == Switch::On {
+                "--lambda"
+            } else {
+                "--qos-ratio"
+            };
+            return Err(
+                Failure::new(format!("{option} is about approximate math calls"))
+                    .help("add --what approx, or --what precision,approx"),
+            );
+        }
+        return Ok(None);
+    }
+    Ok(Some(Approx {
+        calls: !degree,
+        warps: (degree || a.lambda == Switch::On).then_some(a.select),
+    }))
 }
 
 fn parse_perturb(s: &str) -> Result<f64, String> {
@@ -233,22 +297,37 @@ pub(crate) fn job(
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        count: None,
-        count_only: false,
-        workload,
         overrides: sizes,
-        seed: None,
         device: if cuda { Device::Cuda } else { Device::Cpu },
         ordinal: gpu,
-        plan: Plan::default(),
         reference: true,
-        memcheck: false,
-        threads: 0,
-        coroutines: false,
         warmup: 2,
         repeats,
         sample_s: SAMPLE_S,
         lock: cuda.then(|| std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))),
+        ..plain_job(workload, tools, arch, Plan::default())
+    })
+}
+
+/// One run on the CPU, and nothing else.
+pub fn plain_job(workload: PathBuf, tools: Toolchain, arch: String, plan: Plan) -> Job {
+    Job {
+        count: None,
+        count_only: false,
+        workload,
+        overrides: Vec::new(),
+        seed: None,
+        device: Device::Cpu,
+        ordinal: 0,
+        plan,
+        reference: false,
+        memcheck: false,
+        threads: 0,
+        coroutines: false,
+        warmup: 0,
+        repeats: 1,
+        sample_s: 0.0,
+        lock: None,
         energy_s: 0.0,
         save: None,
         clang: tools.clang,
@@ -260,7 +339,7 @@ pub(crate) fn job(
         accept: None,
         references: None,
         baseline: false,
-    })
+    }
 }
 
 impl From<SubjectError> for Failure {
@@ -300,9 +379,16 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
-    if !NAMES.contains(&a.strategy.replace('_', "-").as_str()) {
+    let named = a.strategy.replace('_', "-");
+    if !NAMES.contains(&named.as_str()) && !DEGREE_NAMES.contains(&named.as_str()) {
         return Err(refused(StrategyError::Unknown(a.strategy).into()));
     }
+    let approx = approx(&a)?;
+    if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
+        return Err(Failure::new("--qos-ratio is a part of an error")
+            .help("use a metric of which less is better, e.g. rms"));
+    }
+    let quality = a.qos.is_some() || a.qos_ratio.is_some();
     guard::survives(&a.workload)?;
     let profile = device::load(&a.profile)?;
     let out = a.out.unwrap_or_else(|| {
@@ -321,11 +407,19 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             a.repeats,
             a.arch,
         )?,
-        tolerance: a.tolerance,
-        metric: a.metric,
+        tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
+        metric: a.metric.or(quality.then_some(Metric::MeanRel)),
+        budget: match DEGREE_NAMES.contains(&a.strategy.as_str()) {
+            true => a.budget.max(usize::from(kerf_tune::setting::PARTS) + 1),
+            false => a.budget,
+        },
         strategy: a.strategy.replace('_', "-"),
-        budget: a.budget,
-        formats: a.formats,
+        ratio: a.qos_ratio,
+        formats: match a.what.contains(&What::Precision) {
+            true => a.formats,
+            false => Vec::new(),
+        },
+        approx,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         profile,

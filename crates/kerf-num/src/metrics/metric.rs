@@ -29,19 +29,23 @@ pub enum Metric {
     MeanRel,
     /// Decimal digits that hold in the worst element; more is better.
     Digits,
+    /// Peak signal-to-noise ratio in decibels; more is better.
+    Psnr,
+    /// The largest relative error in basis points, of which 10000 are the whole.
+    Bp,
 }
 
 /// The text names no [`Metric`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown metric `{0}`: expected max_rel, max_abs, max_ulp, quantile, rms, rel_l2, \
-     mean_rel or digits"
+     mean_rel, digits, psnr or bp"
 )]
 pub struct ParseMetricError(pub String);
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Metric; 8] = [
+    pub const ALL: [Metric; 10] = [
         Metric::MaxRel,
         Metric::MaxAbs,
         Metric::MaxUlp,
@@ -50,7 +54,14 @@ impl Metric {
         Metric::RelL2,
         Metric::MeanRel,
         Metric::Digits,
+        Metric::Psnr,
+        Metric::Bp,
     ];
+
+    /// Is more better?
+    pub const fn more_is_better(self) -> bool {
+        matches!(self, Metric::Digits | Metric::Psnr)
+    }
 
     /// The name, as [`Display`](fmt::Display) and serde write it.
     pub const fn name(self) -> &'static str {
@@ -63,6 +74,8 @@ impl Metric {
             Metric::RelL2 => "rel_l2",
             Metric::MeanRel => "mean_rel",
             Metric::Digits => "digits",
+            Metric::Psnr => "psnr",
+            Metric::Bp => "bp",
         }
     }
 }

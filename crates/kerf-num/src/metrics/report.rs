@@ -8,6 +8,9 @@ use super::{Metric, Quantile};
 /// reference holds about that many.
 pub const MAX_DIGITS: f64 = 32.0;
 
+/// The cap on [`ErrorReport::psnr`], in decibels, which exact results reach.
+pub const MAX_PSNR: f64 = 20.0 * MAX_DIGITS;
+
 /// One element of an output with its reference.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct Element {
@@ -67,6 +70,10 @@ pub struct ErrorReport {
     pub quantiles: Vec<Quantile>,
     /// `-log10(max_rel)`, at most [`MAX_DIGITS`]; negative past an error of 1.
     pub digits: f64,
+    /// Peak signal-to-noise ratio, `20 log10(peak / rms)`, at most [`MAX_PSNR`].
+    pub psnr: f64,
+    /// The peak that it is of: what was given, or the largest absolute value of the reference.
+    pub peak: f64,
     /// The least divisor of the relative error that was used.
     pub floor: f64,
 }
@@ -93,6 +100,8 @@ impl ErrorReport {
             mean_rel: 0.0,
             quantiles: Vec::new(),
             digits: MAX_DIGITS,
+            psnr: MAX_PSNR,
+            peak: 0.0,
             floor,
         }
     }
@@ -112,7 +121,7 @@ impl ErrorReport {
     pub fn value(&self, metric: Metric, quantile: f64) -> f64 {
         if self.has_mismatch() {
             return match metric {
-                Metric::Digits => f64::NEG_INFINITY,
+                m if m.more_is_better() => f64::NEG_INFINITY,
                 _ => f64::INFINITY,
             };
         }
@@ -129,10 +138,13 @@ impl ErrorReport {
             Metric::RelL2 => self.rel_l2,
             Metric::MeanRel => self.mean_rel,
             Metric::Digits => self.digits,
+            Metric::Psnr => self.psnr,
+            Metric::Bp => 1e4 * self.max_rel,
         }
     }
 
-    /// Whether the measure is within `tolerance`: at least that many digits, or
+    /// Whether the measure is within `tolerance`: at least that many digits
+    /// or decibels, or
     /// at most that much of anything else. A NaN or infinity mismatch is never
     /// accepted, and neither is anything by a NaN tolerance.
     pub fn accepts(&self, metric: Metric, quantile: f64, tolerance: f64) -> bool {
@@ -140,9 +152,18 @@ impl ErrorReport {
             return false;
         }
         let value = self.value(metric, quantile);
-        match metric {
-            Metric::Digits => value >= tolerance,
-            _ => value <= tolerance,
+        match metric.more_is_better() {
+            true => value >= tolerance,
+            false => value <= tolerance,
+        }
+    }
+
+    /// Takes the signal-to-noise ratio of another peak, such as 255 for images of bytes.
+    pub fn set_peak(&mut self, peak: f64) {
+        self.peak = peak;
+        self.psnr = (20.0 * (peak / self.rms).log10()).min(MAX_PSNR);
+        if self.rms == 0.0 {
+            self.psnr = MAX_PSNR;
         }
     }
 }

@@ -9,8 +9,15 @@ use crate::accept::{Accept, Criterion, Metric};
 use crate::suggest::did_you_mean;
 use crate::workload::BufferSpec;
 
-const KEYS: &[&str] = &["metric", "tolerance", "floor", "quantile"];
-const TOP_KEYS: &[&str] = &["metric", "tolerance", "floor", "quantile", "outputs"];
+const KEYS: &[&str] = &["metric", "tolerance", "floor", "quantile", "peak"];
+const TOP_KEYS: &[&str] = &[
+    "metric",
+    "tolerance",
+    "floor",
+    "quantile",
+    "peak",
+    "outputs",
+];
 
 /// A criterion some of whose parts may be left to another.
 #[derive(Clone, Copy, Default)]
@@ -19,6 +26,7 @@ struct Partial {
     tolerance: Option<f64>,
     floor: Option<f64>,
     quantile: Option<f64>,
+    peak: Option<f64>,
     /// Whether something present is wrong, so that nothing should be said to be missing.
     wrong: bool,
 }
@@ -45,6 +53,7 @@ pub(super) fn accept(reader: &mut Reader<'_>, top: &Section<'_>, buffers: &[Buff
                 tolerance: own.tolerance.or(shared.tolerance),
                 floor: own.floor.or(shared.floor),
                 quantile: own.quantile.or(shared.quantile),
+                peak: own.peak.or(shared.peak),
                 wrong: own.wrong || shared.wrong,
             };
             let criterion = complete(reader, merged, &entry.node);
@@ -100,13 +109,15 @@ fn partial(reader: &mut Reader<'_>, section: &Section<'_>) -> Partial {
     let floor = get("floor", |v| v > 0.0, "a number above 0");
     let within = |v: f64| v > 0.0 && v <= 1.0;
     let quantile = get("quantile", within, "a number above 0 and at most 1");
+    let peak = get("peak", |v| v > 0.0, "a number above 0, e.g. 255");
     let present = KEYS.iter().filter(|k| section.get(k).is_some()).count();
-    let read = [tolerance, floor, quantile].iter().flatten().count();
+    let read = [tolerance, floor, quantile, peak].iter().flatten().count();
     Partial {
         metric,
         tolerance,
         floor,
         quantile,
+        peak,
         wrong: present > read + usize::from(metric.is_some()) || section.misspells("tolerance"),
     }
 }
@@ -161,5 +172,6 @@ fn complete(reader: &mut Reader<'_>, parts: Partial, node: &Node) -> Option<Crit
         tolerance: parts.tolerance?,
         floor: parts.floor,
         quantile: parts.quantile,
+        peak: parts.peak,
     })
 }

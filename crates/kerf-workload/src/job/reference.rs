@@ -124,7 +124,7 @@ pub(super) fn compare_output(
             .into_iter()
             .chain(criterion.and_then(|c| c.quantile))
             .collect();
-        let r = kerf_num::metrics::compare_with_quantiles(
+        let mut r = kerf_num::metrics::compare_with_quantiles(
             &values,
             shadow,
             *f,
@@ -132,14 +132,19 @@ pub(super) fn compare_output(
             &quantiles,
         )
         .map_err(|e| JobError::Input(e.to_string()))?;
+        if let Some(p) = criterion.and_then(|c| c.peak) {
+            r.set_peak(p);
+        }
         if let Some(c) = criterion {
             let q = c.quantile.unwrap_or(0.999);
             let accepted = r.accepts(c.metric, q, c.tolerance);
             let value = r.value(c.metric, q);
+            let more = c.metric.more_is_better();
+            let beyond = |x: f64| if more { x > value } else { x < value };
             let worse = out
                 .verdict
                 .as_ref()
-                .is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(|x| x < value));
+                .is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(beyond));
             if worse {
                 let both = accepted && out.verdict.as_ref().is_none_or(|v| v.accepted);
                 out.verdict = Some(Verdict {

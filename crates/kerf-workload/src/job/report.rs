@@ -129,7 +129,7 @@ impl Times {
 }
 
 /// Energy of one run of the workload.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
     /// Joules for one run.
     pub per_run_j: f64,

@@ -1,9 +1,11 @@
 //! Results for people.
 use crate::output::Style;
 use crate::table::Table;
+use kerf_num::Metric;
+use kerf_pass::MathVariant;
 use kerf_tune::check::Checked;
-use kerf_tune::problem::Group;
-use kerf_tune::result::{Kept, Speedup, TuneResult, Verdict};
+use kerf_tune::result::{GroupResult, Kept, SiteResult, Speedup, TuneResult, Verdict};
+use kerf_tune::setting::{PARTS, Setting};
 use kerf_tune::validate::Validation;
 use std::fmt::Write;
 use std::path::Path;
@@ -84,27 +86,85 @@ fn lines(all: &[u32]) -> String {
     few.join(",") + more
 }
 
-/// Operations of a group; those of memory may be in several kernels.
-fn sites(g: &Group) -> usize {
-    let held: usize = g.holds.iter().map(|p| p.sites.len()).sum();
-    held.max(g.sites.len())
+/// What is asked of the outputs, in words.
+fn bound(r: &TuneResult) -> String {
+    let c = &r.criteria;
+    let first = c.accept.outputs.values().next();
+    let metric = first.map_or(c.metric, |c| c.metric);
+    let mut t = match (metric, first) {
+        (Metric::Psnr, Some(f)) => format!("psnr at least {:.1} dB", f.tolerance),
+        _ => format!("{metric} at most {:.4e}", c.tolerance),
+    };
+    if let Some((part, error)) = r.cheapest.as_ref().and_then(|c| Some((c.ratio?, c.error?))) {
+        let _ = write!(
+            t,
+            " ({part} of the way to {error:.3e}, with every math call approximate)"
+        );
+    }
+    t
+}
+
+/// How many warps run the second version, if only some do.
+fn part(r: &TuneResult) -> Option<Setting> {
+    let warps = |g: &&GroupResult| matches!(g.format, Setting::Warps(n) if n > 0 && n < PARTS);
+    r.groups.iter().find(warps).map(|g| g.format)
+}
+
+/// Which calls are approximate, by line and operation.
+fn approximate(o: &mut String, r: &TuneResult) {
+    let list = |of: fn(&SiteResult) -> Option<MathVariant>| {
+        let mut all: Vec<String> = Vec::new();
+        for s in &r.sites {
+            if let Some(v) = of(s).filter(|v| *v != MathVariant::Accurate) {
+                let line = s.line.map_or_else(String::new, |l| format!(" line {l}"));
+                let text = format!("{}{line} {v}", s.op);
+                if !all.contains(&text) {
+                    all.push(text);
+                }
+            }
+        }
+        all
+    };
+    let every = list(|s| s.variant);
+    if !every.is_empty() {
+        let _ = writeln!(o, "  approximate: {}", every.join(", "));
+    }
+    let some = list(|s| s.second);
+    if let (false, Some(p)) = (some.is_empty(), part(r)) {
+        let _ = writeln!(o, "  approximate in {p} of the warps: {}", some.join(", "));
+    }
+}
+
+/// What the mean is, and what the worst element pays for it.
+fn worst(o: &mut String, r: &TuneResult) {
+    let mean = r
+        .criteria
+        .accept
+        .outputs
+        .values()
+        .any(|c| c.metric == Metric::MeanRel);
+    for e in r.outputs.iter().filter(|_| mean) {
+        let (Some(m), Some(w)) = (e.mean_rel, &e.worst) else {
+            continue;
+        };
+        let _ = writeln!(
+            o,
+            "  output {}: quality {:.9} (mean relative error {m:.3e}); its worst element pays {:.3e} ([{}]: got {:e} for {:e})",
+            e.name,
+            1.0 - m,
+            w.max_rel,
+            w.index,
+            w.got,
+            w.reference
+        );
+    }
 }
 
 /// The result of `kerf tune`.
 pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let mut o = String::new();
     let c = &r.criteria;
-    let _ = writeln!(
-        o,
-        "{}: {} at most {:e}",
-        style.bold(name),
-        c.accept
-            .outputs
-            .values()
-            .next()
-            .map_or(c.metric, |c| c.metric),
-        c.tolerance
-    );
+    let _ = writeln!(o, "{}: {}", style.bold(name), bound(r));
     match r.verdict {
         Verdict::Unmet => {
             let _ = writeln!(
@@ -156,6 +216,8 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         number(r.error),
         number(r.floor.error)
     );
+    worst(&mut o, r);
+    approximate(&mut o, r);
     if let Some(v) = &r.validation {
         let _ = writeln!(o, "  validated: {}", validation(v));
     }
@@ -181,15 +243,17 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             g.format.to_string(),
             lines(&g.group.lines),
             why(g.kept.as_ref()),
-            sites(&g.group).to_string(),
+            g.group.operations().to_string(),
         ]);
     }
     let _ = write!(o, "\n{}", t.render(style));
-    let fixed = r.sites.iter().filter(|s| s.group.is_none()).count();
-    let _ = writeln!(
-        o,
-        "  {fixed} more operations keep their format (result.json says why)"
-    );
+    if !r.formats.is_empty() {
+        let fixed = r.sites.iter().filter(|s| s.group.is_none()).count();
+        let _ = writeln!(
+            o,
+            "  {fixed} more operations keep their format (result.json says why)"
+        );
+    }
     for f in r.fixed_storage.iter().take(FIXED) {
         let _ = writeln!(o, "  {} keeps its format: {}", f.name, f.why);
     }

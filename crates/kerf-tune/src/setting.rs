@@ -1,0 +1,102 @@
+//! What a variable of the search can be at one of its levels.
+use kerf_pass::{MathVariant, SiteFormat};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Degrees of approximation are counted in this many parts of the warps.
+pub const PARTS: u8 = 64;
+
+/// A level of a group: one word in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// A format, of operations or memory.
+    Format(SiteFormat),
+    /// How a math function or division is computed.
+    Math(MathVariant),
+    /// How many of [`PARTS`] warps run the fully approximate version: `13/64`.
+    Warps(u8),
+}
+
+impl Setting {
+    /// The format, of a setting that is one.
+    pub fn format(self) -> Option<SiteFormat> {
+        match self {
+            Setting::Format(f) => Some(f),
+            _ => None,
+        }
+    }
+}
+
+impl From<SiteFormat> for Setting {
+    fn from(f: SiteFormat) -> Setting {
+        Setting::Format(f)
+    }
+}
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Setting::Format(s) => f.pad(s.name()),
+            Setting::Math(v) => f.pad(v.name()),
+            Setting::Warps(n) => f.pad(&format!("{n}/{PARTS}")),
+        }
+    }
+}
+
+impl std::str::FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Setting, String> {
+        if let Ok(f) = text.parse() {
+            return Ok(Setting::Format(f));
+        }
+        if let Ok(v) = text.parse() {
+            return Ok(Setting::Math(v));
+        }
+        let warps = text.split_once('/').and_then(|(n, of)| {
+            let n: u8 = n.parse().ok()?;
+            (of == PARTS.to_string() && n <= PARTS).then_some(n)
+        });
+        warps.map(Setting::Warps).ok_or_else(|| {
+            format!("`{text}` is no format, no variant and no fraction of {PARTS} warps")
+        })
+    }
+}
+
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Setting, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_each_and_back() {
+        for word in [
+            "f32",
+            "dw64",
+            "accurate",
+            "approx.ftz",
+            "newton1",
+            "0/64",
+            "64/64",
+        ] {
+            let s: Setting = word.parse().expect("a setting");
+            assert_eq!(s.to_string(), word);
+            let json = serde_json::to_string(&s).expect("serialises");
+            assert_eq!(serde_json::from_str::<Setting>(&json).expect("parses"), s);
+        }
+        for word in ["f31", "65/64", "1/63", "", "fast"] {
+            assert!(word.parse::<Setting>().is_err(), "{word}");
+        }
+    }
+}
