@@ -65,8 +65,12 @@ __global__ void endless(const double *x, double *out, int n)
     if (i >= n)
         return;
     double step = 33554432.0;
-    while (step < 33554440.0)
+    // A loop that does nothing else may be taken to end, and be removed.
+    volatile double *seen = out;
+    while (step < 33554440.0) {
         step += 1.0;
+        seen[i] = step;
+    }
     double smooth = exp(-x[i]) * sin(x[i]);
     out[i] = smooth + step * 1e-9;
 }
