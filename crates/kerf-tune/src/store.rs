@@ -295,6 +295,8 @@ mod tests {
             timing: None,
             inputs: Some("d".into()),
             digests: Vec::new(),
+            kernels: Vec::new(),
+            energy: None,
             not_finite: (0, 4),
             warnings: Vec::new(),
             device: "CPU".into(),
