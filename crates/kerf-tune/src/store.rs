@@ -296,6 +296,8 @@ mod tests {
             predicted: None,
             inputs: Some("d".into()),
             digests: Vec::new(),
+            kernels: Vec::new(),
+            energy: None,
             not_finite: (0, 4),
             warnings: Vec::new(),
             device: "CPU".into(),

@@ -216,3 +216,34 @@ fn what_does_not_go_together_is_refused() {
     );
     refused(&["--what", "speed"], "possible values");
 }
+
+#[test]
+fn the_trade_off_of_a_workload() {
+    let case = Case::new();
+    let o = case.run(&["study", "sfu-tradeoff", "w.toml", "--out", "t"]);
+    let told = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(0), "{told}");
+    let read = |name: &str| std::fs::read_to_string(case.path("t").join(name)).expect("a file");
+    let t: Value = serde_json::from_str(&read("tradeoff.json")).expect("JSON");
+    let t = &t["workloads"][0];
+    let error = |i: usize| number(&t["swept"]["degrees"][i]["error"]["mean_rel"]);
+    assert_eq!(error(0), 0.0);
+    assert!(error(8) > 0.0 && error(16) > error(8));
+    assert_eq!(error(16), number(&t["swept"]["cheap_error"]["mean_rel"]));
+    assert!(number(&t["error_fit"]["r2"]) > 0.95);
+    assert!(t["swept"]["own"].is_null(), "times on the CPU");
+    assert_eq!(t["swept"]["hash"]["different"], 1);
+    let ends: Vec<f64> = t["searches"]
+        .as_array()
+        .expect("three")
+        .iter()
+        .map(|s| number(&s["lambda"]))
+        .collect();
+    assert!(
+        ends.len() == 3 && ends.iter().all(|l| (0.6..=0.95).contains(l)),
+        "{ends:?}"
+    );
+    assert!(read("curves.csv").lines().count() == 18 && read("tradeoff.svg").starts_with("<svg"));
+    let o = case.run(&["study", "products", "w.toml"]);
+    assert_eq!(o.status.code(), Some(2));
+}
