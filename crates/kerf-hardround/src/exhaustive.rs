@@ -8,7 +8,10 @@ use crate::walk::{WALK_ERROR, each};
 use serde::{Deserialize, Serialize};
 
 /// Runs of this many bits are counted with MPFR.
-const DECIDED: u32 = 40;
+const DECIDED: u32 = 44;
+/// Pieces where all values are within 2 to minus this of a number are not looked at; less than [`DECIDED`], so
+/// that none is left that MPFR would have to count whole.
+const UNIFORM: i32 = 40;
 /// Bound of a walked value's error, in units of 2^-64.
 const MARGIN: u64 = 1 << 12;
 /// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
@@ -67,7 +70,7 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
         tally.out_of_range += grid.len();
         return;
     }
-    let close = 2f64.powi(-(DECIDED as i32));
+    let close = 2f64.powi(-UNIFORM);
     if uniform(q.function, q.format, grid, close) == Some(true) {
         tally.uniform += grid.len();
         return;
@@ -76,6 +79,7 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
         Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
             // Where all have the query's bits, none is listed.
             let alike = poly.uniform(q.eps()) == Some(true);
+            let mut near = Vec::new();
             each(&poly, grid.first, grid.end, |m, z| {
                 // The value is within MARGIN of z: where that could change k, MPFR decides.
                 let k = run(z);
@@ -84,9 +88,12 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
                     && run(z.wrapping_add(MARGIN)) == k;
                 match clear && (k < q.bits || alike) {
                     true => tally.count(k),
-                    false => evaluate(q, grid, m, tally, cases),
+                    false => evaluate(q, grid, m, tally, &mut near),
                 }
             });
+            if !alike {
+                cases.append(&mut near);
+            }
         }
         Block::Overflow | Block::Underflow => tally.out_of_range += grid.len(),
         _ if grid.len() <= SMALL => {

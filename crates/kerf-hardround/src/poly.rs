@@ -91,10 +91,16 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
     let last = grid.end - 1;
     let middle = grid.first + grid.len() / 2;
     let reach = (middle - grid.first).max(last - middle).max(1);
-    let (near, far) = (grid.float(grid.first, COARSE), grid.float(last, COARSE));
+    // Next to zero, 1 - x^2 and 1 have to be told apart.
+    let lead = grid.exponent + 63 - grid.first.max(1).leading_zeros() as i32;
+    let precision = COARSE + 2 * lead.min(0).unsigned_abs();
+    let (near, far) = (
+        grid.float(grid.first, precision),
+        grid.float(last, precision),
+    );
     let whole = match grid.negative {
-        false => Interval::new(&near, &far, COARSE),
-        true => Interval::new(&far, &near, COARSE),
+        false => Interval::new(&near, &far, precision),
+        true => Interval::new(&far, &near, precision),
     };
     let wide = f.taylor(&whole, degree)?;
     let range = values(f, &whole, &wide)?;
@@ -258,8 +264,8 @@ impl Poly {
         let mut power = 1.0;
         for d in 1..=DEGREE {
             power *= self.reach as f64;
-            // Coefficients count modulo 1.
-            spread += self.c[d].distance() * power;
+            // Coefficients count modulo 1, to 128 bits; or as they are.
+            spread += self.c[d].distance().min(self.size[d]) * power;
         }
         within(self.c[0].distance(), spread, eps)
     }

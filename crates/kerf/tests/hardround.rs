@@ -210,6 +210,30 @@ fn ranges_across_zero_and_binades() {
     );
 }
 
+/// Just below 1, and around 1 with a third of the bits.
+#[test]
+fn limits_take_no_time() {
+    for (f, to) in [
+        ("exp", "-0x1p-700"),
+        ("cos", "-0x1p-700"),
+        ("cosh", "-0x1p-700"),
+    ] {
+        let args = [
+            "hardround",
+            f,
+            "--from",
+            "-0x1p-660",
+            "--to",
+            to,
+            "--bits",
+            "44",
+        ];
+        let said = call(kerf(args));
+        said.succeeds();
+        assert!(said.out.contains("arguments all hard"), "{}", said.out);
+    }
+}
+
 #[test]
 fn small_formats_are_counted() {
     let said = call(kerf([
