@@ -151,6 +151,8 @@ fn calls_warps_and_formats_are_one_space() {
         "on",
         "--qos",
         "0.9999999",
+        "--budget",
+        "16",
     ];
     let r = case.tune(&args, "joint");
     assert_eq!(r["verdict"], "tuned");
