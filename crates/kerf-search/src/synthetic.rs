@@ -43,7 +43,7 @@ pub struct Recipe {
     pub noise: f64,
     /// Variables whose lowest level overflows: outputs are no numbers then.
     pub overflows: usize,
-    /// The tolerance is this quantile of the errors of random assignments (seed 003, section 5.2).
+    /// The tolerance is this quantile of the errors of random assignments (the rule of AMPT-GA's evaluation).
     pub quantile: f64,
 }
 

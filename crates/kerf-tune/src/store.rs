@@ -303,8 +303,6 @@ mod tests {
             device: "CPU".into(),
             wall_s: 0.5,
             spent: Default::default(),
-            kernels: Vec::new(),
-            energy: None,
         }
     }
 
