@@ -17,7 +17,25 @@ struct Part<'s> {
 }
 
 impl Part<'_> {
+    /// Two versions are predicted one by one: which warps run which does not change what either does.
     fn seconds(&self, plan: &KernelPlan) -> Option<f64> {
+        let Some(p) = &plan.partition else {
+            return self.version(plan);
+        };
+        let first = KernelPlan {
+            partition: None,
+            ..plan.clone()
+        };
+        let second = KernelPlan {
+            sites: p.sites.clone(),
+            math: p.math.clone(),
+            ..first.clone()
+        };
+        Some((1.0 - p.lambda) * self.version(&first)? + p.lambda * self.version(&second)?)
+    }
+
+    /// One version.
+    fn version(&self, plan: &KernelPlan) -> Option<f64> {
         let text = serde_json::to_string(plan).ok()?;
         if let Some(s) = self.known.borrow().get(&text) {
             return *s;

@@ -142,6 +142,18 @@ pub fn inform(
         }
         costs.push(own);
     }
+    // What belongs to no pair of groups, such as conversions at loads, is shared out, so that plans of one
+    // level have the model's time.
+    let deepest = costs.iter().map(Vec::len).max().unwrap_or(1);
+    for l in 1..deepest {
+        let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
+        let sum: f64 = costs.iter().map(at).sum();
+        let movable = costs.iter().filter(|own| own.len() > l).count() as f64;
+        let more = (time(&problem.uniform(l as u8)) - sum) / movable;
+        for own in costs.iter_mut().filter(|own| own.len() > l) {
+            own[l] = (own[l] + more).max(0.0);
+        }
+    }
     for (v, own) in problem.variables.iter_mut().zip(costs) {
         for (level, c) in v.levels.iter_mut().zip(own) {
             level.cost = c;

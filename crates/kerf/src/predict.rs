@@ -111,6 +111,12 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let profile = device::load(&a.profile)?;
     let model = CostModel::new(&profile)?;
     let plan = crate::read_plan(a.plan.as_deref())?;
+    if let Some(k) = plan.kernels.iter().find(|(_, k)| k.partition.is_some()) {
+        return Err(
+            Failure::new(format!("the plan has {} in two versions", k.0))
+                .help("predict each version by itself: a plan without `partition`"),
+        );
+    }
     let tools = toolchain::discover("sm_90");
     let job = Job {
         workload: a.workload.clone(),

@@ -34,8 +34,11 @@ fn rows(slope: Slope, block: [u32; 3]) -> Option<(u64, Vec<i64>)> {
 }
 
 fn sectors_of(addresses: &[i64], bytes: u64) -> u64 {
+    // A warp's part of a buffer begins at a sector, whichever thread has its lowest address.
+    let lowest = addresses.iter().copied().min().unwrap_or(0);
     let mut touched: Vec<i64> = addresses
         .iter()
+        .map(|a| a - lowest)
         .flat_map(|a| (0..bytes.div_ceil(SECTOR).max(1)).map(move |k| a + (k * SECTOR) as i64))
         .map(|a| a.div_euclid(SECTOR as i64))
         .collect();

@@ -343,7 +343,7 @@
     "19:12: `quantile` is 2; expected a number above 0 and at most 1",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\ntolerence = 1", &[
-    "17:1: unknown key `tolerence` in `[accept]`; expected one of `metric`, `tolerance`, `floor`, `quantile`, `outputs`; help: did you mean `tolerance`?",
+    "17:1: unknown key `tolerence` in `[accept]`; expected one of `metric`, `tolerance`, `floor`, `quantile`, `peak`, `outputs`; help: did you mean `tolerance`?",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\n", &[
     "16:1: no `tolerance`; expected `tolerance = 1e-6`",
