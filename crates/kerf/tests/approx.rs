@@ -44,8 +44,13 @@ args = ["x", "out", "n"]
 
     fn run(&self, args: &[&str]) -> Output {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("approx-cache");
-        Command::new(env!("CARGO_BIN_EXE_kerf"))
-            .current_dir(self.dir.path())
+        let mut kerf = Command::new(env!("CARGO_BIN_EXE_kerf"));
+        // The program runs in another folder, and a build folder elsewhere has no headers beside it.
+        let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");
+        if std::env::var_os("KERF_CUDA").is_none() && cuda.exists() {
+            kerf.env("KERF_CUDA", cuda);
+        }
+        kerf.current_dir(self.dir.path())
             .env("KERF_CACHE", cache)
             .env("NO_COLOR", "1")
             .args(args)

@@ -86,6 +86,15 @@ fn lines(all: &[u32]) -> String {
     few.join(",") + more
 }
 
+/// A tolerance as somebody would write it; a computed one to four digits.
+fn short(x: f64) -> String {
+    let whole = format!("{x:e}");
+    match whole.len() <= 8 {
+        true => whole,
+        false => format!("{x:.3e}"),
+    }
+}
+
 /// What is asked of the outputs, in words.
 fn bound(r: &TuneResult) -> String {
     let c = &r.criteria;
@@ -93,7 +102,7 @@ fn bound(r: &TuneResult) -> String {
     let metric = first.map_or(c.metric, |c| c.metric);
     let mut t = match (metric, first) {
         (Metric::Psnr, Some(f)) => format!("psnr at least {:.1} dB", f.tolerance),
-        _ => format!("{metric} at most {:.4e}", c.tolerance),
+        _ => format!("{metric} at most {}", short(c.tolerance)),
     };
     if let Some((part, error)) = r.cheapest.as_ref().and_then(|c| Some((c.ratio?, c.error?))) {
         let _ = write!(
@@ -269,10 +278,12 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let _ = write!(o, "\n{}", t.render(style));
     if !r.formats.is_empty() {
         let fixed = r.sites.iter().filter(|s| s.group.is_none()).count();
-        let _ = writeln!(
-            o,
-            "  {fixed} more operations keep their format (result.json says why)"
-        );
+        if fixed > 0 {
+            let _ = writeln!(
+                o,
+                "  {fixed} more operations keep their format (result.json says why)"
+            );
+        }
     }
     for f in r.fixed_storage.iter().take(FIXED) {
         let _ = writeln!(o, "  {} keeps its format: {}", f.name, f.why);
