@@ -109,6 +109,39 @@ pub struct Job {
 }
 
 impl Job {
+    /// One run of the program as it is on the CPU, and nothing else.
+    pub fn plain(workload: PathBuf, tools: &Toolchain) -> Job {
+        Job {
+            workload,
+            overrides: Vec::new(),
+            seed: None,
+            device: Device::Cpu,
+            ordinal: 0,
+            plan: Plan::default(),
+            reference: false,
+            count: None,
+            count_only: false,
+            memcheck: false,
+            threads: 0,
+            coroutines: false,
+            warmup: 0,
+            repeats: 1,
+            sample_s: 0.0,
+            lock: None,
+            energy_s: 0.0,
+            save: None,
+            clang: tools.clang.clone(),
+            cuda: tools.cuda.clone(),
+            libdevice: tools.libdevice.clone(),
+            arch: tools.arch.clone(),
+            cache: tools.cache.clone(),
+            perturb: None,
+            accept: None,
+            references: None,
+            baseline: false,
+        }
+    }
+
     /// The toolchain that the job names.
     pub fn toolchain(&self) -> Toolchain {
         Toolchain {

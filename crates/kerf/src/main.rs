@@ -376,7 +376,6 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
     };
     let tools = toolchain::discover(&arch);
     let job = Job {
-        workload: a.workload,
         overrides: a.sizes,
         seed: a.seed,
         device: if a.device == DeviceArg::Cuda {
@@ -388,25 +387,14 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         plan,
         reference: a.reference,
         count: a.count.then_some(kerf_pass::count::Detail::Values),
-        count_only: false,
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
         warmup: a.warmup,
         repeats: a.repeats,
-        sample_s: 0.0,
-        lock: None,
         energy_s: a.energy,
         save: a.save,
-        clang: tools.clang,
-        cuda: tools.cuda,
-        libdevice: tools.libdevice,
-        arch,
-        cache: tools.cache,
-        perturb: None,
-        accept: None,
-        references: None,
-        baseline: false,
+        ..Job::plain(a.workload, &tools)
     };
     run::run(&job, a.timeout, format, style)
 }

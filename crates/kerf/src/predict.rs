@@ -6,10 +6,9 @@ use crate::table::Table;
 use crate::{device, toolchain};
 use kerf_device::cost::{CostError, CostModel, Prediction, Work};
 use kerf_ir::program;
-use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_workload::Workload;
-use kerf_workload::job::{Device, Job, JobError};
+use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,33 +118,10 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     }
     let tools = toolchain::discover("sm_90");
     let job = Job {
-        workload: a.workload.clone(),
         overrides: a.sizes.clone(),
-        seed: None,
-        device: Device::Cpu,
-        ordinal: 0,
-        plan: Plan::default(),
-        reference: false,
         count: Some(Detail::Blocks),
         count_only: true,
-        memcheck: false,
-        threads: 0,
-        coroutines: false,
-        warmup: 0,
-        repeats: 1,
-        sample_s: 0.0,
-        lock: None,
-        energy_s: 0.0,
-        save: None,
-        clang: tools.clang.clone(),
-        cuda: tools.cuda.clone(),
-        libdevice: tools.libdevice.clone(),
-        arch: "sm_90".into(),
-        cache: tools.cache.clone(),
-        perturb: None,
-        accept: None,
-        references: None,
-        baseline: false,
+        ..Job::plain(a.workload.clone(), &tools)
     };
     let report = in_worker(&job, Duration::from_secs_f64(a.timeout))?;
     let counts = report

@@ -9,9 +9,8 @@ use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
 };
-use kerf_ir::compile::Toolchain;
 use kerf_num::Metric;
-use kerf_pass::{Plan, SiteFormat};
+use kerf_pass::SiteFormat;
 use kerf_search::NAMES;
 use kerf_search::strategy::{DEGREE_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
@@ -309,41 +308,8 @@ pub(crate) fn job(
         repeats,
         sample_s: SAMPLE_S,
         lock: cuda.then(|| std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))),
-        ..plain_job(workload, tools, arch, Plan::default())
+        ..Job::plain(workload, &tools)
     })
-}
-
-/// One run on the CPU, and nothing else.
-pub fn plain_job(workload: PathBuf, tools: Toolchain, arch: String, plan: Plan) -> Job {
-    Job {
-        count: None,
-        count_only: false,
-        workload,
-        overrides: Vec::new(),
-        seed: None,
-        device: Device::Cpu,
-        ordinal: 0,
-        plan,
-        reference: false,
-        memcheck: false,
-        threads: 0,
-        coroutines: false,
-        warmup: 0,
-        repeats: 1,
-        sample_s: 0.0,
-        lock: None,
-        energy_s: 0.0,
-        save: None,
-        clang: tools.clang,
-        cuda: tools.cuda,
-        libdevice: tools.libdevice,
-        arch,
-        cache: tools.cache,
-        perturb: None,
-        accept: None,
-        references: None,
-        baseline: false,
-    }
 }
 
 impl From<SubjectError> for Failure {

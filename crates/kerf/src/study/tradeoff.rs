@@ -10,7 +10,6 @@ use crate::table::Table;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::worker::Worker;
-use kerf_pass::Plan;
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, versions};
@@ -170,7 +169,7 @@ fn job(path: &Path, gpu: Option<i32>, quick: bool) -> Result<Job, Failure> {
         warmup: 1,
         repeats: if quick { 5 } else { 7 },
         sample_s: 1e-3,
-        ..crate::tune::plain_job(path.to_path_buf(), tools, arch, Plan::default())
+        ..Job::plain(path.to_path_buf(), &tools)
     })
 }
 
