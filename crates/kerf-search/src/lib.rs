@@ -15,6 +15,7 @@ pub mod session;
 pub mod strategies;
 pub mod strategy;
 pub mod synthetic;
+pub mod synthetic_launch;
 
 pub use outcome::{Evaluation, History, Outcome};
 pub use problem::{Assignment, Edge, Level, Models, NoModels, Problem, Search, Variable};

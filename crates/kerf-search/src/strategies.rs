@@ -7,6 +7,7 @@ mod exhaustive;
 mod genetic;
 mod guided;
 mod guided_points;
+mod listed;
 mod naive_ga;
 mod random;
 
@@ -16,6 +17,6 @@ pub use degree::{heu, omg, smp};
 pub use delta_debug::delta_debug;
 pub use exhaustive::{LARGEST, every, exhaustive};
 pub use guided::guided;
-pub use guided_points::guided_points;
+pub use guided_points::{Settings, guided_points, guided_points_with};
 pub use naive_ga::naive_ga;
 pub use random::{draw, random};

@@ -1,127 +1,294 @@
-//! Guided search where the assignments are listed and only time counts: launch parameters.
+//! Guided search where the assignments are listed and only time counts: launch parameters, tile sizes, unroll
+//! factors and whatever else a kernel is compiled with.
 //!
 //! Some runs spread over the space, then always the point with the largest expected gain under a
-//! regression that every run corrects. It ends with the budget: a regression of such a space is never so
+//! regression that every run corrects, times the probability that it runs at all, which a second regression
+//! learns from what failed. It ends with the budget: a regression of such a space is never so
 //! sure that the rest could be left out.
-use crate::guided::field::Field;
-use crate::guided::linear::log_improvement;
+use crate::guided::field::{Field, Prices};
+use crate::guided::linear::{log_improvement, log_normal_cdf};
 use crate::outcome::{History, Outcome};
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
+use crate::strategies::listed::Listed;
 use crate::strategy::{Reason, Step, Strategy};
-use std::collections::BTreeMap;
-
-/// Runs before the regression decides.
-const OPENING: usize = 10;
 
 /// Points from which each opening run is the farthest from those before.
 const CHOICE: usize = 24;
 
-/// The lengths are chosen anew when the number of runs has grown by this factor.
-const TUNE: f64 = 1.3;
-
 /// Regression over more runs than this would take too long; then it goes on with the fastest half.
 const MOST: usize = 400;
 
+/// Points that are predicted at once. Of a larger space these are drawn anew now and then.
+const POOL: usize = 10_000;
+
+/// Of a larger space, the fastest so many runs have all their neighbours in the pool.
+const CENTRES: usize = 8;
+
+/// Constants that comparisons vary.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Runs before the regression decides.
+    pub opening: usize,
+    /// The lengths are chosen anew when the number of runs has grown by this factor.
+    pub tune: f64,
+    /// What times above the middle count for.
+    pub slow: f64,
+    /// Every so many questions only neighbours of the fastest are considered; 0 for never.
+    pub local: usize,
+    /// Prices of lengths.
+    pub prices: Prices,
+    /// Sweeps over the lengths.
+    pub sweeps: usize,
+    /// Expected gain is over the best so far less this many deviations of all values.
+    pub margin: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            opening: 10,
+            tune: 1.3,
+            slow: 0.3,
+            local: 0,
+            prices: Prices::default(),
+            sweeps: 2,
+            margin: 0.0,
+        }
+    }
+}
+
 struct GuidedPoints<'p> {
     search: Search<'p>,
-    points: &'p [Assignment],
-    index: BTreeMap<&'p [u8], usize>,
+    settings: Settings,
+    listed: Listed<'p>,
     history: History,
     rng: Rng,
-    field: Field<'p>,
-    /// Points that were run, by number, in order.
+    /// Predicted logarithms of time from elsewhere, of mean 0 and deviation 1; empty if there are none.
+    prior: Vec<f64>,
+    times: Field,
+    runs: Field,
+    /// Points that are predicted, by number.
+    pool: Vec<usize>,
+    /// Points that were run, by number, in order; seen by point.
     ran: Vec<usize>,
     seen: Vec<bool>,
-    /// Runs that the regression is over, as indices into `ran`; how many of `ran` it has taken note of.
+    /// Runs that the regression of time is over, as points; of all runs the first `noted` are in them or
+    /// left out.
     used: Vec<usize>,
     noted: usize,
+    noted_runs: usize,
+    any_failed: bool,
     /// Runs at the last choice of lengths.
     tuned: usize,
+    /// The fastest at the last choice of the pool.
+    pooled_for: Option<usize>,
+    asked: usize,
 }
 
 /// Guided search over listed points.
 pub fn guided_points<'p>(search: Search<'p>, points: &'p [Assignment]) -> impl Strategy + 'p {
-    let numbered = points.iter().enumerate();
+    guided_points_with(search, points, Settings::default())
+}
+
+/// The same with other constants.
+pub fn guided_points_with<'p>(
+    search: Search<'p>,
+    points: &'p [Assignment],
+    settings: Settings,
+) -> impl Strategy + 'p {
     GuidedPoints {
-        index: numbered.map(|(i, p)| (p.as_slice(), i)).collect(),
+        listed: Listed::new(search.problem, points),
         history: History::default(),
         rng: Rng::new(search.seed),
-        field: Field::new(search.problem, points),
+        prior: prior(&search, points),
+        times: Field::new(search.problem, points, settings.prices),
+        runs: Field::new(search.problem, points, settings.prices),
+        pool: Vec::new(),
         ran: Vec::new(),
         seen: vec![false; points.len()],
         used: Vec::new(),
         noted: 0,
+        noted_runs: 0,
+        any_failed: false,
         tuned: 0,
-        points,
+        pooled_for: None,
+        asked: 0,
+        settings,
         search,
     }
 }
 
-impl GuidedPoints<'_> {
-    /// Logarithms of times of these runs, moved and scaled. What failed counts as slow.
+/// Predicted times as logarithms of mean 0 and deviation 1; empty unless all points have one, and they
+/// differ.
+fn prior(search: &Search, points: &[Assignment]) -> Vec<f64> {
+    let mut all = Vec::with_capacity(points.len());
+    for p in points {
+        match search.predict(p) {
+            Some(t) => all.push(t.ln()),
+            None => return Vec::new(),
+        }
+    }
+    let n = all.len().max(1) as f64;
+    let mean = all.iter().sum::<f64>() / n;
+    let sd = (all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+    match sd > 1e-9 {
+        true => all.iter().map(|x| (x - mean) / sd).collect(),
+        false => Vec::new(),
+    }
+}
+
+impl<'p> GuidedPoints<'p> {
+    fn time(&self, point: usize) -> Option<f64> {
+        let o = self.history.get(self.listed.at(point))?;
+        o.time().filter(|t| t.is_finite() && *t > 0.0)
+    }
+
+    fn before(&self, point: usize) -> f64 {
+        self.prior.get(point).copied().unwrap_or(0.0)
+    }
+
+    fn with_prior(&self, of: &[usize]) -> Vec<(&'p Assignment, f64)> {
+        let each = of.iter();
+        each.map(|p| (self.listed.at(*p), self.before(*p))).collect()
+    }
+
+    /// Logarithms of times of these points, moved and scaled.
     fn values(&self, of: &[usize]) -> Vec<f64> {
-        let log = |i: &usize| {
-            let o = self.history.get(&self.points[self.ran[*i]])?;
-            o.time().map(f64::ln)
-        };
-        let logs: Vec<Option<f64>> = of.iter().map(log).collect();
-        let mut known: Vec<f64> = logs.iter().flatten().copied().collect();
+        let logs: Vec<f64> = of.iter().filter_map(|p| self.time(*p)).map(f64::ln).collect();
+        let mut known = logs.clone();
         known.sort_by(f64::total_cmp);
         let slow = known.get(known.len() / 2).copied().unwrap_or(0.0);
         // The slower half tells little of where the fastest is, and would stretch the scale.
-        let cap = |x: f64| if x > slow { slow + 0.3 * (x - slow) } else { x };
-        let y: Vec<f64> = logs.iter().map(|l| cap(l.unwrap_or(slow))).collect();
-        let mean = y.iter().sum::<f64>() / y.len().max(1) as f64;
-        let var = y.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / y.len().max(1) as f64;
+        let s = self.settings.slow;
+        let cap = |x: f64| if x > slow { slow + s * (x - slow) } else { x };
+        let y: Vec<f64> = logs.iter().map(|l| cap(*l)).collect();
+        let n = y.len().max(1) as f64;
+        let mean = y.iter().sum::<f64>() / n;
+        let var = y.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
         let sd = var.sqrt().max(1e-6);
         y.iter().map(|v| (v - mean) / sd).collect()
     }
 
-    /// Brings the regression up to date; gives the values that it is over.
+    /// The fastest runs, by number of point.
+    fn fastest(&self, most: usize) -> Vec<usize> {
+        let timed = |p: &usize| Some((self.time(*p)?, *p));
+        let mut all: Vec<(f64, usize)> = self.ran.iter().filter_map(timed).collect();
+        all.sort_by(|x, y| x.0.total_cmp(&y.0));
+        all.into_iter().take(most).map(|x| x.1).collect()
+    }
+
+    /// Chooses the points that are predicted.
+    fn choose_pool(&mut self) {
+        let n = self.listed.len();
+        let mut pool: Vec<usize> = match n <= POOL {
+            true => (0..n).collect(),
+            false => {
+                let mut some: Vec<usize> = (0..POOL / 2).map(|_| self.rng.below(n)).collect();
+                for p in self.fastest(CENTRES) {
+                    self.listed.neighbours(p, &mut some);
+                    // Two steps away in any direction, some of them.
+                    let mut near = Vec::new();
+                    self.listed.neighbours(p, &mut near);
+                    for q in near {
+                        let mut far = Vec::new();
+                        self.listed.neighbours(q, &mut far);
+                        some.extend((0..8).filter_map(|_| self.rng.pick(&far).copied()));
+                    }
+                }
+                some.sort_unstable();
+                some.dedup();
+                some
+            }
+        };
+        pool.retain(|p| !self.seen[*p]);
+        let points = self.with_prior(&pool);
+        self.times.set_pool(self.search.problem, &points);
+        self.runs.set_pool(self.search.problem, &points);
+        self.pool = pool;
+    }
+
+    /// Brings the regressions up to date; gives the values that the one of time is over.
     fn learn(&mut self) -> Vec<f64> {
         let n = self.ran.len();
         let before = self.used.len();
-        self.used.extend(self.noted..n);
+        let new: Vec<usize> = self.ran[self.noted..].to_vec();
+        self.any_failed |= new.iter().any(|p| self.time(*p).is_none());
+        let timed: Vec<usize> = new.into_iter().filter(|p| self.time(*p).is_some()).collect();
+        self.used.extend(timed);
         self.noted = n;
         let crowded = self.used.len() > MOST;
         if crowded {
-            let time = |i: &usize| {
-                let o = self.history.get(&self.points[self.ran[*i]]);
-                o.and_then(|o| o.time()).unwrap_or(f64::INFINITY)
-            };
-            let mut used = std::mem::take(&mut self.used);
-            used.sort_by(|x, y| time(x).total_cmp(&time(y)));
-            used.truncate(MOST / 2);
-            self.used = used;
+            self.used = self.fastest(MOST / 2);
         }
         let values = self.values(&self.used);
-        let points: Vec<usize> = self.used.iter().map(|i| self.ran[*i]).collect();
-        let retune = n as f64 >= TUNE * self.tuned as f64;
-        if retune || crowded {
-            self.field.learn(&points, &values, retune);
+        let fastest = self.fastest(1).first().copied();
+        let large = self.listed.len() > POOL;
+        let retune = n as f64 >= self.settings.tune * self.tuned as f64;
+        if retune || crowded || (large && fastest != self.pooled_for) {
+            self.choose_pool();
+            self.pooled_for = fastest;
+            let sweeps = if retune { self.settings.sweeps } else { 0 };
+            let used = self.with_prior(&self.used);
+            self.times.learn(self.search.problem, &used, &values, sweeps);
+            if self.any_failed {
+                let from = self.ran.len().saturating_sub(MOST);
+                let all = self.with_prior(&self.ran[from..]);
+                let worked = self.worked(from);
+                self.runs.learn(self.search.problem, &all, &worked, sweeps);
+                self.noted_runs = n;
+            }
             self.tuned = if retune { n } else { self.tuned };
-        } else {
-            for p in &points[before..] {
-                self.field.add(*p, &values);
+            return values;
+        }
+        for p in &self.used[before..] {
+            let run = (self.listed.at(*p), self.before(*p));
+            self.times.add(self.search.problem, run, &values);
+        }
+        if self.any_failed && self.noted_runs == 0 {
+            let all = self.with_prior(&self.ran);
+            let worked = self.worked(0);
+            self.runs.learn(self.search.problem, &all, &worked, 1);
+        } else if self.any_failed {
+            for i in self.noted_runs..n {
+                let p = self.ran[i];
+                let run = (self.listed.at(p), self.before(p));
+                let worked = self.worked(0);
+                self.runs.add(self.search.problem, run, &worked[..=i]);
             }
         }
+        self.noted_runs = if self.any_failed { n } else { 0 };
         values
     }
 
+    /// 1 for what ran, -1 for what failed.
+    fn worked(&self, from: usize) -> Vec<f64> {
+        let one = |p: &usize| if self.time(*p).is_some() { 1.0 } else { -1.0 };
+        self.ran[from..].iter().map(one).collect()
+    }
+
     fn opening(&mut self) -> Option<usize> {
-        let left: Vec<usize> = (0..self.points.len()).filter(|i| !self.seen[*i]).collect();
+        if self.ran.len() >= self.listed.len() {
+            return None;
+        }
         let far = |i: usize| {
             let distance = |j: &usize| {
-                let pairs = self.points[i].iter().zip(&self.points[*j]);
+                let pairs = self.listed.at(i).iter().zip(self.listed.at(*j));
                 pairs.filter(|(x, y)| x != y).count()
             };
             self.ran.iter().map(distance).min().unwrap_or(0)
         };
-        let mut best: Option<(usize, usize)> = None;
+        let mut best: Option<(usize, f64)> = None;
         for _ in 0..CHOICE {
-            let i = *self.rng.pick(&left)?;
-            let d = far(i);
+            let Some(i) = self.listed.unseen(&self.seen, &mut self.rng) else {
+                break;
+            };
+            // With predictions every second opening run is one that they promise something of.
+            let promise = match self.prior.is_empty() || self.ran.len() % 2 == 1 {
+                true => 0.0,
+                false => -10.0 * self.before(i),
+            };
+            let d = far(i) as f64 + promise;
             if best.is_none_or(|b| d > b.1) {
                 best = Some((i, d));
             }
@@ -131,39 +298,57 @@ impl GuidedPoints<'_> {
 
     fn promising(&mut self) -> Option<usize> {
         let values = self.learn();
-        let best = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let predicted = self.field.predict();
+        let best = values.iter().copied().fold(f64::INFINITY, f64::min) - self.settings.margin;
+        let predicted = self.times.predict();
+        let works = self.any_failed.then(|| self.runs.predict());
+        self.asked += 1;
+        let s = self.settings.local;
+        let mut near = Vec::new();
+        if s > 0 && self.asked.is_multiple_of(s) {
+            for p in self.fastest(1) {
+                self.listed.neighbours(p, &mut near);
+            }
+            near.retain(|p| !self.seen[*p]);
+            near.sort_unstable();
+        }
         let mut top: Option<(usize, f64)> = None;
-        for (i, (mean, sd)) in predicted.into_iter().enumerate() {
-            if self.seen[i] {
+        for (at, (mean, sd)) in predicted.into_iter().enumerate() {
+            let i = self.pool[at];
+            if self.seen[i] || (!near.is_empty() && near.binary_search(&i).is_err()) {
                 continue;
             }
-            let v = log_improvement(best, mean, sd);
+            let chance = works.as_ref().map_or(0.0, |w| {
+                let (m, s) = w[at];
+                log_normal_cdf(m / (s * s + 0.1).sqrt())
+            });
+            let v = log_improvement(best, mean, sd) + chance;
             if top.is_none_or(|t| v > t.1) {
                 top = Some((i, v));
             }
         }
-        top.map(|t| t.0)
+        let found = top.map(|t| t.0);
+        found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng))
     }
 }
 
 impl Strategy for GuidedPoints<'_> {
     fn ask(&mut self) -> Step {
-        let next = match self.ran.len() < OPENING {
+        let timed = self.history.best().is_some();
+        let next = match self.ran.len() < self.settings.opening || !timed {
             true => self.opening(),
             false => self.promising(),
         };
         match next {
-            Some(i) => Step::Evaluate(self.points[i].clone()),
+            Some(i) => Step::Evaluate(self.listed.at(i).clone()),
             None => Step::Done(Reason::Exhausted),
         }
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         if self.history.note(self.search.problem, a, o)
-            && let Some(i) = self.index.get(a)
+            && let Some(i) = self.listed.find(a)
         {
-            self.seen[*i] = true;
-            self.ran.push(*i);
+            self.seen[i] = true;
+            self.ran.push(i);
         }
     }
     fn history(&self) -> &History {

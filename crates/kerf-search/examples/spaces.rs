@@ -1,0 +1,126 @@
+//! Constants of the strategy for listed spaces, compared: recorded spaces, parts of them, synthetic ones.
+use kerf_search::problem::{NoModels, Search};
+use kerf_search::recorded::Recorded;
+use kerf_search::rng::Rng;
+use kerf_search::strategies::{Settings, guided_points_with};
+use kerf_search::synthetic_launch::launch_space;
+use kerf_search::{Evaluation, Problem, by_name, run};
+use std::io::Read;
+
+fn load(path: &str) -> Recorded {
+    let mut bytes = std::fs::read(path).expect("a file");
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut out = Vec::new();
+        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut out).expect("gz");
+        bytes = out;
+    }
+    Recorded::parse(&bytes).expect("a space")
+}
+
+/// One or two parameters fixed, parameters in another order.
+fn part(r: &Recorded, seed: u64) -> Option<Recorded> {
+    let mut rng = Rng::new(seed);
+    let points = r.problem.points.as_ref()?;
+    let several: Vec<usize> = (0..r.problem.variables.len()).filter(|i| r.problem.variables[*i].levels.len() > 1).collect();
+    let d = *rng.pick(&several)?;
+    let mut order: Vec<usize> = (0..r.problem.variables.len()).collect();
+    rng.shuffle(&mut order);
+    let l = rng.below(r.problem.variables[d].levels.len()) as u8;
+    // Two of the values go, if there are many; else one stays.
+    let many = r.problem.variables[d].levels.len() > 4;
+    let kept: Vec<_> = points.iter().filter(|p| if many { p[d] % 2 == l % 2 } else { p[d] == l }).collect();
+    let variables = order.iter().map(|i| r.problem.variables[*i].clone()).collect();
+    let outcomes = kept.iter().map(|p| Evaluation { assignment: order.iter().map(|i| p[*i]).collect(), outcome: r.outcome(p) }).collect();
+    let problem = Problem { points: None, ..Problem::categorical(variables, Vec::new()) };
+    Recorded::new(format!("{} part {seed}", r.name), problem, outcomes).ok()
+}
+
+fn main() {
+    let mut files = Vec::new();
+    let (mut seeds, mut synthetic, mut parts, mut first) = (10u64, 0u64, 0u64, 1u64);
+    let mut budget = 200;
+    let mut variants: Vec<(String, Option<Settings>)> = Vec::new();
+    for a in std::env::args().skip(1) {
+        if let Some((k, v)) = a.split_once('=').filter(|(k, _)| !k.contains(':')) {
+            match k {
+                "seeds" => seeds = v.parse().expect("n"),
+                "first" => first = v.parse().expect("n"),
+                "budget" => budget = v.parse().expect("n"),
+                "synthetic" => synthetic = v.parse().expect("n"),
+                "parts" => parts = v.parse().expect("n"),
+                _ => panic!("{k}"),
+            }
+        } else if let Some(list) = a.strip_prefix("v:") {
+            let mut s = Settings::default();
+            for kv in list.split(',').filter(|x| !x.is_empty()) {
+                let (k, v) = kv.split_once('=').expect("k=v");
+                let x: f64 = v.parse().expect("a number");
+                match k {
+                    "opening" => s.opening = x as usize,
+                    "tune" => s.tune = x,
+                    "slow" => s.slow = x,
+                    "local" => s.local = x as usize,
+                    "sweeps" => s.sweeps = x as usize,
+                    "margin" => s.margin = x,
+                    "extra" => s.prices.extra = x,
+                    "product" => s.prices.product = x,
+                    "middle" => s.prices.middle = x,
+                    _ => panic!("{k}"),
+                }
+            }
+            variants.push((a.clone(), Some(s)));
+        } else if a.ends_with(".gz") || a.ends_with(".json") {
+            files.push(load(&a));
+        } else {
+            variants.push((a.clone(), None));
+        }
+    }
+    let whole = files.clone();
+    let mut spaces = files;
+    for r in &whole {
+        spaces.extend((0..parts).filter_map(|s| part(r, s)));
+    }
+    if parts > 0 {
+        spaces.drain(..whole.len());
+    }
+    spaces.extend((0..synthetic).filter_map(|s| launch_space(s, 30000).ok()));
+    let marks = [25, 50, 100, 200];
+    let mut totals = vec![[0.0; 4]; variants.len()];
+    for r in &spaces {
+        let best = r.optimum().expect("an optimum");
+        for (vi, (name, s)) in variants.iter().enumerate() {
+            let mut sums = [0.0; 4];
+            let (mut time, mut n) = (0.0, 0usize);
+            for seed in first..first + seeds {
+                let search = Search { problem: &r.problem, models: &NoModels, seed, budget };
+                let points = r.problem.points.as_ref().expect("listed");
+                let start = std::time::Instant::now();
+                let mut strategy: Box<dyn kerf_search::Strategy> = match s {
+                    Some(s) => Box::new(guided_points_with(search, points, *s)),
+                    None => by_name(name, search).expect("a strategy"),
+                };
+                let t = run(&r.problem, &mut *strategy, budget, |a| r.outcome(a));
+                time += start.elapsed().as_secs_f64();
+                n += t.executed.len();
+                let mut least = f64::INFINITY;
+                let mut at = Vec::new();
+                for e in &t.executed {
+                    least = least.min(e.outcome.time().unwrap_or(f64::INFINITY));
+                    at.push(least);
+                }
+                for (sum, m) in sums.iter_mut().zip(marks) {
+                    let m = m.min(budget).min(at.len()) - 1;
+                    *sum += (at[m] / best).min(10.0) / seeds as f64;
+                }
+            }
+            for (t, s) in totals[vi].iter_mut().zip(sums) {
+                *t += s.ln() / spaces.len() as f64;
+            }
+            println!("{:40} {:6} {:40} {:.3} {:.3} {:.3} {:.3}  {:.1} ms", r.name.replace("NVIDIA ", ""), r.len(), name, sums[0], sums[1], sums[2], sums[3], 1e3 * time / n as f64);
+        }
+    }
+    println!("--- geometric mean over {} spaces", spaces.len());
+    for (t, (name, _)) in totals.iter().zip(&variants) {
+        println!("{:40} {:.4} {:.4} {:.4} {:.4}", name, t[0].exp(), t[1].exp(), t[2].exp(), t[3].exp());
+    }
+}
