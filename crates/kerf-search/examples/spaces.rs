@@ -11,7 +11,9 @@ fn load(path: &str) -> Recorded {
     let mut bytes = std::fs::read(path).expect("a file");
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut out = Vec::new();
-        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut out).expect("gz");
+        flate2::read::GzDecoder::new(&bytes[..])
+            .read_to_end(&mut out)
+            .expect("gz");
         bytes = out;
     }
     Recorded::parse(&bytes).expect("a space")
@@ -21,17 +23,34 @@ fn load(path: &str) -> Recorded {
 fn part(r: &Recorded, seed: u64) -> Option<Recorded> {
     let mut rng = Rng::new(seed);
     let points = r.problem.points.as_ref()?;
-    let several: Vec<usize> = (0..r.problem.variables.len()).filter(|i| r.problem.variables[*i].levels.len() > 1).collect();
+    let several: Vec<usize> = (0..r.problem.variables.len())
+        .filter(|i| r.problem.variables[*i].levels.len() > 1)
+        .collect();
     let d = *rng.pick(&several)?;
     let mut order: Vec<usize> = (0..r.problem.variables.len()).collect();
     rng.shuffle(&mut order);
     let l = rng.below(r.problem.variables[d].levels.len()) as u8;
     // Two of the values go, if there are many; else one stays.
     let many = r.problem.variables[d].levels.len() > 4;
-    let kept: Vec<_> = points.iter().filter(|p| if many { p[d] % 2 == l % 2 } else { p[d] == l }).collect();
-    let variables = order.iter().map(|i| r.problem.variables[*i].clone()).collect();
-    let outcomes = kept.iter().map(|p| Evaluation { assignment: order.iter().map(|i| p[*i]).collect(), outcome: r.outcome(p) }).collect();
-    let problem = Problem { points: None, ..Problem::categorical(variables, Vec::new()) };
+    let kept: Vec<_> = points
+        .iter()
+        .filter(|p| if many { p[d] % 2 == l % 2 } else { p[d] == l })
+        .collect();
+    let variables = order
+        .iter()
+        .map(|i| r.problem.variables[*i].clone())
+        .collect();
+    let outcomes = kept
+        .iter()
+        .map(|p| Evaluation {
+            assignment: order.iter().map(|i| p[*i]).collect(),
+            outcome: r.outcome(p),
+        })
+        .collect();
+    let problem = Problem {
+        points: None,
+        ..Problem::categorical(variables, Vec::new())
+    };
     Recorded::new(format!("{} part {seed}", r.name), problem, outcomes).ok()
 }
 
@@ -39,6 +58,7 @@ fn main() {
     let mut files = Vec::new();
     let (mut seeds, mut synthetic, mut parts, mut first) = (10u64, 0u64, 0u64, 1u64);
     let mut budget = 200;
+    let (mut most, mut from) = (30000, 0u64);
     let mut variants: Vec<(String, Option<Settings>)> = Vec::new();
     for a in std::env::args().skip(1) {
         if let Some((k, v)) = a.split_once('=').filter(|(k, _)| !k.contains(':')) {
@@ -48,6 +68,8 @@ fn main() {
                 "budget" => budget = v.parse().expect("n"),
                 "synthetic" => synthetic = v.parse().expect("n"),
                 "parts" => parts = v.parse().expect("n"),
+                "most" => most = v.parse().expect("n"),
+                "from" => from = v.parse().expect("n"),
                 _ => panic!("{k}"),
             }
         } else if let Some(list) = a.strip_prefix("v:") {
@@ -83,7 +105,7 @@ fn main() {
     if parts > 0 {
         spaces.drain(..whole.len());
     }
-    spaces.extend((0..synthetic).filter_map(|s| launch_space(s, 30000).ok()));
+    spaces.extend((from..from + synthetic).filter_map(|s| launch_space(s, most).ok()));
     let marks = [25, 50, 100, 200];
     let mut totals = vec![[0.0; 4]; variants.len()];
     for r in &spaces {
@@ -92,7 +114,12 @@ fn main() {
             let mut sums = [0.0; 4];
             let (mut time, mut n) = (0.0, 0usize);
             for seed in first..first + seeds {
-                let search = Search { problem: &r.problem, models: &NoModels, seed, budget };
+                let search = Search {
+                    problem: &r.problem,
+                    models: &NoModels,
+                    seed,
+                    budget,
+                };
                 let points = r.problem.points.as_ref().expect("listed");
                 let start = std::time::Instant::now();
                 let mut strategy: Box<dyn kerf_search::Strategy> = match s {
@@ -116,11 +143,28 @@ fn main() {
             for (t, s) in totals[vi].iter_mut().zip(sums) {
                 *t += s.ln() / spaces.len() as f64;
             }
-            println!("{:40} {:6} {:40} {:.3} {:.3} {:.3} {:.3}  {:.1} ms", r.name.replace("NVIDIA ", ""), r.len(), name, sums[0], sums[1], sums[2], sums[3], 1e3 * time / n as f64);
+            println!(
+                "{:40} {:6} {:40} {:.3} {:.3} {:.3} {:.3}  {:.1} ms",
+                r.name.replace("NVIDIA ", ""),
+                r.len(),
+                name,
+                sums[0],
+                sums[1],
+                sums[2],
+                sums[3],
+                1e3 * time / n as f64
+            );
         }
     }
     println!("--- geometric mean over {} spaces", spaces.len());
     for (t, (name, _)) in totals.iter().zip(&variants) {
-        println!("{:40} {:.4} {:.4} {:.4} {:.4}", name, t[0].exp(), t[1].exp(), t[2].exp(), t[3].exp());
+        println!(
+            "{:40} {:.4} {:.4} {:.4} {:.4}",
+            name,
+            t[0].exp(),
+            t[1].exp(),
+            t[2].exp(),
+            t[3].exp()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The models and the solver behind the guided strategy.
+pub mod coding;
 mod error_fit;
 pub mod error_model;
-pub mod coding;
 pub mod field;
 pub mod knapsack;
 pub mod linear;

@@ -4,20 +4,24 @@
 //! their outcomes; [`session::run`] drives it and executes nothing twice. Nothing here knows what an
 //! assignment stands for: no GPU, no LLVM, no files.
 pub mod compare;
+pub mod exchange;
+pub mod expression;
 pub mod guided;
 pub mod outcome;
 pub mod problem;
+pub mod race;
 pub mod recorded;
 pub mod repeat;
 pub mod rng;
 pub mod script;
 pub mod session;
+pub mod space;
 pub mod strategies;
 pub mod strategy;
 pub mod synthetic;
 pub mod synthetic_launch;
 
 pub use outcome::{Evaluation, History, Outcome};
-pub use problem::{Assignment, Edge, Level, Models, NoModels, Problem, Search, Variable};
+pub use problem::{Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable};
 pub use session::{Session, Trace, replay, run};
 pub use strategy::{DEGREE_NAMES, NAMES, Reason, Step, Strategy, StrategyError, by_name};

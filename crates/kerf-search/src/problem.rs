@@ -247,6 +247,15 @@ impl Problem {
     }
 }
 
+/// The two static metrics of Ryoo et al. (2008); larger is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Metrics {
+    /// One over the instructions of the whole launch.
+    pub efficiency: f64,
+    /// Independent work between two waits, over all warps that are resident.
+    pub utilisation: f64,
+}
+
 /// What the caller can predict without running anything. `None` is always a possible answer.
 pub trait Models {
     /// Time over that of the program as it is.
@@ -255,6 +264,10 @@ pub trait Models {
     }
     /// Error in the unit of the tolerance.
     fn error(&self, _a: &[u8]) -> Option<f64> {
+        None
+    }
+    /// Static metrics, for pruning by them.
+    fn metrics(&self, _a: &[u8]) -> Option<Metrics> {
         None
     }
 }

@@ -1,9 +1,12 @@
 //! Recorded search spaces: what every assignment gives, so that strategies can be compared without a device.
 //!
-//! Two formats, both JSON: Kerf's own (`docs/search.md`), and the cache files of Kernel Tuner, where
-//! `cache` maps a key to parameters and a `time` in milliseconds that is a word for what failed.
+//! Kerf's own format (`docs/search.md`) is JSON; cache files of Kernel Tuner and T4 files come by
+//! [`crate::exchange`]. All may be compressed by gzip.
+use crate::exchange::{self, Entry, ExchangeError, Failed, Tuning, kernel_tuner};
+use crate::expression::Value as Item;
 use crate::outcome::{Evaluation, Outcome};
-use crate::problem::{Assignment, Level, Models, Problem, ProblemError, Variable};
+use crate::problem::{Assignment, Models, Problem, ProblemError};
+use crate::space::{Param, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,6 +23,7 @@ pub struct Recorded {
     pub problem: Problem,
     table: BTreeMap<Assignment, Outcome>,
     predicted: BTreeMap<Assignment, f64>,
+    samples: BTreeMap<Assignment, Vec<f64>>,
 }
 
 /// Times that a cost model predicted, where they were recorded.
@@ -46,15 +50,12 @@ struct File {
 /// Why a file is no search space.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
-    /// Compressed.
-    #[error("it is compressed; unpack it first (gunzip)")]
-    Compressed,
-    /// Not JSON.
-    #[error("it is not JSON: {0}")]
-    Json(serde_json::Error),
+    /// A file of another tuner, or compressed.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
     /// JSON of something else.
     #[error(
-        "it is neither a search space of Kerf (schema {SCHEMA}) nor a cache of Kernel Tuner: {0}"
+        "it is neither a search space of Kerf (schema {SCHEMA}) nor a cache of Kernel Tuner nor a T4 file: {0}"
     )]
     Format(String),
     /// Parts that do not fit together.
@@ -104,6 +105,7 @@ impl Recorded {
             problem,
             table,
             predicted: BTreeMap::new(),
+            samples: BTreeMap::new(),
         };
         match recorded.optimum() {
             Some(_) => Ok(recorded),
@@ -111,20 +113,123 @@ impl Recorded {
         }
     }
 
-    /// Reads either format.
+    /// Reads any of the formats.
     pub fn parse(bytes: &[u8]) -> Result<Recorded, RecordedError> {
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Err(RecordedError::Compressed);
+        Recorded::parse_for(bytes, None)
+    }
+
+    /// Reads any of the formats; files of other tuners for an objective of theirs, `+name` where more of it
+    /// is better and `-name` where less.
+    pub fn parse_for(bytes: &[u8], objective: Option<&str>) -> Result<Recorded, RecordedError> {
+        let value = json(bytes)?;
+        if let Some(t) = exchange::read(&value)? {
+            return Recorded::from_tuning(&t, objective);
         }
-        let value: Value = match serde_json::from_slice(bytes) {
-            Ok(v) => v,
-            // Kernel Tuner closes its file only when it ends.
-            Err(e) => closed(bytes).ok_or(RecordedError::Json(e))?,
+        if value.get("ConfigurationSpace").is_some() {
+            return Err(format(
+                "it is a T1 file, which describes a space without outcomes; help: `kerf search show` reads it",
+            ));
+        }
+        if let Some(o) = objective {
+            return Err(format(format!(
+                "it is a search space of Kerf, which has no objective `{o}`; help: leave --objective out"
+            )));
+        }
+        own(value)
+    }
+
+    /// Results of another tuner. Of an objective whose more is better the reciprocal is what counts as time.
+    pub fn from_tuning(t: &Tuning, objective: Option<&str>) -> Result<Recorded, RecordedError> {
+        let objective = t.objective(objective)?;
+        let mut outcomes = Vec::new();
+        let mut samples = BTreeMap::new();
+        for (i, e) in t.entries.iter().enumerate() {
+            let value = e.number(&objective.name).filter(|_| e.failed.is_none());
+            let time = value.map(|v| if objective.more { 1.0 / v } else { v });
+            if time.is_some_and(|t| !t.is_finite() || t <= 0.0) {
+                return Err(RecordedError::Time(i));
+            }
+            outcomes.push(Evaluation {
+                assignment: e.point.clone(),
+                outcome: time.map_or(Outcome::Failed, |t| Outcome::ran(0.0, t)),
+            });
+            if objective.name == "time" && time.is_some() && !e.times.is_empty() {
+                samples.insert(e.point.clone(), e.times.clone());
+            }
+        }
+        let space = Space::new(t.params.clone());
+        let problem = Problem {
+            points: None,
+            ..Problem::categorical(space.variables(), Vec::new())
         };
-        match value.get("cache") {
-            Some(cache) => kernel_tuner(&value, cache),
-            None => own(value),
+        let name = format!("{} on {}", t.kernel, t.device);
+        let mut r = Recorded::new(name, problem, outcomes)?;
+        r.samples = samples;
+        Ok(r)
+    }
+
+    /// As results that other tuners read: variables are parameters, and `error` stands beside `time`.
+    /// `unit` is the milliseconds of the program as it is, where they were measured; else times are over it.
+    pub fn tuning(&self, unit: Option<f64>) -> Tuning {
+        let value = |l: &crate::problem::Level| match l.value {
+            Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => Item::Int(x as i64),
+            Some(x) => Item::Real(x),
+            None => Item::Text(l.name.clone()),
+        };
+        let params = self.problem.variables.iter().map(|v| Param {
+            name: v.name.clone(),
+            values: v.levels.iter().map(value).collect(),
+        });
+        let with_error = self.problem.tolerance.is_some();
+        let entries = self.table.iter().map(|(a, o)| {
+            let mut measured: Vec<(String, Value)> = Vec::new();
+            if let (Some(t), Some(e)) = (o.time(), o.error()) {
+                measured.push(("time".into(), (t * unit.unwrap_or(1.0)).into()));
+                if with_error {
+                    // JSON has no infinity: such an entry is one of a wrong result.
+                    measured.extend(e.is_finite().then(|| ("error".to_owned(), e.into())));
+                }
+            }
+            let wrong = o.error().is_some_and(|e| !e.is_finite());
+            let failed = match o.time() {
+                None => Some(Failed::Runtime),
+                Some(_) => wrong.then_some(Failed::Correctness),
+            };
+            if failed.is_some() {
+                measured.clear();
+            }
+            Entry {
+                point: a.clone(),
+                failed,
+                measured,
+                times: self.samples.get(a).cloned().unwrap_or_default(),
+                spent: exchange::Spent::default(),
+                timestamp: None,
+            }
+        });
+        Tuning {
+            kernel: self.name.clone(),
+            device: "unknown".into(),
+            problem_size: None,
+            objective: "time".into(),
+            params: params.collect(),
+            entries: entries.collect(),
         }
+    }
+
+    /// Times of single runs, where the file has them.
+    pub fn samples(&self, a: &[u8]) -> &[f64] {
+        self.samples.get(a).map_or(&[], Vec::as_slice)
+    }
+
+    /// The fastest assignments within the tolerance, the fastest first.
+    pub fn fastest(&self, most: usize) -> Vec<(&Assignment, f64)> {
+        let passed = self.table.iter().filter(|(_, o)| self.problem.accepts(o));
+        let mut all: Vec<(&Assignment, f64)> =
+            passed.filter_map(|(a, o)| Some((a, o.time()?))).collect();
+        all.sort_by(|x, y| x.1.total_cmp(&y.1));
+        all.truncate(most);
+        all
     }
 
     /// The outcome of an assignment; failed if the table has none.
@@ -204,18 +309,20 @@ impl Recorded {
     }
 }
 
-/// A file that was not closed, closed.
-fn closed(bytes: &[u8]) -> Option<Value> {
-    let text = std::str::from_utf8(bytes).ok()?.trim_end();
-    let text = text.strip_suffix(',').unwrap_or(text);
-    serde_json::from_str(&format!("{text}}}}}")).ok()
+/// The JSON of a file, unpacked; a cache that was not closed counts as closed.
+pub fn json(bytes: &[u8]) -> Result<Value, ExchangeError> {
+    let bytes = exchange::unpack(bytes)?;
+    match serde_json::from_slice(&bytes) {
+        Ok(v) => Ok(v),
+        Err(e) => kernel_tuner::closed(&bytes).ok_or(ExchangeError::Json(e)),
+    }
 }
 
 fn own(value: Value) -> Result<Recorded, RecordedError> {
     match value.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => {}
         Some(other) => return Err(format(format!("its schema is `{other}`"))),
-        None => return Err(format("it has neither `schema` nor `cache`")),
+        None => return Err(format("it has neither `schema` nor `cache` nor `results`")),
     }
     let file: File = serde_json::from_value(value).map_err(|e| format(e.to_string()))?;
     let predicted: BTreeMap<Assignment, f64> = file
@@ -226,65 +333,4 @@ fn own(value: Value) -> Result<Recorded, RecordedError> {
         .collect();
     let r = Recorded::new(file.name, file.problem, file.outcomes)?;
     Ok(r.predicted_by(|a| predicted.get(a).copied()))
-}
-
-/// A value as Kernel Tuner's users write it.
-fn text_of(v: &Value) -> String {
-    match v {
-        Value::String(s) => s.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn kernel_tuner(whole: &Value, cache: &Value) -> Result<Recorded, RecordedError> {
-    let cache = cache
-        .as_object()
-        .ok_or_else(|| format("`cache` is not an object"))?;
-    let params = whole
-        .get("tune_params")
-        .and_then(Value::as_object)
-        .ok_or_else(|| format("`tune_params` is missing"))?;
-    let keys: Vec<&str> = match whole.get("tune_params_keys").and_then(Value::as_array) {
-        Some(k) => k.iter().filter_map(Value::as_str).collect(),
-        None => params.keys().map(String::as_str).collect(),
-    };
-    let mut variables = Vec::new();
-    for key in &keys {
-        let values = params.get(*key).and_then(Value::as_array);
-        let values = values.ok_or_else(|| format(format!("`tune_params` has no list `{key}`")))?;
-        let levels = values.iter().map(|v| Level {
-            value: v.as_f64().or(v.as_bool().map(f64::from)),
-            ..Level::named(text_of(v))
-        });
-        variables.push(Variable::new(*key, levels.collect()));
-    }
-    let mut outcomes = Vec::new();
-    for (name, entry) in cache {
-        let mut assignment = Vec::new();
-        for (key, v) in keys.iter().zip(&variables) {
-            let value = entry.get(*key).map(text_of).unwrap_or_default();
-            let level = v.levels.iter().position(|l| l.name == value);
-            let level = level.and_then(|l| u8::try_from(l).ok()).ok_or_else(|| {
-                format(format!(
-                    "the entry `{name}` has {key} = `{value}`, which is not in `tune_params`"
-                ))
-            })?;
-            assignment.push(level);
-        }
-        let outcome = match entry.get("time").and_then(Value::as_f64) {
-            Some(t) if t.is_finite() && t > 0.0 => Outcome::ran(0.0, t),
-            _ => Outcome::Failed,
-        };
-        outcomes.push(Evaluation {
-            assignment,
-            outcome,
-        });
-    }
-    let word = |key: &str| whole.get(key).and_then(Value::as_str).unwrap_or("unknown");
-    let name = format!("{} on {}", word("kernel_name"), word("device_name"));
-    let problem = Problem {
-        points: None,
-        ..Problem::categorical(variables, Vec::new())
-    };
-    Recorded::new(name, problem, outcomes)
 }

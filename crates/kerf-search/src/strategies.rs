@@ -1,22 +1,31 @@
 //! The strategies, one file each.
 mod ampt_ga;
+mod annealing;
 mod dataflow;
 mod degree;
 mod delta_debug;
+mod differential;
 mod exhaustive;
 mod genetic;
 mod guided;
 mod guided_points;
 mod listed;
+mod local;
 mod naive_ga;
 mod random;
+mod ryoo;
+mod walk;
 
 pub use ampt_ga::ampt_ga;
+pub use annealing::annealing;
 pub use dataflow::dataflow;
 pub use degree::{heu, omg, smp};
 pub use delta_debug::delta_debug;
+pub use differential::differential;
 pub use exhaustive::{LARGEST, every, exhaustive};
 pub use guided::guided;
 pub use guided_points::{Settings, guided_points, guided_points_with};
+pub use local::local;
 pub use naive_ga::naive_ga;
 pub use random::{draw, random};
+pub use ryoo::ryoo;

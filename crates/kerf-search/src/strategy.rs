@@ -75,10 +75,13 @@ pub enum StrategyError {
         "the strategy `{0}` searches one degree of approximation, and this space has other variables"
     )]
     NotOneDegree(String),
+    /// A strategy that prunes by static metrics, and nobody knows any.
+    #[error("the strategy `{0}` prunes by static metrics, and nothing gives any for this space")]
+    NoMetrics(String),
 }
 
 /// The strategies, the default first.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 11] = [
     "guided",
     "exhaustive",
     "random",
@@ -86,6 +89,10 @@ pub const NAMES: [&str; 7] = [
     "dataflow",
     "naive-ga",
     "ampt-ga",
+    "annealing",
+    "differential",
+    "local",
+    "ryoo",
 ];
 
 /// The strategies for one degree of approximation.
@@ -111,6 +118,10 @@ pub fn by_name<'p>(
         "dataflow" => Box::new(strategies::dataflow(search)),
         "naive-ga" => Box::new(strategies::naive_ga(search)),
         "ampt-ga" => Box::new(strategies::ampt_ga(search)),
+        "annealing" => Box::new(strategies::annealing(search)),
+        "differential" => Box::new(strategies::differential(search)),
+        "local" => Box::new(strategies::local(search)),
+        "ryoo" => Box::new(strategies::ryoo(search)?),
         "smp" => Box::new(strategies::smp(search)?),
         "heu" => Box::new(strategies::heu(search)?),
         "omg" => Box::new(strategies::omg(search)?),

@@ -60,7 +60,9 @@ impl Kernel {
         let mut roles = Vec::new();
         let flat = rng.chance(0.3);
         let (s16, s32, s64) = (steps(16, 256), steps(32, 1024), steps(64, 1024));
-        let powers = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+        let powers = [
+            1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0,
+        ];
         roles.push((
             Role::BlockX,
             match flat {
@@ -69,7 +71,10 @@ impl Kernel {
             },
         ));
         if !flat {
-            roles.push((Role::BlockY, list(&mut rng, &[&powers[..5], &powers[..6], &powers[2..6]])));
+            roles.push((
+                Role::BlockY,
+                list(&mut rng, &[&powers[..5], &powers[..6], &powers[2..6]]),
+            ));
         }
         let tiles: [&[f64]; 4] = [
             &[1.0, 2.0, 3.0, 4.0],
@@ -82,7 +87,10 @@ impl Kernel {
             roles.push((Role::TileY, list(&mut rng, &tiles[..2])));
         }
         if rng.chance(0.7) {
-            roles.push((Role::Unroll, list(&mut rng, &[&powers[..4], &[0.0, 1.0, 2.0, 4.0, 8.0, 16.0]])));
+            roles.push((
+                Role::Unroll,
+                list(&mut rng, &[&powers[..4], &[0.0, 1.0, 2.0, 4.0, 8.0, 16.0]]),
+            ));
         }
         if rng.chance(0.7) {
             roles.push((Role::Shared, vec![0.0, 1.0]));
@@ -97,6 +105,7 @@ impl Kernel {
             let n = 2 + rng.below(3);
             roles.push((Role::Method, (0..n).map(|i| i as f64).collect()));
         }
+        rng.shuffle(&mut roles[1..]);
         let effects = roles
             .iter()
             .map(|(_, values)| {
@@ -104,11 +113,14 @@ impl Kernel {
                 values.iter().map(one).collect()
             })
             .collect();
-        rng.shuffle(&mut roles[1..]);
         Kernel {
             roles,
             effects,
-            registers: [14.0 + 20.0 * rng.unit(), 1.0 + 4.0 * rng.unit(), 1.0 + 3.0 * rng.unit()],
+            registers: [
+                14.0 + 20.0 * rng.unit(),
+                1.0 + 4.0 * rng.unit(),
+                1.0 + 3.0 * rng.unit(),
+            ],
             halo: 16.0 * rng.unit(),
             intensity: (1.2 * rng.normal()).exp(),
             latency: 4.0 + 24.0 * rng.unit(),
@@ -135,8 +147,14 @@ impl Kernel {
     }
 
     fn run(&self, a: &[u8]) -> Outcome {
-        let (bx, by) = (self.value(Role::BlockX, a, 1.0), self.value(Role::BlockY, a, 1.0));
-        let (tx, ty) = (self.value(Role::TileX, a, 1.0), self.value(Role::TileY, a, 1.0));
+        let (bx, by) = (
+            self.value(Role::BlockX, a, 1.0),
+            self.value(Role::BlockY, a, 1.0),
+        );
+        let (tx, ty) = (
+            self.value(Role::TileX, a, 1.0),
+            self.value(Role::TileY, a, 1.0),
+        );
         let unroll = self.value(Role::Unroll, a, 1.0);
         let shared = self.value(Role::Shared, a, 0.0) > 0.0;
         let padded = self.value(Role::Padding, a, 0.0) > 0.0;
@@ -158,21 +176,31 @@ impl Kernel {
         let spilled = (registers - 255.0).max(0.0);
         let registers = (registers.min(255.0) / 8.0).ceil() * 8.0;
         let bytes = match shared {
-            true => 4.0 * (bx * tx + self.halo + f64::from(u8::from(padded))) * (by * ty + self.halo),
+            true => {
+                4.0 * (bx * tx + self.halo + f64::from(u8::from(padded))) * (by * ty + self.halo)
+            }
             false => 0.0,
         };
         if registers * warps * 32.0 > 65536.0 || bytes > 49152.0 {
             return Outcome::Failed;
         }
         let by_registers = (65536.0 / (registers * warps * 32.0)).floor();
-        let by_shared = if bytes > 0.0 { (100_000.0 / bytes).floor() } else { 32.0 };
-        let blocks = by_registers.min(by_shared).min(32.0).min((64.0 / warps).floor());
+        let by_shared = if bytes > 0.0 {
+            (100_000.0 / bytes).floor()
+        } else {
+            32.0
+        };
+        let blocks = by_registers
+            .min(by_shared)
+            .min(32.0)
+            .min((64.0 / warps).floor());
         if blocks < 1.0 {
             return Outcome::Failed;
         }
         let active = blocks * warps;
         // Instructions for an element: the part that tiles and unrolling share out.
-        let shared_out = self.overhead / (elements * vector).sqrt() + 0.3 * self.overhead / unroll.max(0.7);
+        let shared_out =
+            self.overhead / (elements * vector).sqrt() + 0.3 * self.overhead / unroll.max(0.7);
         let thrash = 0.02 * (unroll * elements / 64.0).max(0.0);
         let compute = self.intensity * (1.0 + shared_out + thrash + 0.05 * spilled);
         // Bytes for an element: halo, coalescing, bank conflicts, misses.
@@ -186,7 +214,11 @@ impl Kernel {
             true => 1.0,
             false => 1.15,
         };
-        let strided = if !shared && tx > 1.0 { 1.0 + 0.1 * (tx - 1.0).min(7.0) * (1.0 - self.cache) } else { 1.0 };
+        let strided = if !shared && tx > 1.0 {
+            1.0 + 0.1 * (tx - 1.0).min(7.0) * (1.0 - self.cache)
+        } else {
+            1.0
+        };
         let conflicts = match shared && !padded && bx % 32.0 != 0.0 {
             true => 1.25,
             false => 1.0,
@@ -206,7 +238,10 @@ impl Kernel {
             h = (h ^ u64::from(*l) ^ 0x100).wrapping_mul(0x0100_0000_01b3);
         }
         let odds = (self.unexplained * Rng::new(h).normal()).exp();
-        Outcome::ran(0.0, busy / hidden * waves.min(4.0) * wide * factor.exp() * odds)
+        Outcome::ran(
+            0.0,
+            busy / hidden * waves.min(4.0) * wide * factor.exp() * odds,
+        )
     }
 }
 

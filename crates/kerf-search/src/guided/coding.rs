@@ -154,7 +154,10 @@ impl Coding {
         factors.sort_by_key(|f| f.0);
         for (x, (i, a)) in factors.iter().enumerate() {
             for (j, b) in &factors[x + 1..] {
-                let all: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| x * y)).collect();
+                let all: Vec<f64> = a
+                    .iter()
+                    .flat_map(|x| b.iter().map(move |y| x * y))
+                    .collect();
                 let mut values = all.clone();
                 values.sort_by(f64::total_cmp);
                 values.dedup();

@@ -79,7 +79,12 @@ pub struct Field {
 fn fast_dot(a: &[f64], b: &[f64]) -> f64 {
     let mut s = [0.0; 4];
     let (x, y) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest: f64 = x.remainder().iter().zip(y.remainder()).map(|(a, b)| a * b).sum();
+    let rest: f64 = x
+        .remainder()
+        .iter()
+        .zip(y.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (p, q) in x.zip(y) {
         for i in 0..4 {
             s[i] += p[i] * q[i];
@@ -135,7 +140,9 @@ impl Field {
             variances: Vec::new(),
             coding,
         };
-        f.tables = (0..f.lengths.len()).map(|d| f.table(d, &f.lengths[d])).collect();
+        f.tables = (0..f.lengths.len())
+            .map(|d| f.table(d, &f.lengths[d]))
+            .collect();
         f
     }
 
@@ -277,7 +284,9 @@ impl Field {
                     let now = self.lengths[d][k];
                     for l in 0..=NEVER {
                         // Later sweeps look near by only; what does not count yet may begin anywhere.
-                        if l == now || (sweep > 0 && now != NEVER && l.abs_diff(now) > 1 && l != NEVER) {
+                        if l == now
+                            || (sweep > 0 && now != NEVER && l.abs_diff(now) > 1 && l != NEVER)
+                        {
                             continue;
                         }
                         let mut lengths = self.lengths.clone();

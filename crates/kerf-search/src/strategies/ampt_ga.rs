@@ -6,6 +6,7 @@
 //! everything high and everything low. Where the publication is silent (population, selection, crossover),
 //! both genetic algorithms here do the same.
 use super::genetic::{Evolution, evolve, fitness, mutate_variables};
+use super::walk::Existing;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
@@ -20,7 +21,8 @@ const GROUPS: f64 = 0.25;
 /// most kernels.
 const BINDING: f64 = 0.5;
 
-struct AmptGa {
+struct AmptGa<'p> {
+    existing: Existing<'p>,
     groups: Vec<Vec<usize>>,
 }
 
@@ -101,7 +103,7 @@ impl Evolution for Run<'_> {
     }
 }
 
-impl Script for AmptGa {
+impl Script for AmptGa<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
         let mut run = Run {
             groups: &self.groups,
@@ -110,12 +112,13 @@ impl Script for AmptGa {
             best: f64::INFINITY,
             rated: BTreeMap::new(),
         };
-        evolve(search, &mut run)
+        evolve(search, &self.existing, &mut run)
     }
 }
 
 /// AMPT-GA.
 pub fn ampt_ga(search: Search<'_>) -> impl Strategy + '_ {
     let groups = groups(search.problem);
-    Scripted::new(search, AmptGa { groups })
+    let existing = Existing::new(search.problem);
+    Scripted::new(search, AmptGa { existing, groups })
 }

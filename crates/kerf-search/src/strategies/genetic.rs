@@ -3,13 +3,13 @@
 //! The constraint is a penalty (AMPT-GA, Kotipalli et al. 2019, equation 1): fitness is performance plus
 //! (error - tolerance) times 1 within the tolerance and times a large number beyond it. That number is
 //! given over the tolerance here, so that the penalty does not depend on the unit of the error.
+use super::walk::Existing;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::script::Missing;
 use crate::strategies::draw;
 use crate::strategy::Reason;
-use std::collections::BTreeSet;
 
 /// Generations without anything better after which the search ends (section 5.3).
 const STALL: usize = 50;
@@ -45,21 +45,6 @@ pub fn fitness(problem: &Problem, performance: f64, o: &Outcome) -> f64 {
     }
 }
 
-/// The assignments that exist, for quick questions.
-pub struct Existing(Option<BTreeSet<Assignment>>);
-
-impl Existing {
-    /// Of a problem.
-    pub fn new(problem: &Problem) -> Existing {
-        let points = problem.points.as_ref();
-        Existing(points.map(|p| p.iter().cloned().collect()))
-    }
-    /// Whether there is such an assignment.
-    pub fn has(&self, a: &[u8]) -> bool {
-        self.0.as_ref().is_none_or(|s| s.contains(a))
-    }
-}
-
 /// How one generation becomes the next.
 pub trait Evolution {
     /// The first individuals, before random ones.
@@ -84,9 +69,12 @@ fn cross(rng: &mut Rng, a: &[u8], b: &[u8]) -> Assignment {
 }
 
 /// Runs generations until nothing gets better.
-pub fn evolve(search: &Search, evolution: &mut impl Evolution) -> Result<Reason, Missing> {
+pub fn evolve(
+    search: &Search,
+    existing: &Existing,
+    evolution: &mut impl Evolution,
+) -> Result<Reason, Missing> {
     let problem = search.problem;
-    let existing = Existing::new(problem);
     let mut rng = Rng::new(search.seed);
     let size = population(problem);
     let mut all = evolution.first(problem);

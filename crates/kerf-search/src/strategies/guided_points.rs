@@ -150,12 +150,17 @@ impl<'p> GuidedPoints<'p> {
 
     fn with_prior(&self, of: &[usize]) -> Vec<(&'p Assignment, f64)> {
         let each = of.iter();
-        each.map(|p| (self.listed.at(*p), self.before(*p))).collect()
+        each.map(|p| (self.listed.at(*p), self.before(*p)))
+            .collect()
     }
 
     /// Logarithms of times of these points, moved and scaled.
     fn values(&self, of: &[usize]) -> Vec<f64> {
-        let logs: Vec<f64> = of.iter().filter_map(|p| self.time(*p)).map(f64::ln).collect();
+        let logs: Vec<f64> = of
+            .iter()
+            .filter_map(|p| self.time(*p))
+            .map(f64::ln)
+            .collect();
         let mut known = logs.clone();
         known.sort_by(f64::total_cmp);
         let slow = known.get(known.len() / 2).copied().unwrap_or(0.0);
@@ -214,7 +219,10 @@ impl<'p> GuidedPoints<'p> {
         let before = self.used.len();
         let new: Vec<usize> = self.ran[self.noted..].to_vec();
         self.any_failed |= new.iter().any(|p| self.time(*p).is_none());
-        let timed: Vec<usize> = new.into_iter().filter(|p| self.time(*p).is_some()).collect();
+        let timed: Vec<usize> = new
+            .into_iter()
+            .filter(|p| self.time(*p).is_some())
+            .collect();
         self.used.extend(timed);
         self.noted = n;
         let crowded = self.used.len() > MOST;
@@ -230,7 +238,8 @@ impl<'p> GuidedPoints<'p> {
             self.pooled_for = fastest;
             let sweeps = if retune { self.settings.sweeps } else { 0 };
             let used = self.with_prior(&self.used);
-            self.times.learn(self.search.problem, &used, &values, sweeps);
+            self.times
+                .learn(self.search.problem, &used, &values, sweeps);
             if self.any_failed {
                 let from = self.ran.len().saturating_sub(MOST);
                 let all = self.with_prior(&self.ran[from..]);

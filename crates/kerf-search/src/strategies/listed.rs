@@ -52,28 +52,6 @@ impl<'p> Listed<'p> {
             a[d] = own;
         }
     }
-    /// Adds the points that differ from one in one variable, by one step to either side that exists.
-    pub fn steps(&self, of: usize, out: &mut Vec<usize>) {
-        let mut a = self.points[of].clone();
-        for (d, n) in self.levels.iter().enumerate() {
-            let own = a[d];
-            for l in (0..own).rev() {
-                a[d] = l;
-                if let Some(found) = self.find(&a) {
-                    out.push(found);
-                    break;
-                }
-            }
-            for l in own + 1..*n as u8 {
-                a[d] = l;
-                if let Some(found) = self.find(&a) {
-                    out.push(found);
-                    break;
-                }
-            }
-            a[d] = own;
-        }
-    }
     /// One at random that was not seen; none if all were.
     pub fn unseen(&self, seen: &[bool], rng: &mut Rng) -> Option<usize> {
         for _ in 0..TRIES {

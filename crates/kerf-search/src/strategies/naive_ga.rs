@@ -1,12 +1,15 @@
 //! A genetic algorithm that knows nothing of the program: the baseline of AMPT-GA's publication
 //! (Kotipalli et al. 2019, section 4.2). Every new individual is executed.
 use super::genetic::{Evolution, evolve, fitness, mutate_variables};
+use super::walk::Existing;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::script::{Missing, Probe, Script, Scripted};
 use crate::strategy::{Reason, Strategy};
 
-struct NaiveGa;
+struct NaiveGa<'p> {
+    existing: Existing<'p>,
+}
 
 struct Run<'r> {
     problem: &'r Problem,
@@ -27,17 +30,18 @@ impl Evolution for Run<'_> {
     }
 }
 
-impl Script for NaiveGa {
+impl Script for NaiveGa<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
         let mut run = Run {
             problem: search.problem,
             probe,
         };
-        evolve(search, &mut run)
+        evolve(search, &self.existing, &mut run)
     }
 }
 
 /// A genetic algorithm on measured times.
 pub fn naive_ga(search: Search<'_>) -> impl Strategy + '_ {
-    Scripted::new(search, NaiveGa)
+    let existing = Existing::new(search.problem);
+    Scripted::new(search, NaiveGa { existing })
 }

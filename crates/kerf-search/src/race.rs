@@ -1,0 +1,370 @@
+//! Which of several candidates is the fastest, by samples with noise: repeats go where it is still open.
+//!
+//! Ask and tell, as with strategies. Everybody gets a few samples; after that the leader and the candidate
+//! that is hardest to tell from it are measured on, until each of the others is significantly slower, is
+//! equal within what matters, or has used up its samples. What cannot be told apart is a tie. Who looks often
+//! enough finds a difference where there is none, so looks are taken only when samples have doubled, and
+//! the risk is shared among them.
+use serde::Serialize;
+
+/// How a race is decided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// Samples that everybody gets.
+    pub first: usize,
+    /// Samples at most, for one candidate.
+    pub most: usize,
+    /// Probability of calling anybody slower that is not, over the whole race.
+    pub risk: f64,
+    /// Relative differences of time below this do not matter.
+    pub matters: f64,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            first: 3,
+            most: 30,
+            risk: 0.05,
+            matters: 0.002,
+        }
+    }
+}
+
+/// A place in the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The fastest, alone.
+    Winner,
+    /// One of several that cannot be told apart, the fastest among them.
+    Tie,
+    /// Significantly slower than the leader.
+    Slower,
+}
+
+/// How a candidate did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// Its number.
+    pub candidate: usize,
+    /// Mean of its samples.
+    pub mean: f64,
+    /// Half of the 95 % interval of the mean.
+    pub half: f64,
+    /// How many samples.
+    pub samples: usize,
+    /// Where it came in.
+    pub place: Place,
+}
+
+/// A race under way.
+#[derive(Debug, Clone)]
+pub struct Race {
+    rules: Rules,
+    samples: Vec<Vec<f64>>,
+    /// Candidates that have no more samples to give.
+    dry: Vec<bool>,
+}
+
+/// Mean and variance of the mean of the logarithms; infinite variance for fewer than two.
+fn moments(of: &[f64]) -> (f64, f64) {
+    let n = of.len() as f64;
+    let logs: Vec<f64> = of.iter().map(|x| x.max(f64::MIN_POSITIVE).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / n.max(1.0);
+    match of.len() < 2 {
+        true => (mean, f64::INFINITY),
+        false => {
+            let s = logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            (mean, s / n)
+        }
+    }
+}
+
+/// Quantile of the standard normal distribution (Acklam's rational approximation, to 1e-9 relative).
+fn normal_quantile(p: f64) -> f64 {
+    const A: [f64; 6] = [
+        -39.696_830_286_653_76,
+        220.946_098_424_520_5,
+        -275.928_510_446_968_7,
+        138.357_751_867_269,
+        -30.664_798_066_147_16,
+        2.506_628_277_459_239,
+    ];
+    const B: [f64; 5] = [
+        -54.476_098_798_224_06,
+        161.585_836_858_040_9,
+        -155.698_979_859_886_6,
+        66.801_311_887_719_72,
+        -13.280_681_552_885_72,
+    ];
+    const C: [f64; 6] = [
+        -0.007_784_894_002_430_293,
+        -0.322_396_458_041_136_5,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const D: [f64; 4] = [
+        0.007_784_695_709_041_462,
+        0.322_467_129_070_039_8,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+    ];
+    let tail = |q: f64| {
+        (((((C[0] * q + C[1]) * q + C[2]) * q + C[3]) * q + C[4]) * q + C[5])
+            / ((((D[0] * q + D[1]) * q + D[2]) * q + D[3]) * q + 1.0)
+    };
+    if p < 0.02425 {
+        return tail((-2.0 * p.ln()).sqrt());
+    }
+    if p > 1.0 - 0.02425 {
+        return -tail((-2.0 * (1.0 - p).ln()).sqrt());
+    }
+    let q = p - 0.5;
+    let r = q * q;
+    (((((A[0] * r + A[1]) * r + A[2]) * r + A[3]) * r + A[4]) * r + A[5]) * q
+        / (((((B[0] * r + B[1]) * r + B[2]) * r + B[3]) * r + B[4]) * r + 1.0)
+}
+
+/// Quantile of Student's distribution, by the expansion of Cornish and Fisher to the fourth order; below
+/// three degrees of freedom it errs to the wide side of none, so those have their closed forms.
+pub fn student_quantile(p: f64, degrees: f64) -> f64 {
+    if degrees < 1.5 {
+        return (std::f64::consts::PI * (p - 0.5)).tan();
+    }
+    if degrees < 2.5 {
+        let a = 2.0 * p - 1.0;
+        return a * (2.0 / (1.0 - a * a)).sqrt();
+    }
+    let z = normal_quantile(p);
+    let (z3, z5, z7, z9) = (z.powi(3), z.powi(5), z.powi(7), z.powi(9));
+    z + (z3 + z) / (4.0 * degrees)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * degrees.powi(2))
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * degrees.powi(3))
+        + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z)
+            / (92160.0 * degrees.powi(4))
+}
+
+impl Race {
+    /// Among so many candidates.
+    pub fn new(candidates: usize, rules: Rules) -> Race {
+        Race {
+            rules,
+            samples: vec![Vec::new(); candidates],
+            dry: vec![false; candidates],
+        }
+    }
+
+    /// A sample of a candidate: a time above 0.
+    pub fn tell(&mut self, candidate: usize, time: f64) {
+        if let Some(s) = self.samples.get_mut(candidate) {
+            s.push(time);
+        }
+    }
+
+    /// A candidate has no more samples.
+    pub fn dry(&mut self, candidate: usize) {
+        if let Some(d) = self.dry.get_mut(candidate) {
+            *d = true;
+        }
+    }
+
+    fn open(&self, i: usize) -> bool {
+        !self.dry[i] && self.samples[i].len() < self.rules.most
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let sampled = (0..self.samples.len()).filter(|i| !self.samples[*i].is_empty());
+        sampled.min_by(|x, y| {
+            moments(&self.samples[*x])
+                .0
+                .total_cmp(&moments(&self.samples[*y]).0)
+        })
+    }
+
+    /// The samples that a look is over: their number has doubled since the one before, or there will be
+    /// no more.
+    fn looked(&self, i: usize) -> &[f64] {
+        let all = &self.samples[i];
+        if !self.open(i) {
+            return all;
+        }
+        let mut n = self.rules.first.max(1);
+        while 2 * n <= all.len() {
+            n *= 2;
+        }
+        &all[..n.min(all.len())]
+    }
+
+    /// By how much a candidate is slower than the leader, at least and at most, as logarithms (Welch), the
+    /// risk of the race being shared among candidates and looks.
+    fn behind(&self, leader: usize, i: usize) -> (f64, f64) {
+        let (of_leader, of_other) = (self.looked(leader), self.looked(i));
+        let (a, va) = moments(of_leader);
+        let (b, vb) = moments(of_other);
+        let variance = va + vb;
+        if !variance.is_finite() {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        let (na, nb) = (of_leader.len() as f64, of_other.len() as f64);
+        let spread = va * va / (na - 1.0) + vb * vb / (nb - 1.0);
+        let degrees = match spread > 0.0 {
+            true => variance * variance / spread,
+            false => 1e6,
+        };
+        let others = self.samples.len().saturating_sub(1).max(1) as f64;
+        let doubled = self.rules.most as f64 / self.rules.first.max(1) as f64;
+        let looks = doubled.max(1.0).log2().ceil() + 1.0;
+        let risk = self.rules.risk / (others * looks);
+        let half = student_quantile(1.0 - risk, degrees) * variance.sqrt();
+        (b - a - half, b - a + half)
+    }
+
+    /// Whom to measure next; none when it is decided or nobody has samples left.
+    pub fn ask(&self) -> Option<usize> {
+        let few = |i: &usize| self.samples[*i].len() < self.rules.first && self.open(*i);
+        if let Some(i) = (0..self.samples.len())
+            .filter(few)
+            .min_by_key(|i| self.samples[*i].len())
+        {
+            return Some(i);
+        }
+        let leader = self.leader()?;
+        // Of those that overlap with the leader, the one that could be the fastest.
+        let mut rival: Option<(usize, f64)> = None;
+        for i in (0..self.samples.len()).filter(|i| *i != leader && !self.samples[*i].is_empty()) {
+            let (low, high) = self.behind(leader, i);
+            let open =
+                low <= 0.0 && high > self.rules.matters && (self.open(i) || self.open(leader));
+            if open && rival.is_none_or(|r| low < r.1) {
+                rival = Some((i, low));
+            }
+        }
+        let (rival, _) = rival?;
+        // The one of the two that has fewer.
+        let mut both = [leader, rival];
+        both.sort_by_key(|i| self.samples[*i].len());
+        both.into_iter().find(|i| self.open(*i))
+    }
+
+    /// Where everybody stands, the fastest first.
+    pub fn standings(&self) -> Vec<Standing> {
+        let Some(leader) = self.leader() else {
+            return Vec::new();
+        };
+        let slower = |i: usize| i != leader && self.behind(leader, i).0 > 0.0;
+        let sampled: Vec<usize> = (0..self.samples.len())
+            .filter(|i| !self.samples[*i].is_empty())
+            .collect();
+        let tied = sampled.iter().any(|i| *i != leader && !slower(*i));
+        let mut out: Vec<Standing> = sampled
+            .into_iter()
+            .map(|i| {
+                let (mean, variance) = moments(&self.samples[i]);
+                let n = self.samples[i].len();
+                let half = match variance.is_finite() {
+                    true => student_quantile(0.975, (n - 1) as f64) * variance.sqrt() * mean.exp(),
+                    false => f64::INFINITY,
+                };
+                Standing {
+                    candidate: i,
+                    mean: mean.exp(),
+                    half,
+                    samples: n,
+                    place: match (slower(i), tied) {
+                        (true, _) => Place::Slower,
+                        (false, true) => Place::Tie,
+                        (false, false) => Place::Winner,
+                    },
+                }
+            })
+            .collect();
+        out.sort_by(|x, y| x.mean.total_cmp(&y.mean));
+        out
+    }
+}
+
+/// A race over recorded samples, taken in their order.
+pub fn race_recorded(samples: &[&[f64]], rules: Rules) -> Vec<Standing> {
+    let mut race = Race::new(samples.len(), rules);
+    let mut taken = vec![0; samples.len()];
+    while let Some(i) = race.ask() {
+        match samples[i].get(taken[i]) {
+            Some(t) => {
+                race.tell(i, *t);
+                taken[i] += 1;
+            }
+            None => race.dry(i),
+        }
+    }
+    race.standings()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn noisy(seed: u64, of: &[f64], noise: f64) -> Vec<Vec<f64>> {
+        let mut rng = Rng::new(seed);
+        let one = |t: &f64| (0..30).map(|_| t * (noise * rng.normal()).exp()).collect();
+        of.iter().map(one).collect()
+    }
+
+    fn run(all: &[Vec<f64>]) -> Vec<Standing> {
+        let all: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
+        race_recorded(&all, Rules::default())
+    }
+
+    #[test]
+    fn quantiles_are_students() {
+        for (p, degrees, expected) in [
+            (0.975, 1.0, 12.706),
+            (0.975, 2.0, 4.3027),
+            (0.975, 4.0, 2.7764),
+            (0.99, 10.0, 2.7638),
+            (0.975, 1e6, 1.96),
+        ] {
+            let t = student_quantile(p, degrees);
+            assert!((t / expected - 1.0).abs() < 0.01, "{p} {degrees}: {t}");
+        }
+    }
+
+    #[test]
+    fn repeats_go_where_candidates_overlap() {
+        let s = run(&noisy(1, &[1.0, 1.01, 2.0, 3.0], 0.01));
+        assert_eq!((s[0].candidate, s[0].place), (0, Place::Winner));
+        let of = |i: usize| s.iter().find(|x| x.candidate == i).expect("a standing");
+        assert_eq!(of(2).samples, 3);
+        assert_eq!(of(3).samples, 3);
+        assert!(of(1).samples > 3 && of(0).samples > 3, "{s:?}");
+        assert!(s[1..].iter().all(|x| x.place == Place::Slower), "{s:?}");
+    }
+
+    #[test]
+    fn equals_are_ties_and_rarely_anything_else() {
+        let mut wrong = 0;
+        for seed in 0..100 {
+            let s = run(&noisy(seed, &[1.0, 1.0, 1.5], 0.02));
+            assert_eq!(s[2].place, Place::Slower);
+            wrong += usize::from(s[0].place != Place::Tie);
+        }
+        // The leader is chosen by the samples that it is judged by, which doubles the risk.
+        assert!(wrong <= 15, "{wrong}");
+    }
+
+    #[test]
+    fn odd_races_end() {
+        assert!(run(&[]).is_empty());
+        assert_eq!(run(&[vec![1.0]])[0].place, Place::Winner);
+        // One sample each tells nothing; without noise nothing is open.
+        assert_eq!(run(&[vec![1.0], vec![2.0]])[0].place, Place::Tie);
+        let exact = run(&[vec![1.0; 9], vec![1.1; 9]]);
+        assert_eq!((exact[0].place, exact[0].samples), (Place::Winner, 3));
+        assert_eq!(run(&[vec![1.0; 9], vec![1.0; 9]])[0].place, Place::Tie);
+        let s = run(&[Vec::new(), vec![1.0, 1.0]]);
+        assert_eq!((s.len(), s[0].candidate), (1, 1));
+    }
+}
