@@ -1,21 +1,18 @@
-//! Constants of the strategy for listed spaces, compared: recorded spaces, parts of them, synthetic ones.
+//! Strategies on launch spaces. `table` over whole files with their spread, for the record; else constants of the
+//! strategy for listed spaces, compared on recorded spaces, parts of them (`parts=N`), and synthetic ones.
+//!
+//! `spaces table seeds=30 FILE... guided random local`
+//! `spaces synthetic=12 from=20 most=5000 seeds=4 budget=100 v: v:opening=20 v:slow=0.3,fields=1`
 use kerf_search::problem::{NoModels, Search};
 use kerf_search::recorded::Recorded;
+use kerf_search::repeat::repeat;
 use kerf_search::rng::Rng;
 use kerf_search::strategies::{Settings, guided_points_with};
 use kerf_search::synthetic_launch::launch_space;
 use kerf_search::{Evaluation, Problem, by_name, run};
-use std::io::Read;
 
 fn load(path: &str) -> Recorded {
-    let mut bytes = std::fs::read(path).expect("a file");
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut out = Vec::new();
-        flate2::read::GzDecoder::new(&bytes[..])
-            .read_to_end(&mut out)
-            .expect("gz");
-        bytes = out;
-    }
+    let bytes = std::fs::read(path).expect("a file");
     Recorded::parse(&bytes).expect("a space")
 }
 
@@ -58,6 +55,7 @@ fn main() {
     let mut files = Vec::new();
     let (mut seeds, mut synthetic, mut parts, mut first) = (10u64, 0u64, 0u64, 1u64);
     let mut budget = 200;
+    let mut table = false;
     let (mut most, mut from) = (30000, 0u64);
     let mut variants: Vec<(String, Option<Settings>)> = Vec::new();
     for a in std::env::args().skip(1) {
@@ -81,9 +79,9 @@ fn main() {
                     "opening" => s.opening = x as usize,
                     "tune" => s.tune = x,
                     "slow" => s.slow = x,
-                    "local" => s.local = x as usize,
                     "sweeps" => s.sweeps = x as usize,
-                    "margin" => s.margin = x,
+                    "fields" => s.fields = x as usize,
+                    "stall" => s.stall = x as usize,
                     "extra" => s.prices.extra = x,
                     "product" => s.prices.product = x,
                     "middle" => s.prices.middle = x,
@@ -91,11 +89,37 @@ fn main() {
                 }
             }
             variants.push((a.clone(), Some(s)));
+        } else if a == "table" {
+            table = true;
         } else if a.ends_with(".gz") || a.ends_with(".json") {
             files.push(load(&a));
         } else {
             variants.push((a.clone(), None));
         }
+    }
+    if table {
+        for r in &files {
+            for (name, _) in &variants {
+                let start = std::time::Instant::now();
+                let all = repeat(r, name, budget, seeds as usize, first).expect("a strategy");
+                let n: usize = all.repetitions.iter().map(|x| x.executions).sum();
+                let ask = 1e3 * start.elapsed().as_secs_f64() / n.max(1) as f64;
+                for m in all.marks.iter().filter(|m| m.executions >= 50) {
+                    println!(
+                        "{:38} {name:13} {:4} mean {:.3} median {:.3} 10 % {:.3} 90 % {:.3} worst {:.3} none {} ({ask:.1} ms a run)",
+                        r.name.replace("NVIDIA ", ""),
+                        m.executions,
+                        m.mean,
+                        m.median,
+                        m.low,
+                        m.high,
+                        m.worst,
+                        m.nothing,
+                    );
+                }
+            }
+        }
+        return;
     }
     let whole = files.clone();
     let mut spaces = files;

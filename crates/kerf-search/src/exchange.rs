@@ -115,6 +115,8 @@ pub struct Tuning {
     pub params: Vec<Param>,
     /// What was tried.
     pub entries: Vec<Entry>,
+    /// What a reader must know of the numbers; empty for nothing.
+    pub remark: String,
 }
 
 /// Why a file cannot be used. The text names the place and what can be done.

@@ -24,4 +24,4 @@ pub mod synthetic_launch;
 pub use outcome::{Evaluation, History, Outcome};
 pub use problem::{Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable};
 pub use session::{Session, Trace, replay, run};
-pub use strategy::{DEGREE_NAMES, NAMES, Reason, Step, Strategy, StrategyError, by_name};
+pub use strategy::{DEGREE_NAMES, NAMES, Reason, Step, Strategy, StrategyError, by_name, suitable};

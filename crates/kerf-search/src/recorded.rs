@@ -214,6 +214,7 @@ impl Recorded {
             objective: "time".into(),
             params: params.collect(),
             entries: entries.collect(),
+            remark: String::new(),
         }
     }
 

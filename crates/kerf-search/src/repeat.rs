@@ -17,6 +17,10 @@ pub struct Mark {
     pub mean: f64,
     /// The middle one.
     pub median: f64,
+    /// What a tenth of them is below.
+    pub low: f64,
+    /// What nine tenths of them are below.
+    pub high: f64,
     /// The worst one.
     pub worst: f64,
     /// Repetitions that had found nothing within the tolerance yet.
@@ -114,10 +118,16 @@ fn mark(executions: usize, mut found: Vec<f64>) -> Mark {
     found.retain(|x| x.is_finite());
     found.sort_by(f64::total_cmp);
     let n = found.len();
+    let at = |q: f64| {
+        let i = (q * n.saturating_sub(1) as f64).round() as usize;
+        found.get(i).copied().unwrap_or(f64::NAN)
+    };
     Mark {
         executions,
         mean: found.iter().sum::<f64>() / n as f64,
         median: found.get(n / 2).copied().unwrap_or(f64::NAN),
+        low: at(0.1),
+        high: at(0.9),
         worst: found.last().copied().unwrap_or(f64::NAN),
         nothing: all - n,
     }

@@ -98,6 +98,26 @@ pub const NAMES: [&str; 11] = [
 /// The strategies for one degree of approximation.
 pub const DEGREE_NAMES: [&str; 3] = ["heu", "smp", "omg"];
 
+/// The strategies that make sense for a problem side by side: not exhaustive search, and not those that need
+/// precisions or predictions which it has not.
+pub fn suitable(search: &Search) -> Vec<&'static str> {
+    let listed = search.problem.points.is_some();
+    let fits = |name: &&str| match *name {
+        "exhaustive" => false,
+        "delta-debug" | "dataflow" => !listed,
+        "ampt-ga" => search.predict(&first(search.problem)).is_some(),
+        "ryoo" => search.models.metrics(&first(search.problem)).is_some(),
+        _ => true,
+    };
+    NAMES.into_iter().filter(fits).collect()
+}
+
+/// An assignment that exists.
+fn first(problem: &crate::Problem) -> Assignment {
+    let listed = problem.points.as_ref().and_then(|p| p.first());
+    listed.cloned().unwrap_or_else(|| problem.identity())
+}
+
 /// A strategy by its name. `_` and `-` are one.
 pub fn by_name<'p>(
     name: &str,

@@ -1,13 +1,16 @@
 //! `kerf search`: strategies on recorded search spaces, without a device.
 mod compare;
+mod export;
+mod race;
+mod show;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::table::Table;
-use kerf_search::recorded::{Recorded, RecordedError};
-use kerf_search::repeat::{Repeated, repeat};
+use kerf_search::recorded::Recorded;
+use kerf_search::repeat::{Mark, Repeated, repeat};
 use kerf_search::strategy::StrategyError;
-use kerf_search::{DEGREE_NAMES, NAMES, Reason};
+use kerf_search::{DEGREE_NAMES, NAMES, Reason, Search, suitable};
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
 
@@ -30,13 +33,20 @@ enum Command {
     Replay(ReplayArgs),
     /// Strategies side by side on recorded spaces, at tolerances by the quartiles of their errors.
     Compare(compare::CompareArgs),
+    /// What a recorded or described space holds: parameters, points, failures, the fastest.
+    Show(show::ShowArgs),
+    /// Which of the fastest is the winner, by the recorded repeats; ties are told as ties.
+    Race(race::RaceArgs),
+    /// Write a result folder or a recorded space as a cache of Kernel Tuner, as T4 or as T1.
+    Export(export::ExportArgs),
 }
 
 #[derive(clap::Args)]
 struct ReplayArgs {
-    /// Recorded search space: Kerf's JSON, or a cache file of Kernel Tuner.
+    /// Recorded search space: Kerf's JSON, a cache file of Kernel Tuner, or T4; may be compressed (.gz).
     file: PathBuf,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga; several with commas.
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential, local, ryoo;
+    /// several with commas; `all` for those that suit the space.
     #[arg(
         long,
         value_name = "NAME",
@@ -53,6 +63,10 @@ struct ReplayArgs {
     /// Seed of the first search; the others have the numbers after it.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = crate::parse_seed)]
     seed: u64,
+    /// What is optimised, in files of other tuners; `+NAME` where more is better, `-NAME` where less. The file's own
+    /// by default.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    objective: Option<String>,
 }
 
 fn parse_many(s: &str) -> Result<usize, String> {
@@ -65,10 +79,13 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     match &a.command {
         Command::Replay(r) => replay(r, format, style),
         Command::Compare(c) => compare::run(c, format, style),
+        Command::Show(s) => show::run(s, format, style),
+        Command::Race(r) => race::run(r, format, style),
+        Command::Export(e) => export::run(e, format),
     }
 }
 
-fn load(path: &Path) -> Result<Recorded, Failure> {
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let unread = |e: std::io::Error| {
         Failure::new(format!("cannot read {}: {e}", path.display()))
             .help("check the path and its permissions")
@@ -80,16 +97,24 @@ fn load(path: &Path) -> Result<Recorded, Failure> {
                 .help("a recorded search space is some megabytes of JSON"),
         );
     }
-    let bytes = std::fs::read(path).map_err(unread)?;
-    Recorded::parse(&bytes).map_err(|e| {
-        let f = Failure::new(format!("{}: {e}", path.display()));
-        match e {
-            RecordedError::Compressed => {
-                f.help(format!("gunzip --stdout {} > space.json", path.display()))
-            }
-            _ => f.help("docs/search.md describes the format"),
-        }
-    })
+    std::fs::read(path).map_err(unread)
+}
+
+fn load(path: &Path) -> Result<Recorded, Failure> {
+    load_for(path, None)
+}
+
+fn load_for(path: &Path, objective: Option<&str>) -> Result<Recorded, Failure> {
+    Recorded::parse_for(&read(path)?, objective).map_err(|e| unusable(path, &e))
+}
+
+/// What is wrong with a file. Many of its errors bring their own help.
+fn unusable(path: &Path, e: &dyn std::error::Error) -> Failure {
+    let text = format!("{}: {e}", path.display());
+    match text.split_once("; help: ") {
+        Some((what, help)) => Failure::new(what).help(help.to_owned()),
+        None => Failure::new(text).help("docs/search.md describes the formats"),
+    }
 }
 
 fn refused(e: StrategyError) -> Failure {
@@ -102,6 +127,9 @@ fn refused(e: StrategyError) -> Failure {
         },
         StrategyError::TooLarge(..) => f.help("use guided, or another strategy"),
         StrategyError::NotOrdered(_) => f.help("use guided, random, naive-ga or exhaustive"),
+        StrategyError::NoMetrics(_) => {
+            f.help("recorded files have none; use guided, random, local or another strategy")
+        }
         StrategyError::NotOneDegree(_) => f.help("use guided, or another strategy"),
     }
 }
@@ -112,14 +140,40 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
         if !NAMES
             .iter()
             .chain(&DEGREE_NAMES)
+            .chain(&["all"])
             .any(|n| *n == name.replace('_', "-"))
         {
             return Err(refused(StrategyError::Unknown(name.clone())));
         }
     }
-    let space = load(&a.file)?;
-    let mut all = Vec::new();
+    let space = load_for(&a.file, a.objective.as_deref())?;
+    let mut names: Vec<String> = Vec::new();
     for name in &a.strategy {
+        let search = Search {
+            problem: &space.problem,
+            models: &space,
+            seed: a.seed,
+            budget: a.budget,
+        };
+        let these: Vec<String> = match name == "all" {
+            true => suitable(&search).iter().map(|n| (*n).to_owned()).collect(),
+            false => vec![name.clone()],
+        };
+        for n in these {
+            if !names.contains(&n) {
+                names.push(n);
+            }
+        }
+    }
+    let points = space.problem.size();
+    if (a.budget as u64) > points {
+        note(&format!(
+            "the space has {points} points, fewer than the budget of {}",
+            a.budget
+        ));
+    }
+    let mut all = Vec::new();
+    for name in &names {
         let r = repeat(&space, name, a.budget, a.repeats, a.seed).map_err(refused)?;
         let missing: usize = r.repetitions.iter().map(|x| x.missing).sum();
         if missing > 0 {
@@ -165,11 +219,11 @@ fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> St
         a.repeats,
         a.seed
     );
-    out += "Mean of best found over optimum, by executions\n";
+    out += "Mean of best found over optimum, by executions; then the spread at the last\n";
     let budgets = all.first().map_or(&[][..], |r| &r.marks);
     let mut head = vec!["strategy".to_owned()];
     head.extend(budgets.iter().map(|m| m.executions.to_string()));
-    head.extend(["worst", "executions", "ended"].map(str::to_owned));
+    head.extend(["median", "10 %", "90 %", "worst", "executions", "ended"].map(str::to_owned));
     let mut table = Table::new(1, head);
     for r in all {
         let mut row = vec![r.strategy.clone()];
@@ -179,7 +233,16 @@ fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> St
             _ => "none".to_owned(),
         }));
         let last = r.marks.last();
-        row.push(last.map_or("-".into(), |m| format!("{:.3}", m.worst)));
+        let spread = |of: fn(&Mark) -> f64| {
+            let x = last.map(of).filter(|x| x.is_finite());
+            x.map_or("-".into(), |x| format!("{x:.3}"))
+        };
+        row.extend([
+            spread(|m| m.median),
+            spread(|m| m.low),
+            spread(|m| m.high),
+            spread(|m| m.worst),
+        ]);
         let runs = r.repetitions.iter().map(|x| x.executions);
         let mean = runs.sum::<usize>() as f64 / r.repetitions.len().max(1) as f64;
         row.push(format!("{mean:.1}"));

@@ -92,6 +92,10 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
         objective,
         params,
         entries,
+        remark: match whole.get("remark") {
+            Some(Json::String(s)) => s.clone(),
+            _ => String::new(),
+        },
     })
 }
 
@@ -203,8 +207,11 @@ pub fn write(t: &Tuning) -> String {
         format!("\"device_name\": {}", json!(t.device)),
         format!("\"kernel_name\": {}", json!(t.kernel)),
     ];
-    if let Some(size) = &t.problem_size {
-        head.push(format!("\"problem_size\": {size}"));
+    // Kernel Tuner wants one, also where nobody knows it.
+    let size = t.problem_size.clone().unwrap_or_else(|| json!([1]));
+    head.push(format!("\"problem_size\": {size}"));
+    if !t.remark.is_empty() {
+        head.push(format!("\"remark\": {}", json!(t.remark)));
     }
     head.push(format!("\"tune_params_keys\": {}", json!(keys)));
     head.push(format!("\"tune_params\": {{{}}}", lists.join(", ")));

@@ -85,6 +85,7 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
         objective: objective.unwrap_or_else(|| "time".to_owned()),
         params,
         entries,
+        remark: word("remark").unwrap_or("").to_owned(),
     })
 }
 
@@ -252,6 +253,7 @@ pub fn write(t: &Tuning) -> Json {
             "problem_size": t.problem_size,
             "objective": t.objective,
             "tune_params": lists,
+            "remark": t.remark,
         },
         "results": results,
     })

@@ -48,6 +48,17 @@ impl Default for Prices {
     }
 }
 
+impl Prices {
+    /// Order alone: other distances are beyond any price.
+    pub fn plain() -> Prices {
+        Prices {
+            extra: f64::INFINITY,
+            product: f64::INFINITY,
+            ..Prices::default()
+        }
+    }
+}
+
 /// The process, and its state over the pool: the points that it predicts.
 pub struct Field {
     coding: Coding,
@@ -279,8 +290,14 @@ impl Field {
         for sweep in 0..sweeps {
             let before = best;
             for d in 0..self.lengths.len() {
+                if self.coding.dimensions[d].product && self.prices.product.is_infinite() {
+                    continue;
+                }
                 let rest = pairs(self, d);
                 for k in 0..self.lengths[d].len() {
+                    if k > 0 && self.prices.extra.is_infinite() {
+                        break;
+                    }
                     let now = self.lengths[d][k];
                     for l in 0..=NEVER {
                         // Later sweeps look near by only; what does not count yet may begin anywhere.

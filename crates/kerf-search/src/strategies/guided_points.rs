@@ -34,26 +34,26 @@ pub struct Settings {
     pub tune: f64,
     /// What times above the middle count for.
     pub slow: f64,
-    /// Every so many questions only neighbours of the fastest are considered; 0 for never.
-    pub local: usize,
     /// Prices of lengths.
     pub prices: Prices,
     /// Sweeps over the lengths.
     pub sweeps: usize,
-    /// Expected gain is over the best so far less this many deviations of all values.
-    pub margin: f64,
+    /// How many regressions of time there are: with two, one of them knows parameters by order alone.
+    pub fields: usize,
+    /// Runs without anything better after which every third question is for a neighbour of the fastest.
+    pub stall: usize,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            opening: 10,
+            opening: 16,
             tune: 1.3,
-            slow: 0.3,
-            local: 0,
+            slow: 0.2,
             prices: Prices::default(),
             sweeps: 2,
-            margin: 0.0,
+            fields: 2,
+            stall: 20,
         }
     }
 }
@@ -66,7 +66,7 @@ struct GuidedPoints<'p> {
     rng: Rng,
     /// Predicted logarithms of time from elsewhere, of mean 0 and deviation 1; empty if there are none.
     prior: Vec<f64>,
-    times: Field,
+    times: Vec<Field>,
     runs: Field,
     /// Points that are predicted, by number.
     pool: Vec<usize>,
@@ -102,7 +102,11 @@ pub fn guided_points_with<'p>(
         history: History::default(),
         rng: Rng::new(search.seed),
         prior: prior(&search, points),
-        times: Field::new(search.problem, points, settings.prices),
+        times: [settings.prices, Prices::plain()]
+            .into_iter()
+            .take(settings.fields.max(1))
+            .map(|p| Field::new(search.problem, points, p))
+            .collect(),
         runs: Field::new(search.problem, points, settings.prices),
         pool: Vec::new(),
         ran: Vec::new(),
@@ -208,7 +212,9 @@ impl<'p> GuidedPoints<'p> {
         };
         pool.retain(|p| !self.seen[*p]);
         let points = self.with_prior(&pool);
-        self.times.set_pool(self.search.problem, &points);
+        for f in &mut self.times {
+            f.set_pool(self.search.problem, &points);
+        }
         self.runs.set_pool(self.search.problem, &points);
         self.pool = pool;
     }
@@ -238,8 +244,9 @@ impl<'p> GuidedPoints<'p> {
             self.pooled_for = fastest;
             let sweeps = if retune { self.settings.sweeps } else { 0 };
             let used = self.with_prior(&self.used);
-            self.times
-                .learn(self.search.problem, &used, &values, sweeps);
+            for f in &mut self.times {
+                f.learn(self.search.problem, &used, &values, sweeps);
+            }
             if self.any_failed {
                 let from = self.ran.len().saturating_sub(MOST);
                 let all = self.with_prior(&self.ran[from..]);
@@ -252,7 +259,9 @@ impl<'p> GuidedPoints<'p> {
         }
         for p in &self.used[before..] {
             let run = (self.listed.at(*p), self.before(*p));
-            self.times.add(self.search.problem, run, &values);
+            for f in &mut self.times {
+                f.add(self.search.problem, run, &values);
+            }
         }
         if self.any_failed && self.noted_runs == 0 {
             let all = self.with_prior(&self.ran);
@@ -305,15 +314,26 @@ impl<'p> GuidedPoints<'p> {
         best.map(|b| b.0)
     }
 
+    /// Whether this question is for a neighbour of the fastest.
+    fn near_by(&self) -> bool {
+        let fastest = self.fastest(1).first().copied();
+        let since = self
+            .ran
+            .iter()
+            .rev()
+            .take_while(|p| Some(**p) != fastest)
+            .count();
+        since > self.settings.stall && self.asked.is_multiple_of(3)
+    }
+
     fn promising(&mut self) -> Option<usize> {
         let values = self.learn();
-        let best = values.iter().copied().fold(f64::INFINITY, f64::min) - self.settings.margin;
-        let predicted = self.times.predict();
+        let best = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let predicted: Vec<Vec<(f64, f64)>> = self.times.iter().map(Field::predict).collect();
         let works = self.any_failed.then(|| self.runs.predict());
         self.asked += 1;
-        let s = self.settings.local;
         let mut near = Vec::new();
-        if s > 0 && self.asked.is_multiple_of(s) {
+        if self.near_by() {
             for p in self.fastest(1) {
                 self.listed.neighbours(p, &mut near);
             }
@@ -321,23 +341,40 @@ impl<'p> GuidedPoints<'p> {
             near.sort_unstable();
         }
         let mut top: Option<(usize, f64)> = None;
-        for (at, (mean, sd)) in predicted.into_iter().enumerate() {
-            let i = self.pool[at];
-            if self.seen[i] || (!near.is_empty() && near.binary_search(&i).is_err()) {
+        for (at, i) in self.pool.iter().enumerate() {
+            if self.seen[*i] || (!near.is_empty() && near.binary_search(i).is_err()) {
                 continue;
             }
             let chance = works.as_ref().map_or(0.0, |w| {
                 let (m, s) = w[at];
                 log_normal_cdf(m / (s * s + 0.1).sqrt())
             });
-            let v = log_improvement(best, mean, sd) + chance;
+            let gain = predicted
+                .iter()
+                .map(|p| log_improvement(best, p[at].0, p[at].1));
+            let v = log_mean(gain) + chance;
             if top.is_none_or(|t| v > t.1) {
-                top = Some((i, v));
+                top = Some((*i, v));
             }
         }
         let found = top.map(|t| t.0);
         found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng))
     }
+}
+
+/// Logarithm of the mean, of logarithms.
+fn log_mean(of: impl Iterator<Item = f64>) -> f64 {
+    let mut out = f64::NEG_INFINITY;
+    let mut n = 0.0;
+    for x in of {
+        let (low, high) = if x < out { (x, out) } else { (out, x) };
+        out = match high == f64::NEG_INFINITY {
+            true => high,
+            false => high + (low - high).exp().ln_1p(),
+        };
+        n += 1.0;
+    }
+    out - f64::ln(f64::max(n, 1.0))
 }
 
 impl Strategy for GuidedPoints<'_> {
