@@ -81,7 +81,7 @@ fn main() {
                     "slow" => s.slow = x,
                     "sweeps" => s.sweeps = x as usize,
                     "fields" => s.fields = x as usize,
-                    "stall" => s.stall = x as usize,
+                    "local" => s.local = x as usize,
                     "extra" => s.prices.extra = x,
                     "product" => s.prices.product = x,
                     "middle" => s.prices.middle = x,

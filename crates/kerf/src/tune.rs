@@ -64,7 +64,7 @@ pub struct Args {
     /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
     #[arg(long, default_value = "hash")]
     select: kerf_pass::Select,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga or ampt-ga; heu, smp or omg search the
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential or local; heu, smp or omg search the
     /// part of the warps alone (with --what approx).
     #[arg(long, value_name = "NAME", default_value = "guided")]
     strategy: String,

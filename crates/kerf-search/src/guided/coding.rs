@@ -129,11 +129,9 @@ impl Coding {
         let mut sources = Vec::new();
         let mut factors = Vec::new();
         for (i, v) in problem.variables.iter().enumerate() {
-            let mut first = points.first().map(|p| p[i]);
+            // What is the same everywhere tells nothing.
+            let first = points.first().map(|p| p[i]);
             if points.iter().all(|p| Some(p[i]) == first) {
-                first = None;
-            }
-            if first.is_none() {
                 continue;
             }
             let values = numbers(v);
@@ -177,13 +175,6 @@ impl Coding {
                     product: true,
                 });
                 sources.push(Source::Product(*i, *j, codes));
-            }
-        }
-        // Levels of the second factor, to find a code.
-        let levels = |j: usize| problem.variables[j].levels.len();
-        for s in &mut sources {
-            if let Source::Product(_, j, codes) = s {
-                debug_assert_eq!(codes.len() % levels(*j), 0);
             }
         }
         Coding {

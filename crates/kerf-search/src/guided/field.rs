@@ -43,7 +43,7 @@ impl Default for Prices {
         Prices {
             extra: 0.5,
             product: 1.0,
-            middle: 0.1,
+            middle: 0.3,
         }
     }
 }

@@ -40,8 +40,8 @@ pub struct Settings {
     pub sweeps: usize,
     /// How many regressions of time there are: with two, one of them knows parameters by order alone.
     pub fields: usize,
-    /// Runs without anything better after which every third question is for a neighbour of the fastest.
-    pub stall: usize,
+    /// Every so many questions are for a neighbour of one of the fastest; 0 for never.
+    pub local: usize,
 }
 
 impl Default for Settings {
@@ -53,7 +53,7 @@ impl Default for Settings {
             prices: Prices::default(),
             sweeps: 2,
             fields: 2,
-            stall: 20,
+            local: 2,
         }
     }
 }
@@ -77,7 +77,8 @@ struct GuidedPoints<'p> {
     /// left out.
     used: Vec<usize>,
     noted: usize,
-    noted_runs: usize,
+    /// The runs that the regression of failures is over: from the first of these to before the second.
+    tried: (usize, usize),
     any_failed: bool,
     /// Runs at the last choice of lengths.
     tuned: usize,
@@ -113,7 +114,7 @@ pub fn guided_points_with<'p>(
         seen: vec![false; points.len()],
         used: Vec::new(),
         noted: 0,
-        noted_runs: 0,
+        tried: (0, 0),
         any_failed: false,
         tuned: 0,
         pooled_for: None,
@@ -252,7 +253,7 @@ impl<'p> GuidedPoints<'p> {
                 let all = self.with_prior(&self.ran[from..]);
                 let worked = self.worked(from);
                 self.runs.learn(self.search.problem, &all, &worked, sweeps);
-                self.noted_runs = n;
+                self.tried = (from, n);
             }
             self.tuned = if retune { n } else { self.tuned };
             return values;
@@ -263,19 +264,21 @@ impl<'p> GuidedPoints<'p> {
                 f.add(self.search.problem, run, &values);
             }
         }
-        if self.any_failed && self.noted_runs == 0 {
+        let (from, to) = self.tried;
+        if self.any_failed && to == 0 {
             let all = self.with_prior(&self.ran);
             let worked = self.worked(0);
             self.runs.learn(self.search.problem, &all, &worked, 1);
         } else if self.any_failed {
-            for i in self.noted_runs..n {
+            let worked = self.worked(from);
+            for i in to..n {
                 let p = self.ran[i];
                 let run = (self.listed.at(p), self.before(p));
-                let worked = self.worked(0);
-                self.runs.add(self.search.problem, run, &worked[..=i]);
+                self.runs
+                    .add(self.search.problem, run, &worked[..=i - from]);
             }
         }
-        self.noted_runs = if self.any_failed { n } else { 0 };
+        self.tried.1 = if self.any_failed { n } else { 0 };
         values
     }
 
@@ -314,16 +317,21 @@ impl<'p> GuidedPoints<'p> {
         best.map(|b| b.0)
     }
 
-    /// Whether this question is for a neighbour of the fastest.
-    fn near_by(&self) -> bool {
-        let fastest = self.fastest(1).first().copied();
-        let since = self
-            .ran
-            .iter()
-            .rev()
-            .take_while(|p| Some(**p) != fastest)
-            .count();
-        since > self.settings.stall && self.asked.is_multiple_of(3)
+    /// Neighbours of one of the fastest that were not run: of the fastest half of the time, of the next a
+    /// quarter of it, and so on.
+    fn near_by(&mut self) -> Vec<usize> {
+        let centres = self.fastest(CENTRES);
+        let mut rank = 0;
+        while rank + 1 < centres.len() && self.rng.chance(0.5) {
+            rank += 1;
+        }
+        let mut near = Vec::new();
+        if let Some(p) = centres.get(rank) {
+            self.listed.neighbours(*p, &mut near);
+        }
+        near.retain(|p| !self.seen[*p]);
+        near.sort_unstable();
+        near
     }
 
     fn promising(&mut self) -> Option<usize> {
@@ -332,14 +340,11 @@ impl<'p> GuidedPoints<'p> {
         let predicted: Vec<Vec<(f64, f64)>> = self.times.iter().map(Field::predict).collect();
         let works = self.any_failed.then(|| self.runs.predict());
         self.asked += 1;
-        let mut near = Vec::new();
-        if self.near_by() {
-            for p in self.fastest(1) {
-                self.listed.neighbours(p, &mut near);
-            }
-            near.retain(|p| !self.seen[*p]);
-            near.sort_unstable();
-        }
+        let local = self.settings.local;
+        let near = match local > 0 && self.asked.is_multiple_of(local) {
+            true => self.near_by(),
+            false => Vec::new(),
+        };
         let mut top: Option<(usize, f64)> = None;
         for (at, i) in self.pool.iter().enumerate() {
             if self.seen[*i] || (!near.is_empty() && near.binary_search(i).is_err()) {

@@ -1,0 +1,198 @@
+//! Guided search and its rivals over listed spaces: failures, predictions, large and odd spaces.
+use kerf_search::problem::{Metrics, NoModels};
+use kerf_search::rng::Rng;
+use kerf_search::space::{Param, Space};
+use kerf_search::synthetic_launch::launch_space;
+use kerf_search::{Models, Outcome, Problem, Search, Trace, by_name, replay, run};
+
+fn go(
+    problem: &Problem,
+    models: &dyn Models,
+    name: &str,
+    seed: u64,
+    budget: usize,
+    time: &dyn Fn(&[u8]) -> Outcome,
+) -> Trace {
+    let search = Search {
+        problem,
+        models,
+        seed,
+        budget,
+    };
+    let mut s = by_name(name, search).expect("a strategy");
+    run(problem, &mut *s, budget, time)
+}
+
+fn best(t: &Trace) -> f64 {
+    let found = t.best.as_ref().and_then(|e| e.outcome.time());
+    found.unwrap_or(f64::INFINITY)
+}
+
+fn failed(t: &Trace) -> usize {
+    t.executed
+        .iter()
+        .filter(|e| e.outcome == Outcome::Failed)
+        .count()
+}
+
+#[test]
+fn guided_beats_the_others_on_made_up_kernels() {
+    let names = ["guided", "random", "annealing", "local"];
+    let mut sums = [0.0; 4];
+    for seed in 100..104 {
+        let r = launch_space(seed, 1500).expect("a space");
+        let optimum = r.optimum().expect("an optimum");
+        for (sum, name) in sums.iter_mut().zip(names) {
+            for s in 0..2 {
+                let t = go(&r.problem, &r, name, s, 60, &|a| r.outcome(a));
+                *sum += (best(&t) / optimum).ln();
+            }
+        }
+    }
+    assert!(sums[1..].iter().all(|x| sums[0] < *x), "{names:?} {sums:?}");
+}
+
+/// Time falls towards a corner that cannot be compiled.
+#[test]
+fn failures_are_learnt() {
+    let space = Space::new(vec![
+        Param::ints("x", 1..=20),
+        Param::ints("y", 1..=20),
+        Param::ints("flag", 0..=1),
+    ]);
+    let problem = space.problem().expect("a problem");
+    let time = |a: &[u8]| {
+        let (x, y) = (f64::from(a[0]), f64::from(a[1]));
+        match x + y > 24.0 {
+            true => Outcome::Failed,
+            false => Outcome::ran(
+                0.0,
+                10.0 - 0.2 * (x + y) + 0.1 * f64::from(a[2]) + 0.01 * (x - y).abs(),
+            ),
+        }
+    };
+    let (mut wasted, mut by_chance) = (0, 0);
+    for seed in 0..4 {
+        let t = go(&problem, &NoModels, "guided", seed, 60, &time);
+        assert!(best(&t) < 5.25, "{}", best(&t));
+        wasted += failed(&t);
+        by_chance += failed(&go(&problem, &NoModels, "random", seed, 60, &time));
+    }
+    assert!(2 * wasted < by_chance, "{wasted} {by_chance}");
+}
+
+struct Predicted<'r>(&'r dyn Fn(&[u8]) -> f64);
+
+impl Models for Predicted<'_> {
+    fn time(&self, a: &[u8]) -> Option<f64> {
+        Some(self.0(a))
+    }
+    fn metrics(&self, a: &[u8]) -> Option<Metrics> {
+        Some(Metrics {
+            efficiency: 1.0 / self.0(a),
+            utilisation: f64::from(a[0] % 3),
+        })
+    }
+}
+
+#[test]
+fn predictions_help_and_wrong_ones_do_not_stop_it() {
+    let r = launch_space(200, 1500).expect("a space");
+    let optimum = r.optimum().expect("an optimum");
+    let truth = |a: &[u8]| r.outcome(a).time().unwrap_or(5.0 * optimum);
+    let noise = |a: &[u8]| {
+        let seed = a
+            .iter()
+            .fold(7, |h: u64, l| h.wrapping_mul(31) + u64::from(*l));
+        (0.3 * Rng::new(seed).normal()).exp()
+    };
+    let mean = |models: &dyn Models, budget| {
+        let all = (0..4).map(|s| {
+            best(&go(&r.problem, models, "guided", s, budget, &|a| {
+                r.outcome(a)
+            })) / optimum
+        });
+        all.sum::<f64>() / 4.0
+    };
+    let none = mean(&NoModels, 20);
+    let good = mean(&Predicted(&|a| truth(a) * noise(a)), 20);
+    assert!(good < none, "{good} {none}");
+    let wrong = mean(&Predicted(&|a| 1.0 / truth(a)), 80);
+    assert!(wrong < 1.2, "{wrong}");
+    // Static pruning runs its front and nothing else.
+    let t = go(&r.problem, &Predicted(&truth), "ryoo", 1, 500, &|a| {
+        r.outcome(a)
+    });
+    assert!(t.executed.len() < 60, "{}", t.executed.len());
+    assert!(best(&t) <= 1.2 * optimum);
+}
+
+#[test]
+fn large_spaces_are_searched_in_part_and_the_same_way_again() {
+    let space = Space::new(
+        (0..4)
+            .map(|i| Param::ints(format!("p{i}"), 1..=16))
+            .collect(),
+    );
+    let problem = space.problem().expect("a problem");
+    assert_eq!(problem.size(), 65536);
+    let time = |a: &[u8]| {
+        let far = a
+            .iter()
+            .zip([3.0, 9.0, 14.0, 6.0])
+            .map(|(l, b)| (f64::from(*l) - b).powi(2));
+        Outcome::ran(0.0, 1.0 + 0.01 * far.sum::<f64>())
+    };
+    let t = go(&problem, &NoModels, "guided", 1, 60, &time);
+    assert!(best(&t) < 1.05, "{}", best(&t));
+    let search = Search {
+        problem: &problem,
+        models: &NoModels,
+        seed: 1,
+        budget: 60,
+    };
+    let mut again = by_name("guided", search).expect("a strategy");
+    replay(&problem, &mut *again, &t.executed[..40]).expect("the same questions");
+}
+
+#[test]
+fn odd_spaces_end() {
+    let names = [
+        "guided",
+        "random",
+        "naive-ga",
+        "annealing",
+        "differential",
+        "local",
+        "exhaustive",
+    ];
+    let one = Space::new(vec![Param::ints("x", [7])])
+        .problem()
+        .expect("a problem");
+    let text = Space::new(vec![
+        Param {
+            name: "x".into(),
+            values: vec![kerf_search::expression::Value::Text("a".into())],
+        },
+        Param::ints("y", [1, 2, 3]),
+    ]);
+    let text = text.problem().expect("a problem");
+    for name in names {
+        let t = go(&one, &NoModels, name, 1, 50, &|_| Outcome::ran(0.0, 2.0));
+        assert_eq!((t.executed.len(), best(&t)), (1, 2.0), "{name}");
+        let t = go(&text, &NoModels, name, 1, 50, &|a| {
+            Outcome::ran(0.0, f64::from(a[1]) + 1.0)
+        });
+        assert_eq!((t.executed.len(), best(&t)), (3, 1.0), "{name}");
+        // Nothing runs at all.
+        let t = go(&text, &NoModels, name, 1, 50, &|_| Outcome::Failed);
+        assert!(t.best.is_none() && t.executed.len() <= 3, "{name}");
+    }
+    // Times that are all the same, many runs.
+    let flat = Space::new(vec![Param::ints("x", 0..30), Param::ints("y", 0..30)]);
+    let flat = flat.problem().expect("a problem");
+    let t = go(&flat, &NoModels, "guided", 1, 450, &|_| {
+        Outcome::ran(0.0, 1.0)
+    });
+    assert_eq!(t.executed.len(), 450);
+}
