@@ -193,7 +193,9 @@ fn files_go_from_one_format_to_another() {
     assert!(said.err.contains("no times of single runs"), "{}", said.err);
     let said = search(&["replay", &t1]);
     assert!(said.err.contains("T1"), "{}", said.err);
-    let said = search(&["export", &name(&f.path("")), "--to", "t4"]);
+    let empty = f.path("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    let said = search(&["export", &name(&empty), "--to", "t4"]);
     assert!(said.err.contains("no space.json"), "{}", said.err);
 }
 

@@ -11,7 +11,7 @@ use crate::problem::{Assignment, Problem};
 /// Lengths that are tried, over the range of a parameter; the last means that a distance does not count.
 const LENGTHS: [f64; 9] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 40.0, f64::INFINITY];
 
-/// The last of [`LENGTHS`], and where order begins.
+/// The last of [`LENGTHS`], and the one that order begins with.
 const NEVER: usize = 8;
 const BEGIN: usize = 3;
 
@@ -43,7 +43,7 @@ impl Default for Prices {
         Prices {
             extra: 0.5,
             product: 1.0,
-            middle: 0.3,
+            middle: 0.1,
         }
     }
 }
@@ -129,7 +129,9 @@ impl Field {
     pub fn new(problem: &Problem, points: &[Assignment], prices: Prices) -> Field {
         let coding = Coding::new(problem, points);
         let begin = |d: &super::coding::Dimension| {
-            let one = |(i, _): (usize, _)| if i == 0 && !d.product { BEGIN } else { NEVER };
+            let one = |(i, _): (usize, _)| {
+                if i == 0 && !d.product { BEGIN } else { NEVER }
+            };
             d.distances.iter().enumerate().map(one).collect()
         };
         let lengths: Vec<Vec<usize>> = coding.dimensions.iter().map(begin).collect();

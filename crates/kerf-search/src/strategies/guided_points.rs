@@ -47,12 +47,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            opening: 16,
+            opening: 10,
             tune: 1.3,
-            slow: 0.2,
+            slow: 0.3,
             prices: Prices::default(),
             sweeps: 2,
-            fields: 2,
+            fields: 1,
             local: 2,
         }
     }
