@@ -118,9 +118,13 @@ impl<'r> Walk<'r> {
     pub fn has_seen(&self, a: &[u8]) -> bool {
         self.seen.contains(a)
     }
-    /// Something new at random; none when a space is as good as seen.
+    /// Where to start: the program as it is, if what it gives is known; then something new at random; none
+    /// when a space is as good as seen.
     pub fn fresh(&self, rng: &mut Rng) -> Option<Assignment> {
         let problem = self.search.problem;
+        if problem.baseline.is_some() && self.seen.is_empty() {
+            return Some(problem.identity());
+        }
         for _ in 0..TRIES {
             let a = draw(problem, rng);
             if !self.seen.contains(&a) {
