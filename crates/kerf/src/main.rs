@@ -11,6 +11,7 @@ mod inspect;
 mod measure;
 mod output;
 mod predict;
+mod report;
 mod run;
 mod search;
 mod selftest;
@@ -145,6 +146,10 @@ enum Command {
     Tune(tune::Args),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
+    /// Say what a result of `kerf tune` cut, what it did not, and why.
+    Explain(report::ExplainArgs),
+    /// Make a page about a result of `kerf tune`: one HTML file that needs nothing else.
+    Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
     Hardround(hardround::Args),
     /// Search strategies on recorded search spaces, without a device.
@@ -492,6 +497,8 @@ fn main() {
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Explain(a) => report::explained(&a, cli.format),
+        Command::Report(a) => report::report(&a, cli.format),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
