@@ -310,7 +310,7 @@ function progress() {
     add(own, 0); add(p, 1);
     const keys = [...bins.keys()].sort((a, b) => a - b);
     if (!keys.length) return el("div", null, "no errors");
-    const d0 = keys[0], d1 = keys[keys.length - 1] + 1, W = 460, H = 210, m = {l: 46, r: 8, t: 8, b: 36};
+    const d0 = keys[0], d1 = keys[keys.length - 1] + 1, W = 460, H = 210, m = {l: 46, r: 24, t: 8, b: 36};
     const top = Math.log10(Math.max(...[...bins.values()].flat(), 1)) || 1;
     const X = d => m.l + (W - m.l - m.r) * (d - d0) / (d1 - d0), h = n => n ? Math.max(2, (H - m.t - m.b) * Math.log10(n + 1) / (top + 0.1)) : 0;
     const w = (X(d0 + 1) - X(d0)) / 2 - 1, base = H - m.b, tol = Math.log10(R.criteria.tolerance) * 2;
@@ -337,7 +337,7 @@ function progress() {
       });
     };
     paint(); redraws.push(paint);
-    return el("div", null, c, el("div", {class: "legend"}, el("span", null, (folded ? `by position, ${Math.max(1, Math.round(m.width / m.columns))} elements a cell, rows of ${columns}` : `map of ${m.height} × ${m.width}`) + (logs.length ? `; light ${sci(10 ** lo)}, dark ${sci(10 ** hi)}` : "; no error"))));
+    return el("div", null, c, el("div", {class: "legend"}, el("span", null, (folded ? `by position, ${Math.max(1, Math.round(m.width / m.columns))} elements a cell, rows of ${columns}` : `map of ${m.height} × ${m.width}`) + (logs.length ? `; faint ${sci(10 ** lo)}, strong ${sci(10 ** hi)}` : "; no error"))));
   }
 })();
 
@@ -355,7 +355,7 @@ function progress() {
     const rows = [...first[1].shares].sort((x, y) => y[1] - x[1]).slice(0, 8), top = Math.max(...rows.map(r => Math.max(r[1], q.shares.get(r[0]) || 0)), 1e-30);
     const H = 26 * rows.length + 10, W = 560;
     const chart = el("div", null, el("h3", null, `Resources: ${first[0]}`), svg("svg", {class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "seconds by resource before and after"},
-      rows.map(([r, t], i) => { const u = q.shares.get(r) || 0, L = 330; return [svg("text", {x: 0, y: 26 * i + 17}, r), svg("rect", {x: 200, y: 26 * i + 4, width: Math.max(1, (L - 70) * t / top), height: 8, fill: "var(--f64)", opacity: .7}), svg("rect", {x: 200, y: 26 * i + 13, width: Math.max(1, (L - 70) * u / top), height: 8, fill: "var(--accent)"}), svg("text", {x: W, y: 26 * i + 17, "text-anchor": "end"}, `${secs(t)} → ${secs(u)}`)]; })),
+      rows.map(([r, t], i) => { const u = q.shares.get(r) || 0, L = 300; return [svg("text", {x: 0, y: 26 * i + 17}, r), svg("rect", {x: 218, y: 26 * i + 4, width: Math.max(1, (L - 70) * t / top), height: 8, fill: "var(--f64)", opacity: .7}), svg("rect", {x: 218, y: 26 * i + 13, width: Math.max(1, (L - 70) * u / top), height: 8, fill: "var(--accent)"}), svg("text", {x: W, y: 26 * i + 17, "text-anchor": "end"}, `${secs(t)} → ${secs(u)}`)]; })),
       el("div", {class: "legend"}, el("span", null, el("i", {style: "background:var(--f64)"}), "program"), el("span", null, el("i", {style: "background:var(--accent)"}), "plan")));
     s.append(el("div", {class: "pair"}, chart, roofline()));
   }
@@ -377,14 +377,16 @@ function progress() {
     if (!spots.length) return null;
     const xs = spots.map(x => Math.log10(x[0][0])), peak = Math.max(...Object.values(P.operations));
     const x0 = Math.min(-1, ...xs.map(Math.floor)), x1 = Math.max(3, ...xs.map(Math.ceil)), y1 = Math.ceil(Math.log10(peak)), y0 = Math.min(y1 - 4, ...spots.map(x => Math.floor(Math.log10(x[0][1]))));
-    const W = 460, H = 260, m = {l: 46, r: 10, t: 10, b: 36}, X = v => m.l + (W - m.l - m.r) * (v - x0) / (x1 - x0), Y = v => m.t + (H - m.t - m.b) * (y1 - v) / (y1 - y0);
+    const W = 460, H = 260, m = {l: 46, r: 22, t: 14, b: 36}, X = v => m.l + (W - m.l - m.r) * (v - x0) / (x1 - x0), Y = v => m.t + (H - m.t - m.b) * (y1 - v) / (y1 - y0);
     const band = Math.log10(P.bandwidth);
     const roof = f => { const t = Math.log10(P.operations[f]), knee = t - band, from = Math.max(x0, y0 - band); return svg("path", {d: `M${X(from)},${Y(from + band)}L${X(knee)},${Y(t)}H${X(x1)}`, fill: "none", stroke: `var(${colour(f)})`}); };
+    const peaks = new Map();
+    names.forEach(f => { const y = Y(Math.log10(P.operations[f])), near = [...peaks.keys()].find(k => Math.abs(k - y) < 14); if (near === undefined) peaks.set(y, [f]); else peaks.get(near).push(f); });
     const nx = []; for (let d = x0; d <= x1; d++) nx.push(d);
     const ny = []; for (let d = y0; d <= y1; d++) ny.push(d);
     return el("div", null, el("h3", null, `Roofline of ${R.profile}, predicted times`), svg("svg", {class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": spots.map(x => `${x[2]}: ${x[0][0].toPrecision(3)} operations a byte, ${many(x[0][1])} operations a second`).join("; ")},
       nx.map(d => svg("text", {x: X(d), y: H - m.b + 16, "text-anchor": "middle"}, "1e" + d)), ny.map(d => [svg("line", {x1: m.l, x2: W - m.r, y1: Y(d), y2: Y(d), stroke: "var(--line)"}), svg("text", {x: m.l - 6, y: Y(d) + 4, "text-anchor": "end"}, "1e" + d)]),
-      names.map(roof), names.map((f, i) => svg("text", {x: X(x1) - 2, y: Y(Math.log10(P.operations[f])) + (i % 2 ? 13 : -4), "text-anchor": "end", style: `fill:var(${colour(f)})`}, f)),
+      names.map(roof), [...peaks].map(([y, fs]) => svg("text", {x: X(x1) - 2, y: y - 4, "text-anchor": "end", style: `fill:var(${colour(fs[0])})`}, fs.join(", "))),
       spots.map(x => svg("circle", {cx: X(Math.log10(x[0][0])), cy: Y(Math.log10(x[0][1])), r: 6, fill: `var(${x[1]})`, stroke: "var(--panel)"})),
       svg("text", {x: (W + m.l) / 2, y: H - 4, "text-anchor": "middle"}, "operations a byte; operations a second")),
       el("div", {class: "legend"}, spots.map(x => el("span", null, el("i", {style: `background:var(${x[1]})`}), x[2]))));

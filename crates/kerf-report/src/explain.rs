@@ -24,7 +24,11 @@ pub fn explain(g: &Gathered) -> String {
     let r = &g.result;
     let mut o = String::new();
     let name = r.workload.file_name().unwrap_or_default().to_string_lossy();
-    let limit = format!("{} at most {}", r.criteria.metric, bound(r.criteria.tolerance));
+    let limit = format!(
+        "{} at most {}",
+        r.criteria.metric,
+        bound(r.criteria.tolerance)
+    );
     let _ = match r.verdict {
         Verdict::Tuned => writeln!(
             o,
@@ -32,7 +36,10 @@ pub fn explain(g: &Gathered) -> String {
             speedup(&r.speedup),
             number(r.error)
         ),
-        Verdict::Unchanged => writeln!(o, "{name}: nothing faster is within the tolerance ({limit})"),
+        Verdict::Unchanged => writeln!(
+            o,
+            "{name}: nothing faster is within the tolerance ({limit})"
+        ),
         Verdict::Unmet => writeln!(
             o,
             "{name}: the program itself has an error of {} ({limit})",

@@ -90,11 +90,19 @@ fn of_text(text: &str, files: &[String]) -> Vec<IrLine> {
             None => (l, ""),
         };
         let digits = tail.trim_start_matches([',', ' ']).strip_prefix("!dbg !");
-        let digits = digits.map(|d| d.chars().take_while(char::is_ascii_digit).collect::<String>());
+        let digits = digits.map(|d| {
+            d.chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+        });
         let open = if l.starts_with("define ") { " {" } else { "" };
         let header = open == " {" && !code.ends_with('{');
         out.push(IrLine {
-            text: if header { format!("{code}{open}") } else { code.to_owned() },
+            text: if header {
+                format!("{code}{open}")
+            } else {
+                code.to_owned()
+            },
             at: match open {
                 "" => digits.and_then(|d| places.place(d.parse().ok()?)),
                 _ => None,

@@ -8,7 +8,9 @@ fn cell(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
-            '|' | '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#' => {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -29,7 +31,10 @@ pub fn markdown(g: &Gathered) -> String {
     let mut row = |a: &str, b: String| {
         let _ = writeln!(o, "| {a} | {} |", cell(&b));
     };
-    row("speed-up", format!("{}, {}", speedup(&r.speedup), r.speedup.by));
+    row(
+        "speed-up",
+        format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+    );
     row(
         "error",
         format!(
@@ -54,7 +59,10 @@ pub fn markdown(g: &Gathered) -> String {
         );
     }
     row("errors measured on", r.device.clone());
-    let _ = writeln!(o, "\n| variable | lines | format | why not lower |\n|---|---|---|---|");
+    let _ = writeln!(
+        o,
+        "\n| variable | lines | format | why not lower |\n|---|---|---|---|"
+    );
     for (i, gr) in r.groups.iter().enumerate() {
         let own = gr.group.formats[0];
         let to = match gr.format == own {

@@ -212,6 +212,12 @@ impl Gather<'_> {
         let Ok(p) = device.predict(&m, plan, &work) else {
             return Vec::new();
         };
+        // Getting launches to the device is no part of what it does with them.
+        fn busy(l: &cost::LaunchPrediction) -> impl Iterator<Item = &cost::Share> {
+            l.shares
+                .iter()
+                .filter(|s| s.resource != cost::Resource::Launch)
+        }
         let name = |symbol: &str| {
             let mut all = self.subject.kernels.iter();
             let known = all.find(|k| k.symbol == symbol);
@@ -221,10 +227,8 @@ impl Gather<'_> {
             kernel: name(&l.symbol),
             launches: l.repeats,
             seconds: l.device_seconds,
-            limit: l.limit.to_string(),
-            shares: l
-                .shares
-                .iter()
+            limit: busy(l).next().map_or(l.limit, |s| s.resource).to_string(),
+            shares: busy(l)
                 .map(|s| (s.resource.to_string(), s.seconds))
                 .collect(),
             registers: l.registers,
