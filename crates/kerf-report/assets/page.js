@@ -353,9 +353,8 @@ function progress() {
     s.append(table(["kernel", "#launches", "#before", "#after", "limited by, before", "after", "#registers", "#warps"], [...b].map(([n, k]) => { const q = a.get(n) || k; return [n, k.launches, secs(k.s), secs(q.s), k.limit, q.limit, `${k.registers} → ${q.registers}`, `${k.warps} → ${q.warps}`]; }), true));
     const first = [...b].sort((x, y) => y[1].s - x[1].s)[0], q = a.get(first[0]) || first[1];
     const rows = [...first[1].shares].sort((x, y) => y[1] - x[1]).slice(0, 8), top = Math.max(...rows.map(r => Math.max(r[1], q.shares.get(r[0]) || 0)), 1e-30);
-    const H = 26 * rows.length + 10, W = 560;
-    const chart = el("div", null, el("h3", null, `Resources: ${first[0]}`), svg("svg", {class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "seconds by resource before and after"},
-      rows.map(([r, t], i) => { const u = q.shares.get(r) || 0, L = 300; return [svg("text", {x: 0, y: 26 * i + 17}, r), svg("rect", {x: 218, y: 26 * i + 4, width: Math.max(1, (L - 70) * t / top), height: 8, fill: "var(--f64)", opacity: .7}), svg("rect", {x: 218, y: 26 * i + 13, width: Math.max(1, (L - 70) * u / top), height: 8, fill: "var(--accent)"}), svg("text", {x: W, y: 26 * i + 17, "text-anchor": "end"}, `${secs(t)} → ${secs(u)}`)]; })),
+    const bars = (t, u) => el("div", {class: "two"}, el("i", {style: `width:${(100 * t / top).toFixed(1)}%;background:var(--f64)`}), el("i", {style: `width:${(100 * u / top).toFixed(1)}%;background:var(--accent)`}));
+    const chart = el("div", null, el("h3", null, `Resources: ${first[0]}`), table(["resource", "", "#program", "#plan"], rows.map(([r, t]) => { const u = q.shares.get(r) || 0; return [r, bars(t, u), secs(t), secs(u)]; }), true),
       el("div", {class: "legend"}, el("span", null, el("i", {style: "background:var(--f64)"}), "program"), el("span", null, el("i", {style: "background:var(--accent)"}), "plan")));
     s.append(el("div", {class: "pair"}, chart, roofline()));
   }
