@@ -7,6 +7,7 @@ mod fail;
 mod files;
 mod guard;
 mod hardround;
+mod init;
 mod inspect;
 mod measure;
 mod output;
@@ -93,6 +94,8 @@ enum Command {
         #[arg(short = 'D')]
         define: Vec<String>,
     },
+    /// Write a first workload file for a file's kernels: buffers, sizes and grids as the code tells them.
+    Init(init::Args),
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
     /// Predict the time of a workload on a device that need not be here, from a profile.
@@ -459,6 +462,10 @@ fn main() {
                 )
             }
         }
+        Command::Init(ref a) if !cli.unguarded && guard::is_needed(&a.file) => {
+            guard::again(&a.file)
+        }
+        Command::Init(a) => init::run(&a, cli.format),
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),

@@ -59,8 +59,8 @@ pub fn explained(a: &ExplainArgs, format: Format) -> Result<i32, Failure> {
     let g = gather(&a.dir)?;
     match format {
         Format::Json => {
-            let text = serde_json::to_string_pretty(&g.result)
-                .map_err(|e| Failure::new(e.to_string()))?;
+            let text =
+                serde_json::to_string_pretty(&g.result).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
         Format::Human => say(&explain::explain(&g))?,
