@@ -252,7 +252,7 @@ impl Writer<'_> {
         let block: Vec<String> = AXES[..=last].iter().map(|a| format!("\"{a}\"")).collect();
         let mut args = Vec::new();
         let mut notes = Vec::new();
-        for p in &info.params {
+        for (at, p) in info.params.iter().enumerate() {
             let name = named(&p.name);
             args.push(match &p.kind {
                 ParamKind::Pointer { space: 3, .. } => "{ local = \"bx * 8\" }".into(),
@@ -267,8 +267,9 @@ impl Writer<'_> {
                     "1.0".into()
                 }
                 ParamKind::Scalar { .. } => {
-                    notes.push(format!("{} = 1", p.name));
-                    "1".into()
+                    let value = u8::from(!k.extents.positions.contains(&at));
+                    notes.push(format!("{} = {value}", p.name));
+                    value.to_string()
                 }
                 ParamKind::Struct { fields, .. } => {
                     notes.push(format!("the fields of {}", p.name));
@@ -293,7 +294,7 @@ impl Writer<'_> {
         let _ = writeln!(out, "block = [{}]", block.join(", "));
         if info.dynamic_shared {
             let g = self.guess("bytes of dynamic shared memory");
-            let _ = writeln!(out, "shared = \"bx * 8\"{g}");
+            let _ = writeln!(out, "shared = 32768{g}");
         }
         let g = match notes.is_empty() {
             true => String::new(),
