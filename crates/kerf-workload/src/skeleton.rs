@@ -235,16 +235,12 @@ impl Writer<'_> {
         let last = (0..3).rev().find(|a| k.extents.axes[*a]).unwrap_or(0);
         let mut grid = Vec::new();
         let mut unknown = false;
-        for axis in 0..=last {
+        for (axis, threads) in AXES.iter().enumerate().take(last + 1) {
             grid.push(match &k.extents.threads[axis] {
-                Some(end) => format!(
-                    "\"ceil_div({}, {})\"",
-                    Self::expression(info, end),
-                    AXES[axis]
-                ),
+                Some(end) => format!("\"ceil_div({}, {threads})\"", Self::expression(info, end)),
                 None if k.extents.axes[axis] => {
                     unknown = true;
-                    format!("\"ceil_div({}, {})\"", self.first_size(), AXES[axis])
+                    format!("\"ceil_div({}, {threads})\"", self.first_size())
                 }
                 None => "1".into(),
             });
