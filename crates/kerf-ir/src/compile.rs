@@ -109,7 +109,7 @@ pub struct Compiled {
 }
 
 const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
-const CUDA_HOST: &str = include_str!("cuda/host.h");
+pub(crate) const CUDA_HOST: &str = include_str!("cuda/host.h");
 
 /// The command line for a source, without input and output.
 pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String]) -> Vec<String> {
@@ -239,9 +239,8 @@ pub fn compile(
     let mut result = clang_on(None)?;
     if !result.status.success()
         && language == Language::Cuda
-        && let Some(text) = chevrons::joined(&String::from_utf8_lossy(&bytes))
+        && let Some(overlay) = joined_launches(dir.path(), source, &bytes).map_err(written)?
     {
-        let overlay = chevrons::overlay(dir.path(), source, &text).map_err(written)?;
         result = clang_on(Some(&overlay))?;
     }
     if !result.status.success() {
@@ -260,6 +259,19 @@ pub fn compile(
         .filter(|p| !p.starts_with(dir.path()))
         .collect();
     Ok(Compiled { bitcode, depends })
+}
+
+/// A file for `-ivfsoverlay` that shows clang the source with the brackets of its launches together; none
+/// where they are.
+pub(crate) fn joined_launches(
+    dir: &Path,
+    source: &Path,
+    bytes: &[u8],
+) -> std::io::Result<Option<PathBuf>> {
+    match chevrons::joined(&String::from_utf8_lossy(bytes)) {
+        Some(text) => chevrons::overlay(dir, source, &text).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// File names of a make-style dependency file.

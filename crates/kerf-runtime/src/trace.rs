@@ -1,0 +1,231 @@
+//! What a run did, for `kerf tune --app`: kernels with their times, and what came back to the host.
+//!
+//! `KERF_TRACE` names a folder: `trace.json`, the units' prepared bitcode, and `copies.bin` with every byte
+//! that the application copied from the device.
+use crate::error::{Failed, code};
+use crate::state::{Allocation, State};
+use kerf_exec::raw::Place;
+use kerf_ir::kernels::{KernelInfo, ScalarAt};
+use kerf_ir::llvm::Module;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Bytes of copies that are kept.
+const MOST: u64 = 1 << 30;
+
+#[derive(Default, Serialize)]
+struct Kernel {
+    name: String,
+    symbol: String,
+    unit: usize,
+    launches: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Unit {
+    number: usize,
+    source: String,
+    bitcode: String,
+    kernels: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Copy {
+    /// Number of the allocation, by order; 0 for a variable.
+    allocation: usize,
+    /// Byte in it.
+    at: u64,
+    bytes: usize,
+    /// Scalars of an element, and its bytes; none if no kernel told.
+    element: Option<(Vec<(u64, String)>, u64)>,
+    /// Byte in `copies.bin`.
+    offset: u64,
+}
+
+/// The notes of a run.
+pub struct Trace {
+    folder: PathBuf,
+    started: Instant,
+    copies_file: std::io::BufWriter<std::fs::File>,
+    written: u64,
+    truncated: bool,
+    kernels: BTreeMap<String, Kernel>,
+    units: Vec<Unit>,
+    copies: Vec<Copy>,
+}
+
+fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Failed {
+    let p = path.display().to_string();
+    move |e| Failed::new(code::UNKNOWN, format!("KERF_TRACE: {p}: {e}"))
+}
+
+fn element(e: &(Vec<ScalarAt>, u64)) -> (Vec<(u64, String)>, u64) {
+    (
+        e.0.iter().map(|s| (s.offset, s.kind.to_string())).collect(),
+        e.1,
+    )
+}
+
+impl Trace {
+    /// Begins, in a folder that is made if it is not there.
+    pub fn start(folder: PathBuf) -> Result<Trace, Failed> {
+        std::fs::create_dir_all(&folder).map_err(io(&folder))?;
+        let path = folder.join("copies.bin");
+        let file = std::fs::File::create(&path).map_err(io(&path))?;
+        Ok(Trace {
+            folder,
+            started: Instant::now(),
+            copies_file: std::io::BufWriter::new(file),
+            written: 0,
+            truncated: false,
+            kernels: BTreeMap::new(),
+            units: Vec::new(),
+            copies: Vec::new(),
+        })
+    }
+
+    /// Keeps a unit's prepared module.
+    pub fn module(
+        &mut self,
+        number: usize,
+        source: &str,
+        m: &Module,
+        infos: &[KernelInfo],
+    ) -> Result<(), Failed> {
+        let name = format!("unit-{number}.bc");
+        let path = self.folder.join(&name);
+        std::fs::write(&path, m.bitcode()).map_err(io(&path))?;
+        self.units.push(Unit {
+            number,
+            source: source.to_owned(),
+            bitcode: name,
+            kernels: infos.iter().map(|k| k.name.clone()).collect(),
+        });
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), Failed> {
+        if self.written + bytes.len() as u64 > MOST {
+            self.truncated = true;
+            return Ok(());
+        }
+        c.offset = self.written;
+        let path = self.folder.join("copies.bin");
+        self.copies_file.write_all(bytes).map_err(io(&path))?;
+        self.written += bytes.len() as u64;
+        self.copies.push(c);
+        Ok(())
+    }
+}
+
+/// Before a launch.
+pub fn before(
+    _s: &mut State,
+    _k: &KernelInfo,
+    _grid: [u32; 3],
+    _block: [u32; 3],
+    _shared: usize,
+    _args: &[*mut c_void],
+) -> Result<(), Failed> {
+    Ok(())
+}
+
+/// After a launch.
+pub fn after(s: &mut State, unit: usize, k: &KernelInfo, seconds: f64) -> Result<(), Failed> {
+    if let Some(t) = &mut s.trace {
+        let e = t.kernels.entry(k.symbol.clone()).or_default();
+        if e.launches == 0 {
+            (e.name, e.symbol, e.unit) = (k.name.clone(), k.symbol.clone(), unit);
+        }
+        e.launches += 1;
+        e.seconds += seconds;
+    }
+    Ok(())
+}
+
+/// After bytes came to the host.
+pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Failed> {
+    let (allocation, at, kind) = match s.holding(from) {
+        Some((start, a)) => (a.number, from - start, a.element.as_ref().map(element)),
+        None => (0, 0, None),
+    };
+    let Some(t) = &mut s.trace else {
+        return Ok(());
+    };
+    // SAFETY: the host's end of a copy that is done.
+    let data = unsafe { std::slice::from_raw_parts(to as *const u8, bytes) };
+    let c = Copy {
+        allocation,
+        at,
+        bytes,
+        element: kind,
+        offset: 0,
+    };
+    t.keep(data, c)
+}
+
+/// Managed memory that kernels have worked on counts as copied when it is freed, or at the end.
+fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
+    let Some(e) = &a.element else {
+        return Ok(());
+    };
+    if a.place != Place::Managed || s.trace.is_none() {
+        return Ok(());
+    }
+    s.on_device(|d| d.synchronize())?;
+    let c = Copy {
+        allocation: a.number,
+        at: 0,
+        bytes: a.bytes,
+        element: Some(element(e)),
+        offset: 0,
+    };
+    // SAFETY: the allocation is live, and the device is idle.
+    let data = unsafe { std::slice::from_raw_parts(address as *const u8, a.bytes) };
+    match &mut s.trace {
+        Some(t) => t.keep(data, c),
+        None => Ok(()),
+    }
+}
+
+/// Before memory is freed.
+pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
+    if s.trace.is_none() {
+        return Ok(());
+    }
+    match s.memory.get(&address).cloned() {
+        Some(a) => managed(s, address, &a),
+        None => Ok(()),
+    }
+}
+
+/// At the end of the program.
+pub fn finish(s: &mut State) {
+    let live: Vec<(u64, Allocation)> = s.memory.iter().map(|(k, v)| (*k, v.clone())).collect();
+    for (address, a) in live {
+        let _ = managed(s, address, &a);
+    }
+    let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
+    let Some(mut t) = s.trace.take() else { return };
+    let _ = t.copies_file.flush();
+    let mut kernels: Vec<&Kernel> = t.kernels.values().collect();
+    kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    let json = serde_json::json!({
+        "version": 1,
+        "device": device,
+        "wall_s": t.started.elapsed().as_secs_f64(),
+        "truncated": t.truncated,
+        "kernels": kernels,
+        "units": t.units,
+        "copies": t.copies,
+    });
+    let path = t.folder.join("trace.json");
+    if let Err(e) = std::fs::write(&path, json.to_string()) {
+        crate::state::say(&format!("KERF_TRACE: {}: {e}", path.display()));
+    }
+}
