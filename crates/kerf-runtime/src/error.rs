@@ -448,7 +448,6 @@ pub mod code {
     pub const NO_DEVICE: i32 = 100;
     pub const INVALID_DEVICE: i32 = 101;
     pub const INVALID_IMAGE: i32 = 200;
-    pub const INVALID_HANDLE: i32 = 400;
     pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const TIMEOUT: i32 = 702;

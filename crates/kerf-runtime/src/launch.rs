@@ -58,18 +58,6 @@ fn print(text: &[u8]) {
     }
 }
 
-/// Bytes of each argument.
-pub fn sizes(k: &KernelInfo) -> Vec<usize> {
-    k.params
-        .iter()
-        .map(|p| match &p.kind {
-            ParamKind::Pointer { .. } => 8,
-            ParamKind::Scalar { scalar } => scalar.bytes() as usize,
-            ParamKind::Struct { bytes, .. } => *bytes as usize,
-        })
-        .collect()
-}
-
 /// Notes what elements the memory has that a kernel is given.
 fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
     for (p, a) in k.params.iter().zip(args) {
@@ -166,7 +154,7 @@ pub fn launch(
     }
     if let Some(k) = &info {
         learn(s, k, &pointers);
-        crate::trace::before(s, k, grid, block, shared, &pointers)?;
+        crate::record::before(s, f.module, k, (grid, block, shared), &pointers)?;
     }
     let on_cpu = s.device()?.kind() == "cpu";
     if let (true, Some(why)) = (on_cpu, refused) {
@@ -214,6 +202,7 @@ pub fn launch(
     }
     if let Some(k) = &info {
         crate::trace::after(s, f.module, k, seconds)?;
+        crate::record::after(s)?;
     }
     print(&printed?);
     Ok(())

@@ -17,6 +17,7 @@ mod function;
 mod launch;
 mod load;
 mod memory;
+mod record;
 mod register;
 mod state;
 mod stream;

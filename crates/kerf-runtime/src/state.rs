@@ -73,8 +73,6 @@ pub struct Config {
     pub memcheck: bool,
     /// Threads of the CPU executor.
     pub threads: usize,
-    /// Folder of compiled code that is kept.
-    pub cache: Option<PathBuf>,
 }
 
 /// The runtime's state.
@@ -187,13 +185,6 @@ fn configure() -> Result<Config, Failed> {
             Plan::parse(&text).map_err(|e| bad(e.to_string()))?
         }
     };
-    let cache = match var("KERF_NO_CACHE") {
-        Some(_) => None,
-        None => var("KERF_CACHE")
-            .map(PathBuf::from)
-            .or_else(|| var("XDG_CACHE_HOME").map(|p| PathBuf::from(p).join("kerf")))
-            .or_else(|| var("HOME").map(|p| PathBuf::from(p).join(".cache/kerf"))),
-    };
     Ok(Config {
         device: var("KERF_DEVICE").unwrap_or_else(|| "cpu".into()),
         plan,
@@ -202,7 +193,6 @@ fn configure() -> Result<Config, Failed> {
         threads: var("KERF_THREADS")
             .and_then(|v| v.parse().ok())
             .unwrap_or(0),
-        cache,
     })
 }
 

@@ -5,7 +5,7 @@ use kerf_exec::raw::Place;
 use std::ffi::c_void;
 
 /// Address and size of a variable.
-fn find(s: &mut State, shadow: *const c_void) -> Result<(u64, usize), Failed> {
+pub fn find(s: &mut State, shadow: *const c_void) -> Result<(u64, usize), Failed> {
     let v = s
         .variables
         .get(&(shadow as usize))

@@ -3,13 +3,13 @@
 //! `KERF_TRACE` names a folder: `trace.json`, the units' prepared bitcode, and `copies.bin` with every byte
 //! that the application copied from the device.
 use crate::error::{Failed, code};
+use crate::record::Record;
 use crate::state::{Allocation, State};
 use kerf_exec::raw::Place;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_ir::llvm::Module;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -57,6 +57,8 @@ pub struct Trace {
     kernels: BTreeMap<String, Kernel>,
     units: Vec<Unit>,
     copies: Vec<Copy>,
+    /// Launches that are kept with their inputs.
+    pub recorded: Record,
 }
 
 fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Failed {
@@ -64,7 +66,7 @@ fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Failed {
     move |e| Failed::new(code::UNKNOWN, format!("KERF_TRACE: {p}: {e}"))
 }
 
-fn element(e: &(Vec<ScalarAt>, u64)) -> (Vec<(u64, String)>, u64) {
+pub fn element(e: &(Vec<ScalarAt>, u64)) -> (Vec<(u64, String)>, u64) {
     (
         e.0.iter().map(|s| (s.offset, s.kind.to_string())).collect(),
         e.1,
@@ -86,7 +88,14 @@ impl Trace {
             kernels: BTreeMap::new(),
             units: Vec::new(),
             copies: Vec::new(),
+            recorded: Record::from_environment(),
         })
+    }
+
+    /// Writes a file of the folder.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> Result<(), Failed> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, bytes).map_err(io(&path))
     }
 
     /// Keeps a unit's prepared module.
@@ -121,18 +130,6 @@ impl Trace {
         self.copies.push(c);
         Ok(())
     }
-}
-
-/// Before a launch.
-pub fn before(
-    _s: &mut State,
-    _k: &KernelInfo,
-    _grid: [u32; 3],
-    _block: [u32; 3],
-    _shared: usize,
-    _args: &[*mut c_void],
-) -> Result<(), Failed> {
-    Ok(())
 }
 
 /// After a launch.
@@ -223,6 +220,7 @@ pub fn finish(s: &mut State) {
         "kernels": kernels,
         "units": t.units,
         "copies": t.copies,
+        "recorded": t.recorded.launches,
     });
     let path = t.folder.join("trace.json");
     if let Err(e) = std::fs::write(&path, json.to_string()) {

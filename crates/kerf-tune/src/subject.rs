@@ -169,6 +169,16 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     (k, objects)
 }
 
+/// Kernels of a prepared module, by symbol.
+pub fn kernels_of(m: &Module, symbols: &[String]) -> Vec<Kernel> {
+    let infos = kernels::kernels(m);
+    let known = |s: &String| infos.iter().find(|k| k.symbol == *s);
+    let found = symbols.iter().filter_map(known);
+    found
+        .filter_map(|k| Some(kernel(m, m.function(&k.symbol)?, k, &infos).0))
+        .collect()
+}
+
 /// Shared variables of kernels that the workload does not launch.
 fn used_elsewhere(m: &Module, infos: &[KernelInfo], launched: &[String]) -> Vec<String> {
     let idle = infos.iter().filter(|k| !launched.contains(&k.symbol));
@@ -241,6 +251,24 @@ impl Subject {
             stored,
             launched,
         })
+    }
+
+    /// Kernels without a workload: those of an application, which is run as a whole. Memory keeps its
+    /// formats.
+    pub fn of_kernels(kernels: Vec<Kernel>) -> Subject {
+        Subject {
+            workload: Workload::default(),
+            program: Program {
+                source: Default::default(),
+                bitcode: Vec::new(),
+                unlifted: Vec::new(),
+                cached: false,
+            },
+            kernels,
+            stored: Vec::new(),
+            launched: Vec::new(),
+            digest: String::new(),
+        }
     }
 
     /// Launches of some kernels, by position: symbol and threads of a block.

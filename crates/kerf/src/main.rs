@@ -12,6 +12,7 @@ mod inspect;
 mod measure;
 mod output;
 mod predict;
+mod record;
 mod run;
 mod search;
 mod selftest;
@@ -121,6 +122,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Run an application built by kerf cc, and keep launches of its kernels as workloads.
+    Record(record::Args),
     /// Compare the CPU executor with a GPU, or with a record, on random kernels, bit by bit.
     Selftest {
         /// Number of kernels.
@@ -490,6 +493,7 @@ fn main() {
                 false => cc::run(&args),
             }
         }
+        Command::Record(a) => record::run(&a),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),
         Command::Bundle {

@@ -1,0 +1,619 @@
+//! Tuning a whole application: plans over its kernels, each evaluation a run of the program.
+//!
+//! The reference is what the original program gives. Operations change format inside kernels; buffers keep
+//! theirs, since host code knows their layout.
+pub mod run;
+pub mod values;
+
+use crate::evaluate::{Evaluated, Input};
+use crate::front::{Point, front};
+use crate::models::{self, CostModel, Predictions};
+use crate::problem::{Group, Grouping, ProblemError, Tunable, tunable};
+use crate::result::{ResultError, write};
+use crate::score::{StaticScore, Weights};
+use crate::store::{self, Phase, Store, StoreError};
+use crate::subject::{Subject, kernels_of};
+use kerf_device::profile::DeviceProfile;
+use kerf_ir::llvm::Module;
+use kerf_num::Metric;
+use kerf_pass::{Plan, SiteFormat};
+use kerf_search::strategy::{StrategyError, by_name};
+use kerf_search::{Assignment, Outcome, Reason, Search, Session};
+use regex_lite::Regex;
+use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use values::{NoValues, Source, Values, values};
+
+/// Kernels are taken, the longest first, until they have this part of the run time.
+pub const COVERED: f64 = 0.75;
+
+/// A candidate may take this many times as long as the program itself, and some seconds.
+const PATIENCE: f64 = 10.0;
+const PATIENCE_S: f64 = 20.0;
+
+/// How time is told.
+#[derive(Debug, Clone)]
+pub enum TimeBy {
+    /// Predicted by the static score, kernel by kernel, weighted by their part of the run time.
+    Predicted,
+    /// Kernel times together, measured.
+    Kernels,
+    /// The application's own figure: the first number that a pattern finds.
+    Pattern(Regex),
+    /// From start to end, measured.
+    Wall,
+}
+
+/// What is asked for.
+pub struct Request {
+    /// Shell command that runs the application.
+    pub command: String,
+    /// `cpu` or `cuda:N`.
+    pub device: String,
+    /// Largest error.
+    pub tolerance: f64,
+    /// Its measure.
+    pub metric: Metric,
+    /// Least divisor of relative errors.
+    pub floor: Option<f64>,
+    /// What is compared.
+    pub source: Source,
+    /// How time is told.
+    pub time: TimeBy,
+    /// Runs for a measured time.
+    pub repeats: usize,
+    /// Kernels to tune; empty: by run time.
+    pub kernels: Vec<String>,
+    /// Formats that operations may have.
+    pub formats: Vec<SiteFormat>,
+    /// What changes together.
+    pub grouping: Grouping,
+    /// Strategy.
+    pub strategy: String,
+    /// Evaluations, at most.
+    pub budget: usize,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Device that times are predicted for.
+    pub profile: DeviceProfile,
+    /// Result folder.
+    pub out: PathBuf,
+    /// Go on with what is in the folder.
+    pub resume: bool,
+    /// Time limit of the program itself.
+    pub limit: Duration,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The program itself does not run.
+    #[error("{0}; help: {1}")]
+    Program(RunFailure, &'static str),
+    /// Nothing to compare.
+    #[error("{0}; help: {1}")]
+    Values(NoValues, &'static str),
+    /// It gives something else each time.
+    #[error(
+        "the application's output changes from run to run: {0}, and the tolerance is {1:e}; help: fix its seed, compare something steadier (--stdout-pattern, --metric), or raise the tolerance"
+    )]
+    Unsteady(String, f64),
+    /// A kernel that it does not launch.
+    #[error("the application launches no kernel `{0}`; it launches {1}")]
+    NoKernel(String, String),
+    /// No kernels.
+    #[error(
+        "the application launches no kernel with floating-point operations; help: check its arguments"
+    )]
+    NoKernels,
+    /// Device code.
+    #[error("{0}")]
+    Module(String),
+    /// Nothing to tune.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The strategy.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// No measured time.
+    #[error(
+        "the time pattern `{0}` matches nothing in the application's output; help: try it with grep -E"
+    )]
+    NoTime(String),
+}
+
+/// A kernel and its part of the run time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Share {
+    /// Name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Part of the kernels' run time.
+    pub part: f64,
+    /// Is it tuned?
+    pub tuned: bool,
+}
+
+/// The result; the file is this, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AppResult {
+    /// Name and version of the schema.
+    pub schema: String,
+    /// Kerf's version.
+    pub kerf: String,
+    /// `tuned` or `unchanged`.
+    pub verdict: String,
+    /// The command.
+    pub command: String,
+    /// Device that it ran on.
+    pub device: String,
+    /// What was compared.
+    pub compared: String,
+    /// Numbers that were.
+    pub numbers: usize,
+    /// Measure.
+    pub metric: Metric,
+    /// Bound.
+    pub tolerance: f64,
+    /// What the numbers were compared with.
+    pub reference: String,
+    /// Kernels.
+    pub kernels: Vec<Share>,
+    /// Strategy.
+    pub strategy: String,
+    /// Seed.
+    pub seed: u64,
+    /// Budget.
+    pub budget: usize,
+    /// Evaluations made.
+    pub evaluations: usize,
+    /// Of which failed.
+    pub failed: usize,
+    /// Why the search ended.
+    pub ended: Reason,
+    /// Error of the plan.
+    pub error: f64,
+    /// Time of the program over that of the plan.
+    pub speedup: f64,
+    /// `measured` or `predicted`, and by what.
+    pub time_by: String,
+    /// Groups and the format that each has in the plan.
+    pub groups: Vec<(String, String)>,
+    /// Plans that none is better than in both time and error.
+    pub front: Vec<Point>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// Seconds of the command.
+    pub wall_s: f64,
+}
+
+/// What happens, for who watches.
+#[derive(Debug)]
+pub enum AppEvent<'e> {
+    /// The program itself ran: seconds, kernels that are tuned, groups.
+    Prepared(f64, &'e [Share], usize),
+    /// An evaluation: how many, error or failure, time.
+    Evaluated(usize, Result<f64, &'e str>, Option<f64>),
+}
+
+/// Kernels to tune, the longest first.
+fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
+    if !listed.is_empty() {
+        return listed
+            .iter()
+            .map(|n| {
+                let hit = |k: &&TracedKernel| k.name == *n || k.symbol == *n || bare(&k.name) == n;
+                let found = trace.kernels.iter().find(hit).cloned();
+                let have: Vec<&str> = trace.kernels.iter().map(|k| k.name.as_str()).collect();
+                found.ok_or_else(|| AppError::NoKernel(n.clone(), have.join(", ")))
+            })
+            .collect();
+    }
+    let all: f64 = trace.kernels.iter().map(|k| k.seconds).sum();
+    let (mut some, mut sum) = (Vec::new(), 0.0);
+    for k in &trace.kernels {
+        if sum >= COVERED * all && !some.is_empty() {
+            break;
+        }
+        sum += k.seconds;
+        some.push(k.clone());
+    }
+    Ok(some)
+}
+
+/// A name without its template arguments and namespaces.
+fn bare(name: &str) -> &str {
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
+/// Predicted time: each kernel's score against its own, by its part of the run time.
+struct Weighted<'s> {
+    score: StaticScore<'s>,
+    parts: Vec<f64>,
+    base: Vec<f64>,
+}
+
+impl CostModel for Weighted<'_> {
+    fn predict(&self, a: &Assignment) -> Option<f64> {
+        let now = self.score.by_kernel(a);
+        let rest = 1.0 - self.parts.iter().sum::<f64>();
+        let mine = self.parts.iter().zip(now.iter().zip(&self.base));
+        Some(
+            rest + mine
+                .map(|(p, (n, b))| if *b > 0.0 { p * n / b } else { *p })
+                .sum::<f64>(),
+        )
+    }
+    fn describe(&self) -> String {
+        format!(
+            "{}, kernels by their part of the run time",
+            self.score.describe()
+        )
+    }
+}
+
+struct Evaluation {
+    error: Result<f64, String>,
+    time: Option<f64>,
+    wall_s: f64,
+}
+
+struct App<'r> {
+    request: &'r Request,
+    runner: Runner,
+    reference: Values,
+    base_time: Option<f64>,
+    limit: Duration,
+}
+
+fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
+    Ok(match time {
+        TimeBy::Predicted => None,
+        TimeBy::Kernels => Some(ran.trace.kernels.iter().map(|k| k.seconds).sum()),
+        TimeBy::Wall => Some(ran.wall_s),
+        TimeBy::Pattern(r) => {
+            let hit = r.captures(&ran.stdout);
+            let text = hit.and_then(|c| Some(c.get(usize::from(c.len() > 1))?.as_str().to_owned()));
+            let number = text.and_then(|t| {
+                let words = t.split(|c: char| c.is_whitespace() || ":=,".contains(c));
+                words.filter_map(|w| w.parse::<f64>().ok()).next()
+            });
+            Some(number.ok_or_else(|| AppError::NoTime(r.as_str().to_owned()))?)
+        }
+    })
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+impl App<'_> {
+    fn evaluate(&self, plan: &Plan) -> Result<Evaluation, AppError> {
+        let clock = Instant::now();
+        let path = self.runner.scratch.join("plan.json");
+        let text = serde_json::to_string(plan).map_err(|e| AppError::Module(e.to_string()))?;
+        write(&path, text.as_bytes())?;
+        let runs = match self.request.time {
+            TimeBy::Predicted => 1,
+            _ => self.request.repeats.max(1),
+        };
+        let (mut error, mut times) = (Err(String::new()), Vec::new());
+        for _ in 0..runs {
+            let ran = match self.runner.run(Some(&path), self.limit) {
+                Ok(r) => r,
+                Err(e) => {
+                    error = Err(e.to_string());
+                    break;
+                }
+            };
+            let v = values(&self.request.source, &ran, &self.runner.trace());
+            error = v.map_err(|e| e.to_string()).and_then(|v| {
+                let r = self.request;
+                values::error(&v, &self.reference, r.metric, r.floor)
+            });
+            if error.is_err() {
+                break;
+            }
+            times.extend(seconds(&self.request.time, &ran)?);
+        }
+        let time = match (self.base_time, times.is_empty()) {
+            (Some(b), false) if b > 0.0 => Some(median(times) / b),
+            _ => None,
+        };
+        Ok(Evaluation {
+            error,
+            time,
+            wall_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+fn kept(e: &Evaluation, device: &str) -> Evaluated {
+    Evaluated {
+        error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
+        device: device.to_owned(),
+        wall_s: e.wall_s,
+        ..Evaluated::failed_with(e.error.as_ref().err().cloned())
+    }
+}
+
+fn subject(
+    trace: &Trace,
+    folder: &std::path::Path,
+    some: &[TracedKernel],
+) -> Result<Subject, AppError> {
+    let mut all = Vec::new();
+    for k in some {
+        let unit = trace.units.iter().find(|u| u.number == k.unit);
+        let unit = unit.ok_or_else(|| AppError::Module(format!("unit {} is missing", k.unit)))?;
+        let path = folder.join(&unit.bitcode);
+        let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
+        let bytes = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
+        let m = Module::parse(&bytes, &unit.source).map_err(|e| bad(e.0))?;
+        all.extend(kernels_of(&m, std::slice::from_ref(&k.symbol)));
+    }
+    Ok(Subject::of_kernels(all))
+}
+
+/// Tunes an application, and writes the result folder.
+pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, AppError> {
+    let clock = Instant::now();
+    let io = |path: &std::path::Path, e: std::io::Error| ResultError::File {
+        path: path.display().to_string(),
+        why: e.to_string(),
+    };
+    std::fs::create_dir_all(&r.out).map_err(|e| io(&r.out, e))?;
+    let scratch = tempfile::tempdir().map_err(|e| io(&r.out, e))?;
+    let runner = Runner {
+        command: r.command.clone(),
+        device: r.device.clone(),
+        scratch: scratch.path().to_owned(),
+        output: match &r.source {
+            Source::File(p, _) => Some(p.clone()),
+            _ => None,
+        },
+    };
+    let advice = |e: &RunFailure| match e {
+        RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
+        RunFailure::Untraced => {
+            "build it with kerf cc, and let it end by itself (not by _exit or abort)"
+        }
+        RunFailure::Failed { .. } => "run it by hand with KERF_DEVICE set, and mend that first",
+        RunFailure::Start(_) => "check the command",
+    };
+    let own = runner.run(None, r.limit).map_err(|e| {
+        let help = advice(&e);
+        AppError::Program(e, help)
+    })?;
+    let help = |e: &NoValues| match e {
+        NoValues::NoMatch(_) => {
+            "run the application and try the pattern on its output with grep -E"
+        }
+        NoValues::File(..) => "check --output-file; its path is relative to where kerf runs",
+        NoValues::NoCopies => "say what to compare with --stdout-pattern or --output-file",
+        NoValues::TooMuch => "say what to compare with --stdout-pattern or --output-file",
+    };
+    let get = |ran: &Ran| {
+        values(&r.source, ran, &runner.trace()).map_err(|e| {
+            let h = help(&e);
+            AppError::Values(e, h)
+        })
+    };
+    let reference = get(&own)?;
+    let mut warnings = Vec::new();
+    if reference.unknown > 0 {
+        warnings.push(format!(
+            "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
+            reference.unknown
+        ));
+    }
+    let some = chosen(&own.trace, &r.kernels)?;
+    let subject = subject(&own.trace, &runner.trace(), &some)?;
+    if subject.kernels.iter().all(|k| k.sites.is_empty()) {
+        return Err(AppError::NoKernels);
+    }
+    let all_s: f64 = own.trace.kernels.iter().map(|k| k.seconds).sum();
+    let part = |k: &TracedKernel| if all_s > 0.0 { k.seconds / all_s } else { 0.0 };
+    let shares: Vec<Share> = own
+        .trace
+        .kernels
+        .iter()
+        .map(|k| Share {
+            name: k.name.clone(),
+            launches: k.launches,
+            part: part(k),
+            tuned: some
+                .iter()
+                .any(|s| s.symbol == k.symbol && s.unit == k.unit),
+        })
+        .collect();
+    let t: Tunable = tunable(&subject, &r.formats, r.grouping)?;
+    watch(&AppEvent::Prepared(own.wall_s, &shares, t.groups.len()));
+    // Again, to see whether it repeats; and as often as times ask for.
+    let runs = match r.time {
+        TimeBy::Predicted => 1,
+        _ => r.repeats.max(1),
+    };
+    let mut times: Vec<f64> = seconds(&r.time, &own)?.into_iter().collect();
+    for _ in 0..runs {
+        let again = runner.run(None, r.limit).map_err(|e| {
+            let help = advice(&e);
+            AppError::Program(e, help)
+        })?;
+        let v = get(&again)?;
+        match values::error(&v, &reference, r.metric, r.floor) {
+            Ok(e) if e <= r.tolerance => {
+                if v != reference {
+                    warnings.push(format!("the output changes from run to run, by {e:e}"));
+                }
+            }
+            Ok(e) => return Err(AppError::Unsteady(format!("by {e:e}"), r.tolerance)),
+            Err(e) => return Err(AppError::Unsteady(e, r.tolerance)),
+        }
+        times.extend(seconds(&r.time, &again)?);
+    }
+    let app = App {
+        request: r,
+        reference,
+        base_time: (!times.is_empty()).then(|| median(times)),
+        limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
+        runner,
+    };
+    let cost = {
+        let score = StaticScore::new(&subject, &t, Weights::of_profile(&r.profile));
+        let base = score.by_kernel(&vec![0; t.groups.len()]);
+        Weighted {
+            score,
+            parts: some.iter().map(part).collect(),
+            base,
+        }
+    };
+    let mut problem = t.problem(&subject, r.tolerance);
+    models::inform(&mut problem, &cost, &models::Unknown);
+    problem.baseline = Some(Outcome::ran(0.0, 1.0));
+    let search = json!({
+        "kerf": env!("CARGO_PKG_VERSION"),
+        "command": r.command,
+        "device": r.device,
+        "metric": r.metric,
+        "tolerance": r.tolerance,
+        "compared": r.source.describe(),
+        "strategy": r.strategy,
+        "formats": r.formats,
+        "grouping": r.grouping,
+        "groups": t.groups.iter().map(|g| &g.name).collect::<Vec<_>>(),
+        "seed": r.seed,
+    });
+    let mut db = Store::open(&r.out.join(store::FILE), &search, r.resume)?;
+    let input = Input {
+        seed: 0,
+        perturb: None,
+    };
+    let predictions = Predictions { cost: &cost };
+    let mut strategy = by_name(
+        &r.strategy,
+        Search {
+            problem: &problem,
+            models: &predictions,
+            seed: r.seed,
+            budget: r.budget,
+        },
+    )?;
+    let mut session = Session::new(&problem, strategy.as_mut(), r.budget);
+    let mut points = vec![Point {
+        assignment: problem.identity(),
+        time: 1.0,
+        error: 0.0,
+    }];
+    let mut failed = 0;
+    let outcome = |e: &Evaluated, time: Option<f64>| match (e.error, time) {
+        (Some(error), Some(time)) if e.failure.is_none() => Outcome::ran(error, time),
+        _ => Outcome::Failed,
+    };
+    let mut note = |a: &Assignment, e: &Evaluated, time: Option<f64>| {
+        failed += usize::from(e.failure.is_some());
+        if let (Some(error), Some(time)) = (e.error, time) {
+            points.push(Point {
+                assignment: a.clone(),
+                time,
+                error,
+            });
+        }
+    };
+    for (a, e) in db.all(Phase::Search)? {
+        let time = e.timing.as_ref().map(|t| t.ratio).or(e.predicted);
+        session.tell(&a, outcome(&e, time));
+        note(&a, &e, time);
+    }
+    while let Some(a) = session.wanted() {
+        let plan = t.plan(&subject, &a);
+        let e = app.evaluate(&plan)?;
+        let predicted = cost.predict(&a);
+        let time = match r.time {
+            TimeBy::Predicted => predicted,
+            _ => e.time,
+        };
+        let mut k = kept(&e, &r.device);
+        // What the search went by, so that it can go on from it.
+        k.predicted = time;
+        db.put(Phase::Search, &a, &input, &k, time)?;
+        session.tell(&a, outcome(&k, time));
+        note(&a, &k, time);
+        let told = e.error.as_ref().copied().map_err(String::as_str);
+        watch(&AppEvent::Evaluated(
+            session.executed().len() + 1,
+            told,
+            time,
+        ));
+    }
+    let evaluations = session.executed().len();
+    let ended = session.finish().reason;
+    let best = points
+        .iter()
+        .filter(|p| p.error <= r.tolerance && p.time < 1.0)
+        .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
+        .cloned()
+        .unwrap_or_else(|| points[0].clone());
+    let tuned = best.assignment != problem.identity();
+    let plan = t.plan(&subject, &best.assignment);
+    warnings.push(
+        "the plan was judged on the application's own run; other inputs were not tried".into(),
+    );
+    let format = |g: &Group, l: &u8| (g.name.clone(), g.formats[*l as usize].to_string());
+    let result = AppResult {
+        schema: "kerf.tune-app/1".into(),
+        kerf: env!("CARGO_PKG_VERSION").into(),
+        verdict: if tuned { "tuned" } else { "unchanged" }.into(),
+        command: r.command.clone(),
+        device: r.device.clone(),
+        compared: r.source.describe(),
+        numbers: app.reference.floats.len(),
+        metric: r.metric,
+        tolerance: r.tolerance,
+        reference: "the output of the original program".into(),
+        kernels: shares,
+        strategy: r.strategy.clone(),
+        seed: r.seed,
+        budget: r.budget,
+        evaluations,
+        failed,
+        ended,
+        error: best.error,
+        speedup: 1.0 / best.time,
+        time_by: match &r.time {
+            TimeBy::Predicted => format!("predicted: {}", cost.describe()),
+            TimeBy::Kernels => format!("measured: kernel times on {}", r.device),
+            TimeBy::Wall => format!("measured: from start to end on {}", r.device),
+            TimeBy::Pattern(p) => {
+                format!("measured: the application's own figure, `{}`", p.as_str())
+            }
+        },
+        groups: t
+            .groups
+            .iter()
+            .zip(&best.assignment)
+            .map(|(g, l)| format(g, l))
+            .collect(),
+        front: front(&points),
+        warnings,
+        wall_s: clock.elapsed().as_secs_f64(),
+    };
+    let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
+    let text = json(serde_json::to_string_pretty(&plan))? + "\n";
+    write(&r.out.join("plan.json"), text.as_bytes())?;
+    let text = json(serde_json::to_string_pretty(&result))? + "\n";
+    write(&r.out.join("result.json"), text.as_bytes())?;
+    Ok(result)
+}
