@@ -66,6 +66,41 @@ pub struct Told {
 /// An `omp.h` for machines without LLVM's OpenMP: one thread, which is a legal execution.
 const SERIAL_OMP: &str = include_str!("cuda/omp.h");
 
+/// What Kerf's runtime has of the driver API. Renamed for applications (`kerf_cuInit`), so that NVIDIA's own
+/// driver, which the runtime loads, never meets them.
+const DRIVER: &[&str] = &[
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDeviceGetName",
+    "cuDeviceGetAttribute",
+    "cuDeviceComputeCapability",
+    "cuDeviceTotalMem_v2",
+    "cuCtxCreate_v2",
+    "cuCtxDestroy_v2",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
+    "cuCtxSynchronize",
+    "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuMemGetInfo_v2",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemcpyHtoD_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyDtoD_v2",
+    "cuMemsetD8_v2",
+    "cuMemsetD32_v2",
+    "cuGetErrorString",
+    "cuGetErrorName",
+    "cuProfilerStart",
+    "cuProfilerStop",
+];
+
 /// A build.
 struct Build<'a> {
     tools: &'a Toolchain,
@@ -200,12 +235,14 @@ impl Build<'_> {
     }
 
     /// clang's arguments for the host side of a source, without input and output.
-    fn host_args(&self, kind: Kind, blob: Option<(&Path, &str)>) -> Vec<String> {
+    fn host_args(&self, kind: Kind, arch: &str, blob: Option<(&Path, &str)>) -> Vec<String> {
         let mut a: Vec<String> = Vec::new();
         let cuda = self.cuda.display();
         match kind {
             Kind::Cuda => {
                 a.extend(["-x".into(), "cuda".into(), format!("--cuda-path={cuda}")]);
+                // Headers name things by it (thrust's namespaces), so that both sides have to agree.
+                a.push(format!("--cuda-gpu-arch={arch}"));
                 a.extend(
                     [
                         "--cuda-host-only",
@@ -249,14 +286,19 @@ impl Build<'_> {
             }
             Kind::Link => {}
         }
+        a.extend(DRIVER.iter().map(|n| format!("-D{n}=kerf_{n}")));
+        a.extend(self.include_args());
         let cpp = kind != Kind::C;
         if cpp && !self.o.common.iter().any(|f| f.starts_with("-std=")) {
             a.push("-std=gnu++17".into());
         }
         let c_std = |f: &&String| cpp || !f.starts_with("-std=c++") && !f.starts_with("-std=gnu++");
-        a.extend(self.o.common.iter().filter(c_std).cloned());
+        let common: Vec<String> = self.o.common.iter().filter(c_std).cloned().collect();
+        match kind {
+            Kind::Cuda => a.extend(compile::late_macros(&common).0),
+            _ => a.extend(common),
+        }
         a.extend(self.o.host.iter().cloned());
-        a.extend(self.include_args());
         a
     }
 
@@ -305,7 +347,7 @@ impl Build<'_> {
             depend.extend(["-MT".into(), to.display().to_string()]);
         }
         if kind != Kind::Cuda {
-            let mut a = self.host_args(kind, None);
+            let mut a = self.host_args(kind, arch, None);
             a.extend(depend);
             a.extend(["-c".into(), "-o".into(), to.display().to_string()]);
             self.on_source(source, &a)?;
@@ -320,7 +362,7 @@ impl Build<'_> {
         )[..16]
             .to_owned();
         let blob = self.device(source, arch, &id)?;
-        let mut a = self.host_args(kind, Some((&blob, &id)));
+        let mut a = self.host_args(kind, arch, Some((&blob, &id)));
         a.extend(depend);
         if !self.o.rdc {
             a.extend(["-c".into(), "-o".into(), to.display().to_string()]);
@@ -396,7 +438,9 @@ impl Build<'_> {
 
     fn run(&mut self) -> Result<(), CcError> {
         let before = self.dir.path().join("kerf_host.h");
-        std::fs::write(&before, compile::CUDA_HOST).map_err(io(&before))?;
+        let late = compile::late_macros(&self.o.common).1;
+        let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
+        std::fs::write(&before, guarded).map_err(io(&before))?;
         if self.o.openmp {
             let omp = self.dir.path().join("omp");
             std::fs::create_dir(&omp).map_err(io(&omp))?;
@@ -411,7 +455,7 @@ impl Build<'_> {
         match o.goal {
             Goal::Preprocess => {
                 for (source, kind) in o.sources() {
-                    let mut a = self.host_args(kind, None);
+                    let mut a = self.host_args(kind, &arch, None);
                     a.extend(o.depend.iter().cloned());
                     a.push("-E".into());
                     let r = self.on_source(source, &a)?;
