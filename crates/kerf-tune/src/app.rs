@@ -3,11 +3,12 @@
 //! The reference is what the original program gives. Operations change format inside kernels; buffers keep
 //! theirs, since host code knows their layout.
 pub mod run;
+mod search;
 pub mod values;
 
-use crate::evaluate::{Evaluated, Input};
+use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
-use crate::models::{self, CostModel, Predictions};
+use crate::models::{self, CostModel};
 use crate::problem::{Group, Grouping, ProblemError, Tunable, tunable};
 use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
@@ -17,12 +18,15 @@ use kerf_device::profile::DeviceProfile;
 use kerf_ir::llvm::Module;
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
-use kerf_search::strategy::{StrategyError, by_name};
-use kerf_search::{Assignment, Outcome, Reason, Search, Session};
+use kerf_search::strategy::StrategyError;
+use kerf_search::{Assignment, Outcome, Reason};
 use regex_lite::Regex;
 use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
+use search::Searcher;
+pub use search::{Local, LocalKernel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use values::{NoValues, Source, Values, values};
@@ -85,6 +89,8 @@ pub struct Request {
     pub resume: bool,
     /// Time limit of the program itself.
     pub limit: Duration,
+    /// Tune each kernel alone too, and compare.
+    pub local: bool,
 }
 
 /// Why there is no result.
@@ -191,6 +197,9 @@ pub struct AppResult {
     pub groups: Vec<(String, String)>,
     /// Plans that none is better than in both time and error.
     pub front: Vec<Point>,
+    /// Kernels tuned alone, and their plans together, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<Local>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Seconds of the command.
@@ -228,7 +237,31 @@ fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppErro
         sum += k.seconds;
         some.push(k.clone());
     }
+    // Not by the clock: groups are numbered in this order.
+    some.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     Ok(some)
+}
+
+/// The fastest point within a tolerance that is faster than the program.
+fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
+    points
+        .iter()
+        .filter(|p| p.error <= tolerance && p.time < 1.0)
+        .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
+        .cloned()
+}
+
+/// The profile of the program itself, kept in the folder: a search that goes on has the same kernels and the
+/// same weights, whatever the clock says this time.
+fn profile(trace: &mut Trace, out: &std::path::Path, resume: bool) -> Result<(), AppError> {
+    let path = out.join("kernels.json");
+    let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
+    if let (true, Ok(text)) = (resume, std::fs::read_to_string(&path)) {
+        trace.kernels = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        return Ok(());
+    }
+    let text = serde_json::to_string_pretty(&trace.kernels).map_err(|e| bad(e.to_string()))?;
+    Ok(write(&path, text.as_bytes())?)
 }
 
 /// A name without its template arguments and namespaces.
@@ -368,7 +401,10 @@ fn subject(
 }
 
 /// Tunes an application, and writes the result folder.
-pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, AppError> {
+pub fn tune<'w>(
+    r: &Request,
+    watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
+) -> Result<AppResult, AppError> {
     let clock = Instant::now();
     let io = |path: &std::path::Path, e: std::io::Error| ResultError::File {
         path: path.display().to_string(),
@@ -393,7 +429,7 @@ pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, 
         RunFailure::Failed { .. } => "run it by hand with KERF_DEVICE set, and mend that first",
         RunFailure::Start(_) => "check the command",
     };
-    let own = runner.run(None, r.limit).map_err(|e| {
+    let mut own = runner.run(None, r.limit).map_err(|e| {
         let help = advice(&e);
         AppError::Program(e, help)
     })?;
@@ -419,6 +455,7 @@ pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, 
             reference.unknown
         ));
     }
+    profile(&mut own.trace, &r.out, r.resume)?;
     let some = chosen(&own.trace, &r.kernels)?;
     let subject = subject(&own.trace, &runner.trace(), &some)?;
     if subject.kernels.iter().all(|k| k.sites.is_empty()) {
@@ -496,76 +533,24 @@ pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, 
         "groups": t.groups.iter().map(|g| &g.name).collect::<Vec<_>>(),
         "seed": r.seed,
     });
-    let mut db = Store::open(&r.out.join(store::FILE), &search, r.resume)?;
-    let input = Input {
-        seed: 0,
-        perturb: None,
+    let mut s = Searcher {
+        app: &app,
+        tunable: &t,
+        subject: &subject,
+        cost: &cost,
+        db: Store::open(&r.out.join(store::FILE), &search, r.resume)?,
+        known: BTreeMap::new(),
+        watch,
     };
-    let predictions = Predictions { cost: &cost };
-    let mut strategy = by_name(
-        &r.strategy,
-        Search {
-            problem: &problem,
-            models: &predictions,
-            seed: r.seed,
-            budget: r.budget,
-        },
-    )?;
-    let mut session = Session::new(&problem, strategy.as_mut(), r.budget);
-    let mut points = vec![Point {
-        assignment: problem.identity(),
-        time: 1.0,
-        error: 0.0,
-    }];
-    let mut failed = 0;
-    let outcome = |e: &Evaluated, time: Option<f64>| match (e.error, time) {
-        (Some(error), Some(time)) if e.failure.is_none() => Outcome::ran(error, time),
-        _ => Outcome::Failed,
+    s.remember()?;
+    let (ended, evaluations) = s.search(Phase::Search, &problem)?;
+    let local = match r.local {
+        true => Some(s.local(&problem)?),
+        false => None,
     };
-    let mut note = |a: &Assignment, e: &Evaluated, time: Option<f64>| {
-        failed += usize::from(e.failure.is_some());
-        if let (Some(error), Some(time)) = (e.error, time) {
-            points.push(Point {
-                assignment: a.clone(),
-                time,
-                error,
-            });
-        }
-    };
-    for (a, e) in db.all(Phase::Search)? {
-        let time = e.timing.as_ref().map(|t| t.ratio).or(e.predicted);
-        session.tell(&a, outcome(&e, time));
-        note(&a, &e, time);
-    }
-    while let Some(a) = session.wanted() {
-        let plan = t.plan(&subject, &a);
-        let e = app.evaluate(&plan)?;
-        let predicted = cost.predict(&a);
-        let time = match r.time {
-            TimeBy::Predicted => predicted,
-            _ => e.time,
-        };
-        let mut k = kept(&e, &r.device);
-        // What the search went by, so that it can go on from it.
-        k.predicted = time;
-        db.put(Phase::Search, &a, &input, &k, time)?;
-        session.tell(&a, outcome(&k, time));
-        note(&a, &k, time);
-        let told = e.error.as_ref().copied().map_err(String::as_str);
-        watch(&AppEvent::Evaluated(
-            session.executed().len() + 1,
-            told,
-            time,
-        ));
-    }
-    let evaluations = session.executed().len();
-    let ended = session.finish().reason;
-    let best = points
-        .iter()
-        .filter(|p| p.error <= r.tolerance && p.time < 1.0)
-        .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
-        .cloned()
-        .unwrap_or_else(|| points[0].clone());
+    let failed = s.known.values().filter(|k| k.0.failure.is_some()).count();
+    let points = s.points(&problem);
+    let best = fastest(&points, r.tolerance).unwrap_or_else(|| points[0].clone());
     let tuned = best.assignment != problem.identity();
     let plan = t.plan(&subject, &best.assignment);
     warnings.push(
@@ -607,6 +592,7 @@ pub fn tune(r: &Request, watch: &mut dyn FnMut(&AppEvent)) -> Result<AppResult, 
             .map(|(g, l)| format(g, l))
             .collect(),
         front: front(&points),
+        local,
         warnings,
         wall_s: clock.elapsed().as_secs_f64(),
     };

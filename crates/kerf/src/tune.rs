@@ -64,6 +64,9 @@ pub struct Args {
     /// Kernels of the application to tune; by default the longest, until they have 75 % of the run time.
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "app")]
     kernels: Vec<String>,
+    /// Tune each kernel of the application alone too, and compare: what is lost by not seeing the whole.
+    #[arg(long, requires = "app")]
+    local: bool,
     /// References smaller than this count as this in relative errors of an application.
     #[arg(
         long,

@@ -144,7 +144,7 @@ fn an_application_is_tuned_and_recorded() {
     let r = tune(
         dir.path(),
         "./tiny",
-        &["--kernels", "series", "--format", "json"],
+        &["--kernels", "series,shift", "--local", "--format", "json"],
     );
     assert!(r.status.success(), "{}", text(&r));
     let v: serde_json::Value = serde_json::from_slice(&r.stdout).expect("JSON");
@@ -153,6 +153,9 @@ fn an_application_is_tuned_and_recorded() {
     let error = v["error"].as_f64().expect("an error");
     assert!(error > 0.0 && error <= 1e-5, "{error}");
     assert!(v["speedup"].as_f64().expect("a time") > 1.0);
+    let alone = v["local"]["kernels"].as_array().expect("kernels alone");
+    assert_eq!(alone.len(), 2, "{v:#}");
+    assert_eq!(v["local"]["within"], true, "{v:#}");
     // The plan does what the result says, without the tuner.
     let plain = run(&dir.path().join("tiny"), &[]);
     let planned = Command::new(dir.path().join("tiny"))

@@ -88,6 +88,26 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     for (name, format) in &r.groups {
         t += &format!("  {format:4}  {name}\n");
     }
+    if let Some(l) = &r.local {
+        t += "\nkernels tuned alone (error of the whole application):\n";
+        for k in &l.kernels {
+            t += &format!(
+                "  {:.3} times as fast  error {:.3e}  {} evaluations  {}\n",
+                k.speedup, k.error, k.evaluations, k.name
+            );
+        }
+        t += &match (l.error, l.speedup) {
+            (Some(e), Some(s)) => format!(
+                "  together {s:.3} times as fast, error {e:.3e}: {}; tuned as a whole {:.3}\n",
+                match l.within {
+                    true => style.good("within the tolerance"),
+                    false => style.bad("beyond the tolerance"),
+                },
+                r.speedup
+            ),
+            _ => "  together the application fails\n".to_owned(),
+        };
+    }
     t += &format!(
         "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
         out.display(),
@@ -141,6 +161,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
             .unwrap_or_else(|| PathBuf::from(format!("{}-tuned", stem(&command)))),
         resume: a.resume,
         limit: Duration::from_secs_f64(a.timeout),
+        local: a.local,
         command,
     };
     let budget = request.budget;
