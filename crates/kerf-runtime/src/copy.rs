@@ -42,7 +42,10 @@ pub fn line(
     }
     let to_host = is_to_host(s, to, from, kind);
     let tracing = s.trace.is_some();
-    s.on_device(|d| d.copy(to, from, bytes, stream, wait || tracing && to_host))?;
+    if !crate::held::copy(s, to, from, bytes, stream)? {
+        s.on_device(|d| d.copy(to, from, bytes, stream, wait || tracing && to_host))?;
+    }
+    crate::trace::moved(s, to, from, bytes);
     if tracing && to_host {
         crate::trace::copied(s, to, from, bytes)?;
     }
@@ -103,16 +106,13 @@ fn rows(s: &mut State, r: Rectangle, kind: i32, stream: u64, wait: bool) -> Resu
     if r.width == 0 || r.rows == 0 {
         return Ok(());
     }
-    let to_host = is_to_host(s, r.to, r.from, kind);
-    let tracing = s.trace.is_some();
-    s.on_device(|d| d.copy_rows(r, stream, wait || tracing && to_host))?;
-    if tracing && to_host {
-        for i in 0..r.rows {
+    if s.trace.is_some() || crate::held::is_held(s, r.to) || crate::held::is_held(s, r.from) {
+        return (0..r.rows).try_for_each(|i| {
             let (to, from) = ((i * r.to_pitch) as u64, (i * r.from_pitch) as u64);
-            crate::trace::copied(s, r.to + to, r.from + from, r.width)?;
-        }
+            line(s, r.to + to, r.from + from, r.width, kind, stream, wait)
+        });
     }
-    Ok(())
+    s.on_device(|d| d.copy_rows(r, stream, wait))
 }
 
 #[unsafe(no_mangle)]
@@ -236,7 +236,11 @@ pub fn fill(s: &mut State, to: u64, value: i32, bytes: usize, stream: u64) -> Re
         None if !s.is_on_device(to) => return Err(code::INVALID_VALUE.into()),
         _ => {}
     }
-    s.on_device(|d| d.fill(to, value as u8, bytes, stream))
+    crate::trace::filled(s, to, value as u8, bytes);
+    match crate::held::fill(s, to, value as u8, bytes, stream)? {
+        true => Ok(()),
+        false => s.on_device(|d| d.fill(to, value as u8, bytes, stream)),
+    }
 }
 
 #[unsafe(no_mangle)]

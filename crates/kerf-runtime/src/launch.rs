@@ -60,7 +60,23 @@ fn print(text: &[u8]) {
 
 /// Notes what elements the memory has that a kernel is given.
 fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
-    for (p, a) in k.params.iter().zip(args) {
+    for (i, (p, a)) in k.params.iter().zip(args).enumerate() {
+        // SAFETY: arguments have the sizes that the kernel's signature says.
+        let word = |o: u64| unsafe {
+            a.cast::<u8>()
+                .add(o as usize)
+                .cast::<u64>()
+                .read_unaligned()
+        };
+        match &p.kind {
+            ParamKind::Pointer { .. } => crate::trace::touched(s, &k.symbol, i, word(0)),
+            ParamKind::Struct { fields, .. } => {
+                let inside = fields.iter().filter(|f| f.kind == ScalarKind::Ptr);
+                let all: Vec<u64> = inside.map(|f| word(f.offset)).collect();
+                all.into_iter().for_each(|x| crate::trace::in_struct(s, x));
+            }
+            ParamKind::Scalar { .. } => {}
+        }
         let ParamKind::Pointer {
             element_bytes,
             element,
@@ -148,6 +164,12 @@ pub fn launch(
         // SAFETY: the caller passes one address for each parameter.
         n => unsafe { std::slice::from_raw_parts(args, n) }.to_vec(),
     };
+    let mut moved = Vec::new();
+    if let Some(Ok(u)) = &s.units[f.module].loaded
+        && let Some(k) = u.kernels.iter().find(|k| k.symbol == f.symbol)
+    {
+        crate::held::arguments(s, u, k, &mut pointers, &mut moved)?;
+    }
     let mut lambda_value = lambda.unwrap_or_default();
     if lambda.is_some() {
         pointers.push((&raw mut lambda_value).cast());

@@ -5,7 +5,7 @@
 //! device is behind [`kerf_exec::raw::RawDevice`]. Names and types are CUDA's C interface.
 //!
 //! This library is a program's part, not a tool's: it reads the environment and writes to standard error.
-//! `KERF_DEVICE` is `cpu` or `cuda`, `KERF_PLAN` a plan, `KERF_TRACE` a folder for what a run did.
+//! `KERF_DEVICE` is `cpu` or `cuda`, `KERF_PLAN` a plan (with `buffers.json` beside it), `KERF_TRACE` a folder for what a run did.
 #![warn(missing_docs)]
 #![allow(non_snake_case)] // CUDA's names
 
@@ -14,6 +14,7 @@ mod device;
 mod driver;
 mod error;
 mod function;
+mod held;
 mod launch;
 mod load;
 mod memory;

@@ -5,7 +5,7 @@ use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
 use kerf_ir::obstacles::{Scope, obstacles};
 use kerf_ir::{finish, prepare};
-use kerf_pass::Plan;
+use kerf_pass::{Plan, SiteFormat};
 use std::collections::BTreeMap;
 
 /// A unit that is ready.
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub lambda: BTreeMap<String, f32>,
     /// Why the CPU cannot run some kernels.
     pub refused: BTreeMap<String, String>,
+    /// Formats that the plan holds parameters in, by kernel.
+    pub storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
 }
 
 fn bad(what: &str, why: impl std::fmt::Display) -> Failed {
@@ -97,19 +99,14 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
         t.module(unit, &source, &m, &infos)?;
     }
     let plan = part(&config.plan, &infos);
-    for (name, k) in &plan.kernels {
-        let Ok(info) = kernels::find(&infos, name) else {
-            continue;
-        };
-        let parameter =
-            |b: &String| info.params.iter().any(|p| p.name == *b) || b.parse::<usize>().is_ok();
-        if let Some(b) = k.storage.keys().find(|b| parameter(b)) {
-            return Err(bad(
-                "KERF_PLAN",
-                format!("{name}: buffers of applications keep their own formats, and `{b}` is one"),
-            ));
-        }
-    }
+    let storage = plan
+        .kernels
+        .iter()
+        .filter_map(|(n, k)| {
+            let info = kernels::find(&infos, n).ok()?;
+            Some((info.symbol.clone(), k.storage.clone()))
+        })
+        .collect();
     plan.apply(&m).map_err(|e| bad("KERF_PLAN", e))?;
     let lambda = plan
         .kernels
@@ -137,6 +134,7 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
         kernels: infos,
         lambda,
         refused,
+        storage,
     })
 }
 

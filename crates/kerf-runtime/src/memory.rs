@@ -11,13 +11,21 @@ const PITCH: usize = 512;
 pub fn alloc(s: &mut State, bytes: usize, place: Place) -> Result<u64, Failed> {
     let address = s.on_device(|d| d.alloc(bytes, place))?;
     s.allocated += 1;
+    let number = s.allocated;
+    let held = s
+        .config()?
+        .buffers
+        .allocations
+        .get(&number)
+        .map(|f| f.word());
     s.memory.insert(
         address,
         Allocation {
             bytes,
             place,
-            number: s.allocated,
+            number,
             element: None,
+            held: held.filter(|_| place == Place::Device),
         },
     );
     Ok(address)

@@ -1,5 +1,6 @@
 //! Everything the runtime knows, behind one lock: an application may call from any thread.
 use crate::error::{self, Failed, code};
+use crate::held::{Buffers, Held};
 use crate::load::Loaded;
 use crate::trace::Trace;
 use kerf_exec::ExecError;
@@ -58,6 +59,8 @@ pub struct Allocation {
     pub number: usize,
     /// Scalars of an element and its bytes, as kernels that were given it have them.
     pub element: Option<(Vec<ScalarAt>, u64)>,
+    /// The format that its doubles are held in, where that is another.
+    pub held: Option<Held>,
 }
 
 /// What the environment says.
@@ -67,6 +70,8 @@ pub struct Config {
     pub device: String,
     /// What is done to kernels.
     pub plan: Plan,
+    /// Formats of allocations.
+    pub buffers: Buffers,
     /// Where libdevice may be.
     pub libdevice: Option<PathBuf>,
     /// Every access is checked (CPU).
@@ -177,10 +182,16 @@ fn libdevice() -> Option<PathBuf> {
 }
 
 fn configure() -> Result<Config, Failed> {
+    let mut buffers = Buffers::default();
     let plan = match var("KERF_PLAN") {
         None => Plan::default(),
         Some(path) => {
             let bad = |e: String| Failed::new(code::UNKNOWN, format!("KERF_PLAN={path}: {e}"));
+            let beside = PathBuf::from(&path).with_file_name("buffers.json");
+            if let Ok(text) = std::fs::read_to_string(beside) {
+                buffers =
+                    serde_json::from_str(&text).map_err(|e| bad(format!("buffers.json: {e}")))?;
+            }
             let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
             Plan::parse(&text).map_err(|e| bad(e.to_string()))?
         }
@@ -188,6 +199,7 @@ fn configure() -> Result<Config, Failed> {
     Ok(Config {
         device: var("KERF_DEVICE").unwrap_or_else(|| "cpu".into()),
         plan,
+        buffers,
         libdevice: libdevice(),
         memcheck: var("KERF_MEMCHECK").is_some_and(|v| v != "0"),
         threads: var("KERF_THREADS")

@@ -9,7 +9,7 @@ use kerf_exec::raw::Place;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_ir::llvm::Module;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -42,7 +42,7 @@ struct Copy {
     at: u64,
     bytes: usize,
     /// Scalars of an element, and its bytes; none if no kernel told.
-    element: Option<(Vec<(u64, String)>, u64)>,
+    element: Option<Element>,
     /// Byte in `copies.bin`.
     offset: u64,
 }
@@ -57,6 +57,16 @@ pub struct Trace {
     kernels: BTreeMap<String, Kernel>,
     units: Vec<Unit>,
     copies: Vec<Copy>,
+    /// Which allocation was given to which parameter of which kernel.
+    touches: BTreeSet<(String, usize, usize)>,
+    /// Allocations whose address was in a struct.
+    in_structs: BTreeSet<usize>,
+    /// Allocations that were copied to others on the device.
+    device_copies: BTreeSet<(usize, usize)>,
+    /// Allocations that have to keep their format, and why.
+    fixed: BTreeMap<usize, String>,
+    /// Every allocation that was touched: bytes, elements.
+    allocations: BTreeMap<usize, (usize, Option<Element>)>,
     /// Launches that are kept with their inputs.
     pub recorded: Record,
 }
@@ -66,7 +76,11 @@ fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Failed {
     move |e| Failed::new(code::UNKNOWN, format!("KERF_TRACE: {p}: {e}"))
 }
 
-pub fn element(e: &(Vec<ScalarAt>, u64)) -> (Vec<(u64, String)>, u64) {
+/// Scalars of an element, as offset and type, and its bytes.
+pub type Element = (Vec<(u64, String)>, u64);
+
+/// An element as it is written.
+pub fn element(e: &(Vec<ScalarAt>, u64)) -> Element {
     (
         e.0.iter().map(|s| (s.offset, s.kind.to_string())).collect(),
         e.1,
@@ -88,6 +102,11 @@ impl Trace {
             kernels: BTreeMap::new(),
             units: Vec::new(),
             copies: Vec::new(),
+            touches: BTreeSet::new(),
+            in_structs: BTreeSet::new(),
+            device_copies: BTreeSet::new(),
+            fixed: BTreeMap::new(),
+            allocations: BTreeMap::new(),
             recorded: Record::from_environment(),
         })
     }
@@ -129,6 +148,70 @@ impl Trace {
         self.written += bytes.len() as u64;
         self.copies.push(c);
         Ok(())
+    }
+}
+
+/// A parameter is given an address.
+pub fn touched(s: &mut State, symbol: &str, parameter: usize, address: u64) {
+    let Some(number) = s.holding(address).map(|(_, a)| a.number) else {
+        return;
+    };
+    if let Some(t) = &mut s.trace {
+        t.touches.insert((symbol.to_owned(), parameter, number));
+    }
+}
+
+/// A struct that is passed by value holds an address.
+pub fn in_struct(s: &mut State, address: u64) {
+    let number = s.holding(address).map(|(_, a)| a.number);
+    if let (Some(t), Some(n)) = (&mut s.trace, number) {
+        t.in_structs.insert(n);
+    }
+}
+
+/// Whether parts of numbers are touched, which no other format has.
+fn whole(s: &mut State, address: u64, bytes: usize) -> Option<usize> {
+    let (at, a) = s.holding(address)?;
+    let (number, part) = (a.number, (address - at) % 8 != 0 || bytes % 8 != 0);
+    if let (Some(t), true) = (&mut s.trace, part) {
+        t.fixed
+            .insert(number, "parts of numbers are copied or filled".into());
+    }
+    Some(number)
+}
+
+/// Bytes are copied.
+pub fn moved(s: &mut State, to: u64, from: u64, bytes: usize) {
+    if s.trace.is_none() {
+        return;
+    }
+    let (a, b) = (whole(s, from, bytes), whole(s, to, bytes));
+    if let (Some(t), Some(a), Some(b)) = (&mut s.trace, a, b) {
+        t.device_copies.insert((a, b));
+    }
+}
+
+/// Bytes are filled.
+pub fn filled(s: &mut State, to: u64, value: u8, bytes: usize) {
+    if s.trace.is_none() {
+        return;
+    }
+    let number = whole(s, to, bytes);
+    if let (Some(t), Some(n), true) = (&mut s.trace, number, value != 0) {
+        t.fixed
+            .insert(n, "it is filled with bytes other than 0".into());
+    }
+}
+
+/// Notes what an allocation was, before it goes.
+fn note(s: &mut State, a: &Allocation) {
+    if let Some(t) = &mut s.trace {
+        let e = a.element.as_ref().map(element);
+        t.allocations.insert(a.number, (a.bytes, e));
+        if a.place != Place::Device {
+            t.fixed
+                .insert(a.number, "host code reads and writes it".into());
+        }
     }
 }
 
@@ -196,7 +279,10 @@ pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
         return Ok(());
     }
     match s.memory.get(&address).cloned() {
-        Some(a) => managed(s, address, &a),
+        Some(a) => {
+            note(s, &a);
+            managed(s, address, &a)
+        }
         None => Ok(()),
     }
 }
@@ -205,6 +291,7 @@ pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
 pub fn finish(s: &mut State) {
     let live: Vec<(u64, Allocation)> = s.memory.iter().map(|(k, v)| (*k, v.clone())).collect();
     for (address, a) in live {
+        note(s, &a);
         let _ = managed(s, address, &a);
     }
     let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
@@ -220,6 +307,11 @@ pub fn finish(s: &mut State) {
         "kernels": kernels,
         "units": t.units,
         "copies": t.copies,
+        "touches": t.touches,
+        "in_structs": t.in_structs,
+        "device_copies": t.device_copies,
+        "fixed": t.fixed,
+        "allocations": t.allocations,
         "recorded": t.recorded.launches,
     });
     let path = t.folder.join("trace.json");

@@ -1,21 +1,20 @@
 //! Tuning a whole application: plans over its kernels, each evaluation a run of the program.
 //!
-//! The reference is what the original program gives. Operations change format inside kernels; buffers keep
-//! theirs, since host code knows their layout.
+//! The reference is what the original program gives. Operations change format inside kernels; allocations of
+//! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
 pub mod run;
 mod search;
+mod subject;
 pub mod values;
 
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
 use crate::models::{self, CostModel};
-use crate::problem::{Group, Grouping, ProblemError, Tunable, tunable};
+use crate::problem::{Group, Grouping, ProblemError, Tunable, with_storage};
 use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
 use crate::store::{self, Phase, Store, StoreError};
-use crate::subject::{Subject, kernels_of};
 use kerf_device::profile::DeviceProfile;
-use kerf_ir::llvm::Module;
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::strategy::StrategyError;
@@ -75,6 +74,8 @@ pub struct Request {
     pub formats: Vec<SiteFormat>,
     /// What changes together.
     pub grouping: Grouping,
+    /// Hold allocations and arrays in narrower formats too.
+    pub storage: bool,
     /// Strategy.
     pub strategy: String,
     /// Evaluations, at most.
@@ -332,12 +333,31 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
+/// Writes a plan as the runtime reads it; gives its file.
+fn save(
+    dir: &std::path::Path,
+    plan: &Plan,
+    held: &BTreeMap<usize, SiteFormat>,
+) -> Result<PathBuf, AppError> {
+    let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
+    let buffers = json(serde_json::to_string_pretty(
+        &json!({ "allocations": held }),
+    ))? + "\n";
+    write(&dir.join("buffers.json"), buffers.as_bytes())?;
+    let path = dir.join("plan.json");
+    let text = json(serde_json::to_string_pretty(plan))? + "\n";
+    write(&path, text.as_bytes())?;
+    Ok(path)
+}
+
 impl App<'_> {
-    fn evaluate(&self, plan: &Plan) -> Result<Evaluation, AppError> {
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        held: &BTreeMap<usize, SiteFormat>,
+    ) -> Result<Evaluation, AppError> {
         let clock = Instant::now();
-        let path = self.runner.scratch.join("plan.json");
-        let text = serde_json::to_string(plan).map_err(|e| AppError::Module(e.to_string()))?;
-        write(&path, text.as_bytes())?;
+        let path = save(&self.runner.scratch, plan, held)?;
         let runs = match self.request.time {
             TimeBy::Predicted => 1,
             _ => self.request.repeats.max(1),
@@ -380,24 +400,6 @@ fn kept(e: &Evaluation, device: &str) -> Evaluated {
         wall_s: e.wall_s,
         ..Evaluated::failed_with(e.error.as_ref().err().cloned())
     }
-}
-
-fn subject(
-    trace: &Trace,
-    folder: &std::path::Path,
-    some: &[TracedKernel],
-) -> Result<Subject, AppError> {
-    let mut all = Vec::new();
-    for k in some {
-        let unit = trace.units.iter().find(|u| u.number == k.unit);
-        let unit = unit.ok_or_else(|| AppError::Module(format!("unit {} is missing", k.unit)))?;
-        let path = folder.join(&unit.bitcode);
-        let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
-        let bytes = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
-        let m = Module::parse(&bytes, &unit.source).map_err(|e| bad(e.0))?;
-        all.extend(kernels_of(&m, std::slice::from_ref(&k.symbol)));
-    }
-    Ok(Subject::of_kernels(all))
 }
 
 /// Tunes an application, and writes the result folder.
@@ -457,7 +459,7 @@ pub fn tune<'w>(
     }
     profile(&mut own.trace, &r.out, r.resume)?;
     let some = chosen(&own.trace, &r.kernels)?;
-    let subject = subject(&own.trace, &runner.trace(), &some)?;
+    let subject = subject::subject(&own.trace, &runner.trace())?;
     if subject.kernels.iter().all(|k| k.sites.is_empty()) {
         return Err(AppError::NoKernels);
     }
@@ -476,7 +478,7 @@ pub fn tune<'w>(
                 .any(|s| s.symbol == k.symbol && s.unit == k.unit),
         })
         .collect();
-    let t: Tunable = tunable(&subject, &r.formats, r.grouping)?;
+    let t: Tunable = with_storage(&subject, &r.formats, r.grouping, r.storage)?;
     watch(&AppEvent::Prepared(own.wall_s, &shares, t.groups.len()));
     // Again, to see whether it repeats; and as often as times ask for.
     let runs = match r.time {
@@ -508,16 +510,38 @@ pub fn tune<'w>(
         limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
         runner,
     };
+    // By position in the subject, all kernels that were launched.
+    let launched = |symbol: &str| own.trace.kernels.iter().find(|k| k.symbol == symbol);
+    let parts: Vec<f64> = subject
+        .kernels
+        .iter()
+        .map(|k| launched(&k.symbol).map_or(0.0, part))
+        .collect();
+    let chosen: Vec<bool> = subject
+        .kernels
+        .iter()
+        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
+        .collect();
     let cost = {
         let score = StaticScore::new(&subject, &t, Weights::of_profile(&r.profile));
         let base = score.by_kernel(&vec![0; t.groups.len()]);
         Weighted {
             score,
-            parts: some.iter().map(part).collect(),
+            parts: parts.clone(),
             base,
         }
     };
     let mut problem = t.problem(&subject, r.tolerance);
+    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
+    for (g, v) in t.groups.iter().zip(&mut problem.variables) {
+        let tuned = match g.holds.is_empty() {
+            true => chosen[g.at],
+            false => g.holds.iter().any(|p| chosen[p.at]),
+        };
+        if !tuned {
+            v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
+        }
+    }
     models::inform(&mut problem, &cost, &models::Unknown);
     problem.baseline = Some(Outcome::ran(0.0, 1.0));
     let search = json!({
@@ -530,6 +554,7 @@ pub fn tune<'w>(
         "strategy": r.strategy,
         "formats": r.formats,
         "grouping": r.grouping,
+        "storage": r.storage,
         "groups": t.groups.iter().map(|g| &g.name).collect::<Vec<_>>(),
         "seed": r.seed,
     });
@@ -596,9 +621,12 @@ pub fn tune<'w>(
         warnings,
         wall_s: clock.elapsed().as_secs_f64(),
     };
+    save(
+        &r.out,
+        &plan,
+        &subject::held(&subject, &t, &best.assignment),
+    )?;
     let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
-    let text = json(serde_json::to_string_pretty(&plan))? + "\n";
-    write(&r.out.join("plan.json"), text.as_bytes())?;
     let text = json(serde_json::to_string_pretty(&result))? + "\n";
     write(&r.out.join("result.json"), text.as_bytes())?;
     Ok(result)

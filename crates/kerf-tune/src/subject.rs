@@ -9,6 +9,8 @@ use kerf_ir::variables::{self, Variable};
 use kerf_num::Format;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
 use kerf_workload::run::Session;
+use kerf_workload::storage::Touches;
+use kerf_workload::workload::BufferSpec;
 use kerf_workload::{Mistakes, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -169,16 +171,6 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     (k, objects)
 }
 
-/// Kernels of a prepared module, by symbol.
-pub fn kernels_of(m: &Module, symbols: &[String]) -> Vec<Kernel> {
-    let infos = kernels::kernels(m);
-    let known = |s: &String| infos.iter().find(|k| k.symbol == *s);
-    let found = symbols.iter().filter_map(known);
-    found
-        .filter_map(|k| Some(kernel(m, m.function(&k.symbol)?, k, &infos).0))
-        .collect()
-}
-
 /// Shared variables of kernels that the workload does not launch.
 fn used_elsewhere(m: &Module, infos: &[KernelInfo], launched: &[String]) -> Vec<String> {
     let idle = infos.iter().filter(|k| !launched.contains(&k.symbol));
@@ -253,19 +245,40 @@ impl Subject {
         })
     }
 
-    /// Kernels without a workload: those of an application, which is run as a whole. Memory keeps its
-    /// formats.
-    pub fn of_kernels(kernels: Vec<Kernel>) -> Subject {
+    /// Kernels of an application, which is run as a whole, by prepared module: `wanted` are the symbols of each,
+    /// `buffers` stand for its allocations, `touches` says which kernels get them.
+    pub fn of_application(
+        modules: &[(Module, Vec<String>)],
+        buffers: Vec<BufferSpec>,
+        touches: &Touches,
+    ) -> Subject {
+        let workload = Workload {
+            buffers,
+            ..Workload::default()
+        };
+        let (mut found, mut objects, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (m, wanted) in modules {
+            let infos = kernels::kernels(m);
+            for symbol in wanted {
+                let info = infos.iter().find(|k| k.symbol == *symbol);
+                if let (Some(info), Some(f)) = (info, m.function(symbol)) {
+                    let (k, o) = kernel(m, f, info, &infos);
+                    found.push(k);
+                    objects.push(o);
+                }
+            }
+            others.extend(used_elsewhere(m, &infos, wanted));
+        }
         Subject {
-            workload: Workload::default(),
+            stored: storage::stored_of(&workload, touches, &objects, &others),
+            workload,
             program: Program {
                 source: Default::default(),
                 bitcode: Vec::new(),
                 unlifted: Vec::new(),
                 cached: false,
             },
-            kernels,
-            stored: Vec::new(),
+            kernels: found,
             launched: Vec::new(),
             digest: String::new(),
         }

@@ -37,8 +37,7 @@ pub struct Args {
     /// Workload file (.toml).
     #[arg(required_unless_present = "app")]
     workload: Option<PathBuf>,
-    /// Tune a whole application instead, built by kerf cc: the shell command that runs it. Its operations
-    /// change format inside kernels; its buffers keep theirs.
+    /// Tune a whole application instead, built by kerf cc: the shell command that runs it.
     #[arg(long, value_name = "COMMAND", conflicts_with = "workload")]
     app: Option<String>,
     /// Compare the numbers of the application's standard output that match: the groups of the pattern, or

@@ -153,6 +153,14 @@ fn an_application_is_tuned_and_recorded() {
     let error = v["error"].as_f64().expect("an error");
     assert!(error > 0.0 && error <= 1e-5, "{error}");
     assert!(v["speedup"].as_f64().expect("a time") > 1.0);
+    let buffers = v["groups"].as_array().expect("groups");
+    let held = |g: &serde_json::Value| {
+        g[0].as_str().is_some_and(|n| n.starts_with("buffer")) && g[1] == "f32"
+    };
+    assert!(
+        buffers.iter().any(held),
+        "an allocation is held in f32: {v:#}"
+    );
     let alone = v["local"]["kernels"].as_array().expect("kernels alone");
     assert_eq!(alone.len(), 2, "{v:#}");
     assert_eq!(v["local"]["within"], true, "{v:#}");

@@ -1,5 +1,6 @@
 //! One run of an application as a process of its own, with a time limit; how it failed is a value.
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ pub struct TracedCopy {
     /// How many.
     pub bytes: usize,
     /// Scalars of an element, as offset and type, and bytes of an element; none if no kernel told.
-    pub element: Option<(Vec<(u64, String)>, u64)>,
+    pub element: Option<Element>,
     /// Where they are in `copies.bin`.
     pub offset: u64,
 }
@@ -62,7 +63,25 @@ pub struct Trace {
     pub units: Vec<TracedUnit>,
     /// Copies, in order.
     pub copies: Vec<TracedCopy>,
+    /// Which allocation was given to which parameter: symbol, parameter, allocation.
+    #[serde(default)]
+    pub touches: Vec<(String, usize, usize)>,
+    /// Allocations whose address was in a struct.
+    #[serde(default)]
+    pub in_structs: Vec<usize>,
+    /// Allocations that were copied to others on the device.
+    #[serde(default)]
+    pub device_copies: Vec<(usize, usize)>,
+    /// Allocations that have to keep their format, and why.
+    #[serde(default)]
+    pub fixed: BTreeMap<usize, String>,
+    /// Bytes and elements of allocations.
+    #[serde(default)]
+    pub allocations: BTreeMap<usize, (usize, Option<Element>)>,
 }
+
+/// Scalars of an element, as offset and type, and its bytes.
+pub type Element = (Vec<(u64, String)>, u64);
 
 /// A run that ended well.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
 //! The search over an application's plans: each evaluated once, kept as it comes; kernels alone, for comparison.
-use super::{App, AppError, AppEvent, TimeBy, Weighted, fastest, kept};
+use super::{App, AppError, AppEvent, TimeBy, Weighted, fastest, kept, subject};
 use crate::evaluate::{Evaluated, Input};
 use crate::front::Point;
 use crate::models::{CostModel, Predictions};
@@ -78,7 +78,10 @@ impl Searcher<'_, '_> {
         if let Some(o) = self.outcome(a) {
             return Ok(o);
         }
-        let e = self.app.evaluate(&self.tunable.plan(self.subject, a))?;
+        let held = subject::held(self.subject, self.tunable, a);
+        let e = self
+            .app
+            .evaluate(&self.tunable.plan(self.subject, a), &held)?;
         let time = match self.app.request.time {
             TimeBy::Predicted => self.cost.predict(a),
             _ => e.time,
@@ -138,14 +141,19 @@ impl Searcher<'_, '_> {
         let mut together = problem.identity();
         let mut kernels = Vec::new();
         for (at, k) in self.subject.kernels.iter().enumerate() {
-            let mine = |g: usize| self.tunable.groups[g].at == at;
+            // Memory that kernels share is none's alone.
+            let mine = |g: usize| {
+                let g = &self.tunable.groups[g];
+                g.at == at && g.holds.iter().all(|p| p.at == at)
+            };
             let mut alone = problem.clone();
             for (g, v) in alone.variables.iter_mut().enumerate() {
                 if !mine(g) {
                     v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
                 }
             }
-            if !(0..together.len()).any(mine) {
+            let free = |g: usize| problem.variables[g].levels.iter().skip(1).any(|l| !l.veto);
+            if !(0..together.len()).any(|g| mine(g) && free(g)) {
                 continue;
             }
             let name = k.name.clone();

@@ -152,6 +152,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         kernels: a.kernels,
         formats: a.formats,
         grouping: a.by.into(),
+        storage: a.storage == super::Switch::On,
         strategy: a.strategy.replace('_', "-"),
         budget: a.budget,
         seed: a.seed,
