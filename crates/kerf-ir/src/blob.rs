@@ -112,9 +112,10 @@ mod tests {
         let (back, code) = unsafe { unpack(bytes.as_ptr()) }.expect("unpacks");
         assert_eq!((back.source.as_str(), code), ("a.cu", &b"BC\xc0\xde"[..]));
         assert!(back.reflect().ftz && !back.reflect().precise_sqrt);
+        let other = [0x50, 0xed, 0x55, 0xba, 0, 0, 0, 0u8];
         // SAFETY: eight bytes.
         assert!(matches!(
-            unsafe { unpack(b"\x50\xed\x55\xba\0\0\0\0".as_ptr()) },
+            unsafe { unpack(other.as_ptr()) },
             Err(BlobError::Foreign)
         ));
     }

@@ -4,12 +4,14 @@
 //! object where nvcc puts a fat binary. Host code is compiled by clang, whose stubs call the CUDA runtime;
 //! Kerf's own is linked. With `-rdc=true` modules are only compiled here: the runtime links them when the
 //! program starts, since only then it is known which objects are in it.
+mod advice;
 pub mod options;
 
 use crate::blob::{self, Meta};
 use crate::compile::{self, CompileError, Toolchain};
 use crate::llvm::Module;
 use crate::{prepare, program};
+use advice::{DRIVER, advice};
 use options::{Goal, Item, Kind, Options};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -66,41 +68,6 @@ pub struct Told {
 /// An `omp.h` for machines without LLVM's OpenMP: one thread, which is a legal execution.
 const SERIAL_OMP: &str = include_str!("cuda/omp.h");
 
-/// What Kerf's runtime has of the driver API. Renamed for applications (`kerf_cuInit`), so that NVIDIA's own
-/// driver, which the runtime loads, never meets them.
-const DRIVER: &[&str] = &[
-    "cuInit",
-    "cuDriverGetVersion",
-    "cuDeviceGetCount",
-    "cuDeviceGet",
-    "cuDeviceGetName",
-    "cuDeviceGetAttribute",
-    "cuDeviceComputeCapability",
-    "cuDeviceTotalMem_v2",
-    "cuCtxCreate_v2",
-    "cuCtxDestroy_v2",
-    "cuCtxGetCurrent",
-    "cuCtxSetCurrent",
-    "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent_v2",
-    "cuCtxGetDevice",
-    "cuCtxSynchronize",
-    "cuDevicePrimaryCtxRetain",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuMemGetInfo_v2",
-    "cuMemAlloc_v2",
-    "cuMemFree_v2",
-    "cuMemcpyHtoD_v2",
-    "cuMemcpyDtoH_v2",
-    "cuMemcpyDtoD_v2",
-    "cuMemsetD8_v2",
-    "cuMemsetD32_v2",
-    "cuGetErrorString",
-    "cuGetErrorName",
-    "cuProfilerStart",
-    "cuProfilerStop",
-];
-
 /// A build.
 struct Build<'a> {
     tools: &'a Toolchain,
@@ -118,35 +85,6 @@ fn io(path: &Path) -> impl Fn(std::io::Error) -> CcError {
         path: path.clone(),
         why,
     }
-}
-
-/// What the user should do about a message of clang or the linker.
-fn advice(text: &str) -> Option<String> {
-    for line in text.lines() {
-        if let Some((_, rest)) = line.split_once("fatal error: '") {
-            let name = rest.split('\'').next().unwrap_or_default();
-            let file = name.rsplit('/').next().unwrap_or(name);
-            if let Some(full) = options::foreign(file) {
-                return Some(format!("{full} is not part of Kerf's runtime"));
-            }
-            if file.starts_with("helper_") {
-                return Some(format!(
-                    "{name} is of NVIDIA's samples: add -I with its folder"
-                ));
-            }
-            if file == "mpi.h" {
-                return Some("mpi.h: add the options that `mpicc --showme` prints".into());
-            }
-        }
-        if let Some((_, rest)) = line.split_once("undefined reference to `") {
-            let name = rest.split('\'').next().unwrap_or_default();
-            if name.starts_with("kerf_cu") || name.starts_with("cu") || name.starts_with("__cuda") {
-                let name = name.trim_start_matches("kerf_");
-                return Some(format!("{name} is not part of Kerf's runtime"));
-            }
-        }
-    }
-    None
 }
 
 impl Build<'_> {
@@ -408,7 +346,10 @@ impl Build<'_> {
         };
         a.extend(self.o.host.iter().filter(only_link).cloned());
         a.extend(items.iter().cloned());
-        a.push(runtime.display().to_string());
+        // By its name, not its path: the program may be moved, and LD_LIBRARY_PATH say where the library is.
+        let name = runtime.file_name().unwrap_or_default().to_string_lossy();
+        a.push(format!("-L{}", folder.display()));
+        a.push(format!("-l:{name}"));
         a.push(format!("-Wl,-rpath,{}", folder.display()));
         a.extend(["-lpthread", "-ldl", "-lm"].map(String::from));
         let r = self.clang(&a)?;
@@ -576,20 +517,5 @@ mod tests {
         let want =
             "\tcallq __kerfRegisterLinkedBinary@PLT\n\t.addrsig_sym __kerfRegisterLinkedBinary\n";
         assert_eq!(one_registration(text), want);
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let text = "a.cu:3:10: fatal error: 'cublas_v2.h' file not found";
-        assert_eq!(
-            advice(text).as_deref(),
-            Some("cuBLAS is not part of Kerf's runtime")
-        );
-        let text = "a.o: undefined reference to `kerf_cuModuleLoad'";
-        assert_eq!(
-            advice(text).as_deref(),
-            Some("cuModuleLoad is not part of Kerf's runtime")
-        );
-        assert_eq!(advice("something else"), None);
     }
 }

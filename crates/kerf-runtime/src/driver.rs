@@ -25,7 +25,8 @@ macro_rules! calls {
     )*};
 }
 
-const CONTEXT: *mut c_void = 1 as *mut c_void;
+/// Stands for the one context; never looked at.
+const CONTEXT: *mut c_void = std::ptr::dangling_mut();
 
 calls! {
     kerf_cuInit as "cuInit" (_flags: u32) |s| s.device().map(|_| ());

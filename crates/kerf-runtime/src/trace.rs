@@ -172,7 +172,10 @@ pub fn in_struct(s: &mut State, address: u64) {
 /// Whether parts of numbers are touched, which no other format has.
 fn whole(s: &mut State, address: u64, bytes: usize) -> Option<usize> {
     let (at, a) = s.holding(address)?;
-    let (number, part) = (a.number, (address - at) % 8 != 0 || bytes % 8 != 0);
+    let (number, part) = (
+        a.number,
+        !(address - at).is_multiple_of(8) || !bytes.is_multiple_of(8),
+    );
     if let (Some(t), true) = (&mut s.trace, part) {
         t.fixed
             .insert(number, "parts of numbers are copied or filled".into());

@@ -99,7 +99,9 @@ fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, Str
     let (offset, size) = (v["offset"].as_u64().unwrap_or(0), size(n) as u64);
     match offset {
         0 => Ok(format!("\"b{n}\"")),
-        o if o % size == 0 => Ok(format!("{{ buffer = \"b{n}\", offset = {} }}", o / size)),
+        o if o.is_multiple_of(size) => {
+            Ok(format!("{{ buffer = \"b{n}\", offset = {} }}", o / size))
+        }
         o => Err(format!(
             "an argument points {o} bytes into a buffer of {size}-byte elements"
         )),
@@ -139,7 +141,7 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
     for (i, b) in buffers.iter().enumerate() {
         let (kind, size) = element(b);
         let bytes = b["bytes"].as_u64().unwrap_or(0) as usize;
-        let (kind, size) = if bytes % size == 0 {
+        let (kind, size) = if bytes.is_multiple_of(size) {
             (kind, size)
         } else {
             ("u8".into(), 1)

@@ -183,12 +183,24 @@ impl RawDevice for CudaDevice {
     }
     fn copy_rows(&mut self, r: Rectangle, stream: u64, wait: bool) -> Result<(), ExecError> {
         let unified = sys::CUmemorytype_enum::CU_MEMORYTYPE_UNIFIED;
-        let mut c: sys::CUDA_MEMCPY2D = unsafe { std::mem::zeroed() };
-        c.srcMemoryType = unified;
-        c.dstMemoryType = unified;
-        (c.srcDevice, c.srcPitch) = (r.from, r.from_pitch);
-        (c.dstDevice, c.dstPitch) = (r.to, r.to_pitch);
-        (c.WidthInBytes, c.Height) = (r.width, r.rows);
+        let c = sys::CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: unified,
+            srcHost: std::ptr::null(),
+            srcDevice: r.from,
+            srcArray: std::ptr::null_mut(),
+            srcPitch: r.from_pitch,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: unified,
+            dstHost: std::ptr::null_mut(),
+            dstDevice: r.to,
+            dstArray: std::ptr::null_mut(),
+            dstPitch: r.to_pitch,
+            WidthInBytes: r.width,
+            Height: r.rows,
+        };
         let result = unsafe { sys::cuMemcpy2DAsync_v2(&c, stream_of(stream)) };
         self.check("copying rows", result)?;
         match wait {

@@ -1,5 +1,8 @@
 //! Options as nvcc and clang have them, sorted by who needs them.
+mod names;
+
 use super::CcError;
+use names::{IGNORED, IGNORED_WITH_VALUE, LIBRARIES};
 use std::path::{Path, PathBuf};
 
 /// What an input is.
@@ -74,26 +77,6 @@ pub struct Options {
     pub notes: Vec<String>,
 }
 
-/// NVIDIA's libraries that are no part of Kerf's runtime.
-pub const LIBRARIES: &[(&str, &str)] = &[
-    ("cublas", "cuBLAS"),
-    ("cufft", "cuFFT"),
-    ("curand", "the host API of cuRAND"),
-    ("cusparse", "cuSPARSE"),
-    ("cusolver", "cuSOLVER"),
-    ("cudnn", "cuDNN"),
-    ("nccl", "NCCL"),
-    ("npp", "NPP"),
-    ("nvrtc", "NVRTC"),
-    ("nvml", "NVML"),
-    ("nvidia-ml", "NVML"),
-    ("nvjpeg", "nvJPEG"),
-    ("cupti", "CUPTI"),
-    ("nvToolsExt", "NVTX"),
-    ("nvgraph", "nvGRAPH"),
-    ("cutensor", "cuTENSOR"),
-];
-
 /// The name of NVIDIA's library of which a file, header or library has the name.
 pub fn foreign(name: &str) -> Option<&'static str> {
     LIBRARIES
@@ -142,75 +125,6 @@ fn words(text: &str) -> Vec<String> {
     }
     out
 }
-
-/// Options of nvcc with a value that mean nothing here.
-const IGNORED_WITH_VALUE: &[&str] = &[
-    "Xptxas",
-    "ptxas-options",
-    "Xcudafe",
-    "Xnvlink",
-    "nvlink-options",
-    "Xfatbin",
-    "Xarchive",
-    "archive-options",
-    "maxrregcount",
-    "ccbin",
-    "compiler-bindir",
-    "cudart",
-    "code",
-    "gpu-code",
-    "t",
-    "threads",
-    "diag-suppress",
-    "diag-error",
-    "diag-warn",
-    "diag_suppress",
-    "Werror",
-    "keep-dir",
-    "split-compile",
-    "arch-list",
-    "dopt",
-    "ldir",
-    "target-dir",
-    "default-stream",
-    "jump-table-density",
-    "nvvm-options",
-    "Xnvvm",
-    "fatbin-options",
-    "device-stack-protector",
-];
-
-/// Options of nvcc without a value that mean nothing here.
-const IGNORED: &[&str] = &[
-    "lineinfo",
-    "generate-line-info",
-    "G",
-    "device-debug",
-    "extended-lambda",
-    "expt-extended-lambda",
-    "expt-relaxed-constexpr",
-    "res-usage",
-    "resource-usage",
-    "keep",
-    "source-in-ptx",
-    "restrict",
-    "Wno-deprecated-gpu-targets",
-    "Wno-deprecated-declarations",
-    "extra-device-vectorization",
-    "display-error-number",
-    "no-display-error-number",
-    "disable-optimizer-constants",
-    "fatbin",
-    "no-align-double",
-    "forward-unknown-to-host-compiler",
-    "forward-unknown-opts",
-    "cuda",
-    "allow-unsupported-compiler",
-    "Wreorder",
-    "Wext-lambda-captures-this",
-    "m64",
-    "Wno-gpu",
-];
 
 struct Reader {
     rest: std::collections::VecDeque<String>,
@@ -508,7 +422,7 @@ impl Options {
         };
         while let Some(a) = r.rest.pop_front() {
             if let Some(file) = a.strip_prefix('@') {
-                r.response(&file.to_owned())?;
+                r.response(file)?;
             } else if a.len() > 1 && a.starts_with('-') {
                 r.option(&a)?;
             } else {
@@ -555,60 +469,4 @@ impl Options {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Options {
-        Options::parse(&words(line)).expect("parses")
-    }
-
-    #[test]
-    fn a_line_of_nvcc_is_sorted() {
-        let mut o = parse(
-            "-O3 -Iinc -DX=1 --std c++14 -gencode arch=compute_70,code=sm_70 -arch=sm_80 \
-             -Xcompiler -Wall,-fopenmp -lcudart -lm -rdc=true --use_fast_math main.cu host.cpp x.o -o app",
-        );
-        assert_eq!(o.goal, Goal::Link);
-        assert_eq!(o.common, ["-Iinc", "-DX=1", "-std=c++14"]);
-        assert_eq!(o.host, ["-O3", "-Wall"]);
-        assert!(o.openmp && o.rdc && o.ftz && !o.precise_div);
-        assert_eq!(o.arch("sm_90"), "sm_80");
-        let plain = |s: &str| Item::Plain(s.into());
-        assert_eq!(
-            o.items,
-            [
-                plain("-lm"),
-                Item::Source("main.cu".into(), Kind::Cuda),
-                Item::Source("host.cpp".into(), Kind::Cpp),
-                plain("x.o"),
-            ]
-        );
-    }
-
-    #[test]
-    fn dependencies_languages_and_old_architectures() {
-        let mut o = parse("-dc -x cu a.cpp -MD -MF a.d -o a.o -arch=sm_35 -I inc");
-        assert_eq!(o.goal, Goal::Object);
-        assert!(o.rdc);
-        assert_eq!(o.sources().next(), Some((Path::new("a.cpp"), Kind::Cuda)));
-        assert_eq!(o.depend, ["-MD", "-MF", "a.d"]);
-        assert_eq!(o.arch("sm_90"), "sm_90");
-        assert_eq!(o.notes.len(), 1);
-        assert_eq!(o.common, ["-Iinc"]);
-    }
-
-    #[test]
-    fn libraries_that_are_missing_are_named() {
-        let e = Options::parse(&words("a.cu -lcublas")).expect_err("refuses");
-        assert!(e.to_string().contains("cuBLAS"), "{e}");
-        assert!(Options::parse(&words("a.cu -zzz")).is_err());
-    }
-
-    #[test]
-    fn words_are_split_as_in_a_shell() {
-        assert_eq!(
-            words("a 'b c' \"\" d\\ e\n f"),
-            ["a", "b c", "", "d e", "f"]
-        );
-    }
-}
+mod tests;
