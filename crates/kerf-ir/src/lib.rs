@@ -11,6 +11,7 @@ pub mod bf16_fence;
 pub mod blob;
 pub mod cc;
 pub mod compile;
+pub mod extent;
 pub mod finish;
 pub mod fuse;
 pub mod groups;
