@@ -9,6 +9,7 @@ pub mod launch;
 pub mod lower;
 mod memory;
 mod printf;
+mod raw;
 mod regions;
 mod seeds;
 mod sfu;
@@ -20,11 +21,14 @@ use kerf_ir::llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::ShadowMap;
 use launch::{Entry, Range, Reserve, Shape, Shared};
-use lower::{LowerOptions, Lowered};
+use lower::{LowerOptions, Lowered, LoweredKernel};
 use memory::Arena;
 use shadow::ShadowState;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
+
+pub use raw::CpuDevice;
 
 struct Buffer {
     address: usize,
@@ -55,6 +59,8 @@ pub struct CpuExecutor {
     printed: Vec<u8>,
     started: Option<Instant>,
     shadow: Option<ShadowState>,
+    /// Addresses of kernels that were launched: entry, regions.
+    found: BTreeMap<String, (usize, Vec<(usize, usize)>)>,
     arena: Arena,
 }
 
@@ -102,6 +108,7 @@ impl CpuExecutor {
             printed: Vec::new(),
             started: None,
             shadow: None,
+            found: BTreeMap::new(),
             arena,
         })
     }
@@ -149,6 +156,96 @@ impl CpuExecutor {
     /// The shadow execution, if this is one.
     pub fn shadow(&self) -> Option<&ShadowState> {
         self.shadow.as_ref()
+    }
+
+    /// Where the code of a kernel lies: asked of the JIT once, since short launches would notice.
+    fn addresses(&mut self, k: &LoweredKernel) -> Result<(usize, Vec<(usize, usize)>), ExecError> {
+        if let Some(found) = self.found.get(&k.symbol) {
+            return Ok(found.clone());
+        }
+        let find = |name: &str| self.jit.address(name).map_err(|e| ExecError::Compile(e.0));
+        let address = if k.mode == lower::Mode::Regions {
+            0
+        } else {
+            find(&k.entry)?
+        };
+        let regions = (0..k.regions)
+            .map(|i| {
+                Ok((
+                    find(&format!("{}.r{i}", k.entry))?,
+                    find(&format!("{}.t{i}", k.entry))?,
+                ))
+            })
+            .collect::<Result<Vec<_>, ExecError>>()?;
+        self.found
+            .insert(k.symbol.clone(), (address, regions.clone()));
+        Ok((address, regions))
+    }
+
+    /// Launches a kernel; `args[i]` points at argument i.
+    pub(crate) fn launch_with(
+        &mut self,
+        symbol: &str,
+        name: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared: u32,
+        args: &[*const u8],
+    ) -> Result<(), ExecError> {
+        let k = self
+            .lowered
+            .kernels
+            .iter()
+            .find(|k| k.symbol == symbol)
+            .ok_or_else(|| ExecError::NoKernel(symbol.into()))?
+            .clone();
+        let (address, regions) = self.addresses(&k)?;
+        for d in 0..3 {
+            if u64::from(grid[d]) * u64::from(block[d]) > i32::MAX as u64 {
+                return Err(ExecError::Compile(format!(
+                    "{} would have more than 2^31-1 threads in dimension {d}",
+                    name
+                )));
+            }
+        }
+        let ranges = self.ranges();
+        let shared = Shared::new(
+            name,
+            &self.arena,
+            k.stack_bytes,
+            &ranges,
+            &self.lowered.accesses,
+        );
+        let shape = Shape {
+            grid,
+            block,
+            dynamic_shared,
+            static_shared: self.lowered.static_shared,
+        };
+        let entry = Entry {
+            mode: k.mode,
+            address,
+            regions,
+            frame_bytes: k.frame_bytes,
+            ordered: k.ordered,
+        };
+        let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, args);
+        let (fault, printed) = match &self.shadow {
+            Some(s) => s.with(run),
+            None => run(),
+        }
+        .map_err(|e| ExecError::Memory(e.to_string()))?;
+        self.printed.extend(printed);
+        fault.map_or(Ok(()), |f| Err(ExecError::Fault(f)))
+    }
+
+    /// Address and size of a variable.
+    pub(crate) fn variable(&self, symbol: &str) -> Result<(u64, usize), ExecError> {
+        let missing = || ExecError::NoSymbol(symbol.into());
+        let address = self.jit.address(symbol).map_err(|_| missing())?;
+        let sizes = &self.lowered.sizes;
+        let found = sizes.iter().find(|(s, _)| s == symbol);
+        Ok((address as u64, found.ok_or_else(missing)?.1))
     }
 
     fn ranges(&self) -> Vec<Range> {
@@ -246,35 +343,6 @@ impl Executor for CpuExecutor {
     }
 
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
-        let k = self
-            .lowered
-            .kernels
-            .iter()
-            .find(|k| k.symbol == l.symbol)
-            .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?
-            .clone();
-        let find = |name: &str| self.jit.address(name).map_err(|e| ExecError::Compile(e.0));
-        let address = if k.mode == lower::Mode::Regions {
-            0
-        } else {
-            find(&k.entry)?
-        };
-        let regions = (0..k.regions)
-            .map(|i| {
-                Ok((
-                    find(&format!("{}.r{i}", k.entry))?,
-                    find(&format!("{}.t{i}", k.entry))?,
-                ))
-            })
-            .collect::<Result<Vec<_>, ExecError>>()?;
-        for d in 0..3 {
-            if u64::from(l.grid[d]) * u64::from(l.block[d]) > i32::MAX as u64 {
-                return Err(ExecError::Compile(format!(
-                    "{} would have more than 2^31-1 threads in dimension {d}",
-                    l.name
-                )));
-            }
-        }
         // Kept alive through the launch.
         let storage = l
             .args
@@ -282,35 +350,7 @@ impl Executor for CpuExecutor {
             .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
             .collect::<Result<Vec<_>, _>>()?;
         let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
-        let ranges = self.ranges();
-        let shared = Shared::new(
-            l.name,
-            &self.arena,
-            k.stack_bytes,
-            &ranges,
-            &self.lowered.accesses,
-        );
-        let shape = Shape {
-            grid: l.grid,
-            block: l.block,
-            dynamic_shared: l.dynamic_shared,
-            static_shared: self.lowered.static_shared,
-        };
-        let entry = Entry {
-            mode: k.mode,
-            address,
-            regions,
-            frame_bytes: k.frame_bytes,
-            ordered: k.ordered,
-        };
-        let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args);
-        let (fault, printed) = match &self.shadow {
-            Some(s) => s.with(run),
-            None => run(),
-        }
-        .map_err(|e| ExecError::Memory(e.to_string()))?;
-        self.printed.extend(printed);
-        fault.map_or(Ok(()), |f| Err(ExecError::Fault(f)))
+        self.launch_with(l.symbol, l.name, l.grid, l.block, l.dynamic_shared, &args)
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

@@ -3,6 +3,7 @@
 //! All driver calls of Kerf are in this module and in [`watch`] (NVML).
 mod driver;
 mod graph;
+mod raw;
 pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
@@ -11,6 +12,7 @@ use graph::{Kept, Recording, Stream};
 use std::ffi::c_void;
 
 pub use driver::{Attributes, driver_version, present};
+pub use raw::CudaDevice;
 
 /// Assembles PTX for a device. May be called from several threads.
 pub fn assemble(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {

@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod cuda;
 pub mod identity;
+pub mod raw;
 pub mod worker;
 
 use serde::{Deserialize, Serialize};

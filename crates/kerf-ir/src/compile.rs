@@ -109,7 +109,7 @@ pub struct Compiled {
 }
 
 const OPENCL_BUILTINS: &str = include_str!("opencl/builtins.cl");
-const CUDA_HOST: &str = include_str!("cuda/host.h");
+pub(crate) const CUDA_HOST: &str = include_str!("cuda/host.h");
 
 /// The command line for a source, without input and output.
 pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String]) -> Vec<String> {
@@ -221,11 +221,17 @@ pub fn compile(
         tool: "write".into(),
         why,
     };
-    std::fs::write(&before, text).map_err(written)?;
+    let (early, late) = match language {
+        Language::Cuda => late_macros(flags),
+        _ => (flags.to_vec(), String::new()),
+    };
+    std::fs::write(&before, format!("{text}{late}")).map_err(written)?;
     let clang_on = |overlay: Option<&Path>| {
         let mut cmd = Command::new(clang);
-        cmd.args(clang_args(language, &cuda, &tools.arch, flags));
+        cmd.args(clang_args(language, &cuda, &tools.arch, &[]));
+        // Before the user's own, which may want the macros.
         cmd.arg("-include").arg(&before);
+        cmd.args(&early);
         if let Some(o) = overlay {
             cmd.arg("-ivfsoverlay").arg(o);
         }
@@ -239,9 +245,8 @@ pub fn compile(
     let mut result = clang_on(None)?;
     if !result.status.success()
         && language == Language::Cuda
-        && let Some(text) = chevrons::joined(&String::from_utf8_lossy(&bytes))
+        && let Some(overlay) = joined_launches(dir.path(), source, &bytes).map_err(written)?
     {
-        let overlay = chevrons::overlay(dir.path(), source, &text).map_err(written)?;
         result = clang_on(Some(&overlay))?;
     }
     if !result.status.success() {
@@ -260,6 +265,48 @@ pub fn compile(
         .filter(|p| !p.starts_with(dir.path()))
         .collect();
     Ok(Compiled { bitcode, depends })
+}
+
+/// Macros of the command line as lines of a header, and the other flags.
+///
+/// clang reads all of CUDA's headers before a source, nvcc few: a macro such as `N` would be replaced in
+/// them. Names with an underscore in front, which system headers look at, stay where they are.
+pub(crate) fn late_macros(flags: &[String]) -> (Vec<String>, String) {
+    let (mut rest, mut text) = (Vec::new(), String::new());
+    let mut all = flags.iter();
+    while let Some(f) = all.next() {
+        let (kind, value) = match f.as_str() {
+            "-D" | "-U" => (f.as_str(), all.next().cloned().unwrap_or_default()),
+            _ if f.starts_with("-D") || f.starts_with("-U") => (&f[..2], f[2..].to_owned()),
+            _ => {
+                rest.push(f.clone());
+                continue;
+            }
+        };
+        let name = value.split('=').next().unwrap_or_default().to_owned();
+        if name.starts_with('_') || name == "NDEBUG" {
+            rest.push(format!("{kind}{value}"));
+        } else if kind == "-U" {
+            text.push_str(&format!("#undef {name}\n"));
+        } else {
+            let body = value.split_once('=').map_or("1", |(_, b)| b);
+            text.push_str(&format!("#define {name} {body}\n"));
+        }
+    }
+    (rest, text)
+}
+
+/// A file for `-ivfsoverlay` that shows clang the source with the brackets of its launches together; none
+/// where they are.
+pub(crate) fn joined_launches(
+    dir: &Path,
+    source: &Path,
+    bytes: &[u8],
+) -> std::io::Result<Option<PathBuf>> {
+    match chevrons::joined(&String::from_utf8_lossy(bytes)) {
+        Some(text) => chevrons::overlay(dir, source, &text).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// File names of a make-style dependency file.
@@ -301,6 +348,14 @@ mod tests {
     fn depfile_names_with_spaces_and_continuations() {
         let d = parse_depfile("m.o: /a/b.cu /x\\ y/c.h \\\n  /d$$e.h\n");
         assert_eq!(d, ["/a/b.cu", "/x y/c.h", "/d$e.h"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn macros_come_after_the_headers() {
+        let flags = ["-DN=512", "-D", "F(x)=x", "-D_GNU_SOURCE", "-Iinc", "-UN"].map(String::from);
+        let (rest, text) = late_macros(&flags);
+        assert_eq!(rest, ["-D_GNU_SOURCE", "-Iinc"]);
+        assert_eq!(text, "#define N 512\n#define F(x) x\n#undef N\n");
     }
 
     #[test]

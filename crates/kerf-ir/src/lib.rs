@@ -8,6 +8,8 @@
 
 pub mod assembler_faults;
 pub mod bf16_fence;
+pub mod blob;
+pub mod cc;
 pub mod compile;
 pub mod extent;
 pub mod finish;

@@ -112,6 +112,14 @@ impl Evaluated {
         self.failure.is_none() && self.error.is_some_and(|e| e <= tolerance)
     }
 
+    /// Without anything but perhaps a failure.
+    pub(crate) fn failed_with(why: Option<String>) -> Evaluated {
+        Evaluated {
+            failure: why,
+            ..Evaluated::failed(String::new(), 0.0)
+        }
+    }
+
     fn failed(why: String, wall_s: f64) -> Evaluated {
         Evaluated {
             error: None,

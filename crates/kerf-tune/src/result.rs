@@ -317,7 +317,7 @@ fn file_error(path: &Path) -> impl Fn(std::io::Error) -> ResultError {
 }
 
 /// Writes a file whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
     let save = || -> std::io::Result<()> {
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         let mut f = tempfile::Builder::new()

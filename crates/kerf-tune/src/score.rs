@@ -253,21 +253,27 @@ impl<'s> StaticScore<'s> {
 
     /// Cost of all operations and conversions.
     pub fn score(&self, a: &[u8]) -> f64 {
+        self.by_kernel(a).iter().sum()
+    }
+
+    /// The same, kernel by kernel.
+    pub fn by_kernel(&self, a: &[u8]) -> Vec<f64> {
         let formats: Vec<Format> = self.nodes.iter().map(|n| self.format(n, a)).collect();
-        let mut total = 0.0;
+        let mut all = vec![0.0; self.subject.kernels.len()];
         for (n, home) in self.nodes.iter().zip(&formats) {
             let at = FORMATS.iter().position(|f| f == home).unwrap_or(0);
             let cost = self.math(n, *home, a).unwrap_or(n.cost[at]);
-            total += cost * n.times;
+            let total = &mut all[n.place.0];
+            *total += cost * n.times;
             let mut wanted: Vec<Format> = n.users.iter().map(|u| formats[*u]).collect();
             wanted.retain(|f| f != home);
             wanted.sort_unstable();
             wanted.dedup();
             for to in wanted {
-                total += self.weights.cast(*home, to) * n.times;
+                *total += self.weights.cast(*home, to) * n.times;
             }
         }
-        total
+        all
     }
 }
 

@@ -114,8 +114,22 @@ pub(crate) fn stored(
     kernels: &[Objects],
     others: &[String],
 ) -> Result<Vec<Stored>, Mistakes> {
-    let buffers = session.workload.buffers.len();
-    let t = touches(session)?;
+    Ok(stored_of(
+        session.workload,
+        &touches(session)?,
+        kernels,
+        others,
+    ))
+}
+
+/// The same for buffers and what touches them, wherever that is known from.
+pub(crate) fn stored_of(
+    workload: &Workload,
+    t: &Touches,
+    kernels: &[Objects],
+    others: &[String],
+) -> Vec<Stored> {
+    let buffers = workload.buffers.len();
     // Buffers first, then the objects of all kernels.
     let flat: Vec<(usize, usize)> = (0..kernels.len())
         .flat_map(|k| (0..kernels[k].all.len()).map(move |o| (k, o)))
@@ -154,10 +168,10 @@ pub(crate) fn stored(
             .filter(|n| sets.root(buffers + n) == root)
             .map(|n| flat[n])
             .collect();
-        out.extend(one(session.workload, &t, kernels, others, &b, &o));
+        out.extend(one(workload, t, kernels, others, &b, &o));
     }
     // Buffers in the order of the workload, then arrays.
-    Ok(out)
+    out
 }
 
 /// One variable; none if there is nothing to hold.

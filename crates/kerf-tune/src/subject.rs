@@ -9,6 +9,8 @@ use kerf_ir::variables::{self, Variable};
 use kerf_num::Format;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
 use kerf_workload::run::Session;
+use kerf_workload::storage::Touches;
+use kerf_workload::workload::BufferSpec;
 use kerf_workload::{Mistakes, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -241,6 +243,45 @@ impl Subject {
             stored,
             launched,
         })
+    }
+
+    /// Kernels of an application, which is run as a whole, by prepared module: `wanted` are the symbols of each,
+    /// `buffers` stand for its allocations, `touches` says which kernels get them.
+    pub fn of_application(
+        modules: &[(Module, Vec<String>)],
+        buffers: Vec<BufferSpec>,
+        touches: &Touches,
+    ) -> Subject {
+        let workload = Workload {
+            buffers,
+            ..Workload::default()
+        };
+        let (mut found, mut objects, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (m, wanted) in modules {
+            let infos = kernels::kernels(m);
+            for symbol in wanted {
+                let info = infos.iter().find(|k| k.symbol == *symbol);
+                if let (Some(info), Some(f)) = (info, m.function(symbol)) {
+                    let (k, o) = kernel(m, f, info, &infos);
+                    found.push(k);
+                    objects.push(o);
+                }
+            }
+            others.extend(used_elsewhere(m, &infos, wanted));
+        }
+        Subject {
+            stored: storage::stored_of(&workload, touches, &objects, &others),
+            workload,
+            program: Program {
+                source: Default::default(),
+                bitcode: Vec::new(),
+                unlifted: Vec::new(),
+                cached: false,
+            },
+            kernels: found,
+            launched: Vec::new(),
+            digest: String::new(),
+        }
     }
 
     /// Launches of some kernels, by position: symbol and threads of a block.

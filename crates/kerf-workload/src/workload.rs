@@ -15,7 +15,7 @@ use crate::space::LaunchSpace;
 pub const MAX_BYTES: u64 = 1 << 40;
 
 /// A workload: how to run a program of kernels once.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Workload {
     /// The workload file.
     pub path: PathBuf,

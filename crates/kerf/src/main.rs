@@ -1,5 +1,6 @@
 //! The command line of Kerf.
 mod bundle;
+mod cc;
 mod counts;
 mod device;
 mod doctor;
@@ -12,6 +13,7 @@ mod inspect;
 mod measure;
 mod output;
 mod predict;
+mod record;
 mod report;
 mod run;
 mod search;
@@ -115,6 +117,17 @@ enum Command {
         #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
         arch: String,
     },
+    /// Compile a CUDA application as nvcc would, for Kerf's own runtime: kerf cc -O3 main.cu -o app.
+    ///
+    /// Takes nvcc's options and clang's. KERF_DEVICE=cpu|cuda chooses where the program runs then.
+    #[command(disable_help_flag = true)]
+    Cc {
+        /// Options and files.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Run an application built by kerf cc, and keep launches of its kernels as workloads.
+    Record(record::Args),
     /// Compare the CPU executor with a GPU, or with a record, on random kernels, bit by bit.
     Selftest {
         /// Number of kernels.
@@ -413,7 +426,26 @@ fn compiler_flags(include: Vec<String>, define: Vec<String>, rest: Vec<String>) 
     i.chain(d).chain(rest).collect()
 }
 
+fn help_of(command: &str) -> Result<i32, Failure> {
+    use clap::CommandFactory;
+    let mut all = Cli::command();
+    let text = all
+        .find_subcommand_mut(command)
+        .map(|c| c.render_long_help().to_string());
+    output::say(&text.unwrap_or_default())?;
+    Ok(0)
+}
+
 fn main() {
+    let words: Vec<String> = std::env::args_os()
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect();
+    // A compiler's options are not Kerf's: -o, -x, --version and @files mean something else there.
+    if words.get(1).is_some_and(|w| w == "cc")
+        && !words.get(2).is_none_or(|w| w == "--help" || w == "-h")
+    {
+        std::process::exit(cc::run(&words[2..]).unwrap_or_else(|f| f.report()));
+    }
     let cli = Cli::parse();
     let style = Style::new(cli.color);
     let result = match cli.command {
@@ -467,6 +499,13 @@ fn main() {
         }
         Command::Init(a) => init::run(&a, cli.format),
         Command::Run(a) => run_command(a, cli.format, style),
+        Command::Cc { args } => {
+            match args.iter().any(|a| a == "--help" || a == "-h") || args.is_empty() {
+                true => help_of("cc"),
+                false => cc::run(&args),
+            }
+        }
+        Command::Record(a) => record::run(&a),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),
         Command::Bundle {

@@ -1,4 +1,5 @@
 //! `kerf tune` and `kerf check`: the fastest plan within a tolerance, and whether it still holds.
+mod app;
 mod progress;
 mod summary;
 
@@ -34,7 +35,45 @@ const SAMPLE_S: f64 = 1e-3;
 #[derive(clap::Args)]
 pub struct Args {
     /// Workload file (.toml).
-    workload: PathBuf,
+    #[arg(required_unless_present = "app")]
+    workload: Option<PathBuf>,
+    /// Tune a whole application instead, built by kerf cc: the shell command that runs it.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "workload")]
+    app: Option<String>,
+    /// Compare the numbers of the application's standard output that match: the groups of the pattern, or
+    /// the first number of each match.
+    #[arg(long, value_name = "REGEX", requires = "app")]
+    stdout_pattern: Option<String>,
+    /// Compare the numbers of a file that the application writes: .npy, text, or raw scalars with the type
+    /// behind a colon (out.bin:f64). Without either, all that it copies from the device is compared.
+    #[arg(
+        long,
+        value_name = "FILE[:TYPE]",
+        requires = "app",
+        conflicts_with = "stdout_pattern"
+    )]
+    output_file: Option<String>,
+    /// Time by the application's own figure: the first number that matches in its standard output.
+    #[arg(long, value_name = "REGEX", requires = "app", conflicts_with = "time")]
+    time_pattern: Option<String>,
+    /// Time of an application: predicted, of its kernels, or from start to end; by default the kernels' on a
+    /// GPU, predicted elsewhere.
+    #[arg(long, value_enum, requires = "app")]
+    time: Option<AppTime>,
+    /// Kernels of the application to tune; by default the longest, until they have 75 % of the run time.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "app")]
+    kernels: Vec<String>,
+    /// Tune each kernel of the application alone too, and compare: what is lost by not seeing the whole.
+    #[arg(long, requires = "app")]
+    local: bool,
+    /// References smaller than this count as this in relative errors of an application.
+    #[arg(
+        long,
+        value_name = "F",
+        requires = "app",
+        allow_negative_numbers = true
+    )]
+    floor: Option<f64>,
     /// Largest error that any output may have; by default that of the workload's [accept].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tolerance: Option<f64>,
@@ -174,6 +213,13 @@ pub struct CheckArgs {
 enum Switch {
     On,
     Off,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum AppTime {
+    Predicted,
+    Kernels,
+    Wall,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -348,12 +394,15 @@ fn refused(e: TuneError) -> Failure {
 
 /// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
-    for path in [Some(&a.workload), a.out.as_ref()].into_iter().flatten() {
+    for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
     let named = a.strategy.replace('_', "-");
     if !NAMES.contains(&named.as_str()) && !DEGREE_NAMES.contains(&named.as_str()) {
         return Err(refused(StrategyError::Unknown(a.strategy).into()));
+    }
+    if let Some(command) = a.app.clone() {
+        return app::run(a, command, format, style);
     }
     let approx = approx(&a)?;
     if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
@@ -361,15 +410,16 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             .help("use a metric of which less is better, e.g. rms"));
     }
     let quality = a.qos.is_some() || a.qos_ratio.is_some();
-    guard::survives(&a.workload)?;
+    let given = a.workload.unwrap_or_default();
+    guard::survives(&given)?;
     let profile = device::load(&a.profile)?;
     let out = a.out.unwrap_or_else(|| {
-        let stem = a.workload.file_stem().unwrap_or_default();
+        let stem = given.file_stem().unwrap_or_default();
         PathBuf::from(format!("{}-tuned", stem.to_string_lossy()))
     });
-    let name = a.workload.display().to_string();
+    let name = given.display().to_string();
     // `kerf check` may be called from elsewhere.
-    let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
+    let workload = std::path::absolute(&given).unwrap_or(given);
     let request = Request {
         job: job(
             workload,

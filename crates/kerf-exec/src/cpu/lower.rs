@@ -64,6 +64,8 @@ pub struct Lowered {
     pub accesses: Vec<AccessSite>,
     /// Variables that accesses may meet without naming them, where accesses are watched.
     pub variables: Vec<Variable>,
+    /// Symbols and bytes of all device variables.
+    pub sizes: Vec<(String, usize)>,
 }
 
 /// Options of the lowering.
@@ -181,12 +183,14 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     }
     let host = Machine::host()?;
     host.adopt(&m);
+    let mut sizes = Vec::new();
     for g in m.globals() {
         // Constant memory is written by the host before a launch.
         if g.ty().space() != 0 {
             g.set_constant_global(false);
             if !g.is_declaration() {
                 g.set_linkage(Linkage::LLVMExternalLinkage);
+                sizes.push((g.name(), m.size_of(g.global_type()) as usize));
             }
         }
     }
@@ -210,6 +214,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         static_shared,
         accesses,
         variables,
+        sizes,
     })
 }
 

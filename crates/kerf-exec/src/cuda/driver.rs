@@ -48,6 +48,7 @@ pub fn driver_version() -> String {
 /// The primary context of a device, current on this thread.
 pub struct Context {
     device: sys::CUdevice,
+    raw: sys::CUcontext,
     /// Device name.
     pub name: String,
     /// Compute capability, e.g. 90.
@@ -120,9 +121,41 @@ impl Context {
             )?;
             Ok(Context {
                 device,
+                raw: ctx,
                 name,
                 capability: major * 10 + minor,
             })
+        }
+    }
+
+    /// Makes the context current on this thread, if it is not.
+    pub(super) fn enter(&self) -> Result<(), ExecError> {
+        thread_local! {
+            static CURRENT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+        }
+        if CURRENT.with(std::cell::Cell::get) == self.raw as usize {
+            return Ok(());
+        }
+        // SAFETY: a live context.
+        check("making the context current", unsafe {
+            sys::cuCtxSetCurrent(self.raw)
+        })?;
+        CURRENT.with(|c| c.set(self.raw as usize));
+        Ok(())
+    }
+
+    /// An attribute by its number; 0 for one that the driver does not know.
+    pub(super) fn attribute(&self, number: i32) -> Result<i32, ExecError> {
+        type Get = unsafe fn(*mut i32, u32, sys::CUdevice) -> CUresult;
+        // SAFETY: the driver's function, with its enumeration as the number that it is: the application
+        // may ask for one that the declarations do not have.
+        unsafe {
+            let get = std::mem::transmute::<*const (), Get>(sys::cuDeviceGetAttribute as *const ());
+            let mut v = 0;
+            match get(&mut v, number as u32, self.device) {
+                CUresult::CUDA_ERROR_INVALID_VALUE => Ok(0),
+                r => check("reading an attribute", r).map(|()| v),
+            }
         }
     }
 
@@ -288,7 +321,7 @@ impl Drop for Loaded {
 }
 
 impl Loaded {
-    fn function(&self, symbol: &str) -> Result<sys::CUfunction, ExecError> {
+    pub(super) fn function(&self, symbol: &str) -> Result<sys::CUfunction, ExecError> {
         let c = CString::new(symbol).map_err(|_| ExecError::NoKernel(symbol.into()))?;
         let mut f = std::ptr::null_mut();
         // SAFETY: the module is loaded and the name a C string.

@@ -1,7 +1,7 @@
 // What nvcc lets host code call without an include, and clang gives to device code only.
 //
-// Only device code is compiled, but clang checks the host code beside it. These are in no program that
-// Kerf makes; they keep a source whose host code calls ::max from being refused.
+// For a kernel alone only device code is compiled, but clang checks the host code beside it. In an
+// application (kerf cc) host code calls them.
 #pragma once
 #if defined(__cplusplus) && defined(__CUDA__)
 #define KERF_HOST static inline __attribute__((host, unused))
@@ -25,5 +25,7 @@ KERF_EXTREMES(double, double, double)
 KERF_EXTREMES(double, float, double)
 KERF_EXTREMES(double, double, float)
 #undef KERF_EXTREMES
+#undef __managed__
+#define __managed__ _Pragma("GCC error \"kerf: __managed__ variables are not supported; use cudaMallocManaged\"")
 #undef KERF_HOST
 #endif

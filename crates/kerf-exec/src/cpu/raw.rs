@@ -1,0 +1,310 @@
+//! The CPU as a device for applications: device memory is host memory, and everything is done when its
+//! call returns, so streams need nothing to be in order.
+use super::{CpuExecutor, CpuOptions};
+use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
+use crate::{ExecError, KernelStats};
+use kerf_ir::llvm::Module;
+use std::time::Instant;
+
+/// What the device says of itself where a figure cannot be had from the processor: an H200's, so that
+/// programs which choose grids by the device choose the same ones as there.
+const ATTRIBUTES: &[(i32, i32)] = &[
+    (1, 1024),
+    (2, 1024),
+    (3, 1024),
+    (4, 64),
+    (5, i32::MAX),
+    (6, 65535),
+    (7, 65535),
+    (8, 49152),
+    (9, 65536),
+    (10, 32),
+    (11, i32::MAX),
+    (12, 65536),
+    (13, 1_980_000),
+    (14, 512),
+    (15, 1),
+    (16, 132),
+    (19, 1),
+    (31, 1),
+    (36, 3_201_000),
+    (37, 6144),
+    (38, 62_914_560),
+    (39, 2048),
+    (40, 3),
+    (41, 1),
+    (51, 32),
+    (75, 9),
+    (76, 0),
+    (78, 1),
+    (79, 1),
+    (80, 1),
+    (81, 233_472),
+    (82, 65536),
+    (83, 1),
+    (87, 2),
+    (88, 1),
+    (89, 1),
+    (90, 1),
+    (91, 1),
+    (97, 232_448),
+    (99, 1),
+    (100, 1),
+    (101, 1),
+    (106, 32),
+    (111, 1024),
+    (115, 1),
+];
+
+/// Above this, memory is mapped by itself, and its pages come when they are touched.
+const LARGE: usize = 1 << 20;
+
+/// The CPU as a device.
+pub struct CpuDevice {
+    options: CpuOptions,
+    programs: Vec<CpuExecutor>,
+    events: Vec<Option<Option<Instant>>>,
+    streams: Vec<bool>,
+}
+
+impl CpuDevice {
+    /// A device.
+    pub fn new(options: CpuOptions) -> CpuDevice {
+        CpuDevice {
+            options,
+            programs: Vec::new(),
+            events: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    fn program(&self, n: usize) -> Result<&CpuExecutor, ExecError> {
+        self.programs
+            .get(n)
+            .ok_or_else(|| ExecError::Compile(format!("there is no program {n}")))
+    }
+
+    fn event_slot(&mut self, event: u64) -> Result<&mut Option<Instant>, ExecError> {
+        let slot = self.events.get_mut((event as usize).wrapping_sub(1));
+        slot.and_then(Option::as_mut)
+            .ok_or_else(|| unknown("event"))
+    }
+
+    fn check_stream(&self, stream: u64) -> Result<(), ExecError> {
+        // 0, 1 and 2 are the default streams.
+        match stream < 3 || self.streams.get(stream as usize - 3) == Some(&true) {
+            true => Ok(()),
+            false => Err(unknown("stream")),
+        }
+    }
+}
+
+fn unknown(what: &str) -> ExecError {
+    ExecError::Device {
+        what: format!("using a {what}"),
+        why: "invalid resource handle".into(),
+    }
+}
+
+fn meminfo(key: &str) -> usize {
+    std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|t| {
+            let line = t.lines().find(|l| l.starts_with(key))?.to_owned();
+            line.split_whitespace().nth(1)?.parse::<usize>().ok()
+        })
+        .map_or(1 << 34, |kb| kb.saturating_mul(1024))
+}
+
+impl RawDevice for CpuDevice {
+    fn kind(&self) -> &'static str {
+        "cpu"
+    }
+    fn name(&self) -> String {
+        "Kerf CPU executor".into()
+    }
+    fn last_code(&self) -> i32 {
+        400 // an invalid handle is all that can be wrong
+    }
+    fn enter(&mut self) -> Result<(), ExecError> {
+        Ok(())
+    }
+    fn load(&mut self, finished: &Module, _arch: &str) -> Result<usize, ExecError> {
+        self.programs
+            .push(CpuExecutor::new(finished, self.options)?);
+        Ok(self.programs.len() - 1)
+    }
+    fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError> {
+        self.program(program)?.variable(symbol)
+    }
+    fn launch(&mut self, program: usize, l: &mut RawLaunch) -> Result<Vec<u8>, ExecError> {
+        self.check_stream(l.stream)?;
+        let p = self
+            .programs
+            .get_mut(program)
+            .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?;
+        let args: Vec<*const u8> = l.args.iter().map(|a| a.cast::<u8>().cast_const()).collect();
+        p.launch_with(l.symbol, l.name, l.grid, l.block, l.shared, &args)?;
+        Ok(crate::Executor::printed(p))
+    }
+    fn stats(&mut self, program: usize, symbol: &str) -> Result<KernelStats, ExecError> {
+        let p = self.program(program)?;
+        crate::Executor::kernel_stats(p)
+            .into_iter()
+            .find(|k| k.symbol == symbol)
+            .ok_or_else(|| ExecError::NoKernel(symbol.into()))
+    }
+    fn blocks_per_sm(
+        &mut self,
+        _program: usize,
+        _symbol: &str,
+        threads: u32,
+        shared: u32,
+    ) -> Result<u32, ExecError> {
+        let by_threads = 2048 / threads.next_multiple_of(32).max(32);
+        let by_shared = match shared {
+            0 => 32,
+            s => 233_472 / (s + 1024),
+        };
+        Ok(by_threads.min(by_shared).min(32))
+    }
+    fn alloc(&mut self, bytes: usize, _place: Place) -> Result<u64, ExecError> {
+        let (free, _) = self.memory()?;
+        let refused = || ExecError::Memory(format!("{bytes} bytes do not fit: {free} are free"));
+        if bytes > free {
+            return Err(refused());
+        }
+        if bytes >= LARGE {
+            let bytes = bytes.next_multiple_of(4096);
+            return super::memory::map(bytes)
+                .map(|a| a as u64)
+                .map_err(|e| ExecError::Memory(e.to_string()));
+        }
+        let mut p = std::ptr::null_mut();
+        // SAFETY: the out pointer is valid; the block is as large as what is cleared.
+        unsafe {
+            let size = bytes.max(1).next_multiple_of(256);
+            if libc::posix_memalign(&mut p, 256, size) != 0 {
+                return Err(refused());
+            }
+            libc::memset(p, 0, size);
+        }
+        Ok(p as u64)
+    }
+    fn free(&mut self, address: u64, bytes: usize, _place: Place) -> Result<(), ExecError> {
+        // SAFETY: the caller keeps what `alloc` gave, with its size, and frees it once.
+        unsafe {
+            if bytes >= LARGE {
+                libc::munmap(address as *mut _, bytes.next_multiple_of(4096));
+            } else {
+                libc::free(address as *mut _);
+            }
+        }
+        Ok(())
+    }
+    fn register(&mut self, _address: u64, _bytes: usize) -> Result<(), ExecError> {
+        Ok(())
+    }
+    fn unregister(&mut self, _address: u64) -> Result<(), ExecError> {
+        Ok(())
+    }
+    fn copy(
+        &mut self,
+        to: u64,
+        from: u64,
+        bytes: usize,
+        stream: u64,
+        _wait: bool,
+    ) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        // SAFETY: the application says that both ranges are its own, as it does to CUDA.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        Ok(())
+    }
+    fn copy_rows(&mut self, r: Rectangle, stream: u64, wait: bool) -> Result<(), ExecError> {
+        for row in 0..r.rows {
+            let (to, from) = (r.to_pitch * row, r.from_pitch * row);
+            self.copy(
+                r.to + to as u64,
+                r.from + from as u64,
+                r.width,
+                stream,
+                wait,
+            )?;
+        }
+        Ok(())
+    }
+    fn fill(&mut self, to: u64, value: u8, bytes: usize, stream: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        // SAFETY: as in `copy`.
+        unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
+        Ok(())
+    }
+    fn fill_words(&mut self, to: u64, value: u32, n: usize, stream: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        for i in 0..n {
+            // SAFETY: as in `copy`.
+            unsafe { (to as *mut u32).add(i).write_unaligned(value) };
+        }
+        Ok(())
+    }
+    fn stream(&mut self, _flags: u32, _priority: i32) -> Result<u64, ExecError> {
+        self.streams.push(true);
+        Ok(self.streams.len() as u64 + 2)
+    }
+    fn drop_stream(&mut self, stream: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        if let Some(s) = self.streams.get_mut((stream as usize).wrapping_sub(3)) {
+            *s = false;
+        }
+        Ok(())
+    }
+    fn wait_stream(&mut self, stream: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)
+    }
+    fn stream_done(&mut self, stream: u64) -> Result<bool, ExecError> {
+        self.check_stream(stream).map(|()| true)
+    }
+    fn stream_after(&mut self, stream: u64, event: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        self.event_slot(event).map(|_| ())
+    }
+    fn event(&mut self, _flags: u32) -> Result<u64, ExecError> {
+        self.events.push(Some(None));
+        Ok(self.events.len() as u64)
+    }
+    fn drop_event(&mut self, event: u64) -> Result<(), ExecError> {
+        self.event_slot(event)?;
+        self.events[event as usize - 1] = None;
+        Ok(())
+    }
+    fn record_event(&mut self, event: u64, stream: u64) -> Result<(), ExecError> {
+        self.check_stream(stream)?;
+        *self.event_slot(event)? = Some(Instant::now());
+        Ok(())
+    }
+    fn wait_event(&mut self, event: u64) -> Result<(), ExecError> {
+        self.event_slot(event).map(|_| ())
+    }
+    fn event_done(&mut self, event: u64) -> Result<bool, ExecError> {
+        self.event_slot(event).map(|_| true)
+    }
+    fn elapsed_ms(&mut self, from: u64, to: u64) -> Result<f32, ExecError> {
+        let (a, b) = (*self.event_slot(from)?, *self.event_slot(to)?);
+        match (a, b) {
+            (Some(a), Some(b)) if b >= a => Ok((b - a).as_secs_f64() as f32 * 1e3),
+            (Some(a), Some(b)) => Ok(-((a - b).as_secs_f64() as f32) * 1e3),
+            _ => Err(unknown("event that was not recorded")),
+        }
+    }
+    fn synchronize(&mut self) -> Result<(), ExecError> {
+        Ok(())
+    }
+    fn memory(&mut self) -> Result<(usize, usize), ExecError> {
+        Ok((meminfo("MemAvailable:"), meminfo("MemTotal:")))
+    }
+    fn attribute(&mut self, number: i32) -> Result<i32, ExecError> {
+        let found = ATTRIBUTES.iter().find(|(n, _)| *n == number);
+        Ok(found.map_or(0, |(_, v)| *v))
+    }
+}

@@ -1,0 +1,149 @@
+//! CUDA's error codes, the last error of each thread, and failures on the way to one.
+mod table;
+
+use kerf_exec::ExecError;
+use kerf_exec::cpu::launch::FaultKind;
+use std::cell::Cell;
+use std::ffi::CStr;
+use table::TABLE;
+
+/// Codes that this crate names itself.
+pub mod code {
+    pub const SUCCESS: i32 = 0;
+    pub const INVALID_VALUE: i32 = 1;
+    pub const OUT_OF_MEMORY: i32 = 2;
+    pub const INVALID_CONFIGURATION: i32 = 9;
+    pub const INVALID_SYMBOL: i32 = 13;
+    pub const INVALID_DEVICE_FUNCTION: i32 = 98;
+    pub const NO_DEVICE: i32 = 100;
+    pub const INVALID_DEVICE: i32 = 101;
+    pub const INVALID_IMAGE: i32 = 200;
+    pub const NOT_READY: i32 = 600;
+    pub const ILLEGAL_ADDRESS: i32 = 700;
+    pub const TIMEOUT: i32 = 702;
+    pub const ASSERT: i32 = 710;
+    pub const LAUNCH_FAILURE: i32 = 719;
+    pub const NOT_SUPPORTED: i32 = 801;
+    pub const UNKNOWN: i32 = 999;
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone)]
+pub struct Failed {
+    /// CUDA's code.
+    pub code: i32,
+    /// What is said on standard error, where the code alone says too little.
+    pub message: Option<String>,
+    /// Does every later call fail with it?
+    pub sticky: bool,
+}
+
+impl From<i32> for Failed {
+    fn from(code: i32) -> Failed {
+        Failed {
+            code,
+            message: None,
+            sticky: false,
+        }
+    }
+}
+
+impl Failed {
+    /// With words.
+    pub fn new(code: i32, message: impl Into<String>) -> Failed {
+        Failed {
+            message: Some(message.into()),
+            ..Failed::from(code)
+        }
+    }
+    /// From an executor; `driver` is the code that a driver gave last.
+    pub fn of(e: ExecError, driver: i32) -> Failed {
+        match &e {
+            ExecError::Memory(_) => Failed::from(code::OUT_OF_MEMORY),
+            ExecError::NoKernel(_) => Failed::new(code::INVALID_DEVICE_FUNCTION, e.to_string()),
+            ExecError::NoSymbol(_) => Failed::from(code::INVALID_SYMBOL),
+            ExecError::Missing { .. } => Failed::new(code::NO_DEVICE, e.to_string()),
+            ExecError::Compile(_) => Failed::new(code::INVALID_IMAGE, e.to_string()),
+            ExecError::Fault(f) => Failed {
+                code: match f.kind {
+                    FaultKind::Trap => code::LAUNCH_FAILURE,
+                    FaultKind::Assert => code::ASSERT,
+                    FaultKind::Memory => code::ILLEGAL_ADDRESS,
+                    FaultKind::Deadlock => code::TIMEOUT,
+                },
+                message: Some(e.to_string()),
+                sticky: true,
+            },
+            _ => Failed::from(driver),
+        }
+    }
+}
+
+thread_local! {
+    static LAST: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Notes a call's result for `cudaGetLastError`.
+pub fn note(code: i32) -> i32 {
+    // "Not ready" is an answer, not an error.
+    if code != code::SUCCESS && code != code::NOT_READY {
+        LAST.with(|l| l.set(code));
+    }
+    code
+}
+
+fn entry(code: i32) -> Option<&'static (i32, &'static CStr, &'static CStr)> {
+    TABLE.iter().find(|e| e.0 == code)
+}
+
+/// The name of a code.
+pub fn name(code: i32) -> &'static CStr {
+    entry(code).map_or(c"unrecognized error code", |e| e.1)
+}
+
+/// The text of a code.
+pub fn text(code: i32) -> &'static CStr {
+    entry(code).map_or(c"unrecognized error code", |e| e.2)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetLastError() -> i32 {
+    let sticky = crate::state::sticky();
+    let last = LAST.with(|l| l.replace(0));
+    if sticky != 0 { sticky } else { last }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaPeekAtLastError() -> i32 {
+    let sticky = crate::state::sticky();
+    if sticky != 0 {
+        sticky
+    } else {
+        LAST.with(Cell::get)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetErrorString(code: i32) -> *const libc::c_char {
+    text(code).as_ptr()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetErrorName(code: i32) -> *const libc::c_char {
+    name(code).as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_cudas_names_and_texts() {
+        assert_eq!(name(700), c"cudaErrorIllegalAddress");
+        assert_eq!(text(2), c"out of memory");
+        assert_eq!(name(12345), c"unrecognized error code");
+        note(9);
+        note(600);
+        assert_eq!(LAST.with(Cell::get), 9);
+    }
+}

@@ -1,0 +1,179 @@
+//! What applications ask about kernels: attributes, occupancy, cache preferences.
+use crate::error::{Failed, code};
+use crate::state::{Function, State, call, put};
+use std::ffi::{CString, c_char, c_void};
+
+fn find(s: &State, function: *const c_void) -> Result<Function, Failed> {
+    s.functions
+        .get(&(function as usize))
+        .cloned()
+        .ok_or(Failed::from(code::INVALID_DEVICE_FUNCTION))
+}
+
+/// `cudaFuncAttributes`.
+#[repr(C)]
+struct Attributes {
+    shared: usize,
+    constant: usize,
+    local: usize,
+    max_threads: i32,
+    registers: i32,
+    ptx_version: i32,
+    binary_version: i32,
+    cache_mode: i32,
+    max_dynamic_shared: i32,
+    rest: [i32; 23],
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) -> i32 {
+    call("cudaFuncGetAttributes", |s| {
+        let f = find(s, function)?;
+        let u = s.unit(f.module)?;
+        let program = u.program;
+        let shared = u
+            .kernels
+            .iter()
+            .find(|k| k.symbol == f.symbol)
+            .map_or(0, |k| k.static_shared_bytes as usize);
+        let stats = s
+            .on_device(|d| d.stats(program, &f.symbol))
+            .unwrap_or_default();
+        put(
+            to.cast(),
+            Attributes {
+                shared: stats.shared_bytes.map_or(shared, |b| b as usize),
+                constant: 0,
+                local: stats.local_bytes.unwrap_or(0) as usize,
+                max_threads: stats.max_threads.unwrap_or(1024) as i32,
+                registers: stats.registers.unwrap_or(32) as i32,
+                ptx_version: 90,
+                binary_version: 90,
+                cache_mode: 0,
+                max_dynamic_shared: f.shared_limit.saturating_sub(shared) as i32,
+                rest: [0; 23],
+            },
+        )
+    })
+}
+
+/// The attribute that allows more dynamic shared memory.
+const MAX_DYNAMIC_SHARED: i32 = 8;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncSetAttribute(function: *const c_void, attribute: i32, value: i32) -> i32 {
+    call("cudaFuncSetAttribute", |s| {
+        find(s, function)?;
+        if attribute == MAX_DYNAMIC_SHARED {
+            let most = s.on_device(|d| d.attribute(97))?;
+            if value < 0 || value > most {
+                return Err(code::INVALID_VALUE.into());
+            }
+            if let Some(f) = s.functions.get_mut(&(function as usize)) {
+                f.shared_limit = value as usize;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncSetCacheConfig(function: *const c_void, _config: i32) -> i32 {
+    call("cudaFuncSetCacheConfig", |s| find(s, function).map(|_| ()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncSetSharedMemConfig(function: *const c_void, _config: i32) -> i32 {
+    call("cudaFuncSetSharedMemConfig", |s| {
+        find(s, function).map(|_| ())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncGetName(to: *mut *const c_char, function: *const c_void) -> i32 {
+    call("cudaFuncGetName", |s| {
+        let f = find(s, function)?;
+        // Lives as long as the program, as CUDA's does.
+        put(
+            to,
+            CString::new(f.symbol)
+                .unwrap_or_default()
+                .into_raw()
+                .cast_const(),
+        )
+    })
+}
+
+fn occupancy(
+    s: &mut State,
+    to: *mut i32,
+    function: *const c_void,
+    threads: i32,
+    shared: usize,
+) -> Result<(), Failed> {
+    let f = find(s, function)?;
+    if threads <= 0 {
+        return Err(code::INVALID_VALUE.into());
+    }
+    let u = s.unit(f.module)?;
+    let program = u.program;
+    let fixed = u
+        .kernels
+        .iter()
+        .find(|k| k.symbol == f.symbol)
+        .map_or(0, |k| k.static_shared_bytes as usize);
+    let on_cpu = s.device()?.kind() == "cpu";
+    let all = if on_cpu { shared + fixed } else { shared };
+    let n = s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads as u32, all as u32))?;
+    put(to, n as i32)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    to: *mut i32,
+    function: *const c_void,
+    threads: i32,
+    shared: usize,
+) -> i32 {
+    call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", |s| {
+        occupancy(s, to, function, threads, shared)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    to: *mut i32,
+    function: *const c_void,
+    threads: i32,
+    shared: usize,
+    _flags: u32,
+) -> i32 {
+    call(
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+        |s| occupancy(s, to, function, threads, shared),
+    )
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
+    to: *mut usize,
+    function: *const c_void,
+    blocks: i32,
+    _threads: i32,
+) -> i32 {
+    call("cudaOccupancyAvailableDynamicSMemPerBlock", |s| {
+        find(s, function)?;
+        let most = s.on_device(|d| d.attribute(81))? as usize;
+        put(to, (most / blocks.max(1) as usize).saturating_sub(1024))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaSetDoubleForDevice(_d: *mut f64) -> i32 {
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaSetDoubleForHost(_d: *mut f64) -> i32 {
+    0
+}

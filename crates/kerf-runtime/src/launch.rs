@@ -1,0 +1,347 @@
+//! Launches.
+use crate::error::{Failed, code};
+use crate::register::Dim3;
+use crate::state::{State, call};
+use kerf_exec::raw::RawLaunch;
+use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Name of the kernel that runs now, for a message when it crashes.
+static RUNNING: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn crashed(signal: i32) {
+    let name = RUNNING.load(Ordering::Relaxed);
+    if !name.is_null() {
+        let say = |p: *const libc::c_char, n: usize| {
+            // SAFETY: async-signal-safe, on bytes that live as long as the launch.
+            unsafe { libc::write(2, p.cast(), n) };
+        };
+        let (a, b) = (
+            c"kerf: bad memory access in kernel ",
+            c"; KERF_MEMCHECK=1 names the place\n",
+        );
+        say(a.as_ptr(), a.count_bytes());
+        // SAFETY: a C string, see `launch`.
+        say(name, unsafe { libc::strlen(name) });
+        say(b.as_ptr(), b.count_bytes());
+    }
+    // SAFETY: the access happens again, and ends the process as it would have.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Says which kernel a crash was in; the application's own handlers stay.
+fn watch_crashes() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for s in [libc::SIGSEGV, libc::SIGBUS] {
+            // SAFETY: plain structs; the handler only makes async-signal-safe calls.
+            unsafe {
+                let mut old: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(s, std::ptr::null(), &mut old);
+                if old.sa_sigaction == libc::SIG_DFL {
+                    libc::signal(s, crashed as *const () as libc::sighandler_t);
+                }
+            }
+        }
+    });
+}
+
+/// The application's own printing and the kernels' go through one buffer, so that they stay in order.
+fn print(text: &[u8]) {
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+    }
+    if !text.is_empty() {
+        // SAFETY: the C library's own stream and our own bytes.
+        unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stdout) };
+    }
+}
+
+/// Notes what elements the memory has that a kernel is given.
+fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
+    for (i, (p, a)) in k.params.iter().zip(args).enumerate() {
+        // SAFETY: arguments have the sizes that the kernel's signature says.
+        let word = |o: u64| unsafe {
+            a.cast::<u8>()
+                .add(o as usize)
+                .cast::<u64>()
+                .read_unaligned()
+        };
+        match &p.kind {
+            ParamKind::Pointer { .. } => crate::trace::touched(s, &k.symbol, i, word(0)),
+            ParamKind::Struct { fields, .. } => {
+                let inside = fields.iter().filter(|f| f.kind == ScalarKind::Ptr);
+                let all: Vec<u64> = inside.map(|f| word(f.offset)).collect();
+                all.into_iter().for_each(|x| crate::trace::in_struct(s, x));
+            }
+            ParamKind::Scalar { .. } => {}
+        }
+        let ParamKind::Pointer {
+            element_bytes,
+            element,
+            ..
+        } = &p.kind
+        else {
+            continue;
+        };
+        if element.is_empty() || element.iter().all(|e| e.kind == ScalarKind::Ptr) {
+            continue;
+        }
+        // SAFETY: the argument is a pointer, as the kernel's signature says.
+        let address = unsafe { a.cast::<u64>().read_unaligned() };
+        let Some((at, allocation)) = s.holding(address) else {
+            continue;
+        };
+        if allocation.element.is_none()
+            && let Some(x) = s.memory.get_mut(&at)
+        {
+            x.element = Some((element.clone(), *element_bytes));
+        }
+    }
+}
+
+fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), Failed> {
+    let limits = [1024, 1024, 64];
+    let threads: u64 = block.iter().map(|b| u64::from(*b)).product();
+    let ok = (1..=1024).contains(&threads)
+        && block.iter().zip(limits).all(|(b, l)| *b <= l)
+        && grid.iter().all(|g| *g > 0)
+        && grid[0] <= i32::MAX as u32
+        && grid[1] <= 65535
+        && grid[2] <= 65535;
+    if ok {
+        Ok(())
+    } else {
+        Err(code::INVALID_CONFIGURATION.into())
+    }
+}
+
+/// Launches a function of the application's.
+pub fn launch(
+    s: &mut State,
+    function: usize,
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: u64,
+    cooperative: bool,
+) -> Result<(), Failed> {
+    let f = s
+        .functions
+        .get(&function)
+        .cloned()
+        .ok_or(Failed::from(code::INVALID_DEVICE_FUNCTION))?;
+    check(grid, block)?;
+    let u = s.unit(f.module)?;
+    let program = u.program;
+    let k = u
+        .kernels
+        .iter()
+        .find(|k| k.symbol == f.symbol)
+        .ok_or_else(|| {
+            Failed::new(
+                code::INVALID_DEVICE_FUNCTION,
+                format!("there is no kernel {}", kerf_ir::llvm::demangle(&f.symbol)),
+            )
+        })?;
+    if shared + k.static_shared_bytes as usize > f.shared_limit.max(48 * 1024) {
+        return Err(code::INVALID_VALUE.into());
+    }
+    let tracing = s.trace.is_some();
+    let u = s.unit(f.module)?;
+    let lambda = u.lambda.get(&f.symbol).copied();
+    let refused = u.refused.get(&f.symbol).cloned();
+    let Some(k) = u.kernels.iter().find(|k| k.symbol == f.symbol) else {
+        return Err(code::INVALID_DEVICE_FUNCTION.into());
+    };
+    let count = k.params.len();
+    let name = k.name.clone();
+    let info = tracing.then(|| k.clone());
+    let mut pointers: Vec<*mut c_void> = match count {
+        0 => Vec::new(),
+        // SAFETY: the caller passes one address for each parameter.
+        n => unsafe { std::slice::from_raw_parts(args, n) }.to_vec(),
+    };
+    let mut moved = Vec::new();
+    if let Some(Ok(u)) = &s.units[f.module].loaded
+        && let Some(k) = u.kernels.iter().find(|k| k.symbol == f.symbol)
+    {
+        crate::held::arguments(s, u, k, &mut pointers, &mut moved)?;
+    }
+    let mut lambda_value = lambda.unwrap_or_default();
+    if lambda.is_some() {
+        pointers.push((&raw mut lambda_value).cast());
+    }
+    if let Some(k) = &info {
+        learn(s, k, &pointers);
+        crate::record::before(s, f.module, k, (grid, block, shared), &pointers)?;
+    }
+    let on_cpu = s.device()?.kind() == "cpu";
+    if let (true, Some(why)) = (on_cpu, refused) {
+        return Err(Failed::new(
+            code::NOT_SUPPORTED,
+            format!("{name} cannot run on the CPU: {why}"),
+        ));
+    }
+    let c_name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
+    if on_cpu {
+        watch_crashes();
+        RUNNING.store(c_name.as_ptr().cast_mut(), Ordering::Relaxed);
+    }
+    let clock = std::time::Instant::now();
+    let timer = match (tracing, on_cpu) {
+        (true, false) => Some(s.on_device(|d| {
+            let (a, b) = (d.event(0)?, d.event(0)?);
+            d.record_event(a, stream)?;
+            Ok((a, b))
+        })?),
+        _ => None,
+    };
+    let mut l = RawLaunch {
+        symbol: &f.symbol,
+        name: &name,
+        grid,
+        block,
+        shared: shared as u32,
+        args: &mut pointers,
+        stream,
+        cooperative,
+    };
+    let printed = s.on_device(|d| d.launch(program, &mut l));
+    RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
+    let mut seconds = clock.elapsed().as_secs_f64();
+    if let Some((a, b)) = timer {
+        seconds = s.on_device(|d| {
+            d.record_event(b, stream)?;
+            d.wait_event(b)?;
+            let ms = d.elapsed_ms(a, b)?;
+            d.drop_event(a)?;
+            d.drop_event(b)?;
+            Ok(f64::from(ms) * 1e-3)
+        })?;
+    }
+    if let Some(k) = &info {
+        crate::trace::after(s, f.module, k, seconds)?;
+        crate::record::after(s)?;
+    }
+    print(&printed?);
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cudaLaunchKernel(
+    function: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: *mut c_void,
+) -> i32 {
+    call("cudaLaunchKernel", |s| {
+        launch(
+            s,
+            function as usize,
+            grid.into(),
+            block.into(),
+            args,
+            shared,
+            stream as u64,
+            false,
+        )
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cudaLaunchCooperativeKernel(
+    function: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: *mut c_void,
+) -> i32 {
+    call("cudaLaunchCooperativeKernel", |s| {
+        launch(
+            s,
+            function as usize,
+            grid.into(),
+            block.into(),
+            args,
+            shared,
+            stream as u64,
+            true,
+        )
+    })
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: *mut c_void,
+    attributes: *const c_void,
+    count: u32,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cudaLaunchKernelExC(
+    config: *const c_void,
+    function: *const c_void,
+    args: *mut *mut c_void,
+) -> i32 {
+    call("cudaLaunchKernelExC", |s| {
+        // SAFETY: the application's own configuration.
+        let c = unsafe { &*config.cast::<LaunchConfig>() };
+        if c.count > 0 {
+            return Err(Failed::new(
+                code::NOT_SUPPORTED,
+                "launch attributes (clusters, programmatic launches) are not supported",
+            ));
+        }
+        launch(
+            s,
+            function as usize,
+            c.grid.into(),
+            c.block.into(),
+            args,
+            c.shared,
+            c.stream as u64,
+            false,
+        )
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchHostFunc(
+    stream: *mut c_void,
+    f: extern "C" fn(*mut c_void),
+    data: *mut c_void,
+) -> i32 {
+    let r = call("cudaLaunchHostFunc", |s| {
+        s.on_device(|d| d.wait_stream(stream as u64))
+    });
+    if r == 0 {
+        f(data);
+    }
+    r
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamAddCallback(
+    stream: *mut c_void,
+    f: extern "C" fn(*mut c_void, i32, *mut c_void),
+    data: *mut c_void,
+    _flags: u32,
+) -> i32 {
+    let r = call("cudaStreamAddCallback", |s| {
+        s.on_device(|d| d.wait_stream(stream as u64))
+    });
+    if r == 0 {
+        f(stream, 0, data);
+    }
+    r
+}

@@ -1,0 +1,263 @@
+//! Memory: allocating, freeing, asking.
+use crate::error::{Failed, code};
+use crate::state::{Allocation, State, call, put};
+use kerf_exec::raw::Place;
+use std::ffi::c_void;
+
+/// Rows of pitched memory begin at multiples of this.
+const PITCH: usize = 512;
+
+/// New memory.
+pub fn alloc(s: &mut State, bytes: usize, place: Place) -> Result<u64, Failed> {
+    let address = s.on_device(|d| d.alloc(bytes, place))?;
+    s.allocated += 1;
+    let number = s.allocated;
+    let held = s
+        .config()?
+        .buffers
+        .allocations
+        .get(&number)
+        .map(|f| f.word());
+    s.memory.insert(
+        address,
+        Allocation {
+            bytes,
+            place,
+            number,
+            element: None,
+            held: held.filter(|_| place == Place::Device),
+        },
+    );
+    Ok(address)
+}
+
+fn give(to: *mut *mut c_void, bytes: usize, place: Place, s: &mut State) -> Result<(), Failed> {
+    if to.is_null() {
+        return Err(code::INVALID_VALUE.into());
+    }
+    if bytes == 0 {
+        return put(to, std::ptr::null_mut());
+    }
+    let a = alloc(s, bytes, place)?;
+    put(to, a as *mut c_void)
+}
+
+/// Frees memory; null is nothing.
+pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), Failed> {
+    if address == 0 {
+        return Ok(());
+    }
+    let is = |a: &Allocation| (a.place == Place::Host) == host;
+    if !s.memory.get(&address).is_some_and(is) {
+        return Err(code::INVALID_VALUE.into());
+    }
+    crate::trace::freed(s, address)?;
+    let a = s
+        .memory
+        .remove(&address)
+        .ok_or(Failed::from(code::INVALID_VALUE))?;
+    s.on_device(|d| {
+        d.synchronize()?;
+        d.free(address, a.bytes, a.place)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMalloc(to: *mut *mut c_void, bytes: usize) -> i32 {
+    call("cudaMalloc", |s| give(to, bytes, Place::Device, s))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocAsync(to: *mut *mut c_void, bytes: usize, _stream: *mut c_void) -> i32 {
+    call("cudaMallocAsync", |s| give(to, bytes, Place::Device, s))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocManaged(to: *mut *mut c_void, bytes: usize, _flags: u32) -> i32 {
+    call("cudaMallocManaged", |s| give(to, bytes, Place::Managed, s))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocHost(to: *mut *mut c_void, bytes: usize) -> i32 {
+    call("cudaMallocHost", |s| give(to, bytes, Place::Host, s))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaHostAlloc(to: *mut *mut c_void, bytes: usize, _flags: u32) -> i32 {
+    call("cudaHostAlloc", |s| give(to, bytes, Place::Host, s))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFree(address: *mut c_void) -> i32 {
+    call("cudaFree", |s| free(s, address as u64, false))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFreeAsync(address: *mut c_void, stream: *mut c_void) -> i32 {
+    call("cudaFreeAsync", |s| {
+        s.on_device(|d| d.wait_stream(stream as u64))?;
+        free(s, address as u64, false)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFreeHost(address: *mut c_void) -> i32 {
+    call("cudaFreeHost", |s| free(s, address as u64, true))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocPitch(
+    to: *mut *mut c_void,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+) -> i32 {
+    call("cudaMallocPitch", |s| {
+        let p = width.next_multiple_of(PITCH);
+        give(to, p * height, Place::Device, s)?;
+        put(pitch, p)
+    })
+}
+
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Pitched {
+    /// First byte.
+    pub address: *mut c_void,
+    /// Bytes of a row with its padding.
+    pub pitch: usize,
+    /// Bytes of a row.
+    pub xsize: usize,
+    /// Rows of a slice.
+    pub ysize: usize,
+}
+
+/// `cudaExtent`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Bytes.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Slices.
+    pub depth: usize,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMalloc3D(to: *mut Pitched, extent: Extent) -> i32 {
+    call("cudaMalloc3D", |s| {
+        let pitch = extent.width.next_multiple_of(PITCH);
+        let mut address = std::ptr::null_mut();
+        let bytes = pitch * extent.height.max(1) * extent.depth.max(1);
+        give(&mut address, bytes, Place::Device, s)?;
+        put(
+            to,
+            Pitched {
+                address,
+                pitch,
+                xsize: extent.width,
+                ysize: extent.height,
+            },
+        )
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaHostRegister(address: *mut c_void, bytes: usize, _flags: u32) -> i32 {
+    call("cudaHostRegister", |s| {
+        s.on_device(|d| d.register(address as u64, bytes))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaHostUnregister(address: *mut c_void) -> i32 {
+    call("cudaHostUnregister", |s| {
+        s.on_device(|d| d.unregister(address as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaHostGetDevicePointer(
+    to: *mut *mut c_void,
+    host: *mut c_void,
+    _flags: u32,
+) -> i32 {
+    // Addresses are the same on both sides.
+    call("cudaHostGetDevicePointer", |_| put(to, host))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaHostGetFlags(to: *mut u32, _host: *mut c_void) -> i32 {
+    call("cudaHostGetFlags", |_| put(to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> i32 {
+    call("cudaMemGetInfo", |s| {
+        let (f, t) = s.on_device(|d| d.memory())?;
+        put(free, f)?;
+        put(total, t)
+    })
+}
+
+/// `cudaPointerAttributes`.
+#[repr(C)]
+struct PointerAttributes {
+    kind: i32,
+    device: i32,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaPointerGetAttributes(to: *mut c_void, address: *mut c_void) -> i32 {
+    call("cudaPointerGetAttributes", |s| {
+        let place = s.holding(address as u64).map(|(_, a)| a.place);
+        let none = std::ptr::null_mut();
+        let (kind, device, host) = match place {
+            Some(Place::Device) => (2, address, none),
+            Some(Place::Managed) => (3, address, address),
+            Some(Place::Host) => (1, address, address),
+            None => (0, none, none),
+        };
+        put(
+            to.cast(),
+            PointerAttributes {
+                kind,
+                device: if kind == 0 { -2 } else { 0 },
+                device_pointer: device,
+                host_pointer: host,
+            },
+        )
+    })
+}
+
+/// Hints: nothing depends on them.
+macro_rules! hints {
+    ($($name:ident),*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> i32 {
+            call(stringify!($name), |_| Ok(()))
+        }
+    )*};
+}
+hints!(
+    cudaMemAdvise,
+    cudaMemAdvise_v2,
+    cudaMemPrefetchAsync,
+    cudaMemPrefetchAsync_v2,
+    cudaStreamAttachMemAsync,
+    cudaCtxResetPersistingL2Cache,
+    cudaMemPoolSetAttribute,
+    cudaMemPoolTrimTo
+);
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetDefaultMemPool(to: *mut *mut c_void, _device: i32) -> i32 {
+    // One pool, whose address is never looked at.
+    call("cudaDeviceGetDefaultMemPool", |_| {
+        put(to, std::ptr::dangling_mut())
+    })
+}

@@ -1,0 +1,147 @@
+//! Streams and events.
+use crate::error::{Failed, code};
+use crate::state::{State, call, put};
+use std::ffi::c_void;
+
+type Handle = *mut c_void;
+
+fn ready(done: bool) -> Result<(), Failed> {
+    match done {
+        true => Ok(()),
+        false => Err(code::NOT_READY.into()),
+    }
+}
+
+fn new_stream(s: &mut State, to: *mut Handle, flags: u32, priority: i32) -> Result<(), Failed> {
+    let h = s.on_device(|d| d.stream(flags, priority))?;
+    put(to, h as Handle)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreate(to: *mut Handle) -> i32 {
+    call("cudaStreamCreate", |s| new_stream(s, to, 0, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreateWithFlags(to: *mut Handle, flags: u32) -> i32 {
+    call("cudaStreamCreateWithFlags", |s| new_stream(s, to, flags, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreateWithPriority(to: *mut Handle, flags: u32, priority: i32) -> i32 {
+    call("cudaStreamCreateWithPriority", |s| {
+        new_stream(s, to, flags, priority)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamDestroy(stream: Handle) -> i32 {
+    call("cudaStreamDestroy", |s| {
+        s.on_device(|d| d.drop_stream(stream as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamSynchronize(stream: Handle) -> i32 {
+    call("cudaStreamSynchronize", |s| {
+        s.on_device(|d| d.wait_stream(stream as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamQuery(stream: Handle) -> i32 {
+    call("cudaStreamQuery", |s| {
+        ready(s.on_device(|d| d.stream_done(stream as u64))?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamWaitEvent(stream: Handle, event: Handle, _flags: u32) -> i32 {
+    call("cudaStreamWaitEvent", |s| {
+        s.on_device(|d| d.stream_after(stream as u64, event as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetFlags(_stream: Handle, to: *mut u32) -> i32 {
+    call("cudaStreamGetFlags", |_| put(to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetPriority(_stream: Handle, to: *mut i32) -> i32 {
+    call("cudaStreamGetPriority", |_| put(to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamIsCapturing(_stream: Handle, to: *mut i32) -> i32 {
+    call("cudaStreamIsCapturing", |_| put(to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) -> i32 {
+    call("cudaDeviceGetStreamPriorityRange", |_| {
+        put(least, 0)?;
+        put(greatest, -5)
+    })
+}
+
+fn new_event(s: &mut State, to: *mut Handle, flags: u32) -> Result<(), Failed> {
+    let h = s.on_device(|d| d.event(flags))?;
+    put(to, h as Handle)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventCreate(to: *mut Handle) -> i32 {
+    call("cudaEventCreate", |s| new_event(s, to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventCreateWithFlags(to: *mut Handle, flags: u32) -> i32 {
+    call("cudaEventCreateWithFlags", |s| new_event(s, to, flags))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventDestroy(event: Handle) -> i32 {
+    call("cudaEventDestroy", |s| {
+        s.on_device(|d| d.drop_event(event as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecord(event: Handle, stream: Handle) -> i32 {
+    call("cudaEventRecord", |s| {
+        s.on_device(|d| d.record_event(event as u64, stream as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecordWithFlags(event: Handle, stream: Handle, _flags: u32) -> i32 {
+    cudaEventRecord(event, stream)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventSynchronize(event: Handle) -> i32 {
+    call("cudaEventSynchronize", |s| {
+        s.on_device(|d| d.wait_event(event as u64))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventQuery(event: Handle) -> i32 {
+    call("cudaEventQuery", |s| {
+        ready(s.on_device(|d| d.event_done(event as u64))?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventElapsedTime(to: *mut f32, from: Handle, end: Handle) -> i32 {
+    call("cudaEventElapsedTime", |s| {
+        let ms = s.on_device(|d| d.elapsed_ms(from as u64, end as u64))?;
+        put(to, ms)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventElapsedTime_v2(to: *mut f32, from: Handle, end: Handle) -> i32 {
+    cudaEventElapsedTime(to, from, end)
+}

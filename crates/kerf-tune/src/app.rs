@@ -1,0 +1,451 @@
+//! Tuning a whole application: plans over its kernels, each evaluation a run of the program.
+//!
+//! The reference is what the original program gives. Operations change format inside kernels; allocations of
+//! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
+pub mod run;
+mod search;
+mod subject;
+mod types;
+pub mod values;
+
+use crate::evaluate::Evaluated;
+use crate::front::{Point, front};
+use crate::models::{self, CostModel};
+use crate::problem::{Group, Tunable, with_storage};
+use crate::result::{ResultError, write};
+use crate::score::{StaticScore, Weights};
+use crate::store::{self, Phase, Store};
+use kerf_pass::{Plan, SiteFormat};
+use kerf_search::{Assignment, Outcome};
+use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
+use search::Searcher;
+pub use search::{Local, LocalKernel};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+pub use types::{AppError, AppEvent, AppResult, Request, Share, TimeBy};
+use values::{NoValues, Source, Values, values};
+
+/// Kernels are taken, the longest first, until they have this part of the run time.
+pub const COVERED: f64 = 0.75;
+
+/// A candidate may take this many times as long as the program itself, and some seconds.
+const PATIENCE: f64 = 10.0;
+const PATIENCE_S: f64 = 20.0;
+
+/// Kernels to tune, the longest first.
+fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
+    if !listed.is_empty() {
+        return listed
+            .iter()
+            .map(|n| {
+                let hit = |k: &&TracedKernel| k.name == *n || k.symbol == *n || bare(&k.name) == n;
+                let found = trace.kernels.iter().find(hit).cloned();
+                let have: Vec<&str> = trace.kernels.iter().map(|k| k.name.as_str()).collect();
+                found.ok_or_else(|| AppError::NoKernel(n.clone(), have.join(", ")))
+            })
+            .collect();
+    }
+    let all: f64 = trace.kernels.iter().map(|k| k.seconds).sum();
+    let (mut some, mut sum) = (Vec::new(), 0.0);
+    for k in &trace.kernels {
+        if sum >= COVERED * all && !some.is_empty() {
+            break;
+        }
+        sum += k.seconds;
+        some.push(k.clone());
+    }
+    // Not by the clock: groups are numbered in this order.
+    some.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    Ok(some)
+}
+
+/// The fastest point within a tolerance that is faster than the program.
+fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
+    points
+        .iter()
+        .filter(|p| p.error <= tolerance && p.time < 1.0)
+        .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
+        .cloned()
+}
+
+/// The profile of the program itself, kept in the folder: a search that goes on has the same kernels and the
+/// same weights, whatever the clock says this time.
+fn profile(trace: &mut Trace, out: &std::path::Path, resume: bool) -> Result<(), AppError> {
+    let path = out.join("kernels.json");
+    let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
+    if let (true, Ok(text)) = (resume, std::fs::read_to_string(&path)) {
+        trace.kernels = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        return Ok(());
+    }
+    let text = serde_json::to_string_pretty(&trace.kernels).map_err(|e| bad(e.to_string()))?;
+    Ok(write(&path, text.as_bytes())?)
+}
+
+/// A name without its template arguments and namespaces.
+fn bare(name: &str) -> &str {
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
+/// Predicted time: each kernel's score against its own, by its part of the run time.
+struct Weighted<'s> {
+    score: StaticScore<'s>,
+    parts: Vec<f64>,
+    base: Vec<f64>,
+}
+
+impl CostModel for Weighted<'_> {
+    fn predict(&self, a: &Assignment) -> Option<f64> {
+        let now = self.score.by_kernel(a);
+        let rest = 1.0 - self.parts.iter().sum::<f64>();
+        let mine = self.parts.iter().zip(now.iter().zip(&self.base));
+        Some(
+            rest + mine
+                .map(|(p, (n, b))| if *b > 0.0 { p * n / b } else { *p })
+                .sum::<f64>(),
+        )
+    }
+    fn describe(&self) -> String {
+        format!(
+            "{}, kernels by their part of the run time",
+            self.score.describe()
+        )
+    }
+}
+
+struct Evaluation {
+    error: Result<f64, String>,
+    time: Option<f64>,
+    wall_s: f64,
+}
+
+struct App<'r> {
+    request: &'r Request,
+    runner: Runner,
+    reference: Values,
+    base_time: Option<f64>,
+    limit: Duration,
+}
+
+fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
+    Ok(match time {
+        TimeBy::Predicted => None,
+        TimeBy::Kernels => Some(ran.trace.kernels.iter().map(|k| k.seconds).sum()),
+        TimeBy::Wall => Some(ran.wall_s),
+        TimeBy::Pattern(r) => {
+            let hit = r.captures(&ran.stdout);
+            let text = hit.and_then(|c| Some(c.get(usize::from(c.len() > 1))?.as_str().to_owned()));
+            let number = text.and_then(|t| {
+                let words = t.split(|c: char| c.is_whitespace() || ":=,".contains(c));
+                words.filter_map(|w| w.parse::<f64>().ok()).next()
+            });
+            Some(number.ok_or_else(|| AppError::NoTime(r.as_str().to_owned()))?)
+        }
+    })
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+/// Writes a plan as the runtime reads it; gives its file.
+fn save(
+    dir: &std::path::Path,
+    plan: &Plan,
+    held: &BTreeMap<usize, SiteFormat>,
+) -> Result<PathBuf, AppError> {
+    let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
+    let buffers = json(serde_json::to_string_pretty(
+        &json!({ "allocations": held }),
+    ))? + "\n";
+    write(&dir.join("buffers.json"), buffers.as_bytes())?;
+    let path = dir.join("plan.json");
+    let text = json(serde_json::to_string_pretty(plan))? + "\n";
+    write(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+impl App<'_> {
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        held: &BTreeMap<usize, SiteFormat>,
+    ) -> Result<Evaluation, AppError> {
+        let clock = Instant::now();
+        let path = save(&self.runner.scratch, plan, held)?;
+        let runs = match self.request.time {
+            TimeBy::Predicted => 1,
+            _ => self.request.repeats.max(1),
+        };
+        let (mut error, mut times) = (Err(String::new()), Vec::new());
+        for _ in 0..runs {
+            let ran = match self.runner.run(Some(&path), self.limit) {
+                Ok(r) => r,
+                Err(e) => {
+                    error = Err(e.to_string());
+                    break;
+                }
+            };
+            let v = values(&self.request.source, &ran, &self.runner.trace());
+            error = v.map_err(|e| e.to_string()).and_then(|v| {
+                let r = self.request;
+                values::error(&v, &self.reference, r.metric, r.floor)
+            });
+            if error.is_err() {
+                break;
+            }
+            times.extend(seconds(&self.request.time, &ran)?);
+        }
+        let time = match (self.base_time, times.is_empty()) {
+            (Some(b), false) if b > 0.0 => Some(median(times) / b),
+            _ => None,
+        };
+        Ok(Evaluation {
+            error,
+            time,
+            wall_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+fn kept(e: &Evaluation, device: &str) -> Evaluated {
+    Evaluated {
+        error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
+        device: device.to_owned(),
+        wall_s: e.wall_s,
+        ..Evaluated::failed_with(e.error.as_ref().err().cloned())
+    }
+}
+
+/// Tunes an application, and writes the result folder.
+pub fn tune<'w>(
+    r: &Request,
+    watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
+) -> Result<AppResult, AppError> {
+    let clock = Instant::now();
+    let io = |path: &std::path::Path, e: std::io::Error| ResultError::File {
+        path: path.display().to_string(),
+        why: e.to_string(),
+    };
+    std::fs::create_dir_all(&r.out).map_err(|e| io(&r.out, e))?;
+    let scratch = tempfile::tempdir().map_err(|e| io(&r.out, e))?;
+    let runner = Runner {
+        command: r.command.clone(),
+        device: r.device.clone(),
+        scratch: scratch.path().to_owned(),
+        output: match &r.source {
+            Source::File(p, _) => Some(p.clone()),
+            _ => None,
+        },
+    };
+    let advice = |e: &RunFailure| match e {
+        RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
+        RunFailure::Untraced => {
+            "build it with kerf cc, and let it end by itself (not by _exit or abort)"
+        }
+        RunFailure::Failed { .. } => "run it by hand with KERF_DEVICE set, and mend that first",
+        RunFailure::Start(_) => "check the command",
+    };
+    let mut own = runner.run(None, r.limit).map_err(|e| {
+        let help = advice(&e);
+        AppError::Program(e, help)
+    })?;
+    let help = |e: &NoValues| match e {
+        NoValues::NoMatch(_) => {
+            "run the application and try the pattern on its output with grep -E"
+        }
+        NoValues::File(..) => "check --output-file; its path is relative to where kerf runs",
+        NoValues::NoCopies => "say what to compare with --stdout-pattern or --output-file",
+        NoValues::TooMuch => "say what to compare with --stdout-pattern or --output-file",
+    };
+    let get = |ran: &Ran| {
+        values(&r.source, ran, &runner.trace()).map_err(|e| {
+            let h = help(&e);
+            AppError::Values(e, h)
+        })
+    };
+    let reference = get(&own)?;
+    let mut warnings = Vec::new();
+    if reference.unknown > 0 {
+        warnings.push(format!(
+            "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
+            reference.unknown
+        ));
+    }
+    profile(&mut own.trace, &r.out, r.resume)?;
+    let some = chosen(&own.trace, &r.kernels)?;
+    let subject = subject::subject(&own.trace, &runner.trace())?;
+    if subject.kernels.iter().all(|k| k.sites.is_empty()) {
+        return Err(AppError::NoKernels);
+    }
+    let all_s: f64 = own.trace.kernels.iter().map(|k| k.seconds).sum();
+    let part = |k: &TracedKernel| if all_s > 0.0 { k.seconds / all_s } else { 0.0 };
+    let shares: Vec<Share> = own
+        .trace
+        .kernels
+        .iter()
+        .map(|k| Share {
+            name: k.name.clone(),
+            launches: k.launches,
+            part: part(k),
+            tuned: some
+                .iter()
+                .any(|s| s.symbol == k.symbol && s.unit == k.unit),
+        })
+        .collect();
+    let t: Tunable = with_storage(&subject, &r.formats, r.grouping, r.storage)?;
+    watch(&AppEvent::Prepared(own.wall_s, &shares, t.groups.len()));
+    // Again, to see whether it repeats; and as often as times ask for.
+    let runs = match r.time {
+        TimeBy::Predicted => 1,
+        _ => r.repeats.max(1),
+    };
+    let mut times: Vec<f64> = seconds(&r.time, &own)?.into_iter().collect();
+    for _ in 0..runs {
+        let again = runner.run(None, r.limit).map_err(|e| {
+            let help = advice(&e);
+            AppError::Program(e, help)
+        })?;
+        let v = get(&again)?;
+        match values::error(&v, &reference, r.metric, r.floor) {
+            Ok(e) if e <= r.tolerance => {
+                if v != reference {
+                    warnings.push(format!("the output changes from run to run, by {e:e}"));
+                }
+            }
+            Ok(e) => return Err(AppError::Unsteady(format!("by {e:e}"), r.tolerance)),
+            Err(e) => return Err(AppError::Unsteady(e, r.tolerance)),
+        }
+        times.extend(seconds(&r.time, &again)?);
+    }
+    let app = App {
+        request: r,
+        reference,
+        base_time: (!times.is_empty()).then(|| median(times)),
+        limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
+        runner,
+    };
+    // By position in the subject, all kernels that were launched.
+    let launched = |symbol: &str| own.trace.kernels.iter().find(|k| k.symbol == symbol);
+    let parts: Vec<f64> = subject
+        .kernels
+        .iter()
+        .map(|k| launched(&k.symbol).map_or(0.0, part))
+        .collect();
+    let chosen: Vec<bool> = subject
+        .kernels
+        .iter()
+        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
+        .collect();
+    let cost = {
+        let score = StaticScore::new(&subject, &t, Weights::of_profile(&r.profile));
+        let base = score.by_kernel(&vec![0; t.groups.len()]);
+        Weighted {
+            score,
+            parts: parts.clone(),
+            base,
+        }
+    };
+    let mut problem = t.problem(&subject, r.tolerance);
+    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
+    for (g, v) in t.groups.iter().zip(&mut problem.variables) {
+        let tuned = match g.holds.is_empty() {
+            true => chosen[g.at],
+            false => g.holds.iter().any(|p| chosen[p.at]),
+        };
+        if !tuned {
+            v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
+        }
+    }
+    models::inform(&mut problem, &cost, &models::Unknown);
+    problem.baseline = Some(Outcome::ran(0.0, 1.0));
+    let search = json!({
+        "kerf": env!("CARGO_PKG_VERSION"),
+        "command": r.command,
+        "device": r.device,
+        "metric": r.metric,
+        "tolerance": r.tolerance,
+        "compared": r.source.describe(),
+        "strategy": r.strategy,
+        "formats": r.formats,
+        "grouping": r.grouping,
+        "storage": r.storage,
+        "groups": t.groups.iter().map(|g| &g.name).collect::<Vec<_>>(),
+        "seed": r.seed,
+    });
+    let mut s = Searcher {
+        app: &app,
+        tunable: &t,
+        subject: &subject,
+        cost: &cost,
+        db: Store::open(&r.out.join(store::FILE), &search, r.resume)?,
+        known: BTreeMap::new(),
+        watch,
+    };
+    s.remember()?;
+    let (ended, evaluations) = s.search(Phase::Search, &problem)?;
+    let local = match r.local {
+        true => Some(s.local(&problem)?),
+        false => None,
+    };
+    let failed = s.known.values().filter(|k| k.0.failure.is_some()).count();
+    let points = s.points(&problem);
+    let best = fastest(&points, r.tolerance).unwrap_or_else(|| points[0].clone());
+    let tuned = best.assignment != problem.identity();
+    let plan = t.plan(&subject, &best.assignment);
+    warnings.push(
+        "the plan was judged on the application's own run; other inputs were not tried".into(),
+    );
+    let format = |g: &Group, l: &u8| (g.name.clone(), g.formats[*l as usize].to_string());
+    let result = AppResult {
+        schema: "kerf.tune-app/1".into(),
+        kerf: env!("CARGO_PKG_VERSION").into(),
+        verdict: if tuned { "tuned" } else { "unchanged" }.into(),
+        command: r.command.clone(),
+        device: r.device.clone(),
+        compared: r.source.describe(),
+        numbers: app.reference.floats.len(),
+        metric: r.metric,
+        tolerance: r.tolerance,
+        reference: "the output of the original program".into(),
+        kernels: shares,
+        strategy: r.strategy.clone(),
+        seed: r.seed,
+        budget: r.budget,
+        evaluations,
+        failed,
+        ended,
+        error: best.error,
+        speedup: 1.0 / best.time,
+        time_by: match &r.time {
+            TimeBy::Predicted => format!("predicted: {}", cost.describe()),
+            TimeBy::Kernels => format!("measured: kernel times on {}", r.device),
+            TimeBy::Wall => format!("measured: from start to end on {}", r.device),
+            TimeBy::Pattern(p) => {
+                format!("measured: the application's own figure, `{}`", p.as_str())
+            }
+        },
+        groups: t
+            .groups
+            .iter()
+            .zip(&best.assignment)
+            .map(|(g, l)| format(g, l))
+            .collect(),
+        front: front(&points),
+        local,
+        warnings,
+        wall_s: clock.elapsed().as_secs_f64(),
+    };
+    save(
+        &r.out,
+        &plan,
+        &subject::held(&subject, &t, &best.assignment),
+    )?;
+    let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
+    let text = json(serde_json::to_string_pretty(&result))? + "\n";
+    write(&r.out.join("result.json"), text.as_bytes())?;
+    Ok(result)
+}

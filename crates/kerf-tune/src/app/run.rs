@@ -1,0 +1,223 @@
+//! One run of an application as a process of its own, with a time limit; how it failed is a value.
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A kernel of a trace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TracedKernel {
+    /// Name.
+    pub name: String,
+    /// Symbol.
+    pub symbol: String,
+    /// Unit it is in.
+    pub unit: usize,
+    /// Launches.
+    pub launches: u64,
+    /// Seconds of all launches together.
+    pub seconds: f64,
+}
+
+/// Device code of a trace.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TracedUnit {
+    /// Number.
+    pub number: usize,
+    /// Source file.
+    pub source: String,
+    /// File with its prepared module.
+    pub bitcode: String,
+}
+
+/// Bytes that came to the host.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TracedCopy {
+    /// Which allocation they came from, by order.
+    pub allocation: usize,
+    /// Where in it.
+    pub at: u64,
+    /// How many.
+    pub bytes: usize,
+    /// Scalars of an element, as offset and type, and bytes of an element; none if no kernel told.
+    pub element: Option<Element>,
+    /// Where they are in `copies.bin`.
+    pub offset: u64,
+}
+
+/// What Kerf's runtime wrote of a run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Trace {
+    /// Device.
+    pub device: String,
+    /// Seconds from the first call to the end.
+    pub wall_s: f64,
+    /// Were there more copies than are kept?
+    pub truncated: bool,
+    /// Kernels, the longest first.
+    pub kernels: Vec<TracedKernel>,
+    /// Device code.
+    pub units: Vec<TracedUnit>,
+    /// Copies, in order.
+    pub copies: Vec<TracedCopy>,
+    /// Which allocation was given to which parameter: symbol, parameter, allocation.
+    #[serde(default)]
+    pub touches: Vec<(String, usize, usize)>,
+    /// Allocations whose address was in a struct.
+    #[serde(default)]
+    pub in_structs: Vec<usize>,
+    /// Allocations that were copied to others on the device.
+    #[serde(default)]
+    pub device_copies: Vec<(usize, usize)>,
+    /// Allocations that have to keep their format, and why.
+    #[serde(default)]
+    pub fixed: BTreeMap<usize, String>,
+    /// Bytes and elements of allocations.
+    #[serde(default)]
+    pub allocations: BTreeMap<usize, (usize, Option<Element>)>,
+}
+
+/// Scalars of an element, as offset and type, and its bytes.
+pub type Element = (Vec<(u64, String)>, u64);
+
+/// A run that ended well.
+#[derive(Debug)]
+pub struct Ran {
+    /// Standard output.
+    pub stdout: String,
+    /// What the runtime noted.
+    pub trace: Trace,
+    /// Seconds.
+    pub wall_s: f64,
+}
+
+/// Why a run gave nothing.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RunFailure {
+    /// It could not be started.
+    #[error("the application cannot be started: {0}")]
+    Start(String),
+    /// It failed by itself.
+    #[error("the application ended with {status}{said}")]
+    Failed {
+        /// Exit code or signal.
+        status: String,
+        /// What it said last.
+        said: String,
+    },
+    /// It took too long.
+    #[error("the application did not end within {0} s")]
+    Hangs(f64),
+    /// It is none of Kerf's.
+    #[error("the application made no call of Kerf's runtime")]
+    Untraced,
+}
+
+/// How an application is run.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// Shell command.
+    pub command: String,
+    /// `cpu` or `cuda:N`.
+    pub device: String,
+    /// Folder for traces.
+    pub scratch: PathBuf,
+    /// A file that it writes, removed before each run.
+    pub output: Option<PathBuf>,
+}
+
+fn last_line(text: &str) -> String {
+    let line = text.lines().rev().find(|l| !l.trim().is_empty());
+    line.map_or_else(String::new, |l| format!(": {}", l.trim()))
+}
+
+fn reader(from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        // A program that prints without end must not take the machine down.
+        let _ = from.take(64 << 20).read_to_end(&mut all);
+        all
+    })
+}
+
+impl Runner {
+    /// Folder of the trace.
+    pub fn trace(&self) -> PathBuf {
+        self.scratch.join("trace")
+    }
+
+    /// Runs it once, with a plan's file or as it is.
+    pub fn run(&self, plan: Option<&Path>, limit: Duration) -> Result<Ran, RunFailure> {
+        let start = |e: std::io::Error| RunFailure::Start(e.to_string());
+        let trace = self.trace();
+        let _ = std::fs::remove_dir_all(&trace);
+        if let Some(o) = &self.output {
+            let _ = std::fs::remove_file(o);
+        }
+        let mut c = Command::new("/bin/sh");
+        c.arg("-c")
+            .arg(&self.command)
+            .env("KERF_DEVICE", &self.device)
+            .env("KERF_TRACE", &trace)
+            .env_remove("KERF_PLAN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(p) = plan {
+            c.env("KERF_PLAN", p);
+        }
+        let clock = Instant::now();
+        let mut child = c.spawn().map_err(start)?;
+        let missing = || RunFailure::Start("no pipe".into());
+        let out = reader(child.stdout.take().ok_or_else(missing)?);
+        let err = reader(child.stderr.take().ok_or_else(missing)?);
+        let status = loop {
+            match child.try_wait().map_err(start)? {
+                Some(s) => break s,
+                None if clock.elapsed() > limit => {
+                    // The whole group: a shell may have started the application.
+                    let group = format!("-{}", child.id());
+                    let _ = Command::new("/bin/kill")
+                        .args(["-KILL", "--", &group])
+                        .status();
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(RunFailure::Hangs(limit.as_secs_f64()));
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let wall_s = clock.elapsed().as_secs_f64();
+        let text = |t: std::thread::JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&t.join().unwrap_or_default()).into_owned()
+        };
+        let (stdout, stderr) = (text(out), text(err));
+        if !status.success() {
+            let said = match stderr.trim().is_empty() {
+                true => last_line(&stdout),
+                false => last_line(&stderr),
+            };
+            let status = match (status.signal(), status.code()) {
+                (Some(s), _) => format!("signal {s}"),
+                (_, Some(c)) => format!("exit code {c}"),
+                _ => "no status".into(),
+            };
+            return Err(RunFailure::Failed { status, said });
+        }
+        let file = trace.join("trace.json");
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            return Err(RunFailure::Untraced);
+        };
+        let trace = serde_json::from_str(&text)
+            .map_err(|e| RunFailure::Start(format!("{}: {e}", file.display())))?;
+        Ok(Ran {
+            stdout,
+            trace,
+            wall_s,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! The search over an application's plans: each evaluated once, kept as it comes; kernels alone, for comparison.
+use super::{App, AppError, AppEvent, TimeBy, Weighted, fastest, kept, subject};
+use crate::evaluate::{Evaluated, Input};
+use crate::front::Point;
+use crate::models::{CostModel, Predictions};
+use crate::problem::Tunable;
+use crate::store::{Phase, Store};
+use crate::subject::Subject;
+use kerf_search::strategy::by_name;
+use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A kernel tuned alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LocalKernel {
+    /// Name.
+    pub name: String,
+    /// Time of the program over that with the kernel's best plan; 1 if it has none.
+    pub speedup: f64,
+    /// Error of that plan, of the whole application.
+    pub error: f64,
+    /// Evaluations of its search.
+    pub evaluations: usize,
+}
+
+/// Kernels tuned alone against the application tuned as a whole.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Local {
+    /// The kernels.
+    pub kernels: Vec<LocalKernel>,
+    /// Error of their plans together; none if the application failed.
+    pub error: Option<f64>,
+    /// Speed-up of their plans together.
+    pub speedup: Option<f64>,
+    /// Is that within the tolerance?
+    pub within: bool,
+}
+
+const INPUT: Input = Input {
+    seed: 0,
+    perturb: None,
+};
+
+/// A search under way.
+pub(super) struct Searcher<'s, 'w> {
+    pub app: &'s App<'s>,
+    pub tunable: &'s Tunable,
+    pub subject: &'s Subject,
+    pub cost: &'s Weighted<'s>,
+    pub db: Store,
+    /// What ran, and the time that the search went by.
+    pub known: BTreeMap<Assignment, (Evaluated, Option<f64>)>,
+    pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
+}
+
+impl Searcher<'_, '_> {
+    /// Takes over what the folder has.
+    pub fn remember(&mut self) -> Result<(), AppError> {
+        for phase in [Phase::Search, Phase::Probe] {
+            for (a, e) in self.db.all(phase)? {
+                let time = e.predicted;
+                self.known.insert(a, (e, time));
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, a: &Assignment) -> Option<Outcome> {
+        let (e, time) = self.known.get(a)?;
+        Some(match (e.error, time) {
+            (Some(error), Some(time)) if e.failure.is_none() => Outcome::ran(error, *time),
+            _ => Outcome::Failed,
+        })
+    }
+
+    fn evaluate(&mut self, phase: Phase, a: &Assignment, done: usize) -> Result<Outcome, AppError> {
+        if let Some(o) = self.outcome(a) {
+            return Ok(o);
+        }
+        let held = subject::held(self.subject, self.tunable, a);
+        let e = self
+            .app
+            .evaluate(&self.tunable.plan(self.subject, a), &held)?;
+        let time = match self.app.request.time {
+            TimeBy::Predicted => self.cost.predict(a),
+            _ => e.time,
+        };
+        let mut k = kept(&e, &self.app.request.device);
+        // What the search went by, so that it can go on from it.
+        k.predicted = time;
+        self.db.put(phase, a, &INPUT, &k, time)?;
+        self.known.insert(a.clone(), (k, time));
+        let told = e.error.as_ref().copied().map_err(String::as_str);
+        (self.watch)(&AppEvent::Evaluated(done + 1, told, time));
+        Ok(self.outcome(a).unwrap_or(Outcome::Failed))
+    }
+
+    /// Runs the strategy to its end: why, and after how many evaluations.
+    pub fn search(&mut self, phase: Phase, problem: &Problem) -> Result<(Reason, usize), AppError> {
+        let r = self.app.request;
+        let predictions = Predictions { cost: self.cost };
+        let mut strategy = by_name(
+            &r.strategy,
+            Search {
+                problem,
+                models: &predictions,
+                seed: r.seed,
+                budget: r.budget,
+            },
+        )?;
+        let mut session = Session::new(problem, strategy.as_mut(), r.budget);
+        while let Some(a) = session.wanted() {
+            let o = self.evaluate(phase, &a, session.executed().len())?;
+            session.tell(&a, o);
+        }
+        let executed = session.executed().len();
+        Ok((session.finish().reason, executed))
+    }
+
+    /// Everything that ran, the program itself first.
+    pub fn points(&self, problem: &Problem) -> Vec<Point> {
+        let own = Point {
+            assignment: problem.identity(),
+            time: 1.0,
+            error: 0.0,
+        };
+        let ran = self.known.iter().filter_map(|(a, (e, time))| {
+            Some(Point {
+                assignment: a.clone(),
+                time: (*time)?,
+                error: e.error.filter(|_| e.failure.is_none())?,
+            })
+        });
+        std::iter::once(own).chain(ran).collect()
+    }
+
+    /// Each kernel alone, then their plans together.
+    pub fn local(&mut self, problem: &Problem) -> Result<Local, AppError> {
+        let tolerance = self.app.request.tolerance;
+        let mut together = problem.identity();
+        let mut kernels = Vec::new();
+        for (at, k) in self.subject.kernels.iter().enumerate() {
+            // Memory that kernels share is none's alone.
+            let mine = |g: usize| {
+                let g = &self.tunable.groups[g];
+                g.at == at && g.holds.iter().all(|p| p.at == at)
+            };
+            let mut alone = problem.clone();
+            for (g, v) in alone.variables.iter_mut().enumerate() {
+                if !mine(g) {
+                    v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
+                }
+            }
+            let free = |g: usize| problem.variables[g].levels.iter().skip(1).any(|l| !l.veto);
+            if !(0..together.len()).any(|g| mine(g) && free(g)) {
+                continue;
+            }
+            let name = k.name.clone();
+            let (_, evaluations) = self.search(Phase::Probe, &alone)?;
+            let only = |p: &Point| {
+                let all = p.assignment.iter().enumerate();
+                all.filter(|(_, l)| **l > 0)
+                    .all(|(g, _)| self.tunable.groups[g].at == at)
+            };
+            let points: Vec<Point> = self.points(problem).into_iter().filter(only).collect();
+            let best = fastest(&points, tolerance);
+            if let Some(b) = &best {
+                for (to, l) in together.iter_mut().zip(&b.assignment) {
+                    *to = (*to).max(*l);
+                }
+            }
+            kernels.push(LocalKernel {
+                name,
+                speedup: best.as_ref().map_or(1.0, |b| 1.0 / b.time),
+                error: best.as_ref().map_or(0.0, |b| b.error),
+                evaluations,
+            });
+        }
+        let (error, speedup) = match together == problem.identity() {
+            true => (Some(0.0), Some(1.0)),
+            false => match self.evaluate(Phase::Probe, &together, 0)? {
+                Outcome::Ran { error, time } => (Some(error), Some(1.0 / time)),
+                _ => (None, None),
+            },
+        };
+        Ok(Local {
+            kernels,
+            within: error.is_some_and(|e| e <= tolerance),
+            error,
+            speedup,
+        })
+    }
+}

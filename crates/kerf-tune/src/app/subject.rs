@@ -1,0 +1,107 @@
+//! What is known of an application from one run: its kernels, and the allocations that they share.
+use super::AppError;
+use super::run::{Element, Trace};
+use crate::problem::Tunable;
+use crate::subject::{NARROW, Subject};
+use kerf_ir::llvm::Module;
+use kerf_pass::SiteFormat;
+use kerf_workload::elem::ElemType;
+use kerf_workload::storage::Touches;
+use kerf_workload::workload::{BufferSpec, Init};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// An allocation as results name it.
+fn name(number: usize) -> String {
+    format!("#{number}")
+}
+
+/// An allocation of doubles, or of something that keeps its format.
+fn buffer(number: usize, bytes: usize, element: Option<&Element>) -> BufferSpec {
+    let doubles = element.is_some_and(|(scalars, size)| {
+        scalars.iter().all(|s| s.1 == "f64") && scalars.len() as u64 * 8 == *size
+    });
+    let (kind, size) = if doubles { ("f64", 8) } else { ("u8", 1) };
+    BufferSpec {
+        name: name(number),
+        elem: ElemType::parse(kind).unwrap_or(ElemType::Scalar(kerf_workload::scalar::Scalar::U8)),
+        len: bytes / size,
+        init: Init::Zero,
+        output: false,
+        symbol: None,
+        seed: None,
+        shape: None,
+        span: 0..0,
+        line: 0,
+    }
+}
+
+/// Everything that a trace tells. Kernels are in the order of their symbols.
+pub(super) fn subject(trace: &Trace, folder: &Path) -> Result<Subject, AppError> {
+    let mut modules = Vec::new();
+    for u in &trace.units {
+        let path = folder.join(&u.bitcode);
+        let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
+        let bytes = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
+        let m = Module::parse(&bytes, &u.source).map_err(|e| bad(e.0))?;
+        let mine = trace.kernels.iter().filter(|k| k.unit == u.number);
+        let mut wanted: Vec<String> = mine.map(|k| k.symbol.clone()).collect();
+        wanted.sort();
+        modules.push((m, wanted));
+    }
+    let numbers: Vec<usize> = trace.allocations.keys().copied().collect();
+    let at = |n: &usize| numbers.iter().position(|x| x == n);
+    let buffers = trace
+        .allocations
+        .iter()
+        .map(|(n, (bytes, e))| buffer(*n, *bytes, e.as_ref()));
+    let touches = Touches {
+        parameters: trace
+            .touches
+            .iter()
+            .filter_map(|(s, p, n)| Some((s.clone(), *p, at(n)?)))
+            .collect(),
+        in_structs: trace.in_structs.iter().filter_map(at).collect(),
+        copies: trace
+            .device_copies
+            .iter()
+            .filter_map(|(a, b)| Some((at(a)?, at(b)?)))
+            .collect(),
+    };
+    let mut s = Subject::of_application(&modules, buffers.collect(), &touches);
+    for stored in &mut s.stored {
+        let why = trace
+            .fixed
+            .iter()
+            .find(|(n, _)| stored.buffers.contains(&name(**n)));
+        if let Some((n, why)) = why {
+            let text = format!("allocation {}: {why}", name(*n));
+            stored.refused.extend(NARROW.map(|f| (f, text.clone())));
+        }
+    }
+    Ok(s)
+}
+
+/// The allocations that an assignment holds in other formats, by number.
+pub(super) fn held(s: &Subject, t: &Tunable, a: &[u8]) -> BTreeMap<usize, SiteFormat> {
+    let mut all = BTreeMap::new();
+    for (g, level) in t
+        .groups
+        .iter()
+        .zip(a)
+        .filter(|(g, l)| **l > 0 && !g.holds.is_empty())
+    {
+        let Some(format) = g.formats[*level as usize].format() else {
+            continue;
+        };
+        let mine = s.stored.iter().filter(|x| x.places == g.holds);
+        for b in mine.flat_map(|x| &x.buffers) {
+            all.extend(
+                b.trim_start_matches('#')
+                    .parse()
+                    .map(|n: usize| (n, format)),
+            );
+        }
+    }
+    all
+}

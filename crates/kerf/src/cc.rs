@@ -1,0 +1,65 @@
+//! `kerf cc`: a compiler driver for CUDA applications, in place of nvcc.
+use crate::fail::Failure;
+use crate::output::{note, say};
+use crate::toolchain;
+use kerf_ir::cc::{self, CcError};
+use std::path::PathBuf;
+
+/// Kerf's runtime: as told, or beside this program. A test's build puts it into `deps`; the newer one is
+/// taken.
+pub fn runtime() -> Option<PathBuf> {
+    if let Some(p) = std::env::var_os("KERF_RUNTIME").filter(|p| !p.is_empty()) {
+        return Some(PathBuf::from(p));
+    }
+    let exe = std::env::current_exe()
+        .ok()
+        .and_then(|p| std::fs::canonicalize(p).ok())?;
+    let dir = exe.parent()?;
+    ["libkerfrt.so", "deps/libkerfrt.so", "../libkerfrt.so"]
+        .iter()
+        .map(|n| dir.join(n))
+        .filter_map(|p| Some((std::fs::metadata(&p).ok()?.modified().ok()?, p)))
+        .max()
+        .and_then(|(_, p)| std::fs::canonicalize(p).ok())
+}
+
+/// Builds what the arguments say.
+pub fn run(args: &[String]) -> Result<i32, Failure> {
+    if args.iter().any(|a| a == "--version" || a == "-V") {
+        say(&format!(
+            "kerf cc {}: CUDA compilation tools, release 12.9 (headers), by clang\n",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        return Ok(0);
+    }
+    let tools = toolchain::discover("sm_90");
+    match cc::run(&tools, runtime().as_deref(), args) {
+        Ok(told) => {
+            for n in told.notes {
+                note(&format!("kerf cc: note: {n}"));
+            }
+            if !told.messages.trim().is_empty() {
+                note(told.messages.trim_end());
+            }
+            say(&String::from_utf8_lossy(&told.output))?;
+            Ok(0)
+        }
+        Err((e, help)) => {
+            let f = match e {
+                CcError::Device(e) => Failure::from(e),
+                CcError::NoRuntime => Failure::new(e.to_string())
+                    .help("cargo build -p kerf-runtime makes it; KERF_RUNTIME says where it is"),
+                CcError::Library(_) => Failure::new(e.to_string())
+                    .help("docs/applications.md lists what is; leave the library out if it can be"),
+                CcError::Usage(_) => {
+                    Failure::new(e.to_string()).help("docs/applications.md lists the options")
+                }
+                e => Failure::new(e.to_string()),
+            };
+            Err(match help {
+                Some(h) => f.help(h),
+                None => f,
+            })
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `kerf record`: launches of an application become workloads, each with its inputs.
+use crate::fail::Failure;
+use crate::output::{note, say};
+use kerf_tune::app::values::format_named;
+use kerf_workload::elem::ElemType;
+use kerf_workload::npy;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `kerf record`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Launches of each kernel to keep, from the first on.
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = crate::parse_count)]
+    launches: usize,
+    /// Folder to make.
+    #[arg(long, value_name = "DIR", default_value = "recorded")]
+    out: PathBuf,
+    /// Where the application runs.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: crate::DeviceArg,
+    /// The application and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+fn words(v: &Value) -> &str {
+    v.as_str().unwrap_or_default()
+}
+
+/// The type of a buffer, and bytes of an element: scalars as the kernel has them, or bytes.
+fn element(b: &Value) -> (String, usize) {
+    let raw = ("u8".to_owned(), 1);
+    let (Some(scalars), Some(size)) = (b["element"][0].as_array(), b["element"][1].as_u64()) else {
+        return raw;
+    };
+    let kinds: Vec<&str> = scalars.iter().map(|s| words(&s[1])).collect();
+    let text = match kinds.as_slice() {
+        [one] => (*one).to_owned(),
+        [] => return raw,
+        many if many.contains(&"ptr") => return raw,
+        many => {
+            let quoted: Vec<String> = many.iter().map(|k| format!("\"{k}\"")).collect();
+            format!("[{}]", quoted.join(", "))
+        }
+    };
+    let fits = match ElemType::parse(kinds[0]) {
+        Some(e) if kinds.len() == 1 => e.size() as u64 == size,
+        Some(_) => {
+            kinds
+                .iter()
+                .filter_map(|k| ElemType::parse(k))
+                .map(|e| e.size() as u64)
+                .sum::<u64>()
+                == size
+        }
+        None => false,
+    };
+    if fits { (text, size as usize) } else { raw }
+}
+
+/// A scalar argument as TOML has it, exactly.
+fn number(v: &Value) -> String {
+    let mut b = [0u8; 8];
+    let bytes = v["bytes"].as_array().map_or(&[][..], Vec::as_slice);
+    for (to, from) in b.iter_mut().zip(bytes) {
+        *to = from.as_u64().unwrap_or(0) as u8;
+    }
+    let bits = u64::from_le_bytes(b);
+    let kind = words(&v["kind"]);
+    if let Some(f) = format_named(kind) {
+        let x = f.decode(bits);
+        return match x {
+            x if x.is_nan() => "nan".into(),
+            x if x.is_infinite() => if x > 0.0 { "inf" } else { "-inf" }.into(),
+            x => format!("{x:?}"),
+        };
+    }
+    let width = 8 * bytes.len() as u32;
+    let shift = 64u32.saturating_sub(width.max(1)).min(63);
+    if kind.starts_with('i') {
+        return (((bits << shift) as i64) >> shift).to_string();
+    }
+    match i64::try_from(bits) {
+        Ok(n) => n.to_string(),
+        Err(_) => format!("\"{bits}\""),
+    }
+}
+
+fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, String> {
+    if let Some(fields) = v["struct"].as_array() {
+        let all: Result<Vec<String>, String> = fields.iter().map(|f| argument(f, size)).collect();
+        return Ok(format!("{{ struct = [{}] }}", all?.join(", ")));
+    }
+    let Some(n) = v["buffer"].as_u64() else {
+        return Ok(number(v));
+    };
+    let (offset, size) = (v["offset"].as_u64().unwrap_or(0), size(n) as u64);
+    match offset {
+        0 => Ok(format!("\"b{n}\"")),
+        o if o.is_multiple_of(size) => {
+            Ok(format!("{{ buffer = \"b{n}\", offset = {} }}", o / size))
+        }
+        o => Err(format!(
+            "an argument points {o} bytes into a buffer of {size}-byte elements"
+        )),
+    }
+}
+
+fn file_name(kernel: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    kernel
+        .chars()
+        .map(plain)
+        .collect::<String>()
+        .trim_matches('_')
+        .to_owned()
+}
+
+/// Writes one launch; gives the workload's name.
+fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<(), String> {
+    let list = |v: &Value| {
+        let all: Vec<String> = v
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Value::to_string)
+            .collect();
+        format!("[{}]", all.join(", "))
+    };
+    let buffers = r["buffers"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut t = String::new();
+    let _ = writeln!(
+        t,
+        "# A launch of {} that kerf record kept.",
+        words(&r["kernel"])
+    );
+    let _ = writeln!(t, "source = \"{unit}\"");
+    let mut any = false;
+    for (i, b) in buffers.iter().enumerate() {
+        let (kind, size) = element(b);
+        let bytes = b["bytes"].as_u64().unwrap_or(0) as usize;
+        let (kind, size) = if bytes.is_multiple_of(size) {
+            (kind, size)
+        } else {
+            ("u8".into(), 1)
+        };
+        let data = std::fs::read(from.join(words(&b["file"]))).map_err(|e| e.to_string())?;
+        let npy_name = format!("{name}-{i}.npy");
+        let is_struct = kind.starts_with('[');
+        let elem = match is_struct {
+            true => ElemType::parse("u8"),
+            false => ElemType::parse(&kind),
+        }
+        .ok_or_else(|| format!("there is no type {kind}"))?;
+        if is_struct {
+            return Err("a buffer of structs cannot be recorded yet".into());
+        }
+        npy::write(&to.join(&npy_name), &elem, &[bytes / size], &data)
+            .map_err(|e| e.to_string())?;
+        let label = match b["allocation"].as_u64() {
+            Some(n) => format!("b{n}"),
+            None => format!("v{i}"),
+        };
+        let _ = writeln!(
+            t,
+            "\n[[buffer]]\nname = \"{label}\"\ntype = \"{kind}\"\nlen = {}",
+            bytes / size
+        );
+        let _ = writeln!(t, "init = {{ file = \"{npy_name}\" }}");
+        if let Some(s) = b["symbol"].as_str() {
+            let _ = writeln!(t, "symbol = \"{s}\"");
+        }
+        if b["changed"] == true {
+            any = true;
+            let _ = writeln!(t, "output = true");
+        }
+    }
+    if !any {
+        return Err("the launch changed nothing".into());
+    }
+    let size = |n: u64| {
+        let hit = buffers.iter().find(|b| b["allocation"].as_u64() == Some(n));
+        hit.map_or(1, |b| element(b).1)
+    };
+    let args = r["args"].as_array().into_iter().flatten();
+    let args: Result<Vec<String>, String> = args.map(|a| argument(a, size)).collect();
+    let _ = writeln!(t, "\n[[launch]]\nkernel = \"{}\"", words(&r["symbol"]));
+    let _ = writeln!(
+        t,
+        "grid = {}\nblock = {}",
+        list(&r["grid"]),
+        list(&r["block"])
+    );
+    if r["shared"] != 0 {
+        let _ = writeln!(t, "shared = {}", r["shared"]);
+    }
+    let _ = writeln!(t, "args = [{}]", args?.join(", "));
+    std::fs::write(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
+}
+
+/// Runs the application and writes what it launched.
+pub fn run(a: &Args) -> Result<i32, Failure> {
+    let fail = |what: &Path, e: &dyn std::fmt::Display| {
+        Failure::new(format!("{}: {e}", what.display())).help("choose another folder with --out")
+    };
+    if a.out.symlink_metadata().is_ok() {
+        return Err(fail(&a.out, &"exists already"));
+    }
+    let scratch = tempfile::tempdir().map_err(|e| fail(Path::new("a temporary folder"), &e))?;
+    let status = std::process::Command::new(&a.command[0])
+        .args(&a.command[1..])
+        .env("KERF_TRACE", scratch.path())
+        .env("KERF_RECORD", a.launches.to_string())
+        .env(
+            "KERF_DEVICE",
+            if a.device == crate::DeviceArg::Cuda {
+                "cuda"
+            } else {
+                "cpu"
+            },
+        )
+        .status()
+        .map_err(|e| Failure::new(format!("{}: {e}", a.command[0])).help("check the command"))?;
+    if !status.success() {
+        note(&format!("warning: the application ended with {status}"));
+    }
+    let text = std::fs::read_to_string(scratch.path().join("trace.json")).map_err(|_| {
+        Failure::new(format!("{} made no call of Kerf's runtime", a.command[0]))
+            .help("build it with kerf cc")
+    })?;
+    let trace: Value = serde_json::from_str(&text).map_err(|e| Failure::new(e.to_string()))?;
+    std::fs::create_dir_all(&a.out).map_err(|e| fail(&a.out, &e))?;
+    let mut told = String::new();
+    let all = trace["recorded"].as_array().map_or(&[][..], Vec::as_slice);
+    for u in trace["units"].as_array().into_iter().flatten() {
+        let name = words(&u["bitcode"]);
+        std::fs::copy(scratch.path().join(name), a.out.join(name)).map_err(|e| fail(&a.out, &e))?;
+    }
+    let mut count = std::collections::BTreeMap::new();
+    for r in all {
+        let kernel = words(&r["kernel"]).to_owned();
+        let n = count.entry(kernel.clone()).or_insert(0);
+        let name = format!("{}-{n}", file_name(&kernel));
+        *n += 1;
+        let unit = format!("unit-{}.bc", r["unit"]);
+        let done = match r["unusable"].as_str() {
+            Some(why) => Err(why.to_owned()),
+            None => write(r, &unit, scratch.path(), &a.out, &name),
+        };
+        match done {
+            Ok(()) => {
+                let _ = writeln!(told, "{}", a.out.join(format!("{name}.toml")).display());
+            }
+            Err(why) => note(&format!("warning: {kernel} was not recorded: {why}")),
+        }
+    }
+    say(&told)?;
+    Ok(i32::from(told.is_empty()))
+}

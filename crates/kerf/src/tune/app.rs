@@ -1,0 +1,199 @@
+//! `kerf tune --app`: a whole application.
+use super::{AppTime, Args};
+use crate::fail::Failure;
+use crate::output::{Format, Style, note, say};
+use crate::{DeviceArg, device};
+use kerf_num::Metric;
+use kerf_tune::app::values::{Source, format_named};
+use kerf_tune::app::{self, AppEvent, AppResult, Request, TimeBy};
+use regex_lite::Regex;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn pattern(option: &str, text: &str) -> Result<Regex, Failure> {
+    Regex::new(text).map_err(|e| {
+        Failure::new(format!("{option}: {e}"))
+            .help(r"e.g. 'error +(\S+)': what is in brackets is taken as numbers")
+    })
+}
+
+fn source(a: &Args) -> Result<Source, Failure> {
+    if let Some(p) = &a.stdout_pattern {
+        return Ok(Source::Stdout(pattern("--stdout-pattern", p)?));
+    }
+    let Some(text) = &a.output_file else {
+        return Ok(Source::Copies);
+    };
+    Ok(match text.rsplit_once(':') {
+        None => Source::File(PathBuf::from(text), None),
+        Some((path, kind)) => match format_named(kind) {
+            Some(f) => Source::File(PathBuf::from(path), Some(f)),
+            None => {
+                return Err(
+                    Failure::new(format!("--output-file: there is no type `{kind}`"))
+                        .help("f64, f32, f16 or bf16, or no colon for text and .npy"),
+                );
+            }
+        },
+    })
+}
+
+/// The first word of a command, for a folder's name.
+fn stem(command: &str) -> String {
+    let first = command.split_whitespace().next().unwrap_or("app");
+    let name = first.rsplit('/').next().unwrap_or(first);
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
+    let mut t = String::new();
+    let head = match r.verdict.as_str() {
+        "tuned" => style.good(&format!("{:.2} times as fast", r.speedup)),
+        _ => style.bad("nothing faster is within the tolerance"),
+    };
+    t += &format!("{}: {head} ({})\n", style.bold(&r.command), r.time_by);
+    t += &format!(
+        "error {:.3e} ({}; tolerance {:e}) against {}\n",
+        r.error, r.metric, r.tolerance, r.reference
+    );
+    t += &format!("compared: {} ({} numbers)\n", r.compared, r.numbers);
+    t += &format!(
+        "{} evaluations by {}, {} failed; {}\n",
+        r.evaluations,
+        r.strategy,
+        r.failed,
+        r.ended.words()
+    );
+    t += "\nkernels:\n";
+    for k in &r.kernels {
+        let mark = if k.tuned { "tuned" } else { "as it is" };
+        t += &format!(
+            "  {:5.1} %  {:6} launches  {}  {}\n",
+            100.0 * k.part,
+            k.launches,
+            k.name,
+            style.dim(mark)
+        );
+    }
+    let lowered = r.groups.iter().filter(|g| g.1 != "f64").count();
+    t += &format!("\n{lowered} of {} groups lowered:\n", r.groups.len());
+    for (name, format) in &r.groups {
+        t += &format!("  {format:4}  {name}\n");
+    }
+    if let Some(l) = &r.local {
+        t += "\nkernels tuned alone (error of the whole application):\n";
+        for k in &l.kernels {
+            t += &format!(
+                "  {:.3} times as fast  error {:.3e}  {} evaluations  {}\n",
+                k.speedup, k.error, k.evaluations, k.name
+            );
+        }
+        t += &match (l.error, l.speedup) {
+            (Some(e), Some(s)) => format!(
+                "  together {s:.3} times as fast, error {e:.3e}: {}; tuned as a whole {:.3}\n",
+                match l.within {
+                    true => style.good("within the tolerance"),
+                    false => style.bad("beyond the tolerance"),
+                },
+                r.speedup
+            ),
+            _ => "  together the application fails\n".to_owned(),
+        };
+    }
+    t += &format!(
+        "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
+        out.display(),
+        out.display(),
+        r.command
+    );
+    t
+}
+
+/// Runs it: 0 with a plan or unchanged, 2 if the application cannot be tuned.
+pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32, Failure> {
+    let tolerance = a.tolerance.ok_or_else(|| {
+        Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
+    })?;
+    let metric = a.metric.unwrap_or(Metric::MaxRel);
+    if metric.more_is_better() {
+        return Err(
+            Failure::new(format!("{metric} is not for applications yet"))
+                .help("use a metric of which less is better, e.g. max_rel, max_abs or rel_l2"),
+        );
+    }
+    let cuda = a.device == DeviceArg::Cuda;
+    let time = match (&a.time_pattern, a.time) {
+        (Some(p), _) => TimeBy::Pattern(pattern("--time-pattern", p)?),
+        (None, Some(AppTime::Kernels)) => TimeBy::Kernels,
+        (None, Some(AppTime::Wall)) => TimeBy::Wall,
+        (None, None) if cuda => TimeBy::Kernels,
+        _ => TimeBy::Predicted,
+    };
+    let source = source(&a)?;
+    let request = Request {
+        device: match cuda {
+            true => format!("cuda:{}", a.gpu),
+            false => "cpu".into(),
+        },
+        tolerance,
+        metric,
+        floor: a.floor,
+        source,
+        time,
+        repeats: a.repeats.min(5) as usize,
+        kernels: a.kernels,
+        formats: a.formats,
+        grouping: a.by.into(),
+        storage: a.storage == super::Switch::On,
+        strategy: a.strategy.replace('_', "-"),
+        budget: a.budget,
+        seed: a.seed,
+        profile: device::load(&a.profile)?,
+        out: a
+            .out
+            .unwrap_or_else(|| PathBuf::from(format!("{}-tuned", stem(&command)))),
+        resume: a.resume,
+        limit: Duration::from_secs_f64(a.timeout),
+        local: a.local,
+        command,
+    };
+    let budget = request.budget;
+    let mut watch = |e: &AppEvent| match e {
+        AppEvent::Prepared(s, shares, groups) => {
+            let some: Vec<&str> = shares
+                .iter()
+                .filter(|k| k.tuned)
+                .map(|k| k.name.as_str())
+                .collect();
+            note(&format!(
+                "one run takes {s:.2} s; {groups} groups in {}",
+                some.join(", ")
+            ));
+        }
+        AppEvent::Evaluated(n, Ok(error), time) => {
+            let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
+            note(&format!("{n}/{budget}  error {error:.3e}{t}"));
+        }
+        AppEvent::Evaluated(n, Err(why), _) => note(&format!("{n}/{budget}  failed: {why}")),
+    };
+    let r = app::tune(&request, &mut watch).map_err(|e| Failure::new(e.to_string()))?;
+    for w in &r.warnings {
+        note(&format!("warning: {w}"));
+    }
+    match format {
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
+            say(&(text + "\n"))?;
+        }
+        Format::Human => say(&human(&r, &request.out, style))?,
+    }
+    Ok(0)
+}

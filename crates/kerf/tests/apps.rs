@@ -1,0 +1,254 @@
+//! Whole applications: compiled by `kerf cc`, run on the CPU, tuned and recorded, through the program.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn kerf() -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
+    c.env("NO_COLOR", "1").env_remove("KERF_PLAN");
+    c
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps")
+}
+
+fn text(o: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&o.stdout),
+        String::from_utf8_lossy(&o.stderr)
+    )
+}
+
+/// Compiles a source of this folder.
+fn build(dir: &Path, name: &str) -> PathBuf {
+    let out = dir.join(name);
+    let r = kerf()
+        .args(["cc", "-O1", "-o"])
+        .arg(&out)
+        .arg(sources().join(format!("{name}.cu")))
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    out
+}
+
+fn run(app: &Path, args: &[&str]) -> Output {
+    Command::new(app)
+        .args(args)
+        .env("KERF_DEVICE", "cpu")
+        .output()
+        .expect("the application runs")
+}
+
+#[test]
+fn an_application_calls_most_of_the_runtime() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let r = run(&build(dir.path(), "whole"), &[]);
+    assert!(r.status.success(), "{}", text(&r));
+    assert!(text(&r).contains("device says 42\nPASS"), "{}", text(&r));
+}
+
+#[test]
+fn files_are_compiled_apart_and_linked_by_make() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for f in std::fs::read_dir(sources().join("separate")).expect("sources") {
+        let f = f.expect("a file").path();
+        std::fs::copy(&f, dir.path().join(f.file_name().expect("a name"))).expect("copied");
+    }
+    let r = Command::new("make")
+        .arg(format!("NVCC={} cc", env!("CARGO_BIN_EXE_kerf")))
+        .current_dir(dir.path())
+        .output()
+        .expect("make runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let depends = std::fs::read_to_string(dir.path().join("kernel.d")).expect("dependencies");
+    assert!(
+        depends.contains("kernel.o:") && depends.contains("shared.h"),
+        "{depends}"
+    );
+    let r = run(&dir.path().join("app"), &[]);
+    assert_eq!(
+        String::from_utf8_lossy(&r.stdout),
+        "13 77 PASS\n",
+        "{}",
+        text(&r)
+    );
+}
+
+#[test]
+fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "faults");
+    for (how, error, said) in [
+        ("assert", "cudaErrorAssert", "assertion `n > 100` failed"),
+        ("trap", "cudaErrorLaunchFailure", "trapped"),
+        (
+            "graph",
+            "cudaErrorNotSupported",
+            "cudaGraphCreate is not supported",
+        ),
+        (
+            "texture",
+            "cudaErrorNotSupported",
+            "cudaCreateTextureObject is not supported",
+        ),
+    ] {
+        let r = run(&app, &[how]);
+        assert!(r.status.success(), "{how}: {}", text(&r));
+        assert!(
+            text(&r).contains(error) && text(&r).contains(said),
+            "{how}: {}",
+            text(&r)
+        );
+    }
+    let refused = |args: &[&str]| {
+        let r = kerf().arg("cc").args(args).output().expect("kerf runs");
+        assert_eq!(r.status.code(), Some(2), "{}", text(&r));
+        text(&r)
+    };
+    let source = sources().join("faults.cu").display().to_string();
+    assert!(refused(&[&source, "-lcublas"]).contains("cuBLAS"));
+    assert!(refused(&["missing.cu"]).contains("missing.cu"));
+    let bad = dir.path().join("bad.cu");
+    std::fs::write(&bad, "#include <cufft.h>\nint main() {}\n").expect("written");
+    assert!(refused(&[&bad.display().to_string()]).contains("cuFFT"));
+    std::fs::write(&bad, "__managed__ int x;\nint main() { return x; }\n").expect("written");
+    assert!(refused(&[&bad.display().to_string()]).contains("cudaMallocManaged"));
+}
+
+/// `kerf tune --app` in a folder.
+fn tune(dir: &Path, app: &str, more: &[&str]) -> Output {
+    kerf()
+        .args([
+            "tune",
+            "--app",
+            app,
+            "--tolerance",
+            "1e-5",
+            "--budget",
+            "6",
+            "--out",
+        ])
+        .arg(dir.join("out"))
+        .args(more)
+        .current_dir(dir)
+        .output()
+        .expect("kerf runs")
+}
+
+#[test]
+fn an_application_is_tuned_and_recorded() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "tiny");
+    let r = tune(
+        dir.path(),
+        "./tiny",
+        &["--kernels", "series,shift", "--local", "--format", "json"],
+    );
+    assert!(r.status.success(), "{}", text(&r));
+    let v: serde_json::Value = serde_json::from_slice(&r.stdout).expect("JSON");
+    assert_eq!(v["verdict"], "tuned", "{v:#}");
+    assert_eq!(v["numbers"], 2048, "the copy is seen as doubles: {v:#}");
+    let error = v["error"].as_f64().expect("an error");
+    assert!(error > 0.0 && error <= 1e-5, "{error}");
+    assert!(v["speedup"].as_f64().expect("a time") > 1.0);
+    let buffers = v["groups"].as_array().expect("groups");
+    let held = |g: &serde_json::Value| {
+        g[0].as_str().is_some_and(|n| n.starts_with("buffer")) && g[1] == "f32"
+    };
+    assert!(
+        buffers.iter().any(held),
+        "an allocation is held in f32: {v:#}"
+    );
+    let alone = v["local"]["kernels"].as_array().expect("kernels alone");
+    assert_eq!(alone.len(), 2, "{v:#}");
+    assert_eq!(v["local"]["within"], true, "{v:#}");
+    // The plan does what the result says, without the tuner.
+    let plain = run(&dir.path().join("tiny"), &[]);
+    let planned = Command::new(dir.path().join("tiny"))
+        .env("KERF_PLAN", dir.path().join("out/plan.json"))
+        .output()
+        .expect("runs");
+    assert!(planned.status.success());
+    assert_ne!(plain.stdout, planned.stdout);
+    // By a pattern and by a file, and that a search goes on.
+    let r = tune(dir.path(), "./tiny", &["--stdout-pattern", r"sum (\S+)"]);
+    assert_eq!(r.status.code(), Some(2), "{}", text(&r));
+    assert!(text(&r).contains("--resume"), "{}", text(&r));
+    for more in [
+        ["--stdout-pattern", r"sum (\S+)", "--out", "by-pattern"],
+        ["--output-file", "y.txt", "--out", "by-file"],
+    ] {
+        let r = kerf()
+            .args([
+                "tune",
+                "--app",
+                "./tiny x y.txt",
+                "--tolerance",
+                "1e-5",
+                "--budget",
+                "2",
+            ])
+            .args(more)
+            .current_dir(dir.path())
+            .output()
+            .expect("kerf runs");
+        assert!(r.status.success(), "{}", text(&r));
+    }
+    // A launch as a workload, which gives what the application gave.
+    let r = kerf()
+        .args(["record", "--out", "rec", "--", "./tiny"])
+        .current_dir(dir.path())
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let r = kerf()
+        .args([
+            "run",
+            "rec/series-0.toml",
+            "--save",
+            "saved",
+            "--format",
+            "json",
+        ])
+        .current_dir(dir.path())
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+}
+
+#[test]
+fn applications_that_cannot_be_tuned_are_told_why() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "tiny");
+    for (app, more, said) in [
+        ("./tiny fail", &[][..], "no such input"),
+        (
+            "./tiny hang",
+            &["--timeout", "1"][..],
+            "did not end within 1 s",
+        ),
+        ("./tiny noisy", &[][..], "changes from run to run"),
+        (
+            "./tiny",
+            &["--stdout-pattern", "energy (.*)"][..],
+            "nothing in the application's output matches",
+        ),
+        (
+            "./tiny",
+            &["--kernels", "serie"][..],
+            "launches no kernel `serie`",
+        ),
+        ("true", &[][..], "no call of Kerf's runtime"),
+        ("./tiny", &["--output-file", "none.txt"][..], "none.txt"),
+    ] {
+        let r = tune(dir.path(), app, more);
+        assert_eq!(r.status.code(), Some(2), "{app}: {}", text(&r));
+        let t = text(&r);
+        assert!(
+            t.contains(said) && t.contains("elp: ") | t.contains("it launches"),
+            "{app}: {t}"
+        );
+    }
+}
