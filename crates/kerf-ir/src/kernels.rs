@@ -1,7 +1,9 @@
 //! Kernels of a module and their parameters, by debug info where there is some and by use elsewhere.
+mod bounds;
 mod reach;
 
 pub(crate) use reach::address_taken;
+pub use bounds::{BlockBounds, block_bounds};
 pub use reach::{reachable, retain, used_globals};
 
 use crate::llvm::{Module, Opcode, Type, Value, demangle};

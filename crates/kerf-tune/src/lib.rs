@@ -16,6 +16,7 @@ pub mod counts;
 pub mod criteria;
 pub mod evaluate;
 pub mod front;
+pub mod launch;
 pub mod measure;
 pub mod models;
 pub mod problem;

@@ -203,6 +203,7 @@ impl Subject {
             perturb: None,
             storage: Vec::new(),
             lambda: BTreeMap::new(),
+            regroup: BTreeMap::new(),
         };
         let used = session.check()?;
         let (mut found, mut objects) = (Vec::new(), Vec::new());

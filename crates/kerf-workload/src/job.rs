@@ -8,6 +8,7 @@ mod error;
 mod execute;
 mod finished;
 mod kept;
+mod launches;
 mod reference;
 mod report;
 mod save;
@@ -17,6 +18,7 @@ mod timed;
 pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
 pub use execute::{execute, execute_with};
+pub use launches::{Bench, Kind, Run, Timed, bench, kinds};
 pub use finished::{Workshop, finish_with_tools};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 

@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod hardround;
 mod inspect;
+mod launch_table;
 mod measure;
 mod output;
 mod predict;
@@ -99,6 +100,9 @@ enum Command {
     /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
     #[command(hide = true)]
     Measure(measure::Args),
+    /// Time every shape of a workload's launches on a GPU, for comparison with strategies and predictions.
+    #[command(hide = true)]
+    LaunchTable(launch_table::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -457,6 +461,7 @@ fn main() {
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),
+        Command::LaunchTable(a) => launch_table::run(a),
         Command::Bundle {
             workloads,
             out,
