@@ -136,6 +136,13 @@ impl Lanes {
     }
 }
 
+fn distinct(of: &[i64]) -> usize {
+    let mut all = of.to_vec();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
 struct Eval<'m> {
     m: &'m Module,
     kernel: Value,
@@ -366,8 +373,13 @@ impl Eval<'_> {
                 None => found = Some(l),
                 Some(f) if f.of == l.of => {}
                 Some(f) if f.uniform() && l.uniform() => found = Some(self.something()),
-                // Two ways that meet with other addresses.
-                Some(_) => return None,
+                // Two ways that meet, as where an index is held inside its range: the one that most
+                // threads take is the one where they differ.
+                Some(f) => {
+                    let more = distinct(&l.of) > distinct(&f.of);
+                    let of = if more { l.of } else { f.of.clone() };
+                    found = Some(Lanes { of, exact: false });
+                }
             }
         }
         found

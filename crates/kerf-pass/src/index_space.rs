@@ -1,6 +1,7 @@
 //! Index space: warp-sized blocks put together, C to a block.
 //!
-//! For kernels whose work grows with the block (after Nguyen and Lee's workload tuner): the block stays as
+//! For kernels whose work grows with the block (after the workload tuner of Dao,
+//! "Performance Modeling, Performance Tuning and Quantization for GPU Programs", 2021): the block stays as
 //! small as a warp for all that the kernel computes, and is large for the machine. The kernel is launched
 //! with blocks of 32 x C threads; each row of 32 is one of the old blocks. What belonged to a block belongs
 //! to a row: its index, its extents, its shared memory, its barriers, which become those of a warp.
@@ -181,16 +182,16 @@ pub fn regroup(m: &Module, kernel: Value, c: u32) -> Result<(), LlvmError> {
         ("ctaid.x", group),
         ("nctaid.x", groups),
     ];
-    for (i, r) in old {
-        if let Some((_, v)) = answers.iter().find(|(name, _)| *name == r) {
-            i.become_value(*v);
-        }
-    }
     for i in body {
         if intrinsic(i).is_some_and(|n| plain_barrier(&n)) {
             let b = Builder::before(i);
             b.intrinsic("llvm.nvvm.bar.warp.sync", &[], &[b.i32(u32::MAX)]);
             i.erase();
+        }
+    }
+    for (i, r) in old {
+        if let Some((_, v)) = answers.iter().find(|(name, _)| *name == r) {
+            i.become_value(*v);
         }
     }
     k.add_fn_attr("nvvm.reqntid", &format!("{GROUP},{c},1"));

@@ -95,7 +95,8 @@ enum Command {
     },
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
-    /// Predict the time of a workload on a device that need not be here, from a profile.
+    /// Predict the time of a workload: on a device that need not be here, from a profile; on this GPU, from
+    /// short samples.
     Predict(predict::Args),
     /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
     #[command(hide = true)]
@@ -186,6 +187,11 @@ enum Command {
     Worker,
     #[command(hide = true)]
     SweepWorker,
+    #[command(hide = true)]
+    SampleWorker,
+    /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
+    #[command(hide = true)]
+    LaunchCompare(launch_table::CompareArgs),
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -550,6 +556,8 @@ fn main() {
             study::run(&o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),
+        Command::SampleWorker => Ok(predict::sampled::serve()),
+        Command::LaunchCompare(a) => launch_table::compare(&a, cli.format, style),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };

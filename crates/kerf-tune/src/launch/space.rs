@@ -28,7 +28,11 @@ fn names_of(a: &ArgSpec, out: &mut BTreeSet<String>) {
     }
 }
 
-fn launches<'w>(steps: &'w [Step], around: &BTreeSet<String>, out: &mut Vec<(&'w str, BTreeSet<String>)>) {
+fn launches<'w>(
+    steps: &'w [Step],
+    around: &BTreeSet<String>,
+    out: &mut Vec<(&'w str, BTreeSet<String>)>,
+) {
     for s in steps {
         match s {
             Step::Launch(l) => {
@@ -68,10 +72,14 @@ pub fn components(w: &Workload) -> Vec<Component> {
     let sets: Vec<BTreeSet<String>> = all.iter().map(|l| l.1.clone()).chain(tied).collect();
     let mut of: Vec<usize> = (0..params.len()).collect();
     for s in &sets {
-        let mine: Vec<usize> = (0..params.len()).filter(|i| s.contains(params[*i])).collect();
+        let mine: Vec<usize> = (0..params.len())
+            .filter(|i| s.contains(params[*i]))
+            .collect();
         if let Some(first) = mine.first().map(|i| of[*i]) {
             let old: Vec<usize> = mine.iter().map(|i| of[*i]).collect();
-            of.iter_mut().filter(|o| old.contains(o)).for_each(|o| *o = first);
+            of.iter_mut()
+                .filter(|o| old.contains(o))
+                .for_each(|o| *o = first);
         }
     }
     let mut out = Vec::new();
@@ -194,7 +202,13 @@ pub fn transactions(all: &[Reference], threads: u32, granule: u64) -> (f64, f64)
 }
 
 /// Why a launch cannot run in its shape, with the resource that is too small.
-fn obstacle(m: &Module, k: &Kind, needs: Needs, machine: &Machine, all: &[Reference]) -> Result<Occupancy, String> {
+fn obstacle(
+    m: &Module,
+    k: &Kind,
+    needs: Needs,
+    machine: &Machine,
+    all: &[Reference],
+) -> Result<Occupancy, String> {
     let block = k.launch.block;
     let said = format!("{} x {} x {} threads", block[0], block[1], block[2]);
     if let Some(f) = m.function(&k.symbol) {
@@ -249,11 +263,15 @@ pub fn look(
     })?;
     let mut out: Vec<Look> = Vec::new();
     for kind in all {
-        let mine = only.iter().any(|k| {
-            kernels::find(infos, k).is_ok_and(|i| i.symbol == kind.symbol)
-        });
+        let mine = only
+            .iter()
+            .any(|k| kernels::find(infos, k).is_ok_and(|i| i.symbol == kind.symbol));
         // A loop changes arguments, not shapes; one of each kernel's shapes is enough.
-        if !mine || out.iter().any(|l| l.symbol == kind.symbol && l.kind.launch.block == kind.launch.block) {
+        if !mine
+            || out
+                .iter()
+                .any(|l| l.symbol == kind.symbol && l.kind.launch.block == kind.launch.block)
+        {
             continue;
         }
         let refs = references(m, infos, &kind);

@@ -77,7 +77,10 @@ pub struct Row {
 
 /// Parameters that stand alone as a block's extent, by axis, of a kernel's launches.
 fn axes(w: &Workload, kernel: &str) -> Vec<Option<String>> {
-    fn find<'w>(steps: &'w [kerf_workload::Step], kernel: &str) -> Option<&'w kerf_workload::LaunchSpec> {
+    fn find<'w>(
+        steps: &'w [kerf_workload::Step],
+        kernel: &str,
+    ) -> Option<&'w kerf_workload::LaunchSpec> {
         steps.iter().find_map(|s| match s {
             kerf_workload::Step::Launch(l) if l.kernel == kernel => Some(l),
             kerf_workload::Step::Loop { body, .. } => find(body, kernel),
@@ -235,7 +238,12 @@ impl Table<'_, '_> {
         })
     }
 
-    fn instance(&mut self, i: &Instance, o: &Options, fixed: &[(String, [u32; 3])]) -> Result<(), JobError> {
+    fn instance(
+        &mut self,
+        i: &Instance,
+        o: &Options,
+        fixed: &[(String, [u32; 3])],
+    ) -> Result<(), JobError> {
         let mut own: Vec<(usize, Vec<u8>)> = Vec::new();
         for at in 0..i.points.len() {
             let kind = i.points[at].1.clone();
@@ -252,9 +260,8 @@ impl Table<'_, '_> {
                     own = got;
                 } else {
                     let pairs = own.iter().zip(&got);
-                    let differ = pairs.map(|(a, b)| {
-                        a.1.iter().zip(&b.1).filter(|(x, y)| x != y).count() as u64
-                    });
+                    let differ = pairs
+                        .map(|(a, b)| a.1.iter().zip(&b.1).filter(|(x, y)| x != y).count() as u64);
                     row.differ = Some((differ.sum(), bytes(&own)));
                 }
             }
@@ -278,7 +285,9 @@ impl Table<'_, '_> {
                     (self.sink)(&r);
                 }
             }
-            let mine = fixed.iter().position(|(s, b)| *s == kind.symbol && *b == kind.launch.block);
+            let mine = fixed
+                .iter()
+                .position(|(s, b)| *s == kind.symbol && *b == kind.launch.block);
             if let Some(n) = mine {
                 let r = self.row(i, at, Run::Fixed(n))?;
                 (self.sink)(&r);
@@ -290,7 +299,11 @@ impl Table<'_, '_> {
 
 /// Blocks that kernels are also compiled for: the file's own, and its launches at some other shapes of
 /// usual sizes.
-fn fixed_blocks(w: &Workload, infos: &[kernels::KernelInfo], most: usize) -> Vec<(String, [u32; 3])> {
+fn fixed_blocks(
+    w: &Workload,
+    infos: &[kernels::KernelInfo],
+    most: usize,
+) -> Vec<(String, [u32; 3])> {
     let mut out: Vec<(String, [u32; 3])> = Vec::new();
     for c in space::components(w) {
         let Some(points) = space::points(w, &c) else {
@@ -304,7 +317,8 @@ fn fixed_blocks(w: &Workload, infos: &[kernels::KernelInfo], most: usize) -> Vec
             for k in all {
                 let n = count.entry(k.symbol.clone()).or_insert(0);
                 let one = (k.symbol.clone(), k.launch.block);
-                let usual = *n == 0 || [128, 256, 512].contains(&k.threads()) && k.launch.block[0] >= 16;
+                let usual =
+                    *n == 0 || [128, 256, 512].contains(&k.threads()) && k.launch.block[0] >= 16;
                 if *n < most && usual && !out.contains(&one) {
                     *n += 1;
                     out.push(one);
@@ -316,7 +330,12 @@ fn fixed_blocks(w: &Workload, infos: &[kernels::KernelInfo], most: usize) -> Vec
 }
 
 /// Times the shapes of a workload.
-pub fn table(job: &Job, o: &Options, machine: &Machine, sink: &mut dyn FnMut(&Row)) -> Result<(), JobError> {
+pub fn table(
+    job: &Job,
+    o: &Options,
+    machine: &Machine,
+    sink: &mut dyn FnMut(&Row),
+) -> Result<(), JobError> {
     let name = job.workload.file_stem().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let blocks = std::cell::RefCell::new(Vec::new());
@@ -333,7 +352,10 @@ pub fn table(job: &Job, o: &Options, machine: &Machine, sink: &mut dyn FnMut(&Ro
         |b| {
             let lock = match (&job.lock, job.device) {
                 (Some(path), Device::Cuda) => {
-                    let f = std::fs::OpenOptions::new().create(true).append(true).open(path);
+                    let f = std::fs::OpenOptions::new()
+                        .create(true)
+                        .append(true)
+                        .open(path);
                     let f = f.map_err(|e| JobError::Input(format!("{}: {e}", path.display())))?;
                     f.lock().map_err(|e| JobError::Input(e.to_string()))?;
                     Some(f)

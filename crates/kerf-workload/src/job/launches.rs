@@ -8,7 +8,7 @@ use super::finished::{Workshop, launched_only};
 use super::report::Times;
 use super::{Device, Job, JobError};
 use crate::bind::bind;
-use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
+use crate::expand::{ArgValue, ConcreteLaunch, ConcreteStep, expand};
 use crate::run::{Loaded, Session};
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -33,6 +33,8 @@ pub struct Kind {
     pub repeats: u64,
     /// The first of them.
     pub launch: ConcreteLaunch,
+    /// Others have other numbers among their arguments.
+    pub varies: bool,
 }
 
 impl Kind {
@@ -127,6 +129,12 @@ fn fixed_name(symbol: &str, number: usize) -> String {
     format!("{symbol}_kerf_block{number}")
 }
 
+/// Arguments but for buffers, which swaps exchange.
+fn numbers(l: &ConcreteLaunch) -> Vec<&ArgValue> {
+    let buffer = |a: &&ArgValue| !matches!(a, ArgValue::Buffer { .. });
+    l.args.iter().filter(buffer).collect()
+}
+
 /// Launches of a workload by kind, in their order.
 pub fn kinds(
     workload: &Workload,
@@ -145,12 +153,16 @@ pub fn kinds(
                 && (x.launch.grid, x.launch.block, x.launch.shared) == (l.grid, l.block, l.shared)
         });
         match alike {
-            Some(x) => x.repeats += 1,
+            Some(x) => {
+                x.repeats += 1;
+                x.varies |= numbers(&x.launch) != numbers(&l);
+            }
             None => all.push(Kind {
                 symbol: k.symbol.clone(),
                 name: k.name.clone(),
                 repeats: 1,
                 launch: l,
+                varies: false,
             }),
         }
     }
@@ -251,6 +263,11 @@ impl Bench<'_> {
     /// Launches by kind, at some launch parameters.
     pub fn kinds(&self, params: &BTreeMap<String, i64>) -> Result<Vec<Kind>, JobError> {
         kinds(self.workload, self.kernels, params)
+    }
+
+    /// The device, in words.
+    pub fn device(&mut self) -> String {
+        self.machine.exec().device().name
     }
 
     /// What the driver says of a kernel.

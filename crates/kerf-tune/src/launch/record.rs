@@ -1,0 +1,145 @@
+//! Records of [`table`](super::table): read back, and as launches to train predictions on.
+use super::table::Row;
+use kerf_device::sampled::train::Instance;
+use kerf_device::sampled::{Sample, Samples};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), String> {
+    let fail = |e: std::io::Error| format!("{}: {e}", path.display());
+    if !path.is_dir() {
+        out.push(path.to_owned());
+        return Ok(());
+    }
+    let mut all: Vec<PathBuf> = std::fs::read_dir(path)
+        .map_err(fail)?
+        .filter_map(|e| e.ok().map(|e| e.path()))
+        .filter(|p| p.to_string_lossy().ends_with(".jsonl"))
+        .collect();
+    all.sort();
+    out.extend(all);
+    Ok(())
+}
+
+/// Timings of files and folders, in order. A last line that a kill cut off is left out.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
+    let mut all = Vec::new();
+    for p in paths {
+        files(p, &mut all)?;
+    }
+    let mut rows = Vec::new();
+    for p in all {
+        let mut text = String::new();
+        std::fs::File::open(&p)
+            .and_then(|mut f| f.read_to_string(&mut text))
+            .map_err(|e| format!("{}: {e}", p.display()))?;
+        let lines: Vec<&str> = text.lines().collect();
+        for (n, l) in lines.iter().enumerate() {
+            match serde_json::from_str(l) {
+                Ok(r) => rows.push(r),
+                Err(_) if n + 1 == lines.len() => {}
+                Err(e) => return Err(format!("{}:{}: {e}", p.display(), n + 1)),
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether two timings are of the same launch.
+pub fn same(a: &Row, b: &Row) -> bool {
+    (
+        &a.workload,
+        &a.sizes,
+        &a.kernel,
+        &a.grid,
+        &a.block,
+        a.dynamic,
+    ) == (
+        &b.workload,
+        &b.sizes,
+        &b.kernel,
+        &b.grid,
+        &b.block,
+        b.dynamic,
+    )
+}
+
+/// Launches by kernel: workload, sizes and kernel, with their timings in order.
+pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let mut out: Vec<Vec<&Row>> = Vec::new();
+    for r in rows {
+        let mine = out.iter_mut().find(|g| {
+            (&g[0].workload, &g[0].sizes, &g[0].kernel) == (&r.workload, &r.sizes, &r.kernel)
+        });
+        match mine {
+            Some(g) => g.push(r),
+            None => out.push(vec![r]),
+        }
+    }
+    out
+}
+
+/// What was known of a launch from its samples at two and three waves; none where there are none.
+pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
+    let wave = u64::from(whole.resident) * u64::from(whole.sms);
+    let at = |waves: u64, first: bool| {
+        let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
+        let mut mine = mine.filter(|r| r.count == waves * wave && (r.first == 0) == first);
+        mine.next().map(|r| Sample {
+            blocks: r.count,
+            seconds: r.time.median_s,
+        })
+    };
+    Some(Samples {
+        blocks: whole.count,
+        wave,
+        short: at(2, true)?,
+        long: at(3, true)?,
+        middle: None,
+        threads: whole.block.iter().product(),
+        registers: whole.registers,
+        shared: whole.shared + whole.dynamic,
+        resident: whole.resident,
+        sectors: whole.sectors,
+        segments: whole.segments,
+    })
+}
+
+/// The launches of a record to train on and be judged by: each kernel in the file's own shape, as `kerf
+/// predict` would sample it.
+pub fn instances(rows: &[Row]) -> Vec<Instance> {
+    let mut out = Vec::new();
+    for group in by_kernel(rows) {
+        let Some(whole) = group.iter().find(|r| r.run == "whole" && r.own) else {
+            continue;
+        };
+        let Some(mut s) = samples(&group, whole) else {
+            continue;
+        };
+        if (s.blocks as f64) < super::sample::LEAST_WAVES * s.wave as f64 {
+            continue;
+        }
+        let mut elsewhere: Vec<&&Row> = group
+            .iter()
+            .filter(|r| r.run == "part" && r.first > 0 && same(r, whole) && r.count == 2 * s.wave)
+            .collect();
+        // The one nearest to the middle.
+        elsewhere.sort_by_key(|r| u64::from(r.first).abs_diff(s.blocks / 2));
+        s.middle = elsewhere.first().map(|r| Sample {
+            blocks: r.count,
+            seconds: r.time.median_s,
+        });
+        let sizes: Vec<String> = whole
+            .sizes
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
+        out.push(Instance {
+            kernel: whole.kernel.clone(),
+            name: format!("{} {} {:?}", whole.workload, sizes.join(" "), whole.block),
+            samples: s,
+            measured: whole.time.median_s,
+        });
+    }
+    out
+}
