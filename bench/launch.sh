@@ -57,7 +57,7 @@ names() { table | awk '{ print $1 }' | sort -u; }
 if [ "$1" = --list ]; then table; exit 0; fi
 if [ "$1" = --pack ] && [ $# -eq 3 ]; then
   cd "$(dirname "$0")/.." || exit 2
-  set -- "$2" "$3" $(names | while read -r n; do ls examples/*/"$n".toml bench/*/"$n".toml 2>/dev/null; done)
+  set -- "$2" "$3" $(names | while read -r n; do ls examples/*/"$n".toml bench/contention/"$n".toml 2>/dev/null; done)
   kerf=$1 out=$2
   shift 2
   "$kerf" bundle "$@" --out "$out" && cp bench/launch.sh "$out/launch.sh"

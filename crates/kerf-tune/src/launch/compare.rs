@@ -5,7 +5,7 @@
 //! launches are long enough to be sampled, and whole launches elsewhere.
 use super::funnel::Funnel;
 use super::record;
-use super::sample::{LEAST_WAVES, LONG, SHORT};
+use super::sample::LEAST_WAVES;
 use super::space::Look;
 use super::strategy::{metrics, pareto};
 use super::table::Row;

@@ -35,16 +35,16 @@ extern "C" __global__ void sized(const double *x, double *out, int n)
 // Block sums by a tree: the work grows with the block, and the result does not depend on it here.
 extern "C" __global__ void growing(const double *x, double *out, int n)
 {
-    extern __shared__ double all[];
+    extern __shared__ double rows[];
     __shared__ double last;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    all[threadIdx.x] = i < n ? x[i] : 0.0;
+    rows[threadIdx.x] = i < n ? x[i] : 0.0;
     if (threadIdx.x == blockDim.x - 1)
         last = 3.0;
     __syncthreads();
     double sum = 0;
     for (int j = 0; j < blockDim.x; ++j)
-        sum += j == threadIdx.x ? all[j] : 0.0;
+        sum += j == threadIdx.x ? rows[j] : 0.0;
     if (i < n)
         out[i] = sum + last + gridDim.x * 0.0 + blockIdx.x * 0.0;
 }
