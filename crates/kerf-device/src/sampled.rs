@@ -1,8 +1,8 @@
 //! The time of a launch from two samples of its blocks, and a correction learned from whole launches.
 //!
 //! After Dao, "Performance Modeling, Performance Tuning and Quantization for GPU Programs" (2021), chapter 2:
-//! with P blocks on each multiprocessor a device is saturated; a launch is sampled at twice and three times
-//! as many blocks, and its time goes on along the line through both. What the line does not know (caches
+//! with P blocks on each multiprocessor a device is saturated; a launch is sampled at two multiples of that,
+//! and its time goes on along the line through both. What the line does not know (caches
 //! that warm up, a last wave that is not full, samples too short to measure) an epsilon-SVR learns, as a
 //! factor, from the samples and from what is known of the kernel.
 pub mod svr;
@@ -27,9 +27,9 @@ pub struct Samples {
     pub blocks: u64,
     /// Blocks that fill the device once.
     pub wave: u64,
-    /// The smaller sample, of two waves.
+    /// The smaller sample.
     pub short: Sample,
-    /// The larger, of three.
+    /// The larger.
     pub long: Sample,
     /// One as large as the smaller, from the middle of the grid.
     pub middle: Option<Sample>,
@@ -64,6 +64,9 @@ pub const FEATURES: [&str; 10] = [
 /// Work-groups at different places of the grid differ by more than this: the work is uneven.
 pub const UNEVEN: f64 = 0.08;
 
+/// Beyond this, blocks in the middle do other work than those at the start.
+const OTHER_WORK: f64 = 0.2;
+
 impl Samples {
     /// Seconds that each further block takes.
     pub fn slope(&self) -> f64 {
@@ -76,6 +79,13 @@ impl Samples {
     /// The line through both samples at the whole launch.
     pub fn linear(&self) -> f64 {
         self.short.seconds + self.slope() * (self.blocks as f64 - self.short.blocks as f64)
+    }
+
+    /// The line, at the middle's rate where that is far from the start's: in a grid of many waves the start is
+    /// the exception then. Smaller differences are as often the state of caches as work.
+    pub fn placed(&self) -> f64 {
+        let u = self.unevenness().filter(|u| u.abs() > OTHER_WORK);
+        self.linear() * (1.0 + u.unwrap_or(0.0))
     }
 
     /// How much the middle of the grid differs from its start; none where nothing was sampled there.
@@ -119,7 +129,7 @@ pub struct Model {
     pub device: String,
     /// [`FEATURES`] at the time of training.
     pub features: Vec<String>,
-    /// The regression: logarithm of the measured time over the line's.
+    /// The regression: logarithm of the measured time over that of [`Samples::placed`].
     pub svr: Svr,
     /// Launches that it was trained on.
     pub launches: usize,
@@ -157,7 +167,7 @@ impl Model {
     /// Seconds of a whole launch.
     pub fn seconds(&self, s: &Samples) -> f64 {
         let factor = self.svr.value(&s.features()).exp();
-        s.linear() * factor.clamp(1.0 / MOST, MOST)
+        s.placed() * factor.clamp(1.0 / MOST, MOST)
     }
 }
 
@@ -169,9 +179,18 @@ mod tests {
         Samples {
             blocks: 10_000,
             wave: 100,
-            short: Sample { blocks: 200, seconds: short },
-            long: Sample { blocks: 300, seconds: long },
-            middle: Some(Sample { blocks: 200, seconds: short }),
+            short: Sample {
+                blocks: 200,
+                seconds: short,
+            },
+            long: Sample {
+                blocks: 300,
+                seconds: long,
+            },
+            middle: Some(Sample {
+                blocks: 200,
+                seconds: short,
+            }),
             threads: 128,
             registers: 32,
             shared: 0,
@@ -189,6 +208,31 @@ mod tests {
         assert_eq!(s.unevenness(), Some(0.0));
         assert!((s.part() - 0.07).abs() < 1e-12);
         assert_eq!(s.features().len(), FEATURES.len());
+    }
+
+    #[test]
+    fn a_start_that_is_the_exception_does_not_decide() {
+        let mut s = samples(25e-6, 35e-6);
+        let line = s.linear();
+        s.middle = Some(Sample {
+            blocks: 200,
+            seconds: 26e-6,
+        });
+        assert_eq!(s.placed(), line);
+        s.middle = Some(Sample {
+            blocks: 200,
+            seconds: 12.5e-6,
+        });
+        assert!((s.placed() - 0.5 * line).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_model_that_ships_is_of_this_version() {
+        let m = Model::bundled("h200").expect("a model for the H200");
+        let s = samples(25e-6, 35e-6);
+        assert!(m.launches >= 40 && m.kernels >= 30);
+        assert!((m.seconds(&s) / s.placed()).ln().abs() < 0.5);
+        assert!(Model::bundled("sm_70").is_none());
     }
 
     #[test]

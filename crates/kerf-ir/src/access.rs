@@ -188,7 +188,10 @@ impl Eval<'_> {
             return None;
         }
         self.fuel -= 1;
-        if v.ty().is_int() && v.ty().int_bits() <= 64 && let Some(c) = constant(v) {
+        if v.ty().is_int()
+            && v.ty().int_bits() <= 64
+            && let Some(c) = constant(v)
+        {
             return Some(self.all(c));
         }
         if v.is_argument() {
@@ -267,7 +270,11 @@ impl Eval<'_> {
                 _ => None,
             };
         }
-        let bits = if v.ty().is_int() { v.ty().int_bits() } else { 64 };
+        let bits = if v.ty().is_int() {
+            v.ty().int_bits()
+        } else {
+            64
+        };
         let low = |x: i64| (x as u64) & (u64::MAX >> (64 - bits.max(1)));
         match op {
             LLVMAdd => self.pair(v).map(|(a, b)| a.zip(&b, i64::wrapping_add)),
@@ -332,7 +339,11 @@ impl Eval<'_> {
                 use crate::llvm::IntPred::*;
                 let p = v.int_pred();
                 let (x, y) = (v.operand(0).ty(), v.operand(1).ty());
-                let w = if x.is_int() && y.is_int() { x.int_bits() } else { 64 };
+                let w = if x.is_int() && y.is_int() {
+                    x.int_bits()
+                } else {
+                    64
+                };
                 let u = move |x: i64| (x as u64) & (u64::MAX >> (64 - w.max(1)));
                 self.exactly(v, move |a, b| {
                     Some(i64::from(match p {
@@ -440,7 +451,10 @@ impl Eval<'_> {
         };
         match (pick, n.split('.').next()) {
             (Some(f), _) => self.exactly(v, move |a, b| Some(f(a, b))),
-            (_, Some("abs")) => self.of(args[0]).filter(|a| a.exact).map(|a| a.map(i64::abs)),
+            (_, Some("abs")) => self
+                .of(args[0])
+                .filter(|a| a.exact)
+                .map(|a| a.map(i64::abs)),
             _ => self.shared_by_all(&args),
         }
     }
@@ -479,7 +493,11 @@ pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -
             let root = pointer.underlying();
             let at = kernel.params().iter().position(|p| *p == root);
             let by_value = at.is_some_and(|p| kernel.byval(p as u32).is_some());
-            let of = if root.ty().is_ptr() { root.ty().space() } else { 0 };
+            let of = if root.ty().is_ptr() {
+                root.ty().space()
+            } else {
+                0
+            };
             let of = if of == 0 { pointer.ty().space() } else { of };
             if by_value
                 || root.opcode() == Some(Opcode::LLVMAlloca)

@@ -2,8 +2,8 @@
 mod bounds;
 mod reach;
 
-pub(crate) use reach::address_taken;
 pub use bounds::{BlockBounds, block_bounds};
+pub(crate) use reach::address_taken;
 pub use reach::{reachable, retain, used_globals};
 
 use crate::llvm::{Module, Opcode, Type, Value, demangle};

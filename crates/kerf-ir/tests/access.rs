@@ -47,7 +47,7 @@ fn one(m: &Module, block: [u32; 3], w: Option<i64>) -> (Reference, Shape) {
 /// Shapes of W threads, as columns by rows.
 fn shapes(threads: u32) -> Vec<[u32; 3]> {
     let columns = [1, 2, 4, 8, 16, 32, 64, 128];
-    let all = columns.iter().filter(|n| threads % **n == 0);
+    let all = columns.iter().filter(|n| threads.is_multiple_of(**n));
     all.map(|n| [*n, threads / n, 1]).collect()
 }
 
@@ -57,10 +57,13 @@ fn consecutive_along_x_costs_rows_times_segments() {
     let m = module("float", "%r = mul i32 %y, %w\n  %index = add i32 %r, %x");
     for block in shapes(256) {
         let (r, shape) = one(&m, block, Some(4096));
-        assert_eq!(r.strides(&shape).expect("linear")[..2], [
-            if block[0] > 1 { 4 } else { 0 },
-            if block[1] > 1 { 4 * 4096 } else { 0 }
-        ]);
+        assert_eq!(
+            r.strides(&shape).expect("linear")[..2],
+            [
+                if block[0] > 1 { 4 } else { 0 },
+                if block[1] > 1 { 4 * 4096 } else { 0 }
+            ]
+        );
         let [n, rows, _] = block.map(u64::from);
         // Of a warp: a row of 32, or 32 / n rows.
         let expected = match n {
@@ -81,7 +84,11 @@ fn consecutive_along_y_prefers_tall_blocks() {
         let rows = 32 / n;
         let warps = 256 / 32;
         // A column's 8 r bytes begin at a multiple of 8 r, so that they lie in as few segments as possible.
-        assert_eq!(r.transactions(128), Some(warps * n * (rows * 8).div_ceil(128)), "{block:?}");
+        assert_eq!(
+            r.transactions(128),
+            Some(warps * n * (rows * 8).div_ceil(128)),
+            "{block:?}"
+        );
     }
 }
 

@@ -109,7 +109,17 @@ mod tests {
     #[test]
     fn factors_divide_exactly() {
         for d in [2u32, 3, 5, 7, 10, 240, 641, 65535, 65536, 2147483647] {
-            for x in [0u32, 1, 2, d - 1, d, d + 1, 2 * (d / 2), u32::MAX - 1, u32::MAX] {
+            for x in [
+                0u32,
+                1,
+                2,
+                d - 1,
+                d,
+                d + 1,
+                2 * (d / 2),
+                u32::MAX - 1,
+                u32::MAX,
+            ] {
                 let got = (u128::from(x) * u128::from(factor(d))) >> 64;
                 assert_eq!(got as u32, x / d, "{x} / {d}");
             }

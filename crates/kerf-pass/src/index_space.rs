@@ -57,7 +57,11 @@ fn intrinsic(i: Value) -> Option<String> {
 fn plain_barrier(n: &str) -> bool {
     matches!(
         n,
-        "barrier0" | "barrier.sync" | "barrier.cta.sync.all" | "barrier.cta.sync.aligned.all" | "bar.sync"
+        "barrier0"
+            | "barrier.sync"
+            | "barrier.cta.sync.all"
+            | "barrier.cta.sync.aligned.all"
+            | "bar.sync"
     )
 }
 
@@ -73,7 +77,9 @@ pub fn obstacle(m: &Module, kernel: Value, c: u32) -> Option<String> {
     }
     let bounds = block_bounds(m, kernel);
     if let Some(most) = bounds.most.filter(|most| GROUP * c > *most) {
-        return Some(format!("the source allows at most {most} threads a block (__launch_bounds__)"));
+        return Some(format!(
+            "the source allows at most {most} threads a block (__launch_bounds__)"
+        ));
     }
     if bounds.required.is_some() {
         return Some("the source requires one block size (reqd_work_group_size)".into());
@@ -103,7 +109,16 @@ pub fn obstacle(m: &Module, kernel: Value, c: u32) -> Option<String> {
 fn shared_of(m: &Module, kernel: Value) -> Vec<(Value, u64)> {
     let all = used_globals(kernel).into_iter();
     all.filter(|g| g.ty().space() == space::SHARED)
-        .map(|g| (g, if g.is_declaration() { 0 } else { m.size_of(g.global_type()) }))
+        .map(|g| {
+            (
+                g,
+                if g.is_declaration() {
+                    0
+                } else {
+                    m.size_of(g.global_type())
+                },
+            )
+        })
         .collect()
 }
 

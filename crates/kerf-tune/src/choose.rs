@@ -69,11 +69,13 @@ impl Tuner<'_> {
     pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
         let groups = self.tunable.groups.iter().enumerate();
         let shapes = self.tunable.shapes();
-        let lower = groups.filter(|(i, _)| !shapes.contains(i)).filter_map(|(i, g)| {
-            let mut a = at.assignment.clone();
-            a[i] += 1;
-            ((a[i] as usize) < g.formats.len()).then_some(a)
-        });
+        let lower = groups
+            .filter(|(i, _)| !shapes.contains(i))
+            .filter_map(|(i, g)| {
+                let mut a = at.assignment.clone();
+                a[i] += 1;
+                ((a[i] as usize) < g.formats.len()).then_some(a)
+            });
         lower.collect()
     }
 

@@ -129,7 +129,9 @@ impl<'s> Counted<'s> {
         let work = recount(launch);
         let parts = work.and_then(|w| Self::parts(self.subject, self.device, &w).ok());
         let parts = parts.map(Rc::new);
-        self.others.borrow_mut().insert(launch.clone(), parts.clone());
+        self.others
+            .borrow_mut()
+            .insert(launch.clone(), parts.clone());
         parts
     }
 

@@ -52,7 +52,15 @@ pub fn obtain(
     program: &WorkerProgram,
     limit: Duration,
 ) -> Result<Counts, JobError> {
-    at(job, subject, input, folder, program, limit, &BTreeMap::new())
+    at(
+        job,
+        subject,
+        input,
+        folder,
+        program,
+        limit,
+        &BTreeMap::new(),
+    )
 }
 
 /// [`obtain`] at other launch parameters; then blocks are counted and no values.
@@ -70,8 +78,10 @@ pub fn at(
         true => folder.join(FILE),
         false => folder.join(format!("counts-{}.json", &key[..12])),
     };
-    let mut plan = kerf_pass::Plan::default();
-    plan.launch = launch.clone();
+    let plan = kerf_pass::Plan {
+        launch: launch.clone(),
+        ..kerf_pass::Plan::default()
+    };
     let kept = std::fs::read(&path).ok();
     let kept = kept.and_then(|b| serde_json::from_slice::<Kept>(&b).ok());
     if let Some(k) = kept.filter(|k| k.key == key) {

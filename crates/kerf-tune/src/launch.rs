@@ -32,7 +32,10 @@ pub fn notes(l: &LaunchChoice, growing: &BTreeMap<String, f64>, cuda: bool) -> V
         out.push(format!("not tried: {shape}: {why}"));
     }
     if l.refused.len() > NAMED {
-        out.push(format!("not tried: {} more shapes that cannot run", l.refused.len() - NAMED));
+        out.push(format!(
+            "not tried: {} more shapes that cannot run",
+            l.refused.len() - NAMED
+        ));
     }
     for v in &l.variables {
         let name = v.component.params.join(", ");
@@ -49,7 +52,9 @@ pub fn notes(l: &LaunchChoice, growing: &BTreeMap<String, f64>, cuda: bool) -> V
         let then = match (cuda, can) {
             (true, true) => "warp-sized blocks put together are tried",
             (true, false) => "its blocks cannot be put together",
-            _ => "warp-sized blocks put together are tried with --device cuda, where times are measured",
+            _ => {
+                "warp-sized blocks put together are tried with --device cuda, where times are measured"
+            }
         };
         out.push(format!(
             "{name}: the work of all threads grows {g:.1} times from the smallest block to the largest; {then}"

@@ -120,7 +120,12 @@ pub fn inform_but(
 ) -> Vec<String> {
     let mut vetoes = Vec::new();
     let left = |i: &usize| !but.contains(i);
-    for (i, v) in problem.variables.iter_mut().enumerate().filter(|v| left(&v.0)) {
+    for (i, v) in problem
+        .variables
+        .iter_mut()
+        .enumerate()
+        .filter(|v| left(&v.0))
+    {
         for (l, level) in v.levels.iter_mut().enumerate().skip(1) {
             level.error = errors.error(i, l as u8);
             if let Some(why) = errors.veto(i, l as u8) {
@@ -168,10 +173,17 @@ pub fn inform_but(
     for l in 1..deepest {
         let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
         let sum: f64 = costs.iter().map(at).sum();
-        let movable = costs.iter().enumerate().filter(|(i, own)| left(i) && own.len() > l);
+        let movable = costs
+            .iter()
+            .enumerate()
+            .filter(|(i, own)| left(i) && own.len() > l);
         let movable = movable.count() as f64;
         let more = (time(&held(problem.uniform(l as u8))) - sum) / movable.max(1.0);
-        for (_, own) in costs.iter_mut().enumerate().filter(|(i, own)| left(i) && own.len() > l) {
+        for (_, own) in costs
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, own)| left(i) && own.len() > l)
+        {
             own[l] = (own[l] + more).max(0.0);
         }
     }

@@ -6,9 +6,9 @@ use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::front::{Point, front};
+use crate::launch;
 use crate::launch::choice::ChoiceError;
 use crate::launch::strategy::named;
-use crate::launch;
 use crate::models::{self, CostKind, Predictions};
 use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish, with_launch};
 use crate::result::{
@@ -231,7 +231,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             with_launch(&subject, &wish, |groups| {
                 // A file without a space is told so before anything runs.
                 if launch::space::components(&subject.workload).is_empty() {
-                    return Err(ChoiceError::NoSpace(launch::choice::advice(&subject.workload)));
+                    return Err(ChoiceError::NoSpace(launch::choice::advice(
+                        &subject.workload,
+                    )));
                 }
                 let p = launch::prepare::prepare(request, &subject, &input)?;
                 let mut c = p.choice(request, &subject, groups)?;
@@ -308,7 +310,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     notes.extend(note);
     if let (Some(l), Some(p)) = (&tunable.launch, &found) {
         notes.append(&mut sampled);
-        notes.extend(launch::notes(l, &p.growing, request.job.device == Device::Cuda));
+        notes.extend(launch::notes(
+            l,
+            &p.growing,
+            request.job.device == Device::Cuda,
+        ));
     }
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(

@@ -79,7 +79,12 @@ fn parts(grid: &str, count: u32) -> (Vec<u8>, Vec<u8>) {
                 b.time(&k, Run::Part { first, count })?;
                 let part = b.outputs()?.remove(0).1;
                 let written = part.chunks(4).filter(|w| *w != [0; 4]).count();
-                assert_eq!(written as u32, 4 * count, "blocks {first} to {}", first + count);
+                assert_eq!(
+                    written as u32,
+                    4 * count,
+                    "blocks {first} to {}",
+                    first + count
+                );
                 sum.iter_mut().zip(&part).for_each(|(a, b)| *a |= b);
                 first += count;
             }
@@ -91,7 +96,13 @@ fn parts(grid: &str, count: u32) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn runs_of_blocks_put_together_are_the_launch() {
-    for (grid, count) in [("[37]", 5), ("[7, 5]", 4), ("[3, 4, 5]", 7), ("[1, 6]", 4), ("[1, 1, 9]", 2)] {
+    for (grid, count) in [
+        ("[37]", 5),
+        ("[7, 5]", 4),
+        ("[3, 4, 5]", 7),
+        ("[1, 6]", 4),
+        ("[1, 1, 9]", 2),
+    ] {
         let (whole, sum) = parts(grid, count);
         assert_eq!(whole, sum, "{grid}");
     }
@@ -107,24 +118,37 @@ fn parameters_that_nothing_ties_are_decided_apart() {
     let w = Workload::read(&path, &[]).expect("reads");
     let all = space::components(&w);
     let params: Vec<Vec<String>> = all.iter().map(|c| c.params.clone()).collect();
-    assert_eq!(params, [vec!["bx".to_owned(), "g".into()], vec!["other".into()]]);
+    assert_eq!(
+        params,
+        [vec!["bx".to_owned(), "g".into()], vec!["other".into()]]
+    );
     assert_eq!(space::points(&w, &all[0]).expect("few").len(), 4);
     assert_eq!(space::points(&w, &all[1]).expect("few").len(), 3);
 }
 
 #[test]
 fn what_cannot_run_names_the_resource() {
-    let (_dir, path, tools) = folder("[1]", "[launch_space]\nbx = [32, 1024, 2048]\ndefault = { bx = 32 }");
+    let (_dir, path, tools) = folder(
+        "[1]",
+        "[launch_space]\nbx = [32, 1024, 2048]\ndefault = { bx = 32 }",
+    );
     let w = Workload::read(&path, &[]).expect("reads");
     let p = program::load(&tools, &w.source, &w.flags).expect("loads");
     let m = p.module().expect("a module");
     let infos = kernels::kernels(&m);
-    let h200 = bundled::find("h200").expect("bundled").bundled.load().expect("a profile");
+    let h200 = bundled::find("h200")
+        .expect("bundled")
+        .bundled
+        .load()
+        .expect("a profile");
     let machine = Machine::of(&h200).expect("limits");
     let c = &space::components(&w)[0];
     let look = |bx: i64, registers: u32| {
         let point = [("bx".to_owned(), bx)].into();
-        let needs = move |_: &str| Needs { registers, shared: 0 };
+        let needs = move |_: &str| Needs {
+            registers,
+            shared: 0,
+        };
         space::look(&w, &m, &infos, &c.kernels, &point, &needs, &machine).map(|l| l.len())
     };
     assert_eq!(look(1024, 32), Ok(1));

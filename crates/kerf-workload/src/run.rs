@@ -369,10 +369,11 @@ impl<'a> Session<'a> {
                     }
                     let (mut grid, mut block, mut shared) = (c.grid, c.block, shared);
                     if let Some(groups) = self.regroup.get(&k.symbol) {
-                        let r = index_space::launch(*groups, grid, block, shared).map_err(|why| {
-                            let what = format!("{}: {why}", k.name);
-                            one(mistake(self.workload, c.line, what, "such a block".into()))
-                        })?;
+                        let r =
+                            index_space::launch(*groups, grid, block, shared).map_err(|why| {
+                                let what = format!("{}: {why}", k.name);
+                                one(mistake(self.workload, c.line, what, "such a block".into()))
+                            })?;
                         (grid, block, shared) = (r.grid, r.block, r.shared);
                         args.extend(r.arguments.into_iter().map(Arg::Bytes));
                     }

@@ -73,8 +73,7 @@ pub struct CompareArgs {
     /// Profile whose limits shapes are held to.
     #[arg(long, default_value = "h200")]
     profile: String,
-    /// Launches shorter than this, in microseconds at their best, are left out of the means: the host decides
-    /// their time.
+    /// Leave out kernels whose own shape has fewer waves than this.
     #[arg(long, default_value_t = 0.0)]
     least: f64,
 }
@@ -95,15 +94,28 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
     let profile = device::load(&a.profile)?;
     let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let mut all = compare::compare(&rows, &machine, Contention::of(&profile, None));
-    all.retain(|c| c.best_s * 1e6 >= a.least);
+    all.retain(|c| c.waves >= a.least);
     if format == Format::Json {
         let v = serde_json::json!({ "schema": "kerf.launch-compare/1", "kernels": all });
         say(&format!("{v:#}\n"))?;
         return Ok(0);
     }
     let columns = [
-        "kernel", "shapes", "best", "own", "worst", "launch", "runs", "cost", "ryoo", "runs", "cost",
-        "evolutionary", "random", "fixed", "workload",
+        "kernel",
+        "shapes",
+        "best",
+        "own",
+        "worst",
+        "launch",
+        "runs",
+        "cost",
+        "ryoo",
+        "runs",
+        "cost",
+        "evolutionary",
+        "random",
+        "fixed",
+        "workload",
     ];
     let mut t = Table::new(2, columns);
     let percent = |x: f64| format!("{:.1} %", 100.0 * x);

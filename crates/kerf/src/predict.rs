@@ -210,7 +210,9 @@ fn limits(a: &Args, workload: &Path) -> sampled::Limits {
         let work = kerf_tune::counts::work(&counts);
         let p = model.predict(&m, &kerf_pass::Plan::default(), &work)?;
         let all = p.launches.iter();
-        Ok(all.map(|l| (l.symbol.clone(), l.limit.to_string())).collect())
+        Ok(all
+            .map(|l| (l.symbol.clone(), l.limit.to_string()))
+            .collect())
     };
     work().unwrap_or_default()
 }

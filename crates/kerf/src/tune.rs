@@ -362,10 +362,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         return Err(refused(StrategyError::Unknown(strategy).into()));
     }
     if own && !shapes {
-        return Err(
-            Failure::new(format!("{strategy} searches shapes of launches, and nothing else"))
-                .help("use guided, or --what launch alone"),
-        );
+        return Err(Failure::new(format!(
+            "{strategy} searches shapes of launches, and nothing else"
+        ))
+        .help("use guided, or --what launch alone"));
     }
     let approx = approx(&a, &strategy)?;
     if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {

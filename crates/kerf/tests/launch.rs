@@ -42,7 +42,11 @@ tolerance = 1e-12
         let launch = r#"grid = ["ceil_div(n, bx)"]
 block = ["bx"]
 args = ["x", "out", "n"]"#;
-        Case::new(kernel, launch, &format!("[launch_space]\nbx = {values}\ndefault = {{ bx = 64 }}"))
+        Case::new(
+            kernel,
+            launch,
+            &format!("[launch_space]\nbx = {values}\ndefault = {{ bx = 64 }}"),
+        )
     }
 
     fn kerf(&self, args: &[&str]) -> Output {
@@ -55,7 +59,18 @@ args = ["x", "out", "n"]"#;
     }
 
     fn tune(&self, more: &[&str]) -> (Value, String) {
-        let mut args = vec!["--format", "json", "tune", "w.toml", "--what", "launch", "--validate", "2", "--out", "out"];
+        let mut args = vec![
+            "--format",
+            "json",
+            "tune",
+            "w.toml",
+            "--what",
+            "launch",
+            "--validate",
+            "2",
+            "--out",
+            "out",
+        ];
         args.extend(more);
         let o = self.kerf(&args);
         let err = String::from_utf8_lossy(&o.stderr).into_owned();
@@ -65,16 +80,29 @@ args = ["x", "out", "n"]"#;
 
     fn digest(&self, plan: &str) -> String {
         std::fs::write(self.0.path().join("p.json"), plan).expect("a plan");
-        let o = self.kerf(&["--format", "json", "run", "w.toml", "--plan", "p.json", "--memcheck"]);
+        let o = self.kerf(&[
+            "--format",
+            "json",
+            "run",
+            "w.toml",
+            "--plan",
+            "p.json",
+            "--memcheck",
+        ]);
         let v: Value = serde_json::from_slice(&o.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&o.stderr)));
-        v["outputs"][0]["digest"].as_str().expect("a digest").to_owned()
+        v["outputs"][0]["digest"]
+            .as_str()
+            .expect("a digest")
+            .to_owned()
     }
 }
 
 fn shapes(r: &Value, group: usize) -> Vec<String> {
     let all = r["groups"][group]["formats"].as_array().expect("levels");
-    all.iter().map(|f| f.as_str().unwrap_or_default().to_owned()).collect()
+    all.iter()
+        .map(|f| f.as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
@@ -129,10 +157,18 @@ args = ["x", "out", "n"]"#;
 fn what_the_source_fixes_is_pruned_by_name() {
     let (r, err) = Case::plain("bounded", "[32, 64, 128]").tune(&[]);
     assert_eq!(shapes(&r, 0), ["bx=64", "bx=32"], "{err}");
-    assert!(r["warnings"].to_string().contains("__launch_bounds__"), "{r:#}");
+    assert!(
+        r["warnings"].to_string().contains("__launch_bounds__"),
+        "{r:#}"
+    );
     let (r, err) = Case::plain("sized", "[32, 64, 128]").tune(&[]);
     assert_eq!(shapes(&r, 0), ["bx=64", "bx=32"], "{err}");
-    assert!(r["warnings"].to_string().contains("shared array `here`"), "{r:#}");
+    assert!(
+        r["warnings"]
+            .to_string()
+            .contains("shared array `sized::here`"),
+        "{r:#}"
+    );
     let launch = r#"grid = ["ceil_div(n, bx)"]
 block = ["bx"]
 shared = "bx * 1024"
@@ -140,19 +176,32 @@ args = ["x", "out", "n"]"#;
     let space = "[launch_space]\nbx = [64, 128, 256]\ndefault = { bx = 64 }";
     let (r, err) = Case::new("scale", launch, space).tune(&[]);
     assert_eq!(shapes(&r, 0), ["bx=64", "bx=128"], "{err}");
-    assert!(r["warnings"].to_string().contains("shared memory per block"), "{r:#}");
+    assert!(
+        r["warnings"]
+            .to_string()
+            .contains("shared memory per block"),
+        "{r:#}"
+    );
 }
 
 #[test]
 fn spaces_that_leave_nothing_are_told_what_to_write() {
     let launch = "grid = [16]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
     let (_, err) = Case::new("scale", launch, "").tune(&[]);
-    assert!(err.contains("does not follow its block") && err.contains("[launch_space]"), "{err}");
-    let launch = "grid = [\"ceil_div(n, threads)\"]\nblock = [\"threads\"]\nargs = [\"x\", \"out\", \"n\"]";
+    assert!(
+        err.contains("does not follow its block") && err.contains("[launch_space]"),
+        "{err}"
+    );
+    let launch =
+        "grid = [\"ceil_div(n, threads)\"]\nblock = [\"threads\"]\nargs = [\"x\", \"out\", \"n\"]";
     let c = Case::new("scale", launch, "");
     let path = c.0.path().join("w.toml");
     let text = std::fs::read_to_string(&path).expect("the file");
-    std::fs::write(&path, text.replace("n = 1000\n", "n = 1000\nthreads = 64\n")).expect("written");
+    std::fs::write(
+        &path,
+        text.replace("n = 1000\n", "n = 1000\nthreads = 64\n"),
+    )
+    .expect("written");
     let (_, err) = c.tune(&[]);
     assert!(err.contains("threads = [32, 64, 128"), "{err}");
     let c = Case::plain("scale", "[64, 128]");
@@ -160,7 +209,10 @@ fn spaces_that_leave_nothing_are_told_what_to_write() {
     let text = text.replace("default = { bx = 64 }", "constraints = [\"bx > 1024\"]");
     std::fs::write(c.0.path().join("w.toml"), text).expect("written");
     let (_, err) = c.tune(&[]);
-    assert!(err.contains("constraint") || err.contains("bx > 1024"), "{err}");
+    assert!(
+        err.contains("constraint") || err.contains("bx > 1024"),
+        "{err}"
+    );
     let (r, err) = Case::plain("scale", "[64]").tune(&[]);
     // One shape: only compiled for its block or not.
     assert_eq!(shapes(&r, 0), ["bx=64"], "{err}");
@@ -188,22 +240,52 @@ args = ["x", "out", "n"]"#;
     .expect("a plan");
     let o = c.kerf(&["run", "w.toml", "--plan", "p.json"]);
     let err = String::from_utf8_lossy(&o.stderr);
-    assert!(!o.status.success() && err.contains("compiled for blocks"), "{err}");
+    assert!(
+        !o.status.success() && err.contains("compiled for blocks"),
+        "{err}"
+    );
 }
 
 #[test]
 fn precision_and_launch_are_one_search() {
     let c = Case::plain("scale", "[32, 64, 256]");
     let o = c.kerf(&[
-        "--format", "json", "tune", "w.toml", "--what", "precision,launch", "--tolerance", "1e-6", "--budget", "6",
-        "--validate", "2", "--out", "joint",
+        "--format",
+        "json",
+        "tune",
+        "w.toml",
+        "--what",
+        "precision,launch",
+        "--tolerance",
+        "1e-6",
+        "--budget",
+        "6",
+        "--validate",
+        "2",
+        "--out",
+        "joint",
     ]);
     let err = String::from_utf8_lossy(&o.stderr);
     let r: Value = serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {err}"));
-    let names: Vec<&str> = r["groups"].as_array().expect("groups").iter().filter_map(|g| g["name"].as_str()).collect();
-    assert!(names.iter().any(|n| n.starts_with("launch: bx")), "{names:?}");
+    let names: Vec<&str> = r["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .filter_map(|g| g["name"].as_str())
+        .collect();
+    assert!(
+        names.iter().any(|n| n.starts_with("launch: bx")),
+        "{names:?}"
+    );
     assert!(names.len() > 2, "{names:?}");
-    let o = c.kerf(&["tune", "w.toml", "--what", "precision,launch", "--strategy", "launch"]);
+    let o = c.kerf(&[
+        "tune",
+        "w.toml",
+        "--what",
+        "precision,launch",
+        "--strategy",
+        "launch",
+    ]);
     assert_eq!(o.status.code(), Some(2));
 }
 
@@ -215,11 +297,35 @@ block = ["bx", "by"]
 args = ["x", "out", 40, 25]"#;
     let space = "[launch_space]\nbx = [4, 8, 16]\nby = [4, 8]\ndefault = { bx = 8, by = 4 }";
     let c = Case::new("transpose", launch, space);
-    let o = c.kerf(&["launch-table", "w.toml", "--device", "cpu", "--samples", "2,3", "--more", "1", "--check"]);
+    let o = c.kerf(&[
+        "launch-table",
+        "w.toml",
+        "--device",
+        "cpu",
+        "--samples",
+        "2,3",
+        "--more",
+        "1",
+        "--check",
+    ]);
     let text = String::from_utf8_lossy(&o.stdout);
-    let rows: Vec<Value> = text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
-    assert!(o.status.success() && rows.len() > 12, "{}", String::from_utf8_lossy(&o.stderr));
-    assert!(rows.iter().all(|r| r["differ"].is_null() || r["differ"][0] == 0), "{text}");
-    let first = rows.iter().filter(|r| r["run"] == "part" && r["first"] != 0).count();
+    let rows: Vec<Value> = text
+        .lines()
+        .filter_map(|l| serde_json::from_str(l).ok())
+        .collect();
+    assert!(
+        o.status.success() && rows.len() > 12,
+        "{}",
+        String::from_utf8_lossy(&o.stderr)
+    );
+    assert!(
+        rows.iter()
+            .all(|r| r["differ"].is_null() || r["differ"][0] == 0),
+        "{text}"
+    );
+    let first = rows
+        .iter()
+        .filter(|r| r["run"] == "part" && r["first"] != 0)
+        .count();
     assert!(first >= 2, "{text}");
 }

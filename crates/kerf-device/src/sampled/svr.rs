@@ -82,7 +82,9 @@ impl Svr {
                 let new = (soft / k).clamp(-settings.c, settings.c);
                 let step = new - b[i];
                 if step != 0.0 {
-                    out.iter_mut().zip(&gram[i]).for_each(|(o, g)| *o += step * g);
+                    out.iter_mut()
+                        .zip(&gram[i])
+                        .for_each(|(o, g)| *o += step * g);
                     b[i] = new;
                     moved = moved.max(step.abs());
                 }
@@ -100,14 +102,16 @@ impl Svr {
 
     fn scaled(&self, features: &[f64]) -> Vec<f64> {
         let each = features.iter().zip(&self.mean).zip(&self.spread);
-        each.map(|((x, m), s)| ((x - m) / s).clamp(-FAR, FAR)).collect()
+        each.map(|((x, m), s)| ((x - m) / s).clamp(-FAR, FAR))
+            .collect()
     }
 
     /// The value of something new.
     pub fn value(&self, features: &[f64]) -> f64 {
         let x = self.scaled(features);
         let each = self.support.iter().zip(&self.weight);
-        each.map(|(s, w)| w * kernel(self.settings.gamma, s, &x)).sum()
+        each.map(|(s, w)| w * kernel(self.settings.gamma, s, &x))
+            .sum()
     }
 }
 
@@ -130,7 +134,11 @@ mod tests {
         let s = Svr::train(&examples, settings);
         for i in 0..59 {
             let x = f64::from(i) * 0.1 + 0.05;
-            assert!((s.value(&[x]) - f(x)).abs() < 0.03, "{x}: {}", s.value(&[x]));
+            assert!(
+                (s.value(&[x]) - f(x)).abs() < 0.03,
+                "{x}: {}",
+                s.value(&[x])
+            );
         }
         assert!(s.support.len() < examples.len(), "no example is left out");
         assert_eq!(s, Svr::train(&examples, settings));
@@ -138,7 +146,8 @@ mod tests {
 
     #[test]
     fn one_wild_example_pulls_no_harder_than_its_bound() {
-        let mut examples: Vec<(Vec<f64>, f64)> = (0..40).map(|i| (vec![f64::from(i)], 0.0)).collect();
+        let mut examples: Vec<(Vec<f64>, f64)> =
+            (0..40).map(|i| (vec![f64::from(i)], 0.0)).collect();
         examples[20].1 = 1000.0;
         let settings = Settings {
             c: 0.05,

@@ -27,6 +27,8 @@ pub struct Judged {
     pub measured: f64,
     /// The line's error, signed, over the measured time.
     pub linear: f64,
+    /// The line's at the middle's rate, where that is another.
+    pub placed: f64,
     /// The corrected prediction's.
     pub corrected: f64,
     /// Samples over the whole launch, in seconds.
@@ -51,7 +53,7 @@ const FOLDS: usize = 6;
 
 fn examples<'i>(all: impl Iterator<Item = &'i Instance>) -> Vec<(Vec<f64>, f64)> {
     let one = |i: &Instance| {
-        let y = (i.measured / i.samples.linear()).ln();
+        let y = (i.measured / i.samples.placed()).ln();
         (i.samples.features(), y.clamp(-0.7, 0.7))
     };
     all.map(one).collect()
@@ -59,7 +61,7 @@ fn examples<'i>(all: impl Iterator<Item = &'i Instance>) -> Vec<(Vec<f64>, f64)>
 
 fn off(s: &Svr, i: &Instance) -> f64 {
     let factor = s.value(&i.samples.features()).exp();
-    i.samples.linear() * factor / i.measured - 1.0
+    i.samples.placed() * factor / i.measured - 1.0
 }
 
 fn kernels(all: &[&Instance]) -> Vec<String> {
@@ -72,14 +74,20 @@ fn kernels(all: &[&Instance]) -> Vec<String> {
 /// The settings with the least error on kernels left out in turn, several at a time.
 pub fn choose(all: &[&Instance]) -> Settings {
     let names = kernels(all);
-    let fold = |i: &&&Instance, f: usize| names.iter().position(|n| *n == i.kernel).unwrap_or(0) % FOLDS == f;
+    let fold = |i: &&&Instance, f: usize| {
+        names.iter().position(|n| *n == i.kernel).unwrap_or(0) % FOLDS == f
+    };
     let mut best = (f64::INFINITY, grid()[0]);
     for s in grid() {
         let mut sum = 0.0;
         for f in 0..FOLDS {
             let rest = examples(all.iter().filter(|i| !fold(i, f)).copied());
             let model = Svr::train(&rest, s);
-            sum += all.iter().filter(|i| fold(i, f)).map(|i| off(&model, i).abs()).sum::<f64>();
+            sum += all
+                .iter()
+                .filter(|i| fold(i, f))
+                .map(|i| off(&model, i).abs())
+                .sum::<f64>();
         }
         if sum < best.0 {
             best = (sum, s);
@@ -103,6 +111,7 @@ pub fn judge(all: &[Instance]) -> Vec<Judged> {
                 name: i.name.clone(),
                 measured: i.measured,
                 linear: s.linear() / i.measured - 1.0,
+                placed: s.placed() / i.measured - 1.0,
                 corrected: off(&model, i),
                 sampling: sampled / i.measured,
             });
@@ -129,6 +138,8 @@ pub struct Class {
     pub launches: usize,
     /// Mean absolute error of the line.
     pub linear: f64,
+    /// Of the line at the middle's rate, where that is another.
+    pub placed: f64,
     /// Of the corrected prediction.
     pub corrected: f64,
 }
@@ -144,6 +155,7 @@ pub fn classes(all: &[Judged]) -> Vec<Class> {
             name: name.into(),
             launches: mine.len(),
             linear: mean(mine.iter().map(|j| j.linear)),
+            placed: mean(mine.iter().map(|j| j.placed)),
             corrected: mean(mine.iter().map(|j| j.corrected)),
         }
     };

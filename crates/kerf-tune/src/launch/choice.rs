@@ -254,7 +254,7 @@ impl LaunchChoice {
             levels: funnel.levels.iter().filter_map(|l| place(*l)).collect(),
             ..funnel
         };
-        let regroupable = self.regroupable(k, &c, &found);
+        let regroupable = self.regroupable(k, &found);
         if let (Some((params, _)), false) = (
             found
                 .iter()
@@ -289,7 +289,7 @@ impl LaunchChoice {
     }
 
     /// Kernels of a component whose work grows and which can be regrouped, as the module names them.
-    fn regroupable(&self, k: &Known, c: &Component, found: &[(Params, Candidate)]) -> Vec<String> {
+    fn regroupable(&self, k: &Known, found: &[(Params, Candidate)]) -> Vec<String> {
         if !k.regroup {
             return Vec::new();
         }
@@ -297,7 +297,6 @@ impl LaunchChoice {
             let looks = found.first().map(|f| &f.1.looks);
             looks.is_some_and(|l| l.iter().any(|l| l.symbol == *s))
         };
-        let _ = c;
         let can = |s: &String| {
             let f = k.module.function(s);
             f.is_some_and(|f| {

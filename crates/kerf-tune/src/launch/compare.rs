@@ -5,7 +5,7 @@
 //! launches are long enough to be sampled, and whole launches elsewhere.
 use super::funnel::Funnel;
 use super::record;
-use super::sample::LEAST_WAVES;
+use super::sample::{LEAST_WAVES, SHORT, quick};
 use super::space::Look;
 use super::strategy::{metrics, pareto};
 use super::table::Row;
@@ -39,6 +39,8 @@ pub struct Compared {
     pub kernel: String,
     /// Shapes.
     pub shapes: usize,
+    /// Waves of the file's own shape.
+    pub waves: f64,
     /// Time of the file's own shape over the best.
     pub own: f64,
     /// Time of the slowest over the best.
@@ -141,9 +143,9 @@ impl Space<'_> {
         for i in of {
             let r = self.whole[*i];
             let waves = r.count as f64 / f64::from((r.resident * r.sms).max(1));
-            let s = record::samples(&self.rows, r).filter(|_| waves >= LEAST_WAVES);
+            let s = record::sample(&self.rows, r, SHORT, true).filter(|_| waves >= LEAST_WAVES);
             let (time, spent) = match s {
-                Some(s) => (s.linear(), s.short.seconds + s.long.seconds),
+                Some(s) => (quick(s, r.count), s.seconds),
                 None => (r.time.median_s, r.time.median_s),
             };
             cost += spent;
@@ -232,7 +234,10 @@ pub fn compare(rows: &[Row], machine: &Machine, contention: Contention) -> Vec<C
     let mut out = Vec::new();
     for rows in record::by_kernel(rows) {
         let whole: Vec<&Row> = rows.iter().filter(|r| r.run == "whole").copied().collect();
-        if whole.len() < LEAST {
+        let mut blocks: Vec<[u32; 3]> = whole.iter().map(|r| r.block).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        if blocks.len() < LEAST {
             continue;
         }
         let time = |r: &&Row| r.time.median_s;
@@ -265,6 +270,10 @@ pub fn compare(rows: &[Row], machine: &Machine, contention: Contention) -> Vec<C
             workload: format!("{} {}", s.whole[0].workload, sizes.join(" ")),
             kernel: s.whole[0].kernel.clone(),
             shapes: s.whole.len(),
+            waves: {
+                let r = s.whole[own];
+                r.count as f64 / f64::from((r.resident * r.sms).max(1))
+            },
             own: s.over(own),
             worst: worst / time(&s.whole[best]),
             best: s.whole[best].block,

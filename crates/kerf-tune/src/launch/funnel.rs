@@ -39,7 +39,7 @@ impl Funnel {
         // Part of a warp is idle in blocks that are no multiple of one: such shapes are only kept where
         // there are no others.
         let before = all.len();
-        let whole = |x: &Candidate| x.looks.iter().all(|l| l.kind.threads() % 32 == 0);
+        let whole = |x: &Candidate| x.looks.iter().all(|l| l.kind.threads().is_multiple_of(32));
         let all = match all.iter().any(whole) {
             true => all.into_iter().filter(whole).collect(),
             false => all,

@@ -25,10 +25,7 @@ fn ask(r: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError> {
 /// Seconds of a component's kernels by samples; none if one of them did not run.
 fn estimate(s: &Sampled, kernels: &[String]) -> Option<f64> {
     let mine = s.launches.iter().filter(|l| kernels.contains(&l.kernel));
-    let each = mine.map(|l| {
-        let one = l.samples.as_ref().map(|s| s.linear()).or(l.whole)?;
-        Some(one * l.repeats as f64)
-    });
+    let each = mine.map(|l| Some(l.whole? * l.repeats as f64));
     let all: Option<Vec<f64>> = each.collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }

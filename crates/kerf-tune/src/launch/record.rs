@@ -1,4 +1,5 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
+use super::sample::{LONG, SHORT};
 use super::table::Row;
 use kerf_device::sampled::train::Instance;
 use kerf_device::sampled::{Sample, Samples};
@@ -79,23 +80,40 @@ pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
     out
 }
 
-/// What was known of a launch from its samples at two and three waves; none where there are none.
-pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
+/// The sample of some waves from the start of a launch's grid, or from elsewhere; none where there is none.
+pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Sample> {
     let wave = u64::from(whole.resident) * u64::from(whole.sms);
-    let at = |waves: u64, first: bool| {
-        let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
-        let mut mine = mine.filter(|r| r.count == waves * wave && (r.first == 0) == first);
-        mine.next().map(|r| Sample {
-            blocks: r.count,
-            seconds: r.time.median_s,
-        })
-    };
+    let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
+    let mine = mine.filter(|r| r.count == u64::from(waves) * wave && (r.first == 0) == start);
+    // Of several places, the one nearest to the middle.
+    let at = mine.min_by_key(|r| u64::from(r.first).abs_diff(whole.count / 2));
+    at.map(|r| Sample {
+        blocks: r.count,
+        seconds: r.time.median_s,
+    })
+}
+
+/// Waves of the samples away from the start in a record.
+const ELSEWHERE: u32 = 2;
+
+/// What was known of a launch from its samples; none where there are none.
+pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
+    let short = sample(all, whole, SHORT, true)?;
+    // Places are compared at as many waves; what counts is how they differ.
+    let (here, there) = (
+        sample(all, whole, ELSEWHERE, true),
+        sample(all, whole, ELSEWHERE, false),
+    );
+    let ratio = here.zip(there).map(|(h, t)| t.seconds / h.seconds);
     Some(Samples {
         blocks: whole.count,
-        wave,
-        short: at(2, true)?,
-        long: at(3, true)?,
-        middle: None,
+        wave: u64::from(whole.resident) * u64::from(whole.sms),
+        short,
+        long: sample(all, whole, LONG, true)?,
+        middle: ratio.map(|r| Sample {
+            blocks: short.blocks,
+            seconds: r * short.seconds,
+        }),
         threads: whole.block.iter().product(),
         registers: whole.registers,
         shared: whole.shared + whole.dynamic,
@@ -113,22 +131,12 @@ pub fn instances(rows: &[Row]) -> Vec<Instance> {
         let Some(whole) = group.iter().find(|r| r.run == "whole" && r.own) else {
             continue;
         };
-        let Some(mut s) = samples(&group, whole) else {
+        let Some(s) = samples(&group, whole) else {
             continue;
         };
         if (s.blocks as f64) < super::sample::LEAST_WAVES * s.wave as f64 {
             continue;
         }
-        let mut elsewhere: Vec<&&Row> = group
-            .iter()
-            .filter(|r| r.run == "part" && r.first > 0 && same(r, whole) && r.count == 2 * s.wave)
-            .collect();
-        // The one nearest to the middle.
-        elsewhere.sort_by_key(|r| u64::from(r.first).abs_diff(s.blocks / 2));
-        s.middle = elsewhere.first().map(|r| Sample {
-            blocks: r.count,
-            seconds: r.time.median_s,
-        });
         let sizes: Vec<String> = whole
             .sizes
             .iter()

@@ -166,7 +166,9 @@ fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobEr
                 let Some(kind) = all.into_iter().find(|x| x.symbol == s) else {
                     continue;
                 };
-                if kind.threads() % 32 == 0 && !mine.iter().any(|(_, o)| o.launch == kind.launch) {
+                if kind.threads().is_multiple_of(32)
+                    && !mine.iter().any(|(_, o)| o.launch == kind.launch)
+                {
                     mine.push((p.clone(), kind));
                 }
             }

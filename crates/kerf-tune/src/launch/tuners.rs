@@ -25,6 +25,16 @@ impl Candidate {
     pub fn sectors(&self) -> f64 {
         self.looks.iter().map(|l| l.sectors).sum()
     }
+    /// What coalescing is judged by, a thread: sectors, which memory moves, and segments, which a warp's access
+    /// takes turns for.
+    pub fn moved(&self) -> f64 {
+        self.looks.iter().map(|l| l.sectors + l.segments).sum()
+    }
+    /// How far the block's extent along x is from a warp, in factors of two, of the worst kernel.
+    fn off_warp(&self) -> f64 {
+        let off = |l: &Look| (f64::from(l.kind.launch.block[0]) / 32.0).log2().abs();
+        self.looks.iter().map(off).fold(0.0, f64::max)
+    }
     /// Threads of a block, of the largest.
     pub fn threads(&self) -> u32 {
         self.looks
@@ -68,21 +78,21 @@ pub fn coalescing(all: Vec<Candidate>) -> (Vec<Candidate>, Cut) {
     let told = told.fold(1.0, f64::min);
     let least = all
         .iter()
-        .map(Candidate::sectors)
+        .map(Candidate::moved)
         .fold(f64::INFINITY, f64::min);
-    let most = all.iter().map(Candidate::sectors).fold(0.0, f64::max);
+    let most = all.iter().map(Candidate::moved).fold(0.0, f64::max);
     let same = most <= NEARLY * least;
     let kept: Vec<Candidate> = match told < 0.5 || same {
         true => all,
         false => all
             .into_iter()
-            .filter(|c| c.sectors() <= NEARLY * least)
+            .filter(|c| c.moved() <= NEARLY * least)
             .collect(),
     };
     let why = match (told < 0.5, same) {
         (true, _) => format!("only {:.0} % of the accesses can be told", 100.0 * told),
         (_, true) => "all shapes move about as much".to_owned(),
-        _ => format!("{least:.2} to {most:.2} sectors of 32 bytes a thread"),
+        _ => format!("{least:.2} to {most:.2} sectors and segments a thread"),
     };
     let cut = Cut {
         tuner: "coalescing",
@@ -126,9 +136,10 @@ impl Contention {
     }
 }
 
-/// From this part of the time on, many warps that evict each other's lines cost more than they hide. Measured
-/// on an H200 with bench/contention: see docs/launch.md.
-pub const LAMBDA_0: f64 = 0.62;
+/// From this part of the time on, many warps that evict each other's lines cost more than they hide: Dao's
+/// value for the GTX Titan X (table 3.3). That lines beyond L1 are what costs was measured on an H200
+/// (docs/launch.md); the share of the time was not.
+pub const LAMBDA_0: f64 = 0.88;
 
 /// Lines that the warps of a multiprocessor hold for later turns of their loops, in bytes: accesses in loops
 /// where neighbouring threads lie a line or more apart.
@@ -148,14 +159,19 @@ pub fn concurrency(all: Vec<Candidate>, c: Contention, scattered: f64) -> (Vec<C
     let highest = all.iter().map(Candidate::occupancy).fold(0.0, f64::max);
     let lowest = all.iter().map(Candidate::occupancy).fold(1.0, f64::min);
     let holds = |x: &Candidate| {
-        x.looks
-            .iter()
-            .map(|l| held(l, scattered))
-            .fold(0.0, f64::max)
+        let all = x.looks.iter().map(|l| held(l, scattered));
+        all.fold(0.0, f64::max)
     };
-    let most = all.iter().map(holds).fold(0.0, f64::max);
+    // Shared memory takes its room from L1.
+    let room = |x: &Candidate| {
+        let taken = |l: &Look| l.occupancy.shared_per_block as f64 * f64::from(l.occupancy.blocks);
+        c.l1 - x.looks.iter().map(taken).fold(0.0, f64::max)
+    };
+    let full = all.iter().filter(|x| x.occupancy() >= FULL * highest);
+    let most = full.clone().map(holds).fold(0.0, f64::max);
+    let over = full.clone().any(|x| holds(x) > room(x));
     let intensive = c.lambda.is_none_or(|l| l > c.lambda_0);
-    let contended = intensive && most > c.l1 && lowest < FULL * highest;
+    let contended = intensive && over && lowest < FULL * highest;
     let kept: Vec<Candidate> = all
         .into_iter()
         .filter(|x| {
@@ -205,9 +221,13 @@ pub fn spread(mut all: Vec<Candidate>, most: usize) -> (Vec<Candidate>, Cut) {
         .iter()
         .map(Candidate::launched)
         .fold(f64::INFINITY, f64::min);
-    // Of one block size, the shape that wastes and moves least.
+    // Of one block size, the shape with rows as long as a warp, and of those the one that wastes least.
+    let flat = all
+        .iter()
+        .all(|c| c.looks.iter().all(|l| l.kind.launch.block[1..] == [1, 1]));
     all.sort_by(|a, b| {
-        let key = |c: &Candidate| (c.sectors(), c.padding(least), -c.occupancy());
+        let row = |c: &Candidate| if flat { 0.0 } else { c.off_warp() };
+        let key = |c: &Candidate| (row(c), c.padding(least), -c.occupancy());
         let (x, y) = (key(a), key(b));
         x.0.total_cmp(&y.0)
             .then(x.1.total_cmp(&y.1))

@@ -296,7 +296,10 @@ impl Bench<'_> {
             Run::Whole => (k.symbol.clone(), k.launch.grid),
             Run::Fixed(n) => (fixed_name(&k.symbol, n), k.launch.grid),
             Run::Part { first, count } => {
-                let sees = self.module.function(&k.symbol).is_none_or(clip_grid::sees_grid);
+                let sees = self
+                    .module
+                    .function(&k.symbol)
+                    .is_none_or(clip_grid::sees_grid);
                 // A kernel that does not see the grid runs as it is, and so at its own speed.
                 if first == 0 && k.flat() && !sees {
                     (k.symbol.clone(), [count, 1, 1])

@@ -42,9 +42,20 @@ pub fn run(
         };
         let [x, y, z] = shape.block;
         let _ = writeln!(o, "{}: blocks of {x} x {y} x {z}", style.bold(&k.name));
-        let columns = ["line", "access", "bytes", "strides x y z", "sectors", "segments", "loops"];
+        let columns = [
+            "line",
+            "access",
+            "bytes",
+            "strides x y z",
+            "sectors",
+            "segments",
+            "loops",
+        ];
         let mut t = Table::new(2, columns);
-        for r in space::references(&m, &infos, &k).iter().filter(|r| !r.shared) {
+        for r in space::references(&m, &infos, &k)
+            .iter()
+            .filter(|r| !r.shared)
+        {
             let way = match r.way {
                 Way::Load => "load",
                 Way::Store => "store",
@@ -82,7 +93,8 @@ pub fn run(
                 continue;
             };
             let mine = launches.iter().filter(|k| {
-                let named = |n: &String| kernels::find(&infos, n).is_ok_and(|i| i.symbol == k.symbol);
+                let named =
+                    |n: &String| kernels::find(&infos, n).is_ok_and(|i| i.symbol == k.symbol);
                 c.kernels.iter().any(named)
             });
             let (mut a, mut b) = (0.0, 0.0);

@@ -24,7 +24,7 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
             "measured whole: too few blocks to sample",
         ),
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
-        (Some(s), None) => (s.linear(), "line through two samples"),
+        (Some(s), None) => (s.placed(), "line through two samples"),
     }
 }
 
@@ -103,7 +103,7 @@ pub fn run(
             && u.abs() > UNEVEN
         {
             note(&format!(
-                "warning: {}: blocks in the middle of the grid take {:+.0} % of the time of those at its start: the work is uneven, and the prediction is of the start's",
+                "warning: {}: blocks in the middle of the grid take {:+.0} % of the time of those at its start: the work is uneven, and the prediction less sure",
                 l.kernel,
                 100.0 * u
             ));

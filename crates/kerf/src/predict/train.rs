@@ -48,13 +48,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         write(path, &(text + "\n"))?;
     }
     if let Some(path) = &a.csv {
-        let mut t =
-            String::from("kernel,launch,measured_s,linear_error,corrected_error,sampling\n");
+        let mut t = String::from(
+            "kernel,launch,measured_s,linear_error,placed_error,corrected_error,sampling\n",
+        );
         for j in &judged {
             let _ = writeln!(
                 t,
-                "{},\"{}\",{:e},{:.4},{:.4},{:.4}",
-                j.kernel, j.name, j.measured, j.linear, j.corrected, j.sampling
+                "{},\"{}\",{:e},{:.4},{:.4},{:.4},{:.4}",
+                j.kernel, j.name, j.measured, j.linear, j.placed, j.corrected, j.sampling
             );
         }
         write(path, &t)?;
@@ -73,13 +74,23 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                 "{} launches of {} kernels, each kernel predicted by a model that never saw it\n",
                 model.launches, model.kernels
             );
-            let mut t = Table::new(1, ["error of the line", "launches", "line", "corrected"]);
+            let mut t = Table::new(
+                1,
+                [
+                    "error of the line",
+                    "launches",
+                    "line",
+                    "by place",
+                    "corrected",
+                ],
+            );
             for c in &classes {
                 let percent = |x: f64| format!("{:.2} %", 100.0 * x);
                 t.row([
                     c.name.clone(),
                     c.launches.to_string(),
                     percent(c.linear),
+                    percent(c.placed),
                     percent(c.corrected),
                 ]);
             }

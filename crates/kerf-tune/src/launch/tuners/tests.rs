@@ -88,10 +88,10 @@ fn concurrency_wants_many_warps_unless_they_thrash() {
             candidate(1, [256, 1, 1], 32, 1.0),
         ]
     };
-    let (left, _) = concurrency(all(), contention(0.9), 0.0);
+    let (left, _) = concurrency(all(), contention(0.95), 0.0);
     assert_eq!(blocks(&left), [256]);
     // 64 warps that hold 64 lines of 128 bytes each: 512 KiB.
-    let (left, cut) = concurrency(all(), contention(0.9), 64.0);
+    let (left, cut) = concurrency(all(), contention(0.95), 64.0);
     assert_eq!(blocks(&left), [32, 256], "{}", cut.why);
     // The same lines where memory is not what takes the time.
     let (left, _) = concurrency(all(), contention(0.2), 64.0);
