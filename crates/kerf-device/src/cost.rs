@@ -253,6 +253,13 @@ impl CostModel {
         })
     }
 
+    /// Registers of a thread of each kernel of a prepared module, by symbol, estimated.
+    pub fn registers(&self, m: &Module) -> BTreeMap<String, u32> {
+        let rates = rates::Rates::of(&self.profile);
+        let all = census::kernels_of(m, &rates, self.machine.registers_per_thread);
+        all.into_iter().map(|(s, k)| (s, k.registers)).collect()
+    }
+
     /// Name of the profile.
     pub fn profile_name(&self) -> &str {
         &self.profile.name

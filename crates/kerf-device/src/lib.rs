@@ -23,4 +23,5 @@ pub mod occupancy;
 pub mod operation;
 pub mod probe;
 pub mod profile;
+pub mod sampled;
 pub mod sfu;

@@ -244,6 +244,16 @@ impl Executor for CudaExecutor {
         Ok(true)
     }
 
+    fn record_again(&mut self) -> Result<bool, ExecError> {
+        let Some(r) = &mut self.recording else {
+            return Ok(false);
+        };
+        r.restore()?;
+        r.graph = None;
+        r.stream.begin()?;
+        Ok(true)
+    }
+
     fn recorded(&mut self) -> Result<(), ExecError> {
         if let Some(r) = &mut self.recording {
             r.graph = Some(r.stream.end()?);

@@ -198,6 +198,10 @@ pub trait Executor {
     fn recorded(&mut self) -> Result<(), ExecError> {
         Ok(())
     }
+    /// Records anew, from the contents that the recording before began with. False if there was none.
+    fn record_again(&mut self) -> Result<bool, ExecError> {
+        Ok(false)
+    }
     /// Seconds of a replay of what was recorded, on average over some. Contents are put back before each,
     /// outside of the time.
     fn replay(&mut self, _runs: u32) -> Result<f64, ExecError> {

@@ -1,6 +1,8 @@
 //! Kernels of a module and their parameters, by debug info where there is some and by use elsewhere.
+mod bounds;
 mod reach;
 
+pub use bounds::{BlockBounds, block_bounds};
 pub(crate) use reach::address_taken;
 pub use reach::{reachable, retain, used_globals};
 

@@ -6,6 +6,7 @@
 //! the CPU's code are made from this one module.
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod assembler_faults;
 pub mod bf16_fence;
 pub mod blob;

@@ -1,18 +1,22 @@
 //! Plans, and the passes that carry them out, one a file.
 #![warn(missing_docs)]
 
+pub mod block_size;
 mod carry;
+pub mod clip_grid;
 pub mod composite;
 mod convert;
 pub mod count;
 pub mod doubleword;
 pub mod engine;
 pub mod formats;
+pub mod index_space;
 pub mod lower;
 pub mod math;
 pub mod partition;
 pub mod plan;
 pub mod random_plan;
+mod registers;
 pub mod shadow;
 mod shuffle;
 pub mod site_format;

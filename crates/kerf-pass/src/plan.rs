@@ -1,8 +1,10 @@
 //! A plan: what to do to a program's kernels. The identity plan changes nothing.
 mod error;
 
+use crate::block_size;
 use crate::engine::Chosen;
 use crate::formats;
+use crate::index_space;
 use crate::math::{self, MathVariant};
 use crate::partition::{self, Partition};
 use crate::site_format::SiteFormat;
@@ -33,6 +35,12 @@ pub struct KernelPlan {
     /// A second version of the kernel, and which warps run it; the first is the one described above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<Partition>,
+    /// Threads of a block that the kernel is compiled for; it can then be launched with no other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<[u32; 3]>,
+    /// Warp-sized blocks that are put together to one ([`crate::index_space`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regroup: Option<u32>,
 }
 
 impl KernelPlan {
@@ -42,6 +50,8 @@ impl KernelPlan {
             && self.math.is_empty()
             && self.storage.is_empty()
             && self.partition.is_none()
+            && self.block.is_none()
+            && self.regroup.is_none()
     }
 
     /// Could the kernel run as this plan says and, in some warps, as a partition says?
@@ -63,6 +73,9 @@ pub struct Plan {
     /// What to do, by kernel name; kernels that are not named stay as they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kernels: BTreeMap<String, KernelPlan>,
+    /// Values of the workload's launch parameters; those that are not named have their default.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch: BTreeMap<String, i64>,
 }
 
 impl Default for Plan {
@@ -70,6 +83,7 @@ impl Default for Plan {
         Plan {
             version: 1,
             kernels: BTreeMap::new(),
+            launch: BTreeMap::new(),
         }
     }
 }
@@ -103,7 +117,7 @@ impl Plan {
 
     /// Does it change nothing?
     pub fn is_identity(&self) -> bool {
-        self.kernels.values().all(KernelPlan::is_identity)
+        self.launch.is_empty() && self.kernels.values().all(KernelPlan::is_identity)
     }
 
     /// The plan that gives a format to every site of a prepared module that can have it.
@@ -340,6 +354,31 @@ impl Plan {
         storage::apply(m, &held)?;
         for v in versions {
             v.join(m)?;
+        }
+        self.shape(m, &infos)
+    }
+
+    /// What the plan says of blocks, after everything else: parameters come last.
+    fn shape(&self, m: &Module, infos: &[KernelInfo]) -> Result<(), PlanError> {
+        for (name, k) in &self.kernels {
+            let found = kernels::find(infos, name).ok();
+            let Some(f) = found.and_then(|i| m.function(&i.symbol)) else {
+                continue;
+            };
+            let refused = |why| PlanError::Block {
+                kernel: name.clone(),
+                why,
+            };
+            if let Some(c) = k.regroup {
+                let block = [index_space::GROUP, 1, 1];
+                if k.block.is_some_and(|b| b != block) {
+                    let why = format!("regrouping takes blocks of {} threads", block[0]);
+                    return Err(refused(why));
+                }
+                index_space::regroup(m, f, c).map_err(|e| refused(e.0))?;
+            } else if let Some(block) = k.block {
+                block_size::fix(m, f, block).map_err(refused)?;
+            }
         }
         Ok(())
     }

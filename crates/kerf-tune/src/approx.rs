@@ -274,7 +274,7 @@ impl Tunable {
     /// The assignment with every call at its cheapest: what a ratio of quality is measured against.
     pub fn cheapest(&self) -> Vec<u8> {
         let last = |g: &Group| match g.formats.last() {
-            Some(Setting::Format(_)) | None => 0,
+            Some(Setting::Format(_) | Setting::Shape(_)) | None => 0,
             _ => (g.formats.len() - 1) as u8,
         };
         self.groups.iter().map(last).collect()

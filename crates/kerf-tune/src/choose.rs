@@ -68,11 +68,14 @@ impl Tuner<'_> {
     /// The plan with one more group lowered by a level, for each group.
     pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
         let groups = self.tunable.groups.iter().enumerate();
-        let lower = groups.filter_map(|(i, g)| {
-            let mut a = at.assignment.clone();
-            a[i] += 1;
-            ((a[i] as usize) < g.formats.len()).then_some(a)
-        });
+        let shapes = self.tunable.shapes();
+        let lower = groups
+            .filter(|(i, _)| !shapes.contains(i))
+            .filter_map(|(i, g)| {
+                let mut a = at.assignment.clone();
+                a[i] += 1;
+                ((a[i] as usize) < g.formats.len()).then_some(a)
+            });
         lower.collect()
     }
 
@@ -90,7 +93,8 @@ impl Tuner<'_> {
     ) -> Option<Kept> {
         let g = &self.tunable.groups[i];
         let mut a = chosen.assignment.clone();
-        if a[i] as usize + 1 >= g.formats.len() {
+        // Shapes are not lower or higher than each other.
+        if self.tunable.shapes().contains(&i) || a[i] as usize + 1 >= g.formats.len() {
             return None;
         }
         if let Some(why) = &vetoes[i] {

@@ -7,6 +7,7 @@ use kerf_pass::{KernelPlan, Plan};
 use kerf_search::Assignment;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// One kernel.
 struct Part<'s> {
@@ -50,11 +51,21 @@ impl Part<'_> {
     }
 }
 
+/// A counting run at other launch parameters; none if it cannot be made.
+pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<Work> + 's;
+
+/// Kernels at some launch parameters; none where nothing could be counted.
+type Parts<'s> = Option<Rc<Vec<Part<'s>>>>;
+
 /// Times predicted from a counting run and a device profile.
 pub struct Counted<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
-    parts: Vec<Part<'s>>,
+    parts: Rc<Vec<Part<'s>>>,
+    /// The same at other launch parameters, counted when they are first asked for.
+    others: RefCell<BTreeMap<BTreeMap<String, i64>, Parts<'s>>>,
+    recount: Option<Box<Recount<'s>>>,
+    device: &'s cost::CostModel,
     profile: String,
     base: f64,
 }
@@ -67,6 +78,25 @@ impl<'s> Counted<'s> {
         device: &'s cost::CostModel,
         work: &Work,
     ) -> Result<Counted<'s>, CostError> {
+        let mut c = Counted {
+            subject,
+            tunable,
+            parts: Rc::new(Self::parts(subject, device, work)?),
+            others: RefCell::default(),
+            recount: None,
+            device,
+            profile: device.profile_name().to_owned(),
+            base: 0.0,
+        };
+        c.base = c.seconds(&vec![0; tunable.groups.len()]).unwrap_or(0.0);
+        Ok(c)
+    }
+
+    fn parts(
+        subject: &Subject,
+        device: &'s cost::CostModel,
+        work: &Work,
+    ) -> Result<Vec<Part<'s>>, CostError> {
         let m = subject
             .program
             .module()
@@ -79,22 +109,43 @@ impl<'s> Counted<'s> {
                 known: RefCell::default(),
             });
         }
-        let mut c = Counted {
-            subject,
-            tunable,
-            parts,
-            profile: device.profile_name().to_owned(),
-            base: 0.0,
+        Ok(parts)
+    }
+
+    /// Counts again for other launch parameters. Without it they make no difference.
+    pub fn recounting(mut self, recount: Option<Box<Recount<'s>>>) -> Counted<'s> {
+        self.recount = recount;
+        self
+    }
+
+    /// Kernels at the launch parameters of a plan.
+    fn at(&self, launch: &BTreeMap<String, i64>) -> Option<Rc<Vec<Part<'s>>>> {
+        let Some(recount) = self.recount.as_ref().filter(|_| !launch.is_empty()) else {
+            return Some(self.parts.clone());
         };
-        c.base = c.seconds(&vec![0; tunable.groups.len()]).unwrap_or(0.0);
-        Ok(c)
+        if let Some(known) = self.others.borrow().get(launch) {
+            return known.clone();
+        }
+        let work = recount(launch);
+        let parts = work.and_then(|w| Self::parts(self.subject, self.device, &w).ok());
+        let parts = parts.map(Rc::new);
+        self.others
+            .borrow_mut()
+            .insert(launch.clone(), parts.clone());
+        parts
     }
 
     fn seconds(&self, a: &Assignment) -> Option<f64> {
         let mut plan = self.tunable.plan(self.subject, a);
+        let parts = self.at(&plan.launch)?;
         let mut sum = 0.0;
-        for p in &self.parts {
-            let own = plan.kernels.remove(&p.name).unwrap_or_default();
+        for p in parts.iter() {
+            let mut own = plan.kernels.remove(&p.name).unwrap_or_default();
+            // Blocks that are put together are not counted as such: no model speaks of them.
+            if own.regroup.is_some() && self.recount.is_some() {
+                return None;
+            }
+            (own.regroup, own.block) = (None, own.block.filter(|_| self.recount.is_some()));
             sum += p.seconds(&own)?;
         }
         Some(sum)

@@ -7,6 +7,7 @@ use kerf_ir::program::sha256;
 use kerf_pass::count::Detail;
 use kerf_workload::job::{Counts, Device, Job, JobError, Report};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,13 +30,14 @@ pub fn work(c: &Counts) -> Work {
     }
 }
 
-fn key(subject: &Subject, input: &Input) -> String {
+fn key(subject: &Subject, input: &Input, launch: &BTreeMap<String, i64>) -> String {
     let what = serde_json::json!({
         "kerf": env!("CARGO_PKG_VERSION"),
         "program": subject.digest(),
         "sizes": subject.workload.sizes,
         "params": subject.workload.launch_space.default_params(),
         "input": input,
+        "launch": launch,
     });
     sha256(what.to_string().as_bytes())
 }
@@ -50,7 +52,36 @@ pub fn obtain(
     program: &WorkerProgram,
     limit: Duration,
 ) -> Result<Counts, JobError> {
-    let (path, key) = (folder.join(FILE), key(subject, input));
+    at(
+        job,
+        subject,
+        input,
+        folder,
+        program,
+        limit,
+        &BTreeMap::new(),
+    )
+}
+
+/// [`obtain`] at other launch parameters; then blocks are counted and no values.
+pub fn at(
+    job: &Job,
+    subject: &Subject,
+    input: &Input,
+    folder: &Path,
+    program: &WorkerProgram,
+    limit: Duration,
+    launch: &BTreeMap<String, i64>,
+) -> Result<Counts, JobError> {
+    let key = key(subject, input, launch);
+    let path = match launch.is_empty() {
+        true => folder.join(FILE),
+        false => folder.join(format!("counts-{}.json", &key[..12])),
+    };
+    let plan = kerf_pass::Plan {
+        launch: launch.clone(),
+        ..kerf_pass::Plan::default()
+    };
     let kept = std::fs::read(&path).ok();
     let kept = kept.and_then(|b| serde_json::from_slice::<Kept>(&b).ok());
     if let Some(k) = kept.filter(|k| k.key == key) {
@@ -60,7 +91,11 @@ pub fn obtain(
         device: Device::Cpu,
         seed: Some(input.seed),
         perturb: input.perturb,
-        count: Some(Detail::Values),
+        plan,
+        count: Some(match launch.is_empty() {
+            true => Detail::Values,
+            false => Detail::Blocks,
+        }),
         count_only: true,
         reference: false,
         baseline: false,

@@ -19,6 +19,7 @@ pub mod criteria;
 pub mod evaluate;
 pub mod evidence;
 pub mod front;
+pub mod launch;
 pub mod measure;
 pub mod models;
 pub mod problem;

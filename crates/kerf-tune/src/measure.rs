@@ -136,6 +136,7 @@ pub fn measure(
             perturb: None,
             storage: Vec::new(),
             lambda: BTreeMap::new(),
+            regroup: BTreeMap::new(),
         };
         s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
         Ok(s)

@@ -3,7 +3,7 @@
 //! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
 //! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
 //! that decide which are used: better ones are put in there, and nothing else changes.
-use crate::counted::Counted;
+use crate::counted::{Counted, Recount};
 use crate::counts::work;
 use crate::problem::Tunable;
 use crate::ranges::Ranges;
@@ -73,13 +73,14 @@ pub fn cost_model<'s>(
     profile: &DeviceProfile,
     device: &'s Result<cost::CostModel, CostError>,
     counts: Option<&Counts>,
+    count: Option<Box<Recount<'s>>>,
 ) -> (Box<dyn CostModel + 's>, Option<String>) {
     let Some(counts) = counts else {
         return (static_score(subject, tunable, profile), None);
     };
     let why = match device {
         Ok(d) => match Counted::new(subject, tunable, d, &work(counts)) {
-            Ok(c) => return (Box::new(c), None),
+            Ok(c) => return (Box::new(c.recounting(count)), None),
             Err(e) => e.to_string(),
         },
         Err(e) => e.to_string(),
@@ -107,8 +108,24 @@ pub fn inform(
     cost: &dyn CostModel,
     errors: &dyn Sensitivity,
 ) -> Vec<String> {
+    inform_but(problem, cost, errors, &[])
+}
+
+/// [`inform`], but for some variables, which stay at their first level while the others are looked at.
+pub fn inform_but(
+    problem: &mut Problem,
+    cost: &dyn CostModel,
+    errors: &dyn Sensitivity,
+    but: &[usize],
+) -> Vec<String> {
     let mut vetoes = Vec::new();
-    for (i, v) in problem.variables.iter_mut().enumerate() {
+    let left = |i: &usize| !but.contains(i);
+    for (i, v) in problem
+        .variables
+        .iter_mut()
+        .enumerate()
+        .filter(|v| left(&v.0))
+    {
         for (l, level) in v.levels.iter_mut().enumerate().skip(1) {
             level.error = errors.error(i, l as u8);
             if let Some(why) = errors.veto(i, l as u8) {
@@ -119,16 +136,24 @@ pub fn inform(
     }
     let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
     let identity = problem.identity();
+    let held = |mut a: Assignment| {
+        but.iter().for_each(|i| a[*i] = 0);
+        a
+    };
     let share = 1.0 / problem.variables.len().max(1) as f64;
     // Conversions of each group towards its neighbours, at its first level below its own.
     let mut casts = vec![0.0; problem.variables.len()];
     let mut costs: Vec<Vec<f64>> = Vec::new();
     for (i, v) in problem.variables.iter().enumerate() {
         let mut own = vec![share];
-        for l in 1..v.levels.len() {
+        if !left(&i) {
+            // A shape is as good as another until one ran.
+            own.resize(v.levels.len(), share);
+        }
+        for l in own.len()..v.levels.len() {
             let mut alone = identity.clone();
             alone[i] = l as u8;
-            let together = problem.uniform(l as u8);
+            let together = held(problem.uniform(l as u8));
             let mut without = together.clone();
             without[i] = 0;
             // Alone, a group saves its operations and pays for conversions; the last one to be lowered
@@ -148,9 +173,17 @@ pub fn inform(
     for l in 1..deepest {
         let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
         let sum: f64 = costs.iter().map(at).sum();
-        let movable = costs.iter().filter(|own| own.len() > l).count() as f64;
-        let more = (time(&problem.uniform(l as u8)) - sum) / movable;
-        for own in costs.iter_mut().filter(|own| own.len() > l) {
+        let movable = costs
+            .iter()
+            .enumerate()
+            .filter(|(i, own)| left(i) && own.len() > l);
+        let movable = movable.count() as f64;
+        let more = (time(&held(problem.uniform(l as u8))) - sum) / movable.max(1.0);
+        for (_, own) in costs
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, own)| left(i) && own.len() > l)
+        {
             own[l] = (own[l] + more).max(0.0);
         }
     }

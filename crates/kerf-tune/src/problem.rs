@@ -1,5 +1,6 @@
 //! From a subject to a search problem, and from an assignment back to a plan.
 use crate::approx::{self, Approx, MathSite, Warps};
+use crate::launch::choice::{ChoiceError, LaunchChoice};
 use crate::setting::Setting;
 use crate::storage::{FixedStorage, Place};
 use crate::subject::{Kernel, Subject, precision};
@@ -79,6 +80,8 @@ pub struct Tunable {
     pub warps: Option<Warps>,
     /// Kernels that cannot have a second version, and why.
     pub single: Vec<approx::Single>,
+    /// Shapes of the launches, where they may change.
+    pub launch: Option<LaunchChoice>,
 }
 
 /// What may change.
@@ -105,6 +108,9 @@ pub enum ProblemError {
         /// Why.
         why: String,
     },
+    /// No shape of a launch can change.
+    #[error(transparent)]
+    Launch(#[from] ChoiceError),
 }
 
 const MEMORY: &str = "a load or store keeps the format of its buffer";
@@ -193,6 +199,15 @@ pub fn with_storage(
 
 /// The groups of a subject for everything that may change.
 pub fn of_wish(subject: &Subject, wish: &Wish) -> Result<Tunable, ProblemError> {
+    with_launch(subject, wish, |_| Ok(None))
+}
+
+/// The groups of a subject for everything that may change, and those that `launch` adds.
+pub fn with_launch(
+    subject: &Subject,
+    wish: &Wish,
+    launch: impl FnOnce(&mut Vec<Group>) -> Result<Option<LaunchChoice>, ChoiceError>,
+) -> Result<Tunable, ProblemError> {
     let mut t = Tunable {
         groups: Vec::new(),
         excluded: Vec::new(),
@@ -201,6 +216,7 @@ pub fn of_wish(subject: &Subject, wish: &Wish) -> Result<Tunable, ProblemError> 
         math: BTreeMap::new(),
         warps: None,
         single: Vec::new(),
+        launch: None,
     };
     if !wish.formats.is_empty() {
         formatted(subject, wish, &mut t);
@@ -213,6 +229,7 @@ pub fn of_wish(subject: &Subject, wish: &Wish) -> Result<Tunable, ProblemError> 
         g.lines.dedup();
     }
     tell_apart(&mut t.groups);
+    t.launch = launch(&mut t.groups)?;
     match t.groups.is_empty() {
         false => Ok(t),
         true => Err(nothing(subject, wish, &t)),
@@ -387,7 +404,17 @@ impl Tunable {
             }
         }
         self.approximate(subject, a, &mut plan);
+        if let Some(l) = &self.launch {
+            l.plan(a, &mut plan);
+        }
         plan
+    }
+
+    /// Groups that are shapes of launches.
+    pub fn shapes(&self) -> Vec<usize> {
+        let launch = self.launch.as_ref();
+        let all = launch.map(|l| l.variables.iter().map(|v| v.group).chain(l.fixed));
+        all.into_iter().flatten().collect()
     }
 
     /// The search problem without costs: levels, depth along the data flow, which groups meet.

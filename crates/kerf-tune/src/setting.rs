@@ -1,6 +1,8 @@
 //! What a variable of the search can be at one of its levels.
 use kerf_pass::{MathVariant, SiteFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 /// Degrees of approximation are counted in this many parts of the warps.
 pub const PARTS: u8 = 64;
@@ -14,6 +16,30 @@ pub enum Setting {
     Math(MathVariant),
     /// How many of [`PARTS`] warps run the fully approximate version: `13/64`.
     Warps(u8),
+    /// A launch shape: `bx=32,by=4`; `dynamic` or `fixed`, the way a block's size is known to a kernel.
+    Shape(&'static str),
+}
+
+/// One copy of each text for the life of the process: settings are small values that are passed around, and
+/// there are as many shapes as a launch space lists.
+pub fn intern(text: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(t) = known.get(text) {
+        return t;
+    }
+    let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    known.insert(new);
+    new
+}
+
+/// `name=value` pairs, or one of the two words.
+fn is_shape(text: &str) -> bool {
+    let pair = |p: &str| {
+        let parts = p.split_once('=');
+        parts.is_some_and(|(n, v)| !n.is_empty() && v.parse::<i64>().is_ok())
+    };
+    text == "dynamic" || text == "fixed" || !text.is_empty() && text.split(',').all(pair)
 }
 
 impl Setting {
@@ -38,6 +64,7 @@ impl std::fmt::Display for Setting {
             Setting::Format(s) => f.pad(s.name()),
             Setting::Math(v) => f.pad(v.name()),
             Setting::Warps(n) => f.pad(&format!("{n}/{PARTS}")),
+            Setting::Shape(t) => f.pad(t),
         }
     }
 }
@@ -52,12 +79,15 @@ impl std::str::FromStr for Setting {
         if let Ok(v) = text.parse() {
             return Ok(Setting::Math(v));
         }
+        if is_shape(text) {
+            return Ok(Setting::Shape(intern(text)));
+        }
         let warps = text.split_once('/').and_then(|(n, of)| {
             let n: u8 = n.parse().ok()?;
             (of == PARTS.to_string() && n <= PARTS).then_some(n)
         });
         warps.map(Setting::Warps).ok_or_else(|| {
-            format!("`{text}` is no format, no variant and no fraction of {PARTS} warps")
+            format!("`{text}` is no format, no variant, no shape and no fraction of {PARTS} warps")
         })
     }
 }
@@ -89,13 +119,15 @@ mod tests {
             "newton1",
             "0/64",
             "64/64",
+            "bx=32,by=4",
+            "fixed",
         ] {
             let s: Setting = word.parse().expect("a setting");
             assert_eq!(s.to_string(), word);
             let json = serde_json::to_string(&s).expect("serialises");
             assert_eq!(serde_json::from_str::<Setting>(&json).expect("parses"), s);
         }
-        for word in ["f31", "65/64", "1/63", "", "fast"] {
+        for word in ["f31", "65/64", "1/63", "", "fast", "bx=", "=3", "bx=1,"] {
             assert!(word.parse::<Setting>().is_err(), "{word}");
         }
     }

@@ -205,6 +205,7 @@ impl Subject {
             perturb: None,
             storage: Vec::new(),
             lambda: BTreeMap::new(),
+            regroup: BTreeMap::new(),
         };
         let used = session.check()?;
         let (mut found, mut objects) = (Vec::new(), Vec::new());

@@ -1,13 +1,17 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::approx::Approx;
 use crate::choose::Choice;
+use crate::counted::Recount;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::evidence::Gather;
 use crate::front::{Point, front};
+use crate::launch;
+use crate::launch::choice::ChoiceError;
+use crate::launch::strategy::named;
 use crate::models::{self, CostKind, Predictions};
-use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
+use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish, with_launch};
 use crate::result::{
     self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
 };
@@ -19,12 +23,12 @@ use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
-use kerf_search::strategy::{StrategyError, by_name};
+use kerf_search::strategy::StrategyError;
 use kerf_search::{Outcome, Search};
 use kerf_workload::job::{Device, Job, JobError, Spent};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What is asked for.
@@ -46,6 +50,8 @@ pub struct Request {
     pub formats: Vec<SiteFormat>,
     /// Math calls and parts of the warps, where they may change.
     pub approx: Option<Approx>,
+    /// Shapes of launches may change.
+    pub launch: bool,
     /// What changes together.
     pub grouping: Grouping,
     /// Hold buffers and arrays in narrower formats too.
@@ -171,6 +177,7 @@ fn description(
         "storage": r.storage,
         "approx": r.approx.map(|a| json!({ "calls": a.calls, "warps": a.warps })),
         "ratio": r.ratio,
+        "launch": r.launch,
         "groups": groups,
         "device": r.job.device,
         "profile": r.profile.name,
@@ -178,6 +185,24 @@ fn description(
         "seed": r.seed,
         "input": input,
         "trials": r.trials,
+    })
+}
+
+fn make_folder(path: &Path) -> Result<(), ResultError> {
+    std::fs::create_dir_all(path).map_err(|e| ResultError::File {
+        path: path.display().to_string(),
+        why: e.to_string(),
+    })
+}
+
+/// Counting runs at other launch parameters, where times are predicted from them.
+fn recount<'s>(r: &'s Request, subject: &'s Subject, input: Input) -> Option<Box<Recount<'s>>> {
+    let wanted = r.launch && r.job.device == Device::Cpu;
+    wanted.then(|| -> Box<Recount<'s>> {
+        Box::new(move |launch| {
+            let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
+            all.ok().map(|c| counts::work(&c))
+        })
     })
 }
 
@@ -189,20 +214,39 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     // With a ratio the tolerance is known when the cheapest version has run.
     let given = request.ratio.map(|_| 1.0).or(request.tolerance);
     let criteria = Criteria::new(&subject.workload, given, request.metric)?;
-    let tunable = of_wish(
-        &subject,
-        &Wish {
-            formats: &request.formats,
-            by: request.grouping,
-            storage: request.storage,
-            approx: request.approx,
-        },
-    )?;
-    let mut problem = tunable.problem(&subject, criteria.tolerance);
     let input = Input {
         seed: request.job.seed.unwrap_or(subject.workload.seed),
         perturb: None,
     };
+    let wish = Wish {
+        formats: &request.formats,
+        by: request.grouping,
+        storage: request.storage,
+        approx: request.approx,
+    };
+    let (mut found, mut sampled) = (None, Vec::new());
+    let tunable = match request.launch {
+        false => of_wish(&subject, &wish)?,
+        true => {
+            make_folder(&request.out)?;
+            with_launch(&subject, &wish, |groups| {
+                // A file without a space is told so before anything runs.
+                if launch::space::components(&subject.workload).is_empty() {
+                    return Err(ChoiceError::NoSpace(launch::choice::advice(
+                        &subject.workload,
+                    )));
+                }
+                let p = launch::prepare::prepare(request, &subject, &input)?;
+                let mut c = p.choice(request, &subject, groups)?;
+                if request.job.device == Device::Cuda && request.strategy == "launch" {
+                    sampled = launch::narrow::narrow(request, &mut c);
+                }
+                found = Some(p);
+                Ok(Some(c))
+            })?
+        }
+    };
+    let mut problem = tunable.problem(&subject, criteria.tolerance);
     watch(&Event::Prepared {
         groups: tunable.groups.len(),
         sites: tunable.groups.iter().map(Group::operations).sum(),
@@ -214,7 +258,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let predictions = Predictions {
         cost: score.as_ref(),
     };
-    by_name(
+    named(
         &request.strategy,
         Search {
             problem: &problem,
@@ -222,11 +266,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             seed: request.seed,
             budget: request.budget,
         },
+        tunable.launch.as_ref(),
     )?;
-    std::fs::create_dir_all(&request.out).map_err(|e| ResultError::File {
-        path: request.out.display().to_string(),
-        why: e.to_string(),
-    })?;
+    make_folder(&request.out)?;
     let search = description(request, &subject, &criteria, input, tunable.groups.len());
     let store = Store::open(&request.out.join(store::FILE), &search, request.resume)?;
     let job = Job {
@@ -264,10 +306,24 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         &request.profile,
         &device,
         counted.as_ref(),
+        recount(request, &subject, input),
     );
     notes.extend(note);
+    if let (Some(l), Some(p)) = (&tunable.launch, &found) {
+        notes.append(&mut sampled);
+        notes.extend(launch::notes(
+            l,
+            &p.growing,
+            request.job.device == Device::Cuda,
+        ));
+    }
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
-    let vetoed = models::inform(&mut problem, cost.as_ref(), errors.as_ref());
+    let vetoed = models::inform_but(
+        &mut problem,
+        cost.as_ref(),
+        errors.as_ref(),
+        &tunable.shapes(),
+    );
     let mut tuner = Tuner {
         evaluator: Evaluator::new(
             job,

@@ -1,6 +1,7 @@
 //! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
+use crate::launch::strategy::named;
 use crate::models::{CostModel, Predictions};
 use crate::problem::Tunable;
 use crate::result::{Cheapest, EnergyResult, Floor};
@@ -11,7 +12,6 @@ use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
 use kerf_pass::Plan;
 use kerf_search::recorded::Recorded;
-use kerf_search::strategy::by_name;
 use kerf_search::{Assignment, Evaluation, Outcome, Problem, Reason, Search, Session};
 use kerf_workload::job::{Device, Energy};
 use std::collections::BTreeMap;
@@ -363,7 +363,7 @@ impl Tuner<'_> {
             seed: self.request.seed,
             budget: self.request.budget,
         };
-        let mut strategy = by_name(&self.request.strategy, search)?;
+        let mut strategy = named(&self.request.strategy, search, self.tunable.launch.as_ref())?;
         let mut session = Session::new(problem, strategy.as_mut(), self.request.budget);
         for (a, e) in self.store.all(Phase::Search)? {
             session.tell(&a, self.outcome(&a, &e));

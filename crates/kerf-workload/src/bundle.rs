@@ -81,6 +81,7 @@ fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
         seed: w.seed,
         storage: Vec::new(),
         lambda: Default::default(),
+        regroup: Default::default(),
         perturb: None,
     };
     session.check().map(|_| ()).map_err(BundleError::Workload)

@@ -8,6 +8,7 @@ mod error;
 mod execute;
 mod finished;
 mod kept;
+mod launches;
 mod reference;
 mod report;
 mod save;
@@ -18,6 +19,7 @@ pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
+pub use launches::{Bench, Kind, Run, Timed, bench, kinds};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
 pub use sweep::{Degree, Deviation, Repeated, Sweep, Swept, sweep};

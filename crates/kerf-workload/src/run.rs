@@ -9,6 +9,7 @@ use crate::suggest::did_you_mean;
 use crate::workload::{BufferSpec, Workload};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
+use kerf_pass::index_space;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -50,6 +51,8 @@ pub struct Session<'a> {
     pub perturb: Option<Perturb>,
     /// What kernels that run in two versions get as their last argument, by symbol.
     pub lambda: BTreeMap<String, f32>,
+    /// Warp-sized blocks that go into one, for kernels whose index space a plan changes, by symbol.
+    pub regroup: BTreeMap<String, u32>,
 }
 
 /// Buffers of a session on an executor.
@@ -364,11 +367,21 @@ impl<'a> Session<'a> {
                     if let Some(lambda) = self.lambda.get(&k.symbol) {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
                     }
+                    let (mut grid, mut block, mut shared) = (c.grid, c.block, shared);
+                    if let Some(groups) = self.regroup.get(&k.symbol) {
+                        let r =
+                            index_space::launch(*groups, grid, block, shared).map_err(|why| {
+                                let what = format!("{}: {why}", k.name);
+                                one(mistake(self.workload, c.line, what, "such a block".into()))
+                            })?;
+                        (grid, block, shared) = (r.grid, r.block, r.shared);
+                        args.extend(r.arguments.into_iter().map(Arg::Bytes));
+                    }
                     exec.launch(&Launch {
                         symbol: &k.symbol,
                         name: &k.name,
-                        grid: c.grid,
-                        block: c.block,
+                        grid,
+                        block,
                         dynamic_shared: shared,
                         args: &args,
                     })?;

@@ -10,6 +10,7 @@ mod guard;
 mod hardround;
 mod init;
 mod inspect;
+mod launch_table;
 mod measure;
 mod output;
 mod predict;
@@ -100,11 +101,15 @@ enum Command {
     Init(init::Args),
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
-    /// Predict the time of a workload on a device that need not be here, from a profile.
+    /// Predict the time of a workload: on a device that need not be here, from a profile; on this GPU, from
+    /// short samples.
     Predict(predict::Args),
     /// Measure sampled plans of a workload on a GPU, for comparison with predictions.
     #[command(hide = true)]
     Measure(measure::Args),
+    /// Time every shape of a workload's launches on a GPU, for comparison with strategies and predictions.
+    #[command(hide = true)]
+    LaunchTable(launch_table::Args),
     /// Pack workloads into a folder that runs on a GPU machine without a compiler or a network.
     Bundle {
         /// Workload files.
@@ -203,6 +208,11 @@ enum Command {
     Worker,
     #[command(hide = true)]
     SweepWorker,
+    #[command(hide = true)]
+    SampleWorker,
+    /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
+    #[command(hide = true)]
+    LaunchCompare(launch_table::CompareArgs),
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -508,6 +518,7 @@ fn main() {
         Command::Record(a) => record::run(&a),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),
+        Command::LaunchTable(a) => launch_table::run(a),
         Command::Bundle {
             workloads,
             out,
@@ -598,6 +609,8 @@ fn main() {
             study::run(&o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),
+        Command::SampleWorker => Ok(predict::sampled::serve()),
+        Command::LaunchCompare(a) => launch_table::compare(&a, cli.format, style),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };

@@ -1,10 +1,16 @@
-//! `kerf predict`: how long a workload would take on a device that need not be here.
+//! `kerf predict`: how long a workload would take on a device that need not be here, or on this GPU from
+//! samples.
+mod accesses;
+pub mod sampled;
+mod train;
+
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
-use crate::{device, toolchain};
+use crate::{DeviceArg, device, toolchain};
 use kerf_device::cost::{CostError, CostModel, Prediction, Work};
+use kerf_device::sampled::Model;
 use kerf_ir::program;
 use kerf_pass::count::Detail;
 use kerf_workload::Workload;
@@ -15,9 +21,25 @@ use std::time::Duration;
 
 /// Arguments of the command.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Workload file (.toml).
-    pub workload: PathBuf,
+    #[arg(required = true)]
+    workload: Option<PathBuf>,
+    /// From what: a counting run here and a profile (cpu), or samples of the launches on this GPU (cuda).
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Show what each global access of the kernels moves, by shape, and run nothing.
+    #[arg(long, conflicts_with_all = ["device", "plan"])]
+    accesses: bool,
+    /// Correction of sampled predictions (JSON, from `kerf predict train`); by default the profile's.
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// The device: a profile's name or file.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
@@ -33,6 +55,12 @@ pub struct Args {
     /// Seconds after which the counting run counts as hanging.
     #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = crate::parse_limit)]
     timeout: f64,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Train the correction of sampled predictions on a record of bench/launch.sh, and judge it.
+    Train(train::Args),
 }
 
 impl From<CostError> for Failure {
@@ -106,7 +134,19 @@ fn record(prefix: &Path, program: &program::Program, work: &Work) -> Result<(), 
 
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
-    crate::in_utf8(&a.workload)?;
+    let Some(workload) = &a.workload else {
+        return match &a.command {
+            Some(Command::Train(t)) => train::run(t, format, style),
+            None => Err(Failure::new("there is no workload")),
+        };
+    };
+    crate::in_utf8(workload)?;
+    if a.accesses {
+        return accesses::run(workload, &a.sizes, format, style);
+    }
+    if a.device == DeviceArg::Cuda {
+        return on_gpu(a, workload, format, style);
+    }
     let profile = device::load(&a.profile)?;
     let model = CostModel::new(&profile)?;
     let plan = crate::read_plan(a.plan.as_deref())?;
@@ -121,14 +161,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         overrides: a.sizes.clone(),
         count: Some(Detail::Blocks),
         count_only: true,
-        ..Job::plain(a.workload.clone(), &tools)
+        ..Job::plain(workload.clone(), &tools)
     };
     let report = in_worker(&job, Duration::from_secs_f64(a.timeout))?;
     let counts = report
         .counts
         .ok_or_else(|| Failure::from(JobError::Worker("the counts are missing".into())))?;
     // The worker has survived this source, so this process will.
-    let w = Workload::read(&a.workload, &a.sizes).map_err(JobError::from)?;
+    let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
     let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
     let work = kerf_tune::counts::work(&counts);
@@ -143,10 +183,64 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Format::Json => {
             let mut v = serde_json::to_value(&p).map_err(|e| Failure::new(e.to_string()))?;
             v["schema"] = serde_json::json!("kerf.predict/1");
-            v["workload"] = serde_json::json!(a.workload);
+            v["workload"] = serde_json::json!(workload);
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&human(&p, &a.workload.display().to_string(), style))?,
+        Format::Human => say(&human(&p, &workload.display().to_string(), style))?,
     }
     Ok(0)
+}
+
+/// What decides each kernel, by the analytic model on counts at the file's own sizes: those of a large run
+/// would take longer to count than the run. Empty where nothing can be counted.
+fn limits(a: &Args, workload: &Path) -> sampled::Limits {
+    let work = || -> Result<sampled::Limits, Failure> {
+        let model = CostModel::new(&device::load(&a.profile)?)?;
+        let tools = toolchain::discover("sm_90");
+        let job = Job {
+            count: Some(Detail::Blocks),
+            count_only: true,
+            ..Job::plain(workload.to_owned(), &tools)
+        };
+        let counts = in_worker(&job, Duration::from_secs_f64(a.timeout))?.counts;
+        let counts = counts.ok_or_else(|| Failure::new("no counts"))?;
+        let w = Workload::read(workload, &[]).map_err(JobError::from)?;
+        let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
+        let m = program.module().map_err(JobError::from)?;
+        let work = kerf_tune::counts::work(&counts);
+        let p = model.predict(&m, &kerf_pass::Plan::default(), &work)?;
+        let all = p.launches.iter();
+        Ok(all
+            .map(|l| (l.symbol.clone(), l.limit.to_string()))
+            .collect())
+    };
+    work().unwrap_or_default()
+}
+
+/// Samples on this GPU.
+fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32, Failure> {
+    if a.plan.is_some() {
+        return Err(Failure::new("--device cuda samples the program as it is")
+            .help("kerf run --device cuda --plan measures a plan"));
+    }
+    let job = crate::tune::job(workload.to_owned(), a.sizes.clone(), true, a.gpu, 5, None)?;
+    let profile = device::load(&a.profile)?;
+    let model = match &a.model {
+        None => Model::bundled(&profile.name),
+        Some(path) => {
+            let bad = |e: String| {
+                Failure::new(format!("{}: {e}", path.display()))
+                    .help("kerf predict train --out FILE writes such a file")
+            };
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            let m: Model = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+            match m.fits() {
+                true => Some(m),
+                false => return Err(bad("a model of another version".into())),
+            }
+        }
+    };
+    let limit = Duration::from_secs_f64(a.timeout);
+    let limits = limits(a, workload);
+    sampled::run(&job, limit, model.as_ref(), &limits, format, style)
 }

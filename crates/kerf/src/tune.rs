@@ -17,6 +17,7 @@ use kerf_search::strategy::{DEGREE_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
@@ -89,7 +90,8 @@ pub struct Args {
     #[arg(long, value_name = "M")]
     metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the
-    /// special-function unit), or both.
+    /// special-function unit), launch (block shapes and parameters of [launch_space]), or several as one
+    /// search.
     #[arg(
         long,
         value_name = "LIST",
@@ -103,10 +105,11 @@ pub struct Args {
     /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
     #[arg(long, default_value = "hash")]
     select: kerf_pass::Select,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential or local; heu, smp or omg search the
-    /// part of the warps alone (with --what approx).
-    #[arg(long, value_name = "NAME", default_value = "guided")]
-    strategy: String,
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential or local;
+    /// heu, smp or omg search the part of the warps alone (with --what approx); launch (its default) and
+    /// ryoo search shapes alone (with --what launch).
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
     /// Evaluations of the search, at most.
     #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
     budget: usize,
@@ -226,6 +229,7 @@ enum AppTime {
 enum What {
     Precision,
     Approx,
+    Launch,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -274,13 +278,13 @@ fn parse_part(s: &str) -> Result<f64, String> {
 }
 
 /// What may change of math calls and warps.
-fn approx(a: &Args) -> Result<Option<Approx>, Failure> {
-    let degree = DEGREE_NAMES.contains(&a.strategy.as_str());
+fn approx(a: &Args, strategy: &str) -> Result<Option<Approx>, Failure> {
+    let degree = DEGREE_NAMES.contains(&strategy);
     let only = a.what.iter().all(|w| *w == What::Approx);
     if degree && !only {
         return Err(Failure::new(format!(
             "{} searches the part of the warps that runs approximate math, and nothing else",
-            a.strategy
+            strategy
         ))
         .help("add --what approx, or use guided"));
     }
@@ -397,14 +401,24 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
-    let named = a.strategy.replace('_', "-");
-    if !NAMES.contains(&named.as_str()) && !DEGREE_NAMES.contains(&named.as_str()) {
-        return Err(refused(StrategyError::Unknown(a.strategy).into()));
+    let shapes = a.what.iter().all(|w| *w == What::Launch);
+    let default = if shapes { LAUNCH_NAMES[0] } else { NAMES[0] };
+    let strategy = a.strategy.as_deref().unwrap_or(default).replace('_', "-");
+    let own = LAUNCH_NAMES.contains(&strategy.as_str());
+    let degree = DEGREE_NAMES.contains(&strategy.as_str());
+    if !NAMES.contains(&strategy.as_str()) && !degree && !own {
+        return Err(refused(StrategyError::Unknown(strategy).into()));
     }
     if let Some(command) = a.app.clone() {
         return app::run(a, command, format, style);
     }
-    let approx = approx(&a)?;
+    if own && !shapes {
+        return Err(Failure::new(format!(
+            "{strategy} searches shapes of launches, and nothing else"
+        ))
+        .help("use guided, or --what launch alone"));
+    }
+    let approx = approx(&a, &strategy)?;
     if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
         return Err(Failure::new("--qos-ratio is a part of an error")
             .help("use a metric of which less is better, e.g. rms"));
@@ -431,17 +445,18 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         )?,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
         metric: a.metric.or(quality.then_some(Metric::MeanRel)),
-        budget: match DEGREE_NAMES.contains(&a.strategy.as_str()) {
+        budget: match degree {
             true => a.budget.max(usize::from(kerf_tune::setting::PARTS) + 1),
             false => a.budget,
         },
-        strategy: a.strategy.replace('_', "-"),
+        strategy,
         ratio: a.qos_ratio,
         formats: match a.what.contains(&What::Precision) {
             true => a.formats,
             false => Vec::new(),
         },
         approx,
+        launch: a.what.contains(&What::Launch),
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         energy_s: a.energy,

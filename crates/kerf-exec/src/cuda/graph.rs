@@ -130,6 +130,16 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Puts first contents back, and waits until they are.
+    pub fn restore(&mut self) -> Result<(), ExecError> {
+        for k in &self.kept {
+            self.stream.copy(k.buffer, k.copy, k.bytes)?;
+        }
+        let done = Event::new()?;
+        self.stream.mark(&done)?;
+        done.wait()
+    }
+
     /// Seconds of a run on average, first contents put back before each of them outside of the time.
     pub fn replay(&mut self, runs: u32) -> Result<f64, ExecError> {
         let Some(graph) = &self.graph else {

@@ -33,6 +33,14 @@ impl std::fmt::Display for Place {
 /// Why a plan cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
+    /// What is asked of its blocks cannot be.
+    #[error("{kernel}: {why}")]
+    Block {
+        /// Kernel.
+        kernel: String,
+        /// Why.
+        why: String,
+    },
     /// It does not parse.
     #[error("not a plan: {0}")]
     Malformed(#[from] serde_json::Error),

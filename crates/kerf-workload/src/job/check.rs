@@ -1,8 +1,12 @@
 //! What is refused before anything runs.
 use super::JobError;
-use kerf_ir::kernels::KernelInfo;
+use crate::run::Session;
+use crate::workload::Workload;
+use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
 use kerf_ir::obstacles::{self, Scope};
+use kerf_pass::Plan;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) fn refuse(
@@ -45,4 +49,42 @@ pub(super) fn check_folder(dir: &Path) -> Result<(), JobError> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// The workload's launch parameters under a plan.
+pub(super) fn plan_params(w: &Workload, plan: &Plan) -> Result<BTreeMap<String, i64>, JobError> {
+    let mut params = w.launch_space.default_params();
+    for (name, value) in &plan.launch {
+        let slot = params.get_mut(name).ok_or_else(|| {
+            let have: Vec<&str> = w.launch_space.params.iter().map(|p| p.0.as_str()).collect();
+            JobError::Input(format!(
+                "the plan sets launch parameter `{name}`, and the workload has {}; help: use the workload that was tuned",
+                if have.is_empty() { "none".into() } else { have.join(", ") }
+            ))
+        })?;
+        *slot = *value;
+    }
+    Ok(params)
+}
+
+/// Kernels that a plan compiles for one block have to be launched with it.
+pub(super) fn fixed_blocks(session: &Session, plan: &Plan) -> Result<(), JobError> {
+    for (name, k) in &plan.kernels {
+        let (Some(block), Ok(info)) = (k.block, kernels::find(session.kernels, name)) else {
+            continue;
+        };
+        for step in crate::expand::expand(session.workload, &session.params)? {
+            let crate::expand::ConcreteStep::Launch(l) = step? else {
+                continue;
+            };
+            let mine = kernels::find(session.kernels, &l.kernel);
+            if l.block != block && mine.is_ok_and(|m| m.symbol == info.symbol) {
+                return Err(JobError::Input(format!(
+                    "{name} is compiled for blocks of {:?} threads, and line {} launches it with {:?}; help: set the plan's `launch` parameters alike",
+                    block, l.line, l.block
+                )));
+            }
+        }
+    }
+    Ok(())
 }

@@ -66,6 +66,9 @@ impl From<PlanError> for JobError {
             PlanError::Variant { .. } => {
                 "; help: take the site out of the plan's math; kerf inspect FILE --all shows the variants of each site"
             }
+            PlanError::Block { .. } => {
+                "; help: take `block` or `regroup` out of the plan, or launch with that block (--plan)"
+            }
             PlanError::Partition { .. } => "; help: take the partition out of the plan (--plan)",
             PlanError::Refused { .. } | PlanError::Shared { .. } => {
                 "; help: take the site out of the plan (--plan); kerf inspect FILE --emit plan --all-as FORMAT names those that can have a format"

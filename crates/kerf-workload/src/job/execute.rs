@@ -1,5 +1,5 @@
 //! Carrying a job out: compile, run, time, compare, report.
-use super::check::{check_folder, refuse};
+use super::check::{check_folder, fixed_blocks, plan_params, refuse};
 use super::count::{Counts, counted};
 use super::finished::{Workshop, launched_only};
 use super::kept::kept;
@@ -210,11 +210,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         workload: &workload,
         kernels: &infos,
         globals: &globals,
-        params: workload.launch_space.default_params(),
+        params: plan_params(&workload, &job.plan)?,
         seed: job.seed.unwrap_or(workload.seed),
         storage: Vec::new(),
         perturb: job.perturb,
         lambda: BTreeMap::new(),
+        regroup: BTreeMap::new(),
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {
@@ -234,7 +235,11 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     launched_only(&m, &session, &used);
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
+    fixed_blocks(&session, &job.plan)?;
     for (name, k) in &job.plan.kernels {
+        if let (Some(c), Ok(info)) = (k.regroup, kernels::find(&infos, name)) {
+            session.regroup.insert(info.symbol.clone(), c);
+        }
         if let (Some(p), Ok(info)) = (&k.partition, kernels::find(&infos, name)) {
             session.lambda.insert(info.symbol.clone(), p.lambda as f32);
         }
@@ -265,7 +270,8 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let own = Session {
         storage: Vec::new(),
         lambda: BTreeMap::new(),
-        params: session.params.clone(),
+        regroup: BTreeMap::new(),
+        params: workload.launch_space.default_params(),
         ..session
     };
     let mut base = match own_made {

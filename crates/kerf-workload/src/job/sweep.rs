@@ -230,6 +230,7 @@ impl<'b> Bench<'b> {
             storage: Vec::new(),
             perturb: self.base.perturb,
             lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
+            regroup: BTreeMap::new(),
         }
     }
 
@@ -410,6 +411,7 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
         storage: Vec::new(),
         perturb: None,
         lambda: BTreeMap::new(),
+        regroup: BTreeMap::new(),
     };
     let used = base.check()?;
     if job.device == Device::Cpu {

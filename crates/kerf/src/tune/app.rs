@@ -153,7 +153,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         formats: a.formats,
         grouping: a.by.into(),
         storage: a.storage == super::Switch::On,
-        strategy: a.strategy.replace('_', "-"),
+        strategy: a.strategy.as_deref().unwrap_or(NAMES[0]).replace('_', "-"),
         budget: a.budget,
         seed: a.seed,
         profile: device::load(&a.profile)?,

@@ -1,0 +1,531 @@
+//! Addresses of memory accesses over the threads of a block, and what they cost in transactions.
+//!
+//! Every integer and address of a kernel is evaluated for all threads of one block at once, for a given
+//! block, grid and scalar arguments: sums, products, shifts, divisions, masks, clamps, whatever the
+//! index is made of. A loop stands at its first turn. What comes from memory is unknown; where all
+//! threads read the same word, only its value is. Addresses that are linear in the thread's indices
+//! give their strides (the A and B of "A x + B y + C"), all others still give their transactions.
+use crate::kernels::KernelInfo;
+use crate::llvm::{Module, Opcode, Type, TypeKind, Value, space};
+use crate::sites;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What the launch fixes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shape {
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Values of the kernel's integer parameters, where they are known.
+    pub args: Vec<Option<i64>>,
+}
+
+impl Shape {
+    /// Threads of a block.
+    pub fn threads(&self) -> usize {
+        self.block.iter().map(|x| *x as usize).product()
+    }
+    fn index(&self, t: usize) -> [i64; 3] {
+        let [x, y, _] = self.block.map(|b| b.max(1) as usize);
+        [t % x, t / x % y, t / (x * y)].map(|v| v as i64)
+    }
+}
+
+/// Which way the bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Into the thread.
+    Load,
+    /// Out of it.
+    Store,
+    /// Both at once.
+    Atomic,
+}
+
+/// One access of a kernel.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// Which way.
+    pub way: Way,
+    /// Bytes of one thread.
+    pub bytes: u64,
+    /// Shared memory, not global.
+    pub shared: bool,
+    /// Name of the parameter or variable, where there is one.
+    pub object: String,
+    /// Size of that object in bytes, for shared arrays of a fixed size.
+    pub size: Option<u64>,
+    /// Loops around it.
+    pub depth: u32,
+    /// Source line, where known.
+    pub line: Option<u32>,
+    /// Bytes from the object's start, by thread of the block; none where they depend on memory.
+    pub offsets: Option<Rc<[i64]>>,
+    /// Whether the offsets are the addresses themselves, and not only up to something that all threads share.
+    pub exact: bool,
+}
+
+/// Threads that go together.
+const WARP: usize = 32;
+
+impl Reference {
+    /// Pieces of memory of `granule` bytes that the warps of one block touch, each warp by itself.
+    pub fn transactions(&self, granule: u64) -> Option<u64> {
+        let offsets = self.offsets.as_ref()?;
+        let g = granule.max(1) as i64;
+        let mut sum = 0;
+        for warp in offsets.chunks(WARP) {
+            let mut pieces: Vec<i64> = Vec::with_capacity(WARP);
+            for a in warp {
+                let last = a + self.bytes.max(1) as i64 - 1;
+                pieces.extend(a.div_euclid(g)..=last.div_euclid(g));
+            }
+            pieces.sort_unstable();
+            pieces.dedup();
+            sum += pieces.len() as u64;
+        }
+        Some(sum)
+    }
+
+    /// Bytes between neighbours along x, y and z, where the address is linear in the thread's indices.
+    pub fn strides(&self, shape: &Shape) -> Option<[i64; 3]> {
+        let offsets = self.offsets.as_ref()?;
+        let base = *offsets.first()?;
+        let [x, y, z] = shape.block.map(|b| b as usize);
+        let at = |t: usize, of: usize| if of > 1 { offsets[t] - base } else { 0 };
+        let s = [at(1, x), at(x, y), at(x * y, z)];
+        let linear = offsets.iter().enumerate().all(|(t, a)| {
+            let i = shape.index(t);
+            *a == base + s[0] * i[0] + s[1] * i[1] + s[2] * i[2]
+        });
+        linear.then_some(s)
+    }
+
+    /// One past the last byte of the object that a thread of the block touches.
+    pub fn reach(&self) -> Option<i64> {
+        let offsets = self.offsets.as_ref().filter(|_| self.exact)?;
+        Some(offsets.iter().max()? + self.bytes as i64)
+    }
+}
+
+/// A value over the threads of a block.
+#[derive(Clone)]
+struct Lanes {
+    of: Rc<[i64]>,
+    /// False: all threads have something more, the same and unknown.
+    exact: bool,
+}
+
+impl Lanes {
+    fn uniform(&self) -> bool {
+        self.of.iter().all(|v| *v == self.of[0])
+    }
+    fn map(&self, f: impl Fn(i64) -> i64) -> Lanes {
+        Lanes {
+            of: self.of.iter().map(|v| f(*v)).collect(),
+            exact: self.exact,
+        }
+    }
+    fn zip(&self, o: &Lanes, f: impl Fn(i64, i64) -> i64) -> Lanes {
+        Lanes {
+            of: self.of.iter().zip(&*o.of).map(|(a, b)| f(*a, *b)).collect(),
+            exact: self.exact && o.exact,
+        }
+    }
+}
+
+fn distinct(of: &[i64]) -> usize {
+    let mut all = of.to_vec();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
+struct Eval<'m> {
+    m: &'m Module,
+    kernel: Value,
+    shape: &'m Shape,
+    n: usize,
+    known: BTreeMap<Value, Option<Lanes>>,
+    /// Values under way; a loop comes back to one of them.
+    open: Vec<Value>,
+    /// Loops that were met while evaluating: what depends on them is not final.
+    cut: usize,
+    /// Steps left before evaluation gives up.
+    fuel: usize,
+}
+
+/// Evaluations for one kernel and shape, at most.
+const FUEL: usize = 200_000;
+
+fn constant(v: Value) -> Option<i64> {
+    let c = v.const_int()?;
+    let unused = 64u32.saturating_sub(v.ty().int_bits());
+    Some((c << unused) as i64 >> unused)
+}
+
+impl Eval<'_> {
+    fn all(&self, v: i64) -> Lanes {
+        Lanes {
+            of: vec![v; self.n].into(),
+            exact: true,
+        }
+    }
+    fn something(&self) -> Lanes {
+        Lanes {
+            exact: false,
+            ..self.all(0)
+        }
+    }
+
+    fn of(&mut self, v: Value) -> Option<Lanes> {
+        if let Some(k) = self.known.get(&v) {
+            return k.clone();
+        }
+        if self.fuel == 0 {
+            return None;
+        }
+        self.fuel -= 1;
+        if v.ty().is_int()
+            && v.ty().int_bits() <= 64
+            && let Some(c) = constant(v)
+        {
+            return Some(self.all(c));
+        }
+        if v.is_argument() {
+            let at = self.kernel.params().iter().position(|p| *p == v)?;
+            let told = self.shape.args.get(at).copied().flatten();
+            return Some(match (v.ty().is_ptr(), told) {
+                (true, _) => self.all(0), // buffers begin where a segment does
+                (_, Some(k)) => self.all(k),
+                _ => self.something(),
+            });
+        }
+        if v.is_global_var() {
+            return Some(self.all(0));
+        }
+        let Some(op) = v.opcode() else {
+            return self.expression(v);
+        };
+        if self.open.contains(&v) {
+            self.cut += 1;
+            return None;
+        }
+        self.open.push(v);
+        let before = self.cut;
+        let r = self.instruction(v, op);
+        self.open.pop();
+        if r.is_some() || self.cut == before {
+            self.known.insert(v, r.clone());
+        }
+        if self.open.is_empty() {
+            self.cut = 0;
+        }
+        r
+    }
+
+    /// A constant that is computed: an address in a shared or global variable.
+    fn expression(&mut self, v: Value) -> Option<Lanes> {
+        match v.const_opcode() {
+            Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast) => self.of(v.operand(0)),
+            Some(Opcode::LLVMGetElementPtr) => self.address(v),
+            _ => v.is_constant().then(|| self.something()),
+        }
+    }
+
+    fn pair(&mut self, v: Value) -> Option<(Lanes, Lanes)> {
+        Some((self.of(v.operand(0))?, self.of(v.operand(1))?))
+    }
+
+    /// Anything of values that all threads share is something that they share.
+    fn shared_by_all(&mut self, of: &[Value]) -> Option<Lanes> {
+        for o in of {
+            if !self.of(*o)?.uniform() {
+                return None;
+            }
+        }
+        Some(self.something())
+    }
+
+    /// Operations that need the values themselves, not values up to something.
+    fn exactly(&mut self, v: Value, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Lanes> {
+        let (a, b) = self.pair(v)?;
+        if !(a.exact && b.exact) {
+            return (a.uniform() && b.uniform()).then(|| self.something());
+        }
+        let of: Option<Vec<i64>> = a.of.iter().zip(&*b.of).map(|(x, y)| f(*x, *y)).collect();
+        Some(Lanes {
+            of: of?.into(),
+            exact: true,
+        })
+    }
+
+    fn instruction(&mut self, v: Value, op: Opcode) -> Option<Lanes> {
+        use Opcode::*;
+        if !(v.ty().is_ptr() || v.ty().is_int() && v.ty().int_bits() <= 64) {
+            return match op {
+                LLVMLoad => self.shared_by_all(&[v.operand(0)]),
+                _ => None,
+            };
+        }
+        let bits = if v.ty().is_int() {
+            v.ty().int_bits()
+        } else {
+            64
+        };
+        let low = |x: i64| (x as u64) & (u64::MAX >> (64 - bits.max(1)));
+        match op {
+            LLVMAdd => self.pair(v).map(|(a, b)| a.zip(&b, i64::wrapping_add)),
+            LLVMSub => self.pair(v).map(|(a, b)| a.zip(&b, i64::wrapping_sub)),
+            LLVMOr => self.exactly(v, |a, b| Some(a | b)),
+            LLVMXor => self.exactly(v, |a, b| Some(a ^ b)),
+            LLVMAnd => self.exactly(v, |a, b| Some(a & b)),
+            LLVMMul => {
+                let (a, b) = self.pair(v)?;
+                match (a.exact, b.exact) {
+                    (true, true) => Some(a.zip(&b, i64::wrapping_mul)),
+                    _ if a.uniform() && b.uniform() => Some(self.something()),
+                    // What is known up to something, times a number that all threads share.
+                    (false, true) if b.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
+                    (true, false) if a.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
+                    _ => None,
+                }
+            }
+            LLVMShl => {
+                let (a, b) = self.pair(v)?;
+                match b.exact && (a.exact || b.uniform()) {
+                    true => Some(a.zip(&b, |x, s| x.wrapping_shl(s as u32))),
+                    false => (a.uniform() && b.uniform()).then(|| self.something()),
+                }
+            }
+            LLVMLShr => self.exactly(v, |a, s| Some((low(a).wrapping_shr(s as u32)) as i64)),
+            LLVMAShr => self.exactly(v, |a, s| Some(a.wrapping_shr(s as u32))),
+            LLVMUDiv => self.exactly(v, |a, b| Some(low(a).checked_div(low(b))? as i64)),
+            LLVMSDiv => self.exactly(v, i64::checked_div),
+            LLVMURem => self.exactly(v, |a, b| Some(low(a).checked_rem(low(b))? as i64)),
+            LLVMSRem => self.exactly(v, i64::checked_rem),
+            LLVMTrunc => {
+                let a = self.of(v.operand(0))?;
+                let unused = 64 - bits;
+                Some(a.map(|x| x << unused >> unused))
+            }
+            LLVMZExt => {
+                let a = self.of(v.operand(0))?;
+                let from = v.operand(0).ty().int_bits();
+                Some(match a.exact {
+                    true => a.map(|x| ((x as u64) & (u64::MAX >> (64 - from))) as i64),
+                    false => a,
+                })
+            }
+            LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast
+            | LLVMFreeze => self.of(v.operand(0)),
+            LLVMSelect => {
+                let c = self.of(v.operand(0));
+                let (a, b) = (self.of(v.operand(1))?, self.of(v.operand(2))?);
+                match c {
+                    Some(c) if c.exact => Some(Lanes {
+                        of: (0..self.n)
+                            .map(|i| if c.of[i] != 0 { a.of[i] } else { b.of[i] })
+                            .collect(),
+                        exact: a.exact && b.exact,
+                    }),
+                    _ if a.of == b.of => Some(Lanes { exact: false, ..a }),
+                    _ => None,
+                }
+            }
+            LLVMICmp => {
+                use crate::llvm::IntPred::*;
+                let p = v.int_pred();
+                let (x, y) = (v.operand(0).ty(), v.operand(1).ty());
+                let w = if x.is_int() && y.is_int() {
+                    x.int_bits()
+                } else {
+                    64
+                };
+                let u = move |x: i64| (x as u64) & (u64::MAX >> (64 - w.max(1)));
+                self.exactly(v, move |a, b| {
+                    Some(i64::from(match p {
+                        LLVMIntEQ => a == b,
+                        LLVMIntNE => a != b,
+                        LLVMIntSLT => a < b,
+                        LLVMIntSLE => a <= b,
+                        LLVMIntSGT => a > b,
+                        LLVMIntSGE => a >= b,
+                        LLVMIntULT => u(a) < u(b),
+                        LLVMIntULE => u(a) <= u(b),
+                        LLVMIntUGT => u(a) > u(b),
+                        LLVMIntUGE => u(a) >= u(b),
+                    }))
+                })
+            }
+            LLVMPHI => self.phi(v),
+            LLVMGetElementPtr => self.address(v),
+            LLVMLoad => self.shared_by_all(&[v.operand(0)]),
+            LLVMCall => self.call(v),
+            LLVMAlloca => Some(self.all(0)),
+            _ => None,
+        }
+    }
+
+    /// A loop stands at its first turn: what comes back from its end is not known when it is asked for.
+    fn phi(&mut self, v: Value) -> Option<Lanes> {
+        let mut found: Option<Lanes> = None;
+        for (x, _) in v.incoming() {
+            let before = self.cut;
+            let Some(l) = self.of(x) else {
+                if self.cut == before {
+                    return None;
+                }
+                continue;
+            };
+            match &found {
+                None => found = Some(l),
+                Some(f) if f.of == l.of => {}
+                Some(f) if f.uniform() && l.uniform() => found = Some(self.something()),
+                // Two ways that meet, as where an index is held inside its range: the one that most
+                // threads take is the one where they differ.
+                Some(f) => {
+                    let more = distinct(&l.of) > distinct(&f.of);
+                    let of = if more { l.of } else { f.of.clone() };
+                    found = Some(Lanes { of, exact: false });
+                }
+            }
+        }
+        found
+    }
+
+    fn address(&mut self, v: Value) -> Option<Lanes> {
+        let operands = v.operands();
+        let mut sum = self.of(operands[0])?;
+        let mut t: Type = v.gep_type();
+        for (k, i) in operands[1..].iter().enumerate() {
+            if k > 0 {
+                t = match t.kind() {
+                    TypeKind::LLVMStructTypeKind => {
+                        let field = i.const_int()? as usize;
+                        let by = self.m.field_offset(t, field as u32) as i64;
+                        sum = sum.map(|a| a.wrapping_add(by));
+                        t = *t.fields().get(field)?;
+                        continue;
+                    }
+                    _ => t.element(),
+                };
+            }
+            let size = self.m.size_of(t) as i64;
+            let by = self.of(*i)?;
+            sum = sum.zip(&by, |a, b| a.wrapping_add(b.wrapping_mul(size)));
+        }
+        Some(sum)
+    }
+
+    fn call(&mut self, v: Value) -> Option<Lanes> {
+        let name = v.callee_name().unwrap_or_default();
+        let n = name.strip_prefix("llvm.")?;
+        let shape = self.shape;
+        let lanes = |f: &dyn Fn(usize) -> i64| Lanes {
+            of: (0..self.n).map(f).collect(),
+            exact: true,
+        };
+        let axis = |d: &str| ["x", "y", "z"].iter().position(|a| *a == d);
+        if let Some(r) = n.strip_prefix("nvvm.read.ptx.sreg.") {
+            let (what, d) = r.split_once('.').unwrap_or((r, "x"));
+            let d = axis(d)?;
+            return Some(match what {
+                "tid" => lanes(&|t| shape.index(t)[d]),
+                "laneid" => lanes(&|t| (t % WARP) as i64),
+                "warpid" => lanes(&|t| (t / WARP) as i64),
+                "ntid" => self.all(shape.block[d].into()),
+                "nctaid" => self.all(shape.grid[d].into()),
+                "ctaid" => self.all(0),
+                "warpsize" => self.all(WARP as i64),
+                _ => self.something(),
+            });
+        }
+        let args = v.args();
+        let pick: Option<fn(i64, i64) -> i64> = match n.split('.').next() {
+            Some("smin" | "umin") => Some(i64::min),
+            Some("smax" | "umax") => Some(i64::max),
+            _ => None,
+        };
+        match (pick, n.split('.').next()) {
+            (Some(f), _) => self.exactly(v, move |a, b| Some(f(a, b))),
+            (_, Some("abs")) => self
+                .of(args[0])
+                .filter(|a| a.exact)
+                .map(|a| a.map(i64::abs)),
+            _ => self.shared_by_all(&args),
+        }
+    }
+}
+
+fn touched(m: &Module, i: Value) -> Option<(Value, u64, Way)> {
+    Some(match i.opcode()? {
+        Opcode::LLVMLoad => (i.operand(0), m.size_of(i.ty()), Way::Load),
+        Opcode::LLVMStore => (i.operand(1), m.size_of(i.operand(0).ty()), Way::Store),
+        Opcode::LLVMAtomicRMW => (i.operand(0), m.size_of(i.ty()), Way::Atomic),
+        Opcode::LLVMAtomicCmpXchg => (i.operand(0), m.size_of(i.operand(1).ty()), Way::Atomic),
+        _ => return None,
+    })
+}
+
+/// The accesses of a kernel to global and shared memory, for one shape. What device functions that were not
+/// inlined do is left out.
+pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -> Vec<Reference> {
+    let main = m.source_name();
+    let mut e = Eval {
+        m,
+        kernel,
+        shape,
+        n: shape.threads(),
+        known: BTreeMap::new(),
+        open: Vec::new(),
+        cut: 0,
+        fuel: FUEL,
+    };
+    let mut out = Vec::new();
+    for (block, depth) in kernel.blocks().into_iter().zip(kernel.loop_depths()) {
+        for i in block.instructions() {
+            let Some((pointer, bytes, way)) = touched(m, i) else {
+                continue;
+            };
+            let root = pointer.underlying();
+            let at = kernel.params().iter().position(|p| *p == root);
+            let by_value = at.is_some_and(|p| kernel.byval(p as u32).is_some());
+            let of = if root.ty().is_ptr() {
+                root.ty().space()
+            } else {
+                0
+            };
+            let of = if of == 0 { pointer.ty().space() } else { of };
+            if by_value
+                || root.opcode() == Some(Opcode::LLVMAlloca)
+                || matches!(of, space::LOCAL | space::CONSTANT)
+            {
+                continue;
+            }
+            let shared = of == space::SHARED;
+            let lanes = e.of(pointer);
+            let fixed = root.is_global_var() && shared && !root.is_declaration();
+            out.push(Reference {
+                way,
+                bytes,
+                shared,
+                object: match at {
+                    Some(p) => info.params.get(p).map_or(String::new(), |p| p.name.clone()),
+                    None if root.is_global_var() => crate::llvm::demangle(&root.name()),
+                    None => String::new(),
+                },
+                size: fixed
+                    .then(|| m.size_of(root.global_type()))
+                    .filter(|s| *s > 0),
+                depth,
+                line: sites::location(i, &main).map(|l| l.line).filter(|l| *l > 0),
+                exact: lanes.as_ref().is_some_and(|l| l.exact),
+                offsets: lanes.map(|l| l.of),
+            });
+        }
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! Launch tuning: the shape of blocks, and other launch parameters.
+//!
+//! * [`space`] is what there is to choose from and what cannot run, [`tuners`] leave the promising part of it,
+//!   [`funnel`] is all of them one after the other.
+//! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches.
+//! * [`prepare`] finds out what the tuners want to know.
+//! * [`sample`] takes samples of launches, for predictions and, by [`narrow`], for searches on a GPU.
+//! * [`table`] times every shape, for comparison; [`record`] reads that back, [`compare`] sets strategies side
+//!   by side on it.
+pub mod choice;
+pub mod compare;
+pub mod funnel;
+pub mod narrow;
+pub mod prepare;
+pub mod record;
+pub mod sample;
+pub mod space;
+pub mod strategy;
+pub mod table;
+pub mod tuners;
+
+use choice::LaunchChoice;
+use std::collections::BTreeMap;
+
+/// Refused shapes that are named one by one.
+const NAMED: usize = 6;
+
+/// What a reader of the result should know of the shapes: which cannot run, what the tuners did.
+pub fn notes(l: &LaunchChoice, growing: &BTreeMap<String, f64>, cuda: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    for (shape, why) in l.refused.iter().take(NAMED) {
+        out.push(format!("not tried: {shape}: {why}"));
+    }
+    if l.refused.len() > NAMED {
+        out.push(format!(
+            "not tried: {} more shapes that cannot run",
+            l.refused.len() - NAMED
+        ));
+    }
+    for v in &l.variables {
+        let name = v.component.params.join(", ");
+        for c in v.funnel.cuts.iter().filter(|c| c.after < c.before) {
+            out.push(format!(
+                "{name}: {} of {} shapes are left by {}: {}",
+                c.after, c.before, c.tuner, c.why
+            ));
+        }
+    }
+    for (symbol, g) in growing {
+        let name = kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(symbol));
+        let can = l.variables.iter().any(|v| v.regroupable.contains(symbol));
+        let then = match (cuda, can) {
+            (true, true) => "warp-sized blocks put together are tried",
+            (true, false) => "its blocks cannot be put together",
+            _ => {
+                "warp-sized blocks put together are tried with --device cuda, where times are measured"
+            }
+        };
+        out.push(format!(
+            "{name}: the work of all threads grows {g:.1} times from the smallest block to the largest; {then}"
+        ));
+    }
+    out
+}

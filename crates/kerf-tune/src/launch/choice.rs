@@ -1,0 +1,379 @@
+//! Shapes as variables of a search: one for each set of parameters that are decided together, and one for
+//! whether kernels are compiled for their block.
+use super::funnel::Funnel;
+use super::space::{self, Component, Needs, Params};
+use super::tuners::Candidate;
+use crate::problem::Group;
+use crate::setting::{Setting, intern};
+use kerf_device::occupancy::Machine;
+use kerf_ir::kernels::{self, KernelInfo};
+use kerf_ir::llvm::Module;
+use kerf_pass::{Plan, index_space};
+use kerf_workload::Workload;
+use kerf_workload::job::kinds;
+use std::collections::BTreeMap;
+
+/// A shape: values of the component's parameters, and how many warp-sized blocks go together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShapeChoice {
+    /// Values.
+    pub params: Params,
+    /// Warp-sized blocks that go into one; none: blocks as they are.
+    pub regroup: Option<u32>,
+}
+
+impl ShapeChoice {
+    fn name(&self) -> String {
+        let mut all: Vec<String> = self
+            .params
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
+        all.extend(self.regroup.map(|c| format!("regroup={c}")));
+        all.join(",")
+    }
+}
+
+/// One component as a variable.
+pub struct Variable {
+    /// The component.
+    pub component: Component,
+    /// Its group among the groups of the problem.
+    pub group: usize,
+    /// Its shapes by level; the first is the file's own.
+    pub shapes: Vec<ShapeChoice>,
+    /// Kernels that can be regrouped, as plans name them.
+    pub regroupable: Vec<String>,
+    /// What the tuners make of the shapes: levels worth running, the best guess first.
+    pub funnel: Funnel,
+    /// Levels that Ryoo's static pruning leaves.
+    pub pareto: Vec<usize>,
+}
+
+/// Everything that a search chooses of launches.
+pub struct LaunchChoice {
+    /// The components.
+    pub variables: Vec<Variable>,
+    /// The group that says whether kernels are compiled for their block.
+    pub fixed: Option<usize>,
+    /// Shapes that cannot run, and why.
+    pub refused: Vec<(String, String)>,
+    workload: Workload,
+    infos: Vec<KernelInfo>,
+}
+
+/// Why there is nothing to choose.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// No parameters.
+    #[error("{0}")]
+    NoSpace(String),
+    /// None of the shapes can run.
+    #[error("no shape of the launch space can run: {0}")]
+    Nothing(String),
+    /// The file's own cannot.
+    #[error("the workload's own shape cannot run: {0}")]
+    Own(String),
+    /// Too many.
+    #[error(
+        "{0} has {1} shapes, and a search over launch shapes takes at most {most} of one set of parameters; help: list fewer values in [launch_space], or add constraints",
+        most = space::MOST_POINTS
+    )]
+    TooMany(String, usize),
+}
+
+/// What a file without a launch space could say, or why its launches leave nothing to choose.
+pub fn advice(w: &Workload) -> String {
+    fn all<'s>(steps: &'s [kerf_workload::Step], out: &mut Vec<&'s kerf_workload::LaunchSpec>) {
+        for s in steps {
+            match s {
+                kerf_workload::Step::Launch(l) => out.push(l),
+                kerf_workload::Step::Loop { body, .. } => all(body, out),
+                _ => {}
+            }
+        }
+    }
+    let mut launches = Vec::new();
+    all(&w.steps, &mut launches);
+    let named =
+        |e: &kerf_workload::Expr| e.names().iter().map(|n| n.name.clone()).collect::<Vec<_>>();
+    for l in &launches {
+        for b in l.block.iter().flat_map(&named) {
+            if l.grid.iter().any(|g| named(g).contains(&b)) {
+                return format!(
+                    "there is no [launch_space], but the grid of {} follows its block: take `{b}` out of [sizes] and write\n  [launch_space]\n  {b} = [32, 64, 128, 256, 512, 1024]\n  default = {{ {b} = {} }}",
+                    l.kernel,
+                    w.size(&b).unwrap_or(128)
+                );
+            }
+        }
+    }
+    let Some(l) = launches.first() else {
+        return "there are no launches".into();
+    };
+    format!(
+        "there is no [launch_space], and the grid of {} does not follow its block (`grid = [{}]`, `block = [{}]`), so another block would be another program; help: write the grid as an expression of the block, e.g.\n  grid = [\"ceil_div(n, bx)\"]\n  block = [\"bx\"]\n  [launch_space]\n  bx = [32, 64, 128, 256, 512, 1024]",
+        l.kernel,
+        l.grid
+            .iter()
+            .map(|e| e.text())
+            .collect::<Vec<_>>()
+            .join(", "),
+        l.block
+            .iter()
+            .map(|e| e.text())
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
+}
+
+/// What a search needs to know beforehand.
+pub struct Known<'k> {
+    /// The prepared module.
+    pub module: &'k Module,
+    /// What kernels take, by symbol; estimated or the driver's answer.
+    pub needs: &'k dyn Fn(&str) -> Needs,
+    /// The device.
+    pub machine: &'k Machine,
+    /// Cache and memory of the device.
+    pub contention: super::tuners::Contention,
+    /// Kernels (symbols) whose work grows with the block, and by how much.
+    pub growing: &'k BTreeMap<String, f64>,
+    /// Shapes of one variable, at most: levels are bytes.
+    pub most: usize,
+    /// Also try kernels compiled for their block.
+    pub fixed: bool,
+    /// Warp-sized blocks may be put together.
+    pub regroup: bool,
+}
+
+/// Values of C that are tried.
+const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
+
+impl LaunchChoice {
+    /// Looks at a workload's launch space and adds its variables to the groups.
+    pub fn add(
+        w: &Workload,
+        k: &Known,
+        groups: &mut Vec<Group>,
+    ) -> Result<LaunchChoice, ChoiceError> {
+        let components = space::components(w);
+        if components.is_empty() {
+            let idle: Vec<&str> = w.launch_space.params.iter().map(|p| p.0.as_str()).collect();
+            return Err(ChoiceError::NoSpace(match idle.is_empty() {
+                true => advice(w),
+                false => format!(
+                    "no launch mentions the launch parameters {}",
+                    idle.join(", ")
+                ),
+            }));
+        }
+        let infos = kernels::kernels(k.module);
+        let mut out = LaunchChoice {
+            variables: Vec::new(),
+            fixed: None,
+            refused: Vec::new(),
+            workload: w.clone(),
+            infos,
+        };
+        for c in components {
+            out.component(w, k, c, groups)?;
+        }
+        let any = out.variables.iter().any(|v| v.shapes.len() > 1);
+        if k.fixed {
+            out.fixed = Some(groups.len());
+            let levels = vec![
+                Setting::Shape(intern("dynamic")),
+                Setting::Shape(intern("fixed")),
+            ];
+            groups.push(group("block size", levels, &out.variables));
+        } else if !any {
+            let name = out.variables.first().map(|v| v.component.params.join(", "));
+            let why = format!("{} has one shape", name.unwrap_or_default());
+            return Err(ChoiceError::NoSpace(why));
+        }
+        Ok(out)
+    }
+
+    fn component(
+        &mut self,
+        w: &Workload,
+        k: &Known,
+        c: Component,
+        groups: &mut Vec<Group>,
+    ) -> Result<(), ChoiceError> {
+        let name = c.params.join(", ");
+        let points = space::points(w, &c)
+            .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
+        let mut found: Vec<(Params, Candidate)> = Vec::new();
+        for (n, p) in points.iter().enumerate() {
+            let own: Params = p
+                .iter()
+                .filter(|(x, _)| c.params.contains(x))
+                .map(|(x, v)| (x.clone(), *v))
+                .collect();
+            let looks = space::look(w, k.module, &self.infos, &c.kernels, p, k.needs, k.machine);
+            match looks {
+                Ok(looks) => {
+                    let at = found.len();
+                    found.push((own, Candidate { at, looks }));
+                }
+                Err(why) if n == 0 => return Err(ChoiceError::Own(why)),
+                Err(why) => {
+                    let shape = ShapeChoice {
+                        params: own,
+                        regroup: None,
+                    };
+                    self.refused.push((shape.name(), why));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Err(ChoiceError::Nothing(name));
+        }
+        let candidates: Vec<Candidate> = found.iter().map(|f| f.1.clone()).collect();
+        let metrics: Vec<(f64, f64)> = candidates.iter().map(super::strategy::metrics).collect();
+        let pareto = super::strategy::pareto(&metrics);
+        let funnel = Funnel::new(candidates, k.contention, &|l| {
+            super::funnel::scattered(k.module, &self.infos, &l.kind)
+        });
+        // More shapes than levels: those that the tuners leave come first.
+        let mut order: Vec<usize> = vec![0];
+        order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
+        order.extend((1..found.len()).filter(|i| !funnel.levels.contains(i)));
+        order.truncate(k.most.min(200));
+        let place = |old: usize| order.iter().position(|o| *o == old);
+        let mut shapes: Vec<ShapeChoice> = order
+            .iter()
+            .map(|i| ShapeChoice {
+                params: found[*i].0.clone(),
+                regroup: None,
+            })
+            .collect();
+        let mut funnel = Funnel {
+            levels: funnel.levels.iter().filter_map(|l| place(*l)).collect(),
+            ..funnel
+        };
+        let regroupable = self.regroupable(k, &found);
+        if let (Some((params, _)), false) = (
+            found
+                .iter()
+                .find(|f| f.1.looks.iter().all(|l| l.kind.launch.block == [32, 1, 1])),
+            regroupable.is_empty(),
+        ) {
+            for n in GROUPS {
+                funnel.levels.push(shapes.len());
+                shapes.push(ShapeChoice {
+                    params: params.clone(),
+                    regroup: Some(n),
+                });
+            }
+        }
+        let levels = shapes.iter().map(|s| Setting::Shape(intern(&s.name())));
+        let variable = Variable {
+            group: groups.len(),
+            component: c,
+            shapes: shapes.clone(),
+            regroupable,
+            pareto: pareto.iter().filter_map(|l| place(*l)).collect(),
+            funnel,
+        };
+        self.variables.push(variable);
+        let last = self.variables.len() - 1;
+        groups.push(group(
+            &format!("launch: {name}"),
+            levels.collect(),
+            &self.variables[last..],
+        ));
+        Ok(())
+    }
+
+    /// Kernels of a component whose work grows and which can be regrouped, as the module names them.
+    fn regroupable(&self, k: &Known, found: &[(Params, Candidate)]) -> Vec<String> {
+        if !k.regroup {
+            return Vec::new();
+        }
+        let mine = |s: &String| {
+            let looks = found.first().map(|f| &f.1.looks);
+            looks.is_some_and(|l| l.iter().any(|l| l.symbol == *s))
+        };
+        let can = |s: &String| {
+            let f = k.module.function(s);
+            f.is_some_and(|f| {
+                index_space::obstacle(k.module, f, GROUPS[GROUPS.len() - 1]).is_none()
+            })
+        };
+        let growing = k.growing.keys();
+        growing.filter(|s| mine(s) && can(s)).cloned().collect()
+    }
+
+    /// Values of all launch parameters under an assignment, where they are not the file's own.
+    pub fn params(&self, a: &[u8]) -> Params {
+        let mut out = Params::new();
+        for v in &self.variables {
+            let level = a.get(v.group).copied().unwrap_or(0) as usize;
+            if let Some(s) = v.shapes.get(level).filter(|_| level > 0) {
+                out.extend(s.params.clone());
+            }
+        }
+        out
+    }
+
+    /// Adds to a plan what an assignment says of launches.
+    pub fn plan(&self, a: &[u8], plan: &mut Plan) {
+        plan.launch = self.params(a);
+        let own = self.workload.launch_space.default_params();
+        let changed = plan.launch.iter().any(|(n, v)| own.get(n) != Some(v));
+        if !changed {
+            plan.launch.clear();
+        }
+        let named = |symbol: &str| {
+            let info = self.infos.iter().find(|i| i.symbol == symbol);
+            match info.map(|i| kernels::find(&self.infos, &i.name)) {
+                Some(Ok(f)) if f.symbol == symbol => f.name.clone(),
+                _ => symbol.to_owned(),
+            }
+        };
+        let mut grouped: Vec<String> = Vec::new();
+        for v in &self.variables {
+            let level = a.get(v.group).copied().unwrap_or(0) as usize;
+            let Some(c) = v.shapes.get(level).and_then(|s| s.regroup) else {
+                continue;
+            };
+            for s in &v.regroupable {
+                plan.kernels.entry(named(s)).or_default().regroup = Some(c);
+                grouped.push(s.clone());
+            }
+        }
+        let fixed = self.fixed.is_some_and(|g| a.get(g).is_some_and(|l| *l > 0));
+        if !fixed {
+            return;
+        }
+        let mut params = own;
+        params.extend(plan.launch.clone());
+        let Ok(all) = kinds(&self.workload, &self.infos, &params) else {
+            return;
+        };
+        for k in &all {
+            let blocks = all.iter().filter(|o| o.symbol == k.symbol);
+            // A kernel that is launched with several blocks cannot be compiled for one.
+            let same = blocks.into_iter().all(|o| o.launch.block == k.launch.block);
+            if same && !grouped.contains(&k.symbol) {
+                plan.kernels.entry(named(&k.symbol)).or_default().block = Some(k.launch.block);
+            }
+        }
+    }
+}
+
+fn group(name: &str, levels: Vec<Setting>, of: &[Variable]) -> Group {
+    let kernel = of.iter().flat_map(|v| v.component.kernels.first()).next();
+    Group {
+        name: name.to_owned(),
+        kernel: kernel.cloned().unwrap_or_default(),
+        at: 0,
+        formats: levels,
+        sites: Vec::new(),
+        lines: Vec::new(),
+        holds: Vec::new(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The tuners one after the other: from all shapes of a component to the few that are worth a run.
+use super::space::{self, Look};
+use super::tuners::{self, Candidate, Contention, Cut};
+use kerf_ir::kernels::KernelInfo;
+use kerf_ir::llvm::Module;
+use kerf_workload::job::Kind;
+
+/// What the tuners leave.
+#[derive(Debug, Clone)]
+pub struct Funnel {
+    /// Levels worth running, by position among the shapes.
+    pub levels: Vec<usize>,
+    /// What each tuner did.
+    pub cuts: Vec<Cut>,
+}
+
+/// Shapes that are left for the exhaustive tuner, at most.
+pub const LEFT: usize = 5;
+
+/// Lines that a warp of a launch holds for later turns of its loops: accesses in loops where neighbouring
+/// threads lie a line or more apart.
+pub fn scattered(m: &Module, infos: &[KernelInfo], k: &Kind) -> f64 {
+    let refs = space::references(m, infos, k);
+    let warps = f64::from(k.threads().div_ceil(32));
+    let looped = refs.iter().filter(|r| !r.shared && r.depth > 0);
+    let lines = looped
+        .filter_map(|r| r.transactions(128))
+        .map(|t| t as f64 / warps);
+    lines.filter(|l| *l >= 8.0).sum()
+}
+
+impl Funnel {
+    /// Runs the tuners. `scattered` tells how many lines a warp of a launch holds for later.
+    pub fn new(all: Vec<Candidate>, c: Contention, scattered: &dyn Fn(&Look) -> f64) -> Funnel {
+        let lines = all
+            .first()
+            .map_or(0.0, |x| x.looks.iter().map(scattered).fold(0.0, f64::max));
+        let mut cuts = Vec::new();
+        // Part of a warp is idle in blocks that are no multiple of one: such shapes are only kept where
+        // there are no others.
+        let before = all.len();
+        let whole = |x: &Candidate| x.looks.iter().all(|l| l.kind.threads().is_multiple_of(32));
+        let all = match all.iter().any(whole) {
+            true => all.into_iter().filter(whole).collect(),
+            false => all,
+        };
+        if all.len() < before {
+            cuts.push(Cut {
+                tuner: "whole warps",
+                before,
+                after: all.len(),
+                why: "blocks that are multiples of 32 threads".into(),
+            });
+        }
+        let (all, cut) = tuners::coalescing(all);
+        cuts.push(cut);
+        let (all, cut) = tuners::concurrency(all, c, lines);
+        cuts.push(cut);
+        let (all, cut) = tuners::spread(all, LEFT);
+        cuts.push(cut);
+        Funnel {
+            levels: all.iter().map(|c| c.at).collect(),
+            cuts,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! On a GPU: the shapes that the tuners left, compared by samples, so that only the best of them run whole.
+use super::choice::LaunchChoice;
+use super::sample::{Ask, Sampled};
+use super::space::Params;
+use crate::tune::Request;
+use kerf_exec::worker::Worker;
+use kerf_workload::job::JobError;
+
+/// Shapes of a component that run whole after sampling, at most.
+const WHOLE: usize = 2;
+
+/// Those within this factor of the best estimate.
+const NEAR: f64 = 1.03;
+
+fn ask(r: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError> {
+    let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
+    let mut w = Worker::start(&r.program.path, &["sample-worker"]).map_err(died)?;
+    let ask = Ask {
+        job: r.job.clone(),
+        points,
+    };
+    w.ask(&ask, r.limit).map_err(died)?
+}
+
+/// Seconds of a component's kernels by samples; none if one of them did not run.
+fn estimate(s: &Sampled, kernels: &[String]) -> Option<f64> {
+    let mine = s.launches.iter().filter(|l| kernels.contains(&l.kernel));
+    let each = mine.map(|l| Some(l.whole? * l.repeats as f64));
+    let all: Option<Vec<f64>> = each.collect();
+    all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
+}
+
+/// Leaves of each component's shapes those that samples call the fastest; gives what was done.
+pub fn narrow(r: &Request, l: &mut LaunchChoice) -> Vec<String> {
+    let mut notes = Vec::new();
+    for v in &mut l.variables {
+        let (plain, grouped): (Vec<usize>, Vec<usize>) = v
+            .funnel
+            .levels
+            .iter()
+            .partition(|i| v.shapes[**i].regroup.is_none());
+        if plain.len() <= 1 {
+            continue;
+        }
+        let name = v.component.params.join(", ");
+        let points = plain.iter().map(|i| v.shapes[*i].params.clone()).collect();
+        let all = match ask(r, points) {
+            Ok(a) => a,
+            Err(e) => {
+                notes.push(format!(
+                    "{name}: shapes could not be sampled, so all of them run whole: {e}"
+                ));
+                continue;
+            }
+        };
+        let spent: f64 = all.iter().map(|s| s.sampled_s).sum();
+        let mut timed: Vec<(f64, usize)> = plain
+            .iter()
+            .zip(&all)
+            .filter_map(|(i, s)| Some((estimate(s, &v.component.kernels)?, *i)))
+            .collect();
+        timed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(best) = timed.first().map(|t| t.0) else {
+            continue;
+        };
+        timed.retain(|t| t.0 <= NEAR * best);
+        timed.truncate(WHOLE);
+        notes.push(format!(
+            "{name}: {} shapes sampled in {:.3} ms of the GPU, {} run whole",
+            plain.len(),
+            1e3 * spent,
+            timed.len()
+        ));
+        v.funnel.levels = timed.into_iter().map(|t| t.1).chain(grouped).collect();
+    }
+    notes
+}

@@ -1,0 +1,173 @@
+//! What is known of a workload's launches before a search: registers, growing work, the part of the time that
+//! memory takes.
+use super::choice::{ChoiceError, Known, LaunchChoice};
+use super::space::{self, Needs, Params};
+use super::tuners::{self, Contention};
+use crate::counts;
+use crate::evaluate::Input;
+use crate::problem::Group;
+use crate::subject::Subject;
+use crate::tune::Request;
+use kerf_device::cost::{CostModel, Resource};
+use kerf_device::occupancy::Machine;
+use kerf_ir::kernels;
+use kerf_ir::llvm::{Module, Opcode};
+use kerf_pass::Plan;
+use kerf_workload::job::{Counts, Device, kinds};
+use std::collections::BTreeMap;
+
+/// What was found out.
+pub struct Prepared {
+    module: Module,
+    machine: Machine,
+    registers: BTreeMap<String, u32>,
+    contention: Contention,
+    /// Kernels whose work grows with the block, by symbol.
+    pub growing: BTreeMap<String, f64>,
+}
+
+/// Basic blocks that all threads of a kernel's launches run through.
+fn work_of(c: &Counts, symbol: &str) -> f64 {
+    let mine = c.launches.iter().filter(|l| l.symbol == symbol);
+    let one = |l: &kerf_pass::count::LaunchCounts| {
+        l.repeats as f64 * l.blocks.iter().map(|b| b.threads as f64).sum::<f64>()
+    };
+    mine.map(one).sum()
+}
+
+fn has_barrier(m: &Module, symbol: &str) -> bool {
+    let Some(f) = m.function(symbol) else {
+        return false;
+    };
+    let calls = f.instructions().into_iter();
+    calls
+        .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        .filter_map(|i| i.callee_name())
+        .any(|n| n.starts_with("llvm.nvvm.bar"))
+}
+
+/// Kernels with barriers whose work grows from the smallest block to the largest, by counting both.
+fn growing(
+    request: &Request,
+    subject: &Subject,
+    input: &Input,
+    m: &Module,
+) -> BTreeMap<String, f64> {
+    let infos = kernels::kernels(m);
+    let w = &subject.workload;
+    let mut out = BTreeMap::new();
+    for c in space::components(w) {
+        let symbols: Vec<String> = c
+            .kernels
+            .iter()
+            .filter_map(|k| kernels::find(&infos, k).ok())
+            .map(|i| i.symbol.clone())
+            .filter(|s| has_barrier(m, s))
+            .collect();
+        let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
+            continue;
+        };
+        for s in symbols {
+            let threads = |p: &Params| {
+                let all = kinds(w, &infos, p).ok()?;
+                all.iter().find(|k| k.symbol == s).map(|k| k.threads())
+            };
+            let sized = points.iter().filter_map(|p| Some((threads(p)?, p)));
+            let sized: Vec<(u32, &Params)> = sized.collect();
+            let (small, large) = (
+                sized.iter().min_by_key(|x| x.0),
+                sized.iter().max_by_key(|x| x.0),
+            );
+            let (Some(small), Some(large)) = (small, large) else {
+                continue;
+            };
+            let count = |p: &Params| {
+                let r = request;
+                counts::at(&r.job, subject, input, &r.out, &r.program, r.limit, p)
+            };
+            if let (Ok(a), Ok(b)) = (count(small.1), count(large.1)) {
+                let g = tuners::growth((small.0, work_of(&a, &s)), (large.0, work_of(&b, &s)));
+                out.extend(g.map(|g| (s.clone(), g)));
+            }
+        }
+    }
+    out
+}
+
+/// Finds out what the tuners want to know.
+pub fn prepare(
+    request: &Request,
+    subject: &Subject,
+    input: &Input,
+) -> Result<Prepared, ChoiceError> {
+    let refused = |e: String| ChoiceError::NoSpace(e);
+    let machine = Machine::of(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let module = subject
+        .program
+        .module()
+        .map_err(|e| refused(e.to_string()))?;
+    let model = CostModel::new(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let r = request;
+    let counted = counts::obtain(&r.job, subject, input, &r.out, &r.program, r.limit).ok();
+    let predicted = counted.as_ref().and_then(|c| {
+        let work = counts::work(c);
+        model.predict(&module, &Plan::default(), &work).ok()
+    });
+    let lambda = predicted.as_ref().map(|p| {
+        let memory = [
+            Resource::L2,
+            Resource::Dram,
+            Resource::LoadStore,
+            Resource::MemoryLatency,
+        ];
+        let (mut of, mut all) = (0.0, 0.0);
+        for l in &p.launches {
+            let shares = l.shares.iter().filter(|s| memory.contains(&s.resource));
+            of += l.repeats as f64 * shares.map(|s| s.seconds).fold(0.0, f64::max);
+            all += l.repeats as f64 * l.device_seconds;
+        }
+        (of / f64::max(all, 1e-12)).min(1.0)
+    });
+    Ok(Prepared {
+        registers: model.registers(&module),
+        machine,
+        contention: Contention::of(&request.profile, lambda),
+        growing: growing(request, subject, input, &module),
+        module,
+    })
+}
+
+/// Shapes of one variable where other things are searched too: what the tuners leave, and a few.
+const JOINT: usize = 8;
+
+impl Prepared {
+    /// The variables of a search over launches.
+    pub fn choice(
+        &self,
+        request: &Request,
+        subject: &Subject,
+        groups: &mut Vec<Group>,
+    ) -> Result<LaunchChoice, ChoiceError> {
+        let shared = |symbol: &str| {
+            let all = kernels::kernels(&self.module);
+            let k = all.into_iter().find(|k| k.symbol == symbol);
+            k.map_or(0, |k| k.static_shared_bytes as u32)
+        };
+        let needs = |symbol: &str| Needs {
+            registers: self.registers.get(symbol).copied().unwrap_or(32),
+            shared: shared(symbol),
+        };
+        let joint = !groups.is_empty();
+        let known = Known {
+            module: &self.module,
+            needs: &needs,
+            machine: &self.machine,
+            contention: self.contention,
+            growing: &self.growing,
+            most: if joint { JOINT } else { usize::from(u8::MAX) },
+            fixed: true,
+            regroup: request.job.device == Device::Cuda,
+        };
+        LaunchChoice::add(&subject.workload, &known, groups)
+    }
+}

@@ -1,0 +1,153 @@
+//! Records of [`table`](super::table): read back, and as launches to train predictions on.
+use super::sample::{LONG, SHORT};
+use super::table::Row;
+use kerf_device::sampled::train::Instance;
+use kerf_device::sampled::{Sample, Samples};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), String> {
+    let fail = |e: std::io::Error| format!("{}: {e}", path.display());
+    if !path.is_dir() {
+        out.push(path.to_owned());
+        return Ok(());
+    }
+    let mut all: Vec<PathBuf> = std::fs::read_dir(path)
+        .map_err(fail)?
+        .filter_map(|e| e.ok().map(|e| e.path()))
+        .filter(|p| p.to_string_lossy().ends_with(".jsonl"))
+        .collect();
+    all.sort();
+    out.extend(all);
+    Ok(())
+}
+
+/// Timings of files and folders, in order. A last line that a kill cut off is left out.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
+    let mut all = Vec::new();
+    for p in paths {
+        files(p, &mut all)?;
+    }
+    let mut rows = Vec::new();
+    for p in all {
+        let mut text = String::new();
+        std::fs::File::open(&p)
+            .and_then(|mut f| f.read_to_string(&mut text))
+            .map_err(|e| format!("{}: {e}", p.display()))?;
+        let lines: Vec<&str> = text.lines().collect();
+        for (n, l) in lines.iter().enumerate() {
+            match serde_json::from_str(l) {
+                Ok(r) => rows.push(r),
+                Err(_) if n + 1 == lines.len() => {}
+                Err(e) => return Err(format!("{}:{}: {e}", p.display(), n + 1)),
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether two timings are of the same launch.
+pub fn same(a: &Row, b: &Row) -> bool {
+    (
+        &a.workload,
+        &a.sizes,
+        &a.kernel,
+        &a.grid,
+        &a.block,
+        a.dynamic,
+    ) == (
+        &b.workload,
+        &b.sizes,
+        &b.kernel,
+        &b.grid,
+        &b.block,
+        b.dynamic,
+    )
+}
+
+/// Launches by kernel: workload, sizes and kernel, with their timings in order.
+pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let mut out: Vec<Vec<&Row>> = Vec::new();
+    for r in rows {
+        let mine = out.iter_mut().find(|g| {
+            (&g[0].workload, &g[0].sizes, &g[0].kernel) == (&r.workload, &r.sizes, &r.kernel)
+        });
+        match mine {
+            Some(g) => g.push(r),
+            None => out.push(vec![r]),
+        }
+    }
+    out
+}
+
+/// The sample of some waves from the start of a launch's grid, or from elsewhere; none where there is none.
+pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Sample> {
+    let wave = u64::from(whole.resident) * u64::from(whole.sms);
+    let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
+    let mine = mine.filter(|r| r.count == u64::from(waves) * wave && (r.first == 0) == start);
+    // Of several places, the one nearest to the middle.
+    let at = mine.min_by_key(|r| u64::from(r.first).abs_diff(whole.count / 2));
+    at.map(|r| Sample {
+        blocks: r.count,
+        seconds: r.time.median_s,
+    })
+}
+
+/// Waves of the samples away from the start in a record.
+const ELSEWHERE: u32 = 2;
+
+/// What was known of a launch from its samples; none where there are none.
+pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
+    let short = sample(all, whole, SHORT, true)?;
+    // Places are compared at as many waves; what counts is how they differ.
+    let (here, there) = (
+        sample(all, whole, ELSEWHERE, true),
+        sample(all, whole, ELSEWHERE, false),
+    );
+    let ratio = here.zip(there).map(|(h, t)| t.seconds / h.seconds);
+    Some(Samples {
+        blocks: whole.count,
+        wave: u64::from(whole.resident) * u64::from(whole.sms),
+        short,
+        long: sample(all, whole, LONG, true)?,
+        middle: ratio.map(|r| Sample {
+            blocks: short.blocks,
+            seconds: r * short.seconds,
+        }),
+        threads: whole.block.iter().product(),
+        registers: whole.registers,
+        shared: whole.shared + whole.dynamic,
+        resident: whole.resident,
+        sectors: whole.sectors,
+        segments: whole.segments,
+    })
+}
+
+/// The launches of a record to train on and be judged by: each kernel in the file's own shape, as `kerf
+/// predict` would sample it.
+pub fn instances(rows: &[Row]) -> Vec<Instance> {
+    let mut out = Vec::new();
+    for group in by_kernel(rows) {
+        let Some(whole) = group.iter().find(|r| r.run == "whole" && r.own) else {
+            continue;
+        };
+        let Some(s) = samples(&group, whole) else {
+            continue;
+        };
+        if (s.blocks as f64) < super::sample::LEAST_WAVES * s.wave as f64 {
+            continue;
+        }
+        let sizes: Vec<String> = whole
+            .sizes
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
+        out.push(Instance {
+            kernel: whole.kernel.clone(),
+            name: format!("{} {} {:?}", whole.workload, sizes.join(" "), whole.block),
+            samples: s,
+            measured: whole.time.median_s,
+        });
+    }
+    out
+}

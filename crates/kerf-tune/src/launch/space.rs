@@ -1,0 +1,292 @@
+//! The shapes of a workload's launches: which there are, what belongs together, which cannot run and why.
+use kerf_device::occupancy::{Demand, Machine, Occupancy};
+use kerf_ir::access::{self, Reference, Shape};
+use kerf_ir::kernels::{self, KernelInfo, block_bounds};
+use kerf_ir::llvm::Module;
+use kerf_workload::job::{JobError, Kind, kinds};
+use kerf_workload::{ArgSpec, ArgValue, Expr, Step, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Values of the launch parameters.
+pub type Params = BTreeMap<String, i64>;
+
+/// Launch parameters that are decided together, since some launch mentions several of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Component {
+    /// The parameters, in the order of the file.
+    pub params: Vec<String>,
+    /// The kernels whose launches mention them, as the file names them.
+    pub kernels: Vec<String>,
+}
+
+fn names_of(a: &ArgSpec, out: &mut BTreeSet<String>) {
+    let mut note = |e: &Expr| out.extend(e.names().iter().map(|n| n.name.clone()));
+    match a {
+        ArgSpec::Buffer { offset, .. } => offset.iter().for_each(note),
+        ArgSpec::Number(e) | ArgSpec::Typed(_, e) | ArgSpec::Local(e) => note(e),
+        ArgSpec::Struct(all) => all.iter().for_each(|a| names_of(a, out)),
+    }
+}
+
+fn launches<'w>(
+    steps: &'w [Step],
+    around: &BTreeSet<String>,
+    out: &mut Vec<(&'w str, BTreeSet<String>)>,
+) {
+    for s in steps {
+        match s {
+            Step::Launch(l) => {
+                let mut names = around.clone();
+                for e in l.grid.iter().chain(&l.block).chain(&l.shared) {
+                    names.extend(e.names().iter().map(|n| n.name.clone()));
+                }
+                l.args.iter().for_each(|a| names_of(a, &mut names));
+                out.push((&l.kernel, names));
+            }
+            Step::Loop {
+                from,
+                to,
+                step,
+                body,
+                ..
+            } => {
+                let mut around = around.clone();
+                for e in [Some(from), Some(to), step.as_ref()].into_iter().flatten() {
+                    around.extend(e.names().iter().map(|n| n.name.clone()));
+                }
+                launches(body, &around, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which parameters are decided together. Those that no launch mentions are left out.
+pub fn components(w: &Workload) -> Vec<Component> {
+    let mut all = Vec::new();
+    launches(&w.steps, &BTreeSet::new(), &mut all);
+    let params: Vec<&String> = w.launch_space.params.iter().map(|p| &p.0).collect();
+    // A constraint ties parameters together as a launch does.
+    let tied = w.launch_space.constraints.iter();
+    let tied = tied.map(|c| c.names().iter().map(|n| n.name.clone()).collect());
+    let sets: Vec<BTreeSet<String>> = all.iter().map(|l| l.1.clone()).chain(tied).collect();
+    let mut of: Vec<usize> = (0..params.len()).collect();
+    for s in &sets {
+        let mine: Vec<usize> = (0..params.len())
+            .filter(|i| s.contains(params[*i]))
+            .collect();
+        if let Some(first) = mine.first().map(|i| of[*i]) {
+            let old: Vec<usize> = mine.iter().map(|i| of[*i]).collect();
+            of.iter_mut()
+                .filter(|o| old.contains(o))
+                .for_each(|o| *o = first);
+        }
+    }
+    let mut out = Vec::new();
+    for root in of.iter().copied().collect::<BTreeSet<_>>() {
+        let mine = params.iter().zip(&of).filter(|(_, o)| **o == root);
+        let mine: Vec<String> = mine.map(|(p, _)| (*p).clone()).collect();
+        let mut kernels: Vec<String> = Vec::new();
+        for (k, names) in &all {
+            if mine.iter().any(|p| names.contains(p)) && !kernels.iter().any(|x| x == k) {
+                kernels.push((*k).to_owned());
+            }
+        }
+        if !kernels.is_empty() {
+            out.push(Component {
+                params: mine,
+                kernels,
+            });
+        }
+    }
+    out
+}
+
+/// Points of the launch space, at most; larger ones are for strategies over general spaces.
+pub const MOST_POINTS: usize = 100_000;
+
+/// The combinations of one component's parameters that the constraints allow, all others at their default.
+/// None if there are more than [`MOST_POINTS`].
+pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {
+    let space = &w.launch_space;
+    let default = space.default_params();
+    let mut out = vec![default.clone()];
+    for p in &c.params {
+        let values = space.params.iter().find(|(n, _)| n == p).map(|(_, v)| v)?;
+        if out.len().saturating_mul(values.len()) > MOST_POINTS {
+            return None;
+        }
+        let with = |o: &Params, v: &i64| {
+            let mut o = o.clone();
+            o.insert(p.clone(), *v);
+            o
+        };
+        out = out
+            .iter()
+            .flat_map(|o| values.iter().map(move |v| with(o, v)))
+            .collect();
+    }
+    out.retain(|p| space.broken_constraint(p).is_none());
+    // The program's own shape comes first.
+    out.sort_by_key(|p| *p != default);
+    Some(out)
+}
+
+/// What a kernel takes of a multiprocessor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory.
+    pub shared: u32,
+}
+
+/// One kernel's launch in a shape, looked at without running it.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Symbol.
+    pub symbol: String,
+    /// Name.
+    pub name: String,
+    /// The launch.
+    pub kind: Kind,
+    /// Warps on a multiprocessor, and what keeps more away.
+    pub occupancy: Occupancy,
+    /// Sectors of 32 bytes that the warps of a block touch in global memory, a thread, with accesses in loops
+    /// counted as [`LOOP`] turns.
+    pub sectors: f64,
+    /// Segments of 128 bytes likewise: the non-coalescing factor.
+    pub segments: f64,
+    /// Part of the global accesses whose addresses could be told.
+    pub told: f64,
+}
+
+/// Turns that a loop counts for where nobody counted.
+pub const LOOP: f64 = 16.0;
+
+/// Integer arguments of a launch, by parameter.
+pub fn scalars(k: &Kind) -> Vec<Option<i64>> {
+    let one = |a: &ArgValue| match a {
+        ArgValue::Int(v) => i64::try_from(*v).ok(),
+        ArgValue::Typed(_, n) => n.as_int().and_then(|v| i64::try_from(v).ok()),
+        _ => None,
+    };
+    k.launch.args.iter().map(one).collect()
+}
+
+/// The accesses of a launch's kernel.
+pub fn references(m: &Module, infos: &[KernelInfo], k: &Kind) -> Vec<Reference> {
+    let shape = Shape {
+        block: k.launch.block,
+        grid: k.launch.grid,
+        args: scalars(k),
+    };
+    match (m.function(&k.symbol), kernels::find(infos, &k.symbol)) {
+        (Some(f), Ok(info)) => access::references(m, f, info, &shape),
+        _ => Vec::new(),
+    }
+}
+
+/// Transactions a thread of a launch's global accesses at a granule, and the part of them that could be told.
+pub fn transactions(all: &[Reference], threads: u32, granule: u64) -> (f64, f64) {
+    let (mut sum, mut told, mut whole) = (0.0, 0.0, 0.0);
+    for r in all.iter().filter(|r| !r.shared) {
+        let weight = LOOP.powi(r.depth.min(4) as i32);
+        whole += weight;
+        if let Some(t) = r.transactions(granule) {
+            told += weight;
+            sum += weight * t as f64 / f64::from(threads.max(1));
+        }
+    }
+    (sum, if whole > 0.0 { told / whole } else { 1.0 })
+}
+
+/// Why a launch cannot run in its shape, with the resource that is too small.
+fn obstacle(
+    m: &Module,
+    k: &Kind,
+    needs: Needs,
+    machine: &Machine,
+    all: &[Reference],
+) -> Result<Occupancy, String> {
+    let block = k.launch.block;
+    let said = format!("{} x {} x {} threads", block[0], block[1], block[2]);
+    if let Some(f) = m.function(&k.symbol) {
+        let bounds = block_bounds(m, f);
+        if let Some(r) = bounds.required.filter(|r| *r != block) {
+            return Err(format!(
+                "{}: the source requires blocks of {} x {} x {} (reqd_work_group_size), not {said}",
+                k.name, r[0], r[1], r[2]
+            ));
+        }
+        if let Some(most) = bounds.most.filter(|most| k.threads() > *most) {
+            return Err(format!(
+                "{}: {said}; the source allows {most} (__launch_bounds__)",
+                k.name
+            ));
+        }
+    }
+    for r in all.iter().filter(|r| r.shared) {
+        if let (Some(size), Some(reach)) = (r.size, r.reach())
+            && reach > size as i64
+        {
+            let line = r.line.map_or_else(String::new, |l| format!(" (line {l})"));
+            return Err(format!(
+                "{}: with {said} the shared array `{}` of {size} bytes is used up to byte {reach}{line}",
+                k.name, r.object
+            ));
+        }
+    }
+    let demand = Demand {
+        registers: needs.registers.max(1),
+        shared: u64::from(needs.shared) + u64::from(k.launch.shared),
+        carveout: None,
+    };
+    let o = machine.occupancy(demand, k.threads());
+    o.map_err(|e| format!("{}: {e}", k.name))
+}
+
+/// What one point does to the launches of some kernels; why it cannot run, as the error.
+pub fn look(
+    w: &Workload,
+    m: &Module,
+    infos: &[KernelInfo],
+    only: &[String],
+    point: &Params,
+    needs: &dyn Fn(&str) -> Needs,
+    machine: &Machine,
+) -> Result<Vec<Look>, String> {
+    let all = kinds(w, infos, point).map_err(|e| match e {
+        // Extents beyond what can be launched: the file's own words.
+        JobError::Input(text) => text.lines().next().unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    })?;
+    let mut out: Vec<Look> = Vec::new();
+    for kind in all {
+        let mine = only
+            .iter()
+            .any(|k| kernels::find(infos, k).is_ok_and(|i| i.symbol == kind.symbol));
+        // A loop changes arguments, not shapes; one of each kernel's shapes is enough.
+        if !mine
+            || out
+                .iter()
+                .any(|l| l.symbol == kind.symbol && l.kind.launch.block == kind.launch.block)
+        {
+            continue;
+        }
+        let refs = references(m, infos, &kind);
+        let occupancy = obstacle(m, &kind, needs(&kind.symbol), machine, &refs)?;
+        let (sectors, told) = transactions(&refs, kind.threads(), 32);
+        let (segments, _) = transactions(&refs, kind.threads(), 128);
+        out.push(Look {
+            symbol: kind.symbol.clone(),
+            name: kind.name.clone(),
+            kind,
+            occupancy,
+            sectors,
+            segments,
+            told,
+        });
+    }
+    Ok(out)
+}

@@ -1,0 +1,163 @@
+//! `kerf launch-table`, hidden: every shape of a workload's launches timed, one line of JSON each.
+//!
+//! The kernels run in this process: it is a tool for benchmarks.
+use crate::fail::Failure;
+use crate::output::{Format, Style, say};
+use crate::table::Table;
+use crate::{DeviceArg, device};
+use kerf_device::occupancy::Machine;
+use kerf_tune::launch::table::{self, Options};
+use kerf_tune::launch::tuners::Contention;
+use kerf_tune::launch::{compare, record};
+use std::path::PathBuf;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    workload: PathBuf,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "cuda")]
+    device: DeviceArg,
+    /// More shapes than the file lists.
+    #[arg(long)]
+    rich: bool,
+    /// Multiples of the blocks that fill the device, sampled in every shape.
+    #[arg(long, value_delimiter = ',', default_value = "2,3")]
+    samples: Vec<u32>,
+    /// More of them in the file's own shape.
+    #[arg(long, value_delimiter = ',')]
+    more: Vec<u32>,
+    /// Shapes that are also compiled for their block.
+    #[arg(long, default_value_t = 0)]
+    fixed: usize,
+    /// Compare outputs with those of the file's own shape.
+    #[arg(long)]
+    check: bool,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = crate::parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// Profile whose limits shapes are held to.
+    #[arg(long, default_value = "h200")]
+    profile: String,
+}
+
+/// Runs the command.
+pub fn run(a: Args) -> Result<i32, Failure> {
+    crate::in_utf8(&a.workload)?;
+    let profile = device::load(&a.profile)?;
+    let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let cuda = a.device == DeviceArg::Cuda;
+    let job = crate::tune::job(a.workload, a.sizes, cuda, 0, 5, None)?;
+    let o = Options {
+        rich: a.rich,
+        samples: a.samples,
+        more: a.more,
+        fixed: a.fixed,
+        check: a.check,
+    };
+    let mut failed = None;
+    table::table(&job, &o, &machine, &mut |row| {
+        let text = serde_json::to_string(row).unwrap_or_default() + "\n";
+        failed = failed.take().or(say(&text).err());
+    })?;
+    failed.map_or(Ok(0), Err)
+}
+
+/// Arguments of the comparison.
+#[derive(clap::Args)]
+pub struct CompareArgs {
+    /// Record: a folder or files of timings (.jsonl).
+    #[arg(required = true)]
+    record: Vec<PathBuf>,
+    /// Profile whose limits shapes are held to.
+    #[arg(long, default_value = "h200")]
+    profile: String,
+    /// Leave out kernels whose own shape has fewer waves than this.
+    #[arg(long, default_value_t = 0.0)]
+    least: f64,
+}
+
+/// Geometric mean.
+fn mean(of: impl Iterator<Item = f64>) -> f64 {
+    let (mut n, mut sum) = (0.0f64, 0.0);
+    of.for_each(|x| {
+        n += 1.0;
+        sum += x.ln();
+    });
+    (sum / n.max(1.0)).exp()
+}
+
+/// Sets strategies side by side.
+pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
+    let rows = record::read(&a.record).map_err(Failure::new)?;
+    let profile = device::load(&a.profile)?;
+    let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let mut all = compare::compare(&rows, &machine, Contention::of(&profile, None));
+    all.retain(|c| c.waves >= a.least);
+    if format == Format::Json {
+        let v = serde_json::json!({ "schema": "kerf.launch-compare/1", "kernels": all });
+        say(&format!("{v:#}\n"))?;
+        return Ok(0);
+    }
+    let columns = [
+        "kernel",
+        "shapes",
+        "best",
+        "own",
+        "worst",
+        "launch",
+        "runs",
+        "cost",
+        "ryoo",
+        "runs",
+        "cost",
+        "evolutionary",
+        "random",
+        "fixed",
+        "workload",
+    ];
+    let mut t = Table::new(2, columns);
+    let percent = |x: f64| format!("{:.1} %", 100.0 * x);
+    for c in &all {
+        let [x, y, z] = c.best;
+        t.row([
+            c.kernel.clone(),
+            c.shapes.to_string(),
+            format!("{x}x{y}x{z}"),
+            format!("{:.3}", c.own),
+            format!("{:.2}", c.worst),
+            format!("{:.3}", c.launch.over),
+            format!("{}", c.launch.runs),
+            percent(c.launch.cost),
+            format!("{:.3}", c.ryoo.over),
+            format!("{}", c.ryoo.runs),
+            percent(c.ryoo.cost),
+            format!("{:.3}", c.evolutionary.over),
+            format!("{:.3}", c.random.over),
+            c.fixed.map_or_else(String::new, |f| format!("{f:.3}")),
+            c.workload.clone(),
+        ]);
+    }
+    let n = all.len().max(1) as f64;
+    let arithmetic = |f: &dyn Fn(&compare::Compared) -> f64| all.iter().map(f).sum::<f64>() / n;
+    t.row([
+        format!("all {}", all.len()),
+        String::new(),
+        String::new(),
+        format!("{:.3}", mean(all.iter().map(|c| c.own))),
+        format!("{:.2}", mean(all.iter().map(|c| c.worst))),
+        format!("{:.3}", mean(all.iter().map(|c| c.launch.over))),
+        format!("{:.1}", arithmetic(&|c| c.launch.runs)),
+        percent(arithmetic(&|c| c.launch.cost)),
+        format!("{:.3}", mean(all.iter().map(|c| c.ryoo.over))),
+        format!("{:.1}", arithmetic(&|c| c.ryoo.runs)),
+        percent(arithmetic(&|c| c.ryoo.cost)),
+        format!("{:.3}", mean(all.iter().map(|c| c.evolutionary.over))),
+        format!("{:.3}", mean(all.iter().map(|c| c.random.over))),
+        String::new(),
+        "geometric means of time over best; mean cost".into(),
+    ]);
+    say(&t.render(style))?;
+    Ok(0)
+}

@@ -1,0 +1,139 @@
+//! `kerf predict --accesses`: what each global access of the launched kernels moves, by shape.
+use crate::fail::Failure;
+use crate::output::{Format, Style, say};
+use crate::table::Table;
+use kerf_ir::access::{Shape, Way};
+use kerf_ir::{kernels, program};
+use kerf_tune::launch::space;
+use kerf_workload::Workload;
+use kerf_workload::job::{JobError, kinds};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Shapes that are shown, those with the fewest sectors.
+const SHOWN: usize = 12;
+
+/// Runs the command: nothing is executed.
+pub fn run(
+    workload: &Path,
+    sizes: &[(String, i64)],
+    format: Format,
+    style: Style,
+) -> Result<i32, Failure> {
+    crate::guard::survives(workload)?;
+    let tools = crate::toolchain::discover("sm_90");
+    let w = Workload::read(workload, sizes).map_err(JobError::from)?;
+    let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
+    let m = program.module().map_err(JobError::from)?;
+    let infos = kernels::kernels(&m);
+    let own = w.launch_space.default_params();
+    let mut o = String::new();
+    let mut json = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    for k in kinds(&w, &infos, &own)? {
+        if seen.contains(&k.symbol) {
+            continue;
+        }
+        seen.push(k.symbol.clone());
+        let shape = Shape {
+            block: k.launch.block,
+            grid: k.launch.grid,
+            args: space::scalars(&k),
+        };
+        let [x, y, z] = shape.block;
+        let _ = writeln!(o, "{}: blocks of {x} x {y} x {z}", style.bold(&k.name));
+        let columns = [
+            "line",
+            "access",
+            "bytes",
+            "strides x y z",
+            "sectors",
+            "segments",
+            "loops",
+        ];
+        let mut t = Table::new(2, columns);
+        for r in space::references(&m, &infos, &k)
+            .iter()
+            .filter(|r| !r.shared)
+        {
+            let way = match r.way {
+                Way::Load => "load",
+                Way::Store => "store",
+                Way::Atomic => "atomic",
+            };
+            let strides = r.strides(&shape);
+            let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
+            let shown = match (&strides, &r.offsets) {
+                (Some([a, b, c]), _) => format!("{a} {b} {c}"),
+                (None, Some(_)) => "not linear".into(),
+                _ => "depends on memory".into(),
+            };
+            json.push(serde_json::json!({
+                "kernel": k.name, "line": r.line, "object": r.object, "access": way, "bytes": r.bytes,
+                "strides": strides, "sectors": r.transactions(32), "segments": r.transactions(128),
+                "loops": r.depth, "block": shape.block,
+            }));
+            t.row([
+                r.line.map_or_else(String::new, |l| l.to_string()),
+                format!("{way} {}", r.object),
+                r.bytes.to_string(),
+                shown,
+                number(r.transactions(32)),
+                number(r.transactions(128)),
+                r.depth.to_string(),
+            ]);
+        }
+        o += &t.render(style);
+    }
+    for c in space::components(&w) {
+        let mut t = Table::new(1, ["shape", "sectors a thread", "segments a thread"]);
+        let mut all: Vec<(f64, f64, String)> = Vec::new();
+        for p in space::points(&w, &c).unwrap_or_default() {
+            let Ok(launches) = kinds(&w, &infos, &p) else {
+                continue;
+            };
+            let mine = launches.iter().filter(|k| {
+                let named =
+                    |n: &String| kernels::find(&infos, n).is_ok_and(|i| i.symbol == k.symbol);
+                c.kernels.iter().any(named)
+            });
+            let (mut a, mut b) = (0.0, 0.0);
+            let mut done: Vec<&str> = Vec::new();
+            for k in mine {
+                if !done.contains(&k.symbol.as_str()) {
+                    done.push(&k.symbol);
+                    let refs = space::references(&m, &infos, k);
+                    a += space::transactions(&refs, k.threads(), 32).0;
+                    b += space::transactions(&refs, k.threads(), 128).0;
+                }
+            }
+            let own = p.iter().filter(|(n, _)| c.params.contains(n));
+            let own: Vec<String> = own.map(|(n, v)| format!("{n}={v}")).collect();
+            all.push((a, b, own.join(",")));
+        }
+        all.sort_by(|x, y| x.0.total_cmp(&y.0));
+        for (a, b, name) in all.iter().take(SHOWN) {
+            t.row([name.clone(), format!("{a:.3}"), format!("{b:.3}")]);
+        }
+        let _ = writeln!(
+            o,
+            "\n{}: {} shapes, those that move least first; an access in a loop counts {} times",
+            style.bold(&c.params.join(", ")),
+            all.len(),
+            space::LOOP
+        );
+        o += &t.render(style);
+        json.push(serde_json::json!({
+            "params": c.params, "kernels": c.kernels,
+            "shapes": all.iter().map(|(a, b, n)| serde_json::json!({ "shape": n, "sectors": a, "segments": b })).collect::<Vec<_>>(),
+        }));
+    }
+    match format {
+        Format::Json => {
+            let v = serde_json::json!({ "schema": "kerf.accesses/1", "accesses": json });
+            say(&format!("{v:#}\n"))?;
+        }
+        Format::Human => say(&o)?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,151 @@
+//! `kerf predict --device cuda`: launches sampled on the GPU, in a worker process.
+use crate::fail::Failure;
+use crate::output::{Format, Style, note, say};
+use crate::run::seconds;
+use crate::table::Table;
+use kerf_device::sampled::{Model, UNEVEN};
+use kerf_exec::worker::Worker;
+use kerf_tune::launch::sample::{self, Ask, Launch, Sampled};
+use kerf_workload::job::{Job, JobError};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The hidden worker command.
+pub fn serve() -> i32 {
+    kerf_exec::worker::serve(|ask: Ask| sample::sample(&ask));
+    0
+}
+
+/// Seconds of one launch: the line corrected where there is a model, measured where it is too small.
+fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
+    match (&l.samples, model) {
+        (None, _) => (
+            l.whole.unwrap_or(0.0),
+            "measured whole: too few blocks to sample",
+        ),
+        (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
+        (Some(s), None) => (s.placed(), "line through two samples"),
+    }
+}
+
+/// What decides a launch's time, by the analytic model on counts of the workload as the file has it.
+pub type Limits = Vec<(String, String)>;
+
+fn human(p: &Sampled, name: &str, model: Option<&Model>, limits: &Limits, style: Style) -> String {
+    let mut o = String::new();
+    let total: f64 = p
+        .launches
+        .iter()
+        .map(|l| of(l, model).0 * l.repeats as f64)
+        .sum();
+    let off = model.map_or_else(String::new, |m| format!(" +- {:.0} %", 100.0 * m.error_90));
+    let _ = writeln!(
+        o,
+        "{} on {}: {}{off} predicted from samples that took {}",
+        style.bold(name),
+        p.device,
+        style.bold(&seconds(total)),
+        seconds(p.sampled_s)
+    );
+    let columns = [
+        "kernel",
+        "launches",
+        "each",
+        "waves",
+        "sampled",
+        "limited by",
+        "how",
+    ];
+    let mut t = Table::new(2, columns);
+    for l in &p.launches {
+        let (s, how) = of(l, model);
+        let limit = limits
+            .iter()
+            .find(|x| x.0 == l.symbol)
+            .map_or("", |x| x.1.as_str());
+        t.row([
+            l.kernel.clone(),
+            l.repeats.to_string(),
+            seconds(s),
+            format!("{:.1}", l.waves),
+            l.samples
+                .as_ref()
+                .map_or_else(|| "whole".into(), |s| format!("{:.1} %", 100.0 * s.part())),
+            limit.to_owned(),
+            how.to_owned(),
+        ]);
+    }
+    o += &t.render(style);
+    o
+}
+
+/// Runs the command on a GPU.
+pub fn run(
+    job: &Job,
+    limit: Duration,
+    model: Option<&Model>,
+    limits: &Limits,
+    format: Format,
+    style: Style,
+) -> Result<i32, Failure> {
+    let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
+    let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
+    let mut w = Worker::start(&exe, &["sample-worker"]).map_err(fail)?;
+    let ask = Ask {
+        job: job.clone(),
+        points: Vec::new(),
+    };
+    let answer: Result<Vec<Sampled>, JobError> = w.ask(&ask, limit).map_err(fail)?;
+    let none = || JobError::Worker("the samples are missing".into());
+    let p = answer?.into_iter().next().ok_or_else(none)?;
+    for l in &p.launches {
+        if let Some(u) = l.samples.as_ref().and_then(|s| s.unevenness())
+            && u.abs() > UNEVEN
+        {
+            note(&format!(
+                "warning: {}: blocks in the middle of the grid take {:+.0} % of the time of those at its start: the work is uneven, and the prediction less sure",
+                l.kernel,
+                100.0 * u
+            ));
+        }
+        if l.varies {
+            note(&format!(
+                "warning: {}: its launches have other arguments each time; the first was sampled",
+                l.kernel
+            ));
+        }
+    }
+    if model.is_none() {
+        note("warning: no correction was trained for this device; help: kerf predict train");
+    }
+    match format {
+        Format::Json => {
+            let each = p.launches.iter().map(|l| {
+                let (s, how) = of(l, model);
+                let limit = limits.iter().find(|x| x.0 == l.symbol).map(|x| &x.1);
+                serde_json::json!({
+                    "kernel": l.kernel, "launches": l.repeats, "seconds": s, "basis": how,
+                    "linear_s": l.samples.as_ref().map(|s| s.linear()),
+                    "unevenness": l.samples.as_ref().and_then(|s| s.unevenness()),
+                    "samples": l.samples, "limit": limit,
+                })
+            });
+            let total: f64 = p
+                .launches
+                .iter()
+                .map(|l| of(l, model).0 * l.repeats as f64)
+                .sum();
+            let v = serde_json::json!({
+                "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
+                "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,
+                "error_90": model.map(|m| m.error_90), "launches": each.collect::<Vec<_>>(),
+            });
+            say(&format!("{v:#}\n"))?;
+        }
+        Format::Human => {
+            let name = job.workload.display().to_string();
+            say(&human(&p, &name, model, limits, style))?;
+        }
+    }
+    Ok(0)
+}
