@@ -4,6 +4,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::{DeviceArg, device};
 use kerf_num::Metric;
+use kerf_search::NAMES;
 use kerf_tune::app::values::{Source, format_named};
 use kerf_tune::app::{self, AppEvent, AppResult, Request, TimeBy};
 use regex_lite::Regex;
