@@ -46,7 +46,7 @@ pub enum Block {
     Smooth(Box<Poly>),
     /// Every result is beyond the largest number.
     Overflow,
-    /// Every result is below half the smallest number.
+    /// Every result is below a quarter of the smallest number: far from half of it, which rounds either way.
     Underflow,
     /// The enclosures say too little: split it.
     Coarse,
@@ -110,7 +110,7 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
     {
         return Some(Preparation::Out(Block::Overflow));
     }
-    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest)) {
+    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest - 1)) {
         [true, true] => return Some(Preparation::Out(Block::Underflow)),
         [false, false] => {}
         _ => return None,
@@ -249,7 +249,8 @@ impl Poly {
             .iter()
             .rev()
             .fold(Wide::ZERO, |v, c| v.times(w).plus(*c));
-        value.distance() * (1.0 - 1e-11) <= eps + self.error
+        // Distances are known to 2^-128: exact cases count at any eps.
+        value.distance() * (1.0 - 1e-11) <= eps + self.error + 2f64.powi(-120)
     }
 
     /// The polynomial in `m - at`.
