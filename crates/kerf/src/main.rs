@@ -1,5 +1,6 @@
 //! The command line of Kerf.
 mod bundle;
+mod cluster;
 mod counts;
 mod device;
 mod doctor;
@@ -408,6 +409,13 @@ fn compiler_flags(include: Vec<String>, define: Vec<String>, rest: Vec<String>) 
 fn main() {
     let cli = Cli::parse();
     let style = Style::new(cli.color);
+    if cli.format == Format::Csv && !matches!(cli.command, Command::Hardround(_)) {
+        let f = Failure::new("--format csv is for kerf hardround");
+        std::process::exit(
+            f.help("--format json has every value of the others")
+                .report(),
+        );
+    }
     let result = match cli.command {
         Command::Inspect { ref file, .. } if !cli.unguarded && guard::is_needed(file) => {
             guard::again(file)

@@ -146,7 +146,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             v["workload"] = serde_json::json!(a.workload);
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&human(&p, &a.workload.display().to_string(), style))?,
+        Format::Human | Format::Csv => say(&human(&p, &a.workload.display().to_string(), style))?,
     }
     Ok(0)
 }

@@ -186,7 +186,7 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     }
     match format {
         Format::Json => say(&format!("{}\n", report.json()))?,
-        Format::Human => say(&show(&report, style))?,
+        Format::Human | Format::Csv => say(&show(&report, style))?,
     }
     Ok(0)
 }

@@ -421,7 +421,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&summary::human(&r, &name, &request.out, style))?,
+        Format::Human | Format::Csv => say(&summary::human(&r, &name, &request.out, style))?,
     }
     Ok(i32::from(r.verdict == Verdict::Unmet))
 }
@@ -464,7 +464,7 @@ pub fn check(a: CheckArgs, format: Format, style: Style) -> Result<i32, Failure>
             });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&summary::checked(&c, holds, style))?,
+        Format::Human | Format::Csv => say(&summary::checked(&c, holds, style))?,
     }
     if c.validation.counted() == 0 {
         note("warning: no input counted, so nothing was shown");

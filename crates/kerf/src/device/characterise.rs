@@ -227,7 +227,7 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
     }
     match format {
         Format::Json => say(&profile.to_json())?,
-        Format::Human => say(&show::human(&profile, false, style))?,
+        Format::Human | Format::Csv => say(&show::human(&profile, false, style))?,
     }
     Ok(0)
 }
