@@ -7,6 +7,8 @@ mod small;
 mod spread;
 mod verify;
 
+pub use libm::read as read_list;
+
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::output::{Format, Style};

@@ -183,6 +183,13 @@ enum Command {
     Worker,
     #[command(hide = true)]
     SweepWorker,
+    #[command(hide = true)]
+    Relay {
+        /// Where the rank listens.
+        address: String,
+        /// File with the secret.
+        secret: PathBuf,
+    },
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -553,6 +560,7 @@ fn main() {
             study::run(&o, cli.format, style)
         }
         Command::Worker => Ok(run::serve()),
+        Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };

@@ -1,5 +1,6 @@
 //! `kerf tune` and `kerf check`: the fastest plan within a tolerance, and whether it still holds.
 mod progress;
+pub mod relay;
 mod summary;
 
 use crate::fail::Failure;
@@ -346,6 +347,15 @@ fn refused(e: TuneError) -> Failure {
 
 /// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    let each = match a.device {
+        DeviceArg::Cuda => 1,
+        DeviceArg::Cpu => cores(a.workers),
+    };
+    let ranks = match relay::ranks(each)? {
+        relay::Place::Served => return Ok(0),
+        relay::Place::Here(ranks) => ranks,
+    };
+    let remote = ranks.as_ref().map_or(Vec::new(), |r| r.programs.clone());
     for path in [Some(&a.workload), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
@@ -368,15 +378,20 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let name = a.workload.display().to_string();
     // `kerf check` may be called from elsewhere.
     let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
+    let mut common = job(
+        workload,
+        a.sizes,
+        a.device == DeviceArg::Cuda,
+        a.gpu,
+        a.repeats,
+        a.arch,
+    )?;
+    if ranks.is_some() {
+        // Each rank has a GPU of its own, and one evaluation at a time on it.
+        common.lock = None;
+    }
     let request = Request {
-        job: job(
-            workload,
-            a.sizes,
-            a.device == DeviceArg::Cuda,
-            a.gpu,
-            a.repeats,
-            a.arch,
-        )?,
+        job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
         metric: a.metric.or(quality.then_some(Metric::MeanRel)),
         budget: match DEGREE_NAMES.contains(&a.strategy.as_str()) {
@@ -410,6 +425,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             (_, n) => cores(n),
         },
         program: worker_program()?,
+        remote,
     };
     let mut progress = progress::Progress::new();
     let mut watch = |e: &Event| progress.show(e);

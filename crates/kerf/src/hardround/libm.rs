@@ -108,7 +108,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     Ok(i32::from(!good))
 }
 
-fn read(path: &Path) -> Result<List, Failure> {
+/// Reads a list of arguments.
+pub fn read(path: &Path) -> Result<List, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|e| {
         Failure::new(format!("cannot read {shown}: {e}")).help("check the path and its permissions")
