@@ -63,6 +63,31 @@ pub fn record(poly: &Poly, start: u64, eps: f64) -> Option<Vec<u64>> {
     Some(w)
 }
 
+/// Every argument of the first `runs` runs of a sub-block on this processor, in the way of the kernel: those whose
+/// line is near an integer.
+pub fn exhaustive_here(poly: &Poly, start: u64, eps: f64, runs: usize) -> Option<u64> {
+    let plan = Plan::with(poly, eps, BITS, RUNS)?;
+    let level = plan.levels[0];
+    let limit = fraction(level.d) + 1;
+    let mut starts: [Vec<u64>; STARTS] = Default::default();
+    Tables::new(&poly.around(start), BITS, RUNS).starts(&mut starts, runs);
+    let mut near = 0;
+    for run in 0..runs {
+        let mut v: [u64; STARTS] = std::array::from_fn(|i| starts[i][run]);
+        for _ in 0..RUN {
+            let mut z = v[0].wrapping_add(level.offset);
+            for _ in 0..level.n {
+                near += u64::from(z < limit);
+                z = z.wrapping_add(v[4]);
+            }
+            for i in [0, 1, 2, 4, 5] {
+                v[i] = v[i].wrapping_add(v[i + 1]);
+            }
+        }
+    }
+    Some(near)
+}
+
 /// The finished module, for an executor of architecture `arch`.
 pub fn program(arch: &str) -> Result<Module, GpuError> {
     let m = Module::parse(BITCODE, "dilemma")?;

@@ -44,7 +44,12 @@ fn same(q: &Query, units: &Units, room: Room) {
 #[test]
 fn whole_small_formats() {
     // Each kind of recurrence once; all functions go through the same kernel.
-    for f in [Function::Exp, Function::Log1p, Function::Asin, Function::Tan] {
+    for f in [
+        Function::Exp,
+        Function::Log1p,
+        Function::Asin,
+        Function::Tan,
+    ] {
         let q = query(f, BINARY16, 11);
         same(&q, &Units::all(&q), Room::default());
     }

@@ -55,7 +55,7 @@ pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
         &["processes", "seconds", "times_as_fast", "cases"],
     );
     let mut one = None;
-    let mut last = (1, 1.0);
+    let mut last;
     let mut counts = Vec::new();
     let mut n = 1;
     loop {
