@@ -154,10 +154,8 @@ impl<'a> Batches<'a> {
     /// Writes a batch's sub-blocks into a slot, while the device works on the other.
     pub fn send(&mut self, slot: usize, batch: &[Pending]) -> Result<(), GpuError> {
         self.bytes.clear();
-        for s in batch.iter().flat_map(|b| &b.2.sub_blocks) {
-            for w in &s.words {
-                self.bytes.extend_from_slice(&w.to_le_bytes());
-            }
+        for b in batch {
+            self.bytes.extend_from_slice(&b.2.bytes);
         }
         let s = &mut self.slots[slot];
         s.count = self.bytes.len() / (8 * WORDS);

@@ -38,12 +38,12 @@ pub fn documented(f: Function) -> u64 {
     }
 }
 
-/// The module with one function's kernel, for an executor of architecture `arch`.
-pub fn program(f: Function, libdevice: &[u8], arch: &str) -> Result<Module, GpuError> {
+/// The module with some functions' kernels, for an executor of architecture `arch`.
+pub fn program(all: &[Function], libdevice: &[u8], arch: &str) -> Result<Module, GpuError> {
     let m = Module::parse(BITCODE, "libm")?;
     m.drop_used();
     for k in m.kernel_functions() {
-        if k.name() != kernel(f) {
+        if all.iter().all(|f| k.name() != kernel(*f)) {
             k.delete_function();
         }
     }

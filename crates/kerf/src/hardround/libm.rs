@@ -76,8 +76,20 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         DeviceArg::Cpu => "sm_90".to_owned(),
     };
     let libdevice = library(&arch)?;
+    let module = libm::program(&functions, &libdevice, &arch)?;
+    let mut exec: Box<dyn Executor> = match a.device {
+        DeviceArg::Cpu => Box::new(CpuExecutor::new(&module, CpuOptions::default())?),
+        DeviceArg::Cuda => {
+            let ptx =
+                kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
+            let mut kernels: Vec<String> = functions.iter().map(|f| libm::kernel(*f)).collect();
+            kernels.sort();
+            kernels.dedup();
+            Box::new(CudaExecutor::new(&ptx, &kernels, a.gpu)?)
+        }
+    };
+    let device = exec.device().name;
     let mut all = Vec::new();
-    let mut device = String::new();
     for f in functions {
         let arguments = match &list {
             Some(l) => l.arguments.clone(),
@@ -86,16 +98,6 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                 generate(f)
             }
         };
-        let module = libm::program(f, &libdevice, &arch)?;
-        let mut exec: Box<dyn Executor> = match a.device {
-            DeviceArg::Cpu => Box::new(CpuExecutor::new(&module, CpuOptions::default())?),
-            DeviceArg::Cuda => {
-                let ptx = kerf_ir::finish::ptx(&module, &arch)
-                    .map_err(|e| Failure::new(e.to_string()))?;
-                Box::new(CudaExecutor::new(&ptx, &[libm::kernel(f)], a.gpu)?)
-            }
-        };
-        device = exec.device().name;
         let results = libm::apply(exec.as_mut(), f, &arguments)?;
         all.push(judged(f, &arguments, &results));
     }

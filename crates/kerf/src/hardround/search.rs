@@ -16,6 +16,7 @@ use kerf_hardround_gpu::{GpuError, Room, Work};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 /// Lists longer than this are asked about.
@@ -246,7 +247,7 @@ impl Engine {
         units: &Units,
         range: Range<u64>,
         wanted: impl Fn(u64) -> bool + Sync,
-        sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+        mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()> + Send,
     ) -> Result<(), Failure> {
         match &mut self.gpu {
             None => {
@@ -261,7 +262,23 @@ impl Engine {
                     threads: self.threads,
                     room: Room::usual(BATCH),
                 };
-                kerf_hardround_gpu::search(exec, &work, wanted, sink)?;
+                // Certificates take time: this thread has to keep the GPU busy.
+                std::thread::scope(|scope| {
+                    let (send, results) = sync_channel(1024);
+                    scope.spawn(move || {
+                        for (i, g, found) in results {
+                            if sink(i, g, found).is_break() {
+                                return;
+                            }
+                        }
+                    });
+                    kerf_hardround_gpu::search(exec, &work, wanted, |i, g, found| {
+                        match send.send((i, g, found)) {
+                            Ok(()) => ControlFlow::Continue(()),
+                            Err(_) => ControlFlow::Break(()),
+                        }
+                    })
+                })?;
                 exec.clear();
             }
         }
