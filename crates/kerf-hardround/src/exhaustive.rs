@@ -24,7 +24,7 @@ pub struct Tally {
     pub by_k: Vec<u64>,
     /// Exact cases, zeros among them.
     pub exact: u64,
-    /// Results beyond the largest number or below a quarter of the smallest, or nearer to a limit than 2^-11000.
+    /// Results beyond the largest number or below a quarter of the smallest, or nearer to a limit than 2^-250.
     pub out_of_range: u64,
     /// Arguments of pieces where every value is within 2^-40 of a number, as next to zero: not counted by k, and
     /// not listed.

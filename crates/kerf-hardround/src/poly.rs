@@ -93,7 +93,8 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
     let reach = (middle - grid.first).max(last - middle).max(1);
     // Next to zero, 1 - x^2 and 1 have to be told apart.
     let lead = grid.exponent + 63 - grid.first.max(1).leading_zeros() as i32;
-    let precision = COARSE + 2 * lead.min(0).unsigned_abs();
+    // And so have a limit and values next to it.
+    let precision = COARSE + 2 * lead.min(0).unsigned_abs() + f.limit_bits(grid.value(last));
     let (near, far) = (
         grid.float(grid.first, precision),
         grid.float(last, precision),

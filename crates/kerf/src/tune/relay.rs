@@ -191,6 +191,17 @@ fn worker(stream: &TcpStream, local: usize) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
+/// Passes bytes on as they come, to the end. Not by `io::copy`, which lets the kernel move them, and that may wait
+/// for more than has come.
+fn pass_on(from: &mut impl Read, to: &mut impl Write) {
+    let mut some = [0; 1 << 16];
+    while let Ok(n) = from.read(&mut some) {
+        if n == 0 || to.write_all(&some[..n]).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+    }
+}
+
 /// The relay: standard input to a rank's worker, its answers to the pipe that is waited on.
 pub fn relay(address: &str, secret: &Path) -> i32 {
     let lost = || {
@@ -208,17 +219,18 @@ pub fn relay(address: &str, secret: &Path) -> i32 {
     let Ok(mut stream) = greet() else {
         return lost();
     };
+    let _ = stream.set_nodelay(true);
     let Ok(mut sending) = stream.try_clone() else {
         return lost();
     };
     std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut sending);
+        pass_on(&mut std::io::stdin().lock(), &mut sending);
         // Rank 0 wants no more of this worker.
         std::process::exit(0);
     });
     // SAFETY: the parent passed the pipe as this descriptor.
     let mut out = unsafe { std::fs::File::from_raw_fd(ANSWERS) };
-    let _ = std::io::copy(&mut stream, &mut out);
+    pass_on(&mut stream, &mut out);
     // The worker ended. If its rank still answers, it was the worker that died.
     match connect(address) {
         Ok(_) => {
