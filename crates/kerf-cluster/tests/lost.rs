@@ -67,6 +67,12 @@ fn lost_workers_units_are_done_by_others() {
 #[test]
 fn nobody_left_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let e = coordinate::<ClusterError>(listener, &plan(vec![0..3]), |_| Ok(0), |_| {}, || false);
+    let e = coordinate::<ClusterError>(
+        listener,
+        &plan(vec![0..2, 2..3]),
+        |_| Ok(0),
+        |_| {},
+        || false,
+    );
     assert!(matches!(e, Err(ClusterError::Lost(0, 3))), "{e:?}");
 }

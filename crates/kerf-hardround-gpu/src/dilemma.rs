@@ -72,8 +72,8 @@ pub fn exhaustive_here(poly: &Poly, start: u64, eps: f64, runs: usize) -> Option
     let mut starts: [Vec<u64>; STARTS] = Default::default();
     Tables::new(&poly.around(start), BITS, RUNS).starts(&mut starts, runs);
     let mut near = 0;
-    for run in 0..runs {
-        let mut v: [u64; STARTS] = std::array::from_fn(|i| starts[i][run]);
+    let column = |run: usize| -> [u64; STARTS] { std::array::from_fn(|i| starts[i][run]) };
+    for mut v in (0..runs).map(column) {
         for _ in 0..RUN {
             let mut z = v[0].wrapping_add(level.offset);
             for _ in 0..level.n {

@@ -251,7 +251,6 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
         add(&d, "three kernels", form, &kernels, o);
         rounds.push((form, d.rounds(form).map_err(failed)?));
     }
-    drop(d);
     (setup.progress)("Kerf's own search");
     let (found, seconds) = own(setup, arguments)?;
     (setup.progress)("this processor");
