@@ -18,20 +18,23 @@ fn main() {
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = clang();
-    let status = Command::new(&clang)
-        .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70"])
-        .args(["-nocudainc", "-nocudalib", "-std=c++17", "-ffp-contract=off"])
-        .args(["-O1", "-Xclang", "-disable-llvm-passes", "-Wall", "-Werror"])
-        // Without CUDA's headers clang assumes a PTX version older than the architecture.
-        .args(["-Xclang", "-target-feature", "-Xclang", "+ptx83"])
-        .args(["-emit-llvm", "-c", "device/search.cu", "-o"])
-        .arg(out.join("search.bc"))
-        .status()
-        .unwrap_or_else(|e| {
-            panic!(
-                "{} should run (install clang-22, or set LLVM_SYS_221_PREFIX to LLVM 22's folder): {e}",
-                clang.display()
-            )
-        });
-    assert!(status.success(), "device/search.cu does not compile");
+    for name in ["search", "small", "libm", "dilemma"] {
+        let source = format!("device/{name}.cu");
+        let status = Command::new(&clang)
+            .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70"])
+            .args(["-nocudainc", "-nocudalib", "-std=c++17", "-ffp-contract=off"])
+            .args(["-O1", "-Xclang", "-disable-llvm-passes", "-Wall", "-Werror"])
+            // Without CUDA's headers clang assumes a PTX version older than the architecture.
+            .args(["-Xclang", "-target-feature", "-Xclang", "+ptx83"])
+            .args(["-emit-llvm", "-c", &source, "-o"])
+            .arg(out.join(name).with_extension("bc"))
+            .status()
+            .unwrap_or_else(|e| {
+                panic!(
+                    "{} should run (install clang-22, or set LLVM_SYS_221_PREFIX to LLVM 22's folder): {e}",
+                    clang.display()
+                )
+            });
+        assert!(status.success(), "{source} does not compile");
+    }
 }

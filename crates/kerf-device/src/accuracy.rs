@@ -146,6 +146,16 @@ pub struct Bench<'a> {
     pub arch: &'a str,
     /// The device.
     pub load: &'a mut Load<'a>,
+    /// Arguments to look at besides, by key of an f64 operation of one argument: hard-to-round ones.
+    pub hard: &'a [(String, Vec<f64>)],
+}
+
+/// The operation that a list of hard-to-round arguments of a function is for, if its accuracy is measured on f64
+/// arguments from the host.
+pub fn takes_lists(function: &str) -> Option<String> {
+    let key = format!("{function}.f64");
+    let s = Subject::of(&find(&key)?)?;
+    (s.way == Way::Values && s.arity == 1).then_some(key)
 }
 
 /// Can the accuracy of an operation be measured?
@@ -212,7 +222,17 @@ fn measure_subject(
             Kind::Double(_) => effort.doubles / 2,
             _ => effort.doubles,
         };
-        let arguments = arguments::of(s, n);
+        let mut arguments = arguments::of(s, n);
+        let mut lists = 0;
+        for (_, more) in bench.hard.iter().filter(|(k, _)| *k == s.key) {
+            arguments.extend(more.iter().map(|x| x.to_bits()));
+            lists += more.len();
+        }
+        if lists > 0 {
+            notes.push(format!(
+                "{lists} hard-to-round arguments of lists among them"
+            ));
+        }
         values::run(s, exec.as_mut(), &name, &arguments, &mut tally, progress).map_err(failed)?;
         let mut look = |place: &Place| Ok(place.case());
         return report::report(s, tally, Coverage::Stratified, notes, &mut look);

@@ -57,6 +57,8 @@ pub struct Options<'a> {
     pub date: String,
     /// Operations to measure; all when empty.
     pub only: Vec<String>,
+    /// Hard-to-round arguments to look at besides, by operation.
+    pub hard: Vec<(String, Vec<f64>)>,
 }
 
 /// Where a characterisation stands.
@@ -504,6 +506,7 @@ fn measure_accuracy(
         libdevice: o.libraries.libdevice,
         arch,
         load: &mut load,
+        hard: &o.hard,
     };
     accuracy::measure(&op.key, &mut bench, &effort, &mut |_| {})
 }

@@ -50,6 +50,9 @@ pub struct CudaExecutor {
     kernels: Vec<(String, KernelStats)>,
     start: Event,
     stop: Event,
+    /// Copies beside the kernels, and what they wait for.
+    beside: Option<Stream>,
+    marks: Vec<Event>,
     loaded: Loaded,
     context: Context,
 }
@@ -98,6 +101,8 @@ impl CudaExecutor {
             kernels,
             start: Event::new()?,
             stop: Event::new()?,
+            beside: None,
+            marks: Vec::new(),
             loaded,
             context,
         })
@@ -107,6 +112,14 @@ impl CudaExecutor {
     fn recorder(&self) -> Option<&Stream> {
         let r = self.recording.as_ref()?;
         r.graph.is_none().then_some(&r.stream)
+    }
+
+    /// The stream for copies beside the kernels, made when it is first needed.
+    fn side(&mut self) -> Result<&Stream, ExecError> {
+        if self.beside.is_none() {
+            self.beside = Some(Stream::new()?);
+        }
+        self.beside.as_ref().ok_or(ExecError::NoBuffer(0))
     }
 
     fn slot(&self, id: BufferId) -> Result<&Buffer, ExecError> {
@@ -191,6 +204,40 @@ impl Executor for CudaExecutor {
     fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
         let b = self.slot(id)?;
         driver::to_host(b.address, b.bytes)
+    }
+
+    fn write_beside(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        let (address, have) = (b.address, b.bytes);
+        if data.len() > have {
+            return Err(ExecError::TooLong {
+                name: b.name.clone(),
+                have,
+                want: data.len(),
+            });
+        }
+        self.side()?.to_device(address, data)
+    }
+
+    fn mark(&mut self, number: usize) -> Result<(), ExecError> {
+        while self.marks.len() <= number {
+            self.marks.push(Event::new()?);
+        }
+        self.marks[number].record()
+    }
+
+    fn read_after(
+        &mut self,
+        number: usize,
+        id: BufferId,
+        bytes: usize,
+    ) -> Result<Vec<u8>, ExecError> {
+        if let Some(e) = self.marks.get(number) {
+            e.wait()?;
+        }
+        let b = self.slot(id)?;
+        let (address, bytes) = (b.address, bytes.min(b.bytes));
+        self.side()?.to_host(address, bytes)
     }
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError> {

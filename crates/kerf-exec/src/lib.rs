@@ -181,6 +181,26 @@ pub trait Executor {
     fn write(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError>;
     /// The content of a buffer.
     fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError>;
+    /// Fills the start of a buffer that no launch under way uses, beside those launches where the device can.
+    fn write_beside(&mut self, id: BufferId, data: &[u8]) -> Result<(), ExecError> {
+        self.write(id, data)
+    }
+    /// A place in the order of launches that [`Executor::read_after`] can wait for.
+    fn mark(&mut self, _number: usize) -> Result<(), ExecError> {
+        Ok(())
+    }
+    /// The first bytes of a buffer when everything before the mark is done; launches after it do not use the
+    /// buffer, and go on meanwhile where the device can.
+    fn read_after(
+        &mut self,
+        _number: usize,
+        id: BufferId,
+        bytes: usize,
+    ) -> Result<Vec<u8>, ExecError> {
+        let mut all = self.read(id)?;
+        all.truncate(bytes);
+        Ok(all)
+    }
     /// Copies one buffer to another.
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), ExecError>;
     /// Launches a kernel (in order with everything before it).

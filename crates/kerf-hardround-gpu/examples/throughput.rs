@@ -8,7 +8,7 @@ use kerf_hardround::function::Function;
 use kerf_hardround::leaf::Query;
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{Batches, KERNELS, Stage, program, search};
+use kerf_hardround_gpu::{Batches, KERNELS, Room, Stage, Work, program, search};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -74,7 +74,7 @@ fn main() {
         .collect();
     let count: usize = many.iter().map(|s| s.2.sub_blocks.len()).sum();
     {
-        let mut b = Batches::new(&mut exec, count).expect("memory");
+        let mut b = Batches::new(&mut exec, Room::usual(count)).expect("memory");
         for _ in 0..4 {
             for parts in 1..=KERNELS.len() {
                 let t = b.timed(&many, parts).expect("a batch");
@@ -97,10 +97,13 @@ fn main() {
         let (mut cases, mut arguments) = (0, 0u64);
         search(
             &mut exec,
-            &q,
-            &units,
-            threads,
-            batch,
+            &Work {
+                query: &q,
+                units: &units,
+                range: 0..units.len(),
+                threads,
+                room: Room::usual(batch),
+            },
             |_| true,
             |i, g, found| {
                 std::hint::black_box(Unit::new(&header, i, &g, &found));

@@ -4,6 +4,7 @@ use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_hardround::format::Grid;
 use kerf_hardround::leaf::{Found, Query, decide};
 use kerf_hardround::plan::{LEVELS, SPLITS};
+use kerf_hardround::search::Scratch;
 use kerf_hardround::tables::{RUN, RUNS};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::{LlvmError, Module};
@@ -17,8 +18,6 @@ const BLOCKS: u32 = 2112;
 /// Lines that fail at each level, at most, over the intervals of a batch: about twice as many as
 /// thresholds let fail, and more of the rare ones.
 const ROOM: [f64; LEVELS] = [0.7, 0.35, 0.05, 0.01];
-/// Candidates of a batch, at most.
-const CANDIDATES: usize = 1 << 16;
 /// Bits of a place that are the distance within the sub-block.
 const DISTANCE: u32 = 40;
 
@@ -31,11 +30,9 @@ pub enum GpuError {
     /// The executor failed.
     #[error("{0}")]
     Exec(#[from] ExecError),
-    /// More lines failed than there is room for.
-    #[error(
-        "{0} lines failed at level {1} of a batch, with room for {2}: the list would be very long"
-    )]
-    Full(u32, usize, u32),
+    /// More lines failed than there is room for, in a study that does not go on then.
+    #[error("more intervals failed than the study has room for")]
+    Full,
 }
 
 /// The finished module, for an executor of architecture `arch`.
@@ -55,36 +52,68 @@ pub const KERNELS: [&str; 5] = [
     "walk",
 ];
 
-/// Buffers on a device.
-pub struct Batches<'a> {
-    exec: &'a mut dyn Executor,
+/// Sizes of batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Sub-blocks of a batch.
+    pub sub_blocks: usize,
+    /// Room for lines that fail, over what is usual.
+    pub lines: f64,
+    /// Candidates of a batch.
+    pub candidates: usize,
+}
+
+impl Room {
+    /// Enough for all but strange ranges.
+    pub fn usual(sub_blocks: usize) -> Room {
+        Room {
+            sub_blocks,
+            lines: 1.0,
+            candidates: 1 << 16,
+        }
+    }
+}
+
+/// What belongs to one batch: while the kernels of one work, the other is written or read.
+struct Slot {
     subs: BufferId,
-    lines: [[BufferId; 3]; LEVELS],
-    room: [u32; LEVELS],
     counts: BufferId,
     failed: BufferId,
     found: BufferId,
+    /// Sub-blocks that it has.
+    count: usize,
+}
+
+/// Buffers on a device.
+pub struct Batches<'a> {
+    exec: &'a mut dyn Executor,
+    slots: [Slot; 2],
+    lines: [[BufferId; 3]; LEVELS],
+    room: [u32; LEVELS],
+    candidates: usize,
+    /// Sub-blocks of a batch at most.
+    pub most: usize,
     /// Bytes to write, kept for the next batch.
     bytes: Vec<u8>,
     zeros: Vec<u8>,
 }
 
-fn word(bytes: &[u8], i: usize) -> u32 {
+/// A 32-bit word of a buffer.
+pub(crate) fn word(bytes: &[u8], i: usize) -> u32 {
     let mut w = [0; 4];
     w.copy_from_slice(&bytes[4 * i..4 * i + 4]);
     u32::from_le_bytes(w)
 }
 
 impl<'a> Batches<'a> {
-    /// Room for about `sub_blocks` at a time. A unit may have more: it is then too large.
-    pub fn new(exec: &'a mut dyn Executor, sub_blocks: usize) -> Result<Batches<'a>, GpuError> {
-        // The last unit of a batch may go beyond.
-        let most = sub_blocks.max(64);
-        let intervals = (most * RUN * RUNS) as f64;
-        let room = ROOM.map(|r| (intervals * r) as u32 + 1024);
+    /// Room for so many sub-blocks at a time.
+    pub fn new(exec: &'a mut dyn Executor, room: Room) -> Result<Batches<'a>, GpuError> {
+        let most = room.sub_blocks.max(64);
+        let intervals = (most * RUN * RUNS) as f64 * room.lines;
+        let rooms = ROOM.map(|r| (intervals * r) as u32 + 64);
         let mut alloc = |name: &str, n: usize, size: usize| exec.alloc(name, n * size, size);
         let mut lines = Vec::new();
-        for r in room {
+        for r in rooms {
             let n = r as usize;
             lines.push([
                 alloc("starts", n, 8)?,
@@ -93,13 +122,21 @@ impl<'a> Batches<'a> {
             ]);
         }
         let lines = [lines[0], lines[1], lines[2], lines[3]];
+        let mut slot = || -> Result<Slot, GpuError> {
+            Ok(Slot {
+                subs: alloc("sub-blocks", most * WORDS, 8)?,
+                counts: alloc("counts", LEVELS + 1, 4)?,
+                failed: alloc("failed", most * LEVELS, 4)?,
+                found: alloc("candidates", room.candidates, 8)?,
+                count: 0,
+            })
+        };
         Ok(Batches {
-            subs: alloc("sub-blocks", most * WORDS, 8)?,
+            slots: [slot()?, slot()?],
             lines,
-            room,
-            counts: alloc("counts", LEVELS + 1, 4)?,
-            failed: alloc("failed", most * LEVELS, 4)?,
-            found: alloc("candidates", CANDIDATES, 8)?,
+            room: rooms,
+            candidates: room.candidates,
+            most,
             bytes: Vec::new(),
             zeros: vec![0; most * LEVELS * 4],
             exec,
@@ -108,45 +145,38 @@ impl<'a> Batches<'a> {
 
     /// Seconds of the first `kernels` kernels on a batch, without the transfers.
     pub fn timed(&mut self, batch: &[Pending], kernels: usize) -> Result<f64, GpuError> {
-        self.pack(batch);
-        self.send()?;
+        self.send(0, batch)?;
         self.exec.start_clock()?;
-        self.launch(kernels)?;
+        self.launch(0, kernels)?;
         Ok(self.exec.stop_clock()?)
     }
 
-    /// Puts a batch's sub-blocks in order, while the device works on another.
-    pub fn pack(&mut self, batch: &[Pending]) {
+    /// Writes a batch's sub-blocks into a slot, while the device works on the other.
+    pub fn send(&mut self, slot: usize, batch: &[Pending]) -> Result<(), GpuError> {
         self.bytes.clear();
-        for s in batch.iter().flat_map(|b| &b.2.sub_blocks) {
-            for w in &s.words {
-                self.bytes.extend_from_slice(&w.to_le_bytes());
-            }
+        for b in batch {
+            self.bytes.extend_from_slice(&b.2.bytes);
         }
-    }
-
-    fn count(&self) -> usize {
-        self.bytes.len() / (8 * WORDS)
-    }
-
-    /// Sends off what was packed.
-    pub fn start(&mut self) -> Result<(), GpuError> {
-        self.send()?;
-        self.launch(KERNELS.len())
-    }
-
-    fn send(&mut self) -> Result<(), GpuError> {
-        if self.count() == 0 {
+        let s = &mut self.slots[slot];
+        s.count = self.bytes.len() / (8 * WORDS);
+        if s.count == 0 {
             return Ok(());
         }
-        self.exec.write(self.subs, &self.bytes)?;
-        self.exec.write(self.counts, &[0; 4 * (LEVELS + 1)])?;
-        let failed = self.count() * LEVELS * 4;
-        Ok(self.exec.write(self.failed, &self.zeros[..failed])?)
+        let failed = s.count * LEVELS * 4;
+        self.exec.write_beside(s.subs, &self.bytes)?;
+        self.exec.write_beside(s.counts, &[0; 4 * (LEVELS + 1)])?;
+        Ok(self.exec.write_beside(s.failed, &self.zeros[..failed])?)
     }
 
-    fn launch(&mut self, kernels: usize) -> Result<(), GpuError> {
-        let count = self.count() as u32;
+    /// Lets the device work on a slot, after what it does already.
+    pub fn start(&mut self, slot: usize) -> Result<(), GpuError> {
+        self.launch(slot, KERNELS.len())?;
+        Ok(self.exec.mark(slot)?)
+    }
+
+    fn launch(&mut self, slot: usize, kernels: usize) -> Result<(), GpuError> {
+        let s = &self.slots[slot];
+        let count = s.count as u32;
         if count == 0 {
             return Ok(());
         }
@@ -156,17 +186,17 @@ impl<'a> Batches<'a> {
         let (room, all) = (self.room, self.lines);
         let tail = |l: usize| {
             [
-                buffer(self.counts),
-                buffer(self.failed),
+                buffer(s.counts),
+                buffer(s.failed),
                 number(room[l - 1]),
                 number(room[l]),
             ]
         };
-        let subs = || vec![buffer(self.subs)];
+        let subs = || vec![buffer(s.subs)];
         let first = [
             subs(),
             lines(all[0]),
-            vec![buffer(self.counts), buffer(self.failed), number(room[0])],
+            vec![buffer(s.counts), buffer(s.failed), number(room[0])],
         ]
         .concat();
         let later =
@@ -176,10 +206,10 @@ impl<'a> Batches<'a> {
             subs(),
             lines(all[last]),
             vec![
-                buffer(self.found),
-                buffer(self.counts),
+                buffer(s.found),
+                buffer(s.counts),
                 number(room[last]),
-                number(CANDIDATES as u32),
+                number(self.candidates as u32),
             ],
         ]
         .concat();
@@ -205,43 +235,73 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// Waits for the batch that was sent, of `count` sub-blocks, and reads its results.
-    pub fn wait(&mut self, batch: &[Pending]) -> Result<Raw, GpuError> {
-        if batch.iter().all(|b| b.2.sub_blocks.is_empty()) {
-            return Ok(Raw::default());
+    /// Waits for a slot and reads its results; none if there was not room for them.
+    fn wait(&mut self, slot: usize) -> Result<Option<Raw>, GpuError> {
+        let s = &self.slots[slot];
+        if s.count == 0 {
+            return Ok(Some(Raw::default()));
         }
-        let counts = self.exec.read(self.counts)?;
-        for (l, room) in self.room.iter().enumerate() {
-            if word(&counts, l) > *room {
-                return Err(GpuError::Full(word(&counts, l), l + 1, *room));
-            }
-        }
+        let counts = self.exec.read_after(slot, s.counts, 4 * (LEVELS + 1))?;
         let many = word(&counts, LEVELS) as usize;
-        if many > CANDIDATES {
-            return Err(GpuError::Full(many as u32, LEVELS + 1, CANDIDATES as u32));
+        let full = |l: usize| word(&counts, l) > self.room[l];
+        if (0..LEVELS).any(full) || many > self.candidates {
+            return Ok(None);
         }
-        let mut places = Vec::new();
-        if many > 0 {
-            let found = self.exec.read(self.found)?;
-            for place in found.chunks_exact(8).take(many) {
-                let mut w = [0; 8];
-                w.copy_from_slice(place);
-                places.push(u64::from_le_bytes(w));
-            }
+        let found = match many {
+            0 => Vec::new(),
+            _ => self.exec.read_after(slot, s.found, many * 8)?,
+        };
+        let places = found.chunks_exact(8).map(|place| {
+            let mut w = [0; 8];
+            w.copy_from_slice(place);
+            u64::from_le_bytes(w)
+        });
+        Ok(Some(Raw {
+            places: places.collect(),
+            failed: self.exec.read_after(slot, s.failed, s.count * LEVELS * 4)?,
+        }))
+    }
+
+    /// Waits for the batch of a slot and completes its units. Where there was not room for what it gave, it is
+    /// done again in halves, and a single unit on the processor: nothing is lost.
+    pub fn finish(
+        &mut self,
+        q: &Query,
+        slot: usize,
+        mut batch: Vec<Pending>,
+    ) -> Result<Vec<Done>, GpuError> {
+        if let Some(raw) = self.wait(slot)? {
+            return Ok(raw.complete(q, batch));
         }
-        Ok(Raw {
-            failed: self.exec.read(self.failed)?,
-            places,
-        })
+        if batch.len() <= 1 {
+            return Ok(batch.iter().map(|b| here(q, b.0, b.1)).collect());
+        }
+        let rest = batch.split_off(batch.len() / 2);
+        let mut all = Vec::new();
+        for half in [batch, rest] {
+            self.send(slot, &half)?;
+            self.start(slot)?;
+            all.extend(self.finish(q, slot, half)?);
+        }
+        Ok(all)
     }
 }
+
+/// A unit searched on the processor.
+pub fn here(q: &Query, number: u64, grid: Grid) -> Done {
+    let found = kerf_hardround::leaf::search(q, &grid, &mut Scratch::default());
+    (number, grid, found)
+}
+
+/// A unit that is done, with its number and place.
+pub type Done = (u64, Grid, Found);
 
 /// A unit with its number and place.
 pub type Pending = (u64, Grid, Staged);
 
 /// What the device gave for a batch.
 #[derive(Debug, Default)]
-pub struct Raw {
+struct Raw {
     /// Failures of each sub-block, by level.
     failed: Vec<u8>,
     /// Candidates.
@@ -250,7 +310,7 @@ pub struct Raw {
 
 impl Raw {
     /// Completes the units of the batch.
-    pub fn complete(&self, q: &Query, mut batch: Vec<Pending>) -> Vec<(u64, Grid, Found)> {
+    fn complete(&self, q: &Query, mut batch: Vec<Pending>) -> Vec<Done> {
         let mut candidates: Vec<Vec<Vec<u64>>> = batch
             .iter()
             .map(|b| vec![Vec::new(); b.2.polys.len()])

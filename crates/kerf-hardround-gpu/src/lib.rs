@@ -6,85 +6,110 @@
 #![warn(missing_docs)]
 
 mod batch;
+pub mod dilemma;
+pub mod libm;
+pub mod small;
 mod stage;
 
-pub use batch::{Batches, GpuError, KERNELS, Pending, Raw, program};
+pub use batch::{Batches, Done, GpuError, KERNELS, Pending, Room, program};
 pub use stage::{Stage, Staged, SubBlock};
 
 use kerf_exec::Executor;
 use kerf_hardround::format::Grid;
 use kerf_hardround::leaf::{Found, Query};
 use kerf_hardround::units::Units;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
-/// Searches units, those for which `wanted` says so, in batches of about `sub_blocks` on an executor that has
-/// [`program`] loaded; `threads` describe sub-blocks meanwhile. Results go to `sink`, which may break off.
+/// What is searched.
+#[derive(Debug, Clone)]
+pub struct Work<'a> {
+    /// The query.
+    pub query: &'a Query,
+    /// Its units.
+    pub units: &'a Units,
+    /// Numbers of those to search.
+    pub range: Range<u64>,
+    /// Threads that describe sub-blocks.
+    pub threads: usize,
+    /// Sizes of batches.
+    pub room: Room,
+}
+
+/// Searches units, those for which `wanted` says so, on an executor that has [`program`] loaded. Results go to
+/// `sink`, which may break off; gives whether it did not.
 pub fn search(
     exec: &mut dyn Executor,
-    q: &Query,
-    units: &Units,
-    threads: usize,
-    sub_blocks: usize,
+    work: &Work,
     wanted: impl Fn(u64) -> bool + Sync,
     mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(work.range.start);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (send, receive) = sync_channel::<Pending>(threads * 8 + 64);
-        for _ in 0..threads.max(1) {
+        let (send, receive) = sync_channel::<Pending>(work.threads * 8 + 64);
+        for _ in 0..work.threads.max(1) {
             let send = send.clone();
             let (next, stop, wanted) = (&next, &stop, &wanted);
             scope.spawn(move || {
                 let mut stage = Stage::default();
                 while !stop.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(grid) = units.get(i) else { return };
-                    if wanted(i) && send.send((i, grid, stage.unit(q, &grid))).is_err() {
+                    let Some(grid) = work.units.get(i).filter(|_| i < work.range.end) else {
+                        return;
+                    };
+                    if wanted(i) && send.send((i, grid, stage.unit(work.query, &grid))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(send);
-        let result = run(exec, q, sub_blocks, receive.iter(), &mut sink);
+        let result = run(exec, work.query, work.room, receive.iter(), &mut sink);
         stop.store(true, Ordering::Relaxed);
         drop(receive);
         result
     })
 }
 
-/// Batches from staged units: while the device works on one, the next is gathered and the results of the one
-/// before are handed on.
+/// Batches from staged units: while the device works on one, the next is gathered, written and queued, and the
+/// results of the one before are handed on.
 fn run(
     exec: &mut dyn Executor,
     q: &Query,
-    sub_blocks: usize,
+    room: Room,
     staged: impl Iterator<Item = Pending>,
     sink: &mut impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
-    let mut batches = Batches::new(exec, sub_blocks)?;
+    let mut batches = Batches::new(exec, room)?;
+    let most = room.sub_blocks.min(batches.most);
     let mut staged = staged.peekable();
     let mut flying: Vec<Pending> = Vec::new();
+    let mut slot = 0;
     loop {
-        let mut gathered = Vec::new();
+        let mut gathered: Vec<Pending> = Vec::new();
         let mut count = 0;
+        let mut done = Vec::new();
         while let Some(s) =
-            staged.next_if(|s| count == 0 || count + s.2.sub_blocks.len() <= sub_blocks)
+            staged.next_if(|s| gathered.is_empty() || count + s.2.sub_blocks.len() <= most)
         {
+            if s.2.sub_blocks.len() > batches.most {
+                done.push(batch::here(q, s.0, s.1));
+                continue;
+            }
             count += s.2.sub_blocks.len();
             gathered.push(s);
-            if count >= sub_blocks || gathered.len() >= 4 * sub_blocks.max(64) {
+            if count >= most || gathered.len() >= 4 * most.max(64) {
                 break;
             }
         }
-        batches.pack(&gathered);
-        let raw = batches.wait(&flying)?;
-        batches.start()?;
         let last = gathered.is_empty();
-        for (i, grid, found) in raw.complete(q, std::mem::replace(&mut flying, gathered)) {
+        batches.send(slot, &gathered)?;
+        batches.start(slot)?;
+        slot = 1 - slot;
+        done.extend(batches.finish(q, slot, std::mem::replace(&mut flying, gathered))?);
+        for (i, grid, found) in done {
             if sink(i, grid, found).is_break() {
                 return Ok(false);
             }

@@ -11,13 +11,11 @@ pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + (LEVELS - 
 /// Room for the parts of a line.
 const PARTS: usize = 4;
 
-/// A sub-block as the device reads it; `device/search.cu` has the same order.
+/// A sub-block; the device reads its record, for which `device/search.cu` has the same order.
 #[derive(Debug, Clone)]
 pub struct SubBlock {
     /// Its first argument.
     pub start: u64,
-    /// The record.
-    pub words: [u64; WORDS],
     /// Arguments of an interval of the last level.
     pub last: u64,
     /// Number of its polynomial among those of the unit.
@@ -25,8 +23,15 @@ pub struct SubBlock {
 }
 
 impl SubBlock {
-    /// [`RUNS`] runs from `start` on.
-    fn new(q: &Query, poly: &Poly, number: usize, plan: &Plan, start: u64) -> SubBlock {
+    /// [`RUNS`] runs from `start` on; the record is added to `bytes`.
+    fn new(
+        q: &Query,
+        poly: &Poly,
+        number: usize,
+        plan: &Plan,
+        start: u64,
+        bytes: &mut Vec<u8>,
+    ) -> SubBlock {
         let tables = Tables::new(&poly.around(start), plan.bits, RUNS);
         let middle = start + ((RUNS * RUN) as u64 * plan.levels[0].n) / 2;
         let second = poly.second(middle).0;
@@ -50,13 +55,10 @@ impl SubBlock {
         words.push(fraction((q.eps() + plan.settled).min(0.25)) + 1);
         words.push((second / 2.0).to_bits());
         words.push(plan.levels[0].n);
-        let mut array = [0; WORDS];
-        for (a, w) in array.iter_mut().zip(words) {
-            *a = w;
-        }
+        words.resize(WORDS, 0);
+        bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         SubBlock {
             start,
-            words: array,
             last: last.n,
             poly: number,
         }
@@ -70,6 +72,8 @@ pub struct Staged {
     pub found: Found,
     /// What the device has to search.
     pub sub_blocks: Vec<SubBlock>,
+    /// Their records, one after the other.
+    pub bytes: Vec<u8>,
     /// The polynomials behind the sub-blocks.
     pub polys: Vec<Poly>,
 }
@@ -79,6 +83,7 @@ pub struct Staged {
 pub struct Stage {
     scratch: Scratch,
     sub_blocks: Vec<SubBlock>,
+    bytes: Vec<u8>,
     polys: Vec<Poly>,
 }
 
@@ -89,6 +94,7 @@ impl Stage {
         Staged {
             found,
             sub_blocks: std::mem::take(&mut self.sub_blocks),
+            bytes: std::mem::take(&mut self.bytes),
             polys: std::mem::take(&mut self.polys),
         }
     }
@@ -112,7 +118,8 @@ impl Engine for Stage {
                 self.polys.push(poly.clone());
             }
             while end - at >= length {
-                self.sub_blocks.push(SubBlock::new(q, poly, number, p, at));
+                let s = SubBlock::new(q, poly, number, p, at, &mut self.bytes);
+                self.sub_blocks.push(s);
                 counts.tested[0] += (RUNS * RUN) as u64;
                 at += length;
             }

@@ -5,6 +5,7 @@ use kerf_hardround::function::Function;
 use kerf_hardround::leaf::{self, Query};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
+use kerf_hardround_gpu::{Room, Work};
 use std::ops::ControlFlow;
 
 #[test]
@@ -26,10 +27,13 @@ fn kernels_find_the_same() {
         let mut there = Vec::new();
         let all = kerf_hardround_gpu::search(
             &mut exec,
-            &q,
-            &units,
-            2,
-            2,
+            &Work {
+                query: &q,
+                units: &units,
+                range: 0..units.len(),
+                threads: 2,
+                room: Room::usual(2),
+            },
             |_| true,
             |i, g, found| {
                 there.push((i, g, found));
@@ -53,5 +57,52 @@ fn kernels_find_the_same() {
             assert!((a - b).abs() <= 0.01 * b + 2.0, "{a} {b}");
         }
         assert!(tested >= 16384, "the kernels were not used: {tested}");
+    }
+}
+
+/// With hardly any room for lines or candidates, batches are done again in halves and then here: nothing is lost.
+#[test]
+fn too_little_room_loses_nothing() {
+    let module = kerf_hardround_gpu::program("sm_90").unwrap();
+    let q = Query {
+        function: Function::Exp,
+        format: BINARY64,
+        bits: 24,
+        isa: Some(Isa::best()),
+    };
+    let units = Units::new(&q, 1.0, 1.0 + 2f64.powi(-20)).unwrap();
+    let here: Vec<_> = (0..units.len())
+        .flat_map(|i| {
+            let g = units.get(i).unwrap();
+            leaf::search(&q, &g, &mut Scratch::default()).cases
+        })
+        .collect();
+    for (lines, candidates) in [(1.0, 1 << 16), (1e-9, 1 << 16), (1.0, 3), (1e-9, 0)] {
+        let mut exec = CpuExecutor::new(&module, CpuOptions::default()).unwrap();
+        let mut there = Vec::new();
+        let work = Work {
+            query: &q,
+            units: &units,
+            range: 0..units.len(),
+            threads: 2,
+            room: Room {
+                sub_blocks: 64,
+                lines,
+                candidates,
+            },
+        };
+        let all = kerf_hardround_gpu::search(
+            &mut exec,
+            &work,
+            |_| true,
+            |i, _, found| {
+                there.push((i, found.cases));
+                ControlFlow::Continue(())
+            },
+        );
+        assert!(all.unwrap());
+        there.sort_by_key(|t| t.0);
+        let there: Vec<_> = there.into_iter().flat_map(|t| t.1).collect();
+        assert_eq!(there, here, "{lines} {candidates}");
     }
 }

@@ -32,7 +32,7 @@ const FAR: i32 = 1 << 20;
 pub enum NoValue {
     /// The value is zero.
     Zero,
-    /// It is beyond the largest number, or below half the smallest.
+    /// It is beyond the largest number, or below a quarter of the smallest: half of it is where rounding changes.
     Range,
     /// The function is not defined there.
     Domain,
@@ -55,7 +55,7 @@ pub fn value(f: Function, format: Format, x: &Float) -> Result<Value, NoValue> {
             return Err(NoValue::Range);
         };
         let exponent = e - 1;
-        if exponent > format.highest || exponent < format.lowest - 1 {
+        if exponent > format.highest || exponent < format.lowest - 2 {
             return Err(NoValue::Range);
         }
         if let Some((k, round_bit, ones)) = tail(&y, order == Ordering::Equal, format.ulp(exponent))

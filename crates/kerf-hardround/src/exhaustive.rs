@@ -3,17 +3,17 @@
 use crate::confirm::{NoValue, value};
 use crate::format::Grid;
 use crate::leaf::{Case, Query};
-use crate::poly::{Block, block, uniform};
+use crate::poly::{Block, Poly, block, uniform};
 use crate::walk::{WALK_ERROR, each};
 use serde::{Deserialize, Serialize};
 
 /// Runs of this many bits are counted with MPFR.
-const DECIDED: u32 = 44;
+pub const DECIDED: u32 = 44;
 /// Pieces where all values are within 2 to minus this of a number are not looked at; less than [`DECIDED`], so
 /// that none is left that MPFR would have to count whole.
 const UNIFORM: i32 = 40;
 /// Bound of a walked value's error, in units of 2^-64.
-const MARGIN: u64 = 1 << 12;
+pub const MARGIN: u64 = 1 << 12;
 /// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
 const SMALL: u64 = 48;
 
@@ -24,7 +24,7 @@ pub struct Tally {
     pub by_k: Vec<u64>,
     /// Exact cases, zeros among them.
     pub exact: u64,
-    /// Results beyond the largest number or below half the smallest, or nearer to a limit than 2^-11000.
+    /// Results beyond the largest number or below a quarter of the smallest, or nearer to a limit than 2^-250.
     pub out_of_range: u64,
     /// Arguments of pieces where every value is within 2^-40 of a number, as next to zero: not counted by k, and
     /// not listed.
@@ -48,24 +48,87 @@ impl Tally {
         self.out_of_range += o.out_of_range;
         self.uniform += o.uniform;
     }
-    fn count(&mut self, k: u32) {
+    /// Counts an argument with k identical bits.
+    pub fn count(&mut self, k: u32) {
+        self.count_many(k, 1);
+    }
+    /// Counts so many arguments with k identical bits.
+    pub fn count_many(&mut self, k: u32, n: u64) {
         let k = k as usize;
         if self.by_k.len() <= k {
             self.by_k.resize(k + 1, 0);
         }
-        self.by_k[k] += 1;
+        self.by_k[k] += n;
     }
+}
+
+/// What visits a smooth piece.
+pub trait Visitor {
+    /// Counts the arguments of a piece by its polynomial, or keeps the piece for later. With `alike` all have
+    /// the query's bits, and none is listed.
+    fn smooth(
+        &mut self,
+        q: &Query,
+        grid: &Grid,
+        poly: &Poly,
+        alike: bool,
+        tally: &mut Tally,
+        cases: &mut Vec<Case>,
+    );
+}
+
+/// Visits by differences, on the processor.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Walk;
+
+impl Visitor for Walk {
+    fn smooth(
+        &mut self,
+        q: &Query,
+        grid: &Grid,
+        poly: &Poly,
+        alike: bool,
+        tally: &mut Tally,
+        cases: &mut Vec<Case>,
+    ) {
+        let mut near = Vec::new();
+        each(poly, grid.first, grid.end, |m, z| match clear(z) {
+            Some(k) if k < q.bits || alike => tally.count(k),
+            _ => evaluate(q, grid, m, tally, &mut near),
+        });
+        if !alike {
+            cases.append(&mut near);
+        }
+    }
+}
+
+/// The number of identical bits of a walked value, where its error cannot change it; otherwise MPFR decides.
+fn clear(z: u64) -> Option<u32> {
+    let k = run(z);
+    let same = run(z.wrapping_sub(MARGIN)) == k && run(z.wrapping_add(MARGIN)) == k;
+    (k < DECIDED && same).then_some(k)
 }
 
 /// Counts the arguments of part of a binade; those with at least the query's bits are listed too, except in
 /// pieces where all have them.
 pub fn tally(q: &Query, grid: &Grid) -> (Tally, Vec<Case>) {
+    tally_with(q, grid, &mut Walk)
+}
+
+/// The same, smooth pieces by a visitor.
+pub fn tally_with(q: &Query, grid: &Grid, visitor: &mut impl Visitor) -> (Tally, Vec<Case>) {
     let mut all = (Tally::default(), Vec::new());
-    divide(q, grid, &mut all.0, &mut all.1);
+    divide(q, grid, visitor, &mut all.0, &mut all.1);
     all
 }
 
-fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
+fn divide(
+    q: &Query,
+    grid: &Grid,
+    visitor: &mut impl Visitor,
+    tally: &mut Tally,
+    cases: &mut Vec<Case>,
+) {
     if q.function.beyond(grid.value(grid.first)).is_some() {
         tally.out_of_range += grid.len();
         return;
@@ -77,23 +140,8 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
     }
     match block(q.function, q.format, grid) {
         Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
-            // Where all have the query's bits, none is listed.
             let alike = poly.uniform(q.eps()) == Some(true);
-            let mut near = Vec::new();
-            each(&poly, grid.first, grid.end, |m, z| {
-                // The value is within MARGIN of z: where that could change k, MPFR decides.
-                let k = run(z);
-                let clear = k < DECIDED
-                    && run(z.wrapping_sub(MARGIN)) == k
-                    && run(z.wrapping_add(MARGIN)) == k;
-                match clear && (k < q.bits || alike) {
-                    true => tally.count(k),
-                    false => evaluate(q, grid, m, tally, &mut near),
-                }
-            });
-            if !alike {
-                cases.append(&mut near);
-            }
+            visitor.smooth(q, grid, &poly, alike, tally, cases);
         }
         Block::Overflow | Block::Underflow => tally.out_of_range += grid.len(),
         _ if grid.len() <= SMALL => {
@@ -103,8 +151,8 @@ fn divide(q: &Query, grid: &Grid, tally: &mut Tally, cases: &mut Vec<Case>) {
         }
         _ => {
             let middle = grid.first + grid.len() / 2;
-            divide(q, &grid.part(grid.first, middle), tally, cases);
-            divide(q, &grid.part(middle, grid.end), tally, cases);
+            divide(q, &grid.part(grid.first, middle), visitor, tally, cases);
+            divide(q, &grid.part(middle, grid.end), visitor, tally, cases);
         }
     }
 }
@@ -114,7 +162,8 @@ fn run(z: u64) -> u32 {
     z.leading_zeros().max(z.leading_ones())
 }
 
-fn evaluate(q: &Query, grid: &Grid, m: u64, tally: &mut Tally, cases: &mut Vec<Case>) {
+/// Counts one argument by MPFR, and lists it if it has the query's bits.
+pub fn evaluate(q: &Query, grid: &Grid, m: u64, tally: &mut Tally, cases: &mut Vec<Case>) {
     match value(q.function, q.format, &grid.float(m, 64)) {
         Ok(v) => match v.k {
             Some(k) => {

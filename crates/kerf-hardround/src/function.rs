@@ -62,8 +62,11 @@ pub const FUNCTIONS: [(&str, Function); 20] = [
     ("rsqrt", Rsqrt),
 ];
 
-/// At arguments beyond 2 to this, exponentials leave every format, and 1 - tanh is below 2^-11000.
+/// At arguments beyond 2 to this, exponentials leave every format.
 const FAR: i32 = 12;
+/// Beyond these, 1 - |tanh| and 1 + expm1 are below 2^-257: however many bits are asked for, all arguments have them.
+const TANH_LIMIT: f64 = 90.0;
+const EXPM1_LIMIT: f64 = -180.0;
 
 impl Function {
     /// By name: `exp`, ..., `x^3`, `pown:-2`.
@@ -112,14 +115,25 @@ impl Function {
     /// Whether the result overflows or underflows every format at arguments this large in magnitude, or
     /// does not differ from its limit: a reason not to evaluate. Gives what it is.
     pub fn beyond(self, x: f64) -> Option<&'static str> {
+        if self == Tanh && x.abs() >= TANH_LIMIT || self == Expm1 && x <= EXPM1_LIMIT {
+            return Some("limit");
+        }
         if x.abs() < 2f64.powi(FAR) {
             return None;
         }
         match (self, x > 0.0) {
             (Exp | Exp2 | Exp10, true) | (Sinh | Cosh, _) | (Expm1, true) => Some("overflow"),
             (Exp | Exp2 | Exp10, false) => Some("underflow"),
-            (Expm1, false) | (Tanh, _) => Some("limit"),
             _ => None,
+        }
+    }
+
+    /// Bits by which results next to a limit, at arguments up to x, differ from it at least.
+    pub fn limit_bits(self, x: f64) -> u32 {
+        match self {
+            Tanh => (3.0 * x.abs().min(TANH_LIMIT)) as u32,
+            Expm1 if x < 0.0 => (1.5 * x.max(EXPM1_LIMIT).abs()) as u32,
+            _ => 0,
         }
     }
 

@@ -58,7 +58,7 @@ pub enum Method {
     NoneHard,
     /// Results beyond the largest number.
     Overflow,
-    /// Results below half the smallest number.
+    /// Results below a quarter of the smallest number.
     Underflow,
 }
 

@@ -14,6 +14,8 @@ pub mod function;
 mod interval;
 mod lanes;
 pub mod leaf;
+pub mod libm;
+pub mod list;
 pub mod lsg;
 pub mod plan;
 pub mod poly;

@@ -102,7 +102,7 @@ fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> Level {
 
 impl Plan {
     /// Intervals of 2^bits arguments, sub-blocks of up to `runs` runs; none where a bound is too large.
-    fn with(poly: &Poly, eps: f64, bits: u32, runs: usize) -> Option<Plan> {
+    pub fn with(poly: &Poly, eps: f64, bits: u32, runs: usize) -> Option<Plan> {
         let mut n = 1u64 << bits;
         let span = (runs * RUN) as f64 * n as f64;
         let third = poly.derivative(3);

@@ -46,7 +46,7 @@ pub enum Block {
     Smooth(Box<Poly>),
     /// Every result is beyond the largest number.
     Overflow,
-    /// Every result is below half the smallest number.
+    /// Every result is below a quarter of the smallest number: far from half of it, which rounds either way.
     Underflow,
     /// The enclosures say too little: split it.
     Coarse,
@@ -93,7 +93,8 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
     let reach = (middle - grid.first).max(last - middle).max(1);
     // Next to zero, 1 - x^2 and 1 have to be told apart.
     let lead = grid.exponent + 63 - grid.first.max(1).leading_zeros() as i32;
-    let precision = COARSE + 2 * lead.min(0).unsigned_abs();
+    // And so have a limit and values next to it.
+    let precision = COARSE + 2 * lead.min(0).unsigned_abs() + f.limit_bits(grid.value(last));
     let (near, far) = (
         grid.float(grid.first, precision),
         grid.float(last, precision),
@@ -110,7 +111,7 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
     {
         return Some(Preparation::Out(Block::Overflow));
     }
-    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest)) {
+    match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest - 1)) {
         [true, true] => return Some(Preparation::Out(Block::Underflow)),
         [false, false] => {}
         _ => return None,
@@ -249,7 +250,8 @@ impl Poly {
             .iter()
             .rev()
             .fold(Wide::ZERO, |v, c| v.times(w).plus(*c));
-        value.distance() * (1.0 - 1e-11) <= eps + self.error
+        // Distances are known to 2^-128: exact cases count at any eps.
+        value.distance() * (1.0 - 1e-11) <= eps + self.error + 2f64.powi(-120)
     }
 
     /// The polynomial in `m - at`.

@@ -5,7 +5,7 @@ use crate::leaf::{LARGEST, Query};
 use crate::plan::Plan;
 use crate::poly::{Block, block, uniform};
 use crate::search::Scratch;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
@@ -208,27 +208,30 @@ fn unit(q: &Query, grid: &Grid) -> u64 {
     }
 }
 
-/// Does units on several threads, those for which `wanted` says so, and hands results to `sink` as they
-/// come; that may break off. Gives whether all was done.
+/// Does the units of a range of numbers on several threads, those for which `wanted` says so, and hands results
+/// to `sink` as they come; that may break off. Gives whether all was done.
 pub fn work<T: Send>(
     units: &Units,
+    range: Range<u64>,
     threads: usize,
     wanted: impl Fn(u64) -> bool + Sync,
     each: impl Fn(&Grid, &mut Scratch) -> T + Sync,
     mut sink: impl FnMut(u64, Grid, T) -> ControlFlow<()>,
 ) -> bool {
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(range.start);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (send, receive) = sync_channel(threads.max(1) * 2);
         for _ in 0..threads.max(1) {
             let send = send.clone();
-            let (next, stop, wanted, each) = (&next, &stop, &wanted, &each);
+            let (next, stop, wanted, each, range) = (&next, &stop, &wanted, &each, &range);
             scope.spawn(move || {
                 let mut scratch = Scratch::default();
                 while !stop.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(grid) = units.get(i) else { return };
+                    let Some(grid) = units.get(i).filter(|_| i < range.end) else {
+                        return;
+                    };
                     if !wanted(i) {
                         continue;
                     }

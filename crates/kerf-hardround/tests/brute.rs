@@ -121,6 +121,14 @@ fn at_zeros_and_edges_of_binades() {
         (Atan, 1.0),
         (Tanh, 0.55),
         (Log1p, -0.5),
+        // Next to a limit, where all are hard.
+        (Tanh, 19.5),
+        (Tanh, 40.0),
+        (Tanh, 64.0),
+        (Tanh, 89.9),
+        (Expm1, -37.0),
+        (Expm1, -100.0),
+        (Expm1, -179.0),
     ];
     for (f, x) in places {
         // From 300 arguments before to 300 after, as far as the function goes.

@@ -20,6 +20,7 @@ fn record(f: Function, from: f64, to: f64, bits: u32) -> Record {
     let mut lines = vec![serde_json::to_string(&header).unwrap()];
     let all = work(
         &units,
+        0..u64::MAX,
         2,
         |_| true,
         |g, s| search(&q, g, s),

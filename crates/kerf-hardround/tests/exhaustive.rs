@@ -16,6 +16,7 @@ fn count(q: &Query) -> (Tally, usize) {
     let mut cases = 0;
     let all = work(
         &units,
+        0..u64::MAX,
         2,
         |_| true,
         |g, _| tally(q, g),
@@ -98,6 +99,7 @@ fn counts_are_complete() {
     let mut sum = Tally::default();
     let _ = work(
         &units,
+        0..u64::MAX,
         2,
         |_| true,
         |g, _| tally(&q, g),

@@ -108,7 +108,7 @@ pub struct Study {
 }
 
 /// All studies, in the order in which they are listed.
-pub const STUDIES: [Study; 10] = [
+pub const STUDIES: [Study; 11] = [
     Study {
         name: "summation",
         repeats: "sums by one thread and by many (Surineni 2017, figures 7 and 8, table VI)",
@@ -169,10 +169,16 @@ pub const STUDIES: [Study; 10] = [
         needs_profile: true,
         run: studies::mixed_throughput::run,
     },
+    Study {
+        name: studies::dilemma::NAME,
+        repeats: "hard-to-round cases, exhaustively and by Lefevre's algorithm (Fortin, Gouicem and Graillat 2011)",
+        needs_profile: false,
+        run: studies::dilemma::run,
+    },
 ];
 
 /// Names of all studies.
-pub fn names() -> [&'static str; 10] {
+pub fn names() -> [&'static str; 11] {
     STUDIES.each_ref().map(|s| s.name)
 }
 

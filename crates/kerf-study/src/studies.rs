@@ -1,4 +1,5 @@
 //! The studies, one a file.
+pub mod dilemma;
 pub mod do_undo;
 pub mod exponential;
 pub mod gaussian;

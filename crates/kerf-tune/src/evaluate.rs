@@ -8,9 +8,10 @@ use kerf_pass::Plan;
 use kerf_workload::Perturb;
 use kerf_workload::job::{Device, Energy, Job, JobError, Report, Spent, Times};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -203,6 +204,10 @@ struct Held {
     starter: ThreadId,
 }
 
+/// What a worker program of another machine says when that machine is lost, as its last words: the evaluation is
+/// then done elsewhere.
+pub const LOST: &str = "the rank is lost";
+
 /// Worker processes that evaluate.
 pub struct Evaluator {
     /// What all jobs have in common.
@@ -212,7 +217,11 @@ pub struct Evaluator {
     /// Time limit of one evaluation.
     pub limit: Duration,
     program: WorkerProgram,
+    /// Programs that reach workers elsewhere, one for each of the last workers.
+    remote: Vec<WorkerProgram>,
     workers: Vec<Mutex<Option<Held>>>,
+    /// Workers elsewhere that are lost.
+    lost: Vec<AtomicBool>,
 }
 
 impl Evaluator {
@@ -233,8 +242,37 @@ impl Evaluator {
             criteria,
             limit,
             program,
+            remote: Vec::new(),
             workers: (0..n).map(|_| Mutex::new(None)).collect(),
+            lost: (0..n).map(|_| AtomicBool::new(false)).collect(),
         }
+    }
+
+    /// With workers elsewhere, which the programs reach.
+    pub fn with_remote(mut self, programs: &[WorkerProgram]) -> Evaluator {
+        for p in programs {
+            self.remote.push(p.clone());
+            self.workers.push(Mutex::new(None));
+            self.lost.push(AtomicBool::new(false));
+        }
+        self
+    }
+
+    /// The program of a worker.
+    fn program(&self, slot: usize) -> &WorkerProgram {
+        let own = self.workers.len() - self.remote.len();
+        let elsewhere = slot.checked_sub(own).and_then(|i| self.remote.get(i));
+        elsewhere.unwrap_or(&self.program)
+    }
+
+    /// Whether an evaluation failed because its machine is lost.
+    fn is_lost(&self, slot: usize, e: &JobError) -> bool {
+        let own = self.workers.len() - self.remote.len();
+        let lost = slot >= own && matches!(e, JobError::Worker(why) if why.contains(LOST));
+        if lost {
+            self.lost[slot].store(true, Ordering::Relaxed);
+        }
+        lost
     }
 
     /// Evaluations that run at a time.
@@ -302,10 +340,11 @@ impl Evaluator {
         Ok(all.map(|o| (o.name, o.scatter)).collect())
     }
 
-    fn start(&self) -> Result<Held, JobError> {
-        let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
-        let worker = Worker::start(&self.program.path, &args)
-            .map_err(|e| JobError::Worker(e.to_string()))?;
+    fn start(&self, slot: usize) -> Result<Held, JobError> {
+        let program = self.program(slot);
+        let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
+        let worker =
+            Worker::start(&program.path, &args).map_err(|e| JobError::Worker(e.to_string()))?;
         Ok(Held {
             worker,
             starter: std::thread::current().id(),
@@ -316,7 +355,7 @@ impl Evaluator {
         let mut held = lock(&self.workers[slot]);
         let mut w = match held.take() {
             Some(w) => w,
-            None => self.start()?,
+            None => self.start(slot)?,
         };
         // A worker that died or was killed is not put back.
         let answer: Result<Report, JobError> = w
@@ -335,45 +374,66 @@ impl Evaluator {
         requests: &[Request],
         done: impl FnMut(usize, Evaluated) -> Result<(), E> + Send,
     ) -> Result<(), E> {
-        let slots = self.workers.len().min(requests.len());
-        for slot in &self.workers[..slots] {
-            let mut held = lock(slot);
-            if held.is_none() {
-                // One that does not start is tried again, and its failure told, where it is needed.
-                *held = self.start().ok();
-            }
-        }
-        let next = AtomicUsize::new(0);
+        let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..requests.len()).collect());
         let state = Mutex::new((done, None::<E>));
-        std::thread::scope(|s| {
-            for slot in 0..slots {
-                let (next, state) = (&next, &state);
-                s.spawn(move || {
-                    loop {
-                        let i = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(r) = requests.get(i) else { break };
-                        let clock = Instant::now();
-                        let e = self.ask(slot, r).unwrap_or_else(|e| {
-                            Evaluated::failed(e.to_string(), clock.elapsed().as_secs_f64())
-                        });
-                        let mut held = lock(state);
-                        if held.1.is_some() {
-                            break;
-                        }
-                        if let Err(e) = (held.0)(i, e) {
-                            held.1 = Some(e);
-                            break;
-                        }
-                    }
-                });
+        // More than once only where a machine was lost after the others had nothing left to do.
+        while !lock(&waiting).is_empty() && lock(&state).1.is_none() {
+            let many = lock(&waiting).len();
+            let slots: Vec<usize> = (0..self.workers.len())
+                .filter(|s| !self.lost[*s].load(Ordering::Relaxed))
+                .take(many)
+                .collect();
+            for slot in &slots {
+                let mut held = lock(&self.workers[*slot]);
+                if held.is_none() {
+                    // One that does not start is tried again, and its failure told, where it is needed.
+                    *held = self.start(*slot).ok();
+                }
             }
-        });
+            std::thread::scope(|s| {
+                for slot in slots {
+                    let (waiting, state) = (&waiting, &state);
+                    s.spawn(move || self.take(slot, requests, waiting, state));
+                }
+            });
+        }
         let here = std::thread::current().id();
         for slot in &self.workers {
             lock(slot).take_if(|w| w.starter != here);
         }
         let (_, failed) = state.into_inner().unwrap_or_else(|e| e.into_inner());
         failed.map_or(Ok(()), Err)
+    }
+
+    /// One worker's part of [`Evaluator::all`].
+    fn take<E>(
+        &self,
+        slot: usize,
+        requests: &[Request],
+        waiting: &Mutex<VecDeque<usize>>,
+        state: &Mutex<(impl FnMut(usize, Evaluated) -> Result<(), E>, Option<E>)>,
+    ) {
+        loop {
+            let next = lock(waiting).pop_front();
+            let Some(i) = next else { break };
+            let clock = Instant::now();
+            let e = match self.ask(slot, &requests[i]) {
+                Ok(e) => e,
+                Err(e) if self.is_lost(slot, &e) => {
+                    lock(waiting).push_front(i);
+                    break;
+                }
+                Err(e) => Evaluated::failed(e.to_string(), clock.elapsed().as_secs_f64()),
+            };
+            let mut held = lock(state);
+            if held.1.is_some() {
+                break;
+            }
+            if let Err(e) = (held.0)(i, e) {
+                held.1 = Some(e);
+                break;
+            }
+        }
     }
 }
 

@@ -76,6 +76,8 @@ pub struct Request {
     pub workers: usize,
     /// How workers are started.
     pub program: WorkerProgram,
+    /// Programs that reach workers of other machines, one each.
+    pub remote: Vec<WorkerProgram>,
 }
 
 /// Why there is no result. A tolerance that cannot be met is a result.
@@ -331,7 +333,8 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             request.program.clone(),
             request.limit,
             request.workers,
-        ),
+        )
+        .with_remote(&request.remote),
         request,
         subject: &subject,
         tunable: &tunable,

@@ -1,9 +1,13 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
 mod journal;
+mod libm;
 mod search;
 mod show;
 mod small;
+mod spread;
 mod verify;
+
+pub use libm::read as read_list;
 
 use crate::DeviceArg;
 use crate::fail::Failure;
@@ -28,6 +32,8 @@ pub struct Args {
 enum Command {
     /// Check a certificate on another way: MPFR at single arguments, and the search anew on samples.
     Verify(verify::Args),
+    /// Check libdevice's f64 functions on hard cases, against MPFR: misroundings, and how far off.
+    CheckLibm(libm::Args),
 }
 
 #[derive(clap::Args)]
@@ -66,6 +72,10 @@ struct SearchArgs {
     /// Threads; 0 for all cores.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     threads: usize,
+    /// Processes of this machine that share the work; a lost one's part is done by the others. Ranks of
+    /// mpirun share it too, one GPU each, where kerf was built for it.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
+    processes: usize,
     /// Instructions: scalar, avx2 or avx512; by default the fastest that the processor has.
     #[arg(long, value_name = "ISA", value_parser = parse_isa)]
     vectors: Option<Isa>,
@@ -98,7 +108,7 @@ fn find(name: &str) -> Result<Function, Failure> {
         return Ok(f);
     }
     let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
-    names.push("verify");
+    names.extend(["verify", "check-libm"]);
     let f = Failure::new(format!("there is no function {name}"));
     Err(match suggest::did_you_mean(&lower, names) {
         Some(help) => f.help(help),
@@ -113,6 +123,7 @@ fn find(name: &str) -> Result<Function, Failure> {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     match (&a.command, &a.search) {
         (Some(Command::Verify(v)), _) => verify::run(v, format, style),
+        (Some(Command::CheckLibm(c)), _) => libm::run(c, format, style),
         (None, Some(s)) if s.number.name == "binary64" => search::run(s, format, style),
         (None, Some(s)) => small::run(s, format, style),
         (None, None) => Err(Failure::new("no function is given").help("kerf hardround --help")),

@@ -196,7 +196,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
             "{}\n",
             serde_json::json!({"schema": "kerf.init/1", "workload": path, "guesses": lines, "problem": tried.as_ref().map(ToString::to_string)})
         ))?,
-        Format::Human => {
+        Format::Human | Format::Csv => {
             say(&format!("{}\n", path.display()))?;
             note(&format!(
                 "{lines} lines are guesses and say so: look at them first"

@@ -361,7 +361,7 @@ pub fn run(
         Format::Json => say(&(serde_json::to_string_pretty(&i)
             .map_err(|e| Failure::new(e.to_string()))?
             + "\n"))?,
-        Format::Human => say(&human(&i, style, all))?,
+        Format::Human | Format::Csv => say(&human(&i, style, all))?,
     }
     Ok(0)
 }

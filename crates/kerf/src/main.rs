@@ -1,6 +1,7 @@
 //! The command line of Kerf.
 mod bundle;
 mod cc;
+mod cluster;
 mod counts;
 mod device;
 mod doctor;
@@ -213,6 +214,12 @@ enum Command {
     /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
     #[command(hide = true)]
     LaunchCompare(launch_table::CompareArgs),
+    Relay {
+        /// Where the rank listens.
+        address: String,
+        /// File with the secret.
+        secret: PathBuf,
+    },
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -458,6 +465,13 @@ fn main() {
     }
     let cli = Cli::parse();
     let style = Style::new(cli.color);
+    if cli.format == Format::Csv && !matches!(cli.command, Command::Hardround(_)) {
+        let f = Failure::new("--format csv is for kerf hardround");
+        std::process::exit(
+            f.help("--format json has every value of the others")
+                .report(),
+        );
+    }
     let result = match cli.command {
         Command::Inspect { ref file, .. } if !cli.unguarded && guard::is_needed(file) => {
             guard::again(file)
@@ -611,6 +625,7 @@ fn main() {
         Command::Worker => Ok(run::serve()),
         Command::SampleWorker => Ok(predict::sampled::serve()),
         Command::LaunchCompare(a) => launch_table::compare(&a, cli.format, style),
+        Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };

@@ -27,6 +27,8 @@ pub enum Format {
     Human,
     /// For programs: one JSON document, schema named in it.
     Json,
+    /// For spreadsheets: lines of values (hardround only).
+    Csv,
 }
 
 /// When to colour.

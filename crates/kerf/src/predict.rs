@@ -186,7 +186,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             v["workload"] = serde_json::json!(workload);
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&human(&p, &workload.display().to_string(), style))?,
+        Format::Human | Format::Csv => say(&human(&p, &workload.display().to_string(), style))?,
     }
     Ok(0)
 }

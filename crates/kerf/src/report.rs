@@ -49,7 +49,7 @@ pub fn report(a: &Args, format: Format) -> Result<i32, Failure> {
             "{}\n",
             serde_json::json!({"schema": "kerf.report/1", "page": path})
         ))?,
-        Format::Human => say(&format!("{}\n", path.display()))?,
+        Format::Human | Format::Csv => say(&format!("{}\n", path.display()))?,
     }
     Ok(0)
 }
@@ -63,7 +63,7 @@ pub fn explained(a: &ExplainArgs, format: Format) -> Result<i32, Failure> {
                 serde_json::to_string_pretty(&g.result).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&explain::explain(&g))?,
+        Format::Human | Format::Csv => say(&explain::explain(&g))?,
     }
     Ok(0)
 }

@@ -245,7 +245,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
             v["workload"] = serde_json::json!(job.workload);
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
             say(&human(&r, &name, style))?;
         }

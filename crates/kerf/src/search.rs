@@ -186,7 +186,7 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
     }
     match format {
         Format::Json => say(&format!("{}\n", json(&space, a, &all)))?,
-        Format::Human => say(&human(&space, a, &all, style))?,
+        Format::Human | Format::Csv => say(&human(&space, a, &all, style))?,
     }
     Ok(0)
 }

@@ -1,4 +1,5 @@
 //! `kerf study`: published experiments, repeated on this device.
+mod scaling;
 pub mod tradeoff;
 
 use crate::fail::Failure;
@@ -179,14 +180,17 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
         scale: o.scale,
         progress: &|what| note(&format!("{}: {what}", o.name)),
     };
-    let report = kerf_study::run(&o.name, &setup)?;
+    let mut report = kerf_study::run(&o.name, &setup)?;
+    if o.name == kerf_study::studies::dilemma::NAME {
+        scaling::add(&mut report, o.scale)?;
+    }
     if let Some(dir) = &o.out {
         write_files(dir, &report)?;
         note(&format!("files in {}", dir.display()));
     }
     match format {
         Format::Json => say(&format!("{}\n", report.json()))?,
-        Format::Human => say(&show(&report, style))?,
+        Format::Human | Format::Csv => say(&show(&report, style))?,
     }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! `kerf tune` and `kerf check`: the fastest plan within a tolerance, and whether it still holds.
 mod app;
 mod progress;
+pub mod relay;
 mod summary;
 
 use crate::fail::Failure;
@@ -398,6 +399,15 @@ fn refused(e: TuneError) -> Failure {
 
 /// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    let each = match a.device {
+        DeviceArg::Cuda => 1,
+        DeviceArg::Cpu => cores(a.workers),
+    };
+    let ranks = match relay::ranks(each)? {
+        relay::Place::Served => return Ok(0),
+        relay::Place::Here(ranks) => ranks,
+    };
+    let remote = ranks.as_ref().map_or(Vec::new(), |r| r.programs.clone());
     for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
@@ -434,15 +444,20 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let name = given.display().to_string();
     // `kerf check` may be called from elsewhere.
     let workload = std::path::absolute(&given).unwrap_or(given);
+    let mut common = job(
+        workload,
+        a.sizes,
+        a.device == DeviceArg::Cuda,
+        a.gpu,
+        a.repeats,
+        a.arch,
+    )?;
+    if ranks.is_some() {
+        // Each rank has a GPU of its own, and one evaluation at a time on it.
+        common.lock = None;
+    }
     let request = Request {
-        job: job(
-            workload,
-            a.sizes,
-            a.device == DeviceArg::Cuda,
-            a.gpu,
-            a.repeats,
-            a.arch,
-        )?,
+        job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
         metric: a.metric.or(quality.then_some(Metric::MeanRel)),
         budget: match degree {
@@ -477,6 +492,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             (_, n) => cores(n),
         },
         program: worker_program()?,
+        remote,
     };
     let mut progress = progress::Progress::new();
     let mut watch = |e: &Event| progress.show(e);
@@ -488,7 +504,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&summary::human(&r, &name, &request.out, style))?,
+        Format::Human | Format::Csv => say(&summary::human(&r, &name, &request.out, style))?,
     }
     Ok(i32::from(r.verdict == Verdict::Unmet))
 }
@@ -531,7 +547,7 @@ pub fn check(a: CheckArgs, format: Format, style: Style) -> Result<i32, Failure>
             });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&summary::checked(&c, holds, style))?,
+        Format::Human | Format::Csv => say(&summary::checked(&c, holds, style))?,
     }
     if c.validation.counted() == 0 {
         note("warning: no input counted, so nothing was shown");

@@ -28,6 +28,7 @@ fn measured(s: &Subject, effort: &Effort) -> Accuracy {
         libdevice: &bytes,
         arch: "sm_90",
         load: &mut on_cpu,
+        hard: &[],
     };
     measure_subject(s, &mut bench, effort, &mut |_| {}).expect("measured")
 }
@@ -387,6 +388,7 @@ fn what_has_no_accuracy_and_what_is_not_there() {
         libdevice: &bytes,
         arch: "sm_80",
         load: &mut on_cpu,
+        hard: &[],
     };
     let mut quiet = |_| {};
     let none = measure("load.dram", &mut bench, &Effort::TRIAL, &mut quiet);
@@ -395,4 +397,36 @@ fn what_has_no_accuracy_and_what_is_not_there() {
     assert!(matches!(unknown, Err(AccuracyError::Unknown(_))));
     let old = measure("exp2.bf16.sfu", &mut bench, &Effort::TRIAL, &mut quiet);
     assert!(matches!(old, Err(AccuracyError::TooOld { needs: 90, .. })));
+}
+
+/// A list of arguments is looked at besides the others, and said so.
+#[test]
+fn lists_of_hard_arguments() {
+    assert_eq!(super::takes_lists("exp").as_deref(), Some("exp.f64"));
+    assert_eq!(super::takes_lists("pow"), None);
+    assert_eq!(super::takes_lists("cbrt"), None);
+    let bytes = libdevice();
+    let few = Effort {
+        doubles: 256,
+        ..Effort::TRIAL
+    };
+    let lists = [("exp.f64".to_owned(), vec![1.5; 100])];
+    let mut seen = Vec::new();
+    for hard in [&[][..], &lists] {
+        let mut bench = Bench {
+            libdevice: &bytes,
+            arch: "sm_90",
+            load: &mut on_cpu,
+            hard,
+        };
+        let a = measure("exp.f64", &mut bench, &few, &mut |_| {}).expect("measured");
+        seen.push(a.expect("exp has an accuracy"));
+    }
+    assert_eq!(seen[1].arguments, seen[0].arguments + 100);
+    assert!(
+        seen[1]
+            .notes
+            .iter()
+            .any(|n| n.contains("100 hard-to-round"))
+    );
 }

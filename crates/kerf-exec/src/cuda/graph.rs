@@ -58,6 +58,26 @@ impl Stream {
             sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.0)
         })
     }
+    /// Copies to the device and waits for it, whatever runs on other streams.
+    pub fn to_device(&self, to: u64, data: &[u8]) -> Result<(), ExecError> {
+        // SAFETY: the caller checked the length; the data outlives the copy, which is waited for.
+        unsafe {
+            let copied = sys::cuMemcpyHtoDAsync_v2(to, data.as_ptr().cast(), data.len(), self.0);
+            check("copying to the device", copied)?;
+            check("copying to the device", sys::cuStreamSynchronize(self.0))
+        }
+    }
+    /// Copies from the device and waits for it, whatever runs on other streams.
+    pub fn to_host(&self, from: u64, bytes: usize) -> Result<Vec<u8>, ExecError> {
+        let mut v = vec![0u8; bytes];
+        // SAFETY: the vector has that many bytes, and outlives the copy, which is waited for.
+        unsafe {
+            let copied = sys::cuMemcpyDtoHAsync_v2(v.as_mut_ptr().cast(), from, bytes, self.0);
+            check("copying from the device", copied)?;
+            check("copying from the device", sys::cuStreamSynchronize(self.0))?;
+        }
+        Ok(v)
+    }
     /// Puts an event on the stream.
     pub fn mark(&self, e: &Event) -> Result<(), ExecError> {
         // SAFETY: a live event and a live stream.

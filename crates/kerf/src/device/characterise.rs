@@ -26,6 +26,10 @@ pub struct Options {
     /// Measure only these operations (`kerf device show` lists the names), separated by commas.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Look at these arguments besides, in accuracy: a list of kerf hardround or of CORE-MATH, as FILE where the list
+    /// names its function, otherwise as FUNCTION=FILE. For f64 functions of one argument; may be repeated.
+    #[arg(long = "hard", value_name = "[FUNCTION=]FILE")]
+    pub hard: Vec<String>,
     /// Name of the profile; the GPU's own by default.
     #[arg(long)]
     pub name: Option<String>,
@@ -137,8 +141,33 @@ fn time(seconds: f64) -> String {
     }
 }
 
+/// Lists of hard arguments, by operation.
+fn lists(given: &[String]) -> Result<Vec<(String, Vec<f64>)>, Failure> {
+    let mut all = Vec::new();
+    for g in given {
+        let (function, file) = match g.split_once('=') {
+            Some((f, file)) => (Some(f.to_owned()), file),
+            None => (None, g.as_str()),
+        };
+        let list = crate::hardround::read_list(Path::new(file))?;
+        let function = function.or(list.function).ok_or_else(|| {
+            Failure::new(format!("{file} does not say whose arguments it has"))
+                .help(format!("name the function: --hard exp={file}"))
+        })?;
+        let key = kerf_device::accuracy::takes_lists(&function).ok_or_else(|| {
+            Failure::new(format!(
+                "the accuracy of {function} on f64 arguments is not part of a profile"
+            ))
+            .help("kerf hardround check-libm checks it on a list")
+        })?;
+        all.push((key, list.arguments));
+    }
+    Ok(all)
+}
+
 /// Measures the GPU.
 pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+    let hard = lists(&a.hard)?;
     let missing = |e: ExecError| {
         Failure::new(format!("cannot measure a GPU: {e}")).help(
             "run this on a machine with an NVIDIA GPU; `kerf device show NAME` shows a profile that comes with Kerf",
@@ -194,6 +223,7 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
         name: a.name.clone().unwrap_or_else(|| short(gpu)),
         date: today(),
         only: a.only.clone(),
+        hard,
     };
     let mut store = |p: &DeviceProfile| match &a.out {
         None => Ok(()),
@@ -227,7 +257,7 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
     }
     match format {
         Format::Json => say(&profile.to_json())?,
-        Format::Human => say(&show::human(&profile, false, style))?,
+        Format::Human | Format::Csv => say(&show::human(&profile, false, style))?,
     }
     Ok(0)
 }

@@ -53,7 +53,7 @@ pub fn run(format: Format, style: Style) -> Result<i32, Failure> {
             "{}\n",
             json!({ "schema": "kerf.device-list/1", "profiles": list })
         ))?,
-        Format::Human => say(&t.render(style))?,
+        Format::Human | Format::Csv => say(&t.render(style))?,
     }
     Ok(0)
 }

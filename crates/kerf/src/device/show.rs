@@ -41,7 +41,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     }
     match format {
         Format::Json => say(&(p.to_json() + "\n"))?,
-        Format::Human => say(&human(&p, a.notes, style))?,
+        Format::Human | Format::Csv => say(&human(&p, a.notes, style))?,
     }
     Ok(0)
 }

@@ -1,20 +1,22 @@
 //! The search in binary64: progress, checkpoints, the list.
 use super::journal::Journal;
 use super::show::{self, Summary};
-use super::{SearchArgs, find, threads};
+use super::{SearchArgs, find, spread, threads};
 use crate::DeviceArg;
+use crate::cluster::{Post, Role, Team, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::{Grid, hex};
+use kerf_hardround::format::Grid;
 use kerf_hardround::leaf::{Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
-use kerf_hardround_gpu::GpuError;
+use kerf_hardround_gpu::{GpuError, Room, Work};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 /// Lists longer than this are asked about.
@@ -22,7 +24,7 @@ const LONG_LIST: f64 = 1e5;
 /// Arguments that have to be evaluated one by one, beyond which is asked.
 const MANY: u128 = 1 << 28;
 /// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
-const BATCH: usize = 4096;
+pub const BATCH: usize = 4096;
 /// Time between two lines of progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 
@@ -40,16 +42,54 @@ impl From<GpuError> for Failure {
     fn from(e: GpuError) -> Failure {
         match e {
             GpuError::Exec(e) => e.into(),
-            GpuError::Compile(_) => Failure::new(e.to_string()),
-            GpuError::Full(..) => {
-                Failure::new(e.to_string()).help("raise --bits, or search on the CPU")
-            }
+            other => Failure::new(other.to_string()),
         }
     }
 }
 
 /// Runs the command.
 pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
+    match role(a.processes)? {
+        // The coordinator says what is wrong, once.
+        Role::Worker(post) => Ok(match serve(a, &post) {
+            Ok(()) => 0,
+            Err(e) => {
+                note(&format!("process {}: {e}", post.local));
+                2
+            }
+        }),
+        Role::Coordinator(team) => here(a, Some(team), format, style),
+        Role::Alone => here(a, None, format, style),
+    }
+}
+
+/// Works for another process.
+fn serve(a: &SearchArgs, post: &Post) -> Result<(), Failure> {
+    let (query, from, to) = query(a)?;
+    let units = Units::new(&query, from, to)?;
+    let header = Header::new(&query, from, to, units.len(), device(a));
+    let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(post.local));
+    let mut engine = Engine::new(gpu, share(a))?;
+    spread::work(post, &mut engine, &query, &units, &header)
+}
+
+/// Threads of each process: those asked for, or its share of the cores.
+fn share(a: &SearchArgs) -> usize {
+    match (a.threads, a.processes) {
+        (0, n) => (threads(0) / n.max(1)).max(1),
+        (n, _) => n,
+    }
+}
+
+fn device(a: &SearchArgs) -> &'static str {
+    match a.device {
+        DeviceArg::Cpu => "cpu",
+        DeviceArg::Cuda => "cuda",
+    }
+}
+
+/// What is asked for, and where.
+fn query(a: &SearchArgs) -> Result<(Query, f64, f64), Failure> {
     let function = find(&a.function)?;
     let (Some(from), Some(to), Some(bits)) = (a.from, a.to, a.bits) else {
         return Err(
@@ -63,12 +103,15 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         bits,
         isa: Some(a.vectors.unwrap_or_else(Isa::best)),
     };
+    Ok((query, from, to))
+}
+
+/// Searches, with others if there are any, and shows what was found.
+fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Result<i32, Failure> {
+    let (query, from, to) = query(a)?;
     let units = Units::new(&query, from, to)?;
     ask(a, &query, &units)?;
-    let device = match a.device {
-        DeviceArg::Cpu => "cpu",
-        DeviceArg::Cuda => "cuda",
-    };
+    let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
     let mut journal = None;
     let mut done = BTreeMap::new();
@@ -97,7 +140,13 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
             units.len()
         ));
     }
-    state.search(a, &query)?;
+    match team {
+        Some(team) => {
+            let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
+            spread::coordinate_units(team, &query, share(a), gpu, &mut state)?;
+        }
+        None => state.search(a, &query)?,
+    }
     if let Some(j) = &mut state.journal {
         j.close()?;
     }
@@ -113,10 +162,11 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
     if let Some(out) = &a.out {
         show::write(out, &summary)?;
     }
-    match format {
-        Format::Json => say(&format!("{}\n", show::json(&summary)))?,
-        Format::Human => say(&show::human(&summary, style))?,
-    }
+    say(&match format {
+        Format::Json => format!("{}\n", show::json(&summary)),
+        Format::Csv => show::csv(&summary),
+        Format::Human => show::human(&summary, style),
+    })?;
     Ok(0)
 }
 
@@ -167,12 +217,84 @@ fn gpu(ordinal: i32) -> Result<CudaExecutor, Failure> {
     Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
 }
 
+/// The GPU of a process, by its number on the machine; more processes than GPUs share them.
+pub fn own_gpu(local: usize) -> i32 {
+    let local = local as i32;
+    let there = |n: &i32| CudaExecutor::capability(*n).is_ok();
+    match local == 0 || there(&local) {
+        true => local,
+        false => local % (0..local).take_while(there).count().max(1) as i32,
+    }
+}
+
+/// What searches units.
+pub struct Engine {
+    gpu: Option<CudaExecutor>,
+    threads: usize,
+}
+
+impl Engine {
+    /// The GPU of that number, or the processor.
+    pub fn new(ordinal: Option<i32>, threads: usize) -> Result<Engine, Failure> {
+        let gpu = ordinal.map(gpu).transpose()?;
+        Ok(Engine { gpu, threads })
+    }
+
+    /// Searches units of a range of numbers.
+    pub fn search(
+        &mut self,
+        q: &Query,
+        units: &Units,
+        range: Range<u64>,
+        wanted: impl Fn(u64) -> bool + Sync,
+        mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()> + Send,
+    ) -> Result<(), Failure> {
+        match &mut self.gpu {
+            None => {
+                let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
+                work(units, range, self.threads, wanted, each, sink);
+            }
+            Some(exec) => {
+                let work = Work {
+                    query: q,
+                    units,
+                    range,
+                    threads: self.threads,
+                    room: Room::usual(BATCH),
+                };
+                // Certificates take time: this thread has to keep the GPU busy.
+                std::thread::scope(|scope| {
+                    let (send, results) = sync_channel(1024);
+                    scope.spawn(move || {
+                        for (i, g, found) in results {
+                            if sink(i, g, found).is_break() {
+                                return;
+                            }
+                        }
+                    });
+                    kerf_hardround_gpu::search(exec, &work, wanted, |i, g, found| {
+                        match send.send((i, g, found)) {
+                            Ok(()) => ControlFlow::Continue(()),
+                            Err(_) => ControlFlow::Break(()),
+                        }
+                    })
+                })?;
+                exec.clear();
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A search under way.
-struct Running<'a> {
-    header: &'a Header,
-    units: &'a Units,
+pub struct Running<'a> {
+    /// What was asked.
+    pub header: &'a Header,
+    /// The units.
+    pub units: &'a Units,
     journal: Option<Journal>,
-    done: BTreeMap<u64, Unit>,
+    /// Units that are done.
+    pub done: BTreeMap<u64, Unit>,
     resumed: u64,
     began: Instant,
     said: Instant,
@@ -182,41 +304,35 @@ struct Running<'a> {
 impl Running<'_> {
     fn search(&mut self, a: &SearchArgs, q: &Query) -> Result<(), Failure> {
         let there: std::collections::BTreeSet<u64> = self.done.keys().copied().collect();
-        let units = self.units;
+        let (units, header) = (self.units, self.header);
         let mut failure = None;
         let wanted = |i| !there.contains(&i);
-        let sink = |i, g: Grid, found| match self.keep(i, &g, &found) {
+        let sink = |i, g: Grid, found: Found| match self.keep_unit(Unit::new(header, i, &g, &found))
+        {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 failure = Some(e);
                 ControlFlow::Break(())
             }
         };
-        let threads = threads(a.threads);
-        match a.device {
-            DeviceArg::Cpu => {
-                let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
-                work(units, threads, wanted, each, sink);
-            }
-            DeviceArg::Cuda => {
-                let mut exec = gpu(a.gpu)?;
-                kerf_hardround_gpu::search(&mut exec, q, units, threads, BATCH, wanted, sink)?;
-            }
-        }
+        let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
+        let mut engine = Engine::new(gpu, threads(a.threads))?;
+        engine.search(q, units, 0..units.len(), wanted, sink)?;
         failure.map_or(Ok(()), Err)
     }
 
     /// A unit is done: it is written before it counts.
-    fn keep(&mut self, i: u64, g: &Grid, found: &Found) -> Result<(), Failure> {
-        let unit = Unit::new(self.header, i, g, found);
+    pub fn keep_unit(&mut self, unit: Unit) -> Result<(), Failure> {
         if let Some(j) = &mut self.journal {
             j.line(&serde_json::to_string(&unit).unwrap_or_default())?;
         }
-        self.arguments += g.len();
-        self.done.insert(i, unit);
-        if self.said.elapsed() >= PROGRESS_AFTER {
+        self.arguments += unit.length;
+        let said = self.said.elapsed() >= PROGRESS_AFTER;
+        let at = said.then(|| unit.first.clone());
+        self.done.insert(unit.unit, unit);
+        if let Some(at) = at {
             self.said = Instant::now();
-            note(&self.progress(&hex(g.value(g.first))));
+            note(&self.progress(&at));
         }
         Ok(())
     }

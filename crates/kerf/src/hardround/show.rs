@@ -72,7 +72,7 @@ impl Summary {
                 Method::Overflow,
             ),
             (
-                "underflow: results below half the smallest number",
+                "underflow: results below a quarter of the smallest number",
                 Method::Underflow,
             ),
         ]
@@ -180,6 +180,14 @@ pub fn json(s: &Summary) -> serde_json::Value {
     })
 }
 
+/// For spreadsheets: a line a case.
+pub fn csv(s: &Summary) -> String {
+    let head = HEAD.join(",").replace(' ', "_");
+    let rows = s.cases().into_iter().map(|w| row(w).join(","));
+    let lines: Vec<String> = std::iter::once(head).chain(rows).collect();
+    lines.join("\n") + "\n"
+}
+
 /// Whether the folder of a file is there, asked before the work.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let folder = files::folder(path);
@@ -205,7 +213,7 @@ pub fn write(path: &Path, s: &Summary) -> Result<(), Failure> {
     };
     let text = match path.extension().and_then(|e| e.to_str()) {
         Some("wc") => lines(format!("# {}", s.title()), &|w| w.x.clone()),
-        Some("csv") => lines(HEAD.join(",").replace(' ', "_"), &|w| row(w).join(",")),
+        Some("csv") => csv(s),
         Some("json") => format!("{}\n", json(s)),
         _ => lines(format!("# {}", s.title()), &|w| row(w).join(" ")),
     };

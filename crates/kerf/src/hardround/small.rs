@@ -5,20 +5,57 @@ use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
+use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::Written;
 use kerf_hardround::exhaustive::{Tally, tally};
 use kerf_hardround::leaf::{Case, Query};
 use kerf_hardround::units::{Units, words, work};
+use kerf_hardround_gpu::small;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+fn on_cpu(query: &Query, units: &Units, threads: usize) -> (Tally, Vec<Case>) {
+    let mut sum = Tally::default();
+    let mut cases: Vec<Case> = Vec::new();
+    work(
+        units,
+        0..u64::MAX,
+        threads,
+        |_| true,
+        |g, _| tally(query, g),
+        |_, _, (t, c)| {
+            sum.add(&t);
+            cases.extend(c);
+            ControlFlow::Continue(())
+        },
+    );
+    (sum, cases)
+}
+
+fn on_gpu(
+    query: &Query,
+    units: &Units,
+    threads: usize,
+    ordinal: i32,
+) -> Result<(Tally, Vec<Case>), Failure> {
+    let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
+    let module = small::program(&arch)?;
+    let ptx = kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
+    let mut exec = CudaExecutor::new(&ptx, &[small::KERNEL.to_owned()], ordinal)?;
+    Ok(small::count(
+        &mut exec,
+        query,
+        units,
+        threads,
+        small::Room::default(),
+    )?)
+}
+
 /// Runs the command.
 pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure> {
-    if a.device == DeviceArg::Cuda {
-        return Err(
-            Failure::new(format!("{} is counted on the CPU only", a.number.name))
-                .help("leave --device away: the whole format takes seconds to minutes"),
-        );
+    if a.processes > 0 {
+        return Err(Failure::new("--processes is for binary64")
+            .help("leave it away: small formats use all cores of one process"));
     }
     if a.resume || a.certificate.is_some() {
         return Err(
@@ -46,19 +83,10 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         show::check(out)?;
     }
     let began = Instant::now();
-    let mut sum = Tally::default();
-    let mut cases: Vec<Case> = Vec::new();
-    work(
-        &units,
-        threads(a.threads),
-        |_| true,
-        |g, _| tally(&query, g),
-        |_, _, (t, c)| {
-            sum.add(&t);
-            cases.extend(c);
-            ControlFlow::Continue(())
-        },
-    );
+    let (sum, mut cases) = match a.device {
+        DeviceArg::Cpu => on_cpu(&query, &units, threads(a.threads)),
+        DeviceArg::Cuda => on_gpu(&query, &units, threads(a.threads), a.gpu)?,
+    };
     cases.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seconds = began.elapsed().as_secs_f64();
     let listed: Vec<Written> = cases.iter().map(Written::new).collect();
@@ -73,19 +101,18 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         "next_to_numbers": sum.uniform,
         "bits": query.bits,
         "cases": listed,
+        "device": if a.device == DeviceArg::Cuda { "cuda" } else { "cpu" },
         "seconds": seconds,
     });
+    let rows = || {
+        let rows = listed.iter().map(|w| format!("{},{}", w.x, w.k));
+        let all: Vec<String> = std::iter::once("x,k".to_owned()).chain(rows).collect();
+        all.join("\n") + "\n"
+    };
     if let Some(out) = &a.out {
         let text = match out.extension().and_then(|e| e.to_str()) {
             Some("json") => format!("{document}\n"),
-            Some("csv") => {
-                let rows = listed.iter().map(|w| format!("{},{}", w.x, w.k));
-                std::iter::once("x,k".to_owned())
-                    .chain(rows)
-                    .collect::<Vec<_>>()
-                    .join("\n")
-                    + "\n"
-            }
+            Some("csv") => rows(),
             _ => {
                 let title = format!(
                     "# {}, at least {} identical bits",
@@ -107,6 +134,10 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
     }
     if format == Format::Json {
         say(&format!("{document}\n"))?;
+        return Ok(0);
+    }
+    if format == Format::Csv {
+        say(&rows())?;
         return Ok(0);
     }
     let mut text = format!(

@@ -133,7 +133,7 @@ pub fn run(
             let v = serde_json::json!({ "schema": "kerf.accesses/1", "accesses": json });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&o)?,
+        Format::Human | Format::Csv => say(&o)?,
     }
     Ok(0)
 }

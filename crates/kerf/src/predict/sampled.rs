@@ -142,7 +142,7 @@ pub fn run(
             });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
             say(&human(&p, &name, model, limits, style))?;
         }

@@ -69,7 +69,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let mut o = format!(
                 "{} launches of {} kernels, each kernel predicted by a model that never saw it\n",
                 model.launches, model.kernels

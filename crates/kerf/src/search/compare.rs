@@ -82,7 +82,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
             });
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human => say(&human(&all, &strategies, style))?,
+        Format::Human | Format::Csv => say(&human(&all, &strategies, style))?,
     }
     Ok(0)
 }

@@ -70,7 +70,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
                 serde_json::json!({ "schema": "kerf.search-export/1", "file": out, "entries": n });
             say(&format!("{v}\n"))?;
         }
-        Format::Human => say(&format!("{n} entries in {}\n", out.display()))?,
+        Format::Human | Format::Csv => say(&format!("{n} entries in {}\n", out.display()))?,
     }
     Ok(0)
 }

@@ -65,7 +65,7 @@ pub fn run(a: &RaceArgs, format: Format, style: Style) -> Result<i32, Failure> {
             });
             say(&format!("{v}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let mut t = Table::new(1, ["configuration", "mean, ms", "95 %", "repeats", "place"]);
             for s in &standings {
                 let place = match s.place {

@@ -70,7 +70,7 @@ fn described(
             });
             say(&format!("{v}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let mut out = format!(
                 "{}: {} parameters, {} combinations, {} points\n\n{}",
                 style.bold(&d.kernel),
@@ -116,7 +116,7 @@ fn recorded(a: &ShowArgs, t: &Tuning, format: Format, style: Style) -> Result<i3
             });
             say(&format!("{v}\n"))?;
         }
-        Format::Human => {
+        Format::Human | Format::Csv => {
             let mut out = format!(
                 "{}: {} parameters, {} entries, {failed} of them failed\n\n{}\n",
                 style.bold(&r.name),

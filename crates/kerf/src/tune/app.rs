@@ -194,7 +194,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
             let text = serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))?;
             say(&(text + "\n"))?;
         }
-        Format::Human => say(&human(&r, &request.out, style))?,
+        Format::Human | Format::Csv => say(&human(&r, &request.out, style))?,
     }
     Ok(0)
 }

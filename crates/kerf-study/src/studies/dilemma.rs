@@ -1,0 +1,534 @@
+//! The Table Maker's Dilemma on a GPU: exhaustive search and Lefevre's algorithm, in one kernel and in three, with
+//! the test in three forms, beside this processor.
+use crate::finding::{Finding, Verdict, short};
+use crate::report::{OWN, Report};
+use crate::table::{Cell, Table};
+use crate::{Device, Scale, Setup, StudyError};
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cuda::CudaExecutor;
+use kerf_exec::{ExecError, Executor};
+use kerf_hardround::format::{BINARY64, Grid};
+use kerf_hardround::function::Function;
+use kerf_hardround::leaf::{Case, Found, LARGEST, Query, decide, search};
+use kerf_hardround::poly::{Block, Poly, block};
+use kerf_hardround::search::{Isa, Scratch};
+use kerf_hardround::units::Units;
+use kerf_hardround_gpu::dilemma::{self, Dilemma, FORMS, Outcome, Rounds, SUB_BLOCK};
+use kerf_hardround_gpu::{GpuError, KERNELS, Room, Work};
+use kerf_ir::finish::ptx;
+use kerf_ir::llvm::Module;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// The publication.
+pub const PUBLICATION: &str = "Fortin, Gouicem and Graillat 2011";
+/// The study's name.
+pub const NAME: &str = "table-makers-dilemma";
+/// Identical bits after the round bit: as published, about 240 of 2^40 arguments have as many.
+pub const BITS: u32 = 33;
+/// Distances of a place from its sub-block's start.
+const DISTANCE: u32 = 40;
+/// Published seconds for 2^40 arguments: an X5650 core and a C2070.
+const EXHAUSTIVE: [f64; 2] = [1079.41, 33.23];
+const CPU: f64 = 4.52;
+const ONE: f64 = 0.348;
+const THREE: f64 = 0.265;
+const SWAPPED: f64 = 0.249;
+/// Published shares of intervals that reach the second and the third phase.
+const SHARES: [f64; 2] = [3.25e-3, 0.07e-3];
+
+fn failed(e: GpuError) -> StudyError {
+    match e {
+        GpuError::Exec(e) => e.into(),
+        other => ExecError::Compile(other.to_string()).into(),
+    }
+}
+
+fn query(isa: Option<Isa>) -> Query {
+    Query {
+        function: Function::Exp,
+        format: BINARY64,
+        bits: BITS,
+        isa,
+    }
+}
+
+/// Arguments of exp from 1 on.
+fn grid(arguments: u64) -> Grid {
+    Grid {
+        negative: false,
+        exponent: -52,
+        first: 1 << 52,
+        end: (1 << 52) + arguments,
+    }
+}
+
+/// Sub-blocks from 1 on, with the polynomial of each.
+struct Range {
+    records: Vec<Vec<u64>>,
+    polys: Vec<(Grid, Poly)>,
+}
+
+impl Range {
+    fn new(sub_blocks: u64) -> Option<Range> {
+        let whole = grid(sub_blocks * SUB_BLOCK);
+        let (mut records, mut polys) = (Vec::new(), Vec::new());
+        let mut at = whole.first;
+        while at < whole.end {
+            let part = whole.part(at, whole.end.min(at + LARGEST));
+            let Block::Smooth(poly) = block(Function::Exp, BINARY64, &part) else {
+                return None;
+            };
+            for start in (part.first..part.end).step_by(SUB_BLOCK as usize) {
+                records.push(dilemma::record(&poly, start, query(None).eps())?);
+            }
+            polys.push((part, *poly));
+            at = part.end;
+        }
+        Some(Range { records, polys })
+    }
+
+    /// The hard cases among candidates.
+    fn cases(&self, o: &Outcome) -> Vec<Case> {
+        let q = query(None);
+        let first = self.polys[0].0.first;
+        let at = |p: &u64| first + (p >> DISTANCE) * SUB_BLOCK + (p & ((1 << DISTANCE) - 1));
+        let mut found = Found::default();
+        for (grid, poly) in &self.polys {
+            let inside = |m: &u64| (grid.first..grid.end).contains(m);
+            let some = o.places.iter().map(at).filter(inside).collect();
+            decide(&q, grid, poly, some, &mut found);
+        }
+        found.cases
+    }
+}
+
+fn load(
+    module: &Module,
+    kernels: &[String],
+    setup: &Setup,
+) -> Result<Box<dyn Executor>, StudyError> {
+    Ok(match setup.device {
+        Device::Cpu => Box::new(CpuExecutor::new(module, CpuOptions::default())?),
+        Device::Cuda(ordinal) => {
+            let text = ptx(module, &setup.arch).map_err(|e| ExecError::Compile(e.to_string()))?;
+            Box::new(CudaExecutor::new(&text, kernels, ordinal)?)
+        }
+    })
+}
+
+/// One deployment's row.
+struct Deployed {
+    name: String,
+    form: &'static str,
+    outcome: Outcome,
+    registers: Vec<Option<u32>>,
+    cases: usize,
+}
+
+/// The best of some runs, kernel by kernel.
+fn best(
+    timed: bool,
+    mut run: impl FnMut() -> Result<Outcome, GpuError>,
+) -> Result<Outcome, StudyError> {
+    let mut o = run().map_err(failed)?;
+    for _ in 0..if timed { 4 } else { 0 } {
+        let again = run().map_err(failed)?;
+        for (a, b) in o.seconds.iter_mut().zip(again.seconds) {
+            *a = a.min(b);
+        }
+    }
+    Ok(o)
+}
+
+/// Seconds of one core, scaled to 2^40 arguments: exhaustive by differences, and the search by each kind of vector.
+fn processor(setup: &Setup, range: &Range) -> Vec<(String, u64, f64)> {
+    let bits: u32 = setup.pick(20, 24, 28, 28);
+    let mut all = Vec::new();
+    // As many runs of 2^21 arguments.
+    let runs = 1usize << (bits - 20);
+    if let Some((part, poly)) = range.polys.first() {
+        let clock = Instant::now();
+        std::hint::black_box(dilemma::exhaustive_here(
+            poly,
+            part.first,
+            query(None).eps(),
+            runs,
+        ));
+        let seconds = clock.elapsed().as_secs_f64();
+        all.push(("exhaustive, one core".into(), (runs as u64) << 21, seconds));
+    }
+    let mut time = |name: String, bits: u32, isa: Option<Isa>| {
+        let clock = Instant::now();
+        let found = search(&query(isa), &grid(1 << bits), &mut Scratch::default());
+        std::hint::black_box(found.cases.len());
+        all.push((name, 1 << bits, clock.elapsed().as_secs_f64()));
+    };
+    for isa in Isa::all() {
+        let more = if isa == Isa::Scalar { 7 } else { 9 };
+        time(
+            format!("Lefevre, one core, {}", isa.name()),
+            bits + more,
+            Some(isa),
+        );
+    }
+    all
+}
+
+/// Seconds of Kerf's own search, end to end.
+fn own(setup: &Setup, arguments: u64) -> Result<(usize, f64), StudyError> {
+    let module = kerf_hardround_gpu::program(&setup.arch).map_err(failed)?;
+    let mut exec = load(&module, &KERNELS.map(str::to_owned), setup)?;
+    let q = query(Some(Isa::best()));
+    let to = grid(arguments).value((1 << 52) + arguments);
+    let Ok(units) = Units::new(&q, 1.0, to) else {
+        return Ok((0, 0.0));
+    };
+    let work = Work {
+        query: &q,
+        units: &units,
+        range: 0..units.len(),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        room: Room::usual(setup.pick(2, 2, 1024, 1024)),
+    };
+    let clock = Instant::now();
+    let mut cases = 0;
+    kerf_hardround_gpu::search(
+        exec.as_mut(),
+        &work,
+        |_| true,
+        |_, _, found| {
+            cases += found.cases.len();
+            ControlFlow::Continue(())
+        },
+    )
+    .map_err(failed)?;
+    Ok((cases, clock.elapsed().as_secs_f64()))
+}
+
+/// Runs the study.
+pub fn run(setup: &Setup) -> Result<Report, StudyError> {
+    let cuda = setup.timed();
+    let sub_blocks = match (cuda, setup.scale) {
+        (false, _) => setup.pick(1, 1, 2, 4),
+        (true, _) => setup.pick(4, 256, 2048, 4096),
+    };
+    let arguments = sub_blocks * SUB_BLOCK;
+    (setup.progress)(&format!("{arguments} arguments of exp"));
+    let range = Range::new(sub_blocks)
+        .ok_or_else(|| ExecError::Compile("exp is not smooth from 1 on".into()))?;
+    let module = dilemma::program(&setup.arch).map_err(failed)?;
+    let mut exec = load(&module, &dilemma::kernels(), setup)?;
+    let mut report = Report::new(NAME, PUBLICATION, exec.device(), setup);
+    let mut d = Dilemma::new(exec.as_mut(), &range.records).map_err(failed)?;
+    let mut all = Vec::new();
+    let mut rounds = Vec::new();
+    let mut add = |d: &Dilemma, name: &str, form, kernels: &[String], outcome: Outcome| {
+        all.push(Deployed {
+            name: name.into(),
+            form,
+            registers: kernels.iter().map(|k| d.registers(k)).collect(),
+            cases: range.cases(&outcome).len(),
+            outcome,
+        });
+    };
+    // The CPU executor visits every argument of the smallest size only.
+    if cuda || setup.scale == Scale::Tiny {
+        (setup.progress)("every argument");
+        let o = best(cuda, || d.exhaustive())?;
+        add(&d, "exhaustive", "", &["exhaustive".to_owned()], o);
+    }
+    for form in FORMS {
+        (setup.progress)(&format!("the test, form {form}"));
+        let o = best(cuda, || d.one(form))?;
+        add(&d, "one kernel", form, &[format!("one_{form}")], o);
+        let o = best(cuda, || d.three(form))?;
+        let kernels = [
+            format!("phase1_{form}"),
+            format!("phase2_{form}"),
+            "phase3".into(),
+        ];
+        add(&d, "three kernels", form, &kernels, o);
+        rounds.push((form, d.rounds(form).map_err(failed)?));
+    }
+    (setup.progress)("Kerf's own search");
+    let (found, seconds) = own(setup, arguments)?;
+    (setup.progress)("this processor");
+    let processor = processor(setup, &range);
+    report.tables = tables(&all, &rounds, &processor, arguments, cuda, (found, seconds));
+    report.findings = findings(&all, &rounds, &processor, arguments, cuda, found);
+    report.note_device(setup, &[]);
+    report.notes.push(format!(
+        "Published figures are of an Intel X5650 core and an NVIDIA C2070, for 2^40 arguments; here {arguments} were \
+         searched, and times are scaled to 2^40. Lines come from difference tables on the device, whose generation is \
+         part of the first phase; the publication made them on the processor and left that out. Times of the \
+         processor are measured, with whatever else it did."
+    ));
+    Ok(report)
+}
+
+/// Seconds for 2^40 arguments.
+fn scaled(seconds: f64, arguments: u64) -> f64 {
+    seconds * 2f64.powi(40) / arguments as f64
+}
+
+fn tables(
+    all: &[Deployed],
+    rounds: &[(&'static str, Rounds)],
+    processor: &[(String, u64, f64)],
+    arguments: u64,
+    cuda: bool,
+    own: (usize, f64),
+) -> Vec<Table> {
+    let mut t = Table::new(
+        "deployments",
+        "Deployments: seconds for 2^40 arguments",
+        &[
+            "deployment",
+            "test",
+            "registers",
+            "phase_1_s",
+            "phase_2_s",
+            "phase_3_s",
+            "seconds",
+            "published_s",
+            "cases",
+        ],
+    );
+    for d in all {
+        let s = &d.outcome.seconds;
+        let at = |i: usize| Cell::maybe((cuda && s.len() > 1).then(|| scaled(s[i], arguments)));
+        let published = match (d.name.as_str(), d.form) {
+            ("exhaustive", _) => Some(EXHAUSTIVE[1]),
+            ("one kernel", "branch") => Some(ONE),
+            ("three kernels", "branch") => Some(THREE),
+            ("three kernels", "swap") => Some(SWAPPED),
+            _ => None,
+        };
+        let registers: Vec<String> = d.registers.iter().flatten().map(u32::to_string).collect();
+        t.rows.push(vec![
+            d.name.as_str().into(),
+            d.form.into(),
+            match registers.is_empty() {
+                true => Cell::Missing,
+                false => Cell::Text(registers.join(" ")),
+            },
+            at(0),
+            at(1),
+            at(2),
+            Cell::maybe(cuda.then(|| scaled(s.iter().sum(), arguments))),
+            Cell::maybe(published),
+            Cell::Integer(d.cases as u64),
+        ]);
+    }
+    let whole = Cell::maybe(cuda.then(|| scaled(own.1, arguments)));
+    let mut row = vec![Cell::from("Kerf's search, end to end"), "regular".into()];
+    row.extend([
+        Cell::Missing,
+        Cell::Missing,
+        Cell::Missing,
+        Cell::Missing,
+        whole,
+        Cell::Missing,
+    ]);
+    row.push(Cell::Integer(own.0 as u64));
+    t.rows.push(row);
+    let mut p = Table::new(
+        "phases",
+        "Intervals by phase, intervals of 2^15 arguments, then eighths",
+        &[
+            "test",
+            "phase_1",
+            "phase_2",
+            "per_mille",
+            "published_per_mille",
+            "phase_3",
+            "per_mille_3",
+            "published_3",
+        ],
+    );
+    let intervals = arguments >> dilemma::BITS;
+    for d in all.iter().filter(|d| d.name == "three kernels") {
+        let share = |n: u64| Cell::Real(1e3 * n as f64 / intervals as f64);
+        let [second, third] = d.outcome.failed;
+        p.rows.push(vec![
+            d.form.into(),
+            Cell::Integer(intervals),
+            Cell::Integer(second),
+            share(second),
+            Cell::Real(1e3 * SHARES[0]),
+            Cell::Integer(third),
+            share(third),
+            Cell::Real(1e3 * SHARES[1]),
+        ]);
+    }
+    let mut r = Table::new(
+        "rounds",
+        "Rounds of the test: of a thread, of a warp, and the share that threads wait (normalised mean deviation to the maximum)",
+        &["test", "rounds", "rounds_of_warp", "deviation"],
+    );
+    for (form, n) in rounds {
+        r.rows.push(vec![
+            (*form).into(),
+            Cell::Real(n.mean),
+            Cell::Real(n.warp),
+            Cell::Real(n.deviation),
+        ]);
+    }
+    let mut c = Table::new(
+        "processor",
+        "This processor: seconds for 2^40 arguments",
+        &["search", "arguments", "seconds", "published_s"],
+    );
+    for (name, n, s) in processor {
+        let published = match name.starts_with("exhaustive") {
+            true => EXHAUSTIVE[0],
+            false => CPU,
+        };
+        c.rows.push(vec![
+            Cell::Text(name.clone()),
+            Cell::Integer(*n),
+            Cell::Real(scaled(*s, *n)),
+            Cell::Real(published),
+        ]);
+    }
+    vec![t, p, r, c]
+}
+
+/// A claim that one time is less than another's.
+fn faster(claim: &str, published: f64, slow: Option<f64>, fast: Option<f64>) -> Finding {
+    let (verdict, evidence) = match (slow, fast) {
+        (Some(s), Some(f)) if f > 0.0 => (
+            Verdict::of(usize::from(s > f), 1),
+            format!(
+                "{} times as fast here, published {}",
+                short(s / f),
+                short(published)
+            ),
+        ),
+        _ => (Verdict::NotJudged, "not measured here".into()),
+    };
+    Finding::new(claim, "tables of times", verdict, evidence)
+}
+
+fn findings(
+    all: &[Deployed],
+    rounds: &[(&'static str, Rounds)],
+    processor: &[(String, u64, f64)],
+    arguments: u64,
+    cuda: bool,
+    found: usize,
+) -> Vec<Finding> {
+    let time = |name: &str, form: &str| {
+        let d = all.iter().find(|d| d.name == name && d.form == form)?;
+        cuda.then(|| scaled(d.outcome.seconds.iter().sum(), arguments))
+    };
+    let core = |word: &str| {
+        let (_, n, s) = processor.iter().rfind(|p| p.0.contains(word))?;
+        Some(scaled(*s, *n))
+    };
+    let scalar = core("scalar");
+    let three = all
+        .iter()
+        .find(|d| d.name == "three kernels" && d.form == "branch");
+    let shares = three.map(|d| {
+        let intervals = (arguments >> dilemma::BITS) as f64;
+        d.outcome.failed.map(|n| n as f64 / intervals)
+    });
+    let near = |a: f64, b: f64| a < 3.0 * b && b < 3.0 * a;
+    let held = shares.map_or(0, |s| {
+        usize::from(near(s[0], SHARES[0])) + usize::from(near(s[1], SHARES[1]))
+    });
+    let evidence = shares.map_or(String::new(), |s| {
+        format!(
+            "{} and {} per mille, published {} and {}",
+            short(1e3 * s[0]),
+            short(1e3 * s[1]),
+            1e3 * SHARES[0],
+            short(1e3 * SHARES[1])
+        )
+    });
+    let deviation = |form: &str| rounds.iter().find(|r| r.0 == form).map(|r| r.1);
+    let agree = all.iter().all(|d| d.cases == found);
+    vec![
+        faster(
+            "Lefevre's algorithm beats exhaustive search on a core",
+            EXHAUSTIVE[0] / CPU,
+            core("exhaustive"),
+            scalar,
+        ),
+        faster(
+            "Lefevre's algorithm beats exhaustive search on a GPU",
+            EXHAUSTIVE[1] / ONE,
+            time("exhaustive", ""),
+            time("one kernel", "branch"),
+        ),
+        faster(
+            "exhaustive search is faster on a GPU than on a core",
+            EXHAUSTIVE[0] / EXHAUSTIVE[1],
+            core("exhaustive"),
+            time("exhaustive", ""),
+        ),
+        faster(
+            "Lefevre's algorithm in one kernel is faster than on a core",
+            CPU / ONE,
+            scalar,
+            time("one kernel", "branch"),
+        ),
+        faster(
+            "three kernels are faster than one",
+            ONE / THREE,
+            time("one kernel", "branch"),
+            time("three kernels", "branch"),
+        ),
+        faster(
+            "the swap, which removes divergence within the loop, is faster",
+            THREE / SWAPPED,
+            time("three kernels", "branch"),
+            time("three kernels", "swap"),
+        ),
+        Finding::new(
+            "fewer and fewer intervals reach the next phase, in the published shares (within a factor of 3)",
+            "table of phases",
+            Verdict::of(held, if shares.is_some() { 2 } else { 0 }),
+            evidence,
+        ),
+        Finding::new(
+            "threads of a warp wait for the one with most rounds",
+            "figure of the mean deviation to the maximum",
+            deviation("branch").map_or(Verdict::NotJudged, |r| {
+                Verdict::of(usize::from(r.deviation > 0.05), 1)
+            }),
+            deviation("branch").map_or(String::new(), |r| {
+                format!(
+                    "{} of the rounds are waited for ({} of a thread, {} of a warp)",
+                    short(r.deviation),
+                    short(r.mean),
+                    short(r.warp)
+                )
+            }),
+        ),
+        faster(
+            "both steps in each round, without any branch, are faster than the swap",
+            0.0,
+            time("three kernels", "swap"),
+            time("three kernels", "regular"),
+        )
+        .own(),
+        Finding::new(
+            "all deployments and Kerf's own search give the same number of cases",
+            OWN,
+            Verdict::of(usize::from(agree && found > 0), 1),
+            format!("{found} cases with at least {BITS} bits, known are 239 among 2^40 arguments"),
+        ),
+    ]
+}
+
+impl Finding {
+    /// As a claim of Kerf's own, which nobody published.
+    fn own(mut self) -> Finding {
+        self.place = OWN.into();
+        self.evidence = self.evidence.replace(", published 0", "");
+        self
+    }
+}

@@ -1,0 +1,183 @@
+//! The processes that share a command's work: ranks of mpirun, or children of this one.
+use crate::fail::Failure;
+use kerf_cluster::ClusterError;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+/// Tells a child where its coordinator is, and the secret.
+const JOIN: &str = "KERF_JOIN";
+
+impl From<ClusterError> for Failure {
+    fn from(e: ClusterError) -> Failure {
+        let f = Failure::new(e.to_string());
+        match e {
+            ClusterError::Lost(..) => f.help(
+                "what was done is in the certificate, if one was asked for: the same command with --resume goes on",
+            ),
+            _ => f.help("check that the machines reach each other by TCP"),
+        }
+    }
+}
+
+/// What this process is.
+pub enum Role {
+    /// The only one.
+    Alone,
+    /// The one that hands out work.
+    Coordinator(Team),
+    /// One that works for another.
+    Worker(Post),
+}
+
+/// The coordinator's side.
+pub struct Team {
+    /// What it listens with.
+    pub listener: TcpListener,
+    /// The secret.
+    pub token: String,
+    /// Processes that work.
+    pub workers: usize,
+    /// Children, where it started them.
+    children: Vec<Child>,
+    /// Its own post, where it works too.
+    pub own: Option<Post>,
+}
+
+/// A worker's side.
+#[derive(Debug, Clone)]
+pub struct Post {
+    /// Where the coordinator is.
+    pub address: String,
+    /// The secret.
+    pub token: String,
+    /// Number among the processes of this machine: which GPU it uses.
+    pub local: usize,
+}
+
+impl Team {
+    /// Whether children that were started still run.
+    pub fn runs(&mut self) -> bool {
+        self.children
+            .iter_mut()
+            .any(|c| matches!(c.try_wait(), Ok(None)))
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        for c in &mut self.children {
+            // They end by themselves when they are told to, or when the connection ends.
+            for _ in 0..50 {
+                if !matches!(c.try_wait(), Ok(None)) {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let _ = c.kill();
+            let _ = c.wait();
+        }
+    }
+}
+
+/// A secret of 32 characters.
+fn secret() -> Result<String, Failure> {
+    let mut bytes = [0u8; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut f| std::io::Read::read_exact(&mut f, &mut bytes))
+        .map_err(|e| Failure::new(format!("cannot make a secret: {e}")))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Ranks that mpirun or srun started, by what it tells them.
+fn ranks() -> Option<usize> {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"]
+        .iter()
+        .find_map(|v| std::env::var(v).ok()?.parse().ok())
+        .filter(|n| *n > 1)
+}
+
+/// Refuses to do everything N times.
+#[cfg(not(feature = "mpi"))]
+fn by_mpi() -> Result<Option<Role>, Failure> {
+    match ranks() {
+        Some(n) => Err(Failure::new(format!(
+            "{n} ranks were started, and this kerf was built without MPI: each would do all the work"
+        ))
+        .help("build it with cargo build --features mpi, or use --processes on one machine")),
+        None => Ok(None),
+    }
+}
+
+/// The ranks, met.
+#[cfg(feature = "mpi")]
+pub fn meet() -> Result<Option<kerf_cluster::ranks::Ranks>, Failure> {
+    match ranks() {
+        Some(_) => Ok(kerf_cluster::ranks::meet(&secret()?)?),
+        None => Ok(None),
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn by_mpi() -> Result<Option<Role>, Failure> {
+    let Some(r) = meet()? else { return Ok(None) };
+    let post = Post {
+        address: r.addresses[0].clone(),
+        token: r.token.clone(),
+        local: r.local,
+    };
+    Ok(Some(match r.rank {
+        0 => Role::Coordinator(Team {
+            listener: r.listener,
+            token: r.token,
+            workers: r.addresses.len(),
+            children: Vec::new(),
+            own: Some(post),
+        }),
+        _ => Role::Worker(post),
+    }))
+}
+
+/// Finds this process's role; with `processes`, starts that many others with the same arguments.
+pub fn role(processes: usize) -> Result<Role, Failure> {
+    if let Some(post) = std::env::var(JOIN).ok().and_then(|j| parse(&j)) {
+        return Ok(Role::Worker(post));
+    }
+    if let Some(role) = by_mpi()? {
+        return Ok(role);
+    }
+    if processes == 0 {
+        return Ok(Role::Alone);
+    }
+    let fail = |e: std::io::Error| Failure::new(format!("cannot start processes: {e}"));
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(fail)?;
+    let address = listener.local_addr().map_err(fail)?;
+    let token = secret()?;
+    let mut team = Team {
+        listener,
+        token,
+        workers: processes,
+        children: Vec::new(),
+        own: None,
+    };
+    let program = std::env::current_exe().map_err(fail)?;
+    for local in 0..processes {
+        let child = Command::new(&program)
+            .args(std::env::args_os().skip(1))
+            .env(JOIN, format!("{address} {} {local}", team.token))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(fail)?;
+        team.children.push(child);
+    }
+    Ok(Role::Coordinator(team))
+}
+
+fn parse(text: &str) -> Option<Post> {
+    let mut words = text.split(' ');
+    Some(Post {
+        address: words.next()?.to_owned(),
+        token: words.next()?.to_owned(),
+        local: words.next()?.parse().ok()?,
+    })
+}
