@@ -17,6 +17,7 @@ mod metric;
 mod quantile;
 mod report;
 mod squares;
+mod ssim;
 
 use crate::dd::Dd;
 use crate::format::Format;
@@ -25,6 +26,7 @@ use crate::ulp::{ulp_from_real, ulp_from_rounded};
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
 pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
+pub use ssim::{Image, WINDOW, ssim};
 
 use squares::SumOfSquares;
 
