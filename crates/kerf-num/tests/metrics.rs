@@ -251,8 +251,8 @@ fn metric_names_go_both_ways() {
         }
     }
     let names = [
-        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "mean_rel", "digits",
-        "psnr", "ssim", "bp",
+        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "mean_rel", "digits", "psnr",
+        "ssim", "bp",
     ];
     for (metric, name) in Metric::ALL.into_iter().zip(names) {
         assert_eq!(metric.to_string(), name);
@@ -307,13 +307,21 @@ fn structural_similarity_as_published() {
     let flat = vec![128.0; height * width];
     let near = |a: Option<f64>, b: f64| assert!((a.unwrap() - b).abs() < 1e-12, "{a:?} {b}");
     near(ssim(&got, &reference, image(1), 255.0), 0.9977180636780664);
-    near(ssim(&flat, &reference, image(1), 255.0), 0.011757913195500467);
+    near(
+        ssim(&flat, &reference, image(1), 255.0),
+        0.011757913195500467,
+    );
     near(ssim(&reference, &reference, image(1), 255.0), 1.0);
     // Channels of a pixel are neighbours, and count alike.
     let pairs = |a: &[f64], b: &[f64]| -> Vec<f64> {
         a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect()
     };
-    let two = ssim(&pairs(&got, &flat), &pairs(&reference, &reference), image(2), 255.0);
+    let two = ssim(
+        &pairs(&got, &flat),
+        &pairs(&reference, &reference),
+        image(2),
+        255.0,
+    );
     near(two, 0.5 * (0.9977180636780664 + 0.011757913195500467));
     // Too small, of another size, or not finite: no similarity.
     let small = Image {

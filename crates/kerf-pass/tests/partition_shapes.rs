@@ -118,10 +118,16 @@ fn blends(body: &str, more: &str, from: impl Fn(usize) -> usize) {
     };
     let a = of(&|_| Plan::default(), &[]).remove(0);
     let b = of(&cheap, &[]).remove(0);
-    let got = of(&|m| cheap(m).partitioned(0.5, Select::Hash), &[0.0, 1.0, 0.5]);
+    let got = of(
+        &|m| cheap(m).partitioned(0.5, Select::Hash),
+        &[0.0, 1.0, 0.5],
+    );
     assert_eq!(got[0], a);
     assert_eq!(got[1], b);
-    assert!((0..N).filter(|t| a[*t] != b[*t]).count() > N / 4, "versions differ");
+    assert!(
+        (0..N).filter(|t| a[*t] != b[*t]).count() > N / 4,
+        "versions differ"
+    );
     assert!((0..N).any(second) && !(0..N).all(second));
     for t in 0..N {
         let want = if second(from(t)) { b[t] } else { a[t] };
@@ -219,7 +225,11 @@ inner:
         .partitioned(0.5, Select::Hash)
         .apply(&m)
         .expect_err("refused");
-    assert!(e.to_string().contains("meet was not inlined and has a barrier"), "{e}");
+    assert!(
+        e.to_string()
+            .contains("meet was not inlined and has a barrier"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -413,8 +413,9 @@ impl<'a> Session<'a> {
     ) -> Result<Vec<u8>, RunError> {
         let at = l.binding[buffer];
         let bytes = exec.read(l.ids[at])?;
-        Ok(self
-            .held(at)
-            .map_or_else(|| bytes.clone(), |h| h.widen(&bytes)))
+        Ok(match self.held(at) {
+            Some(h) => h.widen(&bytes),
+            None => bytes,
+        })
     }
 }

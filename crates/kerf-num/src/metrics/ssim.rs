@@ -67,7 +67,11 @@ pub fn ssim(got: &[f64], reference: &[f64], image: Image, peak: f64) -> Option<f
     let mut sum = 0.0;
     for c in 0..image.channels {
         let of = |all: &[f64]| -> Vec<f64> {
-            all.iter().skip(c).step_by(image.channels).copied().collect()
+            all.iter()
+                .skip(c)
+                .step_by(image.channels)
+                .copied()
+                .collect()
         };
         let (x, y) = (of(got), of(reference));
         let shift = y.iter().sum::<f64>() / pixels as f64;

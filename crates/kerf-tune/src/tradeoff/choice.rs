@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Functions that `-use_fast_math` computes by the special-function unit (CUDA C++ Programming Guide), in
 /// f32; their other calls stay as they are.
 const FAST: [&str; 16] = [
-    "fdiv", "rcp", "sqrt", "rsqrt", "sin", "cos", "sincos", "tan", "tanh", "exp", "exp2", "exp10", "log",
-    "log2", "log10", "pow",
+    "fdiv", "rcp", "sqrt", "rsqrt", "sin", "cos", "sincos", "tan", "tanh", "exp", "exp2", "exp10",
+    "log", "log2", "log10", "pow",
 ];
 
 /// Changes of each start, at most: every one is compiled and run.
@@ -87,18 +87,20 @@ fn changes(all: &[Calls], pick: impl Fn(&Calls) -> Vec<MathVariant>) -> Vec<Chan
 /// Every operation in double words of its own format.
 fn exact(subject: &Subject) -> Option<Plan> {
     let m = subject.program.module().ok()?;
-    let mut plan = Plan::all_sites(&m, SiteFormat::Dw64);
-    for (name, k) in Plan::all_sites(&m, SiteFormat::Dw32).kernels {
-        plan.kernels.entry(name).or_default().sites.extend(k.sites);
-    }
-    for k in &subject.kernels {
-        if let Some(mine) = plan.kernels.get_mut(&k.name) {
-            let word = |site: &usize| k.sites.get(*site).map(|s| s.format);
-            mine.sites.retain(|site, f| word(site) == Some(f.word()));
+    let mut plan = Plan::default();
+    for format in [SiteFormat::Dw64, SiteFormat::Dw32] {
+        let wide = Plan::all_sites(&m, format);
+        for k in &subject.kernels {
+            let Some(all) = wide.kernels.get(&k.name) else {
+                continue;
+            };
+            // A site of the other format could have it too.
+            let own = |s: &&usize| k.sites.get(**s).map(|s| s.format) == Some(format.word());
+            let mine = plan.kernels.entry(k.name.clone()).or_default();
+            let sites = all.sites.keys().filter(own);
+            mine.sites.extend(sites.map(|s| (*s, format)));
         }
     }
-    plan.kernels
-        .retain(|name, k| !k.sites.is_empty() && subject.kernels.iter().any(|s| s.name == *name));
     (!plan.is_identity()).then_some(plan)
 }
 
@@ -110,7 +112,10 @@ pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> Choice {
         let k = &subject.kernels[*at];
         let s = &k.sites[*site];
         let named = FAST.contains(&s.op.as_str()) && s.format == Format::F32;
-        if named && k.variants(*site, SiteFormat::F32).contains(&MathVariant::ApproxFtz) {
+        if named
+            && k.variants(*site, SiteFormat::F32)
+                .contains(&MathVariant::ApproxFtz)
+        {
             let mine = fast.kernels.entry(k.name.clone()).or_default();
             mine.math.insert(*site, MathVariant::ApproxFtz);
         }

@@ -110,6 +110,9 @@ pub struct Swept {
     /// Calls one by one against whole-kernel fast-math.
     #[serde(default)]
     pub chosen: Option<Chosen>,
+    /// Why they were not compared, where they should have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_chosen: Option<String>,
     /// Seconds that this workload had the device for itself.
     #[serde(default)]
     pub turn_s: f64,
@@ -131,7 +134,7 @@ struct Ready {
     cheap: Built,
     parts: Built,
     slots: Option<Built>,
-    choice: Option<sites::Ready>,
+    choice: Option<Result<sites::Ready, JobError>>,
 }
 
 impl Bench<'_> {
@@ -167,8 +170,9 @@ impl Bench<'_> {
         let all = &self.sweep.degrees;
         let (times, errors) = std::thread::scope(|s| {
             let (to, from) = sync_channel::<Outputs>(WAITING);
-            let compare =
-                s.spawn(move || -> Vec<Deviation> { from.iter().map(|o| deviation(w, own, &o)).collect() });
+            let compare = s.spawn(move || -> Vec<Deviation> {
+                from.iter().map(|o| deviation(w, own, &o)).collect()
+            });
             let mut times = Vec::new();
             for (i, lambda) in all.iter().enumerate() {
                 let repeats = match i == 0 || i + 1 == all.len() {
@@ -238,8 +242,8 @@ impl Bench<'_> {
             Some(b) => Some(self.again(&mut self.load(b)?, &reference)?),
         };
         let chosen = match (&sweep.choice, ready.choice) {
-            (Some(c), Some(r)) => self.choose(c, r, &mut own, &reference)?,
-            _ => None,
+            (Some(c), Some(r)) => r.and_then(|r| self.choose(c, r, &mut own, &reference)),
+            _ => Ok(None),
         };
         let mut settings: BTreeMap<String, i64> = w.sizes.iter().cloned().collect();
         settings.extend(self.base.params.clone());
@@ -257,7 +261,8 @@ impl Bench<'_> {
             slots,
             kernels: stats,
             energy,
-            chosen,
+            not_chosen: chosen.as_ref().err().map(ToString::to_string),
+            chosen: chosen.ok().flatten(),
             turn_s: clock.elapsed().as_secs_f64(),
         })
     }
@@ -307,7 +312,7 @@ pub fn sweep(sweep: &Sweep, making_ready: Turn) -> Result<Swept, JobError> {
         cheap: bench.build(&sweep.cheap)?,
         parts: bench.build(&sweep.parts)?,
         slots: sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?,
-        choice: choice.map(|c| bench.ready(c)).transpose()?,
+        choice: choice.map(|c| bench.ready(c)),
     };
     drop(making_ready);
     let _turn = Turn::alone(sweep.lock.as_deref())?;

@@ -34,7 +34,7 @@ pub const WORKER: &str = "sweep-worker";
 const RATIO: f64 = 0.8;
 
 /// Seconds of an energy window; the counter moves every 100 ms.
-const ENERGY_S: f64 = 2.0;
+const ENERGY_S: f64 = 1.5;
 
 /// Samples of a time at the ends of a curve, and between them.
 const REPEATS_AT_ENDS: u32 = 9;
@@ -218,6 +218,12 @@ fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
         let file = path.display();
         note(&format!(
             "warning: {file}: {kernel} keeps one version: {why}"
+        ));
+    }
+    if let Some(why) = &told.swept.not_chosen {
+        let file = path.display();
+        note(&format!(
+            "warning: {file}: calls were not compared with fast-math: {why}"
         ));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -45,6 +45,10 @@ pub(super) struct Loaded {
 /// Seconds of work after which a GPU's clock is up.
 const WAKE_S: f64 = 0.2;
 
+/// Seconds of runs between two readings of the energy counter, and runs at most.
+const BETWEEN_S: f64 = 0.04;
+const MOST_RUNS: f64 = 2000.0;
+
 /// Seconds of work before an energy window.
 const SETTLE_S: f64 = 0.3;
 
@@ -178,6 +182,9 @@ impl<'b> Bench<'b> {
             return Ok(None);
         };
         let seconds = self.sweep.job.energy_s;
+        // Asking NVML takes milliseconds, in which the device would idle: so many runs between two questions.
+        let once = l.runner.exec.replay(batch)?.max(1e-7);
+        let batch = (BETWEEN_S / once).ceil().clamp(1.0, MOST_RUNS) as u32;
         let settled = Instant::now() + Duration::from_secs_f64(SETTLE_S);
         while Instant::now() < settled {
             l.runner.exec.replay(batch)?;

@@ -9,7 +9,10 @@ fn folder(dir: &Path) -> PathBuf {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Writes a workload's result.

@@ -173,7 +173,10 @@ fn gain(c: &Chosen) -> (f64, f64, f64) {
 pub fn digests(all: &[Tradeoff]) -> String {
     let mut out = String::from("workload,version,output,digest\n");
     for t in all {
-        let both = [("own", &t.swept.own_digests), ("cheapest", &t.swept.cheap_digests)];
+        let both = [
+            ("own", &t.swept.own_digests),
+            ("cheapest", &t.swept.cheap_digests),
+        ];
         for (version, digests) in both {
             for (i, d) in digests.iter().enumerate() {
                 out += &format!("{},{version},{i},{d}\n", t.name);
