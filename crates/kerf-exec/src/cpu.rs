@@ -9,6 +9,7 @@ pub mod launch;
 pub mod lower;
 mod memory;
 mod printf;
+mod reciprocals;
 mod regions;
 mod seeds;
 mod sfu;
