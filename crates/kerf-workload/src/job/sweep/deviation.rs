@@ -93,6 +93,9 @@ impl Layout<'_> {
     }
 }
 
+/// Bytes of an output, and the other's.
+type Piece<'p> = (&'p Layout<'p>, (&'p [u8], &'p [u8]));
+
 /// Elements that one core compares at a time. Sums are added in this order, so that they repeat.
 const PIECE: usize = 1 << 18;
 
@@ -113,7 +116,7 @@ pub(super) fn deviation(w: &Workload, own: &[Vec<u8>], got: &[Vec<u8>]) -> Devia
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = pieces.len().div_ceil(cores).max(1);
     let sums: Vec<Deviation> = std::thread::scope(|s| {
-        let of = |mine: &[(&Layout, (&[u8], &[u8]))]| -> Vec<Deviation> {
+        let of = |mine: &[Piece]| -> Vec<Deviation> {
             mine.iter().map(|(l, (x, y))| l.compare(x, y)).collect()
         };
         let all: Vec<_> = pieces
