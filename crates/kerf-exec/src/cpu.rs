@@ -10,6 +10,7 @@ pub mod lower;
 mod memory;
 mod printf;
 mod raw;
+mod reciprocals;
 mod regions;
 mod seeds;
 mod sfu;

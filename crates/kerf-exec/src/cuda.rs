@@ -268,9 +268,17 @@ impl Executor for CudaExecutor {
     }
 
     fn record(&mut self) -> Result<bool, ExecError> {
-        self.recording = None;
+        // A recording before this one left copies on the device, which need only be written again.
+        let mut before = self.recording.take().map_or_else(Vec::new, |r| r.kept);
         let mut kept = Vec::new();
         for b in &self.buffers {
+            let mine = |k: &Kept| (k.buffer, k.bytes) == (b.address, b.bytes);
+            if let Some(at) = before.iter().position(mine) {
+                let k = before.swap_remove(at);
+                driver::on_device(k.copy, k.buffer, k.bytes)?;
+                kept.push(k);
+                continue;
+            }
             match Kept::new(b.address, b.bytes, &b.name) {
                 Ok(k) => kept.push(k),
                 Err(ExecError::Memory(_)) => return Ok(false),
@@ -306,6 +314,16 @@ impl Executor for CudaExecutor {
             r.graph = Some(r.stream.end()?);
         }
         Ok(())
+    }
+
+    fn rewind(&mut self) -> Result<bool, ExecError> {
+        let Some(r) = self.recording.as_ref().filter(|r| r.graph.is_some()) else {
+            return Ok(false);
+        };
+        for k in &r.kept {
+            driver::on_device(k.buffer, k.copy, k.bytes)?;
+        }
+        Ok(true)
     }
 
     fn replay(&mut self, runs: u32) -> Result<f64, ExecError> {

@@ -222,6 +222,10 @@ pub trait Executor {
     fn record_again(&mut self) -> Result<bool, ExecError> {
         Ok(false)
     }
+    /// Puts the contents back that the last recording started from. False if there is none.
+    fn rewind(&mut self) -> Result<bool, ExecError> {
+        Ok(false)
+    }
     /// Seconds of a replay of what was recorded, on average over some. Contents are put back before each,
     /// outside of the time.
     fn replay(&mut self, _runs: u32) -> Result<f64, ExecError> {

@@ -138,6 +138,12 @@ pub fn finish_with(
         }
     }
     answer_reflect(m, reflect, arch);
+    if reflect.ftz {
+        // Every function alike, or LLVM would not inline one into another.
+        for f in m.functions().iter().filter(|f| !f.is_declaration()) {
+            f.add_fn_attr("denormal-fp-math-f32", "preserve-sign,preserve-sign");
+        }
+    }
     if ptx == Ptx::Lifted {
         let _unknown = crate::inline_ptx::lift(m);
     }

@@ -18,6 +18,7 @@ mod quantile;
 mod report;
 mod scatter;
 mod squares;
+mod ssim;
 
 use crate::dd::Dd;
 use crate::format::Format;
@@ -27,6 +28,7 @@ pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
 pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
 pub use scatter::{ErrorMap, Scatter, Worst, scatter};
+pub use ssim::{Image, WINDOW, ssim};
 
 use squares::SumOfSquares;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kerf_num::metrics::{CompareError, compare_with_quantiles};
+use kerf_num::metrics::{CompareError, Image, compare_with_quantiles, ssim};
 use kerf_num::{Dd, Format, Metric, compare};
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
@@ -251,7 +251,8 @@ fn metric_names_go_both_ways() {
         }
     }
     let names = [
-        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "mean_rel", "digits",
+        "max_rel", "max_abs", "max_ulp", "quantile", "rms", "rel_l2", "mean_rel", "digits", "psnr",
+        "ssim", "bp",
     ];
     for (metric, name) in Metric::ALL.into_iter().zip(names) {
         assert_eq!(metric.to_string(), name);
@@ -282,4 +283,55 @@ fn decibels_of_a_peak_and_basis_points() {
         compare_with_quantiles(&[f64::NAN], &reference[..1], Format::F32, None, &[]).unwrap();
     assert_eq!(lost.value(Metric::Psnr, 0.0), -INF);
     assert!(!lost.accepts(Metric::Psnr, 0.0, 0.0));
+}
+
+/// Expected values were computed apart, in Python, by the definition: two-dimensional weights, weighted
+/// moments about the window's mean, exact sums.
+#[test]
+fn structural_similarity_as_published() {
+    let (height, width) = (17usize, 23usize);
+    let image = |channels| Image {
+        height,
+        width,
+        channels,
+    };
+    let pixel = |i: usize| {
+        let (y, x) = (i / width, i % width);
+        ((y * 37 + x * 91 + (x * y) % 13 * 7) % 256) as f64
+    };
+    let noise = |i: usize| (((i % width) * 7 + (i / width) * 3) % 11) as f64 - 5.0;
+    let reference: Vec<f64> = (0..height * width).map(pixel).collect();
+    let got: Vec<f64> = (0..height * width)
+        .map(|i| pixel(i) + 1.5 * noise(i))
+        .collect();
+    let flat = vec![128.0; height * width];
+    let near = |a: Option<f64>, b: f64| assert!((a.unwrap() - b).abs() < 1e-12, "{a:?} {b}");
+    near(ssim(&got, &reference, image(1), 255.0), 0.9977180636780664);
+    near(
+        ssim(&flat, &reference, image(1), 255.0),
+        0.011757913195500467,
+    );
+    near(ssim(&reference, &reference, image(1), 255.0), 1.0);
+    // Channels of a pixel are neighbours, and count alike.
+    let pairs = |a: &[f64], b: &[f64]| -> Vec<f64> {
+        a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect()
+    };
+    let two = ssim(
+        &pairs(&got, &flat),
+        &pairs(&reference, &reference),
+        image(2),
+        255.0,
+    );
+    near(two, 0.5 * (0.9977180636780664 + 0.011757913195500467));
+    // Too small, of another size, or not finite: no similarity.
+    let small = Image {
+        height: 10,
+        width: 11,
+        channels: 1,
+    };
+    assert_eq!(ssim(&flat[..110], &flat[..110], small, 1.0), None);
+    assert_eq!(ssim(&flat[1..], &reference[1..], image(1), 255.0), None);
+    let mut broken = flat.clone();
+    broken[7] = NAN;
+    assert_eq!(ssim(&broken, &reference, image(1), 255.0), None);
 }

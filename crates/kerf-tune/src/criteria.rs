@@ -24,6 +24,14 @@ pub enum CriteriaError {
     /// Not a tolerance.
     #[error("a tolerance of {0} cannot be met; expected a number above 0, e.g. 1e-6")]
     Bad(f64),
+    /// A similarity that only the reference itself has.
+    #[error("a similarity of {0} cannot be asked for; expected a number below 1, e.g. 0.999")]
+    Similarity(f64),
+    /// Structural similarity of something else.
+    #[error(
+        "`{0}` is no image, so it has no ssim; help: `shape = [rows, columns]`, of at least 11 by 11"
+    )]
+    NoImage(String),
 }
 
 /// An error of one output.
@@ -76,6 +84,7 @@ impl Worst {
 fn small(metric: Metric, value: f64) -> f64 {
     match metric {
         Metric::Psnr => 10f64.powf(-value / 20.0),
+        Metric::Ssim => 1.0 - value,
         _ => value,
     }
 }
@@ -121,6 +130,12 @@ impl Criteria {
             if !(t > 0.0 && t.is_finite()) {
                 return Err(CriteriaError::Bad(t));
             }
+            if metric == Metric::Ssim && t >= 1.0 {
+                return Err(CriteriaError::Similarity(t));
+            }
+            if metric == Metric::Ssim && b.image().is_none() {
+                return Err(CriteriaError::NoImage(b.name.clone()));
+            }
             let c = plain(Criterion {
                 metric,
                 tolerance: t,
@@ -144,6 +159,7 @@ impl Criteria {
         for c in self.accept.outputs.values_mut() {
             c.tolerance = match c.metric {
                 Metric::Psnr => -20.0 * tolerance.log10(),
+                Metric::Ssim => 1.0 - tolerance,
                 _ => tolerance,
             };
         }

@@ -1,5 +1,7 @@
 //! The trade-off between time and error over the part of the warps that runs approximate math: after Li et
 //! al., "SFU-driven transparent approximation acceleration on GPUs" (2016), sections 5.3 to 7.
+mod choice;
+
 use crate::approx::Approx;
 use crate::problem::{Grouping, ProblemError, Wish, of_wish};
 use crate::setting::PARTS;
@@ -9,7 +11,7 @@ use kerf_search::problem::NoModels;
 use kerf_search::session::run;
 use kerf_search::strategy::by_name;
 use kerf_search::{Level, Outcome, Problem, Search, Variable};
-use kerf_workload::job::Swept;
+use kerf_workload::job::{Choice, Swept};
 use serde::{Deserialize, Serialize};
 
 /// The versions of a program that a sweep needs.
@@ -21,6 +23,8 @@ pub struct Versions {
     pub parts: Plan,
     /// The same, by hardware slot.
     pub slots: Plan,
+    /// What is compared with whole-kernel fast-math.
+    pub choice: Choice,
     /// Approximate calls, for people: `exp line 50`.
     pub calls: Vec<String>,
     /// Kernels that keep one version, and why.
@@ -51,8 +55,10 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
             calls.push(text);
         }
     }
+    let cheap = hash.plan(subject, &[PARTS]);
     Ok(Versions {
-        cheap: hash.plan(subject, &[PARTS]),
+        choice: choice::choice(subject, &hash, &cheap),
+        cheap,
         parts: hash.plan(subject, &[PARTS / 2]),
         slots: slot.plan(subject, &[PARTS / 2]),
         calls,

@@ -11,15 +11,14 @@ pub use kerf_num::Metric;
 pub struct Criterion {
     /// The measure.
     pub metric: Metric,
-    /// Its bound: an upper one, except for [`Metric::Digits`] and
-    /// [`Metric::Psnr`].
+    /// Its bound: an upper one, except for [`Metric::Digits`], [`Metric::Psnr`] and [`Metric::Ssim`].
     pub tolerance: f64,
     /// References smaller than this count as this in relative errors; `None` for the smallest
     /// normal number of the output's type.
     pub floor: Option<f64>,
     /// The quantile, for [`Metric::Quantile`].
     pub quantile: Option<f64>,
-    /// The peak, for [`Metric::Psnr`]; `None` for the largest absolute value of the reference.
+    /// The peak, for [`Metric::Psnr`] and [`Metric::Ssim`]; `None` for the largest absolute value of the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<f64>,
 }

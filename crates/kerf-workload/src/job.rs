@@ -22,7 +22,9 @@ pub use finished::{Workshop, finish_with_tools};
 pub use launches::{Bench, Kind, Run, Timed, bench, kinds};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
-pub use sweep::{Degree, Deviation, Repeated, Sweep, Swept, sweep};
+pub use sweep::{
+    Change, Choice, Chosen, Degree, Deviation, Repeated, Start, Sweep, Swept, Timed, Turn, sweep,
+};
 
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;

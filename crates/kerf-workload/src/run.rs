@@ -12,6 +12,7 @@ use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Why a workload did not run.
 #[derive(Debug, thiserror::Error)]
@@ -55,12 +56,15 @@ pub struct Session<'a> {
     pub regroup: BTreeMap<String, u32>,
 }
 
+/// First contents of all buffers, as the device holds them. Several programs can share them.
+pub type Contents = Arc<Vec<Vec<u8>>>;
+
 /// Buffers of a session on an executor.
 pub struct Loaded {
     /// One for each buffer of the workload.
     pub ids: Vec<BufferId>,
     /// First contents, kept for the next repeat where they are small together; others are made anew.
-    initial: Option<Vec<Vec<u8>>>,
+    initial: Option<Contents>,
     /// Position of the storage of each output after all swaps.
     pub binding: Vec<usize>,
 }
@@ -234,8 +238,23 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// First contents of all buffers.
+    pub fn contents(&self) -> Result<Contents, RunError> {
+        let all = (0..self.workload.buffers.len()).map(|b| self.first_content(b));
+        Ok(Arc::new(all.collect::<Result<_, _>>()?))
+    }
+
     /// Makes the buffers and their first contents.
     pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
+        self.load_with(exec, None)
+    }
+
+    /// Makes the buffers, and their first contents where they are not given.
+    pub fn load_with(
+        &self,
+        exec: &mut dyn Executor,
+        contents: Option<Contents>,
+    ) -> Result<Loaded, RunError> {
         let mut ids = Vec::new();
         let mut total = 0usize;
         for (i, b) in self.workload.buffers.iter().enumerate() {
@@ -261,12 +280,11 @@ impl<'a> Session<'a> {
         let binding = (0..self.workload.buffers.len()).collect();
         let mut loaded = Loaded {
             ids,
-            initial: None,
+            initial: contents,
             binding,
         };
-        if total <= KEPT_BYTES {
-            let all = (0..self.workload.buffers.len()).map(|b| self.first_content(b));
-            loaded.initial = Some(all.collect::<Result<_, _>>()?);
+        if loaded.initial.is_none() && total <= KEPT_BYTES {
+            loaded.initial = Some(self.contents()?);
         }
         self.reset(exec, &mut loaded)?;
         Ok(loaded)
@@ -408,8 +426,9 @@ impl<'a> Session<'a> {
     ) -> Result<Vec<u8>, RunError> {
         let at = l.binding[buffer];
         let bytes = exec.read(l.ids[at])?;
-        Ok(self
-            .held(at)
-            .map_or_else(|| bytes.clone(), |h| h.widen(&bytes)))
+        Ok(match self.held(at) {
+            Some(h) => h.widen(&bytes),
+            None => bytes,
+        })
     }
 }

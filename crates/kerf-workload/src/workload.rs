@@ -10,6 +10,7 @@ use crate::mistakes::Mistake;
 use crate::number::Number;
 use crate::scalar::Scalar;
 use crate::space::LaunchSpace;
+use kerf_num::metrics::{Image, WINDOW};
 
 /// Most bytes of one buffer, and of all together: 1 TiB.
 pub const MAX_BYTES: u64 = 1 << 40;
@@ -86,6 +87,20 @@ impl BufferSpec {
     /// Number of scalars; `None` if there are too many to count.
     pub fn scalars(&self) -> Option<usize> {
         self.len.checked_mul(self.elem.scalar_count())
+    }
+
+    /// Its extents as an image, where its shape is one that a window of structural similarity fits into.
+    pub fn image(&self) -> Option<Image> {
+        let shape = self.shape.as_ref()?;
+        let [height, width] = shape[..] else {
+            return None;
+        };
+        let channels = self.elem.scalar_count();
+        (height.min(width) >= WINDOW).then_some(Image {
+            height,
+            width,
+            channels,
+        })
     }
 
     /// Shape for a `.npy` file: the given one or `[len]`, and for a vector its width as the last

@@ -152,6 +152,9 @@ enum Command {
         /// part of the warps only, before comparing.
         #[arg(long)]
         plans: bool,
+        /// Stop after this many seconds, with what was compared by then.
+        #[arg(long, value_name = "S")]
+        seconds: Option<u64>,
         /// Write the digests to this file.
         #[arg(long)]
         record: Option<PathBuf>,
@@ -201,6 +204,12 @@ enum Command {
         /// Seed of the inputs.
         #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
         seed: u64,
+        /// Sizes of the workload files on a GPU too, for sfu-tradeoff: errors beside those of the CPU.
+        #[arg(long)]
+        own_sizes: bool,
+        /// Go on in a folder that has results, for sfu-tradeoff: workloads that it has are not run again.
+        #[arg(long, requires = "out")]
+        resume: bool,
         /// Write tables (CSV), plots (SVG) and a summary (text) into this folder.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -550,6 +559,7 @@ fn main() {
             device,
             gpu,
             plans,
+            seconds,
             record,
             against,
             dump: None,
@@ -560,6 +570,7 @@ fn main() {
                 plans,
                 cuda: device == DeviceArg::Cuda,
                 ordinal: gpu,
+                seconds,
                 record,
                 against,
             };
@@ -578,6 +589,8 @@ fn main() {
             device,
             gpu,
             quick,
+            own_sizes,
+            resume,
             out,
             ..
         } if name == study::tradeoff::NAME => {
@@ -585,10 +598,21 @@ fn main() {
                 workloads,
                 gpu: (device == DeviceArg::Cuda).then_some(gpu),
                 quick,
+                own_sizes,
+                resume,
                 out,
             };
             study::tradeoff::run(&o, cli.format, style)
         }
+        Command::Study {
+            name,
+            own_sizes,
+            resume,
+            ..
+        } if own_sizes || resume => Err(Failure::new(format!(
+            "--own-sizes and --resume are for {}, not for {name}",
+            study::tradeoff::NAME
+        ))),
         Command::Study {
             name, workloads, ..
         } if !workloads.is_empty() => Err(Failure::new(format!(
@@ -604,6 +628,7 @@ fn main() {
             large,
             seed,
             out,
+            ..
         } => {
             let o = study::Options {
                 name,

@@ -103,6 +103,9 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
         e["digits"].as_f64().unwrap_or(0.0),
         e["psnr"].as_f64().unwrap_or(0.0)
     );
+    if let Some(s) = e["ssim"].as_f64() {
+        let _ = writeln!(o, "    ssim     {s:.9}");
+    }
 }
 
 fn human(r: &Report, name: &str, style: Style) -> String {

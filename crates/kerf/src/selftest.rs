@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Kernels of one module: compiling a few together costs less.
 const PER_MODULE: usize = 4;
 
+/// How often it is said how far the test is.
+const TELL: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// What to do.
 pub struct Options {
     /// Kernels.
@@ -28,6 +31,8 @@ pub struct Options {
     pub cuda: bool,
     /// GPU number.
     pub ordinal: i32,
+    /// Stop after this many seconds, with what was compared by then.
+    pub seconds: Option<u64>,
     /// File to write digests to (the GPU's, where there is one).
     pub record: Option<PathBuf>,
     /// File to compare with.
@@ -153,7 +158,12 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
     let mut t = Tally::default();
     let mut lines = Vec::new();
     let modules = o.count.div_ceil(PER_MODULE);
+    let clock = std::time::Instant::now();
+    let mut told = clock.elapsed();
     for i in 0..modules as u64 {
+        if o.seconds.is_some_and(|s| clock.elapsed().as_secs() >= s) {
+            break;
+        }
         let seed = o.seed.wrapping_add(i);
         let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch, o.plans)?;
         let (cpu, modelled) = on_cpu(&p)?;
@@ -166,7 +176,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             let approx = modelled.contains(&kernel.name);
             let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
             let digest = format!("{:016x}", mine.digest());
-            let (equal, note) = match (&gpu, &record) {
+            let (equal, why) = match (&gpu, &record) {
                 (Some(g), _) => {
                     let mut note = cpu[k].differences(&g[k]);
                     if let (Some(n), false) = (&mut note, approx) {
@@ -203,10 +213,9 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                 (false, true) => t.equal += 1,
                 (false, false) => {
                     t.different += 1;
-                    t.failures.push(format!(
-                        "seed {seed} kernel {k}: {}",
-                        note.unwrap_or_default()
-                    ));
+                    let what = format!("seed {seed} kernel {k}: {}", why.unwrap_or_default());
+                    note(&what);
+                    t.failures.push(what);
                 }
             }
             t.approx_kernels += usize::from(approx);
@@ -218,8 +227,18 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                 plan: o.plans,
             });
         }
-        if format == Format::Human && (i + 1) % 50 == 0 {
-            note(&format!("{} of {modules} modules", i + 1));
+        // A run that is stopped from outside leaves these lines.
+        if clock.elapsed() - told >= TELL {
+            told = clock.elapsed();
+            note(&format!(
+                "{} of {} kernels after {:.0} s: {} different, {} of {} with modelled operations different",
+                t.kernels,
+                modules * PER_MODULE,
+                told.as_secs_f64(),
+                t.different,
+                t.approx_different,
+                t.approx_kernels
+            ));
         }
     }
     if let Some(path) = &o.record {

@@ -86,8 +86,8 @@ pub struct Args {
     /// that with every math call approximate.
     #[arg(long, value_name = "R", conflicts_with_all = ["tolerance", "qos"], allow_negative_numbers = true, value_parser = parse_part)]
     qos_ratio: Option<f64>,
-    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr
-    /// or bp; by default the workload's, or max_rel.
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr,
+    /// ssim or bp; by default the workload's, or max_rel.
     #[arg(long, value_name = "M")]
     metric: Option<Metric>,
     /// What to tune: precision (formats of operations and memory), approx (math calls by the

@@ -128,6 +128,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     let m = finished.duplicate();
     m.drop_used();
     drop_refused(&m);
+    super::reciprocals::fold(&m);
     let mut kernels: Vec<LoweredKernel> = Vec::new();
     for k in m.kernel_functions() {
         let mode = match (

@@ -31,6 +31,8 @@ pub enum Metric {
     Digits,
     /// Peak signal-to-noise ratio in decibels; more is better.
     Psnr,
+    /// Mean structural similarity of an image, at most 1; more is better.
+    Ssim,
     /// The largest relative error in basis points, of which 10000 are the whole.
     Bp,
 }
@@ -39,13 +41,13 @@ pub enum Metric {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown metric `{0}`: expected max_rel, max_abs, max_ulp, quantile, rms, rel_l2, \
-     mean_rel, digits, psnr or bp"
+     mean_rel, digits, psnr, ssim or bp"
 )]
 pub struct ParseMetricError(pub String);
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Metric; 10] = [
+    pub const ALL: [Metric; 11] = [
         Metric::MaxRel,
         Metric::MaxAbs,
         Metric::MaxUlp,
@@ -55,12 +57,13 @@ impl Metric {
         Metric::MeanRel,
         Metric::Digits,
         Metric::Psnr,
+        Metric::Ssim,
         Metric::Bp,
     ];
 
     /// Is more better?
     pub const fn more_is_better(self) -> bool {
-        matches!(self, Metric::Digits | Metric::Psnr)
+        matches!(self, Metric::Digits | Metric::Psnr | Metric::Ssim)
     }
 
     /// The name, as [`Display`](fmt::Display) and serde write it.
@@ -75,6 +78,7 @@ impl Metric {
             Metric::MeanRel => "mean_rel",
             Metric::Digits => "digits",
             Metric::Psnr => "psnr",
+            Metric::Ssim => "ssim",
             Metric::Bp => "bp",
         }
     }

@@ -74,6 +74,9 @@ pub struct ErrorReport {
     pub psnr: f64,
     /// The peak that it is of: what was given, or the largest absolute value of the reference.
     pub peak: f64,
+    /// Mean structural similarity, of outputs that are images and were asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssim: Option<f64>,
     /// The least divisor of the relative error that was used.
     pub floor: f64,
 }
@@ -102,6 +105,7 @@ impl ErrorReport {
             digits: MAX_DIGITS,
             psnr: MAX_PSNR,
             peak: 0.0,
+            ssim: None,
             floor,
         }
     }
@@ -139,13 +143,14 @@ impl ErrorReport {
             Metric::MeanRel => self.mean_rel,
             Metric::Digits => self.digits,
             Metric::Psnr => self.psnr,
+            // What is no image resembles none.
+            Metric::Ssim => self.ssim.unwrap_or(f64::NEG_INFINITY),
             Metric::Bp => 1e4 * self.max_rel,
         }
     }
 
     /// Whether the measure is within `tolerance`: at least that many digits
-    /// or decibels, or
-    /// at most that much of anything else. A NaN or infinity mismatch is never
+    /// or decibels or that much similarity, or at most that much of anything else. A NaN or infinity mismatch is never
     /// accepted, and neither is anything by a NaN tolerance.
     pub fn accepts(&self, metric: Metric, quantile: f64, tolerance: f64) -> bool {
         if self.has_mismatch() {

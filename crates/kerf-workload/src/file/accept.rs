@@ -8,6 +8,7 @@ use super::tree::{Kind, Node};
 use crate::accept::{Accept, Criterion, Metric};
 use crate::suggest::did_you_mean;
 use crate::workload::BufferSpec;
+use kerf_num::metrics::WINDOW;
 
 const KEYS: &[&str] = &["metric", "tolerance", "floor", "quantile", "peak"];
 const TOP_KEYS: &[&str] = &[
@@ -67,7 +68,16 @@ pub(super) fn accept(reader: &mut Reader<'_>, top: &Section<'_>, buffers: &[Buff
         None if covered => None,
         _ => complete(reader, shared, node),
     };
-    Accept { all, outputs }
+    let found = Accept { all, outputs };
+    for b in buffers.iter().filter(|b| b.output) {
+        let asked = found.criterion(&b.name).map(|c| c.metric) == Some(Metric::Ssim);
+        if asked && b.image().is_none() {
+            let what = format!("metric `ssim` for `{}`, which is no image", b.name);
+            let expected = format!("`shape = [rows, columns]` of at least {WINDOW} by {WINDOW}");
+            reader.mistake(node.span.clone(), what, expected, None);
+        }
+    }
+    found
 }
 
 fn known_output(

@@ -51,9 +51,19 @@ pub struct Workshop {
 impl Workshop {
     /// Finishes a prepared module.
     pub(super) fn finish(&mut self, m: &Module, tools: &Toolchain) -> Result<(), JobError> {
+        self.finish_as(m, tools, Reflect::default())
+    }
+
+    /// Finishes a prepared module, with f32 operations as `reflect` has them.
+    pub(super) fn finish_as(
+        &mut self,
+        m: &Module,
+        tools: &Toolchain,
+        reflect: Reflect,
+    ) -> Result<(), JobError> {
         let needed = finish::needed(m);
         if needed.is_empty() {
-            return with_libdevice(m, &[], tools);
+            return with_libdevice(m, &[], tools, reflect);
         }
         let path = tools.libdevice.as_ref().ok_or_else(missing)?;
         let held = self.libdevice.take();
@@ -69,7 +79,7 @@ impl Workshop {
             },
         };
         let lib = self.libdevice.insert(library).with(&needed)?;
-        with_libdevice(m, lib, tools)
+        with_libdevice(m, lib, tools, reflect)
     }
 
     /// The context of a GPU stays with the process.
@@ -119,8 +129,13 @@ fn missing() -> JobError {
     }
 }
 
-fn with_libdevice(m: &Module, lib: &[u8], tools: &Toolchain) -> Result<(), JobError> {
-    finish::finish(m, lib, &tools.arch, Reflect::default()).map_err(|e| JobError::Compile {
+fn with_libdevice(
+    m: &Module,
+    lib: &[u8],
+    tools: &Toolchain,
+    reflect: Reflect,
+) -> Result<(), JobError> {
+    finish::finish(m, lib, &tools.arch, reflect).map_err(|e| JobError::Compile {
         message: e.0,
         help: None,
     })

@@ -8,7 +8,8 @@ use crate::scalar::Scalar;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_ir::program;
-use kerf_num::{Dd, Format};
+use kerf_num::metrics::{Image, ssim};
+use kerf_num::{Dd, Format, Metric};
 use kerf_pass::shadow;
 use std::collections::BTreeMap;
 
@@ -141,6 +142,15 @@ pub(super) fn compare_output(
         }
         if let Some(p) = criterion.and_then(|c| c.peak) {
             r.set_peak(p);
+        }
+        let images = [Metric::Psnr, Metric::Ssim];
+        if let Some(image) = w.buffers[buffer].image()
+            && criterion.is_some_and(|c| images.contains(&c.metric))
+        {
+            let exact: Vec<f64> = shadow.iter().map(|d| d.to_f64()).collect();
+            let channels = values.len() / w.buffers[buffer].len.max(1);
+            let image = Image { channels, ..image };
+            r.ssim = ssim(&values, &exact, image, r.peak);
         }
         if let Some(c) = criterion {
             let q = c.quantile.unwrap_or(0.999);

@@ -2,28 +2,33 @@
 //!
 //! Errors are against the program as it is on the same device, as Li et al. (2016) have them, so degree 0
 //! has none. The degree is an argument of the launch; nothing is compiled between two of them.
+mod bench;
+mod deviation;
+mod sites;
+mod turn;
+
 use super::check::refuse;
 use super::finished::Workshop;
 use super::report::{Energy, Times};
-use super::timed::Runner;
 use super::{Device, Job, JobError};
 use crate::digest::digest;
-use crate::generate::perturb::format_of;
 use crate::run::Session;
 use crate::workload::Workload;
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::CudaExecutor;
+use bench::{Bench, Built, Loaded, Outputs};
+use deviation::deviation;
 use kerf_exec::cuda::watch::Watch;
-use kerf_exec::{DeviceInfo, Executor, KernelStats};
-use kerf_ir::finish;
+use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_ir::kernels;
-use kerf_ir::program::{self, Program};
-use kerf_num::Format;
+use kerf_ir::program;
 use kerf_pass::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::sync_channel;
+
+pub use deviation::Deviation;
+pub use sites::{Change, Choice, Chosen, Start, Timed};
+pub use turn::Turn;
 
 /// What to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,23 +45,12 @@ pub struct Sweep {
     pub degrees: Vec<f64>,
     /// Energy is also measured at the largest degree whose error is at most this part of the largest.
     pub ratio: f64,
+    /// Samples at degrees other than the first and the last, whose samples are the job's repeats.
+    pub inner_repeats: u32,
+    /// Calls one by one against whole-kernel fast-math, on a GPU; none: not compared.
+    pub choice: Option<Choice>,
     /// File that is locked while the device is used.
     pub lock: Option<PathBuf>,
-}
-
-/// Errors of all outputs together against the program as it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Deviation {
-    /// Mean relative error.
-    pub mean_rel: f64,
-    /// Largest relative error.
-    pub max_rel: f64,
-    /// Values compared.
-    pub compared: u64,
-    /// Values that are NaN or infinite in one of the two only.
-    pub not_finite: u64,
-    /// Integers that differ.
-    pub integers: u64,
 }
 
 /// One degree.
@@ -96,6 +90,13 @@ pub struct Swept {
     pub cheap: Option<Times>,
     /// Its error.
     pub cheap_error: Deviation,
+    /// Digests of the outputs of the program as it is.
+    #[serde(default)]
+    pub own_digests: Vec<String>,
+    /// Digests of the outputs with every math call at its cheapest: equal on two devices that compute the
+    /// same bits.
+    #[serde(default)]
+    pub cheap_digests: Vec<String>,
     /// The degrees.
     pub degrees: Vec<Degree>,
     /// At the middle degree, warps chosen by hash.
@@ -106,297 +107,170 @@ pub struct Swept {
     pub kernels: Vec<KernelStats>,
     /// Energy of the program as it is, at the degree of the ratio, and at its cheapest; on a GPU.
     pub energy: Vec<(f64, Energy)>,
-}
-
-/// Floating-point values of an output, and its other bytes.
-struct Values {
-    floats: Vec<(f64, f64)>,
-    integers: Vec<u64>,
-}
-
-fn values(w: &Workload, buffer: usize, bytes: &[u8]) -> Values {
-    let b = &w.buffers[buffer];
-    let (size, scalars) = (b.elem.size(), b.elem.scalars());
-    let floor = w.accept.criterion(&b.name).and_then(|c| c.floor);
-    let mut v = Values {
-        floats: Vec::with_capacity(b.len * scalars.len()),
-        integers: Vec::new(),
-    };
-    for element in bytes.chunks_exact(size) {
-        for (at, s) in &scalars {
-            let mut word = [0u8; 8];
-            let n = s.bytes().min(8);
-            word[..n].copy_from_slice(&element[*at..at + n]);
-            let word = u64::from_le_bytes(word);
-            match format_of(*s) {
-                Some(Format::F32) => {
-                    let x = f64::from(f32::from_bits(word as u32));
-                    v.floats
-                        .push((x, floor.unwrap_or(Format::F32.min_normal())));
-                }
-                Some(f) => v
-                    .floats
-                    .push((f.decode(word), floor.unwrap_or(f.min_normal()))),
-                None => v.integers.push(word),
-            }
-        }
-    }
-    v
-}
-
-fn deviation(own: &[Values], got: &[Values]) -> Deviation {
-    let mut d = Deviation::default();
-    let mut sum = 0.0;
-    for (o, g) in own.iter().zip(got) {
-        for ((x, floor), (y, _)) in o.floats.iter().zip(&g.floats) {
-            if x == y || x.is_nan() && y.is_nan() {
-                d.compared += 1;
-            } else if x.is_finite() && y.is_finite() {
-                let rel = (y - x).abs() / x.abs().max(*floor);
-                d.compared += 1;
-                d.max_rel = d.max_rel.max(rel);
-                sum += rel;
-            } else {
-                d.not_finite += 1;
-            }
-        }
-        let differ = o.integers.iter().zip(&g.integers).filter(|(a, b)| a != b);
-        d.integers += differ.count() as u64;
-    }
-    d.mean_rel = sum / d.compared.max(1) as f64;
-    d
-}
-
-struct Bench<'b> {
-    sweep: &'b Sweep,
-    program: &'b Program,
-    base: &'b Session<'b>,
-    used: &'b [String],
-    watch: Option<Watch>,
-    shop: Workshop,
-}
-
-impl<'b> Bench<'b> {
-    /// The program with a plan, ready to be loaded: machine code for the CPU is made at once.
-    fn build(&mut self, plan: &Plan) -> Result<Built, JobError> {
-        let m = self.program.module()?;
-        plan.apply(&m)?;
-        let job = &self.sweep.job;
-        self.shop.finish(&m, &job.toolchain())?;
-        let mut symbols = Vec::new();
-        for (name, k) in &plan.kernels {
-            if let (Some(_), Ok(info)) = (&k.partition, kernels::find(self.base.kernels, name)) {
-                symbols.push(info.symbol.clone());
-            }
-        }
-        Ok(match job.device {
-            Device::Cpu => {
-                let options = CpuOptions {
-                    threads: job.threads,
-                    ..CpuOptions::default()
-                };
-                Built::Cpu(Box::new(CpuExecutor::new(&m, options)?), symbols)
-            }
-            Device::Cuda => {
-                let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile {
-                    message: e.0,
-                    help: None,
-                })?;
-                Built::Ptx(ptx, symbols)
-            }
-        })
-    }
-
-    fn load(&self, built: Built) -> Result<Loaded, JobError> {
-        let (exec, symbols): (Box<dyn Executor>, _) = match built {
-            Built::Cpu(e, s) => (e, s),
-            Built::Ptx(ptx, s) => {
-                let exec = CudaExecutor::new(&ptx, self.used, self.sweep.job.ordinal)?;
-                (Box::new(exec), s)
-            }
-        };
-        let runner = Runner::new(exec, &self.at(&symbols, 0.0))?;
-        Ok(Loaded { runner, symbols })
-    }
-
-    /// The session at a degree.
-    fn at(&self, symbols: &[String], lambda: f64) -> Session<'b> {
-        Session {
-            workload: self.base.workload,
-            kernels: self.base.kernels,
-            globals: self.base.globals,
-            params: self.base.params.clone(),
-            seed: self.base.seed,
-            storage: Vec::new(),
-            perturb: self.base.perturb,
-            lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
-            regroup: BTreeMap::new(),
-        }
-    }
-
-    /// Runs at a degree; times where the device has them.
-    fn measure(&self, l: &mut Loaded, lambda: f64, timed: bool) -> Result<Option<Times>, JobError> {
-        let s = self.at(&l.symbols, lambda);
-        let job = &self.sweep.job;
-        if job.device == Device::Cpu || !timed {
-            l.runner.batch = None;
-            l.runner.run(&s)?;
-            return Ok(None);
-        }
-        for _ in 0..job.warmup {
-            l.runner.run(&s)?;
-        }
-        l.runner.record(&s, job.sample_s)?;
-        let samples: Result<Vec<f64>, JobError> = (0..job.repeats.max(1))
-            .map(|_| l.runner.sample(&s))
-            .collect();
-        Ok(Times::new(samples?))
-    }
-
-    /// Runs at a degree in turn with other processes; the outputs' bytes are read before the next may run.
-    fn run_at(
-        &self,
-        l: &mut Loaded,
-        lambda: f64,
-        timed: bool,
-    ) -> Result<(Option<Times>, Vec<Vec<u8>>), JobError> {
-        let turn = self.turn()?;
-        let times = self.measure(l, lambda, timed)?;
-        let read = |o| {
-            self.base
-                .output(l.runner.exec.as_mut(), &l.runner.loaded, o)
-        };
-        let outputs: Result<Vec<_>, _> = self.base.outputs().into_iter().map(read).collect();
-        drop(turn);
-        Ok((times, outputs?))
-    }
-
-    fn values(&self, outputs: &[Vec<u8>]) -> Vec<Values> {
-        let all = self.base.outputs().into_iter().zip(outputs);
-        all.map(|(o, bytes)| values(self.base.workload, o, bytes))
-            .collect()
-    }
-
-    /// The device for this process alone, among those that ask for it. Given back when dropped.
-    fn turn(&self) -> Result<Option<std::fs::File>, JobError> {
-        let Some(path) = &self.sweep.lock else {
-            return Ok(None);
-        };
-        let fail =
-            |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
-        let f = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        let f = f.map_err(fail)?;
-        f.lock().map_err(fail)?;
-        Ok(Some(f))
-    }
-
-    /// Keeps the device busy until its clock is up.
-    fn wake(&self, l: &mut Loaded) -> Result<(), JobError> {
-        if self.sweep.job.device == Device::Cuda {
-            let s = self.at(&l.symbols, 0.0);
-            let clock = Instant::now();
-            l.runner.record(&s, self.sweep.job.sample_s)?;
-            while l.runner.batch.is_some() && clock.elapsed().as_secs_f64() < WAKE_S {
-                l.runner.sample(&s)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Energy by NVML, from one movement of its counter to another; what was last recorded is replayed.
-    fn energy(&self, l: &mut Loaded) -> Result<Option<Energy>, JobError> {
-        let (Some(watch), Some(batch)) = (&self.watch, l.runner.batch) else {
-            return Ok(None);
-        };
-        let seconds = self.sweep.job.energy_s;
-        let batch = batch.max(8);
-        let settled = Instant::now() + Duration::from_millis(300);
-        while Instant::now() < settled {
-            l.runner.exec.replay(batch)?;
-        }
-        let mut runs = 0u64;
-        let mut edge = |l: &mut Loaded| -> Result<Option<(Instant, f64, u64)>, JobError> {
-            let first = watch.energy();
-            let give_up = Instant::now() + Duration::from_secs(1);
-            while Instant::now() < give_up {
-                l.runner.exec.replay(batch)?;
-                runs += u64::from(batch);
-                if let (Some(now), true) = (watch.energy(), watch.energy() != first) {
-                    return Ok(Some((Instant::now(), now, runs)));
-                }
-            }
-            Ok(None)
-        };
-        let Some((start, from, before)) = edge(l)? else {
-            return Ok(None);
-        };
-        let mut last = (start, from, before);
-        while last.0.duration_since(start).as_secs_f64() < seconds {
-            match edge(l)? {
-                Some(e) => last = e,
-                None => return Ok(None),
-            }
-        }
-        let window_s = last.0.duration_since(start).as_secs_f64();
-        let (joules, runs) = (last.1 - from, last.2 - before);
-        Ok(Some(Energy {
-            per_run_j: joules / runs.max(1) as f64,
-            mean_w: joules / window_s,
-            window_s,
-            runs,
-        }))
-    }
-}
-
-enum Built {
-    Cpu(Box<CpuExecutor>, Vec<String>),
-    Ptx(String, Vec<String>),
-}
-
-struct Loaded {
-    runner: Runner,
-    symbols: Vec<String>,
+    /// Calls one by one against whole-kernel fast-math.
+    #[serde(default)]
+    pub chosen: Option<Chosen>,
+    /// Why they were not compared, where they should have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_chosen: Option<String>,
+    /// Seconds that this workload had the device for itself.
+    #[serde(default)]
+    pub turn_s: f64,
 }
 
 /// The program as it is takes the same time before and after the degrees, to this part of it, or times are
 /// not to be trusted.
 const STEADY: f64 = 0.03;
 
-/// Seconds of work after which a GPU's clock is up.
-const WAKE_S: f64 = 0.2;
-
 /// Runs of the middle degree that tell whether it repeats.
-const AGAIN: usize = 3;
+const AGAIN: usize = 6;
+
+/// Outputs that wait to be compared while the device goes on.
+const WAITING: usize = 2;
+
+/// Versions that are built before the device is asked for.
+struct Ready {
+    own: Built,
+    cheap: Built,
+    parts: Built,
+    slots: Option<Built>,
+    choice: Option<Result<sites::Ready, JobError>>,
+}
 
 impl Bench<'_> {
-    fn again(&self, l: &mut Loaded, own: &[Values]) -> Result<Repeated, JobError> {
-        let mut seen: Vec<Vec<String>> = Vec::new();
+    /// The middle degree again and again: every other run comes straight after others, without a pause.
+    fn again(&self, l: &mut Loaded, own: &Outputs) -> Result<Repeated, JobError> {
+        let mut seen: Vec<Outputs> = Vec::new();
         let mut r = Repeated::default();
-        for _ in 0..AGAIN {
-            let (_, bytes) = self.run_at(l, 0.5, false)?;
-            r.errors.push(deviation(own, &self.values(&bytes)).mean_rel);
+        for i in 0..AGAIN {
+            let outputs = match i % 2 {
+                0 => self.run(l, 0.5)?,
+                _ => self.measure(l, 0.5, 1)?.1,
+            };
+            let d = deviation(self.base.workload, own, &outputs);
+            r.errors.push(d.mean_rel);
             r.runs += 1;
-            let elements = self.base.outputs().into_iter();
-            let elements = elements.map(|o| &self.base.workload.buffers[o].elem);
-            let d: Vec<String> = bytes
-                .iter()
-                .zip(elements)
-                .map(|(b, e)| digest(b, e))
-                .collect();
-            if !seen.contains(&d) {
-                seen.push(d);
+            if !seen.contains(&outputs) {
+                seen.push(outputs);
             }
         }
         r.different = seen.len();
         Ok(r)
     }
+
+    fn digests(&self, outputs: &Outputs) -> Vec<String> {
+        let all = self.base.outputs().into_iter().zip(outputs);
+        all.map(|(o, b)| digest(b, &self.base.workload.buffers[o].elem))
+            .collect()
+    }
+
+    /// Times and errors at all degrees. Outputs are compared while the next degree runs.
+    fn degrees(&self, l: &mut Loaded, own: &Outputs) -> Result<Vec<Degree>, JobError> {
+        let w = self.base.workload;
+        let all = &self.sweep.degrees;
+        let (times, errors) = std::thread::scope(|s| {
+            let (to, from) = sync_channel::<Outputs>(WAITING);
+            let compare = s.spawn(move || -> Vec<Deviation> {
+                from.iter().map(|o| deviation(w, own, &o)).collect()
+            });
+            let mut times = Vec::new();
+            for (i, lambda) in all.iter().enumerate() {
+                let repeats = match i == 0 || i + 1 == all.len() {
+                    true => self.sweep.job.repeats,
+                    false => self.sweep.inner_repeats,
+                };
+                let (t, outputs) = self.measure(l, *lambda, repeats)?;
+                times.push(t);
+                // Fails only if the other end is gone, which the join tells.
+                let _ = to.send(outputs);
+            }
+            drop(to);
+            let errors = compare.join();
+            let lost = |_| JobError::Input("comparing outputs failed".into());
+            Ok::<_, JobError>((times, errors.map_err(lost)?))
+        })?;
+        let points = all.iter().zip(times).zip(errors);
+        Ok(points
+            .map(|((lambda, times), error)| Degree {
+                lambda: *lambda,
+                times,
+                error,
+            })
+            .collect())
+    }
+
+    fn measured(&mut self, ready: Ready) -> Result<Swept, JobError> {
+        let (sweep, w) = (self.sweep, self.base.workload);
+        let repeats = sweep.job.repeats;
+        let clock = std::time::Instant::now();
+        let mut own = self.load(ready.own)?;
+        self.wake(&mut own)?;
+        let (before, reference) = self.measure(&mut own, 0.0, repeats)?;
+        let mut cheap = self.load(ready.cheap)?;
+        let (cheap_times, outputs) = self.measure(&mut cheap, 1.0, repeats)?;
+        let cheap_error = deviation(w, &reference, &outputs);
+        let cheap_digests = self.digests(&outputs);
+        let mut l = self.load(ready.parts)?;
+        let degrees = self.degrees(&mut l, &reference)?;
+        // The program as it is once more, so that a drift of the clock is in both ends of the curve.
+        let (after, _) = self.measure(&mut own, 0.0, repeats)?;
+        let steady = match (&before, &after) {
+            (Some(a), Some(b)) => (a.median_s / b.median_s - 1.0).abs() <= STEADY,
+            _ => true,
+        };
+        let samples = [&before, &after].into_iter().flatten();
+        let own_times = Times::new(samples.flat_map(|t| t.samples_s.clone()).collect());
+        let mut energy = Vec::new();
+        if self.watch.is_some() {
+            energy.extend(self.energy(&mut own)?.map(|e| (0.0, e)));
+            let within = |d: &&Degree| d.error.mean_rel <= sweep.ratio * cheap_error.mean_rel;
+            let at = degrees.iter().rev().find(within).map(|d| d.lambda);
+            if let Some(at) = at.filter(|at| *at > 0.0 && *at < 1.0) {
+                self.record(&mut l, at)?;
+                energy.extend(self.energy(&mut l)?.map(|e| (at, e)));
+            }
+            energy.extend(self.energy(&mut cheap)?.map(|e| (1.0, e)));
+        }
+        drop(cheap);
+        let hash = self.again(&mut l, &reference)?;
+        let stats = l.runner.exec.kernel_stats().into_iter();
+        let stats = stats.filter(|k| l.symbols.contains(&k.symbol)).collect();
+        let device = l.runner.exec.device();
+        drop(l);
+        let slots = match ready.slots {
+            None => None,
+            Some(b) => Some(self.again(&mut self.load(b)?, &reference)?),
+        };
+        let chosen = match (&sweep.choice, ready.choice) {
+            (Some(c), Some(r)) => r.and_then(|r| self.choose(c, r, &mut own, &reference)),
+            _ => Ok(None),
+        };
+        let mut settings: BTreeMap<String, i64> = w.sizes.iter().cloned().collect();
+        settings.extend(self.base.params.clone());
+        Ok(Swept {
+            device,
+            settings,
+            own: own_times,
+            steady,
+            cheap: cheap_times,
+            cheap_error,
+            own_digests: self.digests(&reference),
+            cheap_digests,
+            degrees,
+            hash,
+            slots,
+            kernels: stats,
+            energy,
+            not_chosen: chosen.as_ref().err().map(ToString::to_string),
+            chosen: chosen.ok().flatten(),
+            turn_s: clock.elapsed().as_secs_f64(),
+        })
+    }
 }
 
-/// Carries it out in this process.
-pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
+/// Carries it out in this process. `making_ready` is the caller's share of the machine, which ends when the
+/// device is asked for.
+pub fn sweep(sweep: &Sweep, making_ready: Turn) -> Result<Swept, JobError> {
     let job = &sweep.job;
     let workload = Workload::read(&job.workload, &job.overrides)?;
     let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
@@ -417,7 +291,8 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
     if job.device == Device::Cpu {
         refuse(&m, &used, &infos, &program.unlifted)?;
     }
-    let watch = (job.device == Device::Cuda && job.energy_s > 0.0)
+    let gpu = job.device == Device::Cuda;
+    let watch = (gpu && job.energy_s > 0.0)
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
     let mut bench = Bench {
@@ -425,74 +300,22 @@ pub fn sweep(sweep: &Sweep) -> Result<Swept, JobError> {
         program: &program,
         base: &base,
         used: &used,
+        contents: base.contents()?,
         watch,
         shop: Workshop::default(),
     };
-    let own = bench.build(&Plan::default())?;
-    let cheap = bench.build(&sweep.cheap)?;
-    let parts = bench.build(&sweep.parts)?;
-    let slots = sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?;
-    // Another process that loads would be in this one's times, so loading takes its turn too.
-    let turn = bench.turn()?;
-    let mut own = bench.load(own)?;
-    let mut cheap = bench.load(cheap)?;
-    let mut l = bench.load(parts)?;
-    let mut slots = slots.map(|b| bench.load(b)).transpose()?;
-    bench.wake(&mut own)?;
-    drop(turn);
-    let (before, bytes) = bench.run_at(&mut own, 0.0, true)?;
-    let reference = bench.values(&bytes);
-    let (cheap_times, bytes) = bench.run_at(&mut cheap, 1.0, true)?;
-    let cheap_error = deviation(&reference, &bench.values(&bytes));
-    let mut degrees = Vec::new();
-    for lambda in &sweep.degrees {
-        let (times, bytes) = bench.run_at(&mut l, *lambda, true)?;
-        degrees.push(Degree {
-            lambda: *lambda,
-            times,
-            error: deviation(&reference, &bench.values(&bytes)),
-        });
+    if gpu {
+        bench.shop.keep_context(job.ordinal)?;
     }
-    // The program as it is once more, so that a drift of the clock is in both ends of the curve.
-    let (after, _) = bench.run_at(&mut own, 0.0, true)?;
-    let steady = match (&before, &after) {
-        (Some(a), Some(b)) => (a.median_s / b.median_s - 1.0).abs() <= STEADY,
-        _ => true,
+    let choice = sweep.choice.as_ref().filter(|_| gpu);
+    let ready = Ready {
+        own: bench.build(&Plan::default())?,
+        cheap: bench.build(&sweep.cheap)?,
+        parts: bench.build(&sweep.parts)?,
+        slots: sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?,
+        choice: choice.map(|c| bench.ready(c)),
     };
-    let samples = [&before, &after].into_iter().flatten();
-    let own_times = Times::new(samples.flat_map(|t| t.samples_s.clone()).collect());
-    let mut energy = Vec::new();
-    let turn = bench.turn()?;
-    energy.extend(bench.energy(&mut own)?.map(|e| (0.0, e)));
-    let within = |d: &&Degree| d.error.mean_rel <= sweep.ratio * cheap_error.mean_rel;
-    let at = degrees.iter().rev().find(within).map(|d| d.lambda);
-    if let Some(at) = at.filter(|_| bench.watch.is_some()) {
-        bench.measure(&mut l, at, true)?;
-        energy.extend(bench.energy(&mut l)?.map(|e| (at, e)));
-    }
-    energy.extend(bench.energy(&mut cheap)?.map(|e| (1.0, e)));
-    drop(turn);
-    let hash = bench.again(&mut l, &reference)?;
-    let stats = l.runner.exec.kernel_stats().into_iter();
-    let stats = stats.filter(|k| l.symbols.contains(&k.symbol)).collect();
-    let device = l.runner.exec.device();
-    let slots = match &mut slots {
-        None => None,
-        Some(l) => Some(bench.again(l, &reference)?),
-    };
-    let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
-    settings.extend(base.params.clone());
-    Ok(Swept {
-        device,
-        settings,
-        own: own_times,
-        steady,
-        cheap: cheap_times,
-        cheap_error,
-        degrees,
-        hash,
-        slots,
-        kernels: stats,
-        energy,
-    })
+    drop(making_ready);
+    let _turn = Turn::alone(sweep.lock.as_deref())?;
+    bench.measured(ready)
 }

@@ -3,7 +3,7 @@
 //! Where the device can replay launches, a sample is as many replays as last long enough, each from the
 //! first contents; elsewhere it is one run.
 use super::JobError;
-use crate::run::{Loaded, Session};
+use crate::run::{Contents, Loaded, Session};
 use kerf_exec::Executor;
 
 /// Replays of one sample, at most.
@@ -23,8 +23,17 @@ pub(super) struct Runner {
 
 impl Runner {
     /// With its buffers filled.
-    pub fn new(mut exec: Box<dyn Executor>, session: &Session) -> Result<Runner, JobError> {
-        let loaded = session.load(exec.as_mut())?;
+    pub fn new(exec: Box<dyn Executor>, session: &Session) -> Result<Runner, JobError> {
+        Runner::with(exec, session, None)
+    }
+
+    /// With its buffers filled from contents that were made before.
+    pub fn with(
+        mut exec: Box<dyn Executor>,
+        session: &Session,
+        contents: Option<Contents>,
+    ) -> Result<Runner, JobError> {
+        let loaded = session.load_with(exec.as_mut(), contents)?;
         Ok(Runner {
             exec,
             loaded,
@@ -35,7 +44,10 @@ impl Runner {
 
     fn refresh(&mut self, session: &Session) -> Result<(), JobError> {
         if !std::mem::replace(&mut self.fresh, true) {
-            session.reset(self.exec.as_mut(), &mut self.loaded)?;
+            // What a recording kept on the device is nearer than the host's copy.
+            if !self.exec.rewind()? {
+                session.reset(self.exec.as_mut(), &mut self.loaded)?;
+            }
             let _ = self.exec.printed();
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `kerf study sfu-tradeoff`: time and error of workloads against the part of their warps that computes
 //! approximately. It runs workloads in worker processes, so it is here and not in kerf-study, whose studies
 //! have kernels of their own.
+mod kept;
 mod picture;
 mod tables;
 
@@ -13,7 +14,7 @@ use kerf_exec::worker::Worker;
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, versions};
-use kerf_workload::job::{Device, Job, Sweep, Swept};
+use kerf_workload::job::{Device, Job, Sweep, Swept, Turn};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -33,7 +34,14 @@ pub const WORKER: &str = "sweep-worker";
 const RATIO: f64 = 0.8;
 
 /// Seconds of an energy window; the counter moves every 100 ms.
-const ENERGY_S: f64 = 1.0;
+const ENERGY_S: f64 = 1.5;
+
+/// Samples of a time at the ends of a curve, and between them.
+const REPEATS_AT_ENDS: u32 = 9;
+const REPEATS_BETWEEN: u32 = 5;
+
+/// Workers at most: each holds its inputs in memory and a context of the GPU.
+const MOST_WORKERS: usize = 24;
 
 /// Degrees on the CPU, where each takes seconds, and with --quick.
 const FEW_DEGREES: u8 = 16;
@@ -46,6 +54,10 @@ pub struct Options {
     pub gpu: Option<i32>,
     /// Few degrees, and no energy.
     pub quick: bool,
+    /// Sizes of the workload files, on a GPU too.
+    pub own_sizes: bool,
+    /// Go on in a folder that has results: workloads that it has are not run again.
+    pub resume: bool,
     /// Folder for files.
     pub out: Option<PathBuf>,
 }
@@ -55,7 +67,9 @@ pub struct Options {
 struct Ask {
     job: Job,
     degrees: Vec<f64>,
+    inner_repeats: u32,
     slots: bool,
+    choice: bool,
     lock: Option<PathBuf>,
 }
 
@@ -68,6 +82,8 @@ struct Answer {
 }
 
 fn answer(a: Ask) -> Result<Answer, String> {
+    // While this makes ready, others may, and nobody measures.
+    let turn = Turn::shared(a.lock.as_deref()).map_err(|e| e.to_string())?;
     let tools = a.job.toolchain();
     let subject = Subject::load(&a.job.workload, &a.job.overrides, &tools);
     let subject = subject.map_err(|e| e.to_string())?;
@@ -77,12 +93,14 @@ fn answer(a: Ask) -> Result<Answer, String> {
         cheap: v.cheap,
         parts: v.parts,
         slots: a.slots.then_some(v.slots),
+        choice: a.choice.then_some(v.choice),
+        inner_repeats: a.inner_repeats,
         degrees: a.degrees,
         ratio: RATIO,
         lock: a.lock,
         job: a.job,
     };
-    let swept = kerf_workload::job::sweep(&sweep).map_err(|e| e.to_string())?;
+    let swept = kerf_workload::job::sweep(&sweep, turn).map_err(|e| e.to_string())?;
     Ok(Answer {
         swept,
         calls: v.calls,
@@ -148,26 +166,29 @@ fn gpu_sizes(path: &Path) -> Vec<(String, i64)> {
     words.filter_map(|w| crate::parse_size(w).ok()).collect()
 }
 
-fn job(path: &Path, gpu: Option<i32>, quick: bool) -> Result<Job, Failure> {
-    let arch = match gpu {
+fn job(path: &Path, o: &Options) -> Result<Job, Failure> {
+    let arch = match o.gpu {
         Some(n) => format!("sm_{}", CudaExecutor::capability(n)?),
         None => "sm_90".to_owned(),
     };
     let tools = toolchain::discover(&arch);
     Ok(Job {
-        overrides: match gpu.is_some() {
+        overrides: match o.gpu.is_some() && !o.own_sizes {
             true => gpu_sizes(path),
             false => Vec::new(),
         },
-        device: if gpu.is_some() {
+        device: if o.gpu.is_some() {
             Device::Cuda
         } else {
             Device::Cpu
         },
-        ordinal: gpu.unwrap_or(0),
-        energy_s: if quick { 0.0 } else { ENERGY_S },
-        warmup: 1,
-        repeats: if quick { 5 } else { 7 },
+        ordinal: o.gpu.unwrap_or(0),
+        energy_s: if o.quick { 0.0 } else { ENERGY_S },
+        repeats: if o.quick {
+            REPEATS_BETWEEN
+        } else {
+            REPEATS_AT_ENDS
+        },
         sample_s: 1e-3,
         ..Job::plain(path.to_path_buf(), &tools)
     })
@@ -179,22 +200,30 @@ fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
         _ => FEW_DEGREES,
     };
     let ask = Ask {
-        job: job(path, o.gpu, o.quick)?,
+        job: job(path, o)?,
+        inner_repeats: REPEATS_BETWEEN,
         degrees: (0..=parts)
             .map(|n| f64::from(n) / f64::from(parts))
             .collect(),
         slots: o.gpu.is_some(),
+        choice: o.gpu.is_some() && !o.own_sizes,
         lock: o.gpu.map(|_| lock.to_path_buf()),
     };
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| Failure::new(e.to_string());
     let mut w = Worker::start(&exe, &[WORKER]).map_err(fail)?;
-    let told: Result<Answer, String> = w.ask(&ask, Duration::from_secs(600)).map_err(fail)?;
+    let told: Result<Answer, String> = w.ask(&ask, Duration::from_secs(3600)).map_err(fail)?;
     let told = told.map_err(Failure::new)?;
     for (kernel, why) in &told.single {
         let file = path.display();
         note(&format!(
             "warning: {file}: {kernel} keeps one version: {why}"
+        ));
+    }
+    if let Some(why) = &told.swept.not_chosen {
+        let file = path.display();
+        note(&format!(
+            "warning: {file}: calls were not compared with fast-math: {why}"
         ));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -218,62 +247,96 @@ fn save(dir: &Path, all: &[Tradeoff]) -> Result<(), Failure> {
         ("curves.csv", tables::curves(all)),
         ("energy.csv", tables::energy(all)),
         ("repeats.csv", tables::repeats(all)),
+        ("sites.csv", tables::sites(all)),
+        ("digests.csv", tables::digests(all)),
         ("tradeoff.svg", picture::svg(all)),
         ("tradeoff.json", json(all)),
         ("summary.txt", tables::summary(all)),
     ];
     let fail =
         |e: std::io::Error| Failure::new(format!("cannot write into {}: {e}", dir.display()));
-    std::fs::create_dir_all(dir).map_err(fail)?;
     for (name, text) in files {
-        std::fs::write(dir.join(name), text).map_err(fail)?;
+        crate::files::write_whole(&dir.join(name), &text).map_err(fail)?;
     }
     Ok(())
+}
+
+/// What has ended so far, in the order of the workloads.
+struct Done<'o> {
+    out: Option<&'o Path>,
+    all: Mutex<Vec<(usize, Tradeoff)>>,
+}
+
+impl Done<'_> {
+    fn put(&self, i: usize, t: Tradeoff) -> Result<(), Failure> {
+        let mut all = self.all.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(dir) = self.out {
+            kept::write(dir, &t)?;
+        }
+        all.push((i, t));
+        all.sort_by_key(|t| t.0);
+        let so_far: Vec<Tradeoff> = all.iter().map(|t| t.1.clone()).collect();
+        self.out.map_or(Ok(()), |dir| save(dir, &so_far))
+    }
 }
 
 /// Runs the study.
 pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     let paths = found(o)?;
+    let mut before = Vec::new();
     if let Some(dir) = &o.out {
         super::check_folder(dir)?;
+        before = kept::read(dir, &paths, o.resume)?;
+    }
+    let ran_before: Vec<usize> = before.iter().map(|t: &(usize, Tradeoff)| t.0).collect();
+    if !ran_before.is_empty() {
+        note(&format!("{} workloads are there already", ran_before.len()));
     }
     let lock = tempfile::NamedTempFile::new().map_err(|e| Failure::new(e.to_string()))?;
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Tradeoff)>> = Mutex::new(Vec::new());
+    let done = Done {
+        out: o.out.as_deref(),
+        all: Mutex::new(before),
+    };
+    // On a GPU, all make ready at once and then take turns.
     let workers = match o.gpu {
-        Some(_) => std::thread::available_parallelism().map_or(1, usize::from),
+        Some(_) => MOST_WORKERS,
         None => 1,
     };
+    let clock = std::time::Instant::now();
     std::thread::scope(|s| {
         for _ in 0..workers.min(paths.len()) {
             s.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = paths.get(i) else { break };
-                    match one(path, o, lock.path()) {
-                        Ok(t) => {
-                            note(&format!("{}: done", t.name));
-                            let mut all = done.lock().unwrap_or_else(|e| e.into_inner());
-                            all.push((i, t));
-                            all.sort_by_key(|t| t.0);
-                            let so_far: Vec<Tradeoff> = all.iter().map(|t| t.1.clone()).collect();
-                            if let Some(Err(e)) = o.out.as_ref().map(|d| save(d, &so_far)) {
-                                note(&format!("{e}"));
-                            }
-                        }
-                        // One that does not work is named, and the others go on.
-                        Err(f) => note(&format!("{}: {f}", path.display())),
+                    if ran_before.contains(&i) {
+                        continue;
+                    }
+                    let ended = one(path, o, lock.path()).and_then(|t| {
+                        note(&format!(
+                            "{}: {:.1} s of the device, {:.0} s in all",
+                            t.name,
+                            t.swept.turn_s,
+                            clock.elapsed().as_secs_f64()
+                        ));
+                        done.put(i, t)
+                    });
+                    // One that does not work is named, and the others go on.
+                    if let Err(f) = ended {
+                        note(&format!("{}: {f}", path.display()));
                     }
                 }
             });
         }
     });
-    let all = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    let all = done.all.into_inner().unwrap_or_else(|e| e.into_inner());
     let all: Vec<Tradeoff> = all.into_iter().map(|t| t.1).collect();
     if all.is_empty() {
         return Err(Failure::new("no workload could be run").help("the reasons are above"));
     }
     if let Some(dir) = &o.out {
+        save(dir, &all)?;
         note(&format!("files in {}", dir.display()));
     }
     if format == Format::Json {

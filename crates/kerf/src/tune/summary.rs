@@ -102,6 +102,7 @@ fn bound(r: &TuneResult) -> String {
     let metric = first.map_or(c.metric, |c| c.metric);
     let mut t = match (metric, first) {
         (Metric::Psnr, Some(f)) => format!("psnr at least {:.1} dB", f.tolerance),
+        (Metric::Ssim, Some(f)) => format!("ssim at least {}", f.tolerance),
         _ => format!("{metric} at most {}", short(c.tolerance)),
     };
     if let Some((part, error)) = r.cheapest.as_ref().and_then(|c| Some((c.ratio?, c.error?))) {

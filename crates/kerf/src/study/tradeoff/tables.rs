@@ -1,5 +1,6 @@
 //! The study's tables and what they come to.
 use kerf_tune::tradeoff::{Tradeoff, time_at};
+use kerf_workload::job::{Chosen, Timed, Times};
 
 fn percent(x: Option<f64>) -> String {
     x.map_or_else(|| "-".into(), |x| format!("{:.1}", 100.0 * x))
@@ -130,10 +131,71 @@ pub fn repeats(all: &[Tradeoff]) -> String {
     out
 }
 
+/// Call by call against whole-kernel fast-math.
+pub fn sites(all: &[Tradeoff]) -> String {
+    let mut out = String::from(
+        "workload,reference,own_ms,fast_ms,chosen_ms,fast_over_chosen,low,high,own_worst,fast_worst,chosen_worst,fast_mean,chosen_mean,tried,what\n",
+    );
+    for t in all {
+        let Some(c) = &t.swept.chosen else { continue };
+        let ms = |x: &Timed| 1e3 * x.times.median_s;
+        let (gain, low, high) = gain(c);
+        out += &format!(
+            "{},{},{:.5},{:.5},{:.5},{gain:.4},{low:.4},{high:.4},{:.3e},{:.3e},{:.3e},{:.3e},{:.3e},{},\"{}\"\n",
+            t.name,
+            if c.exact { "double words" } else { "own" },
+            ms(&c.own),
+            ms(&c.fast),
+            ms(&c.chosen),
+            c.own.error.max_rel,
+            c.fast.error.max_rel,
+            c.chosen.error.max_rel,
+            c.fast.error.mean_rel,
+            c.chosen.error.mean_rel,
+            c.tried,
+            c.what
+        );
+    }
+    out
+}
+
+/// How many times as fast the choice is as fast-math: the median over rounds in turn, and an interval of
+/// about 95 % by order statistics.
+fn gain(c: &Chosen) -> (f64, f64, f64) {
+    let pairs = c.fast.times.samples_s.iter().zip(&c.chosen.times.samples_s);
+    let ratios = Times::new(pairs.map(|(f, c)| f / c).collect());
+    ratios.map_or((f64::NAN, f64::NAN, f64::NAN), |r| {
+        (r.median_s, r.low_s, r.high_s)
+    })
+}
+
+/// Digests of the outputs, by which two devices are compared.
+pub fn digests(all: &[Tradeoff]) -> String {
+    let mut out = String::from("workload,version,output,digest\n");
+    for t in all {
+        let both = [
+            ("own", &t.swept.own_digests),
+            ("cheapest", &t.swept.cheap_digests),
+        ];
+        for (version, digests) in both {
+            for (i, d) in digests.iter().enumerate() {
+                out += &format!("{},{version},{i},{d}\n", t.name);
+            }
+        }
+    }
+    out
+}
+
 fn geometric(all: impl Iterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = all.map(f64::ln).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
+
+/// A curve with this much of its variance on a line is called straight.
+const STRAIGHT: f64 = 0.95;
+
+/// Times closer than this part of them count as equal.
+const APART: f64 = 0.01;
 
 /// What the table comes to.
 pub fn summary(all: &[Tradeoff]) -> String {
@@ -172,11 +234,33 @@ pub fn summary(all: &[Tradeoff]) -> String {
             unsteady.join(", ")
         );
     }
-    let straight = |t: &&Tradeoff| t.error_fit.is_some_and(|f| f.r2 >= 0.95);
+    let chosen: Vec<&Chosen> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
+    if !chosen.is_empty() {
+        let (mut faster, mut slower) = (0, 0);
+        for (gain, low, high) in chosen.iter().map(|c| gain(c)) {
+            faster += usize::from(gain > 1.0 + APART && low > 1.0);
+            slower += usize::from(gain < 1.0 - APART && high < 1.0);
+        }
+        out += &format!(
+            "call by call against whole-kernel fast-math, the worst element no worse: faster by more than {} % on {faster}, slower on {slower}, as fast on {} of {}\n",
+            100.0 * APART,
+            chosen.len() - faster - slower,
+            chosen.len()
+        );
+    }
+    let fitted = all.iter().filter(|t| t.time_fit.is_some()).count();
+    if fitted > 0 {
+        let straight = |t: &&Tradeoff| t.time_fit.is_some_and(|f| f.r2 >= STRAIGHT);
+        out += &format!(
+            "times on a line (R2 of {STRAIGHT} or more): {} of {fitted}\n",
+            all.iter().filter(straight).count(),
+        );
+    }
+    let straight = |t: &&Tradeoff| t.error_fit.is_some_and(|f| f.r2 >= STRAIGHT);
+    let curved = all.iter().filter(|t| t.error_fit.is_some()).count();
     out += &format!(
-        "errors on a line (R2 of 0.95 or more): {} of {}\n",
-        all.iter().filter(straight).count(),
-        all.len()
+        "errors on a line (R2 of {STRAIGHT} or more): {} of {curved} that have any\n",
+        all.iter().filter(straight).count()
     );
     let same = all.iter().filter(|t| t.swept.hash.different == 1).count();
     out += &format!(
