@@ -42,6 +42,8 @@ pub struct CpuOptions {
     pub threads: usize,
     /// Run every kernel with barriers as coroutines (a second opinion on region mode).
     pub no_regions: bool,
+    /// Order of the blocks of kernels whose results depend on it: 0 by number, each other number another.
+    pub order: u64,
 }
 
 /// The CPU executor with one loaded program.
@@ -56,6 +58,7 @@ pub struct CpuExecutor {
     started: Option<Instant>,
     shadow: Option<ShadowState>,
     arena: Arena,
+    order: u64,
 }
 
 impl CpuExecutor {
@@ -103,6 +106,7 @@ impl CpuExecutor {
             started: None,
             shadow: None,
             arena,
+            order: options.order,
         })
     }
 
@@ -302,6 +306,7 @@ impl Executor for CpuExecutor {
             regions,
             frame_bytes: k.frame_bytes,
             ordered: k.ordered,
+            order: self.order,
         };
         let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, &args);
         let (fault, printed) = match &self.shadow {

@@ -164,6 +164,7 @@ pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     crate::bf16_fence::drop(&copy);
     crate::small_fma::expand(&copy, capability(arch));
     crate::assembler_faults::avoid(&copy, arch);
+    crate::constant_loads::spread(&copy, arch);
     copy.verify()?;
     machine.assembly(&copy)
 }

@@ -1,5 +1,5 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
-use crate::evaluate::{Evaluated, Request as Run};
+use crate::evaluate::{Evaluated, Input, Request as Run};
 use crate::front::Point;
 use crate::result::{Demoted, Kept, Speedup};
 use crate::store::{Phase, StoreError};
@@ -123,11 +123,23 @@ impl Tuner<'_> {
         })
     }
 
-    /// Points of everything that ran on the tuning inputs, without some.
+    /// Whether two plans gave the same bits on the tuning inputs, and not those of the program itself: what
+    /// they differ in then has no effect where both have one.
+    fn same_bits(&self, a: &Assignment, b: &Assignment) -> bool {
+        let bits = |a| self.known.get(a).map(|e| &e.digests);
+        let identity = vec![0; a.len()];
+        bits(a).is_some_and(|d| !d.is_empty() && Some(d) != bits(&identity)) && bits(a) == bits(b)
+    }
+
+    /// Points of everything that ran on the tuning inputs, without plans that were demoted and those like
+    /// them.
     pub(crate) fn points(&self, without: &[Demoted]) -> Vec<Point> {
-        let all = self.known.iter();
-        all.filter(|(a, _)| without.iter().all(|d| d.point.assignment != **a))
-            .filter_map(|(a, e)| point(a, e, self.time(a, e)))
+        let out = |a: &Assignment| {
+            let mut demoted = without.iter().map(|d| &d.point.assignment);
+            demoted.any(|d| d == a || self.same_bits(d, a))
+        };
+        let all = self.known.iter().filter(|(a, _)| !out(a));
+        all.filter_map(|(a, e)| point(a, e, self.time(a, e)))
             .collect()
     }
 
@@ -136,9 +148,16 @@ impl Tuner<'_> {
         &mut self,
         p: &Point,
         digest: Option<String>,
+        demoted: &[Demoted],
     ) -> Result<Validation, StoreError> {
         let plan = self.tunable.plan(self.subject, &p.assignment);
         let (budget, tolerance) = (self.request.trials.inputs, self.tolerance());
+        let mut hard: Vec<Input> = Vec::new();
+        for i in demoted.iter().filter_map(|d| d.validation.worst_input) {
+            if !hard.contains(&i) {
+                hard.push(i);
+            }
+        }
         let watch = &mut self.watch;
         let tell = |done, e: &Evaluated| {
             watch(&Event::Evaluated {
@@ -157,6 +176,7 @@ impl Tuner<'_> {
             store: &mut self.store,
             tuned: self.input,
             digest,
+            hard,
         }
         .run(&p.assignment, &plan, &self.request.trials, false, tell)
     }
@@ -209,7 +229,7 @@ impl Tuner<'_> {
                     continue;
                 }
             }
-            let v = self.validate(&best, own.inputs.clone())?;
+            let v = self.validate(&best, own.inputs.clone(), &demoted)?;
             if v.holds() {
                 if let Some(r) = &v.remark {
                     self.warn(r.clone());
@@ -221,7 +241,9 @@ impl Tuner<'_> {
                     tie: None,
                 });
             }
+            let like = |a: &&Assignment| **a != best.assignment && self.same_bits(&best.assignment, a);
             let d = Demoted {
+                alike: self.known.keys().filter(like).count(),
                 point: best,
                 validation: v,
             };
@@ -278,6 +300,7 @@ impl Tuner<'_> {
                     input: self.input,
                     timed: FINAL_RUNS,
                     energy_s: 0.0,
+                    order: 0,
                 })?;
                 let ratio = e.timing.as_ref().map(|t| t.ratio);
                 self.store.put(Phase::Final, a, &self.input, &e, ratio)?;

@@ -281,6 +281,10 @@ pub struct Demoted {
     pub point: Point,
     /// What came of its validation.
     pub validation: Validation,
+    /// Other plans that gave the same bits on the tuning inputs, other bits than the program itself. They
+    /// were demoted with it, without runs of their own.
+    #[serde(default)]
+    pub alike: usize,
 }
 
 /// Why files could not be written or read.

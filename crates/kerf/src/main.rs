@@ -390,6 +390,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
+        order: 0,
         warmup: a.warmup,
         repeats: a.repeats,
         energy_s: a.energy,

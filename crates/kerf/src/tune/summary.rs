@@ -253,12 +253,16 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     for d in &r.demoted {
         let _ = writeln!(
             o,
-            "  demoted: time {:.3}, error {}: passed on {} of {} inputs, worst {}",
+            "  demoted: time {:.3}, error {}: passed on {} of {} inputs, worst {}{}",
             d.point.time,
             number(Some(d.point.error)),
             d.validation.passed,
             d.validation.counted(),
-            number(d.validation.worst)
+            number(d.validation.worst),
+            match d.alike {
+                0 => String::new(),
+                n => format!(" (and {n} with the same outputs)"),
+            }
         );
     }
     let mut t = Table::new(
