@@ -142,6 +142,15 @@ done:
     }
 
     #[test]
+    fn generic_pointers_are_followed() {
+        let generic = LOOP
+            .replace("ptr addrspace(4) @table", "ptr addrspacecast (ptr addrspace(4) @table to ptr)")
+            .replace("load float, ptr addrspace(4) %p", "load float, ptr %p");
+        let text = emitted(&generic, "sm_90");
+        assert!(text.contains("%ntid.x") && text.contains("ld.const"), "{text}");
+    }
+
+    #[test]
     fn a_pointer_that_walks_is_spread() {
         let from = "%p = getelementptr inbounds [256 x float], ptr addrspace(4) @table, i64 0, i64 %at";
         let walking = LOOP
