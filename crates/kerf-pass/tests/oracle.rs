@@ -157,7 +157,9 @@ fn both(
 fn enough(t: &Tally, sites: usize) {
     assert!(t.sites > sites, "{t:?}");
     let known = |why: &str| {
-        let conversion = ["d2i.", "d2ui.", "d2ll.", "d2ull.", "f2i.", "f2ui.", "f2ll.", "f2ull."];
+        let conversion = [
+            "d2i.", "d2ui.", "d2ll.", "d2ull.", "f2i.", "f2ui.", "f2ll.", "f2ull.",
+        ];
         let name = why.strip_prefix("llvm.nvvm.").unwrap_or("");
         why.contains("is a function of its own") || conversion.iter().any(|c| name.starts_with(c))
     };

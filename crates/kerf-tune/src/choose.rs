@@ -241,7 +241,8 @@ impl Tuner<'_> {
                     tie: None,
                 });
             }
-            let like = |a: &&Assignment| **a != best.assignment && self.same_bits(&best.assignment, a);
+            let like =
+                |a: &&Assignment| **a != best.assignment && self.same_bits(&best.assignment, a);
             let d = Demoted {
                 alike: self.known.keys().filter(like).count(),
                 point: best,

@@ -7,6 +7,7 @@
 //! * [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
+pub mod alone;
 pub mod approx;
 pub mod check;
 mod choose;

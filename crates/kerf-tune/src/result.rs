@@ -1,4 +1,5 @@
 //! What a search gives, as files: docs/result.md describes them.
+use crate::alone::Alone;
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::front::Point;
@@ -94,6 +95,9 @@ pub struct GroupResult {
     pub format: Setting,
     /// Why not lower; none if it is as low as was allowed.
     pub kept: Option<Kept>,
+    /// What it does alone, all others as in the program, where that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<Alone>,
 }
 
 /// A site and what became of it.
@@ -145,6 +149,9 @@ pub struct Floor {
 pub struct Effort {
     /// Asked for by the strategy.
     pub search: usize,
+    /// Groups lowered alone before the search, for their effect on every output.
+    #[serde(default)]
+    pub alone: usize,
     /// Asked for to explain the result.
     pub probes: usize,
     /// On other inputs.

@@ -82,7 +82,9 @@ impl Tuner<'_> {
     pub(crate) fn floor(&mut self) -> Result<Floor, TuneError> {
         let runs = match self.evaluator.job.device {
             Device::Cuda => FLOOR_RUNS,
-            Device::Cpu if self.subject.kernels.iter().any(|k| !k.unordered.is_empty()) => FLOOR_RUNS,
+            Device::Cpu if self.subject.kernels.iter().any(|k| !k.unordered.is_empty()) => {
+                FLOOR_RUNS
+            }
             Device::Cpu => 1,
         };
         let identity = vec![0; self.tunable.groups.len()];

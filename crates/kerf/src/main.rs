@@ -442,7 +442,7 @@ fn main() {
                     math_as,
                     warps: lambda.map(|l| (l, select)),
                 };
-                inspect::emit(&tools, &file, &flags, e, wish)
+                inspect::emit(&tools, &file, &flags, kernel.as_deref(), e, wish)
             } else {
                 inspect::run(
                     &tools,

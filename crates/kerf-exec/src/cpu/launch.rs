@@ -426,13 +426,20 @@ mod tests {
                 let all: Vec<u64> = (0..blocks).map(|i| nth(i, blocks, order)).collect();
                 let mut sorted = all.clone();
                 sorted.sort_unstable();
-                assert!(sorted.into_iter().eq(0..blocks), "{blocks} blocks, order {order}");
+                assert!(
+                    sorted.into_iter().eq(0..blocks),
+                    "{blocks} blocks, order {order}"
+                );
                 orders.push(all);
             }
             if blocks > 7 {
                 orders.sort();
                 orders.dedup();
-                assert!(orders.len() >= 4, "{blocks} blocks: {} orders", orders.len());
+                assert!(
+                    orders.len() >= 4,
+                    "{blocks} blocks: {} orders",
+                    orders.len()
+                );
             }
         }
     }
