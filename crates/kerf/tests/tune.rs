@@ -445,7 +445,10 @@ fn groups_alone_show_their_effect_on_every_output() {
         let outputs = g["alone"][0]["outputs"].as_array().expect("outputs");
         assert_eq!(outputs[0]["name"], "out", "{g}");
         let error = outputs[0]["error"].as_f64().expect("a number");
-        assert!(error > r["floor"]["error"].as_f64().expect("a number"), "{g}");
+        assert!(
+            error > r["floor"]["error"].as_f64().expect("a number"),
+            "{g}"
+        );
         if error > worst.0 {
             worst = (error, g["name"].to_string());
         }
@@ -474,17 +477,17 @@ fn plans_with_the_same_outputs_are_demoted_together() {
     let demoted = r["demoted"].as_array().expect("a list");
     let alike: u64 = demoted.iter().filter_map(|d| d["alike"].as_u64()).sum();
     assert!(alike > 0, "{r}");
-    // Of those that give other bits than the program itself, no two that were validated gave the same, as
-    // their errors show; and after the first failure one run is enough for each.
-    let own = r["floor"]["error"].to_string();
-    let errors = demoted.iter().map(|d| d["point"]["error"].to_string());
-    let errors: Vec<String> = errors.filter(|e| *e != own).collect();
-    let distinct: std::collections::BTreeSet<&String> = errors.iter().collect();
-    assert!(errors.len() <= distinct.len() + 1, "{r}");
+    // After the first failure, one run is enough for each other plan that fails.
     let runs = r["effort"]["validation"].as_u64().expect("a number");
-    assert!(runs <= demoted.len() as u64 + 6, "{r}");
+    assert!(runs <= demoted.len() as u64 + 8, "{r}");
+    // What fails is `near`, which is exact where the search looked; `off` is not to blame, and stays lowered.
+    let chosen = formats(&r);
+    let format = |name: &str| chosen.iter().find(|f| f.0 == name).map(|f| f.1.clone());
+    assert_eq!(format("near").as_deref(), Some("f64"), "{r}");
+    assert_eq!(format("off").as_deref(), Some("f32"), "{r}");
     // A file has other kernels, too: times are predicted from counts nonetheless.
-    assert_eq!(r["warnings"].as_array().map(Vec::len), Some(0), "{r}");
+    let warnings = r["warnings"].to_string();
+    assert!(!warnings.contains("static score"), "{warnings}");
 }
 
 #[test]

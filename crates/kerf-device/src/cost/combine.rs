@@ -28,7 +28,7 @@ pub(super) fn weight(r: Resource) -> f64 {
         Resource::Dram => 1.0,
         Resource::Latency => 1.05,
         Resource::MemoryLatency => 1.9,
-        Resource::Launch => 0.85,
+        Resource::Launch => 0.9,
     }
 }
 

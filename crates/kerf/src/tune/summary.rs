@@ -43,11 +43,21 @@ fn effects(r: &TuneResult, style: Style) -> String {
             }
             if let Some(why) = &a.failure {
                 let none = String::new;
-                t.row([g.group.name.clone(), a.format.to_string(), why.clone(), none(), none()]);
+                t.row([
+                    g.group.name.clone(),
+                    a.format.to_string(),
+                    why.clone(),
+                    none(),
+                    none(),
+                ]);
             }
         }
     }
-    format!("\n{}\n{}", style.bold("Each group lowered alone"), t.render(style))
+    format!(
+        "\n{}\n{}",
+        style.bold("Each group lowered alone"),
+        t.render(style)
+    )
 }
 
 /// Why a group was kept, in few words.
