@@ -47,6 +47,8 @@ pub struct CpuOptions {
     pub threads: usize,
     /// Run every kernel with barriers as coroutines (a second opinion on region mode).
     pub no_regions: bool,
+    /// Order of the blocks of kernels whose results depend on it: 0 by number, each other number another.
+    pub order: u64,
 }
 
 /// The CPU executor with one loaded program.
@@ -63,6 +65,7 @@ pub struct CpuExecutor {
     /// Addresses of kernels that were launched: entry, regions.
     found: BTreeMap<String, (usize, Vec<(usize, usize)>)>,
     arena: Arena,
+    order: u64,
 }
 
 impl CpuExecutor {
@@ -111,6 +114,7 @@ impl CpuExecutor {
             shadow: None,
             found: BTreeMap::new(),
             arena,
+            order: options.order,
         })
     }
 
@@ -229,6 +233,7 @@ impl CpuExecutor {
             regions,
             frame_bytes: k.frame_bytes,
             ordered: k.ordered,
+            order: self.order,
         };
         let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, args);
         let (fault, printed) = match &self.shadow {

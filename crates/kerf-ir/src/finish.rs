@@ -170,6 +170,13 @@ pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     crate::bf16_fence::drop(&copy);
     crate::small_fma::expand(&copy, capability(arch));
     crate::assembler_faults::avoid(&copy, arch);
+    // Where pointers lead, which the backend would find out later.
+    machine.run_passes(
+        &copy,
+        "function(infer-address-spaces)",
+        PassOptions::default(),
+    )?;
+    crate::constant_loads::spread(&copy, arch);
     copy.verify()?;
     machine.assembly(&copy)
 }

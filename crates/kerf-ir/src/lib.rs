@@ -12,6 +12,7 @@ pub mod bf16_fence;
 pub mod blob;
 pub mod cc;
 pub mod compile;
+pub mod constant_loads;
 pub mod extent;
 pub mod finish;
 pub mod fuse;

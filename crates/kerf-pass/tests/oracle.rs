@@ -50,11 +50,25 @@ impl Random {
     }
 }
 
-/// A plan that gives each site a format at random, and the formats by instruction.
+/// What plans did to kernels.
+#[derive(Default, Debug)]
+struct Tally {
+    /// Kernels that ran both ways.
+    kernels: usize,
+    /// Sites that plans changed in them.
+    sites: usize,
+    /// Sites that a plan wanted to change and the pass refused, by reason.
+    refused: BTreeMap<String, usize>,
+    /// Kernels that the interpreter does not know, by reason.
+    skipped: BTreeMap<String, usize>,
+}
+
+/// A plan that gives each site a narrower format at random, and the formats by instruction.
 fn random_plan(
     m: &Module,
     k: &RandomKernel,
     random: &mut Random,
+    refused: &mut BTreeMap<String, usize>,
 ) -> (Plan, BTreeMap<Value, Format>) {
     let kernel = m.function(&k.name).expect("the kernel is there");
     let map = sites::sites(m, kernel);
@@ -62,11 +76,20 @@ fn random_plan(
     // From plans that change little to plans that change everything.
     let percent = [10, 50, 90, 100][random.below(4)];
     for s in &map.sites {
-        let f = [Format::F32, Format::F16, Format::Bf16][random.below(3)];
+        // A format that is no narrower would be refused, and the site be left out.
+        let mut narrower = vec![Format::F32, Format::F16, Format::Bf16];
+        narrower.retain(|f| f.bytes() < s.format.bytes());
+        if narrower.is_empty() || random.below(100) >= percent {
+            continue;
+        }
+        let f = narrower[random.below(narrower.len())];
         let i = map.instructions[s.id];
-        if random.below(100) < percent && kerf_pass::formats::check(i, f.into()).is_ok() {
-            chosen.insert(s.id, SiteFormat::from(f));
-            formats.insert(i, f);
+        match kerf_pass::formats::check(i, f.into()) {
+            Ok(()) => {
+                chosen.insert(s.id, SiteFormat::from(f));
+                formats.insert(i, f);
+            }
+            Err(why) => *refused.entry(why).or_insert(0) += 1,
         }
     }
     let mut plan = Plan::default();
@@ -78,21 +101,28 @@ fn random_plan(
     (plan, formats)
 }
 
-/// What a kernel gives under a plan, by the interpreter and by the executor; none if the interpreter
-/// cannot say.
+/// Compares what a kernel gives under a plan, by the interpreter and by the executor, unless the
+/// interpreter cannot say.
 fn both(
     ir: &str,
     seed: u64,
     kernels: &[RandomKernel],
     which: usize,
     random: &mut Random,
-) -> Result<usize, String> {
+    tally: &mut Tally,
+) {
     let original = Module::parse(ir.as_bytes(), "random").expect("parses");
     prepare::prepare(&original, "sm_90").expect("prepares");
     let k = &kernels[which];
-    let (plan, formats) = random_plan(&original, k, random);
+    let (plan, formats) = random_plan(&original, k, random, &mut tally.refused);
     let inputs = random_kernel::inputs(seed, which, k.threads());
-    let want = Interpreter::new(&original, formats).run(k, &inputs)?;
+    let want = match Interpreter::new(&original, formats).run(k, &inputs) {
+        Ok(want) => want,
+        Err(why) => {
+            *tally.skipped.entry(why).or_insert(0) += 1;
+            return;
+        }
+    };
 
     let module = original.duplicate();
     plan.apply(&module)
@@ -118,43 +148,51 @@ fn both(
             p.module.print()
         );
     }
-    Ok(plan.kernels.values().map(|k| k.sites.len()).sum())
+    tally.kernels += 1;
+    tally.sites += plan.kernels.values().map(|k| k.sites.len()).sum::<usize>();
+}
+
+/// Enough was compared, and plans left nothing out but what no pass has: calls of functions that were not
+/// inlined, and conversions to integers in a rounding of their own.
+fn enough(t: &Tally, sites: usize) {
+    assert!(t.sites > sites, "{t:?}");
+    let known = |why: &str| {
+        let conversion = [
+            "d2i.", "d2ui.", "d2ll.", "d2ull.", "f2i.", "f2ui.", "f2ll.", "f2ull.",
+        ];
+        let name = why.strip_prefix("llvm.nvvm.").unwrap_or("");
+        why.contains("is a function of its own") || conversion.iter().any(|c| name.starts_with(c))
+    };
+    assert!(t.refused.keys().all(|why| known(why)), "{t:?}");
 }
 
 #[test]
 fn random_kernels_under_random_plans() {
-    let (mut kernels, mut sites, mut skipped) = (0, 0, BTreeMap::new());
+    let mut t = Tally::default();
     let mut seed = 0;
-    while kernels < 16 {
+    while t.kernels < 20 {
         seed += 1;
-        assert!(
-            seed < 4000,
-            "too few kernels can be interpreted: {skipped:?}"
-        );
+        assert!(seed < 4000, "too few kernels can be interpreted: {t:?}");
         let random = random_kernel::module(seed, 3);
         for (n, k) in random.kernels.iter().enumerate() {
             if k.uses.math || k.uses.shared || k.uses.shuffle {
                 continue;
             }
-            match both(&random.ir, seed, &random.kernels, n, &mut Random(seed)) {
-                Ok(s) => (kernels, sites) = (kernels + 1, sites + s),
-                Err(why) => *skipped.entry(why).or_insert(0) += 1,
-            }
+            let r = &mut Random(seed);
+            both(&random.ir, seed, &random.kernels, n, r, &mut t);
         }
     }
-    assert!(sites > 100, "{sites} sites lowered in {kernels} kernels");
+    enough(&t, 200);
 }
 
 #[test]
 fn random_loops_and_branches_under_random_plans() {
-    let (mut done, mut sites) = (0, 0);
+    let mut t = Tally::default();
     for seed in 1..=40 {
         let mut random = Random(seed);
         let (ir, k) = kernels::kernel(&mut random);
-        match both(&ir, seed, &[k], 0, &mut random) {
-            Ok(s) => (done, sites) = (done + 1, sites + s),
-            Err(why) => panic!("seed {seed}: {why}"),
-        }
+        both(&ir, seed, &[k], 0, &mut random, &mut t);
     }
-    assert!(sites > 300, "{sites} sites lowered in {done} kernels");
+    assert!(t.skipped.is_empty(), "{t:?}");
+    enough(&t, 500);
 }

@@ -102,6 +102,7 @@ pub fn check(r: &Request, tell: impl FnMut(usize, &Evaluated)) -> Result<Checked
         store: &mut store,
         tuned: result.input,
         digest: result.inputs.clone(),
+        hard: Vec::new(),
     }
     .run(&result.assignment, &plan, &trials, true, tell)?;
     Ok(Checked { result, validation })

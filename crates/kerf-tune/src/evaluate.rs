@@ -195,6 +195,8 @@ pub struct Request {
     pub timed: u32,
     /// Seconds over which energy is measured, where the device can. 0: not.
     pub energy_s: f64,
+    /// Order of blocks where results depend on it, on the CPU.
+    pub order: u64,
 }
 
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
@@ -305,6 +307,7 @@ impl Evaluator {
             },
             sample_s: if timed { self.job.sample_s } else { 0.0 },
             energy_s: if cuda { r.energy_s } else { 0.0 },
+            order: r.order,
             ..self.job.clone()
         };
         let report = self.in_worker(slot, &job)?;

@@ -8,6 +8,7 @@
 //! * [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
+pub mod alone;
 pub mod app;
 pub mod approx;
 pub mod check;

@@ -1,4 +1,5 @@
 //! What a search gives, as files: docs/result.md describes them.
+use crate::alone::Alone;
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};
@@ -95,6 +96,9 @@ pub struct GroupResult {
     pub format: Setting,
     /// Why not lower; none if it is as low as was allowed.
     pub kept: Option<Kept>,
+    /// What it does alone, all others as in the program, where that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<Alone>,
 }
 
 /// A site and what became of it.
@@ -146,6 +150,9 @@ pub struct Floor {
 pub struct Effort {
     /// Asked for by the strategy.
     pub search: usize,
+    /// Groups lowered alone before the search, for their effect on every output.
+    #[serde(default)]
+    pub alone: usize,
     /// Asked for to explain the result.
     pub probes: usize,
     /// On other inputs.
@@ -282,6 +289,10 @@ pub struct Demoted {
     pub point: Point,
     /// What came of its validation.
     pub validation: Validation,
+    /// Other plans that gave the same bits on the tuning inputs, other bits than the program itself. They
+    /// were demoted with it, without runs of their own.
+    #[serde(default)]
+    pub alike: usize,
 }
 
 /// Why files could not be written or read.

@@ -103,7 +103,15 @@ fn name_of(k: &KernelInfo, all: &[KernelInfo]) -> String {
     }
 }
 
-/// Atomic operations of a kernel that give other results in another order.
+/// Whether a function tells the time.
+fn is_clock(name: &str) -> bool {
+    let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.").unwrap_or("");
+    register.starts_with("clock")
+        || register.starts_with("globaltimer")
+        || matches!(name, "llvm.readcyclecounter" | "llvm.readsteadycounter")
+}
+
+/// What in a kernel gives other results in another run: atomic operations by their order, the clock.
 fn unordered(f: Value) -> Vec<String> {
     let mut found = Vec::new();
     for g in kernels::reachable(f) {
@@ -113,6 +121,7 @@ fn unordered(f: Value) -> Vec<String> {
                     "floating-point atomic"
                 }
                 Some(Opcode::LLVMAtomicCmpXchg) => "compare-and-swap",
+                Some(Opcode::LLVMCall) if i.callee_name().is_some_and(|n| is_clock(&n)) => "clock",
                 _ => continue,
             };
             if !found.iter().any(|w| w == what) {

@@ -66,6 +66,8 @@ pub struct Request {
     pub out: PathBuf,
     /// Seed of the search.
     pub seed: u64,
+    /// Run each group alone first, for its effect on every output.
+    pub sensitivity: bool,
     /// Go on with what is in the folder.
     pub resume: bool,
     /// How the plan is validated.
@@ -167,7 +169,7 @@ fn description(
     input: Input,
     groups: usize,
 ) -> serde_json::Value {
-    json!({
+    let mut all = json!({
         "kerf": env!("CARGO_PKG_VERSION"),
         "workload": r.job.workload,
         "program": subject.digest(),
@@ -187,7 +189,11 @@ fn description(
         "seed": r.seed,
         "input": input,
         "trials": r.trials,
-    })
+    });
+    if r.sensitivity {
+        all["sensitivity"] = true.into();
+    }
+    all
 }
 
 fn make_folder(path: &Path) -> Result<(), ResultError> {
@@ -362,6 +368,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let met = floor.error.is_some_and(|e| e <= criteria.tolerance);
     let mut probes = 0;
     let (mut ended, mut executed) = (None, 0);
+    let mut alone = 0;
+    if met && request.sensitivity {
+        alone = tuner.each_alone(&mut problem)?;
+    }
     if met {
         let (reason, count) = tuner.search(&problem)?;
         (ended, executed) = (Some(reason), count);
@@ -409,6 +419,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             Verdict::Unmet => None,
             _ => tuner.kept(i, &chosen, &demoted, &vetoes),
         },
+        alone: tuner.alone(i),
         group: g.clone(),
     });
     let groups = groups.collect();
@@ -463,6 +474,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         front,
         effort: Effort {
             search: executed,
+            alone,
             probes,
             validation: tried.len(),
             failed: every().filter(|e| e.failure.is_some()).count(),

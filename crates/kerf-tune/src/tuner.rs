@@ -17,7 +17,8 @@ use kerf_workload::job::{Device, Energy};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Runs of the program itself that tell whether it repeats, on a GPU.
+/// Runs of the program itself that tell whether it repeats: on a GPU, and on the CPU where its kernels
+/// depend on the order of threads or on the clock.
 const FLOOR_RUNS: usize = 3;
 
 /// A candidate may take this many times as long as the program's own evaluation, and some seconds.
@@ -81,6 +82,9 @@ impl Tuner<'_> {
     pub(crate) fn floor(&mut self) -> Result<Floor, TuneError> {
         let runs = match self.evaluator.job.device {
             Device::Cuda => FLOOR_RUNS,
+            Device::Cpu if self.subject.kernels.iter().any(|k| !k.unordered.is_empty()) => {
+                FLOOR_RUNS
+            }
             Device::Cpu => 1,
         };
         let identity = vec![0; self.tunable.groups.len()];
@@ -96,6 +100,7 @@ impl Tuner<'_> {
                         input: self.input,
                         timed: 1,
                         energy_s: 0.0,
+                        order: n as u64,
                     })?;
                     self.store
                         .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
@@ -140,7 +145,9 @@ impl Tuner<'_> {
             .filter(|k| !k.unordered.is_empty())
         {
             let how = match self.evaluator.job.device {
-                Device::Cpu => "here blocks run in order, so errors are of one order among many",
+                Device::Cpu => {
+                    "the program ran with its blocks in several orders, plans run in one of them"
+                }
                 Device::Cuda => "errors are of the order that happened",
             };
             notes.push(format!(
@@ -272,6 +279,7 @@ impl Tuner<'_> {
                 input: self.input,
                 timed: 1,
                 energy_s: 0.0,
+                order: 0,
             })
             .collect();
         let mut best = self.best().map(|p| (p.time, p.error));
@@ -334,6 +342,7 @@ impl Tuner<'_> {
                 input: self.input,
                 timed: 1,
                 energy_s: self.request.energy_s,
+                order: 0,
             })?;
             Ok(e.energy)
         };

@@ -47,6 +47,22 @@ pub struct Validation {
 }
 
 impl Validation {
+    /// Before anything ran.
+    fn none(t: &Trials) -> Validation {
+        Validation {
+            held_out: 0,
+            perturbed: 0,
+            perturb: t.perturb,
+            passed: 0,
+            beyond_program: 0,
+            worst: Some(0.0),
+            worst_input: None,
+            confidence: t.confidence,
+            pass_probability: 0.0,
+            remark: None,
+            used: t.skip,
+        }
+    }
     /// Inputs that count.
     pub fn counted(&self) -> usize {
         self.held_out + self.perturbed - self.beyond_program
@@ -85,6 +101,8 @@ pub struct Validator<'e> {
     pub tuned: Input,
     /// Their digest.
     pub digest: Option<String>,
+    /// Inputs that other plans failed on: they come first, since a plan that fails there needs no others.
+    pub hard: Vec<Input>,
 }
 
 impl Validator<'_> {
@@ -106,6 +124,7 @@ impl Validator<'_> {
                 input: inputs[*i],
                 timed: 0,
                 energy_s: 0.0,
+                order: 0,
             })
             .collect();
         let store = &mut *self.store;
@@ -130,19 +149,52 @@ impl Validator<'_> {
         all: bool,
         mut tell: impl FnMut(usize, &Evaluated),
     ) -> Result<Validation, StoreError> {
-        let mut v = Validation {
-            held_out: 0,
-            perturbed: 0,
-            perturb: t.perturb,
-            passed: 0,
-            beyond_program: 0,
-            worst: Some(0.0),
-            worst_input: None,
-            confidence: t.confidence,
-            pass_probability: 0.0,
-            remark: None,
-            used: t.skip,
-        };
+        if !all && let Some(v) = self.on_hard(a, plan, t, &mut tell)? {
+            return Ok(v);
+        }
+        self.on_all(a, plan, t, all, tell)
+    }
+
+    /// The failure of a plan where others failed; none if it passes there.
+    fn on_hard(
+        &mut self,
+        a: &[u8],
+        plan: &Plan,
+        t: &Trials,
+        tell: &mut impl FnMut(usize, &Evaluated),
+    ) -> Result<Option<Validation>, StoreError> {
+        let tolerance = self.evaluator.criteria.tolerance;
+        for (n, i) in self.hard.clone().into_iter().enumerate() {
+            let Some(e) = self.evaluate(a, plan, &[i])?.pop() else {
+                continue;
+            };
+            tell(n + 1, &e);
+            if e.accepted(tolerance) {
+                continue;
+            }
+            let mut v = Validation::none(t);
+            match i.perturb {
+                Some(_) => v.perturbed = n + 1,
+                None => v.held_out = n + 1,
+            }
+            v.passed = n;
+            v.worst = e.error;
+            v.worst_input = Some(i);
+            v.pass_probability = lower_bound(v.passed as u64, v.counted() as u64, t.confidence);
+            return Ok(Some(v));
+        }
+        Ok(None)
+    }
+
+    fn on_all(
+        &mut self,
+        a: &[u8],
+        plan: &Plan,
+        t: &Trials,
+        all: bool,
+        mut tell: impl FnMut(usize, &Evaluated),
+    ) -> Result<Validation, StoreError> {
+        let mut v = Validation::none(t);
         let identity = vec![0; a.len()];
         let tolerance = self.evaluator.criteria.tolerance;
         let (mut seeds, mut moves) = (true, true);

@@ -73,6 +73,10 @@ pub struct Job {
     pub threads: usize,
     /// Run kernels with barriers as coroutines only (CPU).
     pub coroutines: bool,
+    /// Order of the blocks of kernels whose results depend on it: 0 by number, each other number another
+    /// (CPU).
+    #[serde(default)]
+    pub order: u64,
     /// Untimed runs before the timed ones.
     pub warmup: u32,
     /// Timed runs.
@@ -131,6 +135,7 @@ impl Job {
             memcheck: false,
             threads: 0,
             coroutines: false,
+            order: 0,
             warmup: 0,
             repeats: 1,
             sample_s: 0.0,

@@ -1,8 +1,9 @@
 //! `kerf inspect`: what a file holds, as Kerf sees it.
 use crate::fail::Failure;
-use crate::output::{Format, Style, say};
+use crate::output::{Format, Style, note, say};
 use kerf_ir::compile::{Language, Toolchain};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
+use kerf_ir::llvm::Module;
 use kerf_ir::obstacles::{Obstacle, Scope};
 use kerf_ir::sites::Site;
 use kerf_ir::{kernels, obstacles, program, sites};
@@ -250,17 +251,45 @@ pub struct Wish {
     pub warps: Option<(f64, Select)>,
 }
 
+/// The kernel that a user named.
+fn one_kernel<'i>(
+    infos: &'i [KernelInfo],
+    file: &Path,
+    wanted: &str,
+) -> Result<&'i KernelInfo, Failure> {
+    kernels::find(infos, wanted).map_err(|have| {
+        Failure::new(format!("{} has no kernel {wanted}", file.display()))
+            .help(format!("it has {}", have.join(", ")))
+    })
+}
+
+/// Whether a plan gives some site a format that is not its own.
+fn changes(m: &Module, infos: &[KernelInfo], plan: &Plan) -> bool {
+    plan.kernels.iter().any(|(name, k)| {
+        let f = kernels::find(infos, name).ok();
+        let Some(f) = f.and_then(|i| m.function(&i.symbol)) else {
+            return false;
+        };
+        let own = sites::sites(m, f).sites;
+        let other = |s: &Site| k.sites.get(&s.id).is_some_and(|f| *f != s.format.into());
+        own.iter().any(other)
+    })
+}
+
 /// Prints the program in one of its forms.
 pub fn emit(
     tools: &Toolchain,
     file: &Path,
     flags: &[String],
+    kernel: Option<&str>,
     what: Emit,
     wish: Wish,
 ) -> Result<i32, Failure> {
     let given = wish.plan?;
     let m = program::load(tools, file, flags)?.module()?;
-    let plan = given.unwrap_or_else(|| {
+    let infos = kernels::kernels(&m);
+    let only = kernel.map(|k| one_kernel(&infos, file, k)).transpose()?;
+    let mut plan = given.unwrap_or_else(|| {
         let mut plan = wish
             .all_as
             .map_or_else(Plan::default, |f| Plan::all_sites(&m, f));
@@ -275,6 +304,19 @@ pub fn emit(
             None => plan,
         }
     });
+    if let Some(k) = only {
+        plan.kernels
+            .retain(|name, _| kernels::find(&infos, name).is_ok_and(|i| i.symbol == k.symbol));
+    }
+    let asked = wish.all_as.map(|f| ("--all-as", f));
+    if let Some((option, f)) = asked
+        && !changes(&m, &infos, &plan)
+    {
+        note(&format!(
+            "{option} {f} changes nothing: no site{} can have that format, or all have it already",
+            only.map_or_else(String::new, |k| format!(" of {}", k.name))
+        ));
+    }
     if what == Emit::Plan {
         let text = serde_json::to_string(&plan).map_err(|e| Failure::new(e.to_string()))?;
         say(&(text + "\n"))?;
@@ -325,13 +367,7 @@ pub fn run(
         return Err(Failure::new(format!("{} defines no kernel", file.display())).help(help));
     }
     if let Some(wanted) = kernel {
-        let k = kernels::find(&infos, wanted)
-            .map_err(|have| {
-                Failure::new(format!("{} has no kernel {wanted}", file.display()))
-                    .help(format!("it has {}", have.join(", ")))
-            })?
-            .symbol
-            .clone();
+        let k = one_kernel(&infos, file, wanted)?.symbol.clone();
         infos.retain(|i| i.symbol == k);
     }
     let kernels: Vec<Kernel> = infos

@@ -437,6 +437,7 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         memcheck: a.memcheck,
         threads: a.threads,
         coroutines: a.coroutines,
+        order: 0,
         warmup: a.warmup,
         repeats: a.repeats,
         energy_s: a.energy,
@@ -514,7 +515,7 @@ fn main() {
                     math_as,
                     warps: lambda.map(|l| (l, select)),
                 };
-                inspect::emit(&tools, &file, &flags, e, wish)
+                inspect::emit(&tools, &file, &flags, kernel.as_deref(), e, wish)
             } else {
                 inspect::run(
                     &tools,

@@ -146,6 +146,10 @@ pub struct Args {
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Run each group alone first, an evaluation each beside the budget: its effect on every output, which
+    /// guided then knows.
+    #[arg(long)]
+    sensitivity: bool,
     /// Seed of the search. The inputs have the workload's own.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
     seed: u64,
@@ -479,6 +483,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         cost: a.cost.into(),
         out,
         seed: a.seed,
+        sensitivity: a.sensitivity,
         resume: a.resume,
         trials: Trials {
             inputs: a.validate,

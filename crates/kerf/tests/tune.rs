@@ -393,6 +393,104 @@ fn order_of_threads_is_told() {
 }
 
 #[test]
+fn bits_that_change_from_run_to_run_are_a_floor() {
+    // Terms of very different sizes: their sum depends on the order of the blocks that add them.
+    let case = Case::new("sum", "{ normal = [0.0, 1e3] }", 4096, "f64", "");
+    let quick = ["--validate", "0", "--budget", "4", "--storage", "off"];
+    let with = |tolerance: &str, out: &str| {
+        let mut args = vec!["--tolerance", tolerance, "--out", out];
+        args.extend(quick);
+        case.tune(&args)
+    };
+    let o = with("1e-3", "r");
+    let err = text(&o.stderr);
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    assert!(err.contains("gives other bits every time"), "{err}");
+    let file = std::fs::read(case.path("r/result.json")).expect("a result");
+    let r: Value = serde_json::from_slice(&file).expect("JSON");
+    assert_eq!(r["floor"]["repeats"], false, "{r}");
+    assert_eq!(r["floor"]["runs"], 3, "{r}");
+    let worst = r["floor"]["error"].as_f64().expect("a number");
+    let least = r["floor"]["least"].as_f64().expect("a number");
+    assert!(least < worst, "{least} {worst}");
+    // The best run is within this tolerance, the worst is not: nobody can promise it.
+    let between = format!("{:e}", (least + worst) / 2.0);
+    let o = with(&between, "s");
+    assert_eq!(o.status.code(), Some(1), "{}", text(&o.stderr));
+    assert!(
+        text(&o.stdout).contains("cannot be met"),
+        "{}",
+        text(&o.stdout)
+    );
+
+    // The clock is another every time, too.
+    let case = Case::new("timed", "{ uniform = [1.0, 2.0] }", 64, "f64", "");
+    let o = case.tune(&["--tolerance", "1e-3", "--validate", "0", "--out", "r"]);
+    let err = text(&o.stderr);
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    assert!(err.contains("(clock)"), "{err}");
+    assert!(err.contains("gives other bits every time"), "{err}");
+}
+
+#[test]
+fn groups_alone_show_their_effect_on_every_output() {
+    let case = Case::mixed();
+    let mut args = QUICK.to_vec();
+    args.extend(["--sensitivity", "--storage", "off", "--budget", "6"]);
+    let r = case.result(&args, "r");
+    let groups = r["groups"].as_array().expect("groups");
+    assert_eq!(r["effort"]["alone"], groups.len(), "{r}");
+    let mut worst = (0.0, String::new());
+    for g in groups {
+        let outputs = g["alone"][0]["outputs"].as_array().expect("outputs");
+        assert_eq!(outputs[0]["name"], "out", "{g}");
+        let error = outputs[0]["error"].as_f64().expect("a number");
+        assert!(
+            error > r["floor"]["error"].as_f64().expect("a number"),
+            "{g}"
+        );
+        if error > worst.0 {
+            worst = (error, g["name"].to_string());
+        }
+    }
+    // What cancels is what must not be lowered.
+    assert!(worst.1.contains("diff"), "{worst:?}");
+    assert_eq!(r["verdict"], "tuned");
+}
+
+#[test]
+fn plans_with_the_same_outputs_are_demoted_together() {
+    let case = Case::new("lucky_twice", "{ values = [1.0, 2.0] }", 2, "f64", "");
+    let args = [
+        "--tolerance",
+        "1e-6",
+        "--validate",
+        "4",
+        "--perturb",
+        "1e-6",
+        "--strategy",
+        "exhaustive",
+        "--storage",
+        "off",
+    ];
+    let r = case.result(&args, "r");
+    let demoted = r["demoted"].as_array().expect("a list");
+    let alike: u64 = demoted.iter().filter_map(|d| d["alike"].as_u64()).sum();
+    assert!(alike > 0, "{r}");
+    // After the first failure, one run is enough for each other plan that fails.
+    let runs = r["effort"]["validation"].as_u64().expect("a number");
+    assert!(runs <= demoted.len() as u64 + 8, "{r}");
+    // What fails is `near`, which is exact where the search looked; `off` is not to blame, and stays lowered.
+    let chosen = formats(&r);
+    let format = |name: &str| chosen.iter().find(|f| f.0 == name).map(|f| f.1.clone());
+    assert_eq!(format("near").as_deref(), Some("f64"), "{r}");
+    assert_eq!(format("off").as_deref(), Some("f32"), "{r}");
+    // A file has other kernels, too: times are predicted from counts nonetheless.
+    let warnings = r["warnings"].to_string();
+    assert!(!warnings.contains("static score"), "{warnings}");
+}
+
+#[test]
 fn a_full_disk_is_told_and_the_search_goes_on_later() {
     let case = Case::mixed();
     let mut args = vec!["tune", "w.toml", "--out", "r", "--resume"];

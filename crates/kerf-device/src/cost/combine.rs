@@ -9,7 +9,7 @@ use super::{Resource, Share};
 /// Waking the device up and the first launch, once a run.
 pub(super) const START_S: f64 = 34e-6;
 
-/// Exponent with which units, memory and latency add up.
+/// Exponent with which units, memory and chains of operations add up.
 const ACROSS: f64 = 2.0;
 /// Exponent with which the units of a multiprocessor add up.
 const UNITS: f64 = 6.0;
@@ -18,16 +18,16 @@ const UNITS: f64 = 6.0;
 /// against work that the assembler takes away.
 pub(super) fn weight(r: Resource) -> f64 {
     match r {
-        Resource::Issue => 0.75,
-        Resource::F64 => 1.35,
-        Resource::F32 => 0.8,
-        Resource::Half => 0.9,
-        Resource::Special => 1.1,
+        Resource::Issue => 0.7,
+        Resource::F64 => 1.4,
+        Resource::F32 => 0.75,
+        Resource::Half => 0.85,
+        Resource::Special => 1.2,
         Resource::LoadStore => 0.95,
-        Resource::L2 => 0.55,
+        Resource::L2 => 0.5,
         Resource::Dram => 1.0,
         Resource::Latency => 1.05,
-        Resource::MemoryLatency => 1.6,
+        Resource::MemoryLatency => 1.9,
         Resource::Launch => 0.9,
     }
 }
@@ -49,9 +49,9 @@ pub(super) fn seconds(shares: &[Share]) -> f64 {
     let units = [Issue, F64, F32, Half, Special, LoadStore].map(of);
     let parts = [
         together(units.into_iter(), UNITS),
-        of(L2).max(of(Dram)),
-        // One chain: a warp waits for the one, then for the other.
-        of(Latency) + of(MemoryLatency),
+        // A load waits for what memory takes to answer, behind the bytes that were asked for before it.
+        of(L2).max(of(Dram)) + of(MemoryLatency),
+        of(Latency),
     ];
     together(parts.into_iter(), ACROSS)
 }

@@ -168,6 +168,23 @@ impl Row {
     pub fn correlation(&self) -> f64 {
         rank_correlation(&self.measured, &self.predicted)
     }
+    /// Spearman's correlation over plans that measurement tells apart: from the fastest on, each whose
+    /// interval does not overlap that of the one before; and how many these are.
+    pub fn distinct(&self) -> (f64, usize) {
+        let low = |i: usize| self.measured[i] * (1.0 - 0.5 * self.noise[i]);
+        let high = |i: usize| self.measured[i] * (1.0 + 0.5 * self.noise[i]);
+        let mut by: Vec<usize> = (0..self.measured.len()).collect();
+        by.sort_by(|a, b| high(*a).total_cmp(&high(*b)));
+        let mut kept: Vec<usize> = Vec::new();
+        for i in by {
+            if kept.last().is_none_or(|l| low(i) > high(*l)) {
+                kept.push(i);
+            }
+        }
+        let of = |x: &[f64]| kept.iter().map(|i| x[*i]).collect::<Vec<f64>>();
+        let r = rank_correlation(&of(&self.measured), &of(&self.predicted));
+        (r, kept.len())
+    }
     /// Of pairs whose measured times differ by more than their intervals and one percent: those that are
     /// predicted in the right order less those in the wrong one, over all; and how many pairs.
     pub fn order(&self) -> (f64, usize) {
@@ -192,7 +209,7 @@ impl Row {
 
 pub fn table(rows: &[Row]) -> String {
     let mut o = String::from(
-        "workload               plans   rank  order (pairs)  error    bias  of ratio  noise  measured ms      predicted ms     limit\n",
+        "workload               plans   rank   apart (of)  order (pairs)  error    bias  of ratio  noise  measured ms      predicted ms     limit\n",
     );
     let span = |x: &[f64]| {
         let least = x.iter().copied().fold(f64::INFINITY, f64::min);
@@ -202,12 +219,15 @@ pub fn table(rows: &[Row]) -> String {
     for r in rows {
         let bias = mean(r.errors().into_iter());
         let (order, pairs) = r.order();
+        let (apart, told) = r.distinct();
         let _ = writeln!(
             o,
-            "{:22} {:5} {:6.3} {:6.3} {:7}  {:5.1}% {:+6.1}%   {:5.1}%  {:4.1}%  {:16} {:16} {}",
+            "{:22} {:5} {:6.3}  {:6.3} {:4}  {:6.3} {:7}  {:5.1}% {:+6.1}%   {:5.1}%  {:4.1}%  {:16} {:16} {}",
             r.name,
             r.measured.len(),
             r.correlation(),
+            apart,
+            told,
             order,
             pairs,
             100.0 * r.mean_error(),

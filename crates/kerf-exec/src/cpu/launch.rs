@@ -227,6 +227,8 @@ pub struct Entry {
     pub frame_bytes: u64,
     /// Blocks in order on one core.
     pub ordered: bool,
+    /// Which order, where it matters: 0 by number.
+    pub order: u64,
 }
 
 /// Shape of a launch.
@@ -262,6 +264,29 @@ fn room(
             let at = arena.alloc(bytes)? as usize;
             *slot = Some((at, bytes));
             Ok(at)
+        }
+    }
+}
+
+/// The i-th of so many blocks in an order: by number, backwards, or by a stride that meets each once.
+fn nth(i: u64, blocks: u64, order: u64) -> u64 {
+    match order {
+        0 => i,
+        1 => blocks - 1 - i,
+        _ => {
+            let common = |mut a: u64, mut b: u64| {
+                while b > 0 {
+                    (a, b) = (b, a % b);
+                }
+                a
+            };
+            // Near the golden section, strides leave no two neighbours together.
+            let mut stride = (blocks as f64 * 0.618_033_988_75) as u64 + order - 2;
+            while stride == 0 || common(stride, blocks) != 1 {
+                stride += 1;
+            }
+            let at = u128::from(i) * u128::from(stride) % u128::from(blocks);
+            at as u64
         }
     }
 }
@@ -323,7 +348,11 @@ pub fn run(
                 let start = next.fetch_add(chunk, Ordering::Relaxed).min(blocks);
                 mine = start..(start + chunk).min(blocks);
             }
-            mine.next().filter(|_| !shared.stopped())
+            let i = mine.next().filter(|_| !shared.stopped())?;
+            Some(match entry.ordered {
+                true => nth(i, blocks, entry.order),
+                false => i,
+            })
         };
         let done = match entry.mode {
             Mode::Loop => {
@@ -383,4 +412,35 @@ pub fn run(
         .take();
     let printed = std::mem::take(&mut *shared.printed.lock().unwrap_or_else(|e| e.into_inner()));
     Ok((fault, printed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nth;
+
+    #[test]
+    fn every_order_has_every_block_once() {
+        for blocks in [1, 2, 3, 7, 64, 1000, 4096] {
+            let mut orders = Vec::new();
+            for order in 0..6 {
+                let all: Vec<u64> = (0..blocks).map(|i| nth(i, blocks, order)).collect();
+                let mut sorted = all.clone();
+                sorted.sort_unstable();
+                assert!(
+                    sorted.into_iter().eq(0..blocks),
+                    "{blocks} blocks, order {order}"
+                );
+                orders.push(all);
+            }
+            if blocks > 7 {
+                orders.sort();
+                orders.dedup();
+                assert!(
+                    orders.len() >= 4,
+                    "{blocks} blocks: {} orders",
+                    orders.len()
+                );
+            }
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! AMPT-GA (Kotipalli et al. 2019): a genetic algorithm on a static performance score.
 //!
 //! Performance is the predicted one. Only an individual whose score is better than that of the best so far
-//! is executed, for its error and time; others die (section 4.5). A quarter of the mutations change
+//! is executed, for its error and time; others die (section 4.5). One that is then beyond the tolerance, or
+//! measured slower than the best so far, is rejected, and the filter stays where it was (section 3). A quarter of the mutations change
 //! whole groups of variables that exchange values, to one level (section 4.4). The first generation has
 //! everything high and everything low. Where the publication is silent (population, selection, crossover),
 //! both genetic algorithms here do the same.
@@ -49,6 +50,8 @@ struct Run<'r> {
     probe: &'r Probe<'r>,
     /// Score of the best that was executed and is within the tolerance.
     best: f64,
+    /// Its measured time.
+    time: f64,
     /// Individuals that were executed, by the outcome that they had when they were.
     rated: BTreeMap<Assignment, f64>,
 }
@@ -66,11 +69,14 @@ impl Run<'_> {
         }
         let o = self.probe.one(a)?;
         let performance = score.or(o.time()).unwrap_or(f64::INFINITY);
-        if self.search.problem.accepts(&o) {
-            self.best = self.best.min(performance);
+        let time = o.time().unwrap_or(f64::INFINITY);
+        let slower = time > self.time;
+        if self.search.problem.accepts(&o) && !slower {
+            (self.best, self.time) = (performance, time);
         }
         let f = match o {
             Outcome::Failed => f64::INFINITY,
+            Outcome::Ran { .. } if slower && self.search.problem.accepts(&o) => f64::INFINITY,
             Outcome::Ran { .. } => fitness(self.search.problem, performance, &o),
         };
         self.rated.insert(a.clone(), f);
@@ -110,6 +116,7 @@ impl Script for AmptGa<'_> {
             search,
             probe,
             best: f64::INFINITY,
+            time: f64::INFINITY,
             rated: BTreeMap::new(),
         };
         evolve(search, &self.existing, &mut run)

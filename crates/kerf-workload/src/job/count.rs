@@ -242,11 +242,12 @@ pub(super) fn counted(
     m: &Module,
     detail: Detail,
 ) -> Result<Counts, JobError> {
-    launched_only(m, session, &session.check()?);
+    // Blocks are numbered over the whole program, which is what predictions look at.
     let counters = count::instrument(m, detail).map_err(|e| JobError::Compile {
         message: format!("the counters could not be put in: {e}"),
         help: None,
     })?;
+    launched_only(m, session, &session.check()?);
     finished(m, job)?;
     let options = CpuOptions {
         threads: job.threads,

@@ -51,6 +51,7 @@ fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
                 memcheck: job.memcheck,
                 threads: job.threads,
                 no_regions: job.coroutines,
+                order: job.order,
             };
             let exec = CpuExecutor::new(m, options)?;
             spent.codegen_s += clock.elapsed().as_secs_f64();

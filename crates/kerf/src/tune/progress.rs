@@ -85,11 +85,15 @@ impl Progress {
             }
             Event::Warning(w) => self.line(&format!("warning: {w}")),
             Event::Demoted(d) => self.line(&format!(
-                "demoted: time {:.3} of the program's, error {} on another input ({} of {} passed)",
+                "demoted: time {:.3} of the program's, error {} on another input ({} of {} passed){}",
                 d.point.time,
                 number(d.validation.worst),
                 d.validation.passed,
-                d.validation.counted()
+                d.validation.counted(),
+                match d.alike {
+                    0 => String::new(),
+                    n => format!(", and {n} like it"),
+                }
             )),
             Event::Evaluated {
                 phase,

@@ -24,6 +24,42 @@ fn number(x: Option<f64>) -> String {
     }
 }
 
+/// Each group's effect on every output, where it was asked for.
+fn effects(r: &TuneResult, style: Style) -> String {
+    if r.effort.alone == 0 {
+        return String::new();
+    }
+    let mut t = Table::new(0, ["group", "as", "output", "error", "the program's own"]);
+    for g in &r.groups {
+        for a in &g.alone {
+            for (x, own) in a.outputs.iter().zip(&r.floor.outputs) {
+                t.row([
+                    g.group.name.clone(),
+                    a.format.to_string(),
+                    x.name.clone(),
+                    number(x.error),
+                    number(own.error),
+                ]);
+            }
+            if let Some(why) = &a.failure {
+                let none = String::new;
+                t.row([
+                    g.group.name.clone(),
+                    a.format.to_string(),
+                    why.clone(),
+                    none(),
+                    none(),
+                ]);
+            }
+        }
+    }
+    format!(
+        "\n{}\n{}",
+        style.bold("Each group lowered alone"),
+        t.render(style)
+    )
+}
+
 /// Why a group was kept, in few words.
 fn why(k: Option<&Kept>) -> String {
     match k {
@@ -254,12 +290,16 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     for d in &r.demoted {
         let _ = writeln!(
             o,
-            "  demoted: time {:.3}, error {}: passed on {} of {} inputs, worst {}",
+            "  demoted: time {:.3}, error {}: passed on {} of {} inputs, worst {}{}",
             d.point.time,
             number(Some(d.point.error)),
             d.validation.passed,
             d.validation.counted(),
-            number(d.validation.worst)
+            number(d.validation.worst),
+            match d.alike {
+                0 => String::new(),
+                n => format!(" (and {n} with the same outputs)"),
+            }
         );
     }
     let mut t = Table::new(
@@ -293,6 +333,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         let more = r.fixed_storage.len() - FIXED;
         let _ = writeln!(o, "  {more} more buffers and arrays keep theirs");
     }
+    o.push_str(&effects(r, style));
     let mut t = Table::new(0, ["time", "speed-up", "error", "within"]);
     for p in r.front.iter().take(POINTS) {
         t.row([
@@ -317,9 +358,13 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     };
     let _ = writeln!(
         o,
-        "\n{} evaluations to search ({}), {} to explain, {} to validate{again}; {:.1} s in all",
+        "\n{} evaluations to search ({}){}, {} to explain, {} to validate{again}; {:.1} s in all",
         e.search,
         r.ended.map_or("not searched", |e| e.words()),
+        match e.alone {
+            0 => String::new(),
+            n => format!(", {n} of single groups"),
+        },
         e.probes,
         e.validation,
         e.wall_s

@@ -74,3 +74,26 @@ __global__ void endless(const double *x, double *out, int n)
     double smooth = exp(-x[i]) * sin(x[i]);
     out[i] = smooth + step * 1e-9;
 }
+
+// As `lucky`, a little off even there; `twice` and `half` change nothing in f32.
+__global__ void lucky_twice(const double *x, double *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    double near = exp2(log2(x[i])) - 1.0;
+    double off = exp(x[i]) * 1e-3;
+    double twice = x[i] * 2.0;
+    double half = twice * 0.25;
+    out[i] = near + off * (half - twice * 0.25 + 1.0);
+}
+
+// Another value every time.
+__global__ void timed(const double *x, double *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        double noise = (double)(clock64() & 1023) * 1e-9;
+        out[i] = x[i] + noise;
+    }
+}

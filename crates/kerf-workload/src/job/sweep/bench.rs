@@ -13,6 +13,7 @@ use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
 use kerf_ir::program::Program;
 use kerf_pass::Plan;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Outputs of a run, in the order of the workload's.
