@@ -215,6 +215,7 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
             memcheck: c.memcheck,
             threads: c.threads,
             no_regions: false,
+            ..CpuOptions::default()
         }))),
         ("cuda", Ok(n)) => kerf_exec::cuda::CudaDevice::new(n)
             .map(|d| Box::new(d) as Box<dyn RawDevice>)

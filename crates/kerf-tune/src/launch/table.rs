@@ -7,7 +7,7 @@ use kerf_device::occupancy::Machine;
 use kerf_ir::kernels;
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_workload::Workload;
-use kerf_workload::job::{Bench, Device, Job, JobError, Kind, Run, Timed, bench};
+use kerf_workload::job::{Bench, Device, Job, JobError, Kind, Run, LaunchTime, bench};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub struct Row {
     /// Blocks that ran.
     pub count: u64,
     /// Its time.
-    pub time: Timed,
+    pub time: LaunchTime,
     /// Outputs that differ from those of the file's own shape, of how many bytes; none where not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differ: Option<(u64, u64)>,

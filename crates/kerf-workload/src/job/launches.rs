@@ -69,7 +69,7 @@ pub enum Run {
 
 /// Times of a launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Timed {
+pub struct LaunchTime {
     /// Median, in seconds.
     pub median_s: f64,
     /// Fastest.
@@ -321,7 +321,7 @@ impl Bench<'_> {
     }
 
     /// Times a launch, or a part of it.
-    pub fn time(&mut self, k: &Kind, run: Run) -> Result<Timed, JobError> {
+    pub fn time(&mut self, k: &Kind, run: Run) -> Result<LaunchTime, JobError> {
         let records = match self.recorded {
             true => self.machine.exec().record_again()?,
             false => self.machine.exec().record()?,
@@ -343,7 +343,7 @@ impl Bench<'_> {
     }
 
     /// Where nothing is recorded: one run from the first contents.
-    fn once(&mut self, k: &Kind, run: Run) -> Result<Timed, JobError> {
+    fn once(&mut self, k: &Kind, run: Run) -> Result<LaunchTime, JobError> {
         self.session.reset(self.machine.exec(), &mut self.loaded)?;
         self.machine.exec().start_clock()?;
         self.launch(k, run)?;
@@ -362,11 +362,11 @@ impl Bench<'_> {
     }
 }
 
-fn timed(samples: Vec<f64>, runs: u32) -> Result<Timed, JobError> {
+fn timed(samples: Vec<f64>, runs: u32) -> Result<LaunchTime, JobError> {
     let most = samples.iter().copied().fold(0.0, f64::max);
     let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
     let t = Times::new(samples).ok_or_else(|| JobError::Worker("no times".into()))?;
-    Ok(Timed {
+    Ok(LaunchTime {
         median_s: t.median_s,
         least_s: least,
         most_s: most,
