@@ -251,6 +251,19 @@ fn the_trade_off_of_a_workload() {
         "{ends:?}"
     );
     assert!(read("curves.csv").lines().count() == 18 && read("tradeoff.svg").starts_with("<svg"));
+    // A folder with results is not mixed with others; --resume takes what is there.
+    let again = ["study", "sfu-tradeoff", "w.toml", "--out", "t"];
+    let o = case.run(&again);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&o.stderr).contains("--resume"));
+    let before = read("curves.csv");
+    std::fs::remove_file(case.path("t").join("curves.csv")).expect("removed");
+    let o = case.run(&[&again[..], &["--resume"]].concat());
+    assert_eq!(o.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&o.stderr).contains("1 workloads are there already"));
+    assert_eq!(read("curves.csv"), before);
     let o = case.run(&["study", "products", "w.toml"]);
+    assert_eq!(o.status.code(), Some(2));
+    let o = case.run(&["study", "products", "--own-sizes"]);
     assert_eq!(o.status.code(), Some(2));
 }
