@@ -168,7 +168,7 @@ enum Command {
     /// Measure this GPU's floating point into a profile; show, compare and use profiles.
     Device(device::Args),
     /// Find the fastest version of a workload's kernels within an error tolerance.
-    Tune(tune::Args),
+    Tune(Box<tune::Args>),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
     /// Say what a result of `kerf tune` cut, what it did not, and why.
@@ -578,7 +578,7 @@ fn main() {
             selftest::run(&toolchain::discover("sm_90"), &o, cli.format, style)
         }
         Command::Device(a) => device::run(a, cli.format, style),
-        Command::Tune(a) => tune::run(a, cli.format, style),
+        Command::Tune(a) => tune::run(*a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
         Command::Explain(a) => report::explained(&a, cli.format),
         Command::Report(a) => report::report(&a, cli.format),
