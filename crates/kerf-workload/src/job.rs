@@ -19,7 +19,7 @@ pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
 pub use error::JobError;
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
-pub use launches::{Bench, Kind, Run, LaunchTime, bench, kinds};
+pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
 pub use sweep::{

@@ -423,10 +423,5 @@ fn lists_of_hard_arguments() {
         seen.push(a.expect("exp has an accuracy"));
     }
     assert_eq!(seen[1].arguments, seen[0].arguments + 100);
-    assert!(
-        seen[1]
-            .notes
-            .iter()
-            .any(|n| n.contains("100 hard-to-round"))
-    );
+    assert!(seen[1].note.iter().any(|n| n.contains("100 hard-to-round")));
 }

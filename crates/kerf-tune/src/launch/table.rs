@@ -7,7 +7,7 @@ use kerf_device::occupancy::Machine;
 use kerf_ir::kernels;
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_workload::Workload;
-use kerf_workload::job::{Bench, Device, Job, JobError, Kind, Run, LaunchTime, bench};
+use kerf_workload::job::{Bench, Device, Job, JobError, Kind, LaunchTime, Run, bench};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
