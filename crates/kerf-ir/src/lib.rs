@@ -10,6 +10,7 @@ pub mod assembler_faults;
 pub mod bf16_fence;
 pub mod compile;
 pub mod constant_loads;
+pub mod extent;
 pub mod finish;
 pub mod fuse;
 pub mod groups;
