@@ -81,7 +81,7 @@ fn the_list_names_every_study() {
     }
     let o = kerf(&["list", "--format", "json"]);
     let v: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
-    assert_eq!(v["studies"].as_array().map(Vec::len), Some(11));
+    assert_eq!(v["studies"].as_array().map(Vec::len), Some(12));
 }
 
 #[test]
