@@ -58,6 +58,7 @@ fn main() -> Result<(), Failure> {
         libdevice: &libdevice,
         arch: &arch,
         load: load.as_mut(),
+        hard: &[],
     };
     let patterns = get("--ops", "*");
     let begin = Instant::now();
