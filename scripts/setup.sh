@@ -2,7 +2,7 @@
 # Installs what Kerf needs to build and run, and nothing that is already there.
 #
 #   scripts/setup.sh         for `make demo`
-#   scripts/setup.sh --dev   also rustfmt and clippy, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy and Chromium, for `make test`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
 # Exit status: 0 ready, 2 something is missing and the message says what to do.
@@ -310,6 +310,20 @@ setup_cuda() {
   say "cuda: $CUDA_RELEASE headers, libdevice and ptxas in .kerf/cuda"
 }
 
+# --- Chromium, which tests open the report in ----------------------------------------------------
+
+setup_browser() {
+  local b
+  for b in chromium chromium-browser google-chrome; do
+    if command -v "$b" >/dev/null; then
+      say "browser: $b"
+      return
+    fi
+  done
+  apt_install chromium fonts-dejavu-core
+  say "browser: chromium"
+}
+
 # --------------------------------------------------------------------------------------------------
 
 dev=no
@@ -321,5 +335,8 @@ esac
 check_rust
 setup_packages
 setup_cuda
-if [[ $dev == yes ]]; then check_rust_dev; fi
+if [[ $dev == yes ]]; then
+  check_rust_dev
+  setup_browser
+fi
 say "ready"

@@ -9,6 +9,7 @@
 pub mod assembler_faults;
 pub mod bf16_fence;
 pub mod compile;
+pub mod extent;
 pub mod finish;
 pub mod fuse;
 pub mod groups;

@@ -16,6 +16,7 @@
 mod metric;
 mod quantile;
 mod report;
+mod scatter;
 mod squares;
 
 use crate::dd::Dd;
@@ -25,6 +26,7 @@ use crate::ulp::{ulp_from_real, ulp_from_rounded};
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
 pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
+pub use scatter::{ErrorMap, Scatter, Worst, scatter};
 
 use squares::SumOfSquares;
 

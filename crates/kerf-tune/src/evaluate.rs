@@ -3,6 +3,7 @@ use crate::approx::KernelNeeds;
 use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
 use kerf_exec::worker::Worker;
+use kerf_num::metrics::Scatter;
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
 use kerf_workload::job::{Device, Energy, Job, JobError, Report, Spent, Times};
@@ -304,6 +305,31 @@ impl Evaluator {
             &self.criteria,
             clock.elapsed().as_secs_f64(),
         ))
+    }
+
+    /// How the error of a plan is spread over each output, by name. Nothing is timed.
+    pub fn scatter(
+        &self,
+        plan: &Plan,
+        input: Input,
+    ) -> Result<Vec<(String, Vec<Scatter>)>, JobError> {
+        let job = Job {
+            plan: plan.clone(),
+            seed: Some(input.seed),
+            perturb: input.perturb,
+            accept: Some(self.criteria.accept.clone()),
+            reference: true,
+            scatter: true,
+            baseline: false,
+            warmup: 0,
+            repeats: 1,
+            sample_s: 0.0,
+            energy_s: 0.0,
+            ..self.job.clone()
+        };
+        let report = self.in_worker(0, &job)?;
+        let all = report.outputs.into_iter();
+        Ok(all.map(|o| (o.name, o.scatter)).collect())
     }
 
     fn start(&self, slot: usize) -> Result<Held, JobError> {

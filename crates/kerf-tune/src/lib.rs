@@ -3,7 +3,8 @@
 //! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory,
 //!   [`approx`]: of math calls and warps; [`setting`]: one level), [`models`] what is predicted.
 //! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
-//! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written.
+//! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written,
+//!   [`evidence`] what is seen beside it.
 //! * [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
@@ -15,6 +16,7 @@ pub mod counted;
 pub mod counts;
 pub mod criteria;
 pub mod evaluate;
+pub mod evidence;
 pub mod front;
 pub mod measure;
 pub mod models;

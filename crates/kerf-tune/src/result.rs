@@ -1,6 +1,7 @@
 //! What a search gives, as files: docs/result.md describes them.
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
+use crate::evidence::{self, Evidence};
 use crate::front::Point;
 use crate::problem::{Group, Tunable};
 use crate::setting::Setting;
@@ -394,6 +395,7 @@ pub fn save(
     plan: &Plan,
     tools: &Toolchain,
     r: &TuneResult,
+    evidence: &Evidence,
 ) -> Result<(), ResultError> {
     let json = |v: serde_json::Result<String>| v.map_err(|e| ResultError::Program(e.to_string()));
     let text = json(serde_json::to_string_pretty(plan))? + "\n";
@@ -404,11 +406,16 @@ pub fn save(
         .module()
         .map_err(|e| program(e.to_string()))?;
     plan.apply(&m).map_err(|e| program(e.to_string()))?;
+    let own = subject.program.module();
+    let own = own.map_err(|e| program(e.to_string()))?;
+    write(&dir.join("program.bc"), &own.bitcode())?;
     write(&dir.join("tuned.bc"), &m.bitcode())?;
     finish_with_tools(&m, tools).map_err(|e| program(e.to_string()))?;
     let ptx = finish::ptx(&m, &tools.arch).map_err(|e| program(e.0))?;
     write(&dir.join("tuned.ptx"), ptx.as_bytes())?;
     write(&dir.join("front.csv"), csv(r).as_bytes())?;
+    let text = json(serde_json::to_string(evidence))? + "\n";
+    write(&dir.join(evidence::FILE), text.as_bytes())?;
     let text = json(serde_json::to_string_pretty(r))? + "\n";
     write(&dir.join("result.json"), text.as_bytes())
 }

@@ -91,6 +91,11 @@ impl Weights {
         self.costs.get(&key).copied().unwrap_or(4.0)
     }
 
+    /// What one execution of a site costs in a format. Loads and stores are free, conversions too.
+    pub fn site(&self, op: &str, format: Format) -> f64 {
+        self.operation(op, format)
+    }
+
     /// One site's operation in a format.
     fn operation(&self, op: &str, format: Format) -> f64 {
         // Functions exist in f32 only, below f64; arguments are converted.

@@ -3,9 +3,10 @@
 //! One row an evaluation, found by assignment and input; a search that was killed finds what it had. The
 //! description of the search is kept with it, so that evaluations of another search are never taken
 //! for this one's.
+use crate::criteria::OutputError;
 use crate::evaluate::{Evaluated, Input};
 use kerf_search::Assignment;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 use std::path::Path;
 
@@ -280,6 +281,63 @@ impl Store {
         }
         Ok(all)
     }
+}
+
+/// One row, for who looks at the evaluations afterwards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// `baseline`, `search`, `probe`, `validation`, `final`.
+    pub phase: String,
+    /// Levels of the groups.
+    pub assignment: Assignment,
+    /// Error; none if it is infinite or there was a failure.
+    pub error: Option<f64>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// Time over that of the program as it is.
+    pub time_ratio: Option<f64>,
+    /// Seconds of the evaluation.
+    pub wall_s: f64,
+    /// The output and the element that pay most.
+    pub worst: Option<(String, u64)>,
+}
+
+/// The output with the largest error, in units of its tolerance, and its worst element.
+fn worst(detail: &str) -> Option<(String, u64)> {
+    let e: Evaluated = serde_json::from_str(detail).ok()?;
+    let part = |o: &OutputError| o.error.unwrap_or(f64::INFINITY) / o.tolerance;
+    let all = e.outputs.iter();
+    let most = all.max_by(|a, b| part(a).total_cmp(&part(b)))?;
+    Some((most.name.clone(), most.worst.as_ref()?.index))
+}
+
+/// Every row of a folder's evaluations, in their order, without changing the folder.
+pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
+    let fail = |e: rusqlite::Error| StoreError::Database {
+        path: path.display().to_string(),
+        why: e.to_string(),
+    };
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(fail)?;
+    let mut s = db
+        .prepare(
+            "SELECT phase, assignment, error, failure, time_ratio, wall_s, detail FROM evaluation ORDER BY id",
+        )
+        .map_err(fail)?;
+    let rows = s
+        .query_map([], |r| {
+            let levels: String = r.get(1)?;
+            Ok(Row {
+                phase: r.get(0)?,
+                assignment: levels.split(' ').filter_map(|w| w.parse().ok()).collect(),
+                error: r.get(2)?,
+                failure: r.get(3)?,
+                time_ratio: r.get(4)?,
+                wall_s: r.get(5)?,
+                worst: worst(&r.get::<_, String>(6)?),
+            })
+        })
+        .map_err(fail)?;
+    rows.collect::<Result<_, _>>().map_err(fail)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::choose::Choice;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
+use crate::evidence::Gather;
 use crate::front::{Point, front};
 use crate::models::{self, CostKind, Predictions};
 use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
@@ -419,6 +420,15 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     if let Some(space) = tuner.space(problem) {
         result::save_space(&request.out, &space)?;
     }
-    result::save(&request.out, &subject, &plan, &tools, &result)?;
+    let seen = Gather {
+        subject: &subject,
+        plan: &plan,
+        result: &result,
+        counts: counted.as_ref(),
+        device: device.as_ref().ok(),
+        profile: &request.profile,
+    };
+    let evidence = seen.evidence(&tuner.evaluator, input);
+    result::save(&request.out, &subject, &plan, &tools, &result, &evidence)?;
     Ok(result)
 }

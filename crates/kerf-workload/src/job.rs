@@ -106,6 +106,9 @@ pub struct Job {
     /// Time the program as it is as well, run by run in turn with the plan's (CUDA).
     #[serde(default)]
     pub baseline: bool,
+    /// Also tell how the error is spread over each output.
+    #[serde(default)]
+    pub scatter: bool,
 }
 
 impl Job {
@@ -138,6 +141,7 @@ impl Job {
             perturb: None,
             accept: None,
             references: None,
+            scatter: false,
             baseline: false,
         }
     }

@@ -8,10 +8,12 @@ mod fail;
 mod files;
 mod guard;
 mod hardround;
+mod init;
 mod inspect;
 mod measure;
 mod output;
 mod predict;
+mod report;
 mod run;
 mod search;
 mod selftest;
@@ -93,6 +95,8 @@ enum Command {
         #[arg(short = 'D')]
         define: Vec<String>,
     },
+    /// Write a first workload file for a file's kernels: buffers, sizes and grids as the code tells them.
+    Init(init::Args),
     /// Run a workload on the CPU or a GPU; with --reference, measure its error.
     Run(RunArgs),
     /// Predict the time of a workload on a device that need not be here, from a profile.
@@ -146,6 +150,10 @@ enum Command {
     Tune(tune::Args),
     /// Validate a result of `kerf tune` on fresh inputs.
     Check(tune::CheckArgs),
+    /// Say what a result of `kerf tune` cut, what it did not, and why.
+    Explain(report::ExplainArgs),
+    /// Make a page about a result of `kerf tune`: one HTML file that needs nothing else.
+    Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
     Hardround(hardround::Args),
     /// Search strategies on recorded search spaces, without a device.
@@ -469,6 +477,10 @@ fn main() {
                 )
             }
         }
+        Command::Init(ref a) if !cli.unguarded && guard::is_needed(&a.file) => {
+            guard::again(&a.file)
+        }
+        Command::Init(a) => init::run(&a, cli.format),
         Command::Run(a) => run_command(a, cli.format, style),
         Command::Predict(a) => predict::run(&a, cli.format, style),
         Command::Measure(a) => measure::run(&a),
@@ -507,6 +519,8 @@ fn main() {
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(a, cli.format, style),
         Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Explain(a) => report::explained(&a, cli.format),
+        Command::Report(a) => report::report(&a, cli.format),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {

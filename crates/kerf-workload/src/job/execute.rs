@@ -346,13 +346,14 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
             errors: Vec::new(),
             integer_mismatches: None,
             verdict: None,
+            scatter: Vec::new(),
         };
         if let Some(dir) = &job.save {
             let shadows = reference.as_ref().map(|r| &r.outputs[k]);
             out.saved = Some(save(dir, b, &bytes, shadows)?);
         }
         if let Some(r) = &reference {
-            compare_output(&workload, o, &bytes, &r.outputs[k], &mut out)?;
+            compare_output(job, &workload, o, &bytes, &r.outputs[k], &mut out)?;
         }
         outputs.push(out);
     }

@@ -106,6 +106,7 @@ fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
 }
 
 pub(super) fn compare_output(
+    job: &Job,
     w: &Workload,
     buffer: usize,
     got: &[u8],
@@ -132,6 +133,12 @@ pub(super) fn compare_output(
             &quantiles,
         )
         .map_err(|e| JobError::Input(e.to_string()))?;
+        if job.scatter {
+            // Where elements have several numbers, or numbers of several formats, places are of one row.
+            let shape = w.buffers[buffer].npy_shape();
+            out.scatter
+                .push(kerf_num::metrics::scatter(&values, shadow, r.floor, &shape));
+        }
         if let Some(p) = criterion.and_then(|c| c.peak) {
             r.set_peak(p);
         }

@@ -160,6 +160,9 @@ pub struct Output {
     pub integer_mismatches: Option<usize>,
     /// Verdict of the workload's acceptance criterion.
     pub verdict: Option<Verdict>,
+    /// How the error is spread, by format of the scalars, where the job asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scatter: Vec<kerf_num::metrics::Scatter>,
 }
 
 /// Whether an output is close enough.

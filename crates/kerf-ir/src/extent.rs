@@ -1,0 +1,734 @@
+//! How far a kernel reaches: the extents of what its pointers point to and of its threads, as polynomials of
+//! its parameters.
+//!
+//! Indices are expanded into sums of products of parameters, thread indices and loop variables. Comparisons of
+//! these with parameters (`if (i < n)`, `k < m` of a loop) bound them, and the bounds put into an index give the
+//! last element: `row * n + column` with `row < m` and `column < n` is below `m * n`. All quantities are
+//! taken to be positive, and every comparison to be a guard, so an extent is a proposal, not a proof.
+use crate::llvm::{IntPred, Module, Opcode, Type, TypeKind, Value};
+use std::collections::BTreeMap;
+
+/// What a polynomial is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Symbol {
+    /// A parameter of the kernel, from 0.
+    Parameter(usize),
+    /// Threads of a block along an axis.
+    Block(usize),
+    /// Blocks along an axis.
+    Grid(usize),
+    /// A thread's index in its block.
+    Thread(usize),
+    /// A block's index.
+    BlockIndex(usize),
+    /// A variable of a loop, by number.
+    Turn(usize),
+}
+
+/// A sum of products; a product is a sorted list of symbols.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Polynomial(BTreeMap<Vec<Symbol>, i128>);
+
+/// Products of more symbols than this are given up.
+const DEGREE: usize = 6;
+
+impl Polynomial {
+    /// A number.
+    pub fn number(n: i128) -> Polynomial {
+        Polynomial([(Vec::new(), n)].into_iter().filter(|t| t.1 != 0).collect())
+    }
+    fn symbol(s: Symbol) -> Polynomial {
+        Polynomial([(vec![s], 1)].into())
+    }
+    fn plus(&self, o: &Polynomial, times: i128) -> Polynomial {
+        let mut sum = self.0.clone();
+        for (k, v) in &o.0 {
+            let t = sum.entry(k.clone()).or_default();
+            *t += v * times;
+        }
+        sum.retain(|_, v| *v != 0);
+        Polynomial(sum)
+    }
+    fn times(&self, o: &Polynomial) -> Option<Polynomial> {
+        let mut out: BTreeMap<Vec<Symbol>, i128> = BTreeMap::new();
+        for (a, x) in &self.0 {
+            for (b, y) in &o.0 {
+                let mut k: Vec<Symbol> = a.iter().chain(b).copied().collect();
+                k.sort_unstable();
+                if k.len() > DEGREE {
+                    return None;
+                }
+                *out.entry(k).or_default() += x.checked_mul(*y)?;
+            }
+        }
+        out.retain(|_, v| *v != 0);
+        Some(Polynomial(out))
+    }
+    /// Whether a symbol of this kind is in it.
+    fn has(&self, f: impl Fn(&Symbol) -> bool) -> bool {
+        self.0.keys().flatten().any(f)
+    }
+    /// Made of parameters and numbers alone.
+    fn is_fixed(&self) -> bool {
+        !self.has(|s| !matches!(s, Symbol::Parameter(_)))
+    }
+    /// Parameters in it.
+    pub fn parameters(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self
+            .0
+            .keys()
+            .flatten()
+            .filter_map(|s| match s {
+                Symbol::Parameter(p) => Some(*p),
+                _ => None,
+            })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+    /// Parameters that make it smaller: positions, as the step of an elimination, rather than sizes.
+    pub fn positions(&self) -> Vec<usize> {
+        let less = self.0.iter().filter(|(_, v)| **v < 0);
+        let less = Polynomial(less.map(|(k, v)| (k.clone(), *v)).collect());
+        let more = self.0.iter().filter(|(_, v)| **v > 0);
+        let more = Polynomial(more.map(|(k, v)| (k.clone(), *v)).collect()).parameters();
+        let all = less.parameters().into_iter();
+        all.filter(|p| !more.contains(p)).collect()
+    }
+    /// With parameters at zero.
+    pub fn at_zero(&self, parameters: &[usize]) -> Polynomial {
+        let zero = |s: &Symbol| matches!(s, Symbol::Parameter(p) if parameters.contains(p));
+        let all = self.0.iter().filter(|(k, _)| !k.iter().any(zero));
+        Polynomial(all.map(|(k, v)| (k.clone(), *v)).collect())
+    }
+    /// Divided by a number, each product rounded up.
+    pub fn divided(&self, by: i128) -> Polynomial {
+        let by = by.max(1);
+        let all = self.0.iter();
+        Polynomial(
+            all.map(|(k, v)| (k.clone(), -(-v).div_euclid(by)))
+                .filter(|t| t.1 != 0)
+                .collect(),
+        )
+    }
+    /// Its value where every symbol is large, to tell the larger of two.
+    fn typical(&self) -> i128 {
+        let size = |s: &Symbol| match s {
+            Symbol::Parameter(p) => 1000 + 10 * *p as i128,
+            Symbol::Block(_) | Symbol::Thread(_) => 100,
+            _ => 500,
+        };
+        let product = |k: &Vec<Symbol>| k.iter().map(size).product::<i128>();
+        self.0.iter().map(|(k, v)| v * product(k)).sum()
+    }
+    /// Without what makes it a little smaller: `n * n - n - 1` becomes `n * n`.
+    pub fn rounded(&self) -> Polynomial {
+        let most = self.0.keys().map(Vec::len).max().unwrap_or(0);
+        let all = self.0.iter();
+        let some = all.filter(|(k, v)| k.len() == most || **v > 0);
+        Polynomial(some.map(|(k, v)| (k.clone(), *v)).collect())
+    }
+    /// Its value, if it is a number.
+    pub fn constant(&self) -> Option<i128> {
+        match self.0.len() {
+            0 => Some(0),
+            1 => self.0.get(&Vec::new()).copied(),
+            _ => None,
+        }
+    }
+    /// As an expression, with names for the symbols.
+    pub fn text(&self, name: impl Fn(Symbol) -> String) -> String {
+        let mut out = String::new();
+        // The products first, the number last.
+        for (k, v) in self.0.iter().rev() {
+            let sign = match (out.is_empty(), *v < 0) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            let mut parts: Vec<String> = k.iter().map(|s| name(*s)).collect();
+            if v.abs() != 1 || k.is_empty() {
+                parts.insert(0, v.abs().to_string());
+            }
+            out += sign;
+            out += &parts.join(" * ");
+        }
+        if out.is_empty() { "0".into() } else { out }
+    }
+}
+
+/// What a pointer parameter is used for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// One past the last byte; none where an index comes from memory or is not understood.
+    pub bytes: Option<Polynomial>,
+    /// It is read.
+    pub read: bool,
+    /// It is written.
+    pub written: bool,
+    /// What is read from it becomes an index.
+    pub index: bool,
+}
+
+/// The extents of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extents {
+    /// By parameter; of pointers only.
+    pub reach: BTreeMap<usize, Reach>,
+    /// Threads along x, y, z, where they are bounded; none if the axis is not used or not bounded.
+    pub threads: [Option<Polynomial>; 3],
+    /// Integer parameters that are positions, not sizes; extents are where these are zero.
+    pub positions: Vec<usize>,
+    /// Axes whose indices the kernel asks for.
+    pub axes: [bool; 3],
+}
+
+struct Reader<'m> {
+    m: &'m Module,
+    kernel: Value,
+    turns: Vec<Value>,
+    known: BTreeMap<Value, Option<Polynomial>>,
+    /// Upper ends, exclusive, of loop variables.
+    below: BTreeMap<usize, Polynomial>,
+    threads: [Option<Polynomial>; 3],
+    axes: [bool; 3],
+}
+
+/// `ctaid * ntid + tid` along an axis.
+fn everywhere(axis: usize) -> Polynomial {
+    let mut k = vec![Symbol::Block(axis), Symbol::BlockIndex(axis)];
+    k.sort_unstable();
+    Polynomial([(k, 1), (vec![Symbol::Thread(axis)], 1)].into())
+}
+
+impl Reader<'_> {
+    fn of(&mut self, v: Value) -> Option<Polynomial> {
+        if let Some(k) = self.known.get(&v) {
+            return k.clone();
+        }
+        if !v.ty().is_int() || v.ty().int_bits() > 64 {
+            return None;
+        }
+        let r = self.read(v);
+        self.known.insert(v, r.clone());
+        r
+    }
+
+    fn two(&mut self, v: Value) -> Option<(Polynomial, Polynomial)> {
+        Some((self.of(v.operand(0))?, self.of(v.operand(1))?))
+    }
+
+    fn read(&mut self, v: Value) -> Option<Polynomial> {
+        use Opcode::*;
+        if let Some(c) = v.const_int() {
+            let unused = 64 - v.ty().int_bits();
+            return Some(Polynomial::number(i128::from(
+                (c << unused) as i64 >> unused,
+            )));
+        }
+        if v.is_argument() {
+            let at = self.kernel.params().iter().position(|p| *p == v)?;
+            return Some(Polynomial::symbol(Symbol::Parameter(at)));
+        }
+        match v.opcode()? {
+            LLVMAdd => self.two(v).map(|(a, b)| a.plus(&b, 1)),
+            LLVMSub => self.two(v).map(|(a, b)| a.plus(&b, -1)),
+            LLVMMul => self.two(v).and_then(|(a, b)| a.times(&b)),
+            LLVMShl => {
+                let by = v.operand(1).const_int().filter(|s| *s < 63)?;
+                self.of(v.operand(0))?.times(&Polynomial::number(1 << by))
+            }
+            // Where the bits do not overlap, as the optimiser writes sums.
+            LLVMOr => self.two(v).map(|(a, b)| a.plus(&b, 1)),
+            LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFreeze => self.of(v.operand(0)),
+            // A mask that clears low bits, as of an unrolled loop.
+            LLVMAnd => {
+                let mask = v.operand(1).const_int()? as i64;
+                let unused = 64 - v.ty().int_bits();
+                match mask << unused >> unused {
+                    m if m < 0 => self.of(v.operand(0)),
+                    m => Some(Polynomial::number(i128::from(m))),
+                }
+            }
+            LLVMSDiv | LLVMUDiv | LLVMLShr | LLVMAShr => self.of(v.operand(0)),
+            LLVMSRem | LLVMURem => {
+                let n = self.of(v.operand(1))?;
+                Some(n.plus(&Polynomial::number(-1), 1))
+            }
+            LLVMPHI => {
+                let at = match self.turns.iter().position(|t| *t == v) {
+                    Some(at) => at,
+                    None => {
+                        self.turns.push(v);
+                        self.turns.len() - 1
+                    }
+                };
+                Some(Polynomial::symbol(Symbol::Turn(at)))
+            }
+            LLVMSelect => {
+                let (a, b) = (self.of(v.operand(1)), self.of(v.operand(2)));
+                a.filter(|a| a.constant().is_none()).or(b)
+            }
+            LLVMCall => self.call(v),
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, v: Value) -> Option<Polynomial> {
+        let name = v.callee_name()?;
+        let n = name.strip_prefix("llvm.")?;
+        if let Some(register) = n.strip_prefix("nvvm.read.ptx.sreg.") {
+            let (what, axis) = register.split_once('.')?;
+            let axis = ["x", "y", "z"].iter().position(|a| *a == axis)?;
+            let s = match what {
+                "tid" => Symbol::Thread(axis),
+                "ctaid" => Symbol::BlockIndex(axis),
+                "ntid" => Symbol::Block(axis),
+                "nctaid" => Symbol::Grid(axis),
+                _ => return None,
+            };
+            self.axes[axis] |= matches!(what, "tid" | "ctaid");
+            return Some(Polynomial::symbol(s));
+        }
+        if n.starts_with("smin") || n.starts_with("umin") {
+            let (a, b) = (self.of(v.operand(0)), self.of(v.operand(1)));
+            return match (a, b) {
+                (Some(a), Some(b)) => Some(if b.is_fixed() { b } else { a }),
+                (a, b) => a.or(b),
+            };
+        }
+        if n.starts_with("smax") || n.starts_with("umax") {
+            let (a, b) = self.two(v)?;
+            return Some(if a.constant().is_some() { b } else { a });
+        }
+        None
+    }
+
+    /// What a comparison says of a thread's index or a loop's variable.
+    fn guard(&mut self, c: Value) {
+        let Some((a, b)) = self.two(c) else { return };
+        use IntPred::*;
+        // `<` and its negation bound alike; `<=` and `>` by one more.
+        let (strict, swapped) = match c.int_pred() {
+            LLVMIntSLT | LLVMIntULT | LLVMIntSGE | LLVMIntUGE => (0, 1),
+            LLVMIntSLE | LLVMIntULE | LLVMIntSGT | LLVMIntUGT => (1, 0),
+            LLVMIntEQ | LLVMIntNE => (0, 0),
+        };
+        self.bound(&a, &b, strict);
+        self.bound(&b, &a, swapped);
+    }
+
+    /// `what` is below `by + more`.
+    fn bound(&mut self, what: &Polynomial, by: &Polynomial, more: i128) {
+        let fixed = |k: &Vec<Symbol>| k.iter().all(|s| matches!(s, Symbol::Parameter(_)));
+        // What is fixed on this side goes to the other: `t + 1 + i < n` bounds i by `n - t - 1`.
+        let (rest, moving): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            what.0.clone().into_iter().partition(|(k, _)| fixed(k));
+        let (rest, moving) = (Polynomial(rest), Polynomial(moving));
+        if !by.is_fixed() || by.constant().is_some_and(|c| c <= 1) || moving.0.is_empty() {
+            return;
+        }
+        let end = by.plus(&rest, -1).plus(&Polynomial::number(more), 1);
+        for axis in 0..3 {
+            let whole = moving == everywhere(axis);
+            let lone = moving == Polynomial::symbol(Symbol::BlockIndex(axis));
+            if whole || lone {
+                wider(&mut self.threads[axis], &end);
+            }
+        }
+        // `i + stride < n` at the end of a turn is `i < n` at its start.
+        let turns = moving
+            .0
+            .iter()
+            .filter_map(|(k, v)| match (k.as_slice(), v) {
+                ([Symbol::Turn(t)], 1) => Some(*t),
+                _ => None,
+            });
+        let turns: Vec<usize> = turns.collect();
+        let step = |k: &Vec<Symbol>| {
+            let steady = |s: &Symbol| matches!(s, Symbol::Block(_) | Symbol::Grid(_));
+            k.iter().any(steady) && !k.iter().any(|s| matches!(s, Symbol::Turn(_)))
+        };
+        let others = moving
+            .0
+            .keys()
+            .filter(|k| !matches!(k[..], [Symbol::Turn(_)]));
+        if let ([t], true) = (&turns[..], others.into_iter().all(step)) {
+            let loose = rest.constant().filter(|c| *c > 0).unwrap_or(0);
+            let end = end.plus(&Polynomial::number(loose), 1);
+            let mut kept = self.below.remove(t);
+            wider(&mut kept, &end);
+            if let Some(e) = kept {
+                self.below.insert(*t, e);
+            }
+        }
+    }
+
+    /// The largest value, every symbol that is not a parameter put at its end.
+    fn largest(&self, p: &Polynomial) -> Option<Polynomial> {
+        let one = Polynomial::number(1);
+        let mut p = p.clone();
+        for axis in 0..3 {
+            let Some(end) = &self.threads[axis] else {
+                continue;
+            };
+            // Each product with a block's index and the block's size goes with one of the thread's index.
+            let last = end.plus(&one, -1);
+            let terms: Vec<(Vec<Symbol>, i128)> = p.0.clone().into_iter().collect();
+            for (k, v) in terms {
+                let Some(rest) = without(&k, &[Symbol::Block(axis), Symbol::BlockIndex(axis)])
+                else {
+                    continue;
+                };
+                let mut mate = rest.clone();
+                mate.push(Symbol::Thread(axis));
+                mate.sort_unstable();
+                if p.0.get(&mate) == Some(&v) {
+                    p.0.remove(&k);
+                    p.0.remove(&mate);
+                    p = p.plus(&Polynomial([(rest, v)].into()).times(&last)?, 1);
+                }
+            }
+        }
+        // What is left is replaced symbol by symbol; a loop's end may hold another loop's variable.
+        for _ in 0..2 * DEGREE {
+            let Some(s) = p.0.keys().flatten().find(|s| !self.settled(s)).copied() else {
+                break;
+            };
+            let last = match s {
+                Symbol::Thread(a) => Polynomial::symbol(Symbol::Block(a)).plus(&one, -1),
+                Symbol::BlockIndex(a) => match &self.threads[a] {
+                    Some(end) => end.plus(&one, -1),
+                    None => return None,
+                },
+                Symbol::Turn(t) => self.below.get(&t)?.plus(&one, -1),
+                _ => return None,
+            };
+            let mut next = Polynomial::default();
+            for (k, v) in &p.0 {
+                let factor = match without(k, &[s]) {
+                    Some(rest) => Polynomial([(rest, *v)].into()).times(&last)?,
+                    None => Polynomial([(k.clone(), *v)].into()),
+                };
+                next = next.plus(&factor, 1);
+            }
+            p = next;
+        }
+        Some(p)
+    }
+
+    fn settled(&self, s: &Symbol) -> bool {
+        matches!(s, Symbol::Parameter(_) | Symbol::Block(_) | Symbol::Grid(_))
+    }
+
+    /// Bytes from the start of a parameter, as a polynomial.
+    fn offset(&mut self, v: Value) -> Option<(usize, Option<Polynomial>)> {
+        if v.is_argument() {
+            let at = self.kernel.params().iter().position(|p| *p == v)?;
+            return Some((at, Some(Polynomial::default())));
+        }
+        match v.opcode()? {
+            Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast | Opcode::LLVMFreeze => {
+                self.offset(v.operand(0))
+            }
+            Opcode::LLVMGetElementPtr => {
+                let (at, base) = self.offset(v.operand(0))?;
+                let by = self.steps(v);
+                Some((at, base.zip(by).map(|(a, b)| a.plus(&b, 1))))
+            }
+            // A pointer that moves through a loop: where it goes is not followed.
+            Opcode::LLVMPHI | Opcode::LLVMSelect => {
+                let from = match v.opcode()? {
+                    Opcode::LLVMPHI => v.incoming().first()?.0,
+                    _ => v.operand(1),
+                };
+                (from != v)
+                    .then(|| self.offset(from))
+                    .flatten()
+                    .map(|(at, _)| (at, None))
+            }
+            _ => None,
+        }
+    }
+
+    fn steps(&mut self, v: Value) -> Option<Polynomial> {
+        let operands = v.operands();
+        let mut sum = Polynomial::default();
+        let mut t: Type = v.gep_type();
+        for (k, i) in operands[1..].iter().enumerate() {
+            if k > 0 {
+                t = match t.kind() {
+                    TypeKind::LLVMStructTypeKind => {
+                        let field = i.const_int()? as usize;
+                        let by = self.m.field_offset(t, field as u32);
+                        sum = sum.plus(&Polynomial::number(i128::from(by)), 1);
+                        t = *t.fields().get(field)?;
+                        continue;
+                    }
+                    _ => t.element(),
+                };
+            }
+            let size = Polynomial::number(i128::from(self.m.size_of(t)));
+            sum = sum.plus(&self.of(*i)?.times(&size)?, 1);
+        }
+        Some(sum)
+    }
+}
+
+/// Keeps the larger of two ends.
+fn wider(kept: &mut Option<Polynomial>, end: &Polynomial) {
+    if kept.as_ref().is_none_or(|k| end.typical() > k.typical()) {
+        *kept = Some(end.clone());
+    }
+}
+
+/// A product without some of its symbols; none if they are not in it.
+fn without(k: &[Symbol], some: &[Symbol]) -> Option<Vec<Symbol>> {
+    let mut rest = k.to_vec();
+    for s in some {
+        let at = rest.iter().position(|r| r == s)?;
+        rest.remove(at);
+    }
+    Some(rest)
+}
+
+/// Whether a value that was loaded becomes part of an address.
+fn becomes_index(v: Value) -> bool {
+    let mut seen = vec![v];
+    let mut next = 0;
+    while next < seen.len() && seen.len() < 500 {
+        for u in seen[next].users() {
+            match u.opcode() {
+                Some(Opcode::LLVMGetElementPtr) if u.operand(0) != seen[next] => return true,
+                Some(
+                    Opcode::LLVMSExt
+                    | Opcode::LLVMZExt
+                    | Opcode::LLVMAdd
+                    | Opcode::LLVMSub
+                    | Opcode::LLVMMul
+                    | Opcode::LLVMShl
+                    | Opcode::LLVMTrunc
+                    | Opcode::LLVMPHI,
+                ) if !seen.contains(&u) => seen.push(u),
+                _ => {}
+            }
+        }
+        next += 1;
+    }
+    false
+}
+
+/// Reads the extents of a kernel off its code.
+pub fn extents(m: &Module, kernel: Value) -> Extents {
+    let mut r = Reader {
+        m,
+        kernel,
+        turns: Vec::new(),
+        known: BTreeMap::new(),
+        below: BTreeMap::new(),
+        threads: [None, None, None],
+        axes: [false; 3],
+    };
+    let all: Vec<Value> = kernel
+        .blocks()
+        .into_iter()
+        .flat_map(|b| b.instructions())
+        .collect();
+    for i in &all {
+        if i.opcode() == Some(Opcode::LLVMICmp) && i.operand(0).ty().is_int() {
+            r.guard(*i);
+        } else if i.opcode() == Some(Opcode::LLVMCall) {
+            r.of(*i);
+        }
+    }
+    // A loop that begins at a thread's index and steps by all threads bounds these as well.
+    for t in 0..r.turns.len() {
+        let (v, Some(end)) = (r.turns[t], r.below.get(&t).cloned()) else {
+            continue;
+        };
+        for (from, _) in v.incoming() {
+            if let Some(p) = r.of(from)
+                && let Some(axis) = (0..3).find(|a| p == everywhere(*a))
+            {
+                wider(&mut r.threads[axis], &end);
+            }
+        }
+    }
+    let mut reach: BTreeMap<usize, Reach> = BTreeMap::new();
+    for i in all {
+        let (pointer, size, read, written) = match i.opcode() {
+            Some(Opcode::LLVMLoad) => (i.operand(0), m.size_of(i.ty()), true, false),
+            Some(Opcode::LLVMStore) => (i.operand(1), m.size_of(i.operand(0).ty()), false, true),
+            Some(Opcode::LLVMAtomicRMW) => (i.operand(0), m.size_of(i.ty()), true, true),
+            Some(Opcode::LLVMAtomicCmpXchg) => {
+                (i.operand(0), m.size_of(i.operand(1).ty()), true, true)
+            }
+            _ => continue,
+        };
+        let Some((at, offset)) = r.offset(pointer) else {
+            continue;
+        };
+        let size = Polynomial::number(i128::from(size));
+        let end = offset.and_then(|o| Some(r.largest(&o)?.plus(&size, 1)));
+        let e = reach.entry(at).or_default();
+        e.read |= read;
+        e.written |= written;
+        e.index |= read && i.ty().is_int() && becomes_index(i);
+        if let Some(end) = end {
+            wider(&mut e.bytes, &end);
+        }
+    }
+    let mut positions: Vec<usize> = r
+        .threads
+        .iter()
+        .flatten()
+        .flat_map(Polynomial::positions)
+        .collect();
+    positions.sort_unstable();
+    positions.dedup();
+    for p in reach
+        .values_mut()
+        .filter_map(|r| r.bytes.as_mut())
+        .chain(r.threads.iter_mut().flatten())
+    {
+        *p = p.at_zero(&positions);
+    }
+    Extents {
+        reach,
+        positions,
+        threads: r.threads,
+        axes: r.axes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extents_of(body: &str, params: &str) -> Extents {
+        let text = format!(
+            r#"target triple = "nvptx64-nvidia-cuda"
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+define ptx_kernel void @k({params}) {{
+  %tx = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %nx = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %bx = mul i32 %cx, %nx
+  %x = add i32 %bx, %tx
+  %ty = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+  %cy = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %ny = call i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+  %by = mul i32 %cy, %ny
+  %y = add i32 %by, %ty
+{body}
+}}
+"#
+        );
+        let m = Module::parse(text.as_bytes(), "k").expect("IR");
+        extents(&m, m.function("k").expect("a kernel"))
+    }
+
+    fn name(s: Symbol) -> String {
+        match s {
+            Symbol::Parameter(p) => ["p", "n", "m"][p].into(),
+            s => format!("{s:?}"),
+        }
+    }
+
+    #[test]
+    fn rows_and_columns() {
+        let e = extents_of(
+            "  %in = icmp slt i32 %x, %n
+  %in2 = icmp slt i32 %y, %m
+  %ok = and i1 %in, %in2
+  br i1 %ok, label %do, label %end
+do:
+  %row = mul i32 %y, %n
+  %at = add i32 %row, %x
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+            "ptr %p, i32 %n, i32 %m",
+        );
+        let r = &e.reach[&0];
+        assert_eq!((r.read, r.written), (false, true));
+        let len = r.bytes.as_ref().expect("known").divided(8);
+        assert_eq!(len.text(name), "n * m");
+        let ends = e.threads.map(|t| t.map(|t| t.text(name)));
+        assert_eq!(ends, [Some("n".into()), Some("m".into()), None]);
+        assert_eq!(e.axes, [true, true, false]);
+    }
+
+    #[test]
+    fn neighbours_of_the_inside_and_loops() {
+        let e = extents_of(
+            "  %less = add i32 %n, -1
+  %in = icmp slt i32 %x, %less
+  br i1 %in, label %loop, label %end
+loop:
+  %j = phi i32 [ 0, %0 ], [ %next, %loop ]
+  %row = mul i32 %j, %n
+  %at = add i32 %row, %x
+  %right = add i32 %at, 1
+  %wide = sext i32 %right to i64
+  %q = getelementptr float, ptr %p, i64 %wide
+  %v = load float, ptr %q
+  %next = add i32 %j, 1
+  %more = icmp eq i32 %next, %m
+  br i1 %more, label %end, label %loop
+end:
+  ret void",
+            "ptr %p, i32 %n, i32 %m",
+        );
+        let len = e.reach[&0].bytes.as_ref().expect("known").divided(4);
+        assert_eq!(len.rounded().text(name), "n * m");
+        assert!(e.reach[&0].read && !e.reach[&0].written);
+    }
+
+    #[test]
+    fn what_comes_from_memory_is_not_known() {
+        let e = extents_of(
+            "  %wide = sext i32 %x to i64
+  %q = getelementptr i32, ptr %p, i64 %wide
+  %at = load i32, ptr %q
+  %far = sext i32 %at to i64
+  %r = getelementptr i32, ptr %p, i64 %far
+  store i32 0, ptr %r
+  ret void",
+            "ptr %p, i32 %n, i32 %m",
+        );
+        assert_eq!(e.reach[&0].bytes, None);
+        assert!(e.reach[&0].index);
+    }
+
+    #[test]
+    fn a_step_is_a_position() {
+        let e = extents_of(
+            "  %a = sub i32 %n, %m
+  %in = icmp slt i32 %x, %a
+  br i1 %in, label %do, label %end
+do:
+  %at = add i32 %m, %x
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+            "ptr %p, i32 %n, i32 %m",
+        );
+        assert_eq!(e.positions, [2]);
+        let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
+        assert_eq!(len.text(name), "n");
+    }
+}

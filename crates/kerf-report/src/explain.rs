@@ -1,0 +1,106 @@
+//! A result in a few lines of text: what was cut, what was not, and why.
+use crate::gather::Gathered;
+use crate::words::{bound, kept, lines, number, speedup};
+use kerf_tune::result::Verdict;
+use std::fmt::Write;
+
+/// What became of a group.
+fn line(g: &Gathered, i: usize) -> String {
+    let group = &g.result.groups[i];
+    let own = group.group.formats[0];
+    let what = match group.format == own {
+        true => format!("kept {own}"),
+        false => format!("{own} -> {}", group.format),
+    };
+    let place = lines(&group.group.lines);
+    let comma = if place.is_empty() { "" } else { ", " };
+    let why = kept(g, i);
+    let sep = if why.is_empty() { "" } else { "; " };
+    format!("  {place}{comma}{}: {what}{sep}{why}", group.group.name)
+}
+
+/// The explanation.
+pub fn explain(g: &Gathered) -> String {
+    let r = &g.result;
+    let mut o = String::new();
+    let name = r.workload.file_name().unwrap_or_default().to_string_lossy();
+    let limit = format!(
+        "{} at most {}",
+        r.criteria.metric,
+        bound(r.criteria.tolerance)
+    );
+    let _ = match r.verdict {
+        Verdict::Tuned => writeln!(
+            o,
+            "{name}: {}, error {} ({limit})",
+            speedup(&r.speedup),
+            number(r.error)
+        ),
+        Verdict::Unchanged => writeln!(
+            o,
+            "{name}: nothing faster is within the tolerance ({limit})"
+        ),
+        Verdict::Unmet => writeln!(
+            o,
+            "{name}: the program itself has an error of {} ({limit})",
+            number(r.floor.error)
+        ),
+    };
+    if let Some(v) = &r.validation {
+        let _ = writeln!(
+            o,
+            "on {} of {} other inputs within the tolerance, worst {}; with {:.0} % confidence at least {:.1} % of such inputs pass",
+            v.passed,
+            v.counted(),
+            number(v.worst),
+            100.0 * v.confidence,
+            100.0 * v.pass_probability
+        );
+    }
+    let all = 0..r.groups.len();
+    let (kept, cut): (Vec<usize>, Vec<usize>) =
+        all.partition(|i| r.groups[*i].format == r.groups[*i].group.formats[0]);
+    for (title, some) in [("\ncut:", cut), ("\nkept:", kept)] {
+        if !some.is_empty() {
+            let _ = writeln!(o, "{title}");
+        }
+        for i in some {
+            let _ = writeln!(o, "{}", line(g, i));
+        }
+    }
+    let fixed = r.sites.iter().filter(|s| s.fixed.is_some()).count();
+    if fixed > 0 || !r.fixed_storage.is_empty() {
+        let _ = writeln!(o, "\ncannot change:");
+    }
+    let mut said: Vec<(&str, usize)> = Vec::new();
+    for why in r.sites.iter().filter_map(|s| s.fixed.as_deref()) {
+        match said.iter_mut().find(|s| s.0 == why) {
+            Some(s) => s.1 += 1,
+            None => said.push((why, 1)),
+        }
+    }
+    for (why, n) in said {
+        let s = if n == 1 { "" } else { "s" };
+        let _ = writeln!(o, "  {n} operation{s}: {why}");
+    }
+    for f in &r.fixed_storage {
+        let _ = writeln!(o, "  {}: {}", f.name, f.why);
+    }
+    let beyond = r.front.iter().filter(|p| p.error > r.criteria.tolerance);
+    let best = r.speedup.value;
+    if let Some(p) = beyond
+        .filter(|p| 1.0 / p.time > 1.05 * best)
+        .min_by(|a, b| a.error.total_cmp(&b.error))
+    {
+        let _ = writeln!(
+            o,
+            "\nmore: with a tolerance of {} it would be {:.2}x",
+            number(Some(p.error)),
+            1.0 / p.time
+        );
+    }
+    for w in &r.warnings {
+        let _ = writeln!(o, "warning: {w}");
+    }
+    o
+}

@@ -1,0 +1,90 @@
+//! A result as Markdown, for a pull request.
+use crate::gather::Gathered;
+use crate::words::{bound, kept, lines, number, speedup};
+use std::fmt::Write;
+
+/// Text in a table's cell.
+fn cell(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The summary.
+pub fn markdown(g: &Gathered) -> String {
+    let r = &g.result;
+    let mut o = String::new();
+    let name = r.workload.file_name().unwrap_or_default().to_string_lossy();
+    let _ = writeln!(o, "### Kerf: {}\n", cell(&name));
+    let _ = writeln!(o, "| | |\n|---|---|");
+    let mut row = |a: &str, b: String| {
+        let _ = writeln!(o, "| {a} | {} |", cell(&b));
+    };
+    row(
+        "speed-up",
+        format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+    );
+    row(
+        "error",
+        format!(
+            "{} {} (tolerance {}, the program itself {})",
+            r.criteria.metric,
+            number(r.error),
+            bound(r.criteria.tolerance),
+            number(r.floor.error)
+        ),
+    );
+    if let Some(v) = &r.validation {
+        row(
+            "other inputs",
+            format!(
+                "{} of {} within the tolerance, worst {}; {:.0} % confidence that at least {:.1} % pass",
+                v.passed,
+                v.counted(),
+                number(v.worst),
+                100.0 * v.confidence,
+                100.0 * v.pass_probability
+            ),
+        );
+    }
+    row("errors measured on", r.device.clone());
+    let _ = writeln!(
+        o,
+        "\n| variable | lines | format | why not lower |\n|---|---|---|---|"
+    );
+    for (i, gr) in r.groups.iter().enumerate() {
+        let own = gr.group.formats[0];
+        let to = match gr.format == own {
+            true => own.to_string(),
+            false => format!("{own} → {}", gr.format),
+        };
+        let _ = writeln!(
+            o,
+            "| {} | {} | {} | {} |",
+            cell(&gr.group.name),
+            lines(&gr.group.lines),
+            cell(&to),
+            cell(&kept(g, i))
+        );
+    }
+    let _ = writeln!(
+        o,
+        "\nKerf {}, {} with seed {}, {} evaluations.",
+        r.kerf,
+        r.strategy,
+        r.seed,
+        r.effort.search + r.effort.probes + r.effort.validation
+    );
+    o
+}

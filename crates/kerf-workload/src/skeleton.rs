@@ -1,0 +1,363 @@
+//! A workload file for a kernel that has none yet: what its code tells, and a note where it does not.
+use kerf_ir::extent::{Extents, Polynomial, Symbol};
+use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const AXES: [&str; 3] = ["bx", "by", "bz"];
+
+/// A kernel and what its code tells.
+pub struct Known {
+    /// Its parameters.
+    pub kernel: KernelInfo,
+    /// How far it reaches.
+    pub extents: Extents,
+}
+
+/// The text of a workload file, and what a reader has to look at.
+pub struct Skeleton {
+    /// The file.
+    pub text: String,
+    /// Lines of the file that are guesses.
+    pub guesses: usize,
+}
+
+/// What an element is, as a workload file says it.
+fn element(scalars: &[ScalarAt]) -> Option<String> {
+    let name = |s: &ScalarAt| match s.kind {
+        ScalarKind::Ptr => None,
+        k => Some(k.to_string()),
+    };
+    let first = scalars.first()?;
+    let all: Option<Vec<String>> = scalars.iter().map(name).collect();
+    let all = all?;
+    let step = first.kind.bytes();
+    let mut offsets = scalars.iter().zip(0u64..);
+    let dense = offsets.all(|(s, i)| s.kind == first.kind && s.offset == i * step);
+    Some(match (all.len(), dense) {
+        (1, _) => format!("\"{}\"", all[0]),
+        (n @ (2 | 3 | 4 | 8 | 16), true) => format!("\"{}x{n}\"", all[0]),
+        _ => format!(
+            "[{}]",
+            all.iter()
+                .map(|t| format!("\"{t}\""))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    })
+}
+
+/// A name that a workload file takes.
+fn named(name: &str) -> String {
+    let ok: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    match ok.as_str() {
+        "i" | "rand" | "" | "bx" | "by" | "bz" => format!("size_{ok}"),
+        _ if ok.starts_with(|c: char| c.is_ascii_digit()) => format!("_{ok}"),
+        _ => ok,
+    }
+}
+
+struct Writer<'k> {
+    known: &'k [Known],
+    /// Sizes: name, default.
+    sizes: BTreeMap<String, u32>,
+    guesses: usize,
+}
+
+impl Writer<'_> {
+    fn symbol(k: &KernelInfo, s: Symbol) -> String {
+        match s {
+            Symbol::Parameter(p) => named(&k.params[p].name),
+            Symbol::Block(a) | Symbol::Thread(a) => AXES[a].into(),
+            Symbol::Grid(a) | Symbol::BlockIndex(a) => format!("grid_{a}"),
+            Symbol::Turn(_) => "1".into(),
+        }
+    }
+
+    fn expression(k: &KernelInfo, p: &Polynomial) -> String {
+        p.text(|s| Self::symbol(k, s))
+    }
+
+    fn guess(&mut self, what: &str) -> String {
+        self.guesses += 1;
+        format!("   # a guess: {what}")
+    }
+
+    /// Sizes are the integer parameters that something is as long as.
+    fn find_sizes(&mut self) {
+        for k in self.known {
+            let used = k.extents.threads.iter().flatten().count();
+            let wide = match used {
+                0 | 1 => 16384,
+                2 => 128,
+                _ => 32,
+            };
+            for p in k.extents.threads.iter().flatten() {
+                for at in p.parameters() {
+                    self.sizes.insert(named(&k.kernel.params[at].name), wide);
+                }
+            }
+            for p in k.extents.reach.values().filter_map(|r| r.bytes.as_ref()) {
+                for at in p.parameters() {
+                    let name = named(&k.kernel.params[at].name);
+                    self.sizes.entry(name).or_insert(64);
+                }
+            }
+        }
+        if self.sizes.is_empty() {
+            self.sizes.insert("n".into(), 16384);
+        }
+    }
+
+    fn first_size(&self) -> String {
+        self.sizes.keys().next().cloned().unwrap_or("n".into())
+    }
+
+    fn buffers(&mut self, out: &mut String) {
+        let mut done: Vec<String> = Vec::new();
+        let known = self.known;
+        // What another kernel writes is no input of the user's.
+        let written = |name: &str| {
+            known.iter().any(|k| {
+                let mut all = k.extents.reach.iter();
+                all.any(|(at, r)| r.written && k.kernel.params[*at].name == name)
+            })
+        };
+        for k in known {
+            for (at, p) in k.kernel.params.iter().enumerate() {
+                let ParamKind::Pointer {
+                    space,
+                    element_bytes,
+                    element: scalars,
+                } = &p.kind
+                else {
+                    continue;
+                };
+                let name = named(&p.name);
+                if *space == 3 || done.contains(&name) {
+                    continue;
+                }
+                done.push(name.clone());
+                let r = k.extents.reach.get(&at).cloned().unwrap_or_default();
+                let _ = writeln!(out, "\n[[buffer]]                 # {}", p.type_name);
+                let _ = writeln!(out, "name = \"{name}\"");
+                match element(scalars) {
+                    Some(t) => {
+                        let _ = writeln!(out, "type = {t}");
+                    }
+                    None => {
+                        let g = self.guess("its elements hold pointers or are not known");
+                        let _ = writeln!(out, "type = \"f64\"{g}");
+                    }
+                }
+                let whole = r
+                    .bytes
+                    .as_ref()
+                    .map(|b| b.divided(i128::from(*element_bytes)).rounded());
+                // An extent that depends on the block's size is that of the largest block.
+                let whole = whole.map(|w| Self::expression(&k.kernel, &w));
+                match whole.filter(|w| !AXES.iter().any(|a| w.contains(a)) && !w.contains("grid_"))
+                {
+                    Some(w) => {
+                        let _ = writeln!(out, "len  = \"{w}\"");
+                    }
+                    None => {
+                        let n = self.first_size();
+                        let g = self.guess("how far the kernel reaches was not seen");
+                        let _ = writeln!(out, "len  = \"{n}\"{g}");
+                    }
+                }
+                let float = scalars
+                    .iter()
+                    .any(|s| matches!(s.kind, ScalarKind::Float(_)));
+                if r.read || !r.written {
+                    let n = self.first_size();
+                    let init = match (float, r.index) {
+                        (true, _) => "{ uniform = [0.5, 1.5] }".to_owned(),
+                        (_, true) => format!("{{ uniform = [0, \"{n}\"] }}"),
+                        _ => "{ uniform = [0, 10] }".to_owned(),
+                    };
+                    let init = match scalars.len() > 1
+                        && !element(scalars).is_some_and(|t| t.starts_with('"'))
+                    {
+                        true => "\"zero\"".to_owned(),
+                        false => init,
+                    };
+                    let g = match r.written {
+                        true => self.guess("zero, if the kernel only writes it"),
+                        false => {
+                            self.guess("put the range of your inputs here, or { file = \"x.npy\" }")
+                        }
+                    };
+                    let _ = writeln!(out, "init = {init}{g}");
+                }
+                if written(&p.name) {
+                    let _ = writeln!(out, "output = true");
+                }
+            }
+        }
+    }
+
+    fn globals(&mut self, out: &mut String, globals: &[GlobalInfo]) {
+        for g in globals {
+            let Some(one) = g.scalars.first().filter(|s| s.kind != ScalarKind::Ptr) else {
+                continue;
+            };
+            let _ = writeln!(
+                out,
+                "\n[[buffer]]                 # {} {}",
+                g.type_name, g.name
+            );
+            let _ = writeln!(out, "name = \"{}\"", named(&g.name));
+            let _ = writeln!(out, "symbol = \"{}\"", g.name);
+            let _ = writeln!(out, "type = \"{}\"", one.kind);
+            let _ = writeln!(out, "len  = {}", g.bytes / one.kind.bytes().max(1));
+            let note = self.guess("what the host copies there");
+            let init = match one.kind {
+                ScalarKind::Float(_) => "{ uniform = [0.5, 1.5] }",
+                _ => "{ uniform = [0, 10] }",
+            };
+            let _ = writeln!(out, "init = {init}{note}");
+        }
+    }
+
+    fn launch(&mut self, out: &mut String, k: &Known) {
+        let info = &k.kernel;
+        let last = (0..3).rev().find(|a| k.extents.axes[*a]).unwrap_or(0);
+        let mut grid = Vec::new();
+        let mut unknown = false;
+        for (axis, threads) in AXES.iter().enumerate().take(last + 1) {
+            grid.push(match &k.extents.threads[axis] {
+                Some(end) => format!("\"ceil_div({}, {threads})\"", Self::expression(info, end)),
+                None if k.extents.axes[axis] => {
+                    unknown = true;
+                    format!("\"ceil_div({}, {threads})\"", self.first_size())
+                }
+                None => "1".into(),
+            });
+        }
+        let block: Vec<String> = AXES[..=last].iter().map(|a| format!("\"{a}\"")).collect();
+        let mut args = Vec::new();
+        let mut notes = Vec::new();
+        for (at, p) in info.params.iter().enumerate() {
+            let name = named(&p.name);
+            args.push(match &p.kind {
+                ParamKind::Pointer { space: 3, .. } => "{ local = \"bx * 8\" }".into(),
+                ParamKind::Pointer { .. } => format!("\"{name}\""),
+                ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
+                    format!("\"{name}\"")
+                }
+                ParamKind::Scalar {
+                    scalar: ScalarKind::Float(_),
+                } => {
+                    notes.push(format!("{} = 1.0", p.name));
+                    "1.0".into()
+                }
+                ParamKind::Scalar { .. } => {
+                    let value = u8::from(!k.extents.positions.contains(&at));
+                    notes.push(format!("{} = {value}", p.name));
+                    value.to_string()
+                }
+                ParamKind::Struct { fields, .. } => {
+                    notes.push(format!("the fields of {}", p.name));
+                    let all: Vec<&str> = fields
+                        .iter()
+                        .map(|f| match f.kind {
+                            ScalarKind::Float(_) => "1.0",
+                            _ => "1",
+                        })
+                        .collect();
+                    format!("{{ struct = [{}] }}", all.join(", "))
+                }
+            });
+        }
+        let _ = writeln!(out, "\n[[launch]]");
+        let _ = writeln!(out, "kernel = \"{}\"", info.name.replace('"', "\\\""));
+        let g = match unknown {
+            true => self.guess("no comparison bounds the thread's index"),
+            false => String::new(),
+        };
+        let _ = writeln!(out, "grid  = [{}]{g}", grid.join(", "));
+        let _ = writeln!(out, "block = [{}]", block.join(", "));
+        if info.dynamic_shared {
+            let g = self.guess("bytes of dynamic shared memory");
+            let _ = writeln!(out, "shared = 32768{g}");
+        }
+        let g = match notes.is_empty() {
+            true => String::new(),
+            false => self.guess(&notes.join(", ")),
+        };
+        let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
+    }
+}
+
+/// Writes a workload for kernels of one source, in the order given. `flags` are the compiler's.
+pub fn skeleton(
+    source: &str,
+    flags: &[String],
+    known: &[Known],
+    globals: &[GlobalInfo],
+) -> Skeleton {
+    let mut w = Writer {
+        known,
+        sizes: BTreeMap::new(),
+        guesses: 0,
+    };
+    w.find_sizes();
+    let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut out = format!("source = {}\n", quoted(source));
+    if !flags.is_empty() {
+        let all: Vec<String> = flags.iter().map(|f| quoted(f)).collect();
+        let _ = writeln!(out, "flags  = [{}]", all.join(", "));
+    }
+    let _ = writeln!(
+        out,
+        "seed   = 1\n\n[sizes]                    # small enough for a reference on the CPU; --size n=... replaces one"
+    );
+    for (name, value) in &w.sizes {
+        let _ = writeln!(out, "{name} = {value}");
+    }
+    w.buffers(&mut out);
+    w.globals(&mut out, globals);
+    for k in known {
+        w.launch(&mut out, k);
+    }
+    let last = known
+        .iter()
+        .flat_map(|k| (0..3).filter(|a| k.extents.axes[*a]))
+        .max()
+        .unwrap_or(0);
+    let _ = writeln!(
+        out,
+        "\n[launch_space]             # threads of a block, for tuning"
+    );
+    let _ = match last {
+        0 => writeln!(
+            out,
+            "bx = [32, 64, 128, 256, 512, 1024]\ndefault = {{ bx = 128 }}"
+        ),
+        1 => writeln!(
+            out,
+            "bx = [8, 16, 32, 64, 128]\nby = [1, 2, 4, 8, 16]\nconstraints = [\"bx * by >= 32\", \"bx * by <= 1024\"]\ndefault = {{ bx = 16, by = 16 }}"
+        ),
+        _ => writeln!(
+            out,
+            "bx = [8, 16, 32, 64]\nby = [1, 2, 4, 8]\nbz = [1, 2, 4, 8]\nconstraints = [\"bx * by * bz >= 32\", \"bx * by * bz <= 1024\"]\ndefault = {{ bx = 8, by = 4, bz = 4 }}"
+        ),
+    };
+    let g = w.guess("what your results have to be good for");
+    let _ = writeln!(out, "\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}");
+    Skeleton {
+        text: out,
+        guesses: w.guesses,
+    }
+}

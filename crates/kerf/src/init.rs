@@ -1,0 +1,219 @@
+//! `kerf init`: a first workload file for a kernel, tried once.
+use crate::fail::Failure;
+use crate::files;
+use crate::output::{Format, note, say};
+use crate::run::in_worker;
+use crate::toolchain;
+use kerf_ir::{extent, kernels, program};
+use kerf_workload::job::Job;
+use kerf_workload::skeleton::{Known, skeleton};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file.
+    pub file: PathBuf,
+    /// Kernels to launch, in order; by default all of the file.
+    #[arg(long)]
+    kernel: Vec<String>,
+    /// Write here; by default FILE with .toml, in the current folder. `-` prints it.
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    force: bool,
+    /// Include folder.
+    #[arg(short = 'I')]
+    include: Vec<String>,
+    /// Macro.
+    #[arg(short = 'D')]
+    define: Vec<String>,
+    /// Flags for the compiler: -I, -D, -std=...
+    #[arg(last = true)]
+    flags: Vec<String>,
+}
+
+/// A path from a folder to a file, where one is below the other; else the whole path.
+fn from_folder(folder: &Path, file: &Path) -> PathBuf {
+    let whole = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+    let (folder, file) = (whole(folder), whole(file));
+    file.strip_prefix(&folder)
+        .map_or(file.clone(), Path::to_owned)
+}
+
+/// Block shapes to try, for kernels that take only some.
+fn shapes(known: &[Known]) -> Vec<Vec<(String, i64)>> {
+    let axes = known
+        .iter()
+        .flat_map(|k| (0..3).filter(|a| k.extents.axes[*a]));
+    let named = |all: &[i64]| {
+        let names = ["bx", "by", "bz"].into_iter().map(str::to_owned);
+        names.zip(all.iter().copied()).collect()
+    };
+    let all: &[&[i64]] = match axes.max().unwrap_or(0) {
+        0 => &[&[32], &[64], &[256], &[512], &[1024], &[16], &[1]],
+        1 => &[
+            &[32, 32],
+            &[8, 8],
+            &[32, 8],
+            &[16, 8],
+            &[32, 4],
+            &[64, 4],
+            &[256, 1],
+            &[4, 4],
+            &[1, 1],
+        ],
+        _ => &[
+            &[8, 8, 8],
+            &[4, 4, 4],
+            &[8, 8, 4],
+            &[16, 4, 4],
+            &[32, 4, 1],
+            &[1, 1, 1],
+        ],
+    };
+    all.iter().map(|s| named(s)).collect()
+}
+
+/// The file with its launch space held to one block.
+fn with_block(text: &str, shape: &[(String, i64)]) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for l in text.lines() {
+        inside = (inside || l.starts_with("[launch_space]")) && !l.starts_with("[accept]");
+        let own = shape
+            .iter()
+            .find(|(n, _)| inside && l.starts_with(&format!("{n} = ")));
+        match own {
+            Some((n, v)) => out += &format!("{n} = [{v}]   # other sizes left an array\n"),
+            None if inside && (l.starts_with("default") || l.starts_with("constraints")) => {}
+            None => {
+                out += l;
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// Runs the command.
+pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
+    crate::in_utf8(&a.file)?;
+    let tools = toolchain::discover("sm_90");
+    let flags = crate::compiler_flags(a.include.clone(), a.define.clone(), a.flags.clone());
+    let p = program::load(&tools, &a.file, &flags)?;
+    let m = p.module().map_err(kerf_workload::job::JobError::from)?;
+    let all = kernels::kernels(&m);
+    if all.is_empty() {
+        return Err(Failure::new(format!("{} has no kernel", a.file.display()))
+            .help("a template counts once it is instantiated: launch it somewhere in the file, or write `template __global__ void k<double>(...);`"));
+    }
+    let chosen = match a.kernel.is_empty() {
+        true => all.clone(),
+        false => {
+            let find = |name: &String| kernels::find(&all, name).cloned();
+            let found: Result<Vec<_>, _> = a.kernel.iter().map(find).collect();
+            found.map_err(|there| {
+                Failure::new("a kernel of that name is not in the file")
+                    .help(format!("there are {}", there.join(", ")))
+            })?
+        }
+    };
+    let used: Vec<String> = chosen
+        .iter()
+        .filter_map(|k| m.function(&k.symbol))
+        .flat_map(kernels::used_globals)
+        .map(|g| g.name())
+        .collect();
+    let globals: Vec<_> = kernels::globals(&m)
+        .into_iter()
+        .filter(|g| used.contains(&g.symbol))
+        .collect();
+    let known: Vec<Known> = chosen
+        .into_iter()
+        .filter_map(|kernel| {
+            let extents = extent::extents(&m, m.function(&kernel.symbol)?);
+            Some(Known { kernel, extents })
+        })
+        .collect();
+    let stem = a.file.file_stem().unwrap_or_default();
+    let path = a
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new(stem).with_extension("toml"));
+    let print = path.as_os_str() == "-";
+    let folder = if print {
+        Path::new(".")
+    } else {
+        files::folder(&path)
+    };
+    let source = from_folder(folder, &a.file);
+    let s = skeleton(&source.to_string_lossy(), &flags, &known, &globals);
+    if print {
+        say(&s.text)?;
+        return Ok(0);
+    }
+    if path.exists() && !a.force {
+        return Err(Failure::new(format!("{} is there already", path.display()))
+            .help("--force replaces it, --out names another file"));
+    }
+    files::write_whole(&path, &s.text).map_err(|e| {
+        Failure::new(format!("cannot write {}: {e}", path.display()))
+            .help("choose another place with --out")
+    })?;
+    // Tried once, every access checked: what does not fit is the first thing to edit.
+    let job = Job {
+        memcheck: true,
+        ..Job::plain(path.clone(), &tools)
+    };
+    let limit = Duration::from_secs(60);
+    let mut tried = in_worker(&job, limit).err();
+    let mut fixed = None;
+    if tried.is_some() {
+        // Kernels whose arrays are made for one block size run with that one only.
+        for shape in shapes(&known) {
+            let other = Job {
+                overrides: shape.clone(),
+                ..job.clone()
+            };
+            if in_worker(&other, limit).is_ok() {
+                tried = None;
+                fixed = Some(shape);
+                break;
+            }
+        }
+    }
+    if let Some(shape) = &fixed {
+        let text = with_block(&s.text, shape);
+        files::write_whole(&path, &text)
+            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+    }
+    let lines = s.guesses;
+    match format {
+        Format::Json => say(&format!(
+            "{}\n",
+            serde_json::json!({"schema": "kerf.init/1", "workload": path, "guesses": lines, "problem": tried.as_ref().map(ToString::to_string)})
+        ))?,
+        Format::Human | Format::Csv => {
+            say(&format!("{}\n", path.display()))?;
+            note(&format!(
+                "{lines} lines are guesses and say so: look at them first"
+            ));
+            match &tried {
+                None => note(&format!(
+                    "it runs{}, and no access leaves its buffer; next: kerf tune {} --tolerance 1e-6",
+                    if fixed.is_some() {
+                        " with this block size"
+                    } else {
+                        ""
+                    },
+                    path.display()
+                )),
+                Some(e) => note(&format!("it does not run as it is: {e}")),
+            }
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,87 @@
+//! `kerf init`: first workload files that run.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn kerf(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kerf"))
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .expect("kerf runs")
+}
+
+fn text(b: &[u8]) -> String {
+    String::from_utf8_lossy(b).into_owned()
+}
+
+fn example(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    root.join(name).join(format!("{name}.cu"))
+}
+
+fn init(name: &str) -> (String, String, i32) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = example(name);
+    let source = source.to_str().expect("UTF-8");
+    let o = kerf(dir.path(), &["init", source, "-DREAL=double"]);
+    let file = std::fs::read_to_string(dir.path().join(format!("{name}.toml")));
+    let code = o.status.code().expect("a code");
+    (file.unwrap_or_default(), text(&o.stderr), code)
+}
+
+#[test]
+fn examples_run_as_written() {
+    for (name, len, grid) in [
+        ("black_scholes", "len  = \"n\"", "[\"ceil_div(n, bx)\"]"),
+        (
+            "jacobi2d",
+            "len  = \"n * n\"",
+            "[\"ceil_div(n - 1, bx)\", \"ceil_div(n - 1, by)\"]",
+        ),
+        ("cfd", "len  = \"5 * n\"", "[\"ceil_div(n, bx)\"]"),
+    ] {
+        let (file, said, code) = init(name);
+        assert_eq!(code, 0, "{name}: {said}");
+        assert!(
+            said.contains("it runs, and no access leaves its buffer"),
+            "{name}: {said}\n{file}"
+        );
+        assert!(file.contains(len) && file.contains(grid), "{name}: {file}");
+        assert!(file.contains("output = true"), "{name}: {file}");
+    }
+}
+
+#[test]
+fn bad_input_is_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        dir.path().join("none.cu"),
+        "__device__ int f() { return 1; }\n",
+    )
+    .expect("written");
+    let o = kerf(dir.path(), &["init", "none.cu"]);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(
+        text(&o.stderr).contains("has no kernel"),
+        "{}",
+        text(&o.stderr)
+    );
+    std::fs::write(
+        dir.path().join("k.cu"),
+        "__global__ void scale(double *x, double a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= a; }\n",
+    )
+    .expect("written");
+    let o = kerf(dir.path(), &["init", "k.cu", "--kernel", "scales"]);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(text(&o.stderr).contains("scale"), "{}", text(&o.stderr));
+    assert_eq!(kerf(dir.path(), &["init", "k.cu"]).status.code(), Some(0));
+    let o = kerf(dir.path(), &["init", "k.cu"]);
+    assert_eq!(o.status.code(), Some(2), "there already");
+    assert!(text(&o.stderr).contains("--force"));
+    let o = kerf(dir.path(), &["init", "k.cu", "--out", "-"]);
+    assert!(
+        text(&o.stdout).contains("args  = [\"x\", 1.0, \"n\"]"),
+        "{}",
+        text(&o.stdout)
+    );
+}
