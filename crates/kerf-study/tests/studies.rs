@@ -322,5 +322,16 @@ fn what_cannot_be_run_is_refused() {
         run("latency", &setup(None)),
         Err(StudyError::NoProfile("latency"))
     ));
-    assert_eq!(names().len(), 10);
+    assert_eq!(names().len(), 11);
+}
+
+/// All deployments find the same, whatever the form of the test.
+#[test]
+fn table_makers_dilemma() {
+    let r = run("table-makers-dilemma", &setup(None)).expect("runs");
+    assert_eq!(r.tables.len(), 4);
+    assert_eq!(verdict(&r, "the same number of cases"), Verdict::Holds);
+    assert_eq!(verdict(&r, "fewer and fewer"), Verdict::Holds);
+    assert_eq!(verdict(&r, "three kernels are faster"), Verdict::NotJudged);
+    assert!(r.summary().contains("2^40"));
 }

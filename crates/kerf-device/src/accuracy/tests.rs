@@ -423,5 +423,6 @@ fn lists_of_hard_arguments() {
         seen.push(a.expect("exp has an accuracy"));
     }
     assert_eq!(seen[1].arguments, seen[0].arguments + 100);
-    assert!(seen[1].note.iter().any(|n| n.contains("100 hard-to-round")));
+    let note = seen[1].note.as_deref().unwrap_or_default();
+    assert!(note.contains("100 hard-to-round"), "{note}");
 }
