@@ -327,6 +327,11 @@ fn file_error(path: &Path) -> impl Fn(std::io::Error) -> ResultError {
     }
 }
 
+/// Makes the folder, where it is not there yet.
+pub(crate) fn make_folder(path: &Path) -> Result<(), ResultError> {
+    std::fs::create_dir_all(path).map_err(file_error(path))
+}
+
 /// Writes a file whole or not at all.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
     let save = || -> std::io::Result<()> {

@@ -1,17 +1,15 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::approx::Approx;
 use crate::choose::Choice;
-use crate::counted::Recount;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::evidence::Gather;
 use crate::front::{Point, front};
 use crate::launch;
-use crate::launch::choice::ChoiceError;
 use crate::launch::strategy::named;
 use crate::models::{self, CostKind, Predictions};
-use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish, with_launch};
+use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
 use crate::result::{
     self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
 };
@@ -28,7 +26,7 @@ use kerf_search::{Outcome, Search};
 use kerf_workload::job::{Device, Job, JobError, Spent};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What is asked for.
@@ -196,24 +194,6 @@ fn description(
     all
 }
 
-fn make_folder(path: &Path) -> Result<(), ResultError> {
-    std::fs::create_dir_all(path).map_err(|e| ResultError::File {
-        path: path.display().to_string(),
-        why: e.to_string(),
-    })
-}
-
-/// Counting runs at other launch parameters, where times are predicted from them.
-fn recount<'s>(r: &'s Request, subject: &'s Subject, input: Input) -> Option<Box<Recount<'s>>> {
-    let wanted = r.launch && r.job.device == Device::Cpu;
-    wanted.then(|| -> Box<Recount<'s>> {
-        Box::new(move |launch| {
-            let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
-            all.ok().map(|c| counts::work(&c))
-        })
-    })
-}
-
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -232,26 +212,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
-    let (mut found, mut sampled) = (None, Vec::new());
-    let tunable = match request.launch {
-        false => of_wish(&subject, &wish)?,
+    let (tunable, mut shaped) = match request.launch {
+        false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {
-            make_folder(&request.out)?;
-            with_launch(&subject, &wish, |groups| {
-                // A file without a space is told so before anything runs.
-                if launch::space::components(&subject.workload).is_empty() {
-                    return Err(ChoiceError::NoSpace(launch::choice::advice(
-                        &subject.workload,
-                    )));
-                }
-                let p = launch::prepare::prepare(request, &subject, &input)?;
-                let mut c = p.choice(request, &subject, groups)?;
-                if request.job.device == Device::Cuda && request.strategy == "launch" {
-                    sampled = launch::narrow::narrow(request, &mut c);
-                }
-                found = Some(p);
-                Ok(Some(c))
-            })?
+            result::make_folder(&request.out)?;
+            launch::prepare::tunable(request, &subject, &wish, &input)?
         }
     };
     let mut problem = tunable.problem(&subject, criteria.tolerance);
@@ -276,7 +241,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         tunable.launch.as_ref(),
     )?;
-    make_folder(&request.out)?;
+    result::make_folder(&request.out)?;
     let search = description(request, &subject, &criteria, input, tunable.groups.len());
     let store = Store::open(&request.out.join(store::FILE), &search, request.resume)?;
     let job = Job {
@@ -314,17 +279,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         &request.profile,
         &device,
         counted.as_ref(),
-        recount(request, &subject, input),
+        launch::prepare::recount(request, &subject, input),
     );
     notes.extend(note);
-    if let (Some(l), Some(p)) = (&tunable.launch, &found) {
-        notes.append(&mut sampled);
-        notes.extend(launch::notes(
-            l,
-            &p.growing,
-            request.job.device == Device::Cuda,
-        ));
-    }
+    notes.append(&mut shaped);
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(
         &mut problem,

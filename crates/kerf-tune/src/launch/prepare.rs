@@ -3,9 +3,10 @@
 use super::choice::{ChoiceError, Known, LaunchChoice};
 use super::space::{self, Needs, Params};
 use super::tuners::{self, Contention};
+use crate::counted::Recount;
 use crate::counts;
 use crate::evaluate::Input;
-use crate::problem::Group;
+use crate::problem::{Group, ProblemError, Tunable, Wish, with_launch};
 use crate::subject::Subject;
 use crate::tune::Request;
 use kerf_device::cost::{CostModel, Resource};
@@ -170,4 +171,46 @@ impl Prepared {
         };
         LaunchChoice::add(&subject.workload, &known, groups)
     }
+}
+
+/// Everything that a wish and the launches leave to choose, with what a reader should know of the shapes.
+pub(crate) fn tunable(
+    request: &Request,
+    subject: &Subject,
+    wish: &Wish,
+    input: &Input,
+) -> Result<(Tunable, Vec<String>), ProblemError> {
+    let mut notes = Vec::new();
+    let cuda = request.job.device == Device::Cuda;
+    let t = with_launch(subject, wish, |groups| {
+        // A file without a space is told so before anything runs.
+        if space::components(&subject.workload).is_empty() {
+            return Err(ChoiceError::NoSpace(super::choice::advice(
+                &subject.workload,
+            )));
+        }
+        let p = prepare(request, subject, input)?;
+        let mut c = p.choice(request, subject, groups)?;
+        if cuda && request.strategy == "launch" {
+            notes = super::narrow::narrow(request, &mut c);
+        }
+        notes.extend(super::notes(&c, &p.growing, cuda));
+        Ok(Some(c))
+    })?;
+    Ok((t, notes))
+}
+
+/// Counting runs at other launch parameters, where times are predicted from them.
+pub(crate) fn recount<'s>(
+    r: &'s Request,
+    subject: &'s Subject,
+    input: Input,
+) -> Option<Box<Recount<'s>>> {
+    let wanted = r.launch && r.job.device == Device::Cpu;
+    wanted.then(|| -> Box<Recount<'s>> {
+        Box::new(move |launch| {
+            let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
+            all.ok().map(|c| counts::work(&c))
+        })
+    })
 }
