@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn a_floor_and_empty_outputs() {
-        let s = scatter(&[1e-20], &dd(&[0.0]), 1e-10, &[1]);
-        assert_eq!(s.worst[0].error, Some(1e-10));
+        let s = scatter(&[0.25], &dd(&[0.0]), 0.5, &[1]);
+        assert_eq!(s.worst[0].error, Some(0.5));
         let s = scatter(&[], &[], 0.0, &[0]);
         assert_eq!((s.count, s.map.cells.len()), (0, 1));
     }

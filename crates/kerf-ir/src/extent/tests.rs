@@ -1,0 +1,126 @@
+use super::*;
+
+fn extents_of(body: &str, params: &str) -> Extents {
+    let text = format!(
+        r#"target triple = "nvptx64-nvidia-cuda"
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+define ptx_kernel void @k({params}) {{
+  %tx = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %nx = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %bx = mul i32 %cx, %nx
+  %x = add i32 %bx, %tx
+  %ty = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+  %cy = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %ny = call i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
+  %by = mul i32 %cy, %ny
+  %y = add i32 %by, %ty
+{body}
+}}
+"#
+    );
+    let m = Module::parse(text.as_bytes(), "k").expect("IR");
+    extents(&m, m.function("k").expect("a kernel"))
+}
+
+fn name(s: Symbol) -> String {
+    match s {
+        Symbol::Parameter(p) => ["p", "n", "m"][p].into(),
+        s => format!("{s:?}"),
+    }
+}
+
+#[test]
+fn rows_and_columns() {
+    let e = extents_of(
+        "  %in = icmp slt i32 %x, %n
+  %in2 = icmp slt i32 %y, %m
+  %ok = and i1 %in, %in2
+  br i1 %ok, label %do, label %end
+do:
+  %row = mul i32 %y, %n
+  %at = add i32 %row, %x
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    let r = &e.reach[&0];
+    assert_eq!((r.read, r.written), (false, true));
+    let len = r.bytes.as_ref().expect("known").divided(8);
+    assert_eq!(len.text(name), "n * m");
+    let ends = e.threads.map(|t| t.map(|t| t.text(name)));
+    assert_eq!(ends, [Some("n".into()), Some("m".into()), None]);
+    assert_eq!(e.axes, [true, true, false]);
+}
+
+#[test]
+fn neighbours_of_the_inside_and_loops() {
+    let e = extents_of(
+        "  %less = add i32 %n, -1
+  %in = icmp slt i32 %x, %less
+  br i1 %in, label %loop, label %end
+loop:
+  %j = phi i32 [ 0, %0 ], [ %next, %loop ]
+  %row = mul i32 %j, %n
+  %at = add i32 %row, %x
+  %right = add i32 %at, 1
+  %wide = sext i32 %right to i64
+  %q = getelementptr float, ptr %p, i64 %wide
+  %v = load float, ptr %q
+  %next = add i32 %j, 1
+  %more = icmp eq i32 %next, %m
+  br i1 %more, label %end, label %loop
+end:
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    let len = e.reach[&0].bytes.as_ref().expect("known").divided(4);
+    assert_eq!(len.rounded().text(name), "n * m");
+    assert!(e.reach[&0].read && !e.reach[&0].written);
+}
+
+#[test]
+fn what_comes_from_memory_is_not_known() {
+    let e = extents_of(
+        "  %wide = sext i32 %x to i64
+  %q = getelementptr i32, ptr %p, i64 %wide
+  %at = load i32, ptr %q
+  %far = sext i32 %at to i64
+  %r = getelementptr i32, ptr %p, i64 %far
+  store i32 0, ptr %r
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    assert_eq!(e.reach[&0].bytes, None);
+    assert!(e.reach[&0].index);
+}
+
+#[test]
+fn a_step_is_a_position() {
+    let e = extents_of(
+        "  %a = sub i32 %n, %m
+  %in = icmp slt i32 %x, %a
+  br i1 %in, label %do, label %end
+do:
+  %at = add i32 %m, %x
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    assert_eq!(e.positions, [2]);
+    let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
+    assert_eq!(len.text(name), "n");
+}
