@@ -288,6 +288,8 @@ impl CostModel {
         only: Option<&str>,
     ) -> Result<Subject<'c>, CostError> {
         let module = original.duplicate();
+        // Every prediction copies it.
+        module.lighten_debug();
         count::label(&module);
         let rates = rates::Rates::of(&self.profile);
         let own = census::kernels_of(&module, &rates, self.machine.registers_per_thread);

@@ -174,6 +174,38 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
   }
 }
 
+/// Leaves of debug info what names parameters and arrays of kernels. The rest (lines, inlined functions, what headers
+/// declare) is copied with a module and never freed before its context is.
+void kerf_lighten_debug(LLVMModuleRef m) {
+  Module &module = *unwrap(m);
+  for (Function &f : module) {
+    bool kernel = f.getCallingConv() == CallingConv::PTX_KERNEL || f.getCallingConv() == CallingConv::SPIR_KERNEL;
+    if (!kernel)
+      f.setSubprogram(nullptr);
+    for (Instruction &i : instructions(f)) {
+      SmallVector<DbgRecord *, 8> gone;
+      for (DbgRecord &r : i.getDbgRecordRange()) {
+        auto *v = dyn_cast<DbgVariableRecord>(&r);
+        bool array = kernel && v && v->getNumVariableLocationOps() == 1 && !v->isKillLocation() &&
+                     isa<AllocaInst>(v->getVariableLocationOp(0));
+        if (!array)
+          gone.push_back(&r);
+      }
+      for (DbgRecord *r : gone)
+        r->eraseFromParent();
+      i.setDebugLoc(DebugLoc());
+      updateLoopMetadataDebugLocations(i, [](Metadata *n) { return isa<DILocation>(n) ? nullptr : n; });
+    }
+  }
+  for (DICompileUnit *unit : module.debug_compile_units()) {
+    unit->replaceEnumTypes(DICompositeTypeArray());
+    unit->replaceRetainedTypes(DITypeArray());
+    unit->replaceImportedEntities(DIImportedEntityArray());
+    unit->replaceGlobalVariables(DIGlobalVariableExpressionArray());
+    unit->replaceMacros(DIMacroNodeArray());
+  }
+}
+
 /// Parameters from debug info, one a line: "name\ttype\tsize\tscalars\tpointee type\tpointee size\tpointee scalars\n".
 /// Null where the function has no debug info.
 char *kerf_debug_params(LLVMValueRef f) {

@@ -302,6 +302,11 @@ impl Module {
     pub fn strict_math(&self) {
         unsafe { shim::kerf_strict_math(self.raw) }
     }
+    /// Removes debug info but for the names and types of kernels' parameters and arrays: what is left is
+    /// cheap to copy.
+    pub fn lighten_debug(&self) {
+        unsafe { shim::kerf_lighten_debug(self.raw) }
+    }
     /// Removes debug info.
     pub fn strip_debug(&self) {
         unsafe { llvm_sys::debuginfo::LLVMStripModuleDebugInfo(self.raw) };
