@@ -179,7 +179,7 @@ static void scalars(const DIType *t, uint64_t base, std::string &out, int depth)
 void kerf_lighten_debug(LLVMModuleRef m) {
   Module &module = *unwrap(m);
   for (Function &f : module) {
-    bool kernel = f.getCallingConv() == CallingConv::PTX_KERNEL || f.getCallingConv() == CallingConv::SPIR_KERNEL;
+    bool kernel = f.getCallingConv() == CallingConv::PTX_Kernel || f.getCallingConv() == CallingConv::SPIR_KERNEL;
     if (!kernel)
       f.setSubprogram(nullptr);
     for (Instruction &i : instructions(f)) {
