@@ -228,6 +228,7 @@ enum Command {
     /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
     #[command(hide = true)]
     LaunchCompare(launch_table::CompareArgs),
+    #[command(hide = true)]
     Relay {
         /// Where the rank listens.
         address: String,
