@@ -16,7 +16,6 @@ use kerf_workload::job::{Job, JobError, Times, finish_with_tools};
 use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,17 +126,7 @@ pub fn measure(
     let m = subject.program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let session = |plan: &Plan| -> Result<Session, JobError> {
-        let mut s = Session {
-            workload: &subject.workload,
-            kernels: &infos,
-            globals: &globals,
-            params: subject.workload.launch_space.default_params(),
-            seed: subject.workload.seed,
-            perturb: None,
-            storage: Vec::new(),
-            lambda: BTreeMap::new(),
-            regroup: BTreeMap::new(),
-        };
+        let mut s = Session::plain(&subject.workload, &infos, &globals);
         s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
         Ok(s)
     };

@@ -205,17 +205,7 @@ impl Subject {
         let program = program::load(tools, &workload.source, &workload.flags)?;
         let m = program.module()?;
         let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-        let session = Session {
-            workload: &workload,
-            kernels: &infos,
-            globals: &globals,
-            params: workload.launch_space.default_params(),
-            seed: workload.seed,
-            perturb: None,
-            storage: Vec::new(),
-            lambda: BTreeMap::new(),
-            regroup: BTreeMap::new(),
-        };
+        let session = Session::plain(&workload, &infos, &globals);
         let used = session.check()?;
         let (mut found, mut objects) = (Vec::new(), Vec::new());
         // In the order of the launches.

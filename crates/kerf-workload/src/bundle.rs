@@ -73,17 +73,7 @@ fn copy_inputs(
 fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
     let m = p.module()?;
     let (kernels, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = Session {
-        workload: w,
-        kernels: &kernels,
-        globals: &globals,
-        params: w.launch_space.default_params(),
-        seed: w.seed,
-        storage: Vec::new(),
-        lambda: Default::default(),
-        regroup: Default::default(),
-        perturb: None,
-    };
+    let session = Session::plain(w, &kernels, &globals);
     session.check().map(|_| ()).map_err(BundleError::Workload)
 }
 

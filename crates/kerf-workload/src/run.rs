@@ -56,6 +56,27 @@ pub struct Session<'a> {
     pub regroup: BTreeMap<String, u32>,
 }
 
+impl<'a> Session<'a> {
+    /// The program as it is, with the file's parameters and inputs.
+    pub fn plain(
+        workload: &'a Workload,
+        kernels: &'a [KernelInfo],
+        globals: &'a [GlobalInfo],
+    ) -> Session<'a> {
+        Session {
+            workload,
+            kernels,
+            globals,
+            params: workload.launch_space.default_params(),
+            seed: workload.seed,
+            storage: Vec::new(),
+            perturb: None,
+            lambda: BTreeMap::new(),
+            regroup: BTreeMap::new(),
+        }
+    }
+}
+
 /// First contents of all buffers, as the device holds them. Several programs can share them.
 pub type Contents = Arc<Vec<Vec<u8>>>;
 

@@ -208,15 +208,10 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let infos = kernels::kernels(&m);
     let globals = kernels::globals(&m);
     let mut session = Session {
-        workload: &workload,
-        kernels: &infos,
-        globals: &globals,
         params: plan_params(&workload, &job.plan)?,
         seed: job.seed.unwrap_or(workload.seed),
-        storage: Vec::new(),
         perturb: job.perturb,
-        lambda: BTreeMap::new(),
-        regroup: BTreeMap::new(),
+        ..Session::plain(&workload, &infos, &globals)
     };
     let used = session.check()?;
     if let Some(dir) = &job.save {

@@ -207,15 +207,8 @@ pub fn bench<T>(
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let session = Session {
-        workload: &workload,
-        kernels: &infos,
-        globals: &globals,
-        params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
-        storage: Vec::new(),
-        perturb: None,
-        lambda: BTreeMap::new(),
-        regroup: BTreeMap::new(),
+        ..Session::plain(&workload, &infos, &globals)
     };
     let used = session.check()?;
     launched_only(&m, &session, &used);

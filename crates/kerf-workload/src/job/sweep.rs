@@ -277,15 +277,8 @@ pub fn sweep(sweep: &Sweep, making_ready: Turn) -> Result<Swept, JobError> {
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let base = Session {
-        workload: &workload,
-        kernels: &infos,
-        globals: &globals,
-        params: workload.launch_space.default_params(),
         seed: job.seed.unwrap_or(workload.seed),
-        storage: Vec::new(),
-        perturb: None,
-        lambda: BTreeMap::new(),
-        regroup: BTreeMap::new(),
+        ..Session::plain(&workload, &infos, &globals)
     };
     let used = base.check()?;
     if job.device == Device::Cpu {
