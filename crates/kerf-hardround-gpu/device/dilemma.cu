@@ -5,7 +5,7 @@
 // the crate kerf-hardround.
 #include "lines.h"
 
-enum { PARTS = 8 };
+enum { PARTS = 8, RUNS = 256 };
 struct Block {
     u64 tables[STARTS][DEGREES][2];
     u64 degree;
@@ -178,7 +178,7 @@ DEVICE void walk(const Block &s, int level, u64 b, u64 a, u64 from, u64 to, u64 
 // Every argument.
 KERNEL void exhaustive(const Block *all, u64 *found, u32 *counts, u32 capacity)
 {
-    Run<Block> r(all, length(all));
+    Run<Block, RUNS> r(all, length(all));
     for (int k = 0; k < RUN; ++k, r.next())
         walk(*r.s, 0, r.start(), r.slope(), 0, (u64)r.s->n[0], r.place, found, &counts[2], capacity);
 }
@@ -186,7 +186,7 @@ KERNEL void exhaustive(const Block *all, u64 *found, u32 *counts, u32 capacity)
 // All phases by the thread that meets them.
 template <int FORM> DEVICE void one(const Block *all, u64 *found, u32 *counts, u32 capacity)
 {
-    Run<Block> r(all, length(all));
+    Run<Block, RUNS> r(all, length(all));
     const Block &s = *r.s;
     u32 rounds = 0, failed = 0, failed_again = 0;
     u64 m = (u64)s.n[1];
@@ -211,7 +211,7 @@ template <int FORM> DEVICE void one(const Block *all, u64 *found, u32 *counts, u
 // The first of three kernels.
 template <int FORM> DEVICE void phase1(const Block *all, Lines out, u32 *counts, u32 capacity)
 {
-    Run<Block> r(all, length(all));
+    Run<Block, RUNS> r(all, length(all));
     u32 rounds = 0;
     for (int k = 0; k < RUN; ++k, r.next()) {
         bool bad = fails<FORM>(r.slope(), r.start() + r.s->offset[0], r.s->n[0], r.s->d[0], rounds);
@@ -243,7 +243,7 @@ DEVICE void phase2(const Block *all, Lines in, Lines out, u32 *counts, u32 capac
 // the maximum in units of 2^-32.
 template <int FORM> DEVICE void rounds(const Block *all, u64 *sums)
 {
-    Run<Block> r(all, length(all));
+    Run<Block, RUNS> r(all, length(all));
     u64 mean = 0, greatest = 0, deviation = 0;
     for (int k = 0; k < RUN; ++k, r.next()) {
         u32 mine = 0;

@@ -8,9 +8,9 @@ typedef long long s64;
 typedef unsigned int u32;
 typedef unsigned __int128 u128;
 
-// Starting values of a run of intervals, their differences, intervals of a run, and runs of a sub-block, as the
-// crate kerf-hardround has them (tables.rs).
-enum { STARTS = 7, DEGREES = 8, RUN = 64, RUNS = 256 };
+// Starting values of a run of intervals, their differences, and intervals of a run, as the crate kerf-hardround has
+// them (tables.rs).
+enum { STARTS = 7, DEGREES = 8, RUN = 64 };
 
 DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE u32 block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -79,8 +79,9 @@ DEVICE void found_one(u64 place, u64 *found, u32 *count, u32 capacity)
         found[at] = place;
 }
 
-// The lines of a thread's run of intervals, one after the other, from the differences of its sub-block.
-template <class Block> struct Run {
+// The lines of a thread's run of intervals, one after the other, from the differences of its sub-block, which has `RUNS`
+// runs.
+template <class Block, u32 RUNS> struct Run {
     u64 v[STARTS], place, length;
     const Block *s;
 
@@ -89,23 +90,23 @@ template <class Block> struct Run {
         u32 t = block() * threads() + thread();
         u32 run = t % RUNS;
         s = &all[t / RUNS];
-#pragma unroll
-        for (int i = 0; i < STARTS; ++i)
-            v[i] = first(i, run);
         length = n;
         place = (u64)(t / RUNS) << 40 | (u64)run * RUN * length;
-    }
-    // Sum of C(run, m) times the m-th difference.
-    METHOD u64 first(int value, u32 run) const
-    {
-        u128 sum = 0;
+        // Sums of C(run, m) times the m-th difference.
+        u128 sum[STARTS] = {};
         u64 binomial = 1;
-        for (u32 m = 0; m <= s->degree; ++m) {
-            u128 d = (u128)s->tables[value][m][1] << 64 | s->tables[value][m][0];
-            sum += d * binomial;
+#pragma unroll
+        for (u32 m = 0; m < DEGREES; ++m) {
+            if (m > s->degree)
+                break;
+#pragma unroll
+            for (int i = 0; i < STARTS; ++i)
+                sum[i] += ((u128)s->tables[i][m][1] << 64 | s->tables[i][m][0]) * binomial;
             binomial = run > m ? binomial * (run - m) / (m + 1) : 0;
         }
-        return (u64)(sum >> 64);
+#pragma unroll
+        for (int i = 0; i < STARTS; ++i)
+            v[i] = (u64)(sum[i] >> 64);
     }
     METHOD u64 start() const { return v[0]; }
     METHOD u64 slope() const { return v[4]; }

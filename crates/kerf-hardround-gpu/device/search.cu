@@ -8,7 +8,7 @@
 #include "lattice.h"
 
 // A sub-block as the host writes it; stage.rs has the same order.
-enum { LEVELS = 4 };
+enum { LEVELS = 4, RUNS = 1024 };
 struct SubBlock {
     u64 tables[STARTS][DEGREES][2];
     u64 degree;
@@ -90,12 +90,12 @@ DEVICE bool fails(u64 a, u64 b, double n, double d)
     return !(s.z >= d && s.u + s.v >= n);
 }
 
-// One thread a run; blocks of 128 threads, two of them a sub-block.
+// One thread a run; blocks of 128 threads, eight of them a sub-block.
 KERNEL void first_level(const SubBlock *subs, u64 *b, u64 *a, u64 *id, u64 *found, u32 *counts, u32 *failed,
                         u32 capacity, u32 room, u32 rounds)
 {
     const SubBlock &s = subs[(block() * threads() + thread()) / RUNS];
-    Run<SubBlock> r(subs, 1ull << s.log);
+    Run<SubBlock, RUNS> r(subs, 1ull << s.log);
     const Window w(s.limit[0], s.log);
     const u64 offset = s.offset[0], near = s.near[0];
     const double half_second = s.half_second;

@@ -5,7 +5,7 @@ use kerf_hardround::format::Grid;
 use kerf_hardround::leaf::{Found, Query, decide};
 use kerf_hardround::plan::{LEVELS, SPLITS};
 use kerf_hardround::search::Scratch;
-use kerf_hardround::tables::{RUN, RUNS};
+use kerf_hardround::tables::{LONG_RUNS, RUN};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::{LlvmError, Module};
 
@@ -117,7 +117,7 @@ impl<'a> Batches<'a> {
     /// Room for so many sub-blocks at a time.
     pub fn new(exec: &'a mut dyn Executor, room: Room) -> Result<Batches<'a>, GpuError> {
         let most = room.sub_blocks.max(64);
-        let intervals = (most * RUN * RUNS) as f64 * room.lines;
+        let intervals = (most * RUN * LONG_RUNS) as f64 * room.lines;
         let rooms = ROOM.map(|r| (intervals * r) as u32 + 64);
         let mut alloc = |name: &str, n: usize, size: usize| exec.alloc(name, n * size, size);
         let mut lines = Vec::new();
@@ -232,7 +232,7 @@ impl<'a> Batches<'a> {
         // No more blocks than there can be lines for: small batches run on a CPU, too.
         let blocks = |most: u32| BLOCKS.min(most.div_ceil(BLOCK)).max(1);
         let all = [
-            (count * (RUNS as u32 / BLOCK), first),
+            (count * (LONG_RUNS as u32 / BLOCK), first),
             (blocks(count * 8192), later(1)),
             (blocks(count * 4096), later(2)),
             (blocks(count * 1024), later(3)),

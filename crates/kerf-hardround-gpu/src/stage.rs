@@ -4,7 +4,7 @@ use kerf_hardround::leaf::{self, Engine, Found, Query};
 use kerf_hardround::plan::{LEVELS, Plan, SPLITS, fraction};
 use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::search::{Counts, Scratch};
-use kerf_hardround::tables::{RUN, RUNS, STARTS, Tables};
+use kerf_hardround::tables::{LONG_RUNS, RUN, STARTS, Tables};
 
 /// 64-bit words of a sub-block on the device.
 pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + (LEVELS - 1) * PARTS * 2 + 6;
@@ -13,7 +13,7 @@ const PARTS: usize = 4;
 /// Points of an interval that are close to the integers, at most, for intervals to be that long.
 pub const POINTS: f64 = 0.5;
 /// Bits by which intervals may be shorter than a piece's longest before a sub-block is not worth describing.
-const SHORTER: u32 = 5;
+const SHORTER: u32 = 8;
 
 /// A sub-block; the device reads its record, for which `device/search.cu` has the same order.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct SubBlock {
 }
 
 impl SubBlock {
-    /// [`RUNS`] runs from `start` on; the record is added to `bytes`.
+    /// [`LONG_RUNS`] runs from `start` on; the record is added to `bytes`.
     fn new(
         q: &Query,
         poly: &Poly,
@@ -36,8 +36,8 @@ impl SubBlock {
         start: u64,
         bytes: &mut Vec<u8>,
     ) -> SubBlock {
-        let tables = Tables::new(&poly.around(start), plan.bits, RUNS);
-        let middle = start + ((RUNS * RUN) as u64 * plan.levels[0].n) / 2;
+        let tables = Tables::new(&poly.around(start), plan.bits, LONG_RUNS);
+        let middle = start + ((LONG_RUNS * RUN) as u64 * plan.levels[0].n) / 2;
         let second = poly.second(middle).0;
         let mut words = Vec::with_capacity(WORDS);
         for d in tables.d.iter().flatten() {
@@ -133,7 +133,7 @@ impl Engine for Stage {
             if main.as_ref().is_some_and(|m| p.bits + SHORTER < m.bits) {
                 break;
             }
-            let length = ((RUNS * RUN) as u64) << p.bits;
+            let length = ((LONG_RUNS * RUN) as u64) << p.bits;
             if main.is_none() {
                 self.polys.push(poly.clone());
             }
@@ -141,7 +141,7 @@ impl Engine for Stage {
                 let number = self.polys.len() - 1;
                 let s = SubBlock::new(q, poly, number, &p, at, &mut self.bytes);
                 self.sub_blocks.push(s);
-                counts.tested[0] += (RUNS * RUN) as u64;
+                counts.tested[0] += (LONG_RUNS * RUN) as u64;
                 at += length;
             }
             main.get_or_insert(p);

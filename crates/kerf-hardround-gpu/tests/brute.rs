@@ -11,7 +11,7 @@ fn kernels_find_what_the_walk_finds() {
     let mut r = Random(3);
     let mut sum = Sum::default();
     for f in functions() {
-        compare(&mut exec, f, 22, &mut r, &mut sum);
+        compare(&mut exec, f, 24, &mut r, &mut sum);
     }
     assert!(sum.tested > 100_000, "{sum:?}");
     assert!(sum.failed < sum.tested / 20, "{sum:?}");

@@ -5,7 +5,7 @@
 //! `d = 2 eps + R+ - R- + s`, where s/2 bounds every error in the line as it is computed: the polynomial's, the
 //! difference tables', truncation to 64 and to 52 bits.
 use crate::poly::{Poly, SLACK};
-use crate::tables::{RUN, RUNS, TABLE_ERROR};
+use crate::tables::{LONG_RUNS, RUN, RUNS, TABLE_ERROR};
 
 /// Sub-intervals of an interval that fails, level by level; the last level's are walked.
 pub const SPLITS: [u64; 3] = [2, 4, 4];
@@ -167,13 +167,13 @@ impl Plan {
         None
     }
 
-    /// The plan for sub-blocks of [`RUNS`] runs in `length` arguments, where every point of an interval that is close
+    /// The plan for sub-blocks of [`LONG_RUNS`] runs in `length` arguments, where every point of an interval that is close
     /// to the integers is looked at: n d is about their number, at most `points`.
     pub fn by_points(poly: &Poly, eps: f64, length: u64, points: f64) -> Option<Plan> {
-        let room = length / (RUNS * RUN) as u64;
+        let room = length / (LONG_RUNS * RUN) as u64;
         let most = (63u32.checked_sub(room.leading_zeros())?).min(LONGEST);
         (SHORTEST..=most).rev().find_map(|bits| {
-            let plan = Plan::with(poly, eps, bits, RUNS)?;
+            let plan = Plan::with(poly, eps, bits, LONG_RUNS)?;
             let few = plan.levels[0].d * plan.levels[0].n as f64 <= points;
             (few && plan.settled[0] <= eps.max(SETTLED)).then_some(plan)
         })

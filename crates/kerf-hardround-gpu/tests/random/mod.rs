@@ -29,11 +29,13 @@ pub struct Sum {
     pub cases: u64,
 }
 
-/// Compares one range of 2^22 to 2^most arguments.
+/// Compares one range of 2^24 to 2^most arguments.
 pub fn compare(exec: &mut dyn Executor, f: Function, most: u64, r: &mut Random, sum: &mut Sum) {
-    let log = 22 + r.below(most - 21);
+    let log = 24 + r.below(most - 23);
     let length = (1 << log) + r.below(1 << 20);
-    let g = common::range(f, BINARY64, length, r);
+    let mut g = common::range(f, BINARY64, length, r);
+    // The number before the first of a binade is not of its grid.
+    g.first += u64::from(g.negative && g.first == 1 << 52);
     let bits = (log as u32).saturating_sub(r.below(10) as u32).max(14);
     let query = |isa| Query {
         function: f,

@@ -8,7 +8,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::Grid;
+use kerf_hardround::format::{Grid, RangeError};
 use kerf_hardround::leaf::{Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
@@ -25,7 +25,7 @@ const LONG_LIST: f64 = 1e5;
 /// Arguments that have to be evaluated one by one, beyond which is asked.
 const MANY: u128 = 1 << 28;
 /// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
-pub const BATCH: usize = 4096;
+pub const BATCH: usize = 1024;
 /// Threads that write certificates while a GPU searches.
 const WRITERS: usize = 3;
 /// Time between two lines of progress.
@@ -35,6 +35,9 @@ impl From<QueryError> for Failure {
     fn from(e: QueryError) -> Failure {
         let f = Failure::new(e.to_string());
         match e {
+            QueryError::Range(RangeError::NotInFormat(..)) => {
+                f.help("choose a number with fewer digits in base 2, such as 0.5 or 0x1.8p-3")
+            }
             QueryError::Range(_) => f.help("--from is in the range, --to is its end and not in it"),
             QueryError::Domain { .. } => f.help("choose a range inside the domain"),
         }
@@ -114,6 +117,9 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     let (query, from, to) = query(a)?;
     let units = Units::new(&query, from, to)?;
     ask(a, &query, &units)?;
+    if let Some(out) = &a.out {
+        show::check(out)?;
+    }
     let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
     let mut journal = None;
@@ -122,9 +128,6 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         let (j, units) = Journal::open(&path, &header, a.resume)?;
         done.extend(units.into_iter().map(|u| (u.unit, u)));
         journal = Some(j);
-    }
-    if let Some(out) = &a.out {
-        show::check(out)?;
     }
     let mut state = Running {
         header: &header,
