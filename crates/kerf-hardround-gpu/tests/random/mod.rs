@@ -46,7 +46,11 @@ pub fn compare(exec: &mut dyn Executor, f: Function, most: u64, r: &mut Random, 
     let q = query(Some(Isa::best()));
     let points = [0.1, 0.5, 4.0][r.below(3) as usize];
     let rounds = 1 + r.below(2) as u32;
-    let place = format!("{} {bits} {points} {rounds} from {}", f.name(), hex(g.value(g.first)));
+    let place = format!(
+        "{} {bits} {points} {rounds} from {}",
+        f.name(),
+        hex(g.value(g.first))
+    );
     let (cases, exact) = there(exec, &q, &g, points, rounds, sum);
     let slow = search(&query(None), &g, &mut Scratch::default());
     assert_eq!(cases, slow.cases, "{place}");

@@ -7,9 +7,9 @@ use crate::cluster::{Post, Role, Team, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::cuda::CudaExecutor;
-use kerf_hardround::certificate::{Header, Unit};
+use kerf_hardround::certificate::{Header, Unit, Written};
 use kerf_hardround::format::{Grid, RangeError};
-use kerf_hardround::leaf::{Found, Query, search};
+use kerf_hardround::leaf::{Case, Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
 use kerf_hardround_gpu::{GpuError, Room, Work};
@@ -156,7 +156,13 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     if let Some(j) = &mut state.journal {
         j.close()?;
     }
+    let zero = units.at_zero(&query);
+    let at_zero = zero.and_then(Result::ok).filter(|v| v.k.is_some());
     let summary = Summary {
+        at_zero: at_zero
+            .filter(|v| v.k >= Some(query.bits))
+            .map(|value| Written::new(&Case { x: 0.0, value })),
+        zero_exact: units.zero && at_zero.is_none(),
         query,
         from,
         to,
