@@ -3,14 +3,9 @@
 //
 // Intervals of 2^15 arguments; what fails is divided in 8, and what fails again is walked. The bounds are those of
 // the crate kerf-hardround.
-#define DEVICE static __attribute__((device, always_inline)) inline
-#define KERNEL extern "C" __attribute__((global))
+#include "lines.h"
 
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef unsigned __int128 u128;
-
-enum { STARTS = 7, DEGREES = 8, RUN = 64, RUNS = 256, PARTS = 8 };
+enum { PARTS = 8, RUNS = 256 };
 struct Block {
     u64 tables[STARTS][DEGREES][2];
     u64 degree;
@@ -22,34 +17,6 @@ struct Block {
     u64 near[2];
     double half_second;
 };
-struct Lines {
-    u64 *b, *a, *id;
-};
-
-DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
-DEVICE u32 block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-DEVICE u32 threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
-DEVICE u32 blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-
-DEVICE double fraction(u64 u)
-{
-    return __builtin_bit_cast(double, (u >> 12) | 0x3ff0000000000000ull) - 1.0;
-}
-
-// 1/x, too small by 2^-41 or somewhat more: quotients are never too large.
-DEVICE double reciprocal(double x)
-{
-    const double bias = 1.0 - 1.0 / (1ull << 40);
-    double r = __nvvm_rcp_approx_ftz_d(x);
-    double e = __builtin_fma(-x, r, bias);
-    return __builtin_fma(r, e, r);
-}
-
-DEVICE double quotient(double x, double y)
-{
-    const double shift = 6755399441055744.0; // 1.5 * 2^52
-    return (__builtin_fma(x, y, -0.5) + shift) - shift;
-}
 
 DEVICE double least(double a, double b) { return a < b ? a : b; }
 DEVICE double most(double a, double b) { return a > b ? a : b; }
@@ -191,61 +158,8 @@ template <int FORM> DEVICE bool fails(u64 a, u64 b, double n, double d, u32 &rou
     return fails_regular(a, b, n, d, rounds);
 }
 
-DEVICE void append(bool keep, u64 b, u64 a, u64 id, Lines out, u32 *count, u32 capacity)
-{
-    u32 votes = __nvvm_vote_ballot_sync(~0u, keep);
-    if (votes == 0)
-        return;
-    u32 lane = thread() & 31;
-    u32 first = 0;
-    if (lane == 0)
-        first = __atomic_fetch_add(count, (u32)__builtin_popcount(votes), __ATOMIC_RELAXED);
-    first = __nvvm_shfl_sync_idx_i32(~0u, first, 0, 31);
-    u32 at = first + __builtin_popcount(votes & ((1u << lane) - 1));
-    if (keep && at < capacity) {
-        out.b[at] = b;
-        out.a[at] = a;
-        out.id[at] = id;
-    }
-}
-
-DEVICE u64 start(const Block &s, int value, u32 run)
-{
-    u128 sum = 0;
-    u64 binomial = 1;
-    for (u32 m = 0; m <= s.degree; ++m) {
-        u128 d = (u128)s.tables[value][m][1] << 64 | s.tables[value][m][0];
-        sum += d * binomial;
-        binomial = run > m ? binomial * (run - m) / (m + 1) : 0;
-    }
-    return (u64)(sum >> 64);
-}
-
-// The lines of a thread's run, one after the other.
-struct Run {
-    u64 v[STARTS], place;
-    const Block *s;
-
-    __attribute__((device, always_inline)) Run(const Block *all)
-    {
-        u32 t = block() * threads() + thread();
-        u32 run = t % RUNS;
-        s = &all[t / RUNS];
-#pragma unroll
-        for (int i = 0; i < STARTS; ++i)
-            v[i] = start(*s, i, run);
-        place = (u64)(t / RUNS) << 40 | (u64)run * RUN * (u64)s->n[0];
-    }
-    __attribute__((device, always_inline)) void next()
-    {
-        v[0] += v[1];
-        v[1] += v[2];
-        v[2] += v[3];
-        v[4] += v[5];
-        v[5] += v[6];
-        place += (u64)s->n[0];
-    }
-};
+// Arguments of an interval, the same in all sub-blocks.
+DEVICE u64 length(const Block *all) { return (u64)all[0].n[0]; }
 
 // Arguments of a line from `from` to `to`, of which `n` belong to it; candidates are those near by the curve.
 DEVICE void walk(const Block &s, int level, u64 b, u64 a, u64 from, u64 to, u64 place, u64 *found, u32 *count,
@@ -256,37 +170,32 @@ DEVICE void walk(const Block &s, int level, u64 b, u64 a, u64 from, u64 to, u64 
     for (u64 j = from; j < to; ++j, z += a) {
         if (z >= limit)
             continue;
-        double t = (double)j - s.n[level] * 0.5;
-        u64 value = b + a * j + (u64)(long long)(s.half_second * t * t * 18446744073709551616.0);
-        if (value < near || 0 - value < near) {
-            u32 at = __atomic_fetch_add(count, 1u, __ATOMIC_RELAXED);
-            if (at < capacity)
-                found[at] = place + j;
-        }
+        if (curved(b, a, j, s.n[level], s.half_second, near))
+            found_one(place + j, found, count, capacity);
     }
 }
 
 // Every argument.
 KERNEL void exhaustive(const Block *all, u64 *found, u32 *counts, u32 capacity)
 {
-    Run r(all);
+    Run<Block, RUNS> r(all, length(all));
     for (int k = 0; k < RUN; ++k, r.next())
-        walk(*r.s, 0, r.v[0], r.v[4], 0, (u64)r.s->n[0], r.place, found, &counts[2], capacity);
+        walk(*r.s, 0, r.start(), r.slope(), 0, (u64)r.s->n[0], r.place, found, &counts[2], capacity);
 }
 
 // All phases by the thread that meets them.
 template <int FORM> DEVICE void one(const Block *all, u64 *found, u32 *counts, u32 capacity)
 {
-    Run r(all);
+    Run<Block, RUNS> r(all, length(all));
     const Block &s = *r.s;
     u32 rounds = 0, failed = 0, failed_again = 0;
     u64 m = (u64)s.n[1];
     for (int k = 0; k < RUN; ++k, r.next()) {
-        if (!fails<FORM>(r.v[4], r.v[0] + s.offset[0], s.n[0], s.d[0], rounds))
+        if (!fails<FORM>(r.slope(), r.start() + s.offset[0], s.n[0], s.d[0], rounds))
             continue;
         ++failed;
         for (u32 part = 0; part < PARTS; ++part) {
-            u64 b = r.v[0] + r.v[4] * (part * m) + s.parts[part][0], a = r.v[4] + s.parts[part][1];
+            u64 b = r.start() + r.slope() * (part * m) + s.parts[part][0], a = r.slope() + s.parts[part][1];
             if (!fails<FORM>(a, b + s.offset[1], s.n[1], s.d[1], rounds))
                 continue;
             ++failed_again;
@@ -302,11 +211,11 @@ template <int FORM> DEVICE void one(const Block *all, u64 *found, u32 *counts, u
 // The first of three kernels.
 template <int FORM> DEVICE void phase1(const Block *all, Lines out, u32 *counts, u32 capacity)
 {
-    Run r(all);
+    Run<Block, RUNS> r(all, length(all));
     u32 rounds = 0;
     for (int k = 0; k < RUN; ++k, r.next()) {
-        bool bad = fails<FORM>(r.v[4], r.v[0] + r.s->offset[0], r.s->n[0], r.s->d[0], rounds);
-        append(bad, r.v[0], r.v[4], r.place, out, &counts[0], capacity);
+        bool bad = fails<FORM>(r.slope(), r.start() + r.s->offset[0], r.s->n[0], r.s->d[0], rounds);
+        append(bad, r.start(), r.slope(), r.place, out, &counts[0], capacity);
     }
 }
 
@@ -334,11 +243,11 @@ DEVICE void phase2(const Block *all, Lines in, Lines out, u32 *counts, u32 capac
 // the maximum in units of 2^-32.
 template <int FORM> DEVICE void rounds(const Block *all, u64 *sums)
 {
-    Run r(all);
+    Run<Block, RUNS> r(all, length(all));
     u64 mean = 0, greatest = 0, deviation = 0;
     for (int k = 0; k < RUN; ++k, r.next()) {
         u32 mine = 0;
-        fails<FORM>(r.v[4], r.v[0] + r.s->offset[0], r.s->n[0], r.s->d[0], mine);
+        fails<FORM>(r.slope(), r.start() + r.s->offset[0], r.s->n[0], r.s->d[0], mine);
         u32 sum = mine, max = mine;
         for (int step = 16; step > 0; step /= 2) {
             sum += __nvvm_shfl_sync_bfly_i32(~0u, sum, step, 31);

@@ -1,17 +1,14 @@
-// The search for hard-to-round cases as five kernels: the test on every interval of many sub-blocks, the
-// test on parts of the intervals that failed, twice more on parts of those, and a walk over what still fails.
+// The search for hard-to-round cases as five kernels: the points of every interval of many sub-blocks that are close to
+// the integers, by a lattice (lattice.h); for intervals where that gives up, Lefevre's test on parts, twice more on
+// parts of those that fail, and a walk over what still fails.
 //
 // The algorithm and its bounds are those of the crate kerf-hardround: lsg.rs (the test), tables.rs (lines from
 // differences), plan.rs (thresholds). A thread has one run of intervals in the first kernel.
-#define DEVICE static __attribute__((device, always_inline)) inline
-#define KERNEL extern "C" __attribute__((global))
+#include "lines.h"
+#include "lattice.h"
 
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef unsigned __int128 u128;
-
-// A sub-block as the host writes it; lib.rs has the same order.
-enum { STARTS = 7, DEGREES = 8, RUN = 64, RUNS = 256, LEVELS = 4 };
+// A sub-block as the host writes it; stage.rs has the same order.
+enum { LEVELS = 4, RUNS = 1024 };
 struct SubBlock {
     u64 tables[STARTS][DEGREES][2];
     u64 degree;
@@ -19,48 +16,16 @@ struct SubBlock {
     u64 offset[LEVELS];
     double d[LEVELS];
     u64 parts[LEVELS - 1][4][2];
-    u64 limit, near;
+    u64 limit[2], near[2]; // of the first level and of the last
     double half_second;
-    u64 length;
+    u64 log; // of the first level's length
 };
-
-// Lines that wait for the next level: start, slope, and sub-block << 40 | distance of the first argument.
-struct Lines {
-    u64 *b, *a, *id;
-};
-
-DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
-DEVICE u32 block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-DEVICE u32 threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
-DEVICE u32 blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-
-// The first 52 bits of a fraction, in [0, 1).
-DEVICE double fraction(u64 u)
-{
-    return __builtin_bit_cast(double, (u >> 12) | 0x3ff0000000000000ull) - 1.0;
-}
-
-// 1/x, too small by 2^-41 or somewhat more, relatively: quotients are never too large.
-DEVICE double reciprocal(double x)
-{
-    const double bias = 1.0 - 1.0 / (1ull << 40);
-    double r = __nvvm_rcp_approx_ftz_d(x);
-    double e = __builtin_fma(-x, r, bias);
-    return __builtin_fma(r, e, r);
-}
-
-// The floor of x y, or one less where that is an integer. Conversions are slow, sums are not.
-DEVICE double quotient(double x, double y)
-{
-    const double shift = 6755399441055744.0; // 1.5 * 2^52
-    return (__builtin_fma(x, y, -0.5) + shift) - shift;
-}
 
 struct State {
     double x, y, z, u, v;
     bool inx;
 
-    __attribute__((device, always_inline)) void shorten_y(double q, double inverse)
+    METHOD void shorten_y(double q, double inverse)
     {
         double r = __builtin_fma(-q, x, y);
         double rest = z - r;
@@ -74,7 +39,7 @@ struct State {
         u = __builtin_fma(q, v, u);
     }
 
-    __attribute__((device, always_inline)) void shorten_x(double q, double inverse)
+    METHOD void shorten_x(double q, double inverse)
     {
         double t = quotient(z, inverse);
         t = t < q ? t : q;
@@ -125,68 +90,29 @@ DEVICE bool fails(u64 a, u64 b, double n, double d)
     return !(s.z >= d && s.u + s.v >= n);
 }
 
-// Appends a line of every thread of the warp that has `keep`; all threads have to come here.
-DEVICE void append(bool keep, u64 b, u64 a, u64 id, Lines out, u32 *count, u32 capacity)
+// One thread a run; blocks of 128 threads, eight of them a sub-block.
+KERNEL void first_level(const SubBlock *subs, u64 *b, u64 *a, u64 *id, u64 *found, u32 *counts, u32 *failed,
+                        u32 capacity, u32 room, u32 rounds)
 {
-    u32 votes = __nvvm_vote_ballot_sync(~0u, keep);
-    if (votes == 0)
-        return;
-    u32 lane = thread() & 31;
-    u32 first = 0;
-    if (lane == 0)
-        first = __atomic_fetch_add(count, (u32)__builtin_popcount(votes), __ATOMIC_RELAXED);
-    first = __nvvm_shfl_sync_idx_i32(~0u, first, 0, 31);
-    u32 at = first + __builtin_popcount(votes & ((1u << lane) - 1));
-    if (keep && at < capacity) {
-        out.b[at] = b;
-        out.a[at] = a;
-        out.id[at] = id;
-    }
-}
-
-// Sum of C(run, m) times the m-th difference: a starting value of a run.
-DEVICE u64 start(const SubBlock &s, int value, u32 run)
-{
-    u128 sum = 0;
-    u64 binomial = 1;
-    for (u32 m = 0; m <= s.degree; ++m) {
-        u128 d = (u128)s.tables[value][m][1] << 64 | s.tables[value][m][0];
-        sum += d * binomial;
-        binomial = run > m ? binomial * (run - m) / (m + 1) : 0;
-    }
-    return (u64)(sum >> 64);
-}
-
-// One thread a run; blocks of 128 threads, two of them a sub-block.
-KERNEL void first_level(const SubBlock *subs, u64 *b, u64 *a, u64 *id, u32 *counts, u32 *failed,
-                        u32 capacity)
-{
-    u32 t = block() * threads() + thread();
-    u32 sub = t / RUNS, run = t % RUNS;
-    const SubBlock &s = subs[sub];
-    u64 v[STARTS];
-#pragma unroll
-    for (int i = 0; i < STARTS; ++i)
-        v[i] = start(s, i, run);
-    const double n = s.n[0], d = s.d[0];
-    const u64 offset = s.offset[0];
-    const u64 length = s.length;
-    u64 place = (u64)sub << 40 | run * RUN * length;
+    const SubBlock &s = subs[(block() * threads() + thread()) / RUNS];
+    Run<SubBlock, RUNS> r(subs, 1ull << s.log);
+    const Window w(s.limit[0], s.log);
+    const u64 offset = s.offset[0], near = s.near[0];
+    const double half_second = s.half_second;
     u32 mine = 0;
     Lines out = {b, a, id};
-    for (int k = 0; k < RUN; ++k) {
-        bool bad = fails(v[4], v[0] + offset, n, d);
-        append(bad, v[0], v[4], place, out, &counts[0], capacity);
-        mine += bad;
-        v[0] += v[1];
-        v[1] += v[2];
-        v[2] += v[3];
-        v[4] += v[5];
-        v[5] += v[6];
-        place += length;
+    Basis basis = {0, 0};
+    for (int k = 0; k < RUN; ++k, r.next()) {
+        u64 start = r.start(), slope = r.slope();
+        bool done = points(basis, slope, start + offset, w, rounds, [&](u64 j) {
+            if (curved(start, slope, j, w.n, half_second, near))
+                found_one(r.place + j, found, &counts[LEVELS], room);
+        });
+        append(!done, start, slope, r.place, out, &counts[0], capacity);
+        mine += !done;
     }
     if (mine)
-        __atomic_fetch_add(&failed[sub * LEVELS], mine, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&failed[(r.place >> 40) * LEVELS], mine, __ATOMIC_RELAXED);
 }
 
 template <int LEVEL, int PARTS>
@@ -243,16 +169,10 @@ KERNEL void walk(const SubBlock *subs, const u64 *b, const u64 *a, const u64 *id
         u64 begin = b[line], slope = a[line];
         u64 z = begin + s.offset[LEVELS - 1] + slope * from;
         for (u64 j = from; j < to; ++j, z += slope) {
-            if (z >= s.limit)
+            if (z >= s.limit[1])
                 continue;
-            double t = (double)j - s.n[LEVELS - 1] * 0.5;
-            u64 curve = (u64)(long long)(s.half_second * t * t * 18446744073709551616.0);
-            u64 value = begin + slope * j + curve;
-            if (value < s.near || 0 - value < s.near) {
-                u32 at = __atomic_fetch_add(&counts[LEVELS], 1u, __ATOMIC_RELAXED);
-                if (at < capacity)
-                    found[at] = place + j;
-            }
+            if (curved(begin, slope, j, s.n[LEVELS - 1], s.half_second, s.near[1]))
+                found_one(place + j, found, &counts[LEVELS], capacity);
         }
     }
 }

@@ -2,23 +2,14 @@
 //
 // Values are fractions of one in 320 bits, exactly those of the crate kerf-hardround (wide.rs); what the error of
 // the polynomial could change goes to the host.
-#define DEVICE static __attribute__((device, always_inline)) inline
-#define KERNEL extern "C" __attribute__((global))
+#include "lines.h"
 
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef unsigned __int128 u128;
-
-enum { WORDS = 5, DEGREES = 8, COUNTERS = 8 };
+enum { WORDS = 5, COUNTERS = 8 };
 struct Piece {
     u64 c[DEGREES][WORDS]; // around the first argument, least words first
     u64 count;
     u64 bits; // arguments with as many go to the host
 };
-
-DEVICE u32 thread() { return __nvvm_read_ptx_sreg_tid_x(); }
-DEVICE u32 block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-DEVICE u32 threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
 
 // Identical bits at the start of a fraction.
 DEVICE u32 run(u64 z)

@@ -1,21 +1,21 @@
-//! Speed of the search on a GPU, part by part: `throughput FUNCTION FROM UNITS [BATCH]...`; without a GPU, of
-//! what the processor prepares.
+//! Speed of the search on a GPU, part by part: `throughput FUNCTION FROM UNITS [BATCH:POINTS:ROUNDS]...`; without a
+//! GPU, of what the processor prepares.
 use kerf_exec::Executor;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::{BINARY64, parse};
+use kerf_hardround::format::{BINARY64, Grid, parse};
 use kerf_hardround::function::Function;
 use kerf_hardround::leaf::Query;
-use kerf_hardround::search::Isa;
+use kerf_hardround::search::{Counts, Isa};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{Batches, KERNELS, Room, Stage, Work, program, search};
+use kerf_hardround_gpu::{Batches, KERNELS, POINTS, Pending, Room, Stage, Work, program, search};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 fn main() {
     let a: Vec<String> = std::env::args().collect();
     let [_, function, from, units, batches @ ..] = a.as_slice() else {
-        panic!("usage: throughput FUNCTION FROM UNITS [BATCH]...");
+        panic!("usage: throughput FUNCTION FROM UNITS [BATCH:POINTS:ROUNDS]...");
     };
     let q = Query {
         function: Function::find(function).expect("a function"),
@@ -31,17 +31,7 @@ fn main() {
     let some: Vec<_> = (0..units.len().min(64))
         .filter_map(|i| units.get(i))
         .collect();
-    let mut stage = Stage::default();
-    let clock = Instant::now();
-    let staged: Vec<_> = some.iter().map(|g| (0, *g, stage.unit(&q, g))).collect();
-    let t = clock.elapsed().as_secs_f64() / staged.len() as f64;
-    let n: usize = staged.iter().map(|s| s.2.sub_blocks.len()).sum();
-    println!(
-        "preparing: {:.1} us a unit of {} arguments, {} sub-blocks",
-        t * 1e6,
-        some[0].len(),
-        n / staged.len()
-    );
+    let staged = prepared(&q, &some, POINTS);
     let header = Header::new(&q, from, to, units.len(), "cuda");
     let clock = Instant::now();
     let bytes: usize = staged
@@ -65,36 +55,46 @@ fn main() {
     for s in exec.kernel_stats() {
         println!("{s:?}");
     }
-    // The kernels alone, on sub-blocks that are there already.
-    let many: Vec<_> = staged
-        .iter()
-        .cloned()
-        .cycle()
-        .take(4096 / (n / staged.len()).max(1))
-        .collect();
-    let count: usize = many.iter().map(|s| s.2.sub_blocks.len()).sum();
-    {
-        let mut b = Batches::new(&mut exec, Room::usual(count)).expect("memory");
-        for _ in 0..4 {
-            for parts in 1..=KERNELS.len() {
-                let t = b.timed(&many, parts).expect("a batch");
-                let arguments: u64 = many.iter().map(|s| s.1.len()).sum();
-                println!(
-                    "kernels 1 to {parts}: {:.3} ms, {:.3e} arguments/s",
-                    t * 1e3,
-                    arguments as f64 / t
-                );
-            }
-        }
-    }
     exec.clear();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    for batch in batches
-        .iter()
-        .map(|b| b.parse::<usize>().expect("a batch size"))
-    {
+    for setting in batches {
+        let v: Vec<f64> = setting.split(':').filter_map(|v| v.parse().ok()).collect();
+        let [batch, points, rounds] = v[..] else {
+            panic!("{setting}: expected BATCH:POINTS:ROUNDS");
+        };
+        let room = Room {
+            points,
+            rounds: rounds as u32,
+            ..Room::usual(batch as usize)
+        };
+        println!("\n{setting}");
+        // The kernels alone, on sub-blocks that are there already.
+        let staged = prepared(&q, &some, points);
+        let n: usize = staged.iter().map(|s| s.2.sub_blocks.len()).sum();
+        let each = (n / staged.len()).max(1);
+        let many: Vec<_> = staged
+            .iter()
+            .cloned()
+            .cycle()
+            .take(batch as usize / each)
+            .collect();
+        let arguments: u64 = many.iter().map(|s| s.1.len()).sum();
+        {
+            let mut b = Batches::new(&mut exec, room).expect("memory");
+            for _ in 0..3 {
+                for parts in [1, KERNELS.len()] {
+                    let t = b.timed(&many, parts).expect("a batch");
+                    println!(
+                        "kernels 1 to {parts}: {:.3} ms, {:.3e} arguments/s",
+                        t * 1e3,
+                        arguments as f64 / t
+                    );
+                }
+            }
+        }
+        exec.clear();
         let clock = Instant::now();
-        let (mut cases, mut arguments) = (0, 0u64);
+        let (mut cases, mut arguments, mut counts) = (0, 0u64, Counts::default());
         search(
             &mut exec,
             &Work {
@@ -102,12 +102,13 @@ fn main() {
                 units: &units,
                 range: 0..units.len(),
                 threads,
-                room: Room::usual(batch),
+                room,
             },
             |_| true,
             |i, g, found| {
                 std::hint::black_box(Unit::new(&header, i, &g, &found));
                 cases += found.cases.len();
+                counts.add(&found.counts);
                 arguments += g.len();
                 ControlFlow::Continue(())
             },
@@ -115,9 +116,26 @@ fn main() {
         .expect("a search");
         let t = clock.elapsed().as_secs_f64();
         println!(
-            "end to end, batches of {batch}: {arguments} arguments, {cases} cases, {t:.3} s, {:.3e} arguments/s",
+            "end to end: {arguments} arguments, {cases} cases, {t:.3} s, {:.3e} arguments/s",
             arguments as f64 / t
         );
+        println!("{counts:?}");
         exec.clear();
     }
+}
+
+/// Units as they are sent to the device; says how long that takes.
+fn prepared(q: &Query, some: &[Grid], points: f64) -> Vec<Pending> {
+    let mut stage = Stage::new(points);
+    let clock = Instant::now();
+    let staged: Vec<_> = some.iter().map(|g| (0, *g, stage.unit(q, g))).collect();
+    let t = clock.elapsed().as_secs_f64() / staged.len() as f64;
+    let n: usize = staged.iter().map(|s| s.2.sub_blocks.len()).sum();
+    println!(
+        "preparing: {:.1} us a unit of {} arguments, {} sub-blocks",
+        t * 1e6,
+        some[0].len(),
+        n / staged.len()
+    );
+    staged
 }

@@ -1,11 +1,11 @@
 //! Batches of sub-blocks on an executor.
-use crate::stage::{Staged, WORDS};
+use crate::stage::{POINTS, Staged, WORDS};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_hardround::format::Grid;
 use kerf_hardround::leaf::{Found, Query, decide};
 use kerf_hardround::plan::{LEVELS, SPLITS};
 use kerf_hardround::search::Scratch;
-use kerf_hardround::tables::{RUN, RUNS};
+use kerf_hardround::tables::{LONG_RUNS, RUN};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::llvm::{LlvmError, Module};
 
@@ -15,9 +15,10 @@ static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/search.bc"));
 const BLOCK: u32 = 128;
 /// Blocks of the kernels that loop over what they find, for each multiprocessor of a large GPU many.
 const BLOCKS: u32 = 2112;
-/// Lines that fail at each level, at most, over the intervals of a batch: about twice as many as
-/// thresholds let fail, and more of the rare ones.
-const ROOM: [f64; LEVELS] = [0.7, 0.35, 0.05, 0.01];
+/// Lines that fail at each level, at most, over the intervals of a batch: a hundred times as many as do.
+const ROOM: [f64; LEVELS] = [0.1, 0.1, 0.1, 0.05];
+/// Rounds in which a basis is shortened: one does nearly as well as any number.
+const ROUNDS: u32 = 1;
 /// Bits of a place that are the distance within the sub-block.
 const DISTANCE: u32 = 40;
 
@@ -61,6 +62,10 @@ pub struct Room {
     pub lines: f64,
     /// Candidates of a batch.
     pub candidates: usize,
+    /// Points of an interval that are close to the integers, at most: longer intervals have more of them.
+    pub points: f64,
+    /// Rounds in which a basis is shortened from one interval to the next.
+    pub rounds: u32,
 }
 
 impl Room {
@@ -70,6 +75,8 @@ impl Room {
             sub_blocks,
             lines: 1.0,
             candidates: 1 << 16,
+            points: POINTS,
+            rounds: ROUNDS,
         }
     }
 }
@@ -91,6 +98,7 @@ pub struct Batches<'a> {
     lines: [[BufferId; 3]; LEVELS],
     room: [u32; LEVELS],
     candidates: usize,
+    rounds: u32,
     /// Sub-blocks of a batch at most.
     pub most: usize,
     /// Bytes to write, kept for the next batch.
@@ -109,7 +117,7 @@ impl<'a> Batches<'a> {
     /// Room for so many sub-blocks at a time.
     pub fn new(exec: &'a mut dyn Executor, room: Room) -> Result<Batches<'a>, GpuError> {
         let most = room.sub_blocks.max(64);
-        let intervals = (most * RUN * RUNS) as f64 * room.lines;
+        let intervals = (most * RUN * LONG_RUNS) as f64 * room.lines;
         let rooms = ROOM.map(|r| (intervals * r) as u32 + 64);
         let mut alloc = |name: &str, n: usize, size: usize| exec.alloc(name, n * size, size);
         let mut lines = Vec::new();
@@ -136,6 +144,7 @@ impl<'a> Batches<'a> {
             lines,
             room: rooms,
             candidates: room.candidates,
+            rounds: room.rounds,
             most,
             bytes: Vec::new(),
             zeros: vec![0; most * LEVELS * 4],
@@ -196,7 +205,14 @@ impl<'a> Batches<'a> {
         let first = [
             subs(),
             lines(all[0]),
-            vec![buffer(s.counts), buffer(s.failed), number(room[0])],
+            vec![
+                buffer(s.found),
+                buffer(s.counts),
+                buffer(s.failed),
+                number(room[0]),
+                number(self.candidates as u32),
+                number(self.rounds),
+            ],
         ]
         .concat();
         let later =
@@ -216,7 +232,7 @@ impl<'a> Batches<'a> {
         // No more blocks than there can be lines for: small batches run on a CPU, too.
         let blocks = |most: u32| BLOCKS.min(most.div_ceil(BLOCK)).max(1);
         let all = [
-            (count * (RUNS as u32 / BLOCK), first),
+            (count * (LONG_RUNS as u32 / BLOCK), first),
             (blocks(count * 8192), later(1)),
             (blocks(count * 4096), later(2)),
             (blocks(count * 1024), later(3)),

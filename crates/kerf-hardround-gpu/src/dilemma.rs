@@ -53,7 +53,7 @@ pub fn record(poly: &Poly, start: u64, eps: f64) -> Option<Vec<u64>> {
     // The error of a value by the curve grows with the cube of the length at most.
     for l in levels {
         let longer = l.n as f64 / plan.levels[LEVELS - 1].n as f64;
-        w.push(fraction((eps + plan.settled * longer.powi(3)).min(0.25)) + 1);
+        w.push(fraction((eps + plan.settled[1] * longer.powi(3)).min(0.25)) + 1);
     }
     w.push((second / 2.0).to_bits());
     debug_assert_eq!(

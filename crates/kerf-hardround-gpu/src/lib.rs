@@ -12,7 +12,7 @@ pub mod small;
 mod stage;
 
 pub use batch::{Batches, Done, GpuError, KERNELS, Pending, Room, program};
-pub use stage::{Stage, Staged, SubBlock};
+pub use stage::{POINTS, Stage, Staged, SubBlock};
 
 use kerf_exec::Executor;
 use kerf_hardround::format::Grid;
@@ -53,7 +53,7 @@ pub fn search(
             let send = send.clone();
             let (next, stop, wanted) = (&next, &stop, &wanted);
             scope.spawn(move || {
-                let mut stage = Stage::default();
+                let mut stage = Stage::new(work.room.points);
                 while !stop.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(grid) = work.units.get(i).filter(|_| i < work.range.end) else {

@@ -4,12 +4,16 @@ use kerf_hardround::leaf::{self, Engine, Found, Query};
 use kerf_hardround::plan::{LEVELS, Plan, SPLITS, fraction};
 use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::search::{Counts, Scratch};
-use kerf_hardround::tables::{RUN, RUNS, STARTS, Tables};
+use kerf_hardround::tables::{LONG_RUNS, RUN, STARTS, Tables};
 
 /// 64-bit words of a sub-block on the device.
-pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + (LEVELS - 1) * PARTS * 2 + 4;
+pub const WORDS: usize = STARTS * (DEGREE + 1) * 2 + 1 + 3 * LEVELS + (LEVELS - 1) * PARTS * 2 + 6;
 /// Room for the parts of a line.
 const PARTS: usize = 4;
+/// Points of an interval that are close to the integers, at most, for intervals to be that long.
+pub const POINTS: f64 = 0.5;
+/// Bits by which intervals may be shorter than a piece's longest before a sub-block is not worth describing.
+const SHORTER: u32 = 8;
 
 /// A sub-block; the device reads its record, for which `device/search.cu` has the same order.
 #[derive(Debug, Clone)]
@@ -23,7 +27,7 @@ pub struct SubBlock {
 }
 
 impl SubBlock {
-    /// [`RUNS`] runs from `start` on; the record is added to `bytes`.
+    /// [`LONG_RUNS`] runs from `start` on; the record is added to `bytes`.
     fn new(
         q: &Query,
         poly: &Poly,
@@ -32,8 +36,8 @@ impl SubBlock {
         start: u64,
         bytes: &mut Vec<u8>,
     ) -> SubBlock {
-        let tables = Tables::new(&poly.around(start), plan.bits, RUNS);
-        let middle = start + ((RUNS * RUN) as u64 * plan.levels[0].n) / 2;
+        let tables = Tables::new(&poly.around(start), plan.bits, LONG_RUNS);
+        let middle = start + ((LONG_RUNS * RUN) as u64 * plan.levels[0].n) / 2;
         let second = poly.second(middle).0;
         let mut words = Vec::with_capacity(WORDS);
         for d in tables.d.iter().flatten() {
@@ -51,11 +55,11 @@ impl SubBlock {
             }
         }
         let last = plan.levels[LEVELS - 1];
-        words.push(fraction(last.d) + 1);
-        words.push(fraction((q.eps() + plan.settled).min(0.25)) + 1);
+        words.extend([plan.levels[0], last].map(|l| fraction(l.d) + 1));
+        words.extend(plan.settled.map(|s| fraction((q.eps() + s).min(0.25)) + 1));
         words.push((second / 2.0).to_bits());
-        words.push(plan.levels[0].n);
-        words.resize(WORDS, 0);
+        words.push(u64::from(plan.bits));
+        debug_assert_eq!(words.len(), WORDS);
         bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         SubBlock {
             start,
@@ -79,8 +83,10 @@ pub struct Staged {
 }
 
 /// One thread that prepares units.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stage {
+    /// Points of an interval that are close to the integers, at most.
+    points: f64,
     scratch: Scratch,
     sub_blocks: Vec<SubBlock>,
     bytes: Vec<u8>,
@@ -88,6 +94,17 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// With intervals that have so many points close to the integers, at most ([`POINTS`] is usual).
+    pub fn new(points: f64) -> Stage {
+        Stage {
+            points,
+            scratch: Scratch::default(),
+            sub_blocks: Vec::new(),
+            bytes: Vec::new(),
+            polys: Vec::new(),
+        }
+    }
+
     /// Divides a unit, searches what no sub-block has, and prepares the sub-blocks.
     pub fn unit(&mut self, q: &Query, grid: &Grid) -> Staged {
         let found = leaf::search(q, grid, self);
@@ -109,25 +126,30 @@ impl Engine for Stage {
         candidates: &mut Vec<u64>,
         counts: &mut Counts,
     ) -> Option<Plan> {
-        let mut plan = Plan::new(poly, q.eps(), end - first);
+        let mut main: Option<Plan> = None;
         let mut at = first;
-        if let Some(p) = plan.as_ref().filter(|p| p.runs == RUNS) {
-            let length = (RUNS * RUN) as u64 * p.levels[0].n;
-            let number = self.polys.len();
-            if end - at >= length {
+        while let Some(p) = Plan::by_points(poly, q.eps(), end - at, self.points) {
+            // What is left at the end is searched here, if that takes no longer than describing it.
+            if main.as_ref().is_some_and(|m| p.bits + SHORTER < m.bits) {
+                break;
+            }
+            let length = ((LONG_RUNS * RUN) as u64) << p.bits;
+            if main.is_none() {
                 self.polys.push(poly.clone());
             }
             while end - at >= length {
-                let s = SubBlock::new(q, poly, number, p, at, &mut self.bytes);
+                let number = self.polys.len() - 1;
+                let s = SubBlock::new(q, poly, number, &p, at, &mut self.bytes);
                 self.sub_blocks.push(s);
-                counts.tested[0] += (RUNS * RUN) as u64;
+                counts.tested[0] += (LONG_RUNS * RUN) as u64;
                 at += length;
             }
+            main.get_or_insert(p);
         }
         if at < end {
             let rest = self.scratch.smooth(q, poly, (at, end), candidates, counts);
-            plan = plan.or(rest);
+            main = main.or(rest);
         }
-        plan
+        main
     }
 }

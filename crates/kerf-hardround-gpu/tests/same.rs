@@ -43,20 +43,23 @@ fn kernels_find_the_same() {
         assert!(all.unwrap());
         there.sort_by_key(|t| t.0);
         assert_eq!(there.len() as u64, units.len());
-        let mut tested = 0;
+        let (mut tested, mut failed) = (0, 0);
         for (i, g, found) in there {
             assert_eq!(units.get(i), Some(g));
             let here = leaf::search(&q, &g, &mut Scratch::default());
             assert!(!here.cases.is_empty());
             assert_eq!(found.cases, here.cases, "{}", f.name());
             assert_eq!(found.exact, here.exact);
-            assert_eq!(found.pieces, here.pieces);
+            let places = |f: &leaf::Found| -> Vec<_> {
+                f.pieces.iter().map(|p| (p.first, p.length)).collect()
+            };
+            assert_eq!(places(&found), places(&here));
             tested += found.counts.tested[0];
-            // Quotients may differ by one, so counts of failures are near each other, not equal.
-            let (a, b) = (found.counts.failed[0] as f64, here.counts.failed[0] as f64);
-            assert!((a - b).abs() <= 0.01 * b + 2.0, "{a} {b}");
+            // Nearly all intervals are settled at once.
+            failed += found.counts.failed[0];
         }
         assert!(tested >= 16384, "the kernels were not used: {tested}");
+        assert!(100 * failed < tested, "{}: {failed} of {tested}", f.name());
     }
 }
 
@@ -86,9 +89,9 @@ fn too_little_room_loses_nothing() {
             range: 0..units.len(),
             threads: 2,
             room: Room {
-                sub_blocks: 64,
                 lines,
                 candidates,
+                ..Room::usual(64)
             },
         };
         let all = kerf_hardround_gpu::search(

@@ -13,6 +13,9 @@ pub const LARGEST: u64 = 1 << 36;
 /// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
 const SMALL: u64 = 48;
 
+/// Pieces of at most this many arguments are listed even if all are hard: someone looks at a place.
+pub const LISTED: u64 = 4096;
+
 /// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Query {
@@ -184,6 +187,12 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
 
 fn polynomial(q: &Query, grid: &Grid, poly: &Poly, engine: &mut impl Engine, found: &mut Found) {
     match poly.uniform(q.eps()) {
+        Some(true) if grid.len() <= LISTED => {
+            for m in grid.first..grid.end {
+                evaluate(q, grid, m, found);
+            }
+            return found.piece(grid, Method::Evaluate, None);
+        }
         Some(true) => return found.piece(grid, Method::AllHard, Some(poly)),
         Some(false) => return found.piece(grid, Method::NoneHard, Some(poly)),
         None => {}

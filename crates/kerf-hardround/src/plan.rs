@@ -5,7 +5,7 @@
 //! `d = 2 eps + R+ - R- + s`, where s/2 bounds every error in the line as it is computed: the polynomial's, the
 //! difference tables', truncation to 64 and to 52 bits.
 use crate::poly::{Poly, SLACK};
-use crate::tables::{RUN, RUNS, TABLE_ERROR};
+use crate::tables::{LONG_RUNS, RUN, RUNS, TABLE_ERROR};
 
 /// Sub-intervals of an interval that fails, level by level; the last level's are walked.
 pub const SPLITS: [u64; 3] = [2, 4, 4];
@@ -20,6 +20,9 @@ const SHORTEST: u32 = 8;
 /// Largest n d: about the fraction of intervals that fail at the first level. Beyond, intervals of half the
 /// length, of which an eighth as many fail, cost less.
 const MOST_FAILING: f64 = 0.35;
+
+/// Largest error of values by which points are looked at: one in 2^33 arguments is looked at again on the processor.
+const SETTLED: f64 = 1.0 / (1u64 << 34) as f64;
 
 /// One level of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,8 +50,8 @@ pub struct Plan {
     pub bits: u32,
     /// Runs of a sub-block at most.
     pub runs: usize,
-    /// Error of a value computed from a line of the last level and F''.
-    pub settled: f64,
+    /// Error of a value computed from a line and F'': of the first level and of the last.
+    pub settled: [f64; 2],
 }
 
 /// A nonnegative number below 1 as a fraction in 64 bits, rounded down.
@@ -108,6 +111,13 @@ impl Plan {
         let third = poly.derivative(3);
         let relative = poly.derivative(2) * 1e-11;
         let mut errors = first(poly, n as f64);
+        // Of a value at any argument of an interval, with F'' of the sub-block's middle.
+        let settled = |n: u64, errors: (f64, f64)| {
+            let half = n as f64 / 2.0;
+            let curve = (third * span / 4.0 + relative) * half * half + third / 6.0 * half.powi(3);
+            (errors.0 + errors.1 * n as f64 + curve) * SLACK + 2f64.powi(-60)
+        };
+        let at_first = settled(n, errors);
         let mut levels = [level(poly, n, errors, eps); LEVELS];
         for (l, split) in SPLITS.into_iter().enumerate() {
             // From the centre of an interval to that of a part of it, with F'' of the sub-block's middle.
@@ -124,14 +134,11 @@ impl Plan {
             levels[l + 1] = level(poly, n, errors, eps);
         }
         let sound = levels.iter().all(|l| l.d < 0.5);
-        let half = n as f64 / 2.0;
-        let curve = (third * span / 4.0 + relative) * half * half + third / 6.0 * half.powi(3);
-        let settled = (errors.0 + errors.1 * n as f64 + curve) * SLACK + 2f64.powi(-60);
         sound.then_some(Plan {
             levels,
             bits,
             runs,
-            settled,
+            settled: [at_first, settled(n, errors)],
         })
     }
 
@@ -158,6 +165,18 @@ impl Plan {
             return Some(plan);
         }
         None
+    }
+
+    /// The plan for sub-blocks of [`LONG_RUNS`] runs in `length` arguments, where every point of an interval that is close
+    /// to the integers is looked at: n d is about their number, at most `points`.
+    pub fn by_points(poly: &Poly, eps: f64, length: u64, points: f64) -> Option<Plan> {
+        let room = length / (LONG_RUNS * RUN) as u64;
+        let most = (63u32.checked_sub(room.leading_zeros())?).min(LONGEST);
+        (SHORTEST..=most).rev().find_map(|bits| {
+            let plan = Plan::with(poly, eps, bits, LONG_RUNS)?;
+            let few = plan.levels[0].d * plan.levels[0].n as f64 <= points;
+            (few && plan.settled[0] <= eps.max(SETTLED)).then_some(plan)
+        })
     }
 
     /// What takes a line of level `l` to its part number `part`: added to the start besides slope times

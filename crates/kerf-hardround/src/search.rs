@@ -209,7 +209,7 @@ fn walk_lines(
 ) {
     let last = &plan.levels[LEVELS - 1];
     let d = crate::plan::fraction(last.d) + 1;
-    let near = crate::plan::fraction((eps + plan.settled).min(0.25)) + 1;
+    let near = crate::plan::fraction((eps + plan.settled[1]).min(0.25)) + 1;
     for i in 0..lines.len() {
         let (b, a) = (lines.b[i], lines.a[i]);
         let mut z = b.wrapping_add(last.offset);

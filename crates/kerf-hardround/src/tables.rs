@@ -14,8 +14,10 @@ const RUN_BITS: u32 = RUN.trailing_zeros();
 pub const STARTS: usize = 7;
 /// Runs of a sub-block at most.
 pub const RUNS: usize = 256;
-/// Bound of what is lost by holding differences over runs in 128 bits: C(256, m) 2^-128, summed over m.
-pub const TABLE_ERROR: f64 = 1.0 / (1u128 << 83) as f64;
+/// Runs of a sub-block on a GPU: describing one takes a processor as long whatever its size.
+pub const LONG_RUNS: usize = 1024;
+/// Bound of what is lost by holding differences over runs in 128 bits: C(1024, m) 2^-128, summed over m.
+pub const TABLE_ERROR: f64 = 1.0 / (1u128 << 69) as f64;
 /// What dropped differences over runs may add up to, each way.
 const NEGLIGIBLE: f64 = 1.0 / (1u128 << 70) as f64;
 

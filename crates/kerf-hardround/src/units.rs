@@ -1,10 +1,12 @@
 //! A range in units of work, and threads that do them.
+use crate::confirm::{NoValue, Value, value};
 use crate::format::{Format, Grid, RangeError, grids};
 use crate::function::Function;
 use crate::leaf::{LARGEST, Query};
 use crate::plan::Plan;
 use crate::poly::{Block, block, uniform};
 use crate::search::Scratch;
+use rug::Float;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -125,6 +127,11 @@ impl Units {
         }
     }
 
+    /// The value at zero, where that is in the range: exact for all functions but the arc cosine.
+    pub fn at_zero(&self, q: &Query) -> Option<Result<Value, NoValue>> {
+        let zero = Float::with_val(64, 0);
+        self.zero.then(|| value(q.function, q.format, &zero))
+    }
     /// Number of units.
     pub fn len(&self) -> u64 {
         self.parts.last().map_or(0, |p| p.before + p.units())
@@ -261,4 +268,40 @@ pub fn expected(arguments: u128, bits: u32) -> f64 {
 /// A query's function and format in words.
 pub fn words(f: Function, format: Format) -> String {
     format!("{} in {}", f.name(), format.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{BINARY16, BINARY64};
+    use crate::function::FUNCTIONS;
+
+    /// Half of pi is no number; the other functions have an exact value at zero.
+    #[test]
+    fn zero() {
+        for (name, function) in FUNCTIONS {
+            if !function.has(0.0) {
+                continue;
+            }
+            let query = |format| Query {
+                function,
+                format,
+                bits: 40,
+                isa: None,
+            };
+            let q = query(BINARY64);
+            let Ok(units) = Units::new(&q, 0.0, 2f64.powi(-1070)) else {
+                panic!("{name}");
+            };
+            let k = |q: &Query| match units.at_zero(q) {
+                Some(Ok(v)) => v.k,
+                Some(Err(NoValue::Zero)) => None,
+                other => panic!("{name} {other:?}"),
+            };
+            let acos = function == Function::Acos;
+            assert_eq!(k(&q), acos.then_some(1), "{name}");
+            // 1.1001001000 0 111111 0...
+            assert_eq!(k(&query(BINARY16)), acos.then_some(6), "{name}");
+        }
+    }
 }

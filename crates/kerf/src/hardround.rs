@@ -113,7 +113,7 @@ fn find(name: &str) -> Result<Function, Failure> {
     Err(match suggest::did_you_mean(&lower, names) {
         Some(help) => f.help(help),
         None => f.help(format!(
-            "known are {}, and x^N for N from -{LARGEST_POWER} to {LARGEST_POWER}",
+            "known are {}, and x^N for integers N from -{LARGEST_POWER} to {LARGEST_POWER} except 0 and 1",
             FUNCTIONS.map(|f| f.0).join(", ")
         )),
     })

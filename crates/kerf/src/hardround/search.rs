@@ -7,9 +7,9 @@ use crate::cluster::{Post, Role, Team, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use kerf_exec::cuda::CudaExecutor;
-use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Found, Query, search};
+use kerf_hardround::certificate::{Header, Unit, Written};
+use kerf_hardround::format::{Grid, RangeError};
+use kerf_hardround::leaf::{Case, Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
 use kerf_hardround_gpu::{GpuError, Room, Work};
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Lists longer than this are asked about.
@@ -24,7 +25,9 @@ const LONG_LIST: f64 = 1e5;
 /// Arguments that have to be evaluated one by one, beyond which is asked.
 const MANY: u128 = 1 << 28;
 /// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
-pub const BATCH: usize = 4096;
+pub const BATCH: usize = 1024;
+/// Threads that write certificates while a GPU searches.
+const WRITERS: usize = 3;
 /// Time between two lines of progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 
@@ -32,6 +35,9 @@ impl From<QueryError> for Failure {
     fn from(e: QueryError) -> Failure {
         let f = Failure::new(e.to_string());
         match e {
+            QueryError::Range(RangeError::NotInFormat(..)) => {
+                f.help("choose a number with fewer digits in base 2, such as 0.5 or 0x1.8p-3")
+            }
             QueryError::Range(_) => f.help("--from is in the range, --to is its end and not in it"),
             QueryError::Domain { .. } => f.help("choose a range inside the domain"),
         }
@@ -111,6 +117,9 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     let (query, from, to) = query(a)?;
     let units = Units::new(&query, from, to)?;
     ask(a, &query, &units)?;
+    if let Some(out) = &a.out {
+        show::check(out)?;
+    }
     let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
     let mut journal = None;
@@ -119,9 +128,6 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         let (j, units) = Journal::open(&path, &header, a.resume)?;
         done.extend(units.into_iter().map(|u| (u.unit, u)));
         journal = Some(j);
-    }
-    if let Some(out) = &a.out {
-        show::check(out)?;
     }
     let mut state = Running {
         header: &header,
@@ -150,7 +156,13 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     if let Some(j) = &mut state.journal {
         j.close()?;
     }
+    let zero = units.at_zero(&query);
+    let at_zero = zero.and_then(Result::ok).filter(|v| v.k.is_some());
     let summary = Summary {
+        at_zero: at_zero
+            .filter(|v| v.k >= Some(query.bits))
+            .map(|value| Written::new(&Case { x: 0.0, value })),
+        zero_exact: units.zero && at_zero.is_none(),
         query,
         from,
         to,
@@ -240,50 +252,75 @@ impl Engine {
         Ok(Engine { gpu, threads })
     }
 
-    /// Searches units of a range of numbers.
+    /// Searches units of a range of numbers, those for which `wanted` says so; `sink` gets each with its line of the
+    /// certificate.
     pub fn search(
         &mut self,
         q: &Query,
         units: &Units,
         range: Range<u64>,
+        header: &Header,
         wanted: impl Fn(u64) -> bool + Sync,
-        mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()> + Send,
+        mut sink: impl FnMut(Unit, String) -> ControlFlow<()> + Send,
     ) -> Result<(), Failure> {
-        match &mut self.gpu {
-            None => {
-                let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
-                work(units, range, self.threads, wanted, each, sink);
-            }
-            Some(exec) => {
-                let work = Work {
-                    query: q,
-                    units,
-                    range,
-                    threads: self.threads,
-                    room: Room::usual(BATCH),
-                };
-                // Certificates take time: this thread has to keep the GPU busy.
-                std::thread::scope(|scope| {
-                    let (send, results) = sync_channel(1024);
-                    scope.spawn(move || {
-                        for (i, g, found) in results {
-                            if sink(i, g, found).is_break() {
-                                return;
-                            }
+        let Some(exec) = &mut self.gpu else {
+            let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
+            work(units, range, self.threads, wanted, each, |i, g, found| {
+                let (unit, text) = line(header, i, &g, &found);
+                sink(unit, text)
+            });
+            return Ok(());
+        };
+        let work = Work {
+            query: q,
+            units,
+            range,
+            threads: self.threads,
+            room: Room::usual(BATCH),
+        };
+        // Certificates take time: this thread has to keep the GPU busy.
+        std::thread::scope(|scope| {
+            let (send, results) = sync_channel(1024);
+            // Theirs alone: when they end, nobody waits for them.
+            let results = Arc::new(Mutex::new(results));
+            let (written, lines) = sync_channel(1024);
+            for _ in 0..WRITERS {
+                let (results, written) = (results.clone(), written.clone());
+                scope.spawn(move || {
+                    loop {
+                        let next = results.lock().ok().and_then(|r| r.recv().ok());
+                        let Some((i, g, found)) = next else { return };
+                        if written.send(line(header, i, &g, &found)).is_err() {
+                            return;
                         }
-                    });
-                    kerf_hardround_gpu::search(exec, &work, wanted, |i, g, found| {
-                        match send.send((i, g, found)) {
-                            Ok(()) => ControlFlow::Continue(()),
-                            Err(_) => ControlFlow::Break(()),
-                        }
-                    })
-                })?;
-                exec.clear();
+                    }
+                });
             }
-        }
+            drop((results, written));
+            scope.spawn(move || {
+                for (unit, text) in lines {
+                    if sink(unit, text).is_break() {
+                        return;
+                    }
+                }
+            });
+            kerf_hardround_gpu::search(exec, &work, wanted, |i, g, found| {
+                match send.send((i, g, found)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })
+        })?;
+        exec.clear();
         Ok(())
     }
+}
+
+/// A unit and its line of the certificate.
+fn line(header: &Header, i: u64, g: &Grid, found: &Found) -> (Unit, String) {
+    let unit = Unit::new(header, i, g, found);
+    let text = serde_json::to_string(&unit).unwrap_or_default();
+    (unit, text)
 }
 
 /// A search under way.
@@ -307,8 +344,7 @@ impl Running<'_> {
         let (units, header) = (self.units, self.header);
         let mut failure = None;
         let wanted = |i| !there.contains(&i);
-        let sink = |i, g: Grid, found: Found| match self.keep_unit(Unit::new(header, i, &g, &found))
-        {
+        let sink = |unit, text: String| match self.keep_unit(unit, &text) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 failure = Some(e);
@@ -317,14 +353,14 @@ impl Running<'_> {
         };
         let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
         let mut engine = Engine::new(gpu, threads(a.threads))?;
-        engine.search(q, units, 0..units.len(), wanted, sink)?;
+        engine.search(q, units, 0..units.len(), header, wanted, sink)?;
         failure.map_or(Ok(()), Err)
     }
 
     /// A unit is done: it is written before it counts.
-    pub fn keep_unit(&mut self, unit: Unit) -> Result<(), Failure> {
+    pub fn keep_unit(&mut self, unit: Unit, text: &str) -> Result<(), Failure> {
         if let Some(j) = &mut self.journal {
-            j.line(&serde_json::to_string(&unit).unwrap_or_default())?;
+            j.line(text)?;
         }
         self.arguments += unit.length;
         let said = self.said.elapsed() >= PROGRESS_AFTER;

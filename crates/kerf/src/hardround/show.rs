@@ -20,6 +20,10 @@ pub struct Summary {
     pub to: f64,
     /// Whether zero is in it.
     pub zero: bool,
+    /// The value at zero, if it is not exact and hard to round.
+    pub at_zero: Option<Written>,
+    /// Whether the value at zero is exact.
+    pub zero_exact: bool,
     /// Units, all of them.
     pub units: Vec<Unit>,
     /// Time taken, without that of what was resumed.
@@ -31,6 +35,7 @@ pub struct Summary {
 impl Summary {
     fn cases(&self) -> Vec<&Written> {
         let mut all: Vec<&Written> = self.units.iter().flat_map(|u| &u.cases).collect();
+        all.extend(&self.at_zero);
         let x = |w: &Written| parse(&w.x).unwrap_or(f64::NAN);
         all.sort_by(|a, b| x(a).total_cmp(&x(b)));
         all
@@ -82,7 +87,7 @@ impl Summary {
         .collect()
     }
     fn exact(&self) -> (u64, Vec<&String>) {
-        let n = self.units.iter().map(|u| u.exact).sum::<u64>() + u64::from(self.zero);
+        let n = self.units.iter().map(|u| u.exact).sum::<u64>() + u64::from(self.zero_exact);
         (n, self.units.iter().flat_map(|u| &u.exact_first).collect())
     }
 }
@@ -130,7 +135,7 @@ pub fn human(s: &Summary, style: Style) -> String {
     let (exact, first) = s.exact();
     if exact > 0 {
         let some: Vec<&str> = first.iter().take(4).map(|x| x.as_str()).collect();
-        let zero = if s.zero { ["0"].as_slice() } else { &[] };
+        let zero = if s.zero_exact { ["0"].as_slice() } else { &[] };
         let some = [zero, &some].concat().join(" ");
         let dots = if first.len() > 4 { " ..." } else { "" };
         out += &format!("{exact} exact cases, not listed: {some}{dots}\n");

@@ -83,10 +83,18 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         show::check(out)?;
     }
     let began = Instant::now();
-    let (sum, mut cases) = match a.device {
+    let (mut sum, mut cases) = match a.device {
         DeviceArg::Cpu => on_cpu(&query, &units, threads(a.threads)),
         DeviceArg::Cuda => on_gpu(&query, &units, threads(a.threads), a.gpu)?,
     };
+    let mut zero_exact = units.zero;
+    if let Some(Ok(value)) = units.at_zero(&query)
+        && let Some(k) = value.k
+    {
+        zero_exact = false;
+        sum.count(k);
+        cases.extend((k >= query.bits).then_some(Case { x: 0.0, value }));
+    }
     cases.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seconds = began.elapsed().as_secs_f64();
     let listed: Vec<Written> = cases.iter().map(Written::new).collect();
@@ -96,7 +104,7 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         "format": a.number.name,
         "arguments": sum.total(),
         "by_k": sum.by_k,
-        "exact": sum.exact + u64::from(units.zero),
+        "exact": sum.exact + u64::from(zero_exact),
         "out_of_range": sum.out_of_range,
         "next_to_numbers": sum.uniform,
         "bits": query.bits,
@@ -155,7 +163,7 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         t.row(vec![k.to_string(), n.to_string(), format!("{chance:.1}")]);
     }
     text += &t.render(style);
-    text += &format!("{} exact", sum.exact + u64::from(units.zero));
+    text += &format!("{} exact", sum.exact + u64::from(zero_exact));
     if sum.out_of_range > 0 {
         text += &format!(", {} out of range or at a limit", sum.out_of_range);
     }

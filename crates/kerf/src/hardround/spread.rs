@@ -5,8 +5,7 @@ use crate::fail::Failure;
 use crate::output::note;
 use kerf_cluster::{Plan, coordinate, join};
 use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Found, Query};
+use kerf_hardround::leaf::Query;
 use kerf_hardround::units::Units;
 use std::ops::{ControlFlow, Range};
 
@@ -26,13 +25,11 @@ pub fn work(
             q,
             units,
             range,
+            header,
             |_| true,
-            |i, g: Grid, found: Found| {
-                let unit = Unit::new(header, i, &g, &found);
-                match reply.line(&serde_json::to_string(&unit).unwrap_or_default()) {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                }
+            |_, text| match reply.line(&text) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             },
         )
     })
@@ -93,7 +90,7 @@ pub fn coordinate_units(
                     return Err(Failure::new("a process sent a unit with a wrong hash"));
                 }
                 let number = unit.unit;
-                running.keep_unit(unit)?;
+                running.keep_unit(unit, line)?;
                 Ok(number)
             },
             |again| {
