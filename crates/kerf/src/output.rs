@@ -1,6 +1,7 @@
 //! How results are shown: human or JSON, with or without colour.
 use crate::fail::Failure;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a result to standard output. A reader that has seen enough (`| head`) is no failure; a full
 /// disk is one.
@@ -15,9 +16,26 @@ pub fn say(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Whether a line that will be overwritten is on the terminal.
+static PASSING: AtomicBool = AtomicBool::new(false);
+
 /// Writes a line to standard error, for people. That nobody can read it is no reason to stop.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let clear = match PASSING.swap(false, Ordering::Relaxed) {
+        true => "\r\x1b[K",
+        false => "",
+    };
+    let _ = writeln!(std::io::stderr(), "{clear}{text}");
+}
+
+/// Puts a line on the terminal in place of the last one of this kind; an empty one takes it away.
+pub fn passing(text: &str) {
+    if PASSING.swap(!text.is_empty(), Ordering::Relaxed) || !text.is_empty() {
+        let mut err = std::io::stderr().lock();
+        // Clearing to the end of the line takes away what was longer.
+        let _ = write!(err, "\r{text}\x1b[K");
+        let _ = err.flush();
+    }
 }
 
 /// Output format.
@@ -27,7 +45,7 @@ pub enum Format {
     Human,
     /// For programs: one JSON document, schema named in it.
     Json,
-    /// For spreadsheets: lines of values (hardround only).
+    /// For spreadsheets: lines of values (hardround, report --evaluations).
     Csv,
 }
 

@@ -83,10 +83,12 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         show::check(out)?;
     }
     let began = Instant::now();
+    let shown = crate::progress::Work::begin("visiting every argument");
     let (sum, mut cases) = match a.device {
         DeviceArg::Cpu => on_cpu(&query, &units, threads(a.threads)),
         DeviceArg::Cuda => on_gpu(&query, &units, threads(a.threads), a.gpu)?,
     };
+    drop(shown);
     cases.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seconds = began.elapsed().as_secs_f64();
     let listed: Vec<Written> = cases.iter().map(Written::new).collect();
