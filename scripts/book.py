@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The book under docs/book: pages made from doc comments, and links that resolve.
 
-    scripts/book.py            writes docs/book/src/how/*.md from the crates' doc comments
-    scripts/book.py --check    fails if they are out of date, if a link, an anchor or an include of the documentation
+    scripts/book.py            writes docs/book/src/how/*.md from the crates' doc comments, and gives every docs/*.md a page
+    scripts/book.py --check    fails if that would change something, if a link, an anchor or an include of the documentation
                                leads nowhere, or if troubleshooting.md quotes a message that Kerf does not have
 """
 
@@ -135,6 +135,24 @@ def documents():
     return sorted(found)
 
 
+def adopt(check, faults):
+    """Every document of docs/ is a page of the book, at the end of its reference if nobody has put it elsewhere."""
+    src = "docs/book/src"
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs"))):
+        if not name.endswith(".md") or os.path.exists(os.path.join(ROOT, src, name)):
+            continue
+        if check:
+            faults.append(f"docs/{name} is not in the book; run scripts/book.py")
+            continue
+        title = re.search(r"^# (.*)$", read(f"docs/{name}"), re.M)
+        entry = f"- [{title.group(1) if title else name[:-3]}]({name})\n"
+        summary = read(f"{src}/SUMMARY.md").replace("\n# How it works\n", f"{entry}\n# How it works\n", 1)
+        for path, text in [(f"{src}/{name}", f"{{{{#include ../../{name}}}}}\n"), (f"{src}/SUMMARY.md", summary)]:
+            with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        print(f"{src}/{name}")
+
+
 def check_links(faults):
     pages = set()
     for path in documents():
@@ -205,6 +223,7 @@ def main():
                 with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
                     f.write(text)
                 print(path)
+    adopt(check, faults)
     if check:
         check_links(faults)
         check_messages(faults)

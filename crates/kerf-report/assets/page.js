@@ -445,7 +445,9 @@ function progress() {
 (() => {
   const s = $("repeat");
   const quoted = t => /^[\w./=:,+-]+$/.test(t) ? t : "'" + t.replace(/'/g, "'\\''") + "'";
-  const command = ["kerf", "tune", quoted(String(R.workload)), "--tolerance", String(R.criteria.tolerance), "--metric", String(R.criteria.metric), "--strategy", R.strategy, "--budget", R.budget, "--seed", R.seed, ...R.overrides.flatMap(o => ["--size", `${o[0]}=${o[1]}`]), "--profile", R.profile, ...(measured ? ["--device", "cuda"] : []), "--out", "again"].join(" ");
+  const shapes = G.some(g => g.name.startsWith("launch: ")), variants = G.some(g => g.formats.some(f => /^(approx|full|newton|reciprocal)|\//.test(f)));
+  const what = [R.formats.length ? "precision" : null, variants ? "approx" : null, shapes ? "launch" : null].filter(Boolean).join(",");
+  const command = ["kerf", "tune", quoted(String(R.workload)), ...(what && what !== "precision" ? ["--what", what] : []), ...(R.formats.length && R.formats.join() !== "f32" ? ["--formats", R.formats.join()] : []), "--tolerance", String(R.criteria.tolerance), "--metric", String(R.criteria.metric), "--strategy", R.strategy, "--budget", R.budget, "--seed", R.seed, ...R.overrides.flatMap(o => ["--size", `${o[0]}=${o[1]}`]), "--profile", R.profile, ...(measured ? ["--device", "cuda"] : []), "--out", "again"].join(" ");
   const rows = [["Kerf", R.kerf], ["result", D.folder], ["program (digest)", R.program], ["inputs (SHA-256)", R.inputs || "not kept"], ["input seed", R.input.seed], ["errors on", R.device], ["times for", measured ? R.speedup.by : `profile ${R.profile}, predicted`], ["search", `${R.strategy}, seed ${R.seed}, ended: ${R.ended || "no search"}`],
     ["evaluations", `${R.effort.search} to search, ${R.effort.probes} to explain, ${R.effort.validation} to validate, ${R.effort.failed} failed; ${R.effort.wall_s.toFixed(1)} s`]];
   s.append(...title("repeat", "Repeat it", "The same command with the same seed searches the same plans."), el("pre", {tabindex: 0}, command), el("p", {class: "about"}, "Validate on fresh inputs: ", el("code", null, `kerf check ${quoted(String(D.folder))}`)),

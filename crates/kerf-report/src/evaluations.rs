@@ -10,7 +10,15 @@ pub const SCHEMA: &str = "kerf.evaluations/1";
 
 /// Columns before those of the groups.
 const COLUMNS: [&str; 9] = [
-    "number", "phase", "seed", "perturbed", "error", "time", "within", "failure", "wall_s",
+    "number",
+    "phase",
+    "seed",
+    "perturbed",
+    "error",
+    "time",
+    "within",
+    "failure",
+    "wall_s",
 ];
 
 /// Evaluations in their order, those on other inputs too.

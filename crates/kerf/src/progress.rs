@@ -208,7 +208,10 @@ mod tests {
             over: false,
         };
         let text = s.text();
-        assert!(text.contains("1 of 4: packing") && text.contains("left"), "{text}");
+        assert!(
+            text.contains("1 of 4: packing") && text.contains("left"),
+            "{text}"
+        );
         s.of = None;
         assert!(s.text().starts_with("packing: 1"), "{}", s.text());
     }

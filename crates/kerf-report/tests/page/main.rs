@@ -176,7 +176,10 @@ fn shapes_of_launches_are_a_heat_map() {
     assert_eq!(b.complaints, Vec::<String>::new());
     // Without shapes there is no such section.
     let (mut b, _dir) = opened(&recorded(|_, _| ()), 1280);
-    assert_eq!(b.eval("document.getElementById('launch').hidden"), json!(true));
+    assert_eq!(
+        b.eval("document.getElementById('launch').hidden"),
+        json!(true)
+    );
 }
 
 #[test]
