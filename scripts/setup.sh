@@ -344,7 +344,7 @@ setup_python() {
     "$py" -m venv "$into" >"$LOG" 2>&1 || { show_log; die "python3 -m venv does not work"; }
   fi
   say "python: installing $want into $into"
-  quietly "$into/bin/pip" install --disable-pip-version-check "${PYTHON_TOOLS[@]}" || { show_log; die \
+  quietly "$into/bin/python" -m pip install --disable-pip-version-check "${PYTHON_TOOLS[@]}" || { show_log; die \
     "pip could not install $want" "check the network, then run this again"; }
   echo "$want" >"$into/want"
 }

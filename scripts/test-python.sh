@@ -9,7 +9,7 @@ TOOLS=$PWD/.kerf/python
 
 rm -rf "$TARGET/wheels"
 (cd python && CARGO_TARGET_DIR=$TARGET "$TOOLS/bin/maturin" build --quiet --profile dev --strip --out "$TARGET/wheels")
-"$TOOLS/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$TARGET"/wheels/kerf-*.whl
+"$TOOLS/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$TARGET"/wheels/kerf-*.whl
 
 # Compiled kernels stay between runs, as those of the Rust tests do.
 export KERF_CACHE=$TARGET/tmp/kerf-python-cache PYTHONDONTWRITEBYTECODE=1

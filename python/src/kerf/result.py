@@ -66,7 +66,9 @@ class Result:
         """Every evaluation, in order, as a list of dictionaries: ``pandas.DataFrame(r.evaluations)``."""
         if self._rows is None:
             _, data = call_json(["report", self.folder, "--evaluations"])
-            self._rows = data["evaluations"]
+            own = ["number", "phase", "seed", "perturbed", "error", "time", "within", "failure", "wall_s"]
+            columns = own + [g["name"] for g in data["groups"]]
+            self._rows = [{c: row[c] for c in columns} for row in data["evaluations"]]
         return self._rows
 
     def report(self, path=None):

@@ -8,7 +8,6 @@ use kerf_device::characterise::{Mode, Options as Work, Progress, characterise as
 use kerf_device::probe::Libraries;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
