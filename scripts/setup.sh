@@ -2,7 +2,7 @@
 # Installs what Kerf needs to build and run, and nothing that is already there.
 #
 #   scripts/setup.sh         for `make demo`
-#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, maturin and numpy, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy, for `make test`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
 # Exit status: 0 ready, 2 something is missing and the message says what to do.
@@ -324,13 +324,13 @@ setup_browser() {
   say "browser: chromium"
 }
 
-# --- Python, with what builds the wheel and tests it ---------------------------------------------
+# --- Python, with what tests the package ----------------------------------------------------------
 
-PYTHON_TOOLS=("maturin==1.16.0" "numpy>=1.22" "jsonschema==4.26.0")
+PYTHON_TOOLS=("numpy>=1.22" "jsonschema==4.26.0")
 
 setup_python() {
   local into=.kerf/python want="${PYTHON_TOOLS[*]}" py
-  if [[ -x $into/bin/maturin && $(cat "$into/want" 2>/dev/null) == "$want" ]]; then
+  if [[ -x $into/bin/python && $(cat "$into/want" 2>/dev/null) == "$want" ]]; then
     say "python: $want in $into"
     return
   fi
