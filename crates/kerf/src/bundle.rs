@@ -67,6 +67,7 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
         ));
         told.push_str(&format!("packed {}\n", w.display()));
     }
+    drop(work);
     script.push_str("exit $status\n");
     copy(&exe, "kerf")?;
     copy(lib, "libdevice.10.bc")?;

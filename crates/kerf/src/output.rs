@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Writes a result to standard output. A reader that has seen enough (`| head`) is no failure; a full
 /// disk is one.
 pub fn say(text: &str) -> Result<(), Failure> {
+    passing("");
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -31,9 +32,13 @@ pub fn note(text: &str) {
 /// Puts a line on the terminal in place of the last one of this kind; an empty one takes it away.
 pub fn passing(text: &str) {
     if PASSING.swap(!text.is_empty(), Ordering::Relaxed) || !text.is_empty() {
+        // A line that is wrapped could not be overwritten.
+        let columns = terminal_size::terminal_size_of(std::io::stderr());
+        let columns = columns.map_or(80, |(w, _)| usize::from(w.0));
+        let short: String = text.chars().take(columns.saturating_sub(1)).collect();
         let mut err = std::io::stderr().lock();
         // Clearing to the end of the line takes away what was longer.
-        let _ = write!(err, "\r{text}\x1b[K");
+        let _ = write!(err, "\r{short}\x1b[K");
         let _ = err.flush();
     }
 }
