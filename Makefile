@@ -26,10 +26,13 @@ demo: setup ## build Kerf and tune the Black-Scholes example to an error of 1e-5
 	rm -rf $(TARGET_DIR)/demo
 	$(TARGET_DIR)/release/kerf tune examples/black_scholes/black_scholes.toml --tolerance 1e-5 --out $(TARGET_DIR)/demo
 
-test: setup-dev ## check the formatting, the lints and the tests
+test: setup-dev ## check the formatting, the lints, the tests, the documentation and the Python package
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- $(DENY)
 	cargo test --workspace --locked
+	scripts/book.py --check
+	scripts/test-readme.py $(TARGET_DIR)/debug/kerf
+	scripts/test-python.sh
 
 bench: setup ## compare the CPU executor with PoCL (bench/identity.sh runs in a bundle, on a GPU machine)
 	cargo build --release --locked

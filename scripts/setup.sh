@@ -2,7 +2,7 @@
 # Installs what Kerf needs to build and run, and nothing that is already there.
 #
 #   scripts/setup.sh         for `make demo`
-#   scripts/setup.sh --dev   also rustfmt, clippy and Chromium, for `make test`
+#   scripts/setup.sh --dev   also rustfmt, clippy, Chromium and, in .kerf/python, numpy, for `make test`
 #
 # Once everything is present it only looks at files: it needs no network and no root.
 # Exit status: 0 ready, 2 something is missing and the message says what to do.
@@ -324,6 +324,31 @@ setup_browser() {
   say "browser: chromium"
 }
 
+# --- Python, with what tests the package ----------------------------------------------------------
+
+PYTHON_TOOLS=("numpy>=1.22" "jsonschema==4.26.0")
+
+setup_python() {
+  local into=.kerf/python want="${PYTHON_TOOLS[*]}" py
+  if [[ -x $into/bin/python && $(cat "$into/want" 2>/dev/null) == "$want" ]]; then
+    say "python: $want in $into"
+    return
+  fi
+  py=$(command -v python3) || { apt_install python3; py=/usr/bin/python3; }
+  mkdir -p .kerf
+  rm -rf "$into"
+  if ! "$py" -m venv "$into" >"$LOG" 2>&1; then
+    apt_install python3-venv
+    py=/usr/bin/python3
+    rm -rf "$into"
+    "$py" -m venv "$into" >"$LOG" 2>&1 || { show_log; die "python3 -m venv does not work"; }
+  fi
+  say "python: installing $want into $into"
+  quietly "$into/bin/python" -m pip install --disable-pip-version-check "${PYTHON_TOOLS[@]}" || { show_log; die \
+    "pip could not install $want" "check the network, then run this again"; }
+  echo "$want" >"$into/want"
+}
+
 # --------------------------------------------------------------------------------------------------
 
 dev=no
@@ -338,5 +363,6 @@ setup_cuda
 if [[ $dev == yes ]]; then
   check_rust_dev
   setup_browser
+  setup_python
 fi
 say "ready"

@@ -294,6 +294,55 @@ function progress() {
   if (all.length) s.append(el("details", null, el("summary", null, `${all.length} reasons why something cannot change`), table(["why", "#operations", "lines"], all)));
 })();
 
+// ---------------------------------------------------------------- launch shapes
+(() => {
+  const sets = G.flatMap((g, i) => g.name.startsWith("launch: ") && g.formats.length > 1 ? [i] : []);
+  if (!sets.length) return;
+  const s = $("launch");
+  s.hidden = false;
+  document.querySelector("nav a[href='#errors']").before(el("a", {href: "#launch"}, "Launch"));
+  s.append(...title("launch", "Launch shapes", `Time of every shape that ran, over that of the program with its own shape, ${measured ? "measured" : "predicted"}: the least, where other things changed too. Stronger is faster.`));
+  const shape = text => new Map(text.split(",").map(w => { const at = w.indexOf("="); return at < 0 ? ["form", w] : [w.slice(0, at), w.slice(at + 1)]; }));
+  const byNumber = (a, b) => (+a - +b) || (a < b ? -1 : a > b ? 1 : 0);
+  const all = D.evaluations.filter(e => e.phase !== "baseline" && e.levels.length === G.length);
+  sets.forEach(i => {
+    const shapes = G[i].formats.map(shape), names = [...new Set(shapes.flatMap(m => [...m.keys()]))];
+    const values = n => [...new Set(shapes.map(m => m.get(n) ?? ""))].sort(byNumber);
+    const varied = names.filter(n => values(n).length > 1);
+    const ending = c => varied.find(n => n.endsWith(c));
+    const across = ending("x") ?? varied[0] ?? names[0], down = varied.find(n => n !== across && n.endsWith("y")) ?? varied.find(n => n !== across);
+    const others = varied.filter(n => n !== across && n !== down);
+    const cells = new Map(), key = m => `${m.get(across) ?? ""} ${down ? m.get(down) ?? "" : ""}`;
+    const put = (level, time, error, failure) => {
+      const k = key(shapes[level]), c = cells.get(k) || {time: null, over: null, why: null, level: null};
+      if (failure || time === null) c.why = failure || "no time";
+      else if (error === null || error > R.criteria.tolerance) c.over = Math.min(c.over ?? Infinity, error ?? Infinity);
+      else if (c.time === null || time < c.time) { c.time = time; c.level = level; }
+      cells.set(k, c);
+    };
+    if (R.verdict !== "unmet") put(0, 1, 0, null);
+    all.forEach(e => put(e.levels[i], e.time, e.error, e.failure));
+    const times = [...cells.values()].flatMap(c => c.time === null ? [] : [Math.log(c.time)]), lo = Math.min(...times), hi = Math.max(...times);
+    const own = key(shapes[0]), chosen = key(shapes[R.assignment[i]]);
+    const there = new Set(shapes.map(key));
+    const cell = (x, y) => {
+      const k = `${x} ${y}`, c = cells.get(k), mark = (k === chosen ? "◯" : "") + (k === own ? "•" : "");
+      const name = `${across} ${x}` + (down ? `, ${down} ${y}` : "");
+      if (!there.has(k)) return el("td", {class: "none", title: `${name}: not in the space, or cannot run`}, "");
+      if (!c) return el("td", {class: "none", title: `${name}: did not run`}, "·");
+      if (c.time === null) return el("td", {class: "off", title: `${name}: ${c.over !== null ? "error " + sci(c.over === Infinity ? null : c.over) : c.why}`}, c.over !== null ? "error" : "failed");
+      const strong = hi > lo ? 1 - (Math.log(c.time) - lo) / (hi - lo) : 1;
+      return el("td", {class: k === chosen ? "chosen" : null, style: `background:color-mix(in srgb,var(--good) ${Math.round(4 + 40 * strong)}%,transparent)`, title: `${name}: time ${c.time.toFixed(3)}` + (others.length ? ` with ${G[i].formats[c.level]}` : "")}, c.time.toFixed(3), mark ? el("span", {class: "mark"}, mark) : null);
+    };
+    const rows = down ? values(down) : [""];
+    s.append(el("h3", null, G[i].name.slice(8) + (others.length ? `; over ${others.join(" and ")} the best` : "")),
+      el("div", {class: "scroll"}, el("table", {class: "heat", "aria-label": `time by ${across}${down ? " and " + down : ""}`},
+        el("thead", null, el("tr", null, el("th", {scope: "col"}, down ? `${down} \\ ${across}` : across), values(across).map(x => el("th", {class: "n", scope: "col"}, x)))),
+        el("tbody", null, rows.map(y => el("tr", null, el("th", {scope: "row", class: "n"}, y || "time"), values(across).map(x => cell(x, y))))))),
+      el("div", {class: "legend"}, el("span", null, "◯ chosen"), el("span", null, "• the program's own"), el("span", null, "· not run"), el("span", null, "empty: not in the space, or it cannot run")));
+  });
+})();
+
 // ---------------------------------------------------------------- errors by element
 (() => {
   const s = $("errors");
@@ -396,7 +445,9 @@ function progress() {
 (() => {
   const s = $("repeat");
   const quoted = t => /^[\w./=:,+-]+$/.test(t) ? t : "'" + t.replace(/'/g, "'\\''") + "'";
-  const command = ["kerf", "tune", quoted(String(R.workload)), "--tolerance", String(R.criteria.tolerance), "--metric", String(R.criteria.metric), "--strategy", R.strategy, "--budget", R.budget, "--seed", R.seed, ...R.overrides.flatMap(o => ["--size", `${o[0]}=${o[1]}`]), "--profile", R.profile, ...(measured ? ["--device", "cuda"] : []), "--out", "again"].join(" ");
+  const shapes = G.some(g => g.name.startsWith("launch: ")), variants = G.some(g => g.formats.some(f => /^(approx|full|newton|reciprocal)|\//.test(f)));
+  const what = [R.formats.length ? "precision" : null, variants ? "approx" : null, shapes ? "launch" : null].filter(Boolean).join(",");
+  const command = ["kerf", "tune", quoted(String(R.workload)), ...(what && what !== "precision" ? ["--what", what] : []), ...(R.formats.length && R.formats.join() !== "f32" ? ["--formats", R.formats.join()] : []), "--tolerance", String(R.criteria.tolerance), "--metric", String(R.criteria.metric), "--strategy", R.strategy, "--budget", R.budget, "--seed", R.seed, ...R.overrides.flatMap(o => ["--size", `${o[0]}=${o[1]}`]), "--profile", R.profile, ...(measured ? ["--device", "cuda"] : []), "--out", "again"].join(" ");
   const rows = [["Kerf", R.kerf], ["result", D.folder], ["program (digest)", R.program], ["inputs (SHA-256)", R.inputs || "not kept"], ["input seed", R.input.seed], ["errors on", R.device], ["times for", measured ? R.speedup.by : `profile ${R.profile}, predicted`], ["search", `${R.strategy}, seed ${R.seed}, ended: ${R.ended || "no search"}`],
     ["evaluations", `${R.effort.search} to search, ${R.effort.probes} to explain, ${R.effort.validation} to validate, ${R.effort.failed} failed; ${R.effort.wall_s.toFixed(1)} s`]];
   s.append(...title("repeat", "Repeat it", "The same command with the same seed searches the same plans."), el("pre", {tabindex: 0}, command), el("p", {class: "about"}, "Validate on fresh inputs: ", el("code", null, `kerf check ${quoted(String(D.folder))}`)),

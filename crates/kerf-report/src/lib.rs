@@ -2,9 +2,10 @@
 //!
 //! * [`gather`] reads the folder, [`listing`] turns programs into lines with their places in the source.
 //! * [`page`] is one HTML file that needs nothing else; [`explain`] is the same as text, [`markdown`] for a
-//!   pull request.
+//!   pull request, [`evaluations`] every run as a table.
 #![warn(missing_docs)]
 
+pub mod evaluations;
 pub mod explain;
 pub mod gather;
 pub mod listing;

@@ -300,6 +300,8 @@ pub struct Row {
     pub wall_s: f64,
     /// The output and the element that pay most.
     pub worst: Option<(String, u64)>,
+    /// The inputs, where the folder says them.
+    pub input: Option<Input>,
 }
 
 /// The output with the largest error, in units of its tolerance, and its worst element.
@@ -320,7 +322,7 @@ pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(fail)?;
     let mut s = db
         .prepare(
-            "SELECT phase, assignment, error, failure, time_ratio, wall_s, detail FROM evaluation ORDER BY id",
+            "SELECT phase, assignment, error, failure, time_ratio, wall_s, detail, input FROM evaluation ORDER BY id",
         )
         .map_err(fail)?;
     let rows = s
@@ -334,6 +336,7 @@ pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
                 time_ratio: r.get(4)?,
                 wall_s: r.get(5)?,
                 worst: worst(&r.get::<_, String>(6)?),
+                input: serde_json::from_str(&r.get::<_, String>(7)?).ok(),
             })
         })
         .map_err(fail)?;

@@ -2,6 +2,7 @@
 use crate::fail::Failure;
 use crate::guard;
 use crate::output::say;
+use crate::progress::Work;
 use kerf_ir::compile::Toolchain;
 use kerf_workload::bundle::pack;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,10 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
         "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",
     );
     let mut told = String::new();
-    for w in workloads {
+    let work = Work::of(workloads.len(), "packing");
+    for (i, w) in workloads.iter().enumerate() {
+        work.now(format!("packing {}", w.display()));
+        work.done(i);
         guard::survives(w)?;
         let name = pack(tools, w, dir.path())?;
         script.push_str(&format!(
@@ -63,6 +67,7 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
         ));
         told.push_str(&format!("packed {}\n", w.display()));
     }
+    drop(work);
     script.push_str("exit $status\n");
     copy(&exe, "kerf")?;
     copy(lib, "libdevice.10.bc")?;

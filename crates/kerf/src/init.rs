@@ -2,6 +2,7 @@
 use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, note, say};
+use crate::progress;
 use crate::run::in_worker;
 use crate::toolchain;
 use kerf_ir::{extent, kernels, program};
@@ -142,7 +143,9 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     crate::in_utf8(&a.file)?;
     let tools = toolchain::discover("sm_90");
     let flags = crate::compiler_flags(a.include.clone(), a.define.clone(), a.flags.clone());
+    let shown = crate::inspect::compiling(&a.file);
     let p = program::load(&tools, &a.file, &flags)?;
+    drop(shown);
     let m = p.module().map_err(kerf_workload::job::JobError::from)?;
     let all = kernels::kernels(&m);
     if all.is_empty() {
@@ -256,11 +259,11 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         ))?,
         Format::Human | Format::Csv => {
             say(&format!("{}\n", path.display()))?;
-            note(&format!(
+            progress::line(&format!(
                 "{lines} lines are guesses and say so: look at them first"
             ));
             match &tried {
-                None => note(&format!(
+                None => progress::line(&format!(
                     "it runs{}, and no access leaves its buffer; next: kerf tune {} --tolerance 1e-6",
                     if fixed.is_some() {
                         " with this block size"

@@ -1,6 +1,7 @@
 //! `kerf inspect`: what a file holds, as Kerf sees it.
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress::Work;
 use kerf_ir::compile::{Language, Toolchain};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::llvm::Module;
@@ -276,6 +277,11 @@ fn changes(m: &Module, infos: &[KernelInfo], plan: &Plan) -> bool {
     })
 }
 
+/// Shows that a file is being compiled, if that takes long.
+pub fn compiling(file: &Path) -> Work {
+    Work::begin(format!("compiling {}", file.display()))
+}
+
 /// Prints the program in one of its forms.
 pub fn emit(
     tools: &Toolchain,
@@ -286,7 +292,9 @@ pub fn emit(
     wish: Wish,
 ) -> Result<i32, Failure> {
     let given = wish.plan?;
+    let shown = compiling(file);
     let m = program::load(tools, file, flags)?.module()?;
+    drop(shown);
     let infos = kernels::kernels(&m);
     let only = kernel.map(|k| one_kernel(&infos, file, k)).transpose()?;
     let mut plan = given.unwrap_or_else(|| {
@@ -351,8 +359,10 @@ pub fn run(
     style: Style,
     all: bool,
 ) -> Result<i32, Failure> {
+    let shown = compiling(file);
     let p = program::load(tools, file, flags)?;
     let m = p.module()?;
+    drop(shown);
     let mut infos = kernels::kernels(&m);
     if infos.is_empty() {
         let help = match Language::of(file) {

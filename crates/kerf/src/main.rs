@@ -16,11 +16,13 @@ mod measure;
 mod output;
 mod parse;
 mod predict;
+mod progress;
 mod record;
 mod report;
 mod run;
 mod search;
 mod selftest;
+mod shell;
 mod study;
 mod table;
 mod toolchain;
@@ -47,6 +49,9 @@ struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value = "auto")]
     color: Color,
+    /// Show no progress; warnings and errors are shown.
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[arg(long = guard::OPTION, hide = true)]
     unguarded: bool,
     #[command(subcommand)]
@@ -235,6 +240,17 @@ enum Command {
         /// File with the secret.
         secret: PathBuf,
     },
+    /// Print a shell's completions: kerf completions bash > ~/.local/share/bash-completion/completions/kerf.
+    Completions {
+        /// The shell.
+        shell: shell::Shell,
+    },
+    /// Print the manual page, or write those of all commands: kerf man --out ~/.local/share/man/man1.
+    Man {
+        /// Folder to write kerf.1, kerf-tune.1 and so on into.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// List the parts Kerf uses, found or missing, with the command that mends each.
     Doctor,
 }
@@ -403,8 +419,10 @@ fn main() {
     }
     let cli = Cli::parse();
     let style = Style::new(cli.color);
-    if cli.format == Format::Csv && !matches!(cli.command, Command::Hardround(_)) {
-        let f = Failure::new("--format csv is for kerf hardround");
+    progress::set_quiet(cli.quiet);
+    let lines = matches!(cli.command, Command::Hardround(_) | Command::Report(_));
+    if cli.format == Format::Csv && !lines {
+        let f = Failure::new("--format csv is for kerf hardround and kerf report --evaluations");
         std::process::exit(
             f.help("--format json has every value of the others")
                 .report(),
@@ -581,6 +599,8 @@ fn main() {
         Command::LaunchCompare(a) => launch_table::compare(&a, cli.format, style),
         Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { out } => shell::man(out.as_deref()),
         Command::Doctor => doctor::run(&toolchain::discover("sm_90"), cli.format, style),
     };
     std::process::exit(result.unwrap_or_else(|f| f.report()));

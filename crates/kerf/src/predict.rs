@@ -175,7 +175,9 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     if let Some(prefix) = &a.record {
         record(prefix, &program, &work)?;
     }
+    let shown = crate::progress::Work::begin("predicting");
     let p = model.predict(&m, &plan, &work)?;
+    drop(shown);
     for w in &report.warnings {
         note(&format!("warning: {w}"));
     }

@@ -2,8 +2,9 @@
 use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, say};
+use crate::progress::Work;
 use kerf_report::gather::gather;
-use kerf_report::{ReportError, explain, markdown, page};
+use kerf_report::{ReportError, evaluations, explain, markdown, page};
 use std::path::PathBuf;
 
 /// Arguments of `kerf report`.
@@ -17,6 +18,9 @@ pub struct Args {
     /// Print a Markdown summary, for a pull request, instead of writing a page.
     #[arg(long, conflicts_with = "out")]
     markdown: bool,
+    /// Print every evaluation as CSV (with --format json, as JSON) instead of writing a page.
+    #[arg(long, conflicts_with_all = ["out", "markdown"])]
+    evaluations: bool,
 }
 
 /// Arguments of `kerf explain`.
@@ -34,7 +38,17 @@ impl From<ReportError> for Failure {
 
 /// Runs `kerf report`.
 pub fn report(a: &Args, format: Format) -> Result<i32, Failure> {
+    if a.evaluations {
+        let all = evaluations::read(&a.dir)?;
+        say(&match format {
+            Format::Json => format!("{:#}\n", all.json()),
+            Format::Human | Format::Csv => all.csv(),
+        })?;
+        return Ok(0);
+    }
+    let shown = Work::begin("reading the result");
     let g = gather(&a.dir)?;
+    drop(shown);
     if a.markdown {
         say(&markdown::markdown(&g))?;
         return Ok(0);

@@ -2,17 +2,30 @@
 use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
+use crate::progress::Work;
 use kerf_exec::worker::Worker;
 use kerf_workload::job::{Job, JobError, Report};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+/// What a job is, while it runs.
+fn doing(job: &Job) -> &'static str {
+    match job {
+        j if j.count_only => "counting",
+        j if j.reference => "running, with the reference,",
+        j if j.memcheck => "running, every access checked,",
+        _ => "running",
+    }
+}
+
 /// Runs a job in a fresh worker process.
 pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
     let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
     let mut w = Worker::start(&exe, &["worker"]).map_err(fail)?;
+    let name = job.workload.file_name().unwrap_or_default();
+    let _shown = Work::begin(format!("{} {}", doing(job), name.to_string_lossy()));
     let answer: Result<Report, JobError> = w.ask(job, limit).map_err(fail)?;
     let mut report = answer?;
     report

@@ -6,6 +6,7 @@ mod show;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress::Work;
 use crate::table::Table;
 use kerf_search::recorded::Recorded;
 use kerf_search::repeat::{Mark, Repeated, repeat};
@@ -173,7 +174,10 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
         ));
     }
     let mut all = Vec::new();
-    for name in &names {
+    let work = Work::of(names.len(), "strategies");
+    for (i, name) in names.iter().enumerate() {
+        work.now(name.as_str());
+        work.done(i);
         let r = repeat(&space, name, a.budget, a.repeats, a.seed).map_err(refused)?;
         let missing: usize = r.repetitions.iter().map(|x| x.missing).sum();
         if missing > 0 {
@@ -184,6 +188,7 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
         }
         all.push(r);
     }
+    drop(work);
     match format {
         Format::Json => say(&format!("{}\n", json(&space, a, &all)))?,
         Format::Human | Format::Csv => say(&human(&space, a, &all, style))?,

@@ -3,6 +3,7 @@
 use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, Style, note, say};
+use crate::progress::{self, Work};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::identity::{self, Outputs, Prepared};
@@ -160,6 +161,8 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
     let modules = o.count.div_ceil(PER_MODULE);
     let clock = std::time::Instant::now();
     let mut told = clock.elapsed();
+    // Where lines stay, those below are enough.
+    let work = progress::live().then(|| Work::of(modules * PER_MODULE, "kernels compared"));
     for i in 0..modules as u64 {
         if o.seconds.is_some_and(|s| clock.elapsed().as_secs() >= s) {
             break;
@@ -227,10 +230,13 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
                 plan: o.plans,
             });
         }
+        if let Some(w) = &work {
+            w.done(t.kernels);
+        }
         // A run that is stopped from outside leaves these lines.
-        if clock.elapsed() - told >= TELL {
+        if work.is_none() && clock.elapsed() - told >= TELL {
             told = clock.elapsed();
-            note(&format!(
+            progress::line(&format!(
                 "{} of {} kernels after {:.0} s: {} different, {} of {} with modelled operations different",
                 t.kernels,
                 modules * PER_MODULE,
@@ -241,6 +247,7 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             ));
         }
     }
+    drop(work);
     if let Some(path) = &o.record {
         let text: Vec<String> = lines
             .iter()

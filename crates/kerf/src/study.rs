@@ -4,6 +4,7 @@ pub mod tradeoff;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_study::finding::Verdict;
@@ -178,9 +179,11 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
         profile,
         seed: o.seed,
         scale: o.scale,
-        progress: &|what| note(&format!("{}: {what}", o.name)),
+        progress: &|what| progress::status(&format!("{}: {what}", o.name)),
     };
-    let mut report = kerf_study::run(&o.name, &setup)?;
+    let ran = kerf_study::run(&o.name, &setup);
+    progress::clear();
+    let mut report = ran?;
     if o.name == kerf_study::studies::dilemma::NAME {
         scaling::add(&mut report, o.scale)?;
     }

@@ -107,9 +107,9 @@ fn it_draws_itself_and_answers() {
 /// Sections follow each other, nothing is wider than the window, and no text of a chart leaves it.
 #[test]
 fn nothing_overlaps_or_is_cut_off() {
-    let g = recorded(|_, _| ());
-    for width in [1280, 400] {
-        let (mut b, _dir) = opened(&g, width);
+    let (plain, shapes) = (recorded(|_, _| ()), with_shapes());
+    for (g, width) in [(&plain, 1280), (&shapes, 1280), (&shapes, 400)] {
+        let (mut b, _dir) = opened(g, width);
         assert_eq!(
             b.eval("document.scrollingElement.scrollWidth <= innerWidth"),
             json!(true),
@@ -123,6 +123,63 @@ fn nothing_overlaps_or_is_cut_off() {
         assert_eq!(b.eval(big), json!([]), "{width}");
         assert_eq!(b.complaints, Vec::<String>::new());
     }
+}
+
+/// The recorded result with a group of launch shapes in place of its first.
+fn with_shapes() -> Gathered {
+    let mut g = recorded(|r, _| {
+        r["groups"][0]["name"] = json!("launch: bx, by");
+        r["groups"][0]["formats"] = json!(["bx=16,by=8", "bx=128,by=2", "bx=8,by=8", "bx=16,by=2"]);
+        r["groups"][0]["format"] = json!("bx=128,by=2");
+        r["assignment"][0] = json!(1);
+    });
+    let one = g.evaluations.iter().find(|e| e.phase == "search");
+    let one = one.expect("one").clone();
+    g.evaluations.retain(|e| e.phase == "baseline");
+    let runs = [
+        (1, Some(0.75), Some(1e-6), None),
+        (1, Some(0.5), Some(1.0), None), // faster, and not within the tolerance
+        (2, None, None, Some("too many <b>registers</b>")),
+    ];
+    for (level, time, error, failure) in runs {
+        let mut e = one.clone();
+        e.levels.fill(0);
+        e.levels[0] = level;
+        (e.time, e.error, e.failure) = (time, error, failure.map(str::to_owned));
+        g.evaluations.push(e);
+    }
+    g
+}
+
+#[test]
+fn shapes_of_launches_are_a_heat_map() {
+    let g = with_shapes();
+    let (mut b, _dir) = opened(&g, 1280);
+    let text = |b: &mut Browser, what: &str| {
+        b.eval(&format!(
+            "[...document.querySelectorAll('table.heat {what}')].map(t => t.textContent).join('|')"
+        ))
+    };
+    assert_eq!(text(&mut b, "thead th"), json!("by \\ bx|8|16|128"));
+    assert_eq!(text(&mut b, "tbody th"), json!("2|8"));
+    // One did not run, one is chosen; one failed, one is the program's own; the others are not in the space.
+    assert_eq!(text(&mut b, "td"), json!("|·|0.750◯|failed|1.000•|"));
+    assert_eq!(text(&mut b, "td.chosen"), json!("0.750◯"));
+    let why = b.eval("document.querySelector('table.heat td.off').title");
+    assert_eq!(why, json!("bx 8, by 8: too many <b>registers</b>"));
+    let strength = "[...document.querySelectorAll('table.heat td[style]')].map(t => t.style.background.match(/(\\d+)%/)[1]).join()";
+    assert_eq!(b.eval(strength), json!("44,4"));
+    assert_eq!(
+        b.eval("document.querySelector('nav a[href=\"#launch\"]') !== null"),
+        json!(true)
+    );
+    assert_eq!(b.complaints, Vec::<String>::new());
+    // Without shapes there is no such section.
+    let (mut b, _dir) = opened(&recorded(|_, _| ()), 1280);
+    assert_eq!(
+        b.eval("document.getElementById('launch').hidden"),
+        json!(true)
+    );
 }
 
 #[test]

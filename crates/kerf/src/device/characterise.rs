@@ -2,12 +2,12 @@
 use super::show;
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
 use crate::{files, toolchain};
 use kerf_device::characterise::{Mode, Options as Work, Progress, characterise as measure};
 use kerf_device::probe::Libraries;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -108,7 +108,11 @@ struct Ticker {
 impl Ticker {
     fn tell(&mut self, p: &Progress) {
         let line = format!(
-            "{:3.0} %  {}{}",
+            "{}{:3.0} %  {}{}",
+            match self.terminal {
+                true => progress::bar(p.done) + " ",
+                false => String::new(),
+            },
             p.done * 100.0,
             p.what,
             match p.left {
@@ -117,20 +121,17 @@ impl Ticker {
             }
         );
         if self.terminal {
-            eprint!("\r\x1b[K{line}");
-            let _ = std::io::stderr().flush();
+            progress::status(&line);
         } else if self
             .last
             .is_none_or(|t| t.elapsed() > Duration::from_secs(10))
         {
-            note(&line);
+            progress::line(&line);
             self.last = Some(Instant::now());
         }
     }
     fn end(&self) {
-        if self.terminal {
-            eprint!("\r\x1b[K");
-        }
+        progress::clear();
     }
 }
 
@@ -235,7 +236,7 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
         }
     };
     let mut ticker = Ticker {
-        terminal: std::io::stderr().is_terminal(),
+        terminal: progress::live(),
         last: None,
     };
     let result = measure(&work, begun, &mut store, &mut |p| ticker.tell(&p));

@@ -1,6 +1,7 @@
 //! `kerf device sfu`: the special-function unit of this GPU against the CPU executor, or into a dump.
 use crate::fail::Failure;
-use crate::output::{Format, Style, note, say};
+use crate::output::{Format, Style, say};
+use crate::progress;
 use kerf_device::sfu::{self, OPERATIONS, Operation, Runner};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -64,7 +65,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     for o in operations {
         let c = sfu::compare(&mut cpu, &mut gpu, o, a.step)?;
         if format == Format::Human {
-            note(&format!("{}: {} different", c.key, c.different));
+            progress::line(&format!("{}: {} different", c.key, c.different));
         }
         all.push(c);
     }

@@ -2,7 +2,8 @@
 use super::find;
 use crate::DeviceArg;
 use crate::fail::Failure;
-use crate::output::{Format, Style, note, say};
+use crate::output::{Format, Style, say};
+use crate::progress;
 use crate::table::Table;
 use crate::toolchain;
 use kerf_exec::Executor;
@@ -94,13 +95,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         let arguments = match &list {
             Some(l) => l.arguments.clone(),
             None => {
-                note(&format!("{}: searching for hard cases", f.name()));
+                progress::status(&format!("{}: searching for hard cases", f.name()));
                 generate(f)
             }
         };
         let results = libm::apply(exec.as_mut(), f, &arguments)?;
         all.push(judged(f, &arguments, &results));
     }
+    progress::clear();
     let good = all.iter().all(Checked::holds);
     say(&match format {
         Format::Json => json(&all, a, &device),

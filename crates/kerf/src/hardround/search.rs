@@ -6,6 +6,7 @@ use crate::DeviceArg;
 use crate::cluster::{Post, Role, Team, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::{Header, Unit, Written};
 use kerf_hardround::format::{Grid, RangeError};
@@ -29,6 +30,8 @@ pub const BATCH: usize = 1024;
 /// Threads that write certificates while a GPU searches.
 const WRITERS: usize = 3;
 /// Time between two lines of progress.
+/// The same on a terminal, where the line is overwritten.
+const PROGRESS_LIVE: Duration = Duration::from_millis(500);
 const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 
 impl From<QueryError> for Failure {
@@ -363,12 +366,16 @@ impl Running<'_> {
             j.line(text)?;
         }
         self.arguments += unit.length;
-        let said = self.said.elapsed() >= PROGRESS_AFTER;
+        let after = match progress::live() {
+            true => PROGRESS_LIVE,
+            false => PROGRESS_AFTER,
+        };
+        let said = self.said.elapsed() >= after;
         let at = said.then(|| unit.first.clone());
         self.done.insert(unit.unit, unit);
         if let Some(at) = at {
             self.said = Instant::now();
-            note(&self.progress(&at));
+            progress::status(&self.progress(&at));
         }
         Ok(())
     }
@@ -379,7 +386,11 @@ impl Running<'_> {
         let cases: usize = self.done.values().map(|u| u.cases.len()).sum();
         let each = seconds / (done - self.resumed).max(1) as f64;
         format!(
-            "{:5.1} %, near {at}: {cases} cases, {:.2e} arguments/s, about {} left",
+            "{}{:5.1} %, near {at}: {cases} cases, {:.2e} arguments/s, about {} left",
+            match progress::live() {
+                true => progress::bar(done as f64 / all as f64),
+                false => String::new(),
+            },
             100.0 * done as f64 / all as f64,
             self.arguments as f64 / seconds,
             show::duration(each * (all - done) as f64)

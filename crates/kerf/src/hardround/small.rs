@@ -83,10 +83,12 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         show::check(out)?;
     }
     let began = Instant::now();
+    let shown = crate::progress::Work::begin("visiting every argument");
     let (mut sum, mut cases) = match a.device {
         DeviceArg::Cpu => on_cpu(&query, &units, threads(a.threads)),
         DeviceArg::Cuda => on_gpu(&query, &units, threads(a.threads), a.gpu)?,
     };
+    drop(shown);
     let mut zero_exact = units.zero;
     if let Some(Ok(value)) = units.at_zero(&query)
         && let Some(k) = value.k

@@ -31,7 +31,9 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Failure::new(format!("{path}: {e}"))
             .help("a certificate is what kerf hardround writes beside --out")
     })?;
+    let shown = crate::progress::Work::begin("verifying the certificate");
     let v = verify(&record, a.samples, a.seed);
+    drop(shown);
     let right = v.mistakes.is_empty();
     let h = &record.header;
     if format == Format::Json {

@@ -95,7 +95,9 @@ pub fn run(
         job: job.clone(),
         points: Vec::new(),
     };
+    let shown = crate::progress::Work::begin("sampling launches");
     let answer: Result<Vec<Sampled>, JobError> = w.ask(&ask, limit).map_err(fail)?;
+    drop(shown);
     let none = || JobError::Worker("the samples are missing".into());
     let p = answer?.into_iter().next().ok_or_else(none)?;
     for l in &p.launches {

@@ -2,6 +2,7 @@
 use super::{load, refused};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress::Work;
 use crate::table::Table;
 use kerf_search::NAMES;
 use kerf_search::compare::{Case, compare, geometric_mean};
@@ -57,7 +58,10 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         strategies.push((name, budget));
     }
     let mut all: Vec<Case> = Vec::new();
-    for f in &a.files {
+    let work = Work::of(a.files.len(), "spaces");
+    for (i, f) in a.files.iter().enumerate() {
+        work.now(f.display().to_string());
+        work.done(i);
         let space = load(f)?;
         let cases = compare(&space, &QUANTILES, &strategies, a.repeats, a.seed).map_err(refused)?;
         if cases.len() < QUANTILES.len() {
@@ -70,6 +74,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         }
         all.extend(cases);
     }
+    drop(work);
     match format {
         Format::Json => {
             let v = serde_json::json!({

@@ -1,7 +1,7 @@
 //! Strong scaling of the hard-to-round search over processes of this machine, for the study of the Table Maker's
 //! Dilemma.
 use crate::fail::Failure;
-use crate::output::note;
+use crate::progress;
 use kerf_study::Scale;
 use kerf_study::finding::{Finding, Verdict, short};
 use kerf_study::report::Report;
@@ -59,7 +59,7 @@ pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
     let mut counts = Vec::new();
     let mut n = 1;
     loop {
-        note(&format!("{}: {n} processes", report.study));
+        progress::line(&format!("{}: {n} processes", report.study));
         let (s, cases) = seconds(n, bits)?;
         let faster = *one.get_or_insert(s) / s;
         t.rows.push(vec![

@@ -7,6 +7,7 @@ mod tables;
 
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
 use crate::table::Table;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
@@ -314,7 +315,7 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
                         continue;
                     }
                     let ended = one(path, o, lock.path()).and_then(|t| {
-                        note(&format!(
+                        progress::line(&format!(
                             "{}: {:.1} s of the device, {:.0} s in all",
                             t.name,
                             t.swept.turn_s,

@@ -2,6 +2,7 @@
 use super::{AppTime, Args};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::progress;
 use crate::{DeviceArg, device};
 use kerf_num::Metric;
 use kerf_search::NAMES;
@@ -167,6 +168,18 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         command,
     };
     let budget = request.budget;
+    let begun = std::time::Instant::now();
+    let mut best: Option<f64> = None;
+    let show = |n: usize, text: &str| {
+        let took = begun.elapsed().as_secs_f64();
+        let left = took / n.max(1) as f64 * budget.saturating_sub(n) as f64;
+        let bar = match progress::live() {
+            true => progress::bar(n as f64 / budget as f64) + " ",
+            false => String::new(),
+        };
+        let left = progress::about(left);
+        progress::status(&format!("{bar}{n}/{budget}  {text}; at most {left} left"));
+    };
     let mut watch = |e: &AppEvent| match e {
         AppEvent::Prepared(s, shares, groups) => {
             let some: Vec<&str> = shares
@@ -174,18 +187,25 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
                 .filter(|k| k.tuned)
                 .map(|k| k.name.as_str())
                 .collect();
-            note(&format!(
+            progress::line(&format!(
                 "one run takes {s:.2} s; {groups} groups in {}",
                 some.join(", ")
             ));
         }
         AppEvent::Evaluated(n, Ok(error), time) => {
             let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
-            note(&format!("{n}/{budget}  error {error:.3e}{t}"));
+            let (time, tolerance) = (time.unwrap_or(f64::INFINITY), tolerance);
+            if *error <= tolerance && best.is_none_or(|b| time < b) && time.is_finite() {
+                best = Some(time);
+            }
+            let b = best.map_or_else(String::new, |b| format!("; best {b:.3}"));
+            show(*n, &format!("error {error:.3e}{t}{b}"));
         }
-        AppEvent::Evaluated(n, Err(why), _) => note(&format!("{n}/{budget}  failed: {why}")),
+        AppEvent::Evaluated(n, Err(why), _) => show(*n, &format!("failed: {why}")),
     };
-    let r = app::tune(&request, &mut watch).map_err(|e| Failure::new(e.to_string()))?;
+    let r = app::tune(&request, &mut watch);
+    progress::clear();
+    let r = r.map_err(|e| Failure::new(e.to_string()))?;
     for w in &r.warnings {
         note(&format!("warning: {w}"));
     }

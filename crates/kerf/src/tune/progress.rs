@@ -1,14 +1,13 @@
 //! What a search is doing, on standard error: one line that changes on a terminal, few lines elsewhere.
-use crate::output::note;
+use crate::output::{note, passing};
+use crate::progress::{bar, live, quiet};
 use kerf_tune::store::Phase;
 use kerf_tune::tune::Event;
-use std::io::{IsTerminal, Write};
 
 /// Shows events.
 pub struct Progress {
     live: bool,
-    /// The line on the terminal has to be overwritten.
-    dirty: bool,
+    quiet: bool,
     /// Best time shown so far, where lines are not overwritten.
     shown: Option<f64>,
 }
@@ -33,37 +32,33 @@ impl Progress {
     /// Nothing shown yet.
     pub fn new() -> Progress {
         Progress {
-            live: std::io::stderr().is_terminal(),
-            dirty: false,
+            live: live(),
+            quiet: quiet(),
             shown: None,
         }
     }
 
-    fn line(&mut self, text: &str) {
-        self.end();
-        note(text);
-    }
-
-    fn status(&mut self, text: &str) {
-        let mut err = std::io::stderr().lock();
-        // Clearing to the end of the line takes away what was longer.
-        let _ = write!(err, "\r{text}\x1b[K");
-        let _ = err.flush();
-        self.dirty = true;
-    }
-
-    /// Leaves the line.
-    pub fn end(&mut self) {
-        if std::mem::replace(&mut self.dirty, false) {
-            let _ = writeln!(std::io::stderr());
+    fn line(&self, text: &str) {
+        if !self.quiet {
+            note(text);
         }
+    }
+
+    /// A line that the next one takes the place of.
+    fn status(&self, done: usize, of: usize, text: &str) {
+        passing(&format!("{} {text}", bar(done as f64 / of.max(1) as f64)));
+    }
+
+    /// Takes the line away; what follows says it all.
+    pub fn end(&mut self) {
+        passing("");
     }
 
     /// A trial of `kerf check`.
     pub fn trial(&mut self, done: usize, of: usize, error: Option<f64>) {
         let text = format!("input {done} of {of}: error {}", number(error));
         match self.live {
-            true => self.status(&text),
+            true => self.status(done, of, &text),
             false if done == of => self.line(&text),
             false => {}
         }
@@ -83,7 +78,7 @@ impl Progress {
             Event::Floor(f) => {
                 self.line(&format!("the program itself: error {}", number(f.error)));
             }
-            Event::Warning(w) => self.line(&format!("warning: {w}")),
+            Event::Warning(w) => note(&format!("warning: {w}")),
             Event::Demoted(d) => self.line(&format!(
                 "demoted: time {:.3} of the program's, error {} on another input ({} of {} passed){}",
                 d.point.time,
@@ -126,7 +121,7 @@ impl Progress {
                 text += &format!("; at most {} left", left(*left_s));
                 let news = best.map(|b| b.0) != self.shown || done == budget;
                 match self.live {
-                    true => self.status(&text),
+                    true => self.status(*done, *budget, &text),
                     false if news && *phase != Phase::Validation || done == budget => {
                         self.shown = best.map(|b| b.0);
                         self.line(&text);

@@ -1,0 +1,42 @@
+"""Sources of kernels: a file, or text that becomes one."""
+
+import os
+import re
+
+from ._program import KerfError
+
+SUFFIXES = {"cuda": ".cu", "opencl": ".cl", "llvm": ".ll"}
+
+
+def is_text(source):
+    """Whether a source is program text, not the name of a file."""
+    return isinstance(source, str) and ("\n" in source or "{" in source)
+
+
+def language_of(text):
+    """The language of program text, by words that only one of them has."""
+    if re.search(r"\b__global__\b", text):
+        return "cuda"
+    if re.search(r"\b(__kernel|kernel\s+void)\b", text):
+        return "opencl"
+    if re.search(r"\bdefine\b.*\bptx_kernel\b", text):
+        return "llvm"
+    return "cuda"
+
+
+def suffix(text, language):
+    """The ending of a file with this text."""
+    name = (language or language_of(text)).lower()
+    if name not in SUFFIXES:
+        raise KerfError(f"language {language!r} is not known", "use cuda, opencl or llvm")
+    return SUFFIXES[name]
+
+
+def place(source, folder, language=None, name="kernel"):
+    """The path of a source: text is written into ``folder``, a file stays where it is."""
+    if is_text(source):
+        path = os.path.join(folder, name + suffix(source, language))
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source)
+        return path
+    return os.path.abspath(os.fspath(source))

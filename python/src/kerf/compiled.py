@@ -1,0 +1,60 @@
+"""``compile``: what is in a source, and the code that it becomes."""
+
+import json
+import os
+
+from . import _source
+from ._folder import Folder
+from ._program import call, call_json
+
+
+class Program:
+    """A compiled source: its kernels, with parameters and floating-point operations, as IR and as PTX."""
+
+    def __init__(self, source, language=None, flags=(), arch="sm_90"):
+        self._folder = Folder()
+        self.path = _source.place(source, self._folder.name, language)
+        self.arch, self.flags = arch, list(flags)
+        _, self.data = call_json(self._words())
+
+    def _words(self, *more):
+        rest = ["--", *self.flags] if self.flags else []
+        return ["inspect", self.path, "--arch", self.arch, *more, *rest]
+
+    @property
+    def kernels(self):
+        """Kernels by name: dictionaries with ``params``, ``sites``, ``groups`` and ``obstacles``."""
+        return {k["name"]: k for k in self.data["kernels"]}
+
+    def kernel(self, name):
+        """One kernel; what is not there is refused as the command line does."""
+        found = self.kernels.get(name)
+        if found is None:
+            found = call_json(self._words("--kernel", name))[1]["kernels"][0]
+        return found
+
+    def _emit(self, form, plan):
+        if plan is None:
+            return call(self._words("--emit", form))[1]
+        if not isinstance(plan, (str, os.PathLike)):
+            path = os.path.join(self._folder.name, "plan.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(plan, f)
+            plan = path
+        return call(self._words("--emit", form, "--plan", os.fspath(plan)))[1]
+
+    def ptx(self, plan=None):
+        """The PTX, with a plan (a dictionary or a file) carried out first if there is one."""
+        return self._emit("ptx", plan)
+
+    def ir(self, plan=None):
+        """The prepared LLVM IR, in which operations are numbered."""
+        return self._emit("ir", plan)
+
+    def __repr__(self):
+        return f"<kerf.Program {os.path.basename(self.path)}: {', '.join(self.kernels)}>"
+
+
+def compile(source, language=None, flags=(), arch="sm_90"):
+    """Compiles a file, or program text, of CUDA C++, OpenCL C or LLVM IR."""
+    return Program(source, language, flags, arch)

@@ -1,0 +1,263 @@
+"""``Workload``: kernels, their launches and their data from numpy arrays."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+
+import numpy as np
+
+from . import _elements, _source, _toml
+from ._folder import Folder
+from ._program import KerfError, call_json, option_words
+from .compiled import Program
+
+
+class _Buffer:
+    """An array that a kernel works on."""
+
+    output = False
+
+    def __init__(self, array, name=None, type=None, symbol=None, seed=None):
+        self.array = np.asarray(array)
+        self.name, self.type, self.symbol, self.seed = name, type, symbol, seed
+        if self.array.size == 0:
+            raise KerfError("an array without elements cannot be a buffer", "leave the argument away, or give it one")
+
+
+class In(_Buffer):
+    """An array that is only read."""
+
+
+class InOut(_Buffer):
+    """An array that is read and written; compared with the reference."""
+
+    output = True
+
+
+class Out(_Buffer):
+    """An array that is only written: it begins as zeros. Also by shape: ``Out((n, m), dtype="f4")``."""
+
+    output = True
+
+    def __init__(self, array, dtype=None, **more):
+        if dtype is not None:
+            array = np.zeros(array, dtype)
+        super().__init__(array, **more)
+
+
+class Launch:
+    """A launch of a kernel. Grid, block and shared memory are numbers or expressions of sizes and parameters."""
+
+    def __init__(self, kernel, grid, block, args, shared=None):
+        self.kernel, self.args, self.shared = kernel, list(args), shared
+        self.grid, self.block = _extents(grid), _extents(block)
+
+
+def _extents(e):
+    return [e] if isinstance(e, (str, int, np.integer)) else list(e)
+
+
+class Run:
+    """What a run gave."""
+
+    def __init__(self, data, outputs, code):
+        #: The document of ``kerf run --format json``.
+        self.data = data
+        #: Outputs by name.
+        self.outputs = outputs
+        #: Whether every output that was compared is within its tolerance.
+        self.accepted = code == 0
+
+    @property
+    def times_s(self):
+        """Seconds of each timed run."""
+        return list((self.data.get("times") or {}).get("samples_s") or [])
+
+    @property
+    def errors(self):
+        """Errors by output, where there was a reference: a list for each, one entry a field."""
+        return {o["name"]: o.get("errors") or [] for o in self.data["outputs"]}
+
+    def __repr__(self):
+        names = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in self.outputs.items())
+        return f"<kerf.Run on {self.data['device']['name']}: {names}>"
+
+
+class Workload:
+    """A program of kernels that runs once: ``Workload(source, kernel, grid, block, args)``, or with ``launches``.
+
+    ``args`` are ``In``, ``Out`` and ``InOut`` of arrays, numbers, and strings, which are expressions. An array by
+    itself is read only where the parameter is a pointer to const, and read and written elsewhere. An array that
+    several launches have is one buffer. ``symbols`` are ``__constant__`` and ``__device__`` variables by name.
+    ``launch_space``, ``constraints`` and ``default`` are what ``--what launch`` tunes.
+    """
+
+    def __init__(
+        self,
+        source,
+        kernel=None,
+        grid=None,
+        block=None,
+        args=(),
+        *,
+        shared=None,
+        launches=None,
+        symbols=None,
+        sizes=None,
+        launch_space=None,
+        constraints=(),
+        default=None,
+        tolerance=None,
+        metric=None,
+        accept=None,
+        flags=(),
+        seed=0,
+        language=None,
+    ):
+        if launches is None:
+            if kernel is None or grid is None or block is None:
+                raise KerfError("a workload needs kernel, grid and block, or launches")
+            launches = [Launch(kernel, grid, block, args, shared)]
+        elif kernel is not None:
+            raise KerfError("a workload has one kernel or launches, not both")
+        self._folder = Folder()
+        self.flags, self.seed, self.sizes = list(flags), seed, dict(sizes or {})
+        self._text = source if _source.is_text(source) else None
+        self._language = language
+        self._program = Program(source, language, flags)
+        self.source = self._program.path
+        self._space = (dict(launch_space or {}), list(constraints), default)
+        self._accept = {"metric": metric, "tolerance": tolerance, **(accept or {})}
+        self._buffers, self._known, self._steps = {}, {}, []
+        for name, array in (symbols or {}).items():
+            own = array if isinstance(array, _Buffer) else In(array)
+            own.symbol = name
+            self._place(own, own, name, None)
+        for step in launches:
+            self._steps.append(self._launch(step))
+        self.path = self.save(self._folder.name)
+
+    @classmethod
+    def read(cls, path):
+        """A workload file as it is."""
+        self = cls.__new__(cls)
+        self.path, self._buffers = os.path.abspath(os.fspath(path)), {}
+        return self
+
+    @property
+    def outputs(self):
+        """Names of the outputs."""
+        return [n for n, b in self._buffers.items() if b.output]
+
+    def _place(self, key, buffer, name, param):
+        """Takes a buffer up, once; gives its name."""
+        known = self._known.get(id(key))
+        if known is not None:
+            return known
+        wanted = re.sub(r"\W", "_", buffer.name or name or "buffer")
+        taken = {*self._buffers, *self.sizes, *self._space[0], "i", "rand"}
+        unique, n = wanted, 2
+        while unique in taken:
+            if buffer.name:
+                raise KerfError(f"the name {wanted} is taken", "give the array another name")
+            unique, n = f"{wanted}_{n}", n + 1
+        if buffer.type is None:
+            buffer.type = _elements.vector(_elements.type_of(buffer.array.dtype), param)
+        self._buffers[unique] = buffer
+        # The key is kept alive with its number.
+        self._known[id(key)] = unique
+        self._alive = [*getattr(self, "_alive", []), key]
+        return unique
+
+    def _launch(self, step):
+        kernel = self._program.kernel(step.kernel)
+        params = kernel["params"]
+        args = []
+        for i, a in enumerate(step.args):
+            param = params[i] if i < len(params) else None
+            name = param["name"] if param else f"arg{i}"
+            if isinstance(a, np.ndarray) and a.ndim > 0:
+                const = param is not None and param["type_name"].startswith("const ")
+                args.append(self._place(a, In(a) if const else InOut(a), name, param))
+            elif isinstance(a, _Buffer):
+                args.append(self._place(a, a, name, param))
+            elif isinstance(a, (np.generic, np.ndarray)):
+                args.append(a.item())
+            else:
+                args.append(a)
+        return {"kernel": step.kernel, "grid": step.grid, "block": step.block, "shared": step.shared, "args": args}
+
+    def toml(self, source=None):
+        """The workload file."""
+        head = {"source": source or self.source, "flags": self.flags or None, "seed": self.seed or None}
+        parts = [_toml.table(None, head)]
+        if self.sizes:
+            parts.append(_toml.table("[sizes]", self.sizes))
+        for name, b in self._buffers.items():
+            filled = not isinstance(b, Out)
+            per = 1 if b.array.dtype.kind == "c" else _elements.scalars_of(b.type)
+            scalar = isinstance(b.type, str) and "x" not in b.type
+            entries = {
+                "name": name,
+                "type": b.type,
+                "len": b.array.size // per,
+                "init": {"file": name + ".npy"} if filled else None,
+                "output": True if b.output else None,
+                "symbol": b.symbol,
+                "seed": b.seed,
+                "shape": list(b.array.shape) if b.output and scalar and b.array.ndim > 1 else None,
+            }
+            parts.append(_toml.table("[[buffer]]", entries))
+        for s in self._steps:
+            parts.append(_toml.table("[[launch]]", s))
+        space, constraints, default = self._space
+        if space:
+            entries = {**space, "constraints": constraints or None, "default": default}
+            parts.append(_toml.table("[launch_space]", entries))
+        if self._accept.get("tolerance") is not None:
+            own = {k: v for k, v in self._accept.items() if k != "outputs"}
+            parts.append(_toml.table("[accept]", own))
+            for name, v in (self._accept.get("outputs") or {}).items():
+                parts.append(_toml.table(f"[accept.outputs.{_toml.key(name)}]", v))
+        return "\n\n".join("\n".join(p) for p in parts) + "\n"
+
+    def save(self, folder):
+        """Writes workload, arrays and, where it was text, source into a folder; gives the workload's path."""
+        os.makedirs(folder, exist_ok=True)
+        source = self.source
+        if self._text is not None:
+            source = os.path.basename(_source.place(self._text, folder, self._language))
+        for name, b in self._buffers.items():
+            if not isinstance(b, Out):
+                np.save(os.path.join(folder, name + ".npy"), _elements.plain(b.array), allow_pickle=False)
+        path = os.path.join(os.path.abspath(folder), "workload.toml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.toml(source))
+        return path
+
+    def run(self, reference=False, plan=None, **options):
+        """Runs it, as ``kerf run`` does with the same options; gives a ``Run``."""
+        save = tempfile.mkdtemp(prefix="kerf-run-")
+        try:
+            if plan is not None and not isinstance(plan, (str, os.PathLike)):
+                path = os.path.join(save, "plan.json")
+                with open(path, "w", encoding="utf-8") as f:
+                    json.dump(plan, f)
+                plan = path
+            given = option_words({"reference": reference, "plan": plan, "save": save, **options})
+            code, data = call_json(["run", self.path, *given], accept=(0, 1))
+            outputs = {}
+            for o in data["outputs"]:
+                loaded = np.load(o["saved"], allow_pickle=False)
+                own = self._buffers.get(o["name"])
+                outputs[o["name"]] = _elements.back(loaded, own.array) if own is not None else loaded
+                o["saved"] = None
+            return Run(data, outputs, code)
+        finally:
+            shutil.rmtree(save, ignore_errors=True)
+
+    def predict(self, **options):
+        """The predicted time, as ``kerf predict --format json`` prints it."""
+        return call_json(["predict", self.path, *option_words(options)])[1]

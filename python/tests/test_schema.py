@@ -1,0 +1,115 @@
+"""What Kerf writes against the schemas of docs/schema."""
+
+import copy
+import json
+import os
+import tempfile
+import unittest
+
+import jsonschema
+import numpy as np
+
+import kerf
+
+from .common import MIXED, ROOT, command
+
+FOLDER = os.path.join(ROOT, "docs", "schema")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def schemas():
+    """Validators by what documents call themselves; plans have a number instead."""
+    found = {}
+    for name in sorted(os.listdir(FOLDER)):
+        s = read(os.path.join(FOLDER, name))
+        jsonschema.Draft202012Validator.check_schema(s)
+        key = s["properties"].get("schema", {}).get("const", "plan")
+        stem = name[: -len(".json")]
+        assert key == "plan" or key == "kerf." + stem.rsplit("-", 1)[0] + "/" + stem.rsplit("-", 1)[1], name
+        found[key] = jsonschema.Draft202012Validator(s)
+    return found
+
+
+class Documents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.schemas = schemas()
+        cls.seen = set()
+        cls.folder = tempfile.TemporaryDirectory()
+        d = cls.folder.name
+        x = np.random.default_rng(7).uniform(1, 2, 128)
+        w = kerf.Workload(MIXED, "mixed", 1, 128, [x, kerf.Out(np.zeros(128)), 128], tolerance=1e-5)
+        cls.workload, cls.out = w, os.path.join(d, "result")
+        kerf.tune(w, out=cls.out, budget=3, validate=2, progress=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def fits(self, document):
+        key = document.get("schema", "plan")
+        self.assertIn(key, self.schemas, "no schema")
+        errors = [f"{e.json_path}: {e.message[:200]}" for e in self.schemas[key].iter_errors(document)]
+        self.assertEqual(errors, [], key)
+        self.seen.add(key)
+
+    def test_every_document(self):
+        self.files_of_a_result()
+        self.what_commands_print()
+        self.assertEqual(set(self.schemas), self.seen)
+
+    def files_of_a_result(self):
+        for name in ["result.json", "evidence.json", "space.json", "plan.json"]:
+            self.fits(read(os.path.join(self.out, name)))
+        data = os.path.join(ROOT, "crates", "kerf-report", "tests", "data")
+        for name in ["result.json", "evidence.json"]:
+            self.fits(read(os.path.join(data, name)))
+
+    def what_commands_print(self):
+        source = os.path.join(self.folder.name, "mixed.cu")
+        with open(source, "w") as f:
+            f.write(MIXED)
+        toml = os.path.join(self.folder.name, "mixed.toml")
+        for words in [
+            ["inspect", source],
+            ["init", source, "--out", toml],
+            ["run", self.workload.path, "--reference", "--count"],
+            ["run", self.workload.path],
+            ["predict", self.workload.path],
+            ["report", self.out],
+            ["report", self.out, "--evaluations"],
+            ["explain", self.out],
+            ["check", self.out, "--inputs", "2"],
+            ["doctor"],
+            ["selftest", "--count", "2"],
+        ]:
+            code, out, err = command("--format", "json", *words)
+            self.assertIn(code, (0, 1), err)
+            self.fits(json.loads(out))
+
+    def test_schemas_refuse(self):
+        """A schema that takes everything would test nothing."""
+        good = read(os.path.join(self.out, "result.json"))
+
+        def refused(change):
+            bad = copy.deepcopy(good)
+            change(bad)
+            return next(self.schemas["kerf.tune/1"].iter_errors(bad), None) is not None
+
+        for change in [
+            lambda r: r.update(schema="kerf.tune/2"),
+            lambda r: r.update(verdict="good"),
+            lambda r: r.pop("front"),
+            lambda r: r["speedup"].update(value="fast"),
+            lambda r: r["groups"][0].update(formats=[]),
+            lambda r: r["sites"][0].update(line="three"),
+        ]:
+            self.assertTrue(refused(change))
+
+
+if __name__ == "__main__":
+    unittest.main()

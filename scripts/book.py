@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""The book under docs/book: pages made from doc comments, and links that resolve.
+
+    scripts/book.py            writes docs/book/src/how/*.md from the crates' doc comments, and gives every docs/*.md a page
+    scripts/book.py --check    fails if that would change something, if a link, an anchor or an include of the documentation
+                               leads nowhere, or if troubleshooting.md quotes a message that Kerf does not have
+"""
+
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HOW = "docs/book/src/how"
+MADE = "<!-- Made by scripts/book.py from doc comments: change those, and run it again. -->\n\n"
+
+# Files that hold what others share, not a thing of their own.
+PARTS = {
+    "crates/kerf-search/src/guided": {"linear"},
+    "crates/kerf-search/src/strategies": {"genetic", "listed", "walk"},
+    "crates/kerf-pass/src": {"lib", "plan", "random_plan", "site_format", "formats", "convert", "registers"},
+}
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def rust(folder):
+    """Rust files of a folder, in order."""
+    names = sorted(n[:-3] for n in os.listdir(os.path.join(ROOT, folder)) if n.endswith(".rs"))
+    return [n for n in names if n not in PARTS.get(folder, set())]
+
+
+def module_docs(path):
+    """The `//!` text of a file, as Markdown for readers: links into the code become names."""
+    lines = []
+    for line in read(path).splitlines():
+        if not line.startswith("//!"):
+            break
+        lines.append(line[4:] if line.startswith("//! ") else line[3:])
+    return plain("\n".join(lines).strip())
+
+
+def plain(text):
+    text = re.sub(r"\[`([^`\]]+)`\]\([^)]*\)", r"`\1`", text)
+    return re.sub(r"\[(`[^`\]]+`)\](?!\()", r"\1", text)
+
+
+def section(path, name, level=2):
+    """A heading from a name, the docs, and where they come from."""
+    docs = module_docs(path)
+    return f"{'#' * level} {name}\n\n{docs}\n\n<small>`{path}`</small>\n\n"
+
+
+def strategies():
+    folder = "crates/kerf-search/src/strategies"
+    out = "# Strategies\n\n" + MADE
+    out += (
+        "`--strategy NAME` chooses one; [Searching](../search.md) has a table of what each needs and how good it was. All of "
+        "them give the fastest assignment whose *measured* error was within the tolerance, and none executes an assignment "
+        "twice.\n\n"
+    )
+    for name in rust(folder):
+        out += section(f"{folder}/{name}.rs", name.replace("_", "-"))
+    out += "## What guided believes\n\n"
+    for name in rust("crates/kerf-search/src/guided"):
+        out += section(f"crates/kerf-search/src/guided/{name}.rs", name.replace("_", " ").capitalize(), 3)
+    out += "## Launch shapes\n\n"
+    for name in ["tuners", "space", "narrow"]:
+        out += section(f"crates/kerf-tune/src/launch/{name}.rs", name.capitalize(), 3)
+    return out
+
+
+def metrics():
+    out = "# Metrics\n\n" + MADE + module_docs("crates/kerf-num/src/metrics.rs") + "\n\n"
+    text = read("crates/kerf-num/src/metrics/metric.rs")
+    body = re.search(r"pub enum Metric \{(.*?)^\}", text, re.S | re.M).group(1)
+    names = dict(re.findall(r'Metric::(\w+) => "(\w+)"', text))
+    out += "| `--metric` | what it is |\n|---|---|\n"
+    for docs, variant in re.findall(r"((?:^\s*///.*\n)+)(?:\s*#\[[^\n]*\n)*\s*(\w+),", body, re.M):
+        about = " ".join(l.strip()[3:].strip() for l in docs.strip().splitlines())
+        out += f"| `{names[variant]}` | {plain(about)} |\n"
+    out += "\n"
+    for name in ["quantile", "ssim", "scatter", "squares"]:
+        out += section(f"crates/kerf-num/src/metrics/{name}.rs", name)
+    return out
+
+
+def passes():
+    out = "# Passes\n\n" + MADE
+    out += "A program is compiled, prepared, changed by a plan, and finished. These are the steps, one a file.\n\n## The frame\n\n"
+    for name in ["prepare", "fuse", "finish"]:
+        out += section(f"crates/kerf-ir/src/{name}.rs", name.capitalize(), 3)
+    out += "## Passes\n\n"
+    for name in rust("crates/kerf-pass/src"):
+        out += section(f"crates/kerf-pass/src/{name}.rs", name.replace("_", " ").capitalize(), 3)
+    return out
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub and mdBook make it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    text = re.sub(r"[^\w\- ]", "", text.strip().lower())
+    return text.replace(" ", "-")
+
+
+def without_code(text):
+    text = re.sub(r"^(```|~~~).*?^\1[^\n]*$", "", text, flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def expanded(path, seen=()):
+    """A page with its includes in place."""
+
+    def one(m):
+        to = os.path.normpath(os.path.join(os.path.dirname(path), m.group(1).strip()))
+        there = to not in seen and os.path.exists(os.path.join(ROOT, to))
+        return expanded(to, (*seen, path)) if there else ""
+
+    return re.sub(r"\{\{#include ([^}]*)\}\}", one, read(path))
+
+
+def anchors(path):
+    text = re.sub(r"^(```|~~~).*?^\1[^\n]*$", "", expanded(path), flags=re.M | re.S)
+    return {slug(h) for h in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+def documents():
+    """Markdown files whose links are checked."""
+    found = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md"]
+    for top in ["docs", "examples", "bench"]:
+        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+            found += [os.path.relpath(os.path.join(folder, f), ROOT) for f in files if f.endswith(".md")]
+    return sorted(found)
+
+
+def adopt(check, faults):
+    """Every document of docs/ is a page of the book, at the end of its reference if nobody has put it elsewhere."""
+    src = "docs/book/src"
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs"))):
+        if not name.endswith(".md") or os.path.exists(os.path.join(ROOT, src, name)):
+            continue
+        if check:
+            faults.append(f"docs/{name} is not in the book; run scripts/book.py")
+            continue
+        title = re.search(r"^# (.*)$", read(f"docs/{name}"), re.M)
+        entry = f"- [{title.group(1) if title else name[:-3]}]({name})\n"
+        summary = read(f"{src}/SUMMARY.md").replace("\n# How it works\n", f"{entry}\n# How it works\n", 1)
+        for path, text in [(f"{src}/{name}", f"{{{{#include ../../{name}}}}}\n"), (f"{src}/SUMMARY.md", summary)]:
+            with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        print(f"{src}/{name}")
+
+
+def check_links(faults):
+    pages = set()
+    for path in documents():
+        text = read(path)
+        for m in re.finditer(r"\{\{#include ([^}]*)\}\}", text):
+            to = os.path.normpath(os.path.join(os.path.dirname(path), m.group(1).strip()))
+            if not os.path.exists(os.path.join(ROOT, to)):
+                faults.append(f"{path}: it includes {to}, which is not there")
+        for m in re.finditer(r"!?\[[^\]]*\]\(([^)\s]+)\)", without_code(text)):
+            to, _, anchor = m.group(1).partition("#")
+            if re.match(r"[a-z]+:", to):
+                continue
+            file = os.path.normpath(os.path.join(os.path.dirname(path), to)) if to else path
+            if not os.path.exists(os.path.join(ROOT, file)):
+                faults.append(f"{path}: a link leads to {m.group(1)}, which is not there")
+            elif anchor and file.endswith(".md") and anchor not in anchors(file):
+                faults.append(f"{path}: {file} has no heading #{anchor}")
+    # Links of included text have to work from the page that includes it, or leave the book.
+    src = "docs/book/src"
+    summary = read(f"{src}/SUMMARY.md")
+    listed = [os.path.normpath(os.path.join(src, p)) for p in re.findall(r"\]\(([^)]+\.md)\)", summary)]
+    for page in listed:
+        pages.add(page)
+        if not os.path.exists(os.path.join(ROOT, page)):
+            faults.append(f"SUMMARY.md: {page} is not there")
+            continue
+        for to in re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", without_code(expanded(page))):
+            if re.match(r"[a-z]+:", to):
+                continue
+            here = os.path.normpath(os.path.join(os.path.dirname(page), to))
+            origin = os.path.normpath(os.path.join("docs", to))
+            if here not in listed and not os.path.exists(os.path.join(ROOT, origin)):
+                faults.append(f"{page}: {to} is neither a page of the book nor a file beside docs")
+    for folder, _, files in os.walk(os.path.join(ROOT, src)):
+        for f in files:
+            p = os.path.relpath(os.path.join(folder, f), ROOT)
+            if p.endswith(".md") and f != "SUMMARY.md" and p not in pages:
+                faults.append(f"{p} is not in SUMMARY.md")
+
+
+def check_messages(faults):
+    """Every message that troubleshooting.md quotes is one of Kerf's."""
+    code = ""
+    for top in ["crates", "python/src"]:
+        for folder, dirs, files in os.walk(os.path.join(ROOT, top)):
+            dirs[:] = [d for d in dirs if d not in ("tests", "__pycache__")]
+            for f in files:
+                if f.endswith((".rs", ".py")):
+                    with open(os.path.join(folder, f), encoding="utf-8") as text:
+                        code += text.read()
+    for message in re.findall(r"^### `(.*)`$", read("docs/book/src/troubleshooting.md"), re.M):
+        for part in message.split("…"):
+            if part.strip(" .:`") and part.strip() not in code:
+                faults.append(f"troubleshooting.md: no message of Kerf's has {part.strip()!r}")
+
+
+def main():
+    check = "--check" in sys.argv[1:]
+    faults = []
+    for name, make in [("strategies", strategies), ("metrics", metrics), ("passes", passes)]:
+        path = f"{HOW}/{name}.md"
+        text = make().rstrip("\n") + "\n"
+        there = read(path) if os.path.exists(os.path.join(ROOT, path)) else None
+        if text != there:
+            if check:
+                faults.append(f"{path} is not what the doc comments say; run scripts/book.py")
+            else:
+                with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+                print(path)
+    adopt(check, faults)
+    if check:
+        check_links(faults)
+        check_messages(faults)
+        if faults:
+            sys.exit("\n".join(faults))
+        print(f"{len(documents())} documents: links, includes and quoted messages resolve")
+
+
+if __name__ == "__main__":
+    main()
