@@ -10,12 +10,23 @@ use kerf_workload::job::Kind;
 pub struct Funnel {
     /// Levels worth running, by position among the shapes.
     pub levels: Vec<usize>,
+    /// More of them, where launches are so long that samples cost little.
+    pub more: Vec<usize>,
+    /// The level to take where launches are too short to be sampled.
+    pub unseen: Option<usize>,
+    /// Waves of the first shape.
+    pub waves: f64,
     /// What each tuner did.
     pub cuts: Vec<Cut>,
 }
 
 /// Shapes that are left for the exhaustive tuner, at most.
 pub const LEFT: usize = 5;
+
+/// Shapes that are sampled besides where launches are long, and from how many waves on they are.
+const MORE: usize = 8;
+/// See [`MORE`].
+pub const LONG_WAVES: f64 = 60.0;
 
 /// Lines that a warp of a launch holds for later turns of its loops: accesses in loops where neighbouring
 /// threads lie a line or more apart.
@@ -35,6 +46,7 @@ impl Funnel {
         let lines = all
             .first()
             .map_or(0.0, |x| x.looks.iter().map(scattered).fold(0.0, f64::max));
+        let waves = all.first().map_or(0.0, |x| x.waves(c.sms));
         let mut cuts = Vec::new();
         // Part of a warp is idle in blocks that are no multiple of one: such shapes are only kept where
         // there are no others.
@@ -52,15 +64,29 @@ impl Funnel {
                 why: "blocks that are multiples of 32 threads".into(),
             });
         }
+        let (all, cut) = tuners::least_work(all);
+        cuts.extend(cut);
         let (all, cut) = tuners::coalescing(all);
         cuts.push(cut);
         let (all, cut) = tuners::concurrency(all, c, lines);
         cuts.push(cut);
-        let (all, cut) = tuners::spread(all, LEFT);
+        let (all, more, cut) = tuners::spread(all, LEFT, MORE);
         cuts.push(cut);
         Funnel {
+            unseen: tuners::unseen(&all, c.sms),
             levels: all.iter().map(|c| c.at).collect(),
+            more: more.iter().map(|c| c.at).collect(),
+            waves,
             cuts,
         }
+    }
+
+    /// The levels that samples compare: more of them where launches are long.
+    pub fn sampled(&self) -> Vec<usize> {
+        let more = match self.waves >= LONG_WAVES {
+            true => self.more.as_slice(),
+            false => &[],
+        };
+        self.levels.iter().chain(more).copied().collect()
     }
 }
