@@ -335,6 +335,9 @@ impl Campaign<'_> {
         let found = contention::Bench::new(&self.arch, ordinal, sms)?.measure(warps)?;
         l.memory_overlap = found.overlap;
         l.contention_lambda = found.lambda;
+        let remarks = &mut self.p.origin.remarks;
+        remarks.retain(|r| !r.starts_with(contention::REMARK));
+        remarks.push(found.remark);
         self.keep()
     }
 

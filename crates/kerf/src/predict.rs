@@ -20,6 +20,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The value of --counters that has them counted.
+const NOW: &str = "ncu";
+
 /// Arguments of the command.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -41,9 +44,10 @@ pub struct Args {
     /// Correction of sampled predictions (JSON, from `kerf predict train`); by default the profile's.
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Hardware counters of the launches, with --device cuda: a table of `ncu --csv`, or without a file one that
-    /// ncu makes now. They say what limits a launch, and a model that was trained on them takes them.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    /// Hardware counters of the launches, with --device cuda: a table of `ncu --csv`, or `ncu` (also without a
+    /// value) to have ncu make one now. They say what limits a launch, and a model that was trained on them takes
+    /// them.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = NOW)]
     counters: Option<PathBuf>,
     /// The device: a profile's name or file.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
@@ -252,7 +256,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     let limits = limits(a, workload);
     let counted = match &a.counters {
         None => Vec::new(),
-        Some(file) if file.as_os_str().is_empty() => counters::count(workload, &a.sizes, a.gpu)?,
+        Some(file) if file.as_os_str() == NOW => counters::count(workload, &a.sizes, a.gpu)?,
         Some(file) => counters::read(file)?,
     };
     if model.as_ref().is_some_and(Model::counted) && counted.is_empty() {

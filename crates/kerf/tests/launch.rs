@@ -200,12 +200,19 @@ fn files_without_shapes_get_some() {
     let launch = "grid = [20]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
     let c = Case::new("pieces", launch, "");
     let (r, err) = c.tune(&["--strategy", "exhaustive"]);
-    assert_eq!((shapes(&r, 0).len(), &r["effort"]["failed"]), (6, &0.into()), "{err}");
+    assert_eq!(
+        (shapes(&r, 0).len(), &r["effort"]["failed"]),
+        (6, &0.into()),
+        "{err}"
+    );
     let text = std::fs::read_to_string(c.0.path().join("out/workload.toml")).expect("a file");
     assert!(text.contains("grid = [\"20\"]"), "{text}");
     let launch = "grid = [16]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
     let (_, err) = Case::new("baked", launch, "").tune(&[]);
-    assert!(err.contains("never reads blockDim") && err.contains("[launch_space]"), "{err}");
+    assert!(
+        err.contains("never reads blockDim") && err.contains("[launch_space]"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub struct Funnel {
 /// Shapes that are left for the exhaustive tuner, at most.
 pub const LEFT: usize = 5;
 
+/// Shapes with the least work that are compared too, where work depends on the shape.
+const LEAST: usize = 3;
+
 /// Shapes that are sampled besides where launches are long, and from how many waves on they are.
 const MORE: usize = 8;
 /// See [`MORE`].
@@ -64,18 +67,22 @@ impl Funnel {
                 why: "blocks that are multiples of 32 threads".into(),
             });
         }
-        let (all, cut) = tuners::least_work(all);
-        cuts.extend(cut);
+        let least = tuners::least_work(&all, LEAST);
         let (all, cut) = tuners::coalescing(all);
         cuts.push(cut);
         let (all, cut) = tuners::concurrency(all, c, lines);
         cuts.push(cut);
         let (all, more, cut) = tuners::spread(all, LEFT, MORE);
         cuts.push(cut);
+        let mut levels: Vec<usize> = all.iter().map(|c| c.at).collect();
+        let new = least.into_iter().filter(|l| !levels.contains(l));
+        let new: Vec<usize> = new.collect();
+        levels.extend(&new);
+        let more = more.iter().map(|c| c.at).filter(|l| !new.contains(l));
         Funnel {
             unseen: tuners::unseen(&all, c.sms),
-            levels: all.iter().map(|c| c.at).collect(),
-            more: more.iter().map(|c| c.at).collect(),
+            levels,
+            more: more.collect(),
             waves,
             cuts,
         }

@@ -224,28 +224,17 @@ pub fn concurrency(all: Vec<Candidate>, c: Contention, scattered: f64) -> (Vec<C
     (kept, cut)
 }
 
-/// Shapes whose counted work exceeds the least by no more than this stay.
-const SAME_WORK: f64 = 1.10;
-
-/// The workload tuner's second part: where the work of all threads depends on the shape and was counted,
-/// shapes that do little more than the least.
-pub fn least_work(all: Vec<Candidate>) -> (Vec<Candidate>, Option<Cut>) {
-    let before = all.len();
-    let counted: Vec<f64> = all.iter().filter_map(|c| c.work).collect();
-    let least = counted.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = counted.iter().copied().fold(0.0, f64::max);
-    if most <= SAME_WORK * least || !least.is_finite() {
-        return (all, None);
+/// The workload tuner's second part: where the work of all threads depends on the shape and was counted, the
+/// few shapes that do least. They are compared with what the other tuners leave: counts at small sizes do not say
+/// how much less work is worth against coalescing.
+pub fn least_work(all: &[Candidate], most: usize) -> Vec<usize> {
+    let mut counted: Vec<(f64, usize)> = all.iter().filter_map(|c| Some((c.work?, c.at))).collect();
+    counted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let range = counted.first().zip(counted.last());
+    match range.is_some_and(|(low, high)| high.0 > GROWTH * low.0) {
+        true => counted.into_iter().take(most).map(|c| c.1).collect(),
+        false => Vec::new(),
     }
-    let small = |c: &Candidate| c.work.is_none_or(|w| w <= SAME_WORK * least);
-    let kept: Vec<Candidate> = all.into_iter().filter(small).collect();
-    let cut = Cut {
-        tuner: "workload",
-        before,
-        after: kept.len(),
-        why: format!("others do up to {:.1} times the work", most / least),
-    };
-    (kept, Some(cut))
 }
 
 /// Loads of the busiest multiprocessor that differ by less than this part count as equal.

@@ -122,7 +122,7 @@ fn spread_keeps_few_and_different() {
 }
 
 #[test]
-fn shapes_that_do_more_work_are_left_out() {
+fn shapes_that_do_least_work_are_found() {
     let all = |work: [f64; 3]| {
         let one = |(i, w): (usize, f64)| Candidate {
             work: Some(w),
@@ -130,10 +130,10 @@ fn shapes_that_do_more_work_are_left_out() {
         };
         work.into_iter().enumerate().map(one).collect::<Vec<_>>()
     };
-    let (left, cut) = least_work(all([100.0, 105.0, 220.0]));
-    assert_eq!(blocks(&left), [32, 64]);
-    assert!(cut.is_some_and(|c| c.why.contains("2.2")));
-    assert!(least_work(all([100.0, 101.0, 104.0])).1.is_none());
+    assert_eq!(least_work(&all([150.0, 105.0, 220.0]), 2), [1, 0]);
+    // All as much, or nothing counted.
+    assert!(least_work(&all([100.0, 101.0, 104.0]), 2).is_empty());
+    assert!(least_work(&[candidate(0, [32, 1, 1], 32, 1.0)], 2).is_empty());
 }
 
 #[test]
