@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Joint search of precision and launch against one after the other, at equal budgets, on recorded spaces.
+"""Joint search of precision (and math variants) and launch against one after the other, at equal budgets, on recorded spaces.
 
 bench/joint.py KERF SPACE.json...
 

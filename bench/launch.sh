@@ -3,8 +3,35 @@
 #   bench/launch.sh --pack KERF OUT       here: bundles the workloads below into the folder OUT
 #   bench/launch.sh KERF FOLDER OUT       on the GPU machine: FOLDER is that bundle
 #   bench/launch.sh --list                the workloads and sizes
+# With LARGE=1 other sizes, whose launches have many waves, in the files' own shapes only: for predictions.
 # One line of JSON a timing in OUT/NAME-NUMBER.jsonl (kerf_tune::launch::table::Row).
-table() {
+large() {
+  cat <<'END'
+black_scholes n=67108864
+jacobi2d n=8192 steps=1
+conv2d width=15360 height=8640
+reaction_rates n=4194304
+reaction_rates_f32 n=8388608
+nearest_neighbour records=4194304 places=64
+black_scholes_f32 n=134217728
+asian_paths n=50331648 steps=16
+uncoalesced rows=16384 columns=8192
+srad rows=8192 columns=8192 steps=1
+ocean log_n=13 frames=1
+gaussian n=8192
+gaussian_f32 n=8192
+coulomb nx=16384 ny=8192 atoms=100
+bilateral_filter width=15360 height=4320 radius=3 times=1
+image_denoising width=15360 height=4320
+correlation n=8192 m=4096
+correlation_f32 n=8192 m=8192
+matmul m=4096 n=8192 k=512
+naive_scan n=67108864
+mri_q voxels=33554432 samples=128
+gmm_data_term width=15360 height=4320 iterations=1
+END
+}
+small() {
   cat <<'END'
 black_scholes       n=16777216
 jacobi2d            n=8192 steps=1
@@ -53,6 +80,7 @@ contention          n=2097152 stride=16
 contention          n=2097152 stride=32
 END
 }
+table() { if [ -n "$LARGE" ]; then large; else small; fi; }
 names() { table | awk '{ print $1 }' | sort -u; }
 if [ "$1" = --list ]; then table; exit 0; fi
 if [ "$1" = --pack ] && [ $# -eq 3 ]; then
@@ -66,7 +94,7 @@ fi
 [ $# -eq 3 ] || { echo "usage: $0 KERF FOLDER OUT" >&2; exit 2; }
 kerf=$1 folder=$2 out=$3
 mkdir -p "$out"
-export kerf folder out
+export kerf folder out LARGE
 # Preparing (compiling, inputs) is done several at a time; measuring takes turns by a lock.
 table | nl -w1 -s' ' | xargs -P "${PARALLEL:-4}" -I LINE sh -c '
   set -- LINE
@@ -75,7 +103,9 @@ table | nl -w1 -s' ' | xargs -P "${PARALLEL:-4}" -I LINE sh -c '
   sizes= rich=--rich
   [ "$name" = contention ] && rich=
   for s in "$@"; do sizes="$sizes --size $s"; done
-  timeout "${LIMIT:-90}" "$kerf" launch-table "$folder/$name.toml" --device "${DEVICE:-cuda}" $rich --samples 2,3 --more 1,4,6 --fixed 3 $sizes \
+  what="$rich --samples 2,3 --more 1,4,6 --fixed 3"
+  [ -n "$LARGE" ] && what="--own --samples 2,3 --more 1,4,6,12"
+  timeout "${LIMIT:-90}" "$kerf" launch-table "$folder/$name.toml" --device "${DEVICE:-cuda}" $what $sizes \
     > "$out/$name-$number.jsonl" 2> "$out/$name-$number.txt"
   echo "$(date +%T) $name $number: exit $?, $(wc -l < "$out/$name-$number.jsonl") timings"
 '

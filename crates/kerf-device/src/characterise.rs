@@ -7,6 +7,7 @@ mod energy;
 mod speed;
 
 use crate::accuracy::{self, Effort};
+use crate::contention;
 use crate::limits;
 use crate::occupancy::{Demand, Machine};
 use crate::operation::{Class, Operation, catalogue};
@@ -307,7 +308,7 @@ impl Campaign<'_> {
         self.step("limits", "limits");
         self.p.gpu = device.executor().device().name;
         if !self.p.limits.copy_bandwidth.is_unknown() {
-            return Ok(());
+            return self.contention();
         }
         let l = &mut self.p.limits;
         *l = limits::stated(&self.attributes, self.watch.as_ref());
@@ -319,6 +320,24 @@ impl Campaign<'_> {
                 .with_note("from where the driver's occupancy changes");
         }
         self.published_limits();
+        self.keep()?;
+        self.contention()
+    }
+
+    /// What many warps do to each other's cache lines. A device that cannot be asked has no such figures.
+    fn contention(&mut self) -> Result<(), ExecError> {
+        let l = &mut self.p.limits;
+        if !l.contention_lambda.is_unknown() {
+            return Ok(());
+        }
+        let warps = l.warps_per_sm.value.unwrap_or(32.0) as u32;
+        let (ordinal, sms) = (self.o.ordinal, self.attributes.sms);
+        let found = contention::Bench::new(&self.arch, ordinal, sms)?.measure(warps)?;
+        l.memory_overlap = found.overlap;
+        l.contention_lambda = found.lambda;
+        let remarks = &mut self.p.origin.remarks;
+        remarks.retain(|r| !r.starts_with(contention::REMARK));
+        remarks.push(found.remark);
         self.keep()
     }
 

@@ -15,6 +15,7 @@ pub mod bits;
 pub mod breakeven;
 pub mod bundled;
 pub mod characterise;
+pub mod contention;
 pub mod cost;
 pub mod doubleword;
 pub mod energy;

@@ -355,6 +355,13 @@ pub struct Limits {
     pub l2_bandwidth: Figure,
     /// Seconds from one empty launch to the next, back to back.
     pub launch_overhead: Figure,
+    /// Memory transactions of 128 bytes that a multiprocessor has under way when it can take no more: P of Dao.
+    #[serde(skip_serializing_if = "Figure::is_unknown")]
+    pub memory_overlap: Figure,
+    /// Part of the time that memory takes from where on more warps were slower, since they evict each other's
+    /// lines: lambda_0 of Dao; 1 if they never were.
+    #[serde(skip_serializing_if = "Figure::is_unknown")]
+    pub contention_lambda: Figure,
     /// Watts at rest.
     pub idle_power: Figure,
     /// Watts that the board may draw.

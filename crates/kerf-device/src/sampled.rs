@@ -5,9 +5,11 @@
 //! and its time goes on along the line through both. What the line does not know (caches
 //! that warm up, a last wave that is not full, samples too short to measure) an epsilon-SVR learns, as a
 //! factor, from the samples and from what is known of the kernel.
+pub mod counters;
 pub mod svr;
 pub mod train;
 
+use counters::Counters;
 use serde::{Deserialize, Serialize};
 use svr::Svr;
 
@@ -45,11 +47,14 @@ pub struct Samples {
     pub sectors: f64,
     /// Segments of 128 bytes.
     pub segments: f64,
+    /// What hardware counters said of the launch, where they were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
 }
 
 /// Names of the features, in order.
 pub const FEATURES: [&str; 10] = [
-    "log of the long sample over the short",
+    "log of a block's time in the long sample over that in the short",
     "log of the middle sample over the short",
     "log of the launch in waves",
     "part of the last wave that is filled",
@@ -100,13 +105,23 @@ impl Samples {
         (self.short.blocks + self.long.blocks + middle) as f64 / self.blocks.max(1) as f64
     }
 
-    /// What the correction looks at.
+    /// What a correction with these features looks at; none if that takes counters, and there are none.
+    pub fn features_of(&self, wanted: usize) -> Option<Vec<f64>> {
+        let mut all = self.features();
+        if wanted > all.len() {
+            all.extend(self.counters.as_ref()?.features());
+        }
+        Some(all)
+    }
+
+    /// What the correction looks at, but for counters.
     pub fn features(&self) -> Vec<f64> {
         let waves = self.blocks as f64 / self.wave.max(1) as f64;
         let log = |x: f64| x.max(1e-12).ln();
         let warps = f64::from(self.resident * self.threads.div_ceil(32));
         vec![
-            log(self.long.seconds / self.short.seconds),
+            log(self.long.seconds / self.short.seconds)
+                - log(self.long.blocks as f64 / self.short.blocks.max(1) as f64),
             self.unevenness().map_or(0.0, |u| log(1.0 + u)),
             log(waves),
             waves - waves.floor(),
@@ -161,12 +176,25 @@ impl Model {
 
     /// Whether it is of this version.
     pub fn fits(&self) -> bool {
-        self.schema == SCHEMA && self.features == FEATURES
+        let named = |n: usize| {
+            let all = FEATURES.iter().chain(&counters::FEATURES).take(n);
+            self.features.len() == n && all.zip(&self.features).all(|(a, b)| a == b)
+        };
+        let base = FEATURES.len();
+        self.schema == SCHEMA && (named(base) || named(base + counters::FEATURES.len()))
     }
 
-    /// Seconds of a whole launch.
+    /// Whether it looks at hardware counters.
+    pub fn counted(&self) -> bool {
+        self.features.len() > FEATURES.len()
+    }
+
+    /// Seconds of a whole launch; by the line alone where the model wants counters and there are none.
     pub fn seconds(&self, s: &Samples) -> f64 {
-        let factor = self.svr.value(&s.features()).exp();
+        let Some(features) = s.features_of(self.features.len()) else {
+            return s.placed();
+        };
+        let factor = self.svr.value(&features).exp();
         s.placed() * factor.clamp(1.0 / MOST, MOST)
     }
 }
@@ -197,6 +225,7 @@ mod tests {
             resident: 16,
             sectors: 1.0,
             segments: 0.5,
+            counters: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Plans, and the passes that carry them out, one a file.
 #![warn(missing_docs)]
 
+pub mod block_role;
 pub mod block_size;
 mod carry;
 pub mod clip_grid;

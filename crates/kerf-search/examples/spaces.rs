@@ -82,6 +82,8 @@ fn main() {
                     "sweeps" => s.sweeps = x as usize,
                     "fields" => s.fields = x as usize,
                     "local" => s.local = x as usize,
+                    "cover" => s.cover = x as usize,
+                    "doubt" => s.doubt = x,
                     "extra" => s.prices.extra = x,
                     "product" => s.prices.product = x,
                     "middle" => s.prices.middle = x,

@@ -1,5 +1,5 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
-use crate::evaluate::{Evaluated, Input, Request as Run};
+use crate::evaluate::{Evaluated, Input};
 use crate::front::Point;
 use crate::result::{Demoted, Kept, Speedup};
 use crate::store::{Phase, StoreError};
@@ -14,13 +14,6 @@ const PROBES: usize = 32;
 
 /// Plans that probes may improve, one after the other.
 const IMPROVEMENTS: usize = 4;
-
-/// The final measurement has this many times the samples of one in the search.
-const FINAL_RUNS: u32 = 3;
-
-/// Plans within this factor of the fastest are measured once more, and how many of them at most.
-const FINAL_MARGIN: f64 = 1.1;
-const FINALISTS: usize = 5;
 
 /// A demoted part of the warps is followed by one that is smaller by this part of it.
 const DESCENT: u8 = 8;
@@ -287,45 +280,6 @@ impl Tuner<'_> {
             self.evaluate(Phase::Probe, &[a], *probes, *probes + 1)?;
             *probes += 1;
         }
-        Ok(())
-    }
-
-    /// Measures the plans that may be the fastest once more: the best of many samples is too good.
-    pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
-        if self.evaluator.job.device == Device::Cpu {
-            return Ok(());
-        }
-        let within = |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
-        let mut all: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
-        all.sort_by(|a, b| a.time.total_cmp(&b.time));
-        let best = all.first().map_or(1.0, |p| p.time);
-        all.retain(|p| p.time <= best * FINAL_MARGIN);
-        for p in all.into_iter().take(FINALISTS) {
-            self.finalist(&p.assignment)?;
-        }
-        Ok(())
-    }
-
-    fn finalist(&mut self, a: &Assignment) -> Result<(), TuneError> {
-        if self.finals.contains_key(a) {
-            return Ok(());
-        }
-        let e = match self.store.get(Phase::Final, a, &self.input)? {
-            Some(e) => e,
-            None => {
-                let e = self.evaluator.one(&Run {
-                    plan: self.tunable.plan(self.subject, a),
-                    input: self.input,
-                    timed: FINAL_RUNS,
-                    energy_s: 0.0,
-                    order: 0,
-                })?;
-                let ratio = e.timing.as_ref().map(|t| t.ratio);
-                self.store.put(Phase::Final, a, &self.input, &e, ratio)?;
-                e
-            }
-        };
-        self.finals.insert(a.clone(), e);
         Ok(())
     }
 

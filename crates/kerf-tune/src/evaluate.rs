@@ -53,11 +53,15 @@ pub struct Timing {
     /// Runs of the launches in each sample of the plan.
     #[serde(default)]
     pub replays: u32,
+    /// Each sample of the plan over the program's that was taken in turn with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<f64>,
 }
 
 impl Timing {
     fn new(plan: &Times, base: &Times, replays: u32) -> Option<Timing> {
         let (ratio, low, high) = ratio_of_medians(&plan.samples_s, &base.samples_s)?;
+        let pairs = plan.samples_s.iter().zip(&base.samples_s);
         Some(Timing {
             median_s: plan.median_s,
             baseline_s: base.median_s,
@@ -66,7 +70,31 @@ impl Timing {
             ratio_high: high,
             samples: plan.samples_s.len(),
             replays,
+            ratios: pairs.map(|(p, b)| p / b).collect(),
         })
+    }
+
+    /// With the samples of a later measurement of the same plan.
+    pub(crate) fn and(&self, later: &Timing) -> Timing {
+        let ratios: Vec<f64> = self.ratios.iter().chain(&later.ratios).copied().collect();
+        let ones = vec![1.0; ratios.len()];
+        let (ratio, low, high) = ratio_of_medians(&ratios, &ones).unwrap_or((
+            self.ratio,
+            self.ratio_low,
+            self.ratio_high,
+        ));
+        let (a, b) = (self.samples as f64, later.samples as f64);
+        let mean = |x: f64, y: f64| (a * x + b * y) / (a + b).max(1.0);
+        Timing {
+            median_s: mean(self.median_s, later.median_s),
+            baseline_s: mean(self.baseline_s, later.baseline_s),
+            ratio,
+            ratio_low: low,
+            ratio_high: high,
+            samples: self.samples + later.samples,
+            replays: self.replays,
+            ratios,
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 //! * [`space`] is what there is to choose from and what cannot run, [`tuners`] leave the promising part of it,
 //!   [`funnel`] is all of them one after the other.
 //! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches.
-//! * [`prepare`] finds out what the tuners want to know.
+//! * [`auto`] gives shapes to a workload that lists none; [`prepare`] finds out what the tuners want to know.
 //! * [`sample`] takes samples of launches, for predictions and, by [`narrow`], for searches on a GPU.
-//! * [`table`] times every shape, for comparison; [`record`] reads that back, [`compare`] sets strategies side
+//! * [`table`] times every shape, [`work`] counts it, for comparison; [`record`] reads that back, [`compare`] sets strategies side
 //!   by side on it.
+pub mod auto;
 pub mod choice;
 pub mod compare;
 pub mod funnel;
@@ -18,6 +19,7 @@ pub mod space;
 pub mod strategy;
 pub mod table;
 pub mod tuners;
+pub mod work;
 
 use choice::LaunchChoice;
 use std::collections::BTreeMap;

@@ -19,6 +19,7 @@ pub mod counts;
 pub mod criteria;
 pub mod evaluate;
 pub mod evidence;
+mod finals;
 pub mod front;
 pub mod launch;
 pub mod measure;

@@ -261,6 +261,9 @@ pub struct TuneResult {
     /// The fastest plan within the tolerance, where it is not measurably faster than the program.
     #[serde(default)]
     pub tie: Option<Tie>,
+    /// Other plans that repeated measurement does not tell from the chosen one in time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ties: Vec<Tie>,
     /// On other inputs; none if nothing changed.
     pub validation: Option<Validation>,
     /// Plans that were better on the tuning inputs, and failed on others.

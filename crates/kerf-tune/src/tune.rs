@@ -307,6 +307,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         input,
         known: BTreeMap::new(),
         finals: BTreeMap::new(),
+        tied: Vec::new(),
         warnings: Vec::new(),
         watch,
     };
@@ -363,6 +364,20 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         speedup: tuner.speedup(&point),
         point,
     });
+    let ties = match tuner.tied.contains(&chosen.assignment) {
+        false => Vec::new(),
+        true => {
+            let all = tuner.points(&demoted).into_iter();
+            let other = all.filter(|p| p.assignment != chosen.assignment);
+            other
+                .filter(|p| tuner.tied.contains(&p.assignment))
+                .map(|point| Tie {
+                    speedup: tuner.speedup(&point),
+                    point,
+                })
+                .collect()
+        }
+    };
     let verdict = match (met, chosen.assignment == identity) {
         (false, _) => Verdict::Unmet,
         (true, true) => Verdict::Unchanged,
@@ -423,6 +438,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         speedup,
         energy,
         tie,
+        ties,
         validation,
         demoted,
         sites,

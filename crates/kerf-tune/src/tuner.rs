@@ -38,6 +38,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) known: BTreeMap<Assignment, Evaluated>,
     /// Plans that were measured once more, with more samples.
     pub(crate) finals: BTreeMap<Assignment, Evaluated>,
+    /// Finalists that measurement does not tell from the fastest of them.
+    pub(crate) tied: Vec<Assignment>,
     pub(crate) warnings: Vec<String>,
     pub(crate) watch: &'t mut Watch<'t>,
 }

@@ -19,6 +19,7 @@ pub mod npy;
 pub mod number;
 pub mod run;
 pub mod scalar;
+pub mod shapes;
 pub mod skeleton;
 pub mod space;
 pub mod storage;

@@ -8,6 +8,7 @@ use crate::{DeviceArg, device};
 use kerf_device::occupancy::Machine;
 use kerf_tune::launch::table::{self, Options};
 use kerf_tune::launch::tuners::Contention;
+use kerf_tune::launch::work::{self, Counted};
 use kerf_tune::launch::{compare, record};
 use std::path::PathBuf;
 
@@ -34,6 +35,9 @@ pub struct Args {
     /// Compare outputs with those of the file's own shape.
     #[arg(long)]
     check: bool,
+    /// The file's own shape alone, sampled as predictions are.
+    #[arg(long)]
+    own: bool,
     /// Replace a size or launch parameter: n=4096.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
@@ -55,6 +59,7 @@ pub fn run(a: Args) -> Result<i32, Failure> {
         more: a.more,
         fixed: a.fixed,
         check: a.check,
+        own: a.own,
     };
     let mut failed = None;
     table::table(&job, &o, &machine, &mut |row| {
@@ -62,6 +67,32 @@ pub fn run(a: Args) -> Result<i32, Failure> {
         failed = failed.take().or(say(&text).err());
     })?;
     failed.map_or(Ok(0), Err)
+}
+
+/// Arguments of counting.
+#[derive(clap::Args)]
+pub struct WorkArgs {
+    /// Workload files (.toml).
+    #[arg(required = true)]
+    workloads: Vec<PathBuf>,
+}
+
+/// Work of all threads of kernels with barriers, by shape, one line of JSON each: what the workload tuner
+/// counts, at the files' own sizes.
+pub fn work(a: WorkArgs) -> Result<i32, Failure> {
+    for path in a.workloads {
+        crate::in_utf8(&path)?;
+        let job = crate::tune::job(path, Vec::new(), false, 0, 1, None)?;
+        let mut failed = None;
+        work::work(&job, &mut |c| {
+            let text = serde_json::to_string(c).unwrap_or_default() + "\n";
+            failed = failed.take().or(say(&text).err());
+        })?;
+        if let Some(f) = failed {
+            return Err(f);
+        }
+    }
+    Ok(0)
 }
 
 /// Arguments of the comparison.
@@ -73,6 +104,9 @@ pub struct CompareArgs {
     /// Profile whose limits shapes are held to.
     #[arg(long, default_value = "h200")]
     profile: String,
+    /// Work by shape, where it was counted (from `kerf launch-work`).
+    #[arg(long, value_name = "FILE")]
+    work: Option<PathBuf>,
     /// Leave out kernels whose own shape has fewer waves than this.
     #[arg(long, default_value_t = 0.0)]
     least: f64,
@@ -93,7 +127,23 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
     let rows = record::read(&a.record).map_err(Failure::new)?;
     let profile = device::load(&a.profile)?;
     let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
-    let mut all = compare::compare(&rows, &machine, Contention::of(&profile, None));
+    let work: Vec<Counted> = match &a.work {
+        None => Vec::new(),
+        Some(path) => {
+            let bad = |e: String| Failure::new(format!("{}: {e}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            let lines = text.lines().map(serde_json::from_str);
+            lines
+                .collect::<Result<_, _>>()
+                .map_err(|e| bad(e.to_string()))?
+        }
+    };
+    let of = |r: &table::Row| {
+        let mine =
+            |w: &&Counted| (&w.workload, &w.kernel, w.block) == (&r.workload, &r.kernel, r.block);
+        work.iter().find(mine).map(|w| w.work)
+    };
+    let mut all = compare::compare(&rows, &machine, Contention::of(&profile, None), &of);
     all.retain(|c| c.waves >= a.least);
     if format == Format::Json {
         let v = serde_json::json!({ "schema": "kerf.launch-compare/1", "kernels": all });

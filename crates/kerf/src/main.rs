@@ -233,6 +233,9 @@ enum Command {
     /// Set strategies for launch shapes side by side on a record of bench/launch.sh.
     #[command(hide = true)]
     LaunchCompare(launch_table::CompareArgs),
+    /// Count the work of launch shapes.
+    #[command(hide = true)]
+    LaunchWork(launch_table::WorkArgs),
     #[command(hide = true)]
     Relay {
         /// Where the rank listens.
@@ -597,6 +600,7 @@ fn main() {
         Command::Worker => Ok(run::serve()),
         Command::SampleWorker => Ok(predict::sampled::serve()),
         Command::LaunchCompare(a) => launch_table::compare(&a, cli.format, style),
+        Command::LaunchWork(a) => launch_table::work(a),
         Command::Relay { address, secret } => Ok(tune::relay::relay(&address, &secret)),
         Command::SweepWorker => Ok(study::tradeoff::serve()),
         Command::Completions { shell } => shell::completions(shell),

@@ -1,6 +1,7 @@
 //! `kerf predict`: how long a workload would take on a device that need not be here, or on this GPU from
 //! samples.
 mod accesses;
+mod counters;
 pub mod sampled;
 mod train;
 
@@ -18,6 +19,9 @@ use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The value of --counters that has them counted.
+const NOW: &str = "ncu";
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -40,6 +44,11 @@ pub struct Args {
     /// Correction of sampled predictions (JSON, from `kerf predict train`); by default the profile's.
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// Hardware counters of the launches, with --device cuda: a table of `ncu --csv`, or `ncu` (also without a
+    /// value) to have ncu make one now. They say what limits a launch, and a model that was trained on them takes
+    /// them.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = NOW)]
+    counters: Option<PathBuf>,
     /// The device: a profile's name or file.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
@@ -147,6 +156,9 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     if a.device == DeviceArg::Cuda {
         return on_gpu(a, workload, format, style);
     }
+    if a.counters.is_some() {
+        return Err(Failure::new("--counters is about launches on a GPU").help("add --device cuda"));
+    }
     let profile = device::load(&a.profile)?;
     let model = CostModel::new(&profile)?;
     let plan = crate::read_plan(a.plan.as_deref())?;
@@ -244,5 +256,20 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     };
     let limit = Duration::from_secs_f64(a.timeout);
     let limits = limits(a, workload);
-    sampled::run(&job, limit, model.as_ref(), &limits, format, style)
+    let counted = match &a.counters {
+        None => Vec::new(),
+        Some(file) if file.as_os_str() == NOW => counters::count(workload, &a.sizes, a.gpu)?,
+        Some(file) => counters::read(file)?,
+    };
+    if model.as_ref().is_some_and(Model::counted) && counted.is_empty() {
+        note(
+            "warning: the model wants hardware counters: without --counters the line is not corrected",
+        );
+    }
+    let with = sampled::With {
+        model: model.as_ref(),
+        limits: &limits,
+        counted: &counted,
+    };
+    sampled::run(&job, limit, &with, format, style)
 }

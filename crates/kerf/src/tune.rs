@@ -18,6 +18,7 @@ use kerf_search::strategy::{DEGREE_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::launch::auto;
 use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
@@ -456,6 +457,22 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         a.repeats,
         a.arch,
     )?;
+    let mut launch = a.what.contains(&What::Launch);
+    if launch {
+        match auto::give_shapes(&common, &out) {
+            Ok(None) => {}
+            Ok(Some((path, notes))) => {
+                notes.iter().for_each(|n| note(&format!("note: {n}")));
+                common.workload = path;
+            }
+            // What else is asked for can still be tuned.
+            Err(TuneError::Problem(e)) if !shapes => {
+                note(&format!("warning: launches stay as they are: {e}"));
+                launch = false;
+            }
+            Err(e) => return Err(refused(e)),
+        }
+    }
     if ranks.is_some() {
         // Each rank has a GPU of its own, and one evaluation at a time on it.
         common.lock = None;
@@ -475,7 +492,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             false => Vec::new(),
         },
         approx,
-        launch: a.what.contains(&What::Launch),
+        launch,
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         energy_s: a.energy,

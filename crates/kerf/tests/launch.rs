@@ -185,25 +185,38 @@ args = ["x", "out", "n"]"#;
 }
 
 #[test]
-fn spaces_that_leave_nothing_are_told_what_to_write() {
+fn files_without_shapes_get_some() {
     let launch = "grid = [16]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
-    let (_, err) = Case::new("scale", launch, "").tune(&[]);
-    assert!(
-        err.contains("does not follow its block") && err.contains("[launch_space]"),
+    let c = Case::new("scale", launch, "");
+    let (r, err) = c.tune(&["--strategy", "exhaustive"]);
+    let all = shapes(&r, 0);
+    assert_eq!((all.len(), all[0].as_str()), (6, "scale_x=64"), "{err}");
+    assert_eq!(r["effort"]["failed"], 0, "{err}");
+    assert!(err.contains("lists no shapes"), "{err}");
+    // The plan is one of the file that was written.
+    let o = c.kerf(&["run", "out/workload.toml", "--plan", "out/plan.json"]);
+    assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
+    // Each block has a piece of its own: their number stays.
+    let launch = "grid = [20]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
+    let c = Case::new("pieces", launch, "");
+    let (r, err) = c.tune(&["--strategy", "exhaustive"]);
+    assert_eq!(
+        (shapes(&r, 0).len(), &r["effort"]["failed"]),
+        (6, &0.into()),
         "{err}"
     );
-    let launch =
-        "grid = [\"ceil_div(n, threads)\"]\nblock = [\"threads\"]\nargs = [\"x\", \"out\", \"n\"]";
-    let c = Case::new("scale", launch, "");
-    let path = c.0.path().join("w.toml");
-    let text = std::fs::read_to_string(&path).expect("the file");
-    std::fs::write(
-        &path,
-        text.replace("n = 1000\n", "n = 1000\nthreads = 64\n"),
-    )
-    .expect("written");
-    let (_, err) = c.tune(&[]);
-    assert!(err.contains("threads = [32, 64, 128"), "{err}");
+    let text = std::fs::read_to_string(c.0.path().join("out/workload.toml")).expect("a file");
+    assert!(text.contains("grid = [\"20\"]"), "{text}");
+    let launch = "grid = [16]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
+    let (_, err) = Case::new("baked", launch, "").tune(&[]);
+    assert!(
+        err.contains("never reads blockDim") && err.contains("[launch_space]"),
+        "{err}"
+    );
+}
+
+#[test]
+fn spaces_that_leave_nothing_are_told_so() {
     let c = Case::plain("scale", "[64, 128]");
     let text = std::fs::read_to_string(c.0.path().join("w.toml")).expect("the file");
     let text = text.replace("default = { bx = 64 }", "constraints = [\"bx > 1024\"]");

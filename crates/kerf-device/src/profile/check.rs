@@ -23,6 +23,8 @@ pub fn figures(p: &DeviceProfile) -> Vec<(String, &Figure)> {
         ("copy_bandwidth", &l.copy_bandwidth),
         ("l2_bandwidth", &l.l2_bandwidth),
         ("launch_overhead", &l.launch_overhead),
+        ("memory_overlap", &l.memory_overlap),
+        ("contention_lambda", &l.contention_lambda),
         ("idle_power", &l.idle_power),
         ("power_limit", &l.power_limit),
     ];

@@ -1,6 +1,6 @@
 //! Training and judging the correction: each kernel is predicted by a model that never saw it.
 use super::svr::{Settings, Svr};
-use super::{FEATURES, Model, SCHEMA, Samples};
+use super::{FEATURES, Model, SCHEMA, Samples, counters};
 use serde::{Deserialize, Serialize};
 
 /// A launch that was sampled and measured whole.
@@ -10,6 +10,10 @@ pub struct Instance {
     pub kernel: String,
     /// For people: workload, sizes, shape.
     pub name: String,
+    /// Blocks along each axis.
+    pub grid: [u32; 3],
+    /// Threads of a block along each axis.
+    pub block: [u32; 3],
     /// What is known beforehand.
     pub samples: Samples,
     /// Seconds of the whole launch, measured.
@@ -33,6 +37,10 @@ pub struct Judged {
     pub corrected: f64,
     /// Samples over the whole launch, in seconds.
     pub sampling: f64,
+    /// Waves of the launch.
+    pub waves: f64,
+    /// Seconds of the samples.
+    pub sampled_s: f64,
 }
 
 /// Settings that are tried; the inner leave-one-out of the training part chooses.
@@ -51,16 +59,22 @@ fn grid() -> Vec<Settings> {
 /// Parts of the inner validation.
 const FOLDS: usize = 6;
 
+/// All that is known of a launch; counters where there are any.
+fn features(i: &Instance) -> Vec<f64> {
+    let s = &i.samples;
+    s.features_of(usize::MAX).unwrap_or_else(|| s.features())
+}
+
 fn examples<'i>(all: impl Iterator<Item = &'i Instance>) -> Vec<(Vec<f64>, f64)> {
     let one = |i: &Instance| {
         let y = (i.measured / i.samples.placed()).ln();
-        (i.samples.features(), y.clamp(-0.7, 0.7))
+        (features(i), y.clamp(-0.7, 0.7))
     };
     all.map(one).collect()
 }
 
 fn off(s: &Svr, i: &Instance) -> f64 {
-    let factor = s.value(&i.samples.features()).exp();
+    let factor = s.value(&features(i)).exp();
     i.samples.placed() * factor / i.measured - 1.0
 }
 
@@ -114,6 +128,8 @@ pub fn judge(all: &[Instance]) -> Vec<Judged> {
                 placed: s.placed() / i.measured - 1.0,
                 corrected: off(&model, i),
                 sampling: sampled / i.measured,
+                waves: s.blocks as f64 / s.wave.max(1) as f64,
+                sampled_s: sampled,
             });
         }
     }
@@ -167,6 +183,53 @@ pub fn classes(all: &[Judged]) -> Vec<Class> {
     ]
 }
 
+/// A row of the table by number of waves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ByWaves {
+    /// From so many waves on.
+    pub from: f64,
+    /// To before so many; none: no end.
+    pub to: Option<f64>,
+    /// Launches.
+    pub launches: usize,
+    /// Mean absolute error of the line.
+    pub linear: f64,
+    /// Of the line at the middle's rate, where that is another.
+    pub placed: f64,
+    /// Of the corrected prediction.
+    pub corrected: f64,
+    /// Samples over the whole launch, mean of the launches.
+    pub sampling: f64,
+    /// Samples of all over all launches.
+    pub sampling_total: f64,
+}
+
+/// Errors and cost by number of waves, at the bounds where samples change.
+pub fn by_waves(all: &[Judged], bounds: &[f64]) -> Vec<ByWaves> {
+    let mut out = Vec::new();
+    for (n, from) in bounds.iter().enumerate() {
+        let to = bounds.get(n + 1).copied();
+        let inside = |j: &&Judged| j.waves >= *from && to.is_none_or(|t| j.waves < t);
+        let mine: Vec<&Judged> = all.iter().filter(inside).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let sampled: f64 = mine.iter().map(|j| j.sampled_s).sum();
+        let whole: f64 = mine.iter().map(|j| j.measured).sum();
+        out.push(ByWaves {
+            from: *from,
+            to,
+            launches: mine.len(),
+            linear: mean(mine.iter().map(|j| j.linear)),
+            placed: mean(mine.iter().map(|j| j.placed)),
+            corrected: mean(mine.iter().map(|j| j.corrected)),
+            sampling: mean(mine.iter().map(|j| j.sampling)),
+            sampling_total: sampled / whole.max(1e-12),
+        });
+    }
+    out
+}
+
 /// Trains on everything; the errors it states are those of [`judge`].
 pub fn train(device: &str, all: &[Instance], judged: &[Judged]) -> Model {
     let refs: Vec<&Instance> = all.iter().collect();
@@ -176,7 +239,11 @@ pub fn train(device: &str, all: &[Instance], judged: &[Judged]) -> Model {
     Model {
         schema: SCHEMA.into(),
         device: device.into(),
-        features: FEATURES.iter().map(|f| (*f).to_owned()).collect(),
+        features: {
+            let width = refs.first().map_or(FEATURES.len(), |i| features(i).len());
+            let names = FEATURES.iter().chain(&counters::FEATURES);
+            names.take(width).map(|f| (*f).to_owned()).collect()
+        },
         svr: Svr::train(&examples(refs.iter().copied()), choose(&refs)),
         launches: all.len(),
         kernels: kernels(&refs).len(),

@@ -42,6 +42,10 @@ pub struct Settings {
     pub fields: usize,
     /// Every so many questions are for a neighbour of one of the fastest; 0 for never.
     pub local: usize,
+    /// The opening covers combinations of levels of up to so many parameters; 0: points that differ in most.
+    pub cover: usize,
+    /// Deviations are believed to be so many times what the regression says.
+    pub doubt: f64,
 }
 
 impl Default for Settings {
@@ -54,6 +58,8 @@ impl Default for Settings {
             sweeps: 2,
             fields: 1,
             local: 2,
+            cover: 0,
+            doubt: 1.0,
         }
     }
 }
@@ -292,12 +298,24 @@ impl<'p> GuidedPoints<'p> {
         if self.ran.len() >= self.listed.len() {
             return None;
         }
+        let levels: Vec<f64> = self
+            .search
+            .problem
+            .variables
+            .iter()
+            .map(|v| v.levels.len() as f64)
+            .collect();
+        let cover = self.settings.cover;
         let far = |i: usize| {
+            if cover > 0 {
+                let ran: Vec<&Assignment> = self.ran.iter().map(|j| self.listed.at(*j)).collect();
+                return 1e3 * fresh(self.listed.at(i), &ran, &levels, cover);
+            }
             let distance = |j: &usize| {
                 let pairs = self.listed.at(i).iter().zip(self.listed.at(*j));
                 pairs.filter(|(x, y)| x != y).count()
             };
-            self.ran.iter().map(distance).min().unwrap_or(0)
+            self.ran.iter().map(distance).min().unwrap_or(0) as f64
         };
         let mut best: Option<(usize, f64)> = None;
         for _ in 0..CHOICE {
@@ -309,7 +327,7 @@ impl<'p> GuidedPoints<'p> {
                 true => 0.0,
                 false => -10.0 * self.before(i),
             };
-            let d = far(i) as f64 + promise;
+            let d = far(i) + promise;
             if best.is_none_or(|b| d > b.1) {
                 best = Some((i, d));
             }
@@ -356,7 +374,7 @@ impl<'p> GuidedPoints<'p> {
             });
             let gain = predicted
                 .iter()
-                .map(|p| log_improvement(best, p[at].0, p[at].1));
+                .map(|p| log_improvement(best, p[at].0, self.settings.doubt * p[at].1));
             let v = log_mean(gain) + chance;
             if top.is_none_or(|t| v > t.1) {
                 top = Some((*i, v));
@@ -365,6 +383,32 @@ impl<'p> GuidedPoints<'p> {
         let found = top.map(|t| t.0);
         found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng))
     }
+}
+
+/// Combinations of levels of two to `most` (3) parameters that no run had yet, each over the number that these
+/// parameters have: what few values make few combinations, and is covered first.
+fn fresh(a: &[u8], ran: &[&Assignment], levels: &[f64], most: usize) -> f64 {
+    let several: Vec<usize> = (0..a.len()).filter(|i| levels[*i] > 1.0).collect();
+    let mut sum = 0.0;
+    for (x, i) in several.iter().enumerate() {
+        let one: Vec<&&Assignment> = ran.iter().filter(|r| r[*i] == a[*i]).collect();
+        for (y, j) in several.iter().enumerate().skip(x + 1) {
+            let two: Vec<&&&Assignment> = one.iter().filter(|r| r[*j] == a[*j]).collect();
+            let pairs = levels[*i] * levels[*j];
+            if two.is_empty() {
+                sum += 1.0 / pairs;
+            }
+            if most < 3 {
+                continue;
+            }
+            for k in &several[y + 1..] {
+                if !two.iter().any(|r| r[*k] == a[*k]) {
+                    sum += 1.0 / (pairs * levels[*k]);
+                }
+            }
+        }
+    }
+    sum
 }
 
 /// Logarithm of the mean, of logarithms.

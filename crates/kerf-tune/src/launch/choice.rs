@@ -82,8 +82,8 @@ pub enum ChoiceError {
     TooMany(String, usize),
 }
 
-/// What a file without a launch space could say, or why its launches leave nothing to choose.
-pub fn advice(w: &Workload) -> String {
+/// All launches of a workload, those in loops too.
+pub(super) fn launches(w: &Workload) -> Vec<&kerf_workload::LaunchSpec> {
     fn all<'s>(steps: &'s [kerf_workload::Step], out: &mut Vec<&'s kerf_workload::LaunchSpec>) {
         for s in steps {
             match s {
@@ -93,38 +93,9 @@ pub fn advice(w: &Workload) -> String {
             }
         }
     }
-    let mut launches = Vec::new();
-    all(&w.steps, &mut launches);
-    let named =
-        |e: &kerf_workload::Expr| e.names().iter().map(|n| n.name.clone()).collect::<Vec<_>>();
-    for l in &launches {
-        for b in l.block.iter().flat_map(&named) {
-            if l.grid.iter().any(|g| named(g).contains(&b)) {
-                return format!(
-                    "there is no [launch_space], but the grid of {} follows its block: take `{b}` out of [sizes] and write\n  [launch_space]\n  {b} = [32, 64, 128, 256, 512, 1024]\n  default = {{ {b} = {} }}",
-                    l.kernel,
-                    w.size(&b).unwrap_or(128)
-                );
-            }
-        }
-    }
-    let Some(l) = launches.first() else {
-        return "there are no launches".into();
-    };
-    format!(
-        "there is no [launch_space], and the grid of {} does not follow its block (`grid = [{}]`, `block = [{}]`), so another block would be another program; help: write the grid as an expression of the block, e.g.\n  grid = [\"ceil_div(n, bx)\"]\n  block = [\"bx\"]\n  [launch_space]\n  bx = [32, 64, 128, 256, 512, 1024]",
-        l.kernel,
-        l.grid
-            .iter()
-            .map(|e| e.text())
-            .collect::<Vec<_>>()
-            .join(", "),
-        l.block
-            .iter()
-            .map(|e| e.text())
-            .collect::<Vec<_>>()
-            .join(", ")
-    )
+    let mut out = Vec::new();
+    all(&w.steps, &mut out);
+    out
 }
 
 /// What a search needs to know beforehand.
@@ -139,6 +110,8 @@ pub struct Known<'k> {
     pub contention: super::tuners::Contention,
     /// Kernels (symbols) whose work grows with the block, and by how much.
     pub growing: &'k BTreeMap<String, f64>,
+    /// Work of all threads of such kernels, by values of all launch parameters.
+    pub work: &'k BTreeMap<Params, f64>,
     /// Shapes of one variable, at most: levels are bytes.
     pub most: usize,
     /// Also try kernels compiled for their block.
@@ -161,7 +134,7 @@ impl LaunchChoice {
         if components.is_empty() {
             let idle: Vec<&str> = w.launch_space.params.iter().map(|p| p.0.as_str()).collect();
             return Err(ChoiceError::NoSpace(match idle.is_empty() {
-                true => advice(w),
+                true => "there is no [launch_space]".to_owned(),
                 false => format!(
                     "no launch mentions the launch parameters {}",
                     idle.join(", ")
@@ -216,7 +189,8 @@ impl LaunchChoice {
             match looks {
                 Ok(looks) => {
                     let at = found.len();
-                    found.push((own, Candidate { at, looks }));
+                    let work = k.work.get(p).copied();
+                    found.push((own, Candidate { at, looks, work }));
                 }
                 Err(why) if n == 0 => return Err(ChoiceError::Own(why)),
                 Err(why) => {
@@ -240,7 +214,9 @@ impl LaunchChoice {
         // More shapes than levels: those that the tuners leave come first.
         let mut order: Vec<usize> = vec![0];
         order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
-        order.extend((1..found.len()).filter(|i| !funnel.levels.contains(i)));
+        order.extend(funnel.more.iter().copied().filter(|l| *l != 0));
+        let first = order.clone();
+        order.extend((1..found.len()).filter(|i| !first.contains(i)));
         order.truncate(k.most.min(200));
         let place = |old: usize| order.iter().position(|o| *o == old);
         let mut shapes: Vec<ShapeChoice> = order
@@ -250,8 +226,11 @@ impl LaunchChoice {
                 regroup: None,
             })
             .collect();
+        let moved = |of: &[usize]| of.iter().filter_map(|l| place(*l)).collect();
         let mut funnel = Funnel {
-            levels: funnel.levels.iter().filter_map(|l| place(*l)).collect(),
+            levels: moved(&funnel.levels),
+            more: moved(&funnel.more),
+            unseen: funnel.unseen.and_then(place),
             ..funnel
         };
         let regroupable = self.regroupable(k, &found);

@@ -2,15 +2,16 @@
 //!
 //! A kernel is one space: its shapes, each with the time of the whole launch. The cost of a strategy is the
 //! time of what it ran, over that of running every shape once. The tuners' strategy runs samples where
-//! launches are long enough to be sampled, and whole launches elsewhere.
+//! launches are long enough to be sampled, and nothing where they are not.
 use super::funnel::Funnel;
 use super::record;
-use super::sample::{LEAST_WAVES, SHORT, quick};
+use super::sample::{STILL, quick, quick_waves};
 use super::space::Look;
 use super::strategy::{metrics, pareto};
 use super::table::Row;
 use super::tuners::{Candidate, Contention};
 use kerf_device::occupancy::{Demand, Machine};
+use kerf_device::sampled::Sample;
 use kerf_search::strategy::by_name;
 use kerf_search::{Level, NoModels, Outcome, Problem, Search, Session, Variable};
 use kerf_workload::ConcreteLaunch;
@@ -67,7 +68,10 @@ const SEEDS: u64 = 20;
 /// Kernels with fewer shapes leave nothing to choose.
 const LEAST: usize = 3;
 
-fn candidates(all: &[&Row], machine: &Machine) -> Vec<Candidate> {
+/// Counted work of a shape; none where nobody counted.
+pub type Work<'w> = &'w dyn Fn(&Row) -> Option<f64>;
+
+fn candidates(all: &[&Row], machine: &Machine, work: Work) -> Vec<Candidate> {
     let mut out = Vec::new();
     for (at, r) in all.iter().enumerate() {
         let threads: u32 = r.block.iter().product();
@@ -95,6 +99,7 @@ fn candidates(all: &[&Row], machine: &Machine) -> Vec<Candidate> {
         };
         out.push(Candidate {
             at,
+            work: work(r),
             looks: vec![Look {
                 symbol: r.kernel.clone(),
                 name: r.kernel.clone(),
@@ -137,16 +142,36 @@ impl Space<'_> {
         }
     }
 
+    /// The fastest of what the tuners leave: by samples, by whole launches where a shape is too short for any,
+    /// without a run where the launch is.
+    fn tuned(&self, f: &Funnel) -> Did {
+        match f.unseen.filter(|_| f.waves < STILL) {
+            Some(at) => Did {
+                over: self.over(at),
+                cost: 0.0,
+                runs: 0.0,
+                block: Some(self.whole[at].block),
+            },
+            None => self.by_samples(&f.sampled()),
+        }
+    }
+
     /// The fastest of some by samples where there are, and by whole launches where not.
     fn by_samples(&self, of: &[usize]) -> Did {
         let (mut best, mut cost) = ((f64::INFINITY, 0), 0.0);
         for i in of {
             let r = self.whole[*i];
             let waves = r.count as f64 / f64::from((r.resident * r.sms).max(1));
-            let s = record::sample(&self.rows, r, SHORT, true).filter(|_| waves >= LEAST_WAVES);
+            let s = quick_waves(waves).and_then(|n| record::part(&self.rows, r, n, true));
             let (time, spent) = match s {
-                Some(s) => (quick(s, r.count), s.seconds),
-                None => (r.time.median_s, r.time.median_s),
+                Some(p) => {
+                    let fastest = Sample {
+                        blocks: p.count,
+                        seconds: p.time.least_s,
+                    };
+                    (quick(fastest, r.count), p.time.median_s)
+                }
+                None => (r.time.least_s, r.time.median_s),
             };
             cost += spent;
             if time < best.0 {
@@ -230,7 +255,12 @@ fn scattered(l: &Look) -> f64 {
 }
 
 /// Compares on every kernel of a record that has enough shapes.
-pub fn compare(rows: &[Row], machine: &Machine, contention: Contention) -> Vec<Compared> {
+pub fn compare(
+    rows: &[Row],
+    machine: &Machine,
+    contention: Contention,
+    work: Work,
+) -> Vec<Compared> {
     let mut out = Vec::new();
     for rows in record::by_kernel(rows) {
         let whole: Vec<&Row> = rows.iter().filter(|r| r.run == "whole").copied().collect();
@@ -249,11 +279,12 @@ pub fn compare(rows: &[Row], machine: &Machine, contention: Contention) -> Vec<C
             whole,
             rows,
         };
-        let all = candidates(&s.whole, machine);
+        let all = candidates(&s.whole, machine, work);
         let funnel = Funnel::new(all.clone(), contention, &scattered);
-        let launch = s.by_samples(&funnel.levels);
+        let launch = s.tuned(&funnel);
         let metric: Vec<(f64, f64)> = all.iter().map(metrics).collect();
         let ryoo: Vec<usize> = pareto(&metric).into_iter().map(|i| all[i].at).collect();
+        // The others get as many runs as a sampled search has, also where this one needs none.
         let runs = funnel.levels.len().max(1);
         let fixed = s.rows.iter().filter(|r| r.run == "fixed").filter_map(|f| {
             let own = s.whole.iter().find(|w| record::same(w, f))?;

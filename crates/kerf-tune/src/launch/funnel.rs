@@ -10,12 +10,26 @@ use kerf_workload::job::Kind;
 pub struct Funnel {
     /// Levels worth running, by position among the shapes.
     pub levels: Vec<usize>,
+    /// More of them, where launches are so long that samples cost little.
+    pub more: Vec<usize>,
+    /// The level to take where launches are too short to be sampled.
+    pub unseen: Option<usize>,
+    /// Waves of the first shape.
+    pub waves: f64,
     /// What each tuner did.
     pub cuts: Vec<Cut>,
 }
 
 /// Shapes that are left for the exhaustive tuner, at most.
 pub const LEFT: usize = 5;
+
+/// Shapes with the least work that are compared too, where work depends on the shape.
+const LEAST: usize = 3;
+
+/// Shapes that are sampled besides where launches are long, and from how many waves on they are.
+const MORE: usize = 8;
+/// See [`MORE`].
+pub const LONG_WAVES: f64 = 60.0;
 
 /// Lines that a warp of a launch holds for later turns of its loops: accesses in loops where neighbouring
 /// threads lie a line or more apart.
@@ -35,6 +49,7 @@ impl Funnel {
         let lines = all
             .first()
             .map_or(0.0, |x| x.looks.iter().map(scattered).fold(0.0, f64::max));
+        let waves = all.first().map_or(0.0, |x| x.waves(c.sms));
         let mut cuts = Vec::new();
         // Part of a warp is idle in blocks that are no multiple of one: such shapes are only kept where
         // there are no others.
@@ -52,15 +67,33 @@ impl Funnel {
                 why: "blocks that are multiples of 32 threads".into(),
             });
         }
+        let least = tuners::least_work(&all, LEAST);
         let (all, cut) = tuners::coalescing(all);
         cuts.push(cut);
         let (all, cut) = tuners::concurrency(all, c, lines);
         cuts.push(cut);
-        let (all, cut) = tuners::spread(all, LEFT);
+        let (all, more, cut) = tuners::spread(all, LEFT, MORE);
         cuts.push(cut);
+        let mut levels: Vec<usize> = all.iter().map(|c| c.at).collect();
+        let new = least.into_iter().filter(|l| !levels.contains(l));
+        let new: Vec<usize> = new.collect();
+        levels.extend(&new);
+        let more = more.iter().map(|c| c.at).filter(|l| !new.contains(l));
         Funnel {
-            levels: all.iter().map(|c| c.at).collect(),
+            unseen: tuners::unseen(&all, c.sms),
+            levels,
+            more: more.collect(),
+            waves,
             cuts,
         }
+    }
+
+    /// The levels that samples compare: more of them where launches are long.
+    pub fn sampled(&self) -> Vec<usize> {
+        let more = match self.waves >= LONG_WAVES {
+            true => self.more.as_slice(),
+            false => &[],
+        };
+        self.levels.iter().chain(more).copied().collect()
     }
 }

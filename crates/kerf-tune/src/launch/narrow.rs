@@ -1,6 +1,6 @@
 //! On a GPU: the shapes that the tuners left, compared by samples, so that only the best of them run whole.
 use super::choice::LaunchChoice;
-use super::sample::{Ask, Sampled};
+use super::sample::{Ask, STILL, Sampled};
 use super::space::Params;
 use crate::tune::Request;
 use kerf_exec::worker::Worker;
@@ -36,13 +36,22 @@ pub fn narrow(r: &Request, l: &mut LaunchChoice) -> Vec<String> {
     for v in &mut l.variables {
         let (plain, grouped): (Vec<usize>, Vec<usize>) = v
             .funnel
-            .levels
-            .iter()
-            .partition(|i| v.shapes[**i].regroup.is_none());
+            .sampled()
+            .into_iter()
+            .partition(|i| v.shapes[*i].regroup.is_none());
         if plain.len() <= 1 {
             continue;
         }
         let name = v.component.params.join(", ");
+        if let Some(unseen) = v.funnel.unseen.filter(|_| v.funnel.waves < STILL) {
+            notes.push(format!(
+                "{name}: launches of {:.1} waves are too short to be sampled; of {} shapes the one that loads the busiest multiprocessor least runs (--strategy exhaustive or guided run more)",
+                v.funnel.waves,
+                plain.len()
+            ));
+            v.funnel.levels = std::iter::once(unseen).chain(grouped).collect();
+            continue;
+        }
         let points = plain.iter().map(|i| v.shapes[*i].params.clone()).collect();
         let all = match ask(r, points) {
             Ok(a) => a,

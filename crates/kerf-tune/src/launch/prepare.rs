@@ -25,10 +25,15 @@ pub struct Prepared {
     contention: Contention,
     /// Kernels whose work grows with the block, by symbol.
     pub growing: BTreeMap<String, f64>,
+    /// Work of all threads of kernels whose work grows, by values of all launch parameters.
+    work: BTreeMap<Params, f64>,
 }
 
+/// Shapes of one set of parameters whose work is counted, at most: each is a run on the CPU.
+const COUNTED: usize = 64;
+
 /// Basic blocks that all threads of a kernel's launches run through.
-fn work_of(c: &Counts, symbol: &str) -> f64 {
+pub(super) fn work_of(c: &Counts, symbol: &str) -> f64 {
     let mine = c.launches.iter().filter(|l| l.symbol == symbol);
     let one = |l: &kerf_pass::count::LaunchCounts| {
         l.repeats as f64 * l.blocks.iter().map(|b| b.threads as f64).sum::<f64>()
@@ -36,7 +41,7 @@ fn work_of(c: &Counts, symbol: &str) -> f64 {
     mine.map(one).sum()
 }
 
-fn has_barrier(m: &Module, symbol: &str) -> bool {
+pub(super) fn has_barrier(m: &Module, symbol: &str) -> bool {
     let Some(f) = m.function(symbol) else {
         return false;
     };
@@ -47,13 +52,15 @@ fn has_barrier(m: &Module, symbol: &str) -> bool {
         .any(|n| n.starts_with("llvm.nvvm.bar"))
 }
 
-/// Kernels with barriers whose work grows from the smallest block to the largest, by counting both.
+/// Kernels with barriers whose work grows from the smallest block to the largest, by counting both; and the
+/// work of every shape of theirs.
 fn growing(
     request: &Request,
     subject: &Subject,
     input: &Input,
     m: &Module,
-) -> BTreeMap<String, f64> {
+) -> (BTreeMap<String, f64>, BTreeMap<Params, f64>) {
+    let mut work: BTreeMap<Params, f64> = BTreeMap::new();
     let infos = kernels::kernels(m);
     let w = &subject.workload;
     let mut out = BTreeMap::new();
@@ -68,6 +75,11 @@ fn growing(
         let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
             continue;
         };
+        let count = |p: &Params| {
+            let r = request;
+            counts::at(&r.job, subject, input, &r.out, &r.program, r.limit, p)
+        };
+        let mut grow: Vec<String> = Vec::new();
         for s in symbols {
             let threads = |p: &Params| {
                 let all = kinds(w, &infos, p).ok()?;
@@ -82,17 +94,22 @@ fn growing(
             let (Some(small), Some(large)) = (small, large) else {
                 continue;
             };
-            let count = |p: &Params| {
-                let r = request;
-                counts::at(&r.job, subject, input, &r.out, &r.program, r.limit, p)
-            };
             if let (Ok(a), Ok(b)) = (count(small.1), count(large.1)) {
                 let g = tuners::growth((small.0, work_of(&a, &s)), (large.0, work_of(&b, &s)));
+                grow.extend(g.map(|_| s.clone()));
                 out.extend(g.map(|g| (s.clone(), g)));
             }
         }
+        if grow.is_empty() || points.len() > COUNTED {
+            continue;
+        }
+        for p in &points {
+            if let Ok(c) = count(p) {
+                work.insert(p.clone(), grow.iter().map(|s| work_of(&c, s)).sum());
+            }
+        }
     }
-    out
+    (out, work)
 }
 
 /// Finds out what the tuners want to know.
@@ -129,11 +146,13 @@ pub fn prepare(
         }
         (of / f64::max(all, 1e-12)).min(1.0)
     });
+    let (growing, work) = growing(request, subject, input, &module);
     Ok(Prepared {
         registers: model.registers(&module),
         machine,
         contention: Contention::of(&request.profile, lambda),
-        growing: growing(request, subject, input, &module),
+        growing,
+        work,
         module,
     })
 }
@@ -165,6 +184,7 @@ impl Prepared {
             machine: &self.machine,
             contention: self.contention,
             growing: &self.growing,
+            work: &self.work,
             most: if joint { JOINT } else { usize::from(u8::MAX) },
             fixed: true,
             regroup: request.job.device == Device::Cuda,
@@ -183,12 +203,6 @@ pub(crate) fn tunable(
     let mut notes = Vec::new();
     let cuda = request.job.device == Device::Cuda;
     let t = with_launch(subject, wish, |groups| {
-        // A file without a space is told so before anything runs.
-        if space::components(&subject.workload).is_empty() {
-            return Err(ChoiceError::NoSpace(super::choice::advice(
-                &subject.workload,
-            )));
-        }
         let p = prepare(request, subject, input)?;
         let mut c = p.choice(request, subject, groups)?;
         if cuda && request.strategy == "launch" {

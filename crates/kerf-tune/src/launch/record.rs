@@ -1,5 +1,5 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
-use super::sample::{LONG, SHORT};
+use super::sample::cut;
 use super::table::Row;
 use kerf_device::sampled::train::Instance;
 use kerf_device::sampled::{Sample, Samples};
@@ -80,36 +80,43 @@ pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
     out
 }
 
-/// The sample of some waves from the start of a launch's grid, or from elsewhere; none where there is none.
-pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Sample> {
+/// The timing of some waves from the start of a launch's grid, or from elsewhere; none where there is none.
+pub fn part<'r>(all: &[&'r Row], whole: &Row, waves: u32, start: bool) -> Option<&'r Row> {
     let wave = u64::from(whole.resident) * u64::from(whole.sms);
     let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
     let mine = mine.filter(|r| r.count == u64::from(waves) * wave && (r.first == 0) == start);
     // Of several places, the one nearest to the middle.
-    let at = mine.min_by_key(|r| u64::from(r.first).abs_diff(whole.count / 2));
-    at.map(|r| Sample {
+    mine.min_by_key(|r| u64::from(r.first).abs_diff(whole.count / 2))
+        .copied()
+}
+
+/// The same as a sample.
+pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Sample> {
+    part(all, whole, waves, start).map(|r| Sample {
         blocks: r.count,
         seconds: r.time.median_s,
     })
 }
 
-/// Waves of the samples away from the start in a record.
+/// Waves of samples away from the start in records that have none as large as the smaller sample.
 const ELSEWHERE: u32 = 2;
 
 /// What was known of a launch from its samples; none where there are none.
 pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
-    let short = sample(all, whole, SHORT, true)?;
+    let wave = u64::from(whole.resident) * u64::from(whole.sms);
+    let cut = cut(whole.count as f64 / wave.max(1) as f64)?;
+    let short = sample(all, whole, cut.short, true)?;
     // Places are compared at as many waves; what counts is how they differ.
-    let (here, there) = (
-        sample(all, whole, ELSEWHERE, true),
-        sample(all, whole, ELSEWHERE, false),
-    );
-    let ratio = here.zip(there).map(|(h, t)| t.seconds / h.seconds);
+    let differ = |waves: u32| {
+        let pair = sample(all, whole, waves, true).zip(sample(all, whole, waves, false));
+        pair.map(|(h, t)| t.seconds / h.seconds)
+    };
+    let ratio = differ(cut.short).or_else(|| differ(ELSEWHERE));
     Some(Samples {
         blocks: whole.count,
-        wave: u64::from(whole.resident) * u64::from(whole.sms),
+        wave,
         short,
-        long: sample(all, whole, LONG, true)?,
+        long: sample(all, whole, cut.long, true)?,
         middle: ratio.map(|r| Sample {
             blocks: short.blocks,
             seconds: r * short.seconds,
@@ -120,6 +127,7 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         resident: whole.resident,
         sectors: whole.sectors,
         segments: whole.segments,
+        counters: None,
     })
 }
 
@@ -134,9 +142,6 @@ pub fn instances(rows: &[Row]) -> Vec<Instance> {
         let Some(s) = samples(&group, whole) else {
             continue;
         };
-        if (s.blocks as f64) < super::sample::LEAST_WAVES * s.wave as f64 {
-            continue;
-        }
         let sizes: Vec<String> = whole
             .sizes
             .iter()
@@ -145,6 +150,8 @@ pub fn instances(rows: &[Row]) -> Vec<Instance> {
         out.push(Instance {
             kernel: whole.kernel.clone(),
             name: format!("{} {} {:?}", whole.workload, sizes.join(" "), whole.block),
+            grid: whole.grid,
+            block: whole.block,
             samples: s,
             measured: whole.time.median_s,
         });

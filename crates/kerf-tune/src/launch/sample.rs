@@ -11,6 +11,10 @@ pub struct Launch {
     pub kernel: String,
     /// Its symbol.
     pub symbol: String,
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks.
+    pub grid: [u32; 3],
     /// How many there are in a run.
     pub repeats: u64,
     /// Blocks over those that fill the device.
@@ -43,35 +47,78 @@ pub struct Ask {
     pub points: Vec<Params>,
 }
 
-/// Waves of the smaller sample. Dao samples at 2 and 3; on an H200, whose waves are short and whose caches
-/// begin empty, 3 and 6 are off by 7 % where 2 and 3 are off by 12 % (docs/launch.md).
-pub const SHORT: u32 = 3;
-/// Waves of the larger.
-pub const LONG: u32 = 6;
+/// Waves of the samples of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Of the smaller sample from the grid's start, and of the one from its middle.
+    pub short: u32,
+    /// Of the larger.
+    pub long: u32,
+}
+
+impl Cut {
+    /// Waves of all three.
+    pub fn waves(self) -> u32 {
+        2 * self.short + self.long
+    }
+}
+
+/// How a launch is sampled, by its number of waves; none: too short, it runs whole.
+///
+/// Dao samples at 2 and 3. Waves of an H200 are so short, and its caches so large, that larger samples are worth
+/// more where they cost little: below 20 waves samples would be half of the launch and more, from 150 on they
+/// are 8 % of it and less (docs/launch.md).
+pub fn cut(waves: f64) -> Option<Cut> {
+    let (short, long) = match waves {
+        w if w < LEAST_WAVES => return None,
+        w if w < 50.0 => (1, 3),
+        w if w < 150.0 => (1, 4),
+        w if w < 300.0 => (3, 6),
+        _ => (6, 12),
+    };
+    Some(Cut { short, long })
+}
+
+/// Waves at which [`cut`] changes.
+pub const BOUNDS: [f64; 4] = [LEAST_WAVES, 50.0, 150.0, 300.0];
 
 /// Launches of fewer waves than this are measured whole: samples would be most of them.
-pub const LEAST_WAVES: f64 = 8.0;
+pub const LEAST_WAVES: f64 = 20.0;
 
-/// Seconds of a launch that are the same for any number of blocks.
-const START_S: f64 = 2e-6;
+/// Waves of the one sample that shapes are compared by; none: the launch runs whole.
+pub fn quick_waves(waves: f64) -> Option<u32> {
+    match waves {
+        w if w < STILL => None,
+        w if w < 8.0 => Some(2),
+        _ => Some(3),
+    }
+}
 
-/// Seconds of a whole launch by its smaller sample alone: enough to tell shapes apart.
+/// Shapes of launches of fewer waves than this are chosen without running them: a sample would be nearly a
+/// launch, and a launch of each is what a search of all shapes costs.
+pub const STILL: f64 = 3.0;
+
+/// Seconds of a launch that are the same for any number of blocks, on an H200.
+const START_S: f64 = 4e-6;
+
+/// Seconds of a whole launch by one sample alone: enough to tell shapes apart.
 pub fn quick(sample: Sample, blocks: u64) -> f64 {
     let each = (sample.seconds - START_S).max(0.0) / sample.blocks.max(1) as f64;
     START_S + each * blocks as f64
 }
 
-/// The smaller sample of one launch; none if it is too small.
+/// One sample of a launch, to compare shapes by; none if it is too small.
 fn one(b: &mut Bench, k: &Kind) -> Result<Option<Sample>, JobError> {
     let wave = u64::from(b.resident(k)?.max(1)) * u64::from(b.sms);
-    if (k.blocks() as f64) < LEAST_WAVES * wave as f64 {
+    let Some(waves) = quick_waves(k.blocks() as f64 / wave as f64) else {
         return Ok(None);
-    }
-    let count = (wave * u64::from(SHORT)) as u32;
+    };
+    let count = (wave * u64::from(waves)) as u32;
     let t = b.time(k, Run::Part { first: 0, count })?;
     Ok(Some(Sample {
         blocks: u64::from(count),
-        seconds: t.median_s,
+        // What is slower than the fastest of a few is noise, and noise decides among many.
+        seconds: t.least_s,
     }))
 }
 
@@ -79,9 +126,9 @@ fn one(b: &mut Bench, k: &Kind) -> Result<Option<Sample>, JobError> {
 pub fn of(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
     let resident = b.resident(k)?.max(1);
     let wave = u64::from(resident) * u64::from(b.sms);
-    if (k.blocks() as f64) < LEAST_WAVES * wave as f64 {
+    let Some(cut) = cut(k.blocks() as f64 / wave as f64) else {
         return Ok(None);
-    }
+    };
     let mut part = |first: u64, waves: u32| -> Result<Sample, JobError> {
         let count = wave * u64::from(waves);
         let run = Run::Part {
@@ -93,8 +140,8 @@ pub fn of(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
             seconds: b.time(k, run)?.median_s,
         })
     };
-    let (short, long) = (part(0, SHORT)?, part(0, LONG)?);
-    let middle = part(k.blocks() / 2, SHORT)?;
+    let (short, long) = (part(0, cut.short)?, part(0, cut.long)?);
+    let middle = part(k.blocks() / 2, cut.short)?;
     let stats = b.stats(&k.symbol).unwrap_or_default();
     let refs = space::references(b.module, b.kernels, k);
     Ok(Some(Samples {
@@ -109,6 +156,7 @@ pub fn of(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
         resident,
         sectors: space::transactions(&refs, k.threads(), 32).0,
         segments: space::transactions(&refs, k.threads(), 128).0,
+        counters: None,
     }))
 }
 
@@ -134,18 +182,26 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
         sampled_s: 0.0,
     };
     for k in b.kinds(&params)? {
-        if !point.is_empty()
-            && let Some(s) = one(b, &k)?
-        {
-            out.sampled_s += s.seconds;
+        if !point.is_empty() {
+            // To compare shapes, one sample or the whole launch.
+            let (spent, whole) = match one(b, &k)? {
+                Some(s) => (s.seconds, quick(s, k.blocks())),
+                None => {
+                    let t = b.time(&k, Run::Whole)?.least_s;
+                    (t, t)
+                }
+            };
+            out.sampled_s += spent;
             out.launches.push(Launch {
                 kernel: k.name.clone(),
                 symbol: k.symbol.clone(),
+                block: k.launch.block,
+                grid: k.launch.grid,
                 repeats: k.repeats,
                 waves: 0.0,
                 varies: k.varies,
                 samples: None,
-                whole: Some(quick(s, k.blocks())),
+                whole: Some(whole),
             });
             continue;
         }
@@ -162,6 +218,8 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
         out.launches.push(Launch {
             kernel: k.name.clone(),
             symbol: k.symbol.clone(),
+            block: k.launch.block,
+            grid: k.launch.grid,
             repeats: k.repeats,
             waves: k.blocks() as f64 / wave,
             varies: k.varies,
@@ -170,4 +228,31 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
         });
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_cost_less_of_longer_launches() {
+        assert_eq!(cut(19.9), None);
+        let part = |w: f64| cut(w).map(|c| f64::from(c.waves()) / w);
+        assert!(part(20.0).is_some_and(|p| p <= 0.25));
+        assert!(part(50.0).is_some_and(|p| p <= 0.12));
+        for w in [150.0, 200.0, 299.0, 300.0, 1000.0] {
+            assert!(part(w).is_some_and(|p| p <= 0.08), "{w}");
+        }
+    }
+
+    #[test]
+    fn one_sample_gives_a_launch() {
+        let s = Sample {
+            blocks: 100,
+            seconds: 14e-6,
+        };
+        assert!((quick(s, 1000) - 104e-6).abs() < 1e-12);
+        assert_eq!(quick_waves(2.9), None);
+        assert_eq!((quick_waves(3.0), quick_waves(8.0)), (Some(2), Some(3)));
+    }
 }

@@ -25,6 +25,8 @@ pub struct Options {
     pub fixed: usize,
     /// Compare the outputs of every shape with those of the file's own.
     pub check: bool,
+    /// The file's own shape alone, sampled as predictions are, for training them.
+    pub own: bool,
 }
 
 /// One timing.
@@ -247,7 +249,8 @@ impl Table<'_, '_> {
         fixed: &[(String, [u32; 3])],
     ) -> Result<(), JobError> {
         let mut own: Vec<(usize, Vec<u8>)> = Vec::new();
-        for at in 0..i.points.len() {
+        let shapes = if o.own { 1 } else { i.points.len() };
+        for at in 0..shapes {
             let kind = i.points[at].1.clone();
             let mut row = match self.row(i, at, Run::Whole) {
                 Ok(r) => r,
@@ -274,6 +277,19 @@ impl Table<'_, '_> {
                 let count = n.saturating_mul(wave);
                 if u64::from(count) < kind.blocks() {
                     let r = self.row(i, at, Run::Part { first: 0, count })?;
+                    (self.sink)(&r);
+                }
+            }
+            if o.own
+                && let Some(cut) = super::sample::cut(kind.blocks() as f64 / f64::from(wave.max(1)))
+            {
+                for (first, waves) in [
+                    (0, cut.short),
+                    (0, cut.long),
+                    ((kind.blocks() / 2) as u32, cut.short),
+                ] {
+                    let count = waves * wave;
+                    let r = self.row(i, at, Run::Part { first, count })?;
                     (self.sink)(&r);
                 }
             }

@@ -13,9 +13,28 @@ pub struct Candidate {
     pub at: usize,
     /// Its kernels.
     pub looks: Vec<Look>,
+    /// Work of all threads, where it was counted.
+    pub work: Option<f64>,
 }
 
 impl Candidate {
+    /// Blocks over those that fill the device, of the kernel that has most.
+    pub fn waves(&self, sms: f64) -> f64 {
+        let one =
+            |l: &Look| l.kind.blocks() as f64 / (f64::from(l.occupancy.blocks) * sms).max(1.0);
+        self.looks.iter().map(one).fold(0.0, f64::max)
+    }
+    /// Warps that the busiest multiprocessor runs, if blocks are dealt out evenly, all kernels together.
+    fn busiest(&self, sms: f64) -> f64 {
+        let one = |l: &Look| {
+            let fit = f64::from(l.occupancy.blocks).max(1.0);
+            let blocks = l.kind.blocks() as f64;
+            let full = (blocks / (fit * sms)).floor();
+            let rest = ((blocks - full * fit * sms) / sms).ceil();
+            (full * fit + rest) * f64::from(l.kind.threads().div_ceil(32))
+        };
+        self.looks.iter().map(one).sum()
+    }
     /// Warps on a multiprocessor over those that it can hold, of the kernel that has fewest.
     pub fn occupancy(&self) -> f64 {
         let all = self.looks.iter().map(|l| l.occupancy.occupancy);
@@ -112,6 +131,8 @@ pub struct Contention {
     pub lambda_0: f64,
     /// Bytes of L1 that lines of loads can have.
     pub l1: f64,
+    /// Multiprocessors.
+    pub sms: f64,
 }
 
 /// Cache beside shared memory on a multiprocessor of the architectures that profiles exist for, in bytes:
@@ -130,15 +151,15 @@ impl Contention {
     pub fn of(p: &DeviceProfile, lambda: Option<f64>) -> Contention {
         Contention {
             lambda,
-            lambda_0: LAMBDA_0,
+            lambda_0: p.limits.contention_lambda.value.unwrap_or(LAMBDA_0),
             l1: unified(&p.arch),
+            sms: p.limits.sms.value.unwrap_or(1.0),
         }
     }
 }
 
-/// From this part of the time on, many warps that evict each other's lines cost more than they hide: Dao's
-/// value for the GTX Titan X (table 3.3). That lines beyond L1 are what costs was measured on an H200
-/// (docs/launch.md); the share of the time was not.
+/// From this part of the time on, many warps that evict each other's lines cost more than they hide, where
+/// `kerf device` did not measure it: Dao's value for the GTX Titan X (table 3.3).
 pub const LAMBDA_0: f64 = 0.88;
 
 /// Lines that the warps of a multiprocessor hold for later turns of their loops, in bytes: accesses in loops
@@ -203,6 +224,38 @@ pub fn concurrency(all: Vec<Candidate>, c: Contention, scattered: f64) -> (Vec<C
     (kept, cut)
 }
 
+/// The workload tuner's second part: where the work of all threads depends on the shape and was counted, the
+/// few shapes that do least. They are compared with what the other tuners leave: counts at small sizes do not say
+/// how much less work is worth against coalescing.
+pub fn least_work(all: &[Candidate], most: usize) -> Vec<usize> {
+    let mut counted: Vec<(f64, usize)> = all.iter().filter_map(|c| Some((c.work?, c.at))).collect();
+    counted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let range = counted.first().zip(counted.last());
+    match range.is_some_and(|(low, high)| high.0 > GROWTH * low.0) {
+        true => counted.into_iter().take(most).map(|c| c.1).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Loads of the busiest multiprocessor that differ by less than this part count as equal.
+const SAME_LOAD: f64 = 0.05;
+
+/// The shape to take where nothing can be run: the one that loads the busiest multiprocessor least, and of
+/// equals the one with small blocks, which are dealt out most evenly: 64 threads where all blocks run at
+/// once, 128 where not.
+pub fn unseen(all: &[Candidate], sms: f64) -> Option<usize> {
+    let key = |c: &Candidate| {
+        let load = (c.busiest(sms).max(1.0).ln() / SAME_LOAD).round();
+        let wanted = if c.waves(sms) < 1.0 { 64.0 } else { 128.0 };
+        (load, (f64::from(c.threads()) / wanted).log2().abs())
+    };
+    let best = all.iter().min_by(|a, b| {
+        let (x, y) = (key(a), key(b));
+        x.0.total_cmp(&y.0).then(x.1.total_cmp(&y.1))
+    });
+    best.map(|c| c.at)
+}
+
 /// Growth of the work from the smallest block to the largest from which on it counts.
 pub const GROWTH: f64 = 1.10;
 
@@ -213,15 +266,13 @@ pub fn growth(small: (u32, f64), large: (u32, f64)) -> Option<f64> {
     (large.0 > small.0 && g > GROWTH).then_some(g)
 }
 
-/// Shapes of equal merit, a few of them: those that launch the fewest threads for nothing, spread over
-/// block sizes. What is left for the exhaustive tuner.
-pub fn spread(mut all: Vec<Candidate>, most: usize) -> (Vec<Candidate>, Cut) {
-    let before = all.len();
+/// Shapes of equal merit in their order: rows as long as a warp first, then those that launch the fewest threads
+/// for nothing.
+fn in_order(all: &mut [Candidate]) -> bool {
     let least = all
         .iter()
         .map(Candidate::launched)
         .fold(f64::INFINITY, f64::min);
-    // Of one block size, the shape with rows as long as a warp, and of those the one that wastes least.
     let flat = all
         .iter()
         .all(|c| c.looks.iter().all(|l| l.kind.launch.block[1..] == [1, 1]));
@@ -233,14 +284,47 @@ pub fn spread(mut all: Vec<Candidate>, most: usize) -> (Vec<Candidate>, Cut) {
             .then(x.1.total_cmp(&y.1))
             .then(x.2.total_cmp(&y.2))
     });
+    flat
+}
+
+fn within(a: u32, b: u32, factor: f64) -> bool {
+    f64::from(a.max(b)) < factor * f64::from(a.min(b).max(1))
+}
+
+/// Shapes of equal merit, a few of them, spread over block sizes, and as many more that long launches can afford
+/// to sample: other rows of two-dimensional blocks, sizes between those of others. What is left for the
+/// exhaustive tuner.
+pub fn spread(
+    mut all: Vec<Candidate>,
+    most: usize,
+    more: usize,
+) -> (Vec<Candidate>, Vec<Candidate>, Cut) {
+    let before = all.len();
+    let flat = in_order(&mut all);
     let mut kept: Vec<Candidate> = Vec::new();
+    let mut rest: Vec<Candidate> = Vec::new();
     for c in all {
-        let near = |k: &Candidate| {
-            let (a, b) = (k.threads().max(c.threads()), k.threads().min(c.threads()));
-            a < 2 * b
+        let near = |k: &Candidate| within(k.threads(), c.threads(), 2.0);
+        match kept.len() < most && !kept.iter().any(near) {
+            true => kept.push(c),
+            false => rest.push(c),
+        }
+    }
+    let mut others: Vec<Candidate> = Vec::new();
+    let row = |c: &Candidate| {
+        c.looks
+            .iter()
+            .map(|l| l.kind.launch.block[0])
+            .max()
+            .unwrap_or(1)
+    };
+    for c in rest {
+        let near = |k: &Candidate| match flat {
+            true => within(k.threads(), c.threads(), 1.3),
+            false => within(k.threads(), c.threads(), 2.0) && within(row(k), row(&c), 2.0),
         };
-        if kept.len() < most && !kept.iter().any(near) {
-            kept.push(c);
+        if others.len() < more && !kept.iter().chain(&others).any(near) {
+            others.push(c);
         }
     }
     kept.sort_by_key(|c| c.at);
@@ -250,7 +334,7 @@ pub fn spread(mut all: Vec<Candidate>, most: usize) -> (Vec<Candidate>, Cut) {
         after: kept.len(),
         why: "block sizes a factor of two apart, those with the fewest idle threads".into(),
     };
-    (kept, cut)
+    (kept, others, cut)
 }
 
 #[cfg(test)]

@@ -196,6 +196,12 @@ pub fn limits(p: &DeviceProfile) -> Vec<(&'static str, &Figure, &'static str)> {
         ("copy bandwidth", &l.copy_bandwidth, "bytes/s"),
         ("L2 bandwidth", &l.l2_bandwidth, "bytes/s"),
         ("launch overhead", &l.launch_overhead, "s"),
+        ("transactions under way (P)", &l.memory_overlap, ""),
+        (
+            "memory's part where warps contend (lambda_0)",
+            &l.contention_lambda,
+            "",
+        ),
         ("power at rest", &l.idle_power, "W"),
         ("power limit", &l.power_limit, "W"),
     ]

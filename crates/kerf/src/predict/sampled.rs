@@ -3,6 +3,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::run::seconds;
 use crate::table::Table;
+use kerf_device::sampled::counters::{self, Counted, Counters};
 use kerf_device::sampled::{Model, UNEVEN};
 use kerf_exec::worker::Worker;
 use kerf_tune::launch::sample::{self, Ask, Launch, Sampled};
@@ -21,7 +22,7 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
     match (&l.samples, model) {
         (None, _) => (
             l.whole.unwrap_or(0.0),
-            "measured whole: too few blocks to sample",
+            "measured whole: too few waves for samples to pay",
         ),
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
         (Some(s), None) => (s.placed(), "line through two samples"),
@@ -31,7 +32,33 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
 /// What decides a launch's time, by the analytic model on counts of the workload as the file has it.
 pub type Limits = Vec<(String, String)>;
 
-fn human(p: &Sampled, name: &str, model: Option<&Model>, limits: &Limits, style: Style) -> String {
+/// What is known beside the samples.
+pub struct With<'w> {
+    /// The correction.
+    pub model: Option<&'w Model>,
+    /// What limits launches, by symbol.
+    pub limits: &'w Limits,
+    /// Hardware counters.
+    pub counted: &'w [Counted],
+}
+
+impl With<'_> {
+    /// What limits a launch: by its counters, or by the model.
+    fn limit(&self, l: &Launch) -> Option<String> {
+        let counted = self.counters(l).map(|c| format!("{} (counted)", c.limit()));
+        counted.or_else(|| {
+            let known = self.limits.iter().find(|x| x.0 == l.symbol);
+            known.map(|x| x.1.clone())
+        })
+    }
+
+    fn counters(&self, l: &Launch) -> Option<Counters> {
+        counters::find(self.counted, &[&l.kernel, &l.symbol], l.block, l.grid).copied()
+    }
+}
+
+fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
+    let model = with.model;
     let mut o = String::new();
     let total: f64 = p
         .launches
@@ -59,10 +86,6 @@ fn human(p: &Sampled, name: &str, model: Option<&Model>, limits: &Limits, style:
     let mut t = Table::new(2, columns);
     for l in &p.launches {
         let (s, how) = of(l, model);
-        let limit = limits
-            .iter()
-            .find(|x| x.0 == l.symbol)
-            .map_or("", |x| x.1.as_str());
         t.row([
             l.kernel.clone(),
             l.repeats.to_string(),
@@ -71,7 +94,7 @@ fn human(p: &Sampled, name: &str, model: Option<&Model>, limits: &Limits, style:
             l.samples
                 .as_ref()
                 .map_or_else(|| "whole".into(), |s| format!("{:.1} %", 100.0 * s.part())),
-            limit.to_owned(),
+            with.limit(l).unwrap_or_default(),
             how.to_owned(),
         ]);
     }
@@ -83,8 +106,7 @@ fn human(p: &Sampled, name: &str, model: Option<&Model>, limits: &Limits, style:
 pub fn run(
     job: &Job,
     limit: Duration,
-    model: Option<&Model>,
-    limits: &Limits,
+    with: &With,
     format: Format,
     style: Style,
 ) -> Result<i32, Failure> {
@@ -99,7 +121,22 @@ pub fn run(
     let answer: Result<Vec<Sampled>, JobError> = w.ask(&ask, limit).map_err(fail)?;
     drop(shown);
     let none = || JobError::Worker("the samples are missing".into());
-    let p = answer?.into_iter().next().ok_or_else(none)?;
+    let mut p = answer?.into_iter().next().ok_or_else(none)?;
+    let model = with.model;
+    for l in &mut p.launches {
+        let counters = with.counters(l);
+        if let Some(s) = &mut l.samples {
+            s.counters = counters;
+        }
+    }
+    if !with.counted.is_empty() {
+        for l in p.launches.iter().filter(|l| with.counters(l).is_none()) {
+            note(&format!(
+                "warning: no counters of {} with this grid and block are in the table",
+                l.kernel
+            ));
+        }
+    }
     for l in &p.launches {
         if let Some(u) = l.samples.as_ref().and_then(|s| s.unevenness())
             && u.abs() > UNEVEN
@@ -124,7 +161,7 @@ pub fn run(
         Format::Json => {
             let each = p.launches.iter().map(|l| {
                 let (s, how) = of(l, model);
-                let limit = limits.iter().find(|x| x.0 == l.symbol).map(|x| &x.1);
+                let limit = with.limit(l);
                 serde_json::json!({
                     "kernel": l.kernel, "launches": l.repeats, "seconds": s, "basis": how,
                     "linear_s": l.samples.as_ref().map(|s| s.linear()),
@@ -146,7 +183,7 @@ pub fn run(
         }
         Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
-            say(&human(&p, &name, model, limits, style))?;
+            say(&human(&p, &name, with, style))?;
         }
     }
     Ok(0)

@@ -2,7 +2,8 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_device::sampled::train::{self, Judged};
+use kerf_device::sampled::counters;
+use kerf_device::sampled::train::{self, ByWaves, Instance, Judged};
 use kerf_tune::launch::record;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,6 +14,10 @@ pub struct Args {
     /// Record: a folder or files of timings (.jsonl, also gzipped), or a table (.csv) that this command wrote.
     #[arg(required = true)]
     record: Vec<PathBuf>,
+    /// Hardware counters of the record's launches: tables of `ncu --csv`. The model is trained on launches that
+    /// have counters, and compared with one that does without.
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    counters: Vec<PathBuf>,
     /// Device that the record is of.
     #[arg(long, default_value = "NVIDIA H200")]
     device: String,
@@ -29,10 +34,55 @@ fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
         .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
+fn by_waves(all: &[ByWaves], style: Style) -> String {
+    let columns = [
+        "waves",
+        "launches",
+        "line",
+        "by place",
+        "corrected",
+        "sampling",
+        "of all time",
+    ];
+    let mut t = Table::new(1, columns);
+    let percent = |x: f64| format!("{:.2} %", 100.0 * x);
+    for w in all {
+        t.row([
+            match w.to {
+                Some(to) => format!("{}-{to}", w.from),
+                None => format!("{} and more", w.from),
+            },
+            w.launches.to_string(),
+            percent(w.linear),
+            percent(w.placed),
+            percent(w.corrected),
+            percent(w.sampling),
+            percent(w.sampling_total),
+        ]);
+    }
+    t.render(style)
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let rows = record::read(&a.record).map_err(Failure::new)?;
-    let all = record::instances(&rows);
+    let mut all = record::instances(&rows);
+    let mut without = None;
+    if !a.counters.is_empty() {
+        let mut counted = Vec::new();
+        for f in &a.counters {
+            counted.extend(super::counters::read(f)?);
+        }
+        let found = |i: &mut Instance| {
+            let c = counters::find(&counted, &[&i.kernel], i.block, i.grid).copied();
+            i.samples.counters = c;
+            c.is_some()
+        };
+        all.retain_mut(found);
+        let mut plain = all.clone();
+        plain.iter_mut().for_each(|i| i.samples.counters = None);
+        without = Some(plain);
+    }
     if all.len() < 10 {
         return Err(Failure::new(format!(
             "the record has {} launches that were sampled and measured whole; 10 are the least",
@@ -43,19 +93,21 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let judged: Vec<Judged> = train::judge(&all);
     let model = train::train(&a.device, &all, &judged);
     let classes = train::classes(&judged);
+    let waves = train::by_waves(&judged, &kerf_tune::launch::sample::BOUNDS);
+    let without = without.map(|w| train::classes(&train::judge(&w)));
     if let Some(path) = &a.out {
         let text = serde_json::to_string(&model).map_err(|e| Failure::new(e.to_string()))?;
         write(path, &(text + "\n"))?;
     }
     if let Some(path) = &a.csv {
         let mut t = String::from(
-            "kernel,launch,measured_s,linear_error,placed_error,corrected_error,sampling\n",
+            "kernel,launch,waves,measured_s,linear_error,placed_error,corrected_error,sampling\n",
         );
         for j in &judged {
             let _ = writeln!(
                 t,
-                "{},\"{}\",{:e},{:.4},{:.4},{:.4},{:.4}",
-                j.kernel, j.name, j.measured, j.linear, j.placed, j.corrected, j.sampling
+                "{},\"{}\",{:.1},{:e},{:.4},{:.4},{:.4},{:.4}",
+                j.kernel, j.name, j.waves, j.measured, j.linear, j.placed, j.corrected, j.sampling
             );
         }
         write(path, &t)?;
@@ -65,7 +117,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             let v = serde_json::json!({
                 "schema": "kerf.predict-train/1", "launches": model.launches, "kernels": model.kernels,
                 "linear_error": model.linear_error, "error": model.error, "error_90": model.error_90,
-                "classes": classes, "judged": judged,
+                "classes": classes, "waves": waves, "without_counters": without, "judged": judged,
             });
             say(&format!("{v:#}\n"))?;
         }
@@ -95,6 +147,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                 ]);
             }
             o += &t.render(style);
+            if let Some(c) = without.as_ref().and_then(|w| w.last()) {
+                let _ = writeln!(
+                    o,
+                    "without counters the same launches are off by {:.2} %, corrected",
+                    100.0 * c.corrected
+                );
+            }
+            o += &by_waves(&waves, style);
             let mut sampling: Vec<f64> = judged.iter().map(|j| j.sampling).collect();
             sampling.sort_by(f64::total_cmp);
             let mean = sampling.iter().sum::<f64>() / sampling.len().max(1) as f64;

@@ -264,6 +264,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
                 style.good(&format!("{:.2}x faster", s.value)),
                 s.by
             );
+            ties(&mut o, r);
             for g in r.groups.iter().filter(|g| !g.group.holds.is_empty()) {
                 if g.format != g.group.formats[0] && g.group.name.starts_with("buffer") {
                     let _ = writeln!(
@@ -401,4 +402,23 @@ pub fn checked(c: &Checked, holds: bool, style: Style) -> String {
         c.result.criteria.tolerance,
         validation(&c.validation)
     )
+}
+
+/// Plans that are as fast, as far as measurement can tell, by what they do otherwise.
+fn ties(o: &mut String, r: &TuneResult) {
+    for t in &r.ties {
+        let other = r.groups.iter().enumerate().filter_map(|(i, g)| {
+            let level = *t.point.assignment.get(i)?;
+            (level != r.assignment[i])
+                .then(|| format!("{} {}", g.group.name, g.group.formats[level as usize]))
+        });
+        let other: Vec<String> = other.collect();
+        let _ = writeln!(
+            o,
+            "  a tie, as far as {} samples tell: {} ({:.2}x)",
+            t.speedup.timing.as_ref().map_or(0, |t| t.samples),
+            other.join("; "),
+            t.speedup.value
+        );
+    }
 }

@@ -57,3 +57,18 @@ extern "C" __global__ void transpose(const double *x, double *out, int rows, int
     if (r < rows && c < columns)
         out[c * rows + r] = x[r * columns + c];
 }
+
+// Blocks of 50 elements each, whatever the number of threads.
+extern "C" __global__ void pieces(const double *x, double *out, int n)
+{
+    for (int j = threadIdx.x; j < 50; j += blockDim.x)
+        out[blockIdx.x * 50 + j] = 2.0 * x[blockIdx.x * 50 + j];
+}
+
+// The block is part of the code.
+extern "C" __global__ void baked(const double *x, double *out, int n)
+{
+    const int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n)
+        out[i] = 2.0 * x[i];
+}

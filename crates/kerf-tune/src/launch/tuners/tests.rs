@@ -27,6 +27,7 @@ fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candid
     };
     Candidate {
         at,
+        work: None,
         looks: vec![Look {
             symbol: "k".into(),
             name: "k".into(),
@@ -76,6 +77,7 @@ fn contention(lambda: f64) -> Contention {
         lambda: Some(lambda),
         lambda_0: LAMBDA_0,
         l1: 256.0 * 1024.0,
+        sms: 132.0,
     }
 }
 
@@ -110,8 +112,46 @@ fn spread_keeps_few_and_different() {
     let all = (1..=32)
         .map(|w| candidate(w, [32 * w as u32, 1, 1], 32, 1.0))
         .collect();
-    let (left, _) = spread(all, 4);
+    let (left, more, _) = spread(all, 4, 8);
     assert!(left.len() <= 4 && left.len() >= 2, "{:?}", blocks(&left));
     let b = blocks(&left);
     assert!(b.windows(2).all(|w| w[1] >= 2 * w[0]), "{b:?}");
+    // Sizes between those.
+    assert!(!more.is_empty() && more.len() <= 8, "{:?}", blocks(&more));
+    assert!(blocks(&more).iter().all(|m| !b.contains(m)));
+}
+
+#[test]
+fn shapes_that_do_least_work_are_found() {
+    let all = |work: [f64; 3]| {
+        let one = |(i, w): (usize, f64)| Candidate {
+            work: Some(w),
+            ..candidate(i, [32 << i, 1, 1], 32, 1.0)
+        };
+        work.into_iter().enumerate().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(least_work(&all([150.0, 105.0, 220.0]), 2), [1, 0]);
+    // All as much, or nothing counted.
+    assert!(least_work(&all([100.0, 101.0, 104.0]), 2).is_empty());
+    assert!(least_work(&[candidate(0, [32, 1, 1], 32, 1.0)], 2).is_empty());
+}
+
+#[test]
+fn what_cannot_be_run_is_dealt_out_evenly() {
+    let small = |at, threads: u32, blocks: u32| {
+        let mut c = candidate(at, [threads, 1, 1], 32, 1.0);
+        c.looks[0].kind.launch.grid = [blocks, 1, 1];
+        c
+    };
+    // 64 blocks of 64 threads, or 4 of 1024, on 132 multiprocessors.
+    let all = [small(0, 1024, 4), small(1, 64, 64), small(2, 256, 16)];
+    assert_eq!(unseen(&all, 132.0), Some(1));
+    // As much for every multiprocessor, whatever the block.
+    let even = [
+        small(0, 32, 132 * 8),
+        small(1, 128, 132 * 2),
+        small(2, 64, 132 * 4),
+    ];
+    assert_eq!(unseen(&even, 132.0), Some(2));
+    assert_eq!(unseen(&[], 132.0), None);
 }

@@ -1,0 +1,291 @@
+//! Hardware counters of launches, as NVIDIA's `ncu --csv` writes them.
+use serde::{Deserialize, Serialize};
+
+/// Metrics that `ncu` is asked for, in the order of [`Counters`]' fields.
+pub const METRICS: [&str; 7] = [
+    "sm__inst_issued.avg.pct_of_peak_sustained_elapsed",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+];
+
+/// What counters say of a launch, each from 0 to 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Issue slots that were used.
+    pub issue: f64,
+    /// Of the bandwidth of DRAM.
+    pub dram: f64,
+    /// Of that of L2.
+    pub l2: f64,
+    /// Of that of L1.
+    pub l1: f64,
+    /// Sectors that were in L1.
+    pub l1_hits: f64,
+    /// Sectors that were in L2.
+    pub l2_hits: f64,
+    /// Warps on a multiprocessor over those that it holds.
+    pub occupancy: f64,
+}
+
+/// Names of the features, in order.
+pub const FEATURES: [&str; 7] = [
+    "counters: issue slots used",
+    "counters: DRAM bandwidth used",
+    "counters: L2 bandwidth used",
+    "counters: L1 bandwidth used",
+    "counters: L1 hits",
+    "counters: L2 hits",
+    "counters: warps on a multiprocessor",
+];
+
+/// From this part on a resource is what limits a launch.
+const BUSY: f64 = 0.6;
+
+impl Counters {
+    /// The features.
+    pub fn features(&self) -> Vec<f64> {
+        vec![
+            self.issue,
+            self.dram,
+            self.l2,
+            self.l1,
+            self.l1_hits,
+            self.l2_hits,
+            self.occupancy,
+        ]
+    }
+
+    /// What limits the launch: the busiest resource, or latency where none is busy.
+    pub fn limit(&self) -> &'static str {
+        let all = [
+            (self.dram, "DRAM"),
+            (self.l2, "L2"),
+            (self.l1, "L1"),
+            (self.issue, "issue"),
+        ];
+        let busiest = all
+            .into_iter()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|x| x.0 >= BUSY);
+        busiest.map_or("latency", |x| x.1)
+    }
+}
+
+/// Counters of one launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Kernel, as `ncu` names it.
+    pub kernel: String,
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// What was counted.
+    pub counters: Counters,
+}
+
+/// Why a file of counters cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CounterError {
+    /// No table.
+    #[error(
+        "there is no table of ncu in it (a line that begins with \"ID\"); help: ncu --csv --metrics {all} COMMAND", all = METRICS.join(",")
+    )]
+    NoTable,
+    /// A table without what is needed.
+    #[error("the table has no column {0:?}; help: write it with ncu --csv, without --page raw")]
+    NoColumn(&'static str),
+    /// ncu was not let.
+    #[error(
+        "ncu has no permission to read the counters; help: an administrator can allow it (ERR_NVGPUCTRPERM at developer.nvidia.com)"
+    )]
+    Permission,
+    /// A metric is missing.
+    #[error("launch {0} has no {1}; help: ncu --csv --metrics {all} COMMAND", all = METRICS.join(","))]
+    NoMetric(String, &'static str),
+}
+
+/// Fields of a line: separated by commas, in quotes, two quotes for one.
+fn fields(line: &str) -> Vec<String> {
+    let (mut out, mut now, mut quoted) = (Vec::new(), String::new(), false);
+    let mut chars = line.trim_end().chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                now.push('"');
+                chars.next();
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(std::mem::take(&mut now)),
+            c => now.push(c),
+        }
+    }
+    out.push(now);
+    out
+}
+
+/// `(256, 1, 1)`.
+fn extents(text: &str) -> [u32; 3] {
+    let inner = text.trim_matches(['(', ')', ' ']);
+    let mut out = [1; 3];
+    for (slot, part) in out.iter_mut().zip(inner.split(',')) {
+        *slot = part.trim().parse().unwrap_or(1);
+    }
+    out
+}
+
+/// Launches of a table as `ncu --csv` writes it: one line a metric, lines of other output before it.
+pub fn parse(text: &str) -> Result<Vec<Counted>, CounterError> {
+    if text.contains("ERR_NVGPUCTRPERM") {
+        return Err(CounterError::Permission);
+    }
+    let mut lines = text.lines().skip_while(|l| !l.starts_with("\"ID\""));
+    let head = fields(lines.next().ok_or(CounterError::NoTable)?);
+    let column = |name: &'static str| {
+        let at = head.iter().position(|h| h == name);
+        at.ok_or(CounterError::NoColumn(name))
+    };
+    let (id, kernel) = (column("ID")?, column("Kernel Name")?);
+    let (block, grid) = (column("Block Size")?, column("Grid Size")?);
+    let (metric, value) = (column("Metric Name")?, column("Metric Value")?);
+    type Launch = (String, String, [u32; 3], [u32; 3], Vec<(String, f64)>);
+    let mut all: Vec<Launch> = Vec::new();
+    for line in lines {
+        let f = fields(line);
+        if f.len() != head.len() {
+            continue;
+        }
+        let number = f[value].replace(',', "").parse::<f64>();
+        let Ok(number) = number else { continue };
+        let new = all.last().is_none_or(|l| l.0 != f[id]);
+        if new {
+            all.push((
+                f[id].clone(),
+                f[kernel].clone(),
+                extents(&f[block]),
+                extents(&f[grid]),
+                Vec::new(),
+            ));
+        }
+        if let Some(l) = all.last_mut() {
+            l.4.push((f[metric].clone(), number / 100.0));
+        }
+    }
+    if all.is_empty() {
+        return Err(CounterError::NoTable);
+    }
+    let mut out = Vec::new();
+    for (id, kernel, block, grid, metrics) in all {
+        let mut v = [0.0; METRICS.len()];
+        for (slot, name) in v.iter_mut().zip(METRICS) {
+            let found = metrics.iter().find(|m| m.0 == name);
+            *slot = found
+                .ok_or_else(|| CounterError::NoMetric(format!("{id} ({kernel})"), name))?
+                .1;
+        }
+        let [issue, dram, l2, l1, l1_hits, l2_hits, occupancy] = v;
+        out.push(Counted {
+            kernel,
+            block,
+            grid,
+            counters: Counters {
+                issue,
+                dram,
+                l2,
+                l1,
+                l1_hits,
+                l2_hits,
+                occupancy,
+            },
+        });
+    }
+    Ok(out)
+}
+
+/// A kernel's name without return type, parameters and template arguments.
+fn bare(name: &str) -> &str {
+    let name = name.strip_prefix("void ").unwrap_or(name);
+    name.split(['(', '<']).next().unwrap_or(name).trim()
+}
+
+/// The counters of a launch by kernel (name or symbol), block and grid; the first of several.
+pub fn find<'c>(
+    all: &'c [Counted],
+    names: &[&str],
+    block: [u32; 3],
+    grid: [u32; 3],
+) -> Option<&'c Counters> {
+    let is = |c: &&Counted| {
+        let named = |n: &&str| **n == c.kernel || bare(n) == bare(&c.kernel);
+        (c.block, c.grid) == (block, grid) && names.iter().any(named)
+    };
+    all.iter().find(is).map(|c| &c.counters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(kernel: &str) -> String {
+        let mut t = String::from(
+            "==PROF== Connected to process 1\nrun,took\n\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n",
+        );
+        for (i, m) in METRICS.iter().enumerate() {
+            let value = 10 * (i + 1);
+            t += &format!(
+                "\"0\",\"1\",\"{kernel}\",\"(256, 1, 1)\",\"(1,024, 1, 1)\",\"{m}\",\"%\",\"{value}.5\"\n"
+            )
+            .replace("1,024", "1024");
+        }
+        t
+    }
+
+    #[test]
+    fn tables_are_read() {
+        let all = parse(&table("void scale<double>(double*, int)")).expect("a table");
+        assert_eq!(
+            (all.len(), all[0].block, all[0].grid),
+            (1, [256, 1, 1], [1024, 1, 1])
+        );
+        let c = all[0].counters;
+        assert!((c.issue - 0.105).abs() < 1e-12 && (c.occupancy - 0.705).abs() < 1e-12);
+        assert_eq!(c.features().len(), FEATURES.len());
+        let found = |n: &str| find(&all, &[n], [256, 1, 1], [1024, 1, 1]).is_some();
+        assert!(found("scale") && found("scale<double>") && !found("other"));
+        assert!(find(&all, &["scale"], [128, 1, 1], [1024, 1, 1]).is_none());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(parse("nothing"), Err(CounterError::NoTable));
+        assert_eq!(
+            parse("==ERROR== ERR_NVGPUCTRPERM"),
+            Err(CounterError::Permission)
+        );
+        let cut: String = table("k")
+            .lines()
+            .take(6)
+            .map(|l| format!("{l}\n"))
+            .collect();
+        assert!(matches!(parse(&cut), Err(CounterError::NoMetric(_, m)) if m == METRICS[3]));
+        assert_eq!(
+            parse("\"ID\",\"Kernel Name\"\n"),
+            Err(CounterError::NoColumn("Block Size"))
+        );
+    }
+
+    #[test]
+    fn limits() {
+        let busy = Counters {
+            dram: 0.9,
+            issue: 0.7,
+            ..Counters::default()
+        };
+        assert_eq!(busy.limit(), "DRAM");
+        assert_eq!(Counters::default().limit(), "latency");
+    }
+}

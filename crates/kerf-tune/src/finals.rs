@@ -1,0 +1,171 @@
+//! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest.
+use crate::evaluate::{Evaluated, Request as Run};
+use crate::front::Point;
+use crate::result::Demoted;
+use crate::store::Phase;
+use crate::tune::TuneError;
+use crate::tuner::Tuner;
+use kerf_search::Assignment;
+use kerf_search::race::{Place, Race, Rules, Standing};
+use kerf_workload::job::Device;
+
+/// A final measurement has this many times the samples of one in the search.
+const FINAL_RUNS: u32 = 3;
+
+/// Plans within this factor of the fastest are measured once more, and how many of them at most.
+const FINAL_MARGIN: f64 = 1.1;
+const FINALISTS: usize = 5;
+
+/// Measurements of one finalist, at most.
+const LAPS: usize = 4;
+
+/// The race as it stands: each plan's samples over the program's.
+fn race(all: &[Vec<f64>]) -> Race {
+    let first = all.iter().map(Vec::len).min().unwrap_or(0).max(1);
+    let rules = Rules {
+        first,
+        most: first * LAPS,
+        ..Rules::default()
+    };
+    let mut r = Race::new(all.len(), rules);
+    for (i, samples) in all.iter().enumerate() {
+        samples.iter().for_each(|s| r.tell(i, *s));
+    }
+    r
+}
+
+/// Who is measured next, if anybody; and where everybody stands.
+fn judged(all: &[Vec<f64>]) -> (Option<usize>, Vec<Standing>) {
+    let r = race(all);
+    (r.ask(), r.standings())
+}
+
+impl Tuner<'_> {
+    /// Measures the plans that may be the fastest once more, since the best of many samples is too good, and
+    /// those that cannot be told apart again.
+    pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
+        if self.evaluator.job.device == Device::Cpu {
+            return Ok(());
+        }
+        let within = |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
+        let mut all: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
+        all.sort_by(|a, b| a.time.total_cmp(&b.time));
+        let best = all.first().map_or(1.0, |p| p.time);
+        all.retain(|p| p.time <= best * FINAL_MARGIN);
+        let all: Vec<Assignment> = all
+            .into_iter()
+            .take(FINALISTS)
+            .map(|p| p.assignment)
+            .collect();
+        for a in &all {
+            self.finalist(a)?;
+        }
+        self.tied.clear();
+        if all.len() < 2 {
+            return Ok(());
+        }
+        // The limit of the laps is each candidate's own; this one is for all of them together.
+        for _ in 0..LAPS * all.len() {
+            let samples: Vec<Vec<f64>> = all.iter().map(|a| self.samples(a)).collect();
+            if samples.iter().any(Vec::is_empty) {
+                return Ok(());
+            }
+            let (next, standings) = judged(&samples);
+            let tie = standings.iter().filter(|s| s.place == Place::Tie);
+            self.tied = tie.map(|s| all[s.candidate].clone()).collect();
+            match next {
+                Some(i) => self.again(&all[i])?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn samples(&self, a: &Assignment) -> Vec<f64> {
+        let t = self.finals.get(a).and_then(|e| e.timing.as_ref());
+        t.map_or(Vec::new(), |t| t.ratios.clone())
+    }
+
+    fn lap(&self, a: &Assignment) -> Result<Evaluated, TuneError> {
+        Ok(self.evaluator.one(&Run {
+            plan: self.tunable.plan(self.subject, a),
+            input: self.input,
+            timed: FINAL_RUNS,
+            energy_s: 0.0,
+            order: 0,
+        })?)
+    }
+
+    fn finalist(&mut self, a: &Assignment) -> Result<(), TuneError> {
+        if self.finals.contains_key(a) {
+            return Ok(());
+        }
+        let e = match self.store.get(Phase::Final, a, &self.input)? {
+            Some(e) => e,
+            None => {
+                let e = self.lap(a)?;
+                self.keep(a, &e)?;
+                e
+            }
+        };
+        self.finals.insert(a.clone(), e);
+        Ok(())
+    }
+
+    fn keep(&mut self, a: &Assignment, e: &Evaluated) -> Result<(), TuneError> {
+        let ratio = e.timing.as_ref().map(|t| t.ratio);
+        Ok(self.store.put(Phase::Final, a, &self.input, e, ratio)?)
+    }
+
+    /// One more measurement of a finalist, beside those before.
+    fn again(&mut self, a: &Assignment) -> Result<(), TuneError> {
+        let new = self.lap(a)?;
+        let Some(old) = self.finals.get(a) else {
+            return Ok(());
+        };
+        let mut both = old.clone();
+        both.timing = match (&old.timing, &new.timing) {
+            (Some(x), Some(y)) => Some(x.and(y)),
+            // It ran before; what fails now is not faster.
+            (Some(x), None) => Some(x.clone()),
+            (None, y) => y.clone(),
+        };
+        both.wall_s += new.wall_s;
+        self.keep(a, &both)?;
+        self.finals.insert(a.clone(), both);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(t: f64, n: usize, spread: f64) -> Vec<f64> {
+        (0..n)
+            .map(|i| t * (1.0 + spread * ((i * 7 % 5) as f64 - 2.0)))
+            .collect()
+    }
+
+    #[test]
+    fn what_overlaps_is_measured_again_and_nothing_else() {
+        // Far apart: decided.
+        let (next, s) = judged(&[around(0.5, 45, 0.01), around(0.6, 45, 0.01)]);
+        assert_eq!(
+            (next, s[0].place, s[1].place),
+            (None, Place::Winner, Place::Slower)
+        );
+        // The first two overlap, the third does not.
+        let close = [
+            around(0.500, 45, 0.01),
+            around(0.501, 45, 0.01),
+            around(0.6, 45, 0.01),
+        ];
+        let (next, _) = judged(&close);
+        assert!(next.is_some_and(|i| i < 2), "{next:?}");
+        // All laps are used: a tie, and it is told.
+        let used = [around(0.500, 180, 0.02), around(0.5002, 180, 0.02)];
+        let (next, s) = judged(&used);
+        assert!(s.iter().all(|x| x.place == Place::Tie), "{next:?} {s:?}");
+    }
+}
