@@ -1,6 +1,6 @@
 //! Writing the counters into the program.
-use super::Detail;
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
+use super::{Detail, local};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::{classify, float_shape};
 use kerf_num::Format;
@@ -12,7 +12,7 @@ pub(super) fn is_sum(op: &str) -> bool {
 }
 
 /// Values of a site: its result, or what it takes where the result is no number.
-fn values(i: Value) -> Vec<Value> {
+pub(super) fn values(i: Value) -> Vec<Value> {
     let numbers = |all: Vec<Value>| {
         let all = all.into_iter();
         all.filter(|v| float_shape(v.ty()).is_some()).collect()
@@ -22,6 +22,14 @@ fn values(i: Value) -> Vec<Value> {
         _ if float_shape(i.ty()).is_some() => vec![i],
         Some(Opcode::LLVMCall) => numbers(i.args()),
         _ => numbers(i.operands()),
+    }
+}
+
+/// What an instruction takes.
+pub(super) fn operands(i: Value) -> Vec<Value> {
+    match i.opcode() {
+        Some(Opcode::LLVMCall) => i.args(),
+        _ => i.operands(),
     }
 }
 
@@ -35,11 +43,7 @@ fn terms(i: Value, op: &str) -> Option<Terms> {
     if !is_sum(op) || float_shape(i.ty()).is_none() {
         return None;
     }
-    let of = match i.opcode() {
-        Some(Opcode::LLVMCall) => i.args(),
-        _ => i.operands(),
-    };
-    match of[..] {
+    match operands(i)[..] {
         [a, b] => Some(Terms::Two(a, b)),
         [a, b, c] => Some(Terms::Product(a, b, c)),
         _ => None,
@@ -64,7 +68,7 @@ pub(super) struct Pass<'m> {
     detail: Detail,
 }
 
-fn larger(b: &Builder, x: Value, y: Value) -> Value {
+pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
     b.select(b.icmp(IntPred::LLVMIntUGT, x, y), x, y)
 }
 
@@ -141,6 +145,7 @@ impl<'m> Pass<'m> {
                 if let Some(t) = terms(i, &op) {
                     cancellation(&at, i, &t, format, slots[record::CANCELLATION]);
                 }
+                local::see(&at, i, &op, format, &slots);
                 own.push((self.add_site, Own { to, slots }));
             }
         }
@@ -159,7 +164,7 @@ impl<'m> Pass<'m> {
     }
 }
 
-fn lanes(b: &Builder, v: Value) -> Vec<Value> {
+pub(super) fn lanes(b: &Builder, v: Value) -> Vec<Value> {
     match v.ty().is_vector() {
         true => (0..v.ty().lanes()).map(|l| b.lane(v, l)).collect(),
         false => vec![v],

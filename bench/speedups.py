@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""One table of the results of bench/speedups.sh: speed-up with its interval, worst error, energy over the program's.
+
+    bench/speedups.py OUT > table.txt
+"""
+import json
+import pathlib
+import sys
+
+TOLERANCES = ["1e-3", "1e-6", "1e-9", "1e-12"]
+
+
+def cell(path):
+    if not path.exists():
+        return None
+    r = json.loads(path.read_text())
+    if r["verdict"] != "tuned":
+        tie = r.get("tie") or {}
+        s = tie.get("speedup") or {}
+        low, high = s.get("low"), s.get("high")
+        told = f"tie {s['value']:.3f} [{low:.3f}, {high:.3f}]" if low else r["verdict"]
+        return dict(text=told, verdict=r["verdict"])
+    s, v = r["speedup"], r["validation"] or {}
+    worst = max(r["error"] or 0.0, v.get("worst") or 0.0)
+    e = r.get("energy") or {}
+    plan, own = e.get("plan"), e.get("program")
+    ratio = plan["per_run_j"] / own["per_run_j"] if plan and own else None
+    return dict(
+        verdict="tuned",
+        text=f"{s['value']:.3f} [{s['low']:.3f}, {s['high']:.3f}]",
+        worst=worst,
+        passed=f"{v.get('passed')}/{(v.get('held_out') or 0) + (v.get('perturbed') or 0)}",
+        energy=ratio,
+        watts=(plan or {}).get("mean_w"),
+        window=(plan or {}).get("window_s"),
+        search=r["effort"]["search"],
+    )
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    names = sorted({p.parent.name.rsplit("-1e-", 1)[0] for p in out.glob("*-1e-*/result.json")})
+    print(f"{'workload':<16} {'tolerance':>9}  {'speed-up [95 %]':<24} {'worst error':>11} {'inputs':>7} {'energy':>7} {'runs':>5}")
+    for name in names:
+        stopped = None
+        for t in TOLERANCES:
+            c = cell(out / f"{name}-{t}" / "result.json")
+            if c is None:
+                told = f"as at {stopped}: nothing faster" if stopped else "not ended"
+                print(f"{name:<16} {t:>9}  {told}")
+                continue
+            if c["verdict"] != "tuned":
+                stopped = t
+                print(f"{name:<16} {t:>9}  {c['text']}")
+                continue
+            energy = f"{c['energy']:.2f}" if c["energy"] else "-"
+            print(
+                f"{name:<16} {t:>9}  {c['text']:<24} {c['worst']:>11.2e} {c['passed']:>7} {energy:>7} {c['search']:>5}"
+            )
+
+
+main()
