@@ -27,7 +27,7 @@ def cell(path):
     ratio = plan["per_run_j"] / own["per_run_j"] if plan and own else None
     return dict(
         verdict="tuned",
-        text=f"{s['value']:.3f} [{s['low']:.3f}, {s['high']:.3f}]",
+        text=f"{s['value']:.3f} [{s['low']:.3f}, {s['high']:.3f}]" if s["low"] else f"{s['value']:.3f} {s['kind']}",
         worst=worst,
         passed=f"{v.get('passed')}/{(v.get('held_out') or 0) + (v.get('perturbed') or 0)}",
         energy=ratio,
@@ -37,26 +37,35 @@ def cell(path):
     )
 
 
+def row(name, tolerance, told, rest=""):
+    print(f"{name:<16} {tolerance:>9}  {told:<24} {rest}".rstrip())
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     names = sorted({p.parent.name.rsplit("-1e-", 1)[0] for p in out.glob("*-1e-*/result.json")})
     print(f"{'workload':<16} {'tolerance':>9}  {'speed-up [95 %]':<24} {'worst error':>11} {'inputs':>7} {'energy':>7} {'runs':>5}")
     for name in names:
-        stopped = None
+        last = None
         for t in TOLERANCES:
             c = cell(out / f"{name}-{t}" / "result.json")
-            if c is None:
-                told = f"as at {stopped}: nothing faster" if stopped else "not ended"
-                print(f"{name:<16} {t:>9}  {told}")
+            if c is None and last and last[1]["verdict"] != "tuned":
+                # What is within a tighter tolerance is within this one.
+                row(name, t, f"as at {last[0]}")
                 continue
+            if c is None and last and last[1]["worst"] <= float(t):
+                row(name, t, f"as at {last[0]}: its error is within")
+                continue
+            if c is None:
+                row(name, t, "not ended")
+                last = None
+                continue
+            last = (t, c)
             if c["verdict"] != "tuned":
-                stopped = t
-                print(f"{name:<16} {t:>9}  {c['text']}")
+                row(name, t, c["text"])
                 continue
             energy = f"{c['energy']:.2f}" if c["energy"] else "-"
-            print(
-                f"{name:<16} {t:>9}  {c['text']:<24} {c['worst']:>11.2e} {c['passed']:>7} {energy:>7} {c['search']:>5}"
-            )
+            row(name, t, c["text"], f"{c['worst']:>11.2e} {c['passed']:>7} {energy:>7} {c['search']:>5}")
 
 
 main()

@@ -276,20 +276,35 @@ fn specials_are_counted_apart_and_cancellation_is_seen() {
 #[test]
 fn local_errors_are_those_of_one_operation_in_a_narrower_format() {
     let data = [1.0 + 2f64.powi(-20), 3.7, -0.1, 1e-30, 0.0, f64::INFINITY];
+    // Few sites are recorded in place, many by functions.
+    for more in [0, 100] {
+        let chain: String = (0..more)
+            .map(|k| format!("%y{} = fmul double %y{k}, 0x3FF0000000000003\n", k + 1))
+            .collect();
+        local_errors(&data, &chain, more);
+    }
+}
+
+fn local_errors(data: &[f64], chain: &str, more: usize) {
     let (c, t, _) = counted(
-        "define ptx_kernel void @k(ptr %a) {
+        &format!(
+            "define ptx_kernel void @k(ptr %a) {{
            %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
            %p = getelementptr double, ptr %a, i32 %t
            %x = load double, ptr %p
            %m = fmul double %x, 0x3FD5555555555555
            %d = fadd double %x, -1.0
            %f = call double @llvm.fma.f64(double %x, double %m, double %d)
-           store double %f, ptr %p
+           %y0 = fmul double %x, 0x3FF0000000000003
+           {chain}
+           %z = call double @llvm.fma.f64(double %y{more}, double %x, double %f)
+           store double %z, ptr %p
            ret void
-         }",
+         }}"
+        ),
         1,
         data.len() as u32,
-        &data,
+        data,
     );
     // The same by the processor's own f32.
     let third = f64::from_bits(0x3FD5_5555_5555_5555);

@@ -1,6 +1,7 @@
 //! Writing the counters into the program.
+use super::Detail;
+use super::local::Locals;
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
-use super::{Detail, local};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::{classify, float_shape};
 use kerf_num::Format;
@@ -66,6 +67,7 @@ pub(super) struct Pass<'m> {
     add_block: Value,
     add_site: Value,
     detail: Detail,
+    locals: Locals<'m>,
 }
 
 pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
@@ -84,6 +86,7 @@ impl<'m> Pass<'m> {
             add_block: flush_block(m),
             add_site: flush(m, "__kerf_count_add_site", &joins),
             detail,
+            locals: Locals::new(m),
         }
     }
 
@@ -102,6 +105,11 @@ impl<'m> Pass<'m> {
             };
             (0..n).map(new).collect()
         };
+        let sites = f
+            .instructions()
+            .into_iter()
+            .filter(|i| classify(*i).is_some());
+        let sites = sites.count();
         let mut own = Vec::new();
         for block in f.blocks() {
             let existing = block.instructions();
@@ -127,7 +135,8 @@ impl<'m> Pass<'m> {
                 };
                 let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
                 self.next_site += 1;
-                let slots = variables(FIELDS);
+                let mut slots = variables(FIELDS);
+                self.locals.variables(&entry, &mut slots, sites);
                 // Phis come before everything else in a block; what is not a value may be its end.
                 let at = match i.opcode() {
                     Some(Opcode::LLVMPHI) => Builder::before(start),
@@ -145,7 +154,7 @@ impl<'m> Pass<'m> {
                 if let Some(t) = terms(i, &op) {
                     cancellation(&at, i, &t, format, slots[record::CANCELLATION]);
                 }
-                local::see(&at, i, &op, format, &slots);
+                self.locals.see(&at, i, &op, format, &slots, sites);
                 own.push((self.add_site, Own { to, slots }));
             }
         }
