@@ -1,16 +1,17 @@
 //! Counting: how often each block runs, and what values each site sees, in one instrumented run.
 //!
-//! The pass works on a prepared module and adds integer operations only, so that results keep their
-//! bits. Each thread counts in variables of its own, which become registers, and adds them to two
+//! The pass works on a prepared module and adds operations whose results nothing else uses, so that those of
+//! the program keep their bits. Each thread counts in variables of its own, which become registers, and adds them to two
 //! arrays in global memory when a function returns. Loop counts are therefore real, and a run costs
 //! little more than an ordinary one.
 mod accesses;
 mod emit;
+mod local;
 mod record;
 mod stride;
 
 pub use accesses::{Access, Direction, Memory, Root};
-pub use record::{BlockCount, LaunchCounts, SiteRecord, Tally};
+pub use record::{BlockCount, LaunchCounts, LocalError, SiteRecord, Tally};
 pub use stride::Slope;
 
 use crate::engine::places::Places;

@@ -274,6 +274,94 @@ fn specials_are_counted_apart_and_cancellation_is_seen() {
 }
 
 #[test]
+fn local_errors_are_those_of_one_operation_in_a_narrower_format() {
+    let data = [1.0 + 2f64.powi(-20), 3.7, -0.1, 1e-30, 0.0, f64::INFINITY];
+    // Few sites are recorded in place, many by functions.
+    for more in [0, 100] {
+        let chain: String = (0..more)
+            .map(|k| format!("%y{} = fmul double %y{k}, 0x3FF0000000000003\n", k + 1))
+            .collect();
+        local_errors(&data, &chain, more);
+    }
+}
+
+fn local_errors(data: &[f64], chain: &str, more: usize) {
+    let (c, t, _) = counted(
+        &format!(
+            "define ptx_kernel void @k(ptr %a) {{
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           %p = getelementptr double, ptr %a, i32 %t
+           %x = load double, ptr %p
+           %m = fmul double %x, 0x3FD5555555555555
+           %d = fadd double %x, -1.0
+           %f = call double @llvm.fma.f64(double %x, double %m, double %d)
+           %y0 = fmul double %x, 0x3FF0000000000003
+           {chain}
+           %z = call double @llvm.fma.f64(double %y{more}, double %x, double %f)
+           store double %z, ptr %p
+           ret void
+         }}"
+        ),
+        1,
+        data.len() as u32,
+        data,
+    );
+    // The same by the processor's own f32.
+    let third = f64::from_bits(0x3FD5_5555_5555_5555);
+    let errors = |low: &dyn Fn(f64) -> f64, own: &dyn Fn(f64) -> f64| {
+        let all = data.iter().filter(|x| x.is_finite() && own(**x) != 0.0);
+        let all: Vec<f64> = all.map(|x| ((low(*x) - own(*x)) / own(*x)).abs()).collect();
+        let largest = all.iter().copied().fold(0.0, f64::max);
+        (largest, all.iter().sum::<f64>() / all.len() as f64)
+    };
+    let r = |x: f64| f64::from(x as f32);
+    let product = |x: f64| x * third;
+    let sum = |x: f64| x - 1.0;
+    let fma = |x: f64| x.mul_add(product(x), sum(x));
+    let low_fma = |x: f64| f64::from((x as f32).mul_add(product(x) as f32, sum(x) as f32));
+    let all = sites(&c, &t);
+    for (op, (largest, mean)) in [
+        ("load", errors(&r, &|x| x)),
+        ("fmul", errors(&|x| r(r(x) * r(third)), &product)),
+        ("fadd", errors(&|x| r(r(x) - 1.0), &sum)),
+        ("fma", errors(&low_fma, &fma)),
+    ] {
+        let seen = of(&all, op);
+        let f32 = seen
+            .local(kerf_num::Format::F32)
+            .expect("f64 sites have one");
+        assert_eq!(f32.largest, largest, "{op}");
+        // The sum is in parts of 2^-32.
+        assert!(
+            (f32.mean - mean).abs() <= 2f64.powi(-32),
+            "{op}: {} {mean}",
+            f32.mean
+        );
+        let bf16 = seen.local(kerf_num::Format::Bf16).expect("and this");
+        assert!(bf16.largest >= f32.largest && bf16.largest < 1.1, "{op}");
+    }
+    // Both ones of the sum are exact in every format; 2^-20 is lost in f16.
+    let sum = of(&all, "fadd")
+        .local(kerf_num::Format::F16)
+        .expect("and this");
+    assert_eq!(sum.largest, 1.0);
+    let exact = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           %x = load double, ptr %a
+           %m = fmul double %x, 3.0
+           store double %m, ptr %a
+           ret void
+         }",
+        1,
+        1,
+        &[1.25],
+    );
+    for l in &of(&sites(&exact.0, &exact.1), "fmul").local {
+        assert_eq!((l.largest, l.mean), (0.0, 0.0), "{l:?}");
+    }
+}
+
+#[test]
 fn total_cancellation_is_all_of_the_format() {
     let (c, t, _) = counted(
         "define ptx_kernel void @k(ptr %a) {

@@ -242,9 +242,10 @@ function progress() {
       const variant = [site.variant, site.second ? `${site.second} in part of the warps` : null].filter(Boolean).join(", ");
       return [site.op + (ev.variable ? ` → ${ev.variable}` : ""), el("span", null, fmt(site.from), site.to !== site.from ? [" → ", fmt(site.to)] : "", variant ? ` ${variant}` : ""),
         ev.count === null ? "" : many(ev.count), ev.share === null ? "" : pct(ev.share), ev.range ? `${sci(ev.range[0])} … ${sci(ev.range[1])}` : "", ev.cancellation ? `${ev.cancellation} bits` : "",
+        (ev.local || []).slice(0, 1).map(l => `${sci(l.largest)} as ${l.format}`).join(""),
         site.fixed || (g ? why(g.kept) : "") || (site.to !== site.from ? "" : ""), g ? g.name : ""];
     });
-    return el("div", {class: "detail"}, table(["operation", "format", "#runs", "#cost", "magnitudes", "cancelled", "why not lower", "variable"], rows));
+    return el("div", {class: "detail"}, table(["operation", "format", "#runs", "#cost", "magnitudes", "cancelled", "rounding alone", "why not lower", "variable"], rows));
   }
   function source(file) {
     const lines = E.sources[file].text.split(/\r?\n/), box = el("div", {class: "code", role: "region", "aria-label": E.sources[file].file, tabindex: 0});

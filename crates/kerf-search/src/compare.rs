@@ -22,6 +22,8 @@ pub struct Score {
     pub most: usize,
     /// Speed-up of each seed.
     pub by_seed: Vec<f64>,
+    /// Executions, and the speed-up found by then in the mean.
+    pub progress: Vec<(usize, f64)>,
 }
 
 /// A space at a tolerance.
@@ -77,6 +79,7 @@ pub fn compare(
             continue;
         };
         let base = here.problem.baseline.and_then(|o| o.time()).unwrap_or(1.0);
+        let most = base / here.optimum().unwrap_or(base);
         let mut scores = Vec::new();
         for (strategy, budget) in strategies {
             let r = repeat(&here, strategy, *budget, seeds, seed)?;
@@ -93,6 +96,12 @@ pub fn compare(
                 executions: geometric_mean(runs().map(|n| n.max(1) as f64)),
                 most: runs().max().unwrap_or(0),
                 by_seed: found,
+                progress: r
+                    .marks
+                    .iter()
+                    .filter(|m| m.nothing == 0 && m.mean > 0.0)
+                    .map(|m| (m.executions, most / m.mean))
+                    .collect(),
             });
         }
         all.push(Case {
@@ -101,7 +110,7 @@ pub fn compare(
             outcomes: here.len(),
             quantile: *q,
             tolerance,
-            optimum: base / here.optimum().unwrap_or(base),
+            optimum: most,
             scores,
         });
     }

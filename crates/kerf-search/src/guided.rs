@@ -3,6 +3,7 @@ pub mod coding;
 mod error_fit;
 pub mod error_model;
 pub mod field;
+pub mod forecast;
 pub mod knapsack;
 pub mod linear;
 pub mod propose;

@@ -6,7 +6,7 @@ use crate::strategy::{Reason, StrategyError, by_name};
 use serde::Serialize;
 
 /// Budgets at which results are stated, up to the one that was asked for.
-const MARKS: [usize; 9] = [10, 25, 50, 100, 200, 500, 1000, 2000, 5000];
+const MARKS: [usize; 11] = [2, 5, 10, 25, 50, 100, 200, 500, 1000, 2000, 5000];
 
 /// How near to the optimum the repetitions were after so many executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -9,7 +9,7 @@ use kerf_device::cost::{self, Work};
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
 use kerf_num::metrics::Scatter;
-use kerf_pass::count::Memory;
+use kerf_pass::count::{LocalError, Memory};
 use kerf_pass::{Plan, SiteFormat};
 use kerf_workload::job::{Counts, Traffic};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,9 @@ pub struct SiteEvidence {
     pub range: Option<(f64, f64)>,
     /// Most leading bits that a sum lost.
     pub cancellation: Option<u32>,
+    /// What it would lose in narrower formats by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local: Vec<LocalError>,
     /// Part of the cost of all operations in the program as it is: counts times the profile's throughputs.
     pub share: Option<f64>,
     /// What it costs in the plan, over the cost of all operations in the program as it is.
@@ -189,6 +192,7 @@ impl Gather<'_> {
                     count,
                     range: seen.and_then(|c| Some((c.seen.smallest?, c.seen.largest?))),
                     cancellation: seen.and_then(|c| c.seen.cancellation),
+                    local: seen.map(|c| c.seen.local.clone()).unwrap_or_default(),
                     share: None,
                     share_after: None,
                 });

@@ -11,6 +11,7 @@ use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
 use kerf_device::cost::{self, CostError};
 use kerf_device::profile::DeviceProfile;
+use kerf_pass::count::LocalError;
 use kerf_search::{Assignment, Models, Problem};
 use kerf_workload::job::Counts;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ pub trait Sensitivity {
     fn error(&self, group: usize, level: u8) -> Option<f64>;
     /// Why a group must not have a level: an overflow that was seen coming.
     fn veto(&self, group: usize, level: u8) -> Option<String>;
+    /// What the operations of a group lose at a level, each by itself.
+    fn local(&self, _group: usize, _level: u8) -> Option<LocalError> {
+        None
+    }
 }
 
 /// Nothing is known of errors before something ran.

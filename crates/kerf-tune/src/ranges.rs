@@ -8,7 +8,7 @@ use crate::problem::Tunable;
 use crate::subject::Subject;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
-use kerf_pass::count::SiteRecord;
+use kerf_pass::count::{LocalError, SiteRecord};
 use kerf_workload::job::Counts;
 use std::collections::BTreeMap;
 
@@ -16,9 +16,29 @@ use std::collections::BTreeMap;
 /// range. A few that vanish are often those that do not matter.
 const MOST: f64 = 0.5;
 
-/// Vetoes by group and level.
+/// What was counted, by group and level.
 pub struct Ranges {
     vetoes: BTreeMap<(usize, u8), String>,
+    /// Local errors, and how many executions they are the mean of.
+    local: BTreeMap<(usize, u8), (LocalError, u64)>,
+}
+
+/// Local errors of two sets of operations together.
+fn both(a: (LocalError, u64), b: (LocalError, u64)) -> (LocalError, u64) {
+    let (n, m) = (a.1 as f64, b.1 as f64);
+    let mean = match a.1 + b.1 {
+        0 => 0.0,
+        _ => (a.0.mean * n + b.0.mean * m) / (n + m),
+    };
+    let largest = a.0.largest.max(b.0.largest);
+    (
+        LocalError {
+            largest,
+            mean,
+            ..a.0
+        },
+        a.1 + b.1,
+    )
 }
 
 /// Why a site's values do not fit a format.
@@ -54,6 +74,7 @@ impl Ranges {
     /// Compares what was counted with the formats of each group.
     pub fn new(subject: &Subject, tunable: &Tunable, counts: &Counts) -> Ranges {
         let mut vetoes = BTreeMap::new();
+        let mut local: BTreeMap<(usize, u8), (LocalError, u64)> = BTreeMap::new();
         let seen = |at: usize, site: usize| {
             let symbol = &subject.kernels[at].symbol;
             let k = counts.kernels.iter().find(|k| k.symbol == *symbol)?;
@@ -62,6 +83,12 @@ impl Ranges {
         for ((at, site), (group, formats)) in &tunable.chosen {
             let Some(s) = seen(*at, *site) else { continue };
             for (level, to) in formats.iter().enumerate().skip(1) {
+                let plain = SiteFormat::from(to.word()) == *to;
+                if let Some(l) = s.seen.local(to.word()).filter(|_| plain) {
+                    let new = (*l, s.seen.count);
+                    let all = local.entry((*group, level as u8));
+                    all.and_modify(|old| *old = both(*old, new)).or_insert(new);
+                }
                 let Some(why) = misfit(&s.seen, *to) else {
                     continue;
                 };
@@ -71,7 +98,7 @@ impl Ranges {
                     .or_insert_with(|| format!("{}{place}: {why}", s.op));
             }
         }
-        Ranges { vetoes }
+        Ranges { vetoes, local }
     }
 }
 
@@ -81,6 +108,9 @@ impl Sensitivity for Ranges {
     }
     fn veto(&self, group: usize, level: u8) -> Option<String> {
         self.vetoes.get(&(group, level)).cloned()
+    }
+    fn local(&self, group: usize, level: u8) -> Option<LocalError> {
+        self.local.get(&(group, level)).map(|l| l.0)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::validate::Validation;
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish;
 use kerf_num::Format;
+use kerf_pass::count::LocalError;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
 use kerf_search::Reason;
 use kerf_search::recorded::Recorded;
@@ -99,6 +100,10 @@ pub struct GroupResult {
     /// What it does alone, all others as in the program, where that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<Alone>,
+    /// What its operations lose in narrower formats, each by itself: relative errors of their results on the
+    /// tuning inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local: Vec<LocalError>,
 }
 
 /// A site and what became of it.

@@ -393,6 +393,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             _ => tuner.kept(i, &chosen, &demoted, &vetoes),
         },
         alone: tuner.alone(i),
+        local: (1..g.formats.len())
+            .filter_map(|l| errors.local(i, l as u8))
+            .collect(),
         group: g.clone(),
     });
     let groups = groups.collect();

@@ -265,6 +265,29 @@ impl<'a> Session<'a> {
         Ok(Arc::new(all.collect::<Result<_, _>>()?))
     }
 
+    /// First contents of all buffers in their own formats; none where they are too large to be kept.
+    pub fn originals(&self) -> Result<Option<Contents>, RunError> {
+        let bytes = self.workload.buffers.iter().map(|b| b.bytes());
+        let total = bytes.fold(0usize, |n, b| n.saturating_add(b.unwrap_or(usize::MAX)));
+        if total > KEPT_BYTES {
+            return Ok(None);
+        }
+        let all = self.workload.buffers.iter().map(|b| self.made(b));
+        Ok(Some(Arc::new(all.collect::<Result<_, _>>()?)))
+    }
+
+    /// First contents as the device holds them, from those in their own formats.
+    pub fn as_held(&self, originals: &Contents) -> Contents {
+        if self.storage.iter().all(Option::is_none) {
+            return originals.clone();
+        }
+        let each = originals.iter().enumerate().map(|(i, bytes)| {
+            let held = self.held(i);
+            held.map_or_else(|| bytes.clone(), |h| h.narrow(bytes))
+        });
+        Arc::new(each.collect())
+    }
+
     /// Makes the buffers and their first contents.
     pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
         self.load_with(exec, None)
@@ -343,11 +366,23 @@ impl<'a> Session<'a> {
 
     /// SHA-256 over the first contents of all buffers: equal inputs have equal digests.
     pub fn inputs(&self) -> Result<String, RunError> {
+        self.inputs_of(None)
+    }
+
+    /// [`Session::inputs`] of contents that were made before, in their own formats.
+    pub fn inputs_of(&self, originals: Option<&Contents>) -> Result<String, RunError> {
         let mut hash = Sha256::new();
-        for b in &self.workload.buffers {
-            let bytes = self.made(b)?;
+        for (i, b) in self.workload.buffers.iter().enumerate() {
+            let made;
+            let bytes = match originals {
+                Some(all) => &all[i],
+                None => {
+                    made = self.made(b)?;
+                    &made
+                }
+            };
             hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(&bytes);
+            hash.update(bytes);
         }
         Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }

@@ -24,6 +24,15 @@ fn range(s: &SiteCounts) -> String {
     }
 }
 
+/// What the operation alone would lose in the next narrower format.
+fn local(s: &SiteCounts) -> String {
+    let l = s.seen.local.first();
+    l.map_or(String::new(), |l| match l.largest {
+        0.0 => format!("none in {}", l.format),
+        x => format!("{x:.1e} in {}", l.format),
+    })
+}
+
 fn remarks(s: &SiteCounts) -> String {
     let some = |n: u64, what: &str| (n > 0).then(|| format!("{n} {what}"));
     let all = [
@@ -55,6 +64,7 @@ fn kernel(o: &mut String, k: &KernelCounts, style: Style) {
             "range",
             "bits",
             "cancels",
+            "rounding alone",
             "also",
         ],
     );
@@ -67,6 +77,7 @@ fn kernel(o: &mut String, k: &KernelCounts, style: Style) {
             range(s),
             s.seen.significant_bits.to_string(),
             s.seen.cancellation.map_or(String::new(), |c| c.to_string()),
+            local(s),
             remarks(s),
         ]);
     }

@@ -277,8 +277,8 @@ struct RunArgs {
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
-    /// Count, in an instrumented run of the original program on the CPU: executions, ranges and
-    /// cancellation of each site, and bytes moved.
+    /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
+    /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
     count: bool,
     /// Check every global and shared memory access (CPU).

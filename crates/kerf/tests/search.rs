@@ -58,8 +58,8 @@ fn strategies_are_compared() {
     assert_eq!(v["optimum"], 1.0);
     let marks = v["strategies"][0]["marks"].as_array().expect("marks");
     let at: Vec<_> = marks.iter().map(|m| m["executions"].as_u64()).collect();
-    assert_eq!(at, [Some(10), Some(25), Some(32)]);
-    assert_eq!(marks[2]["mean"], 1.0);
+    assert_eq!(at, [2, 5, 10, 25, 32].map(Some));
+    assert_eq!(marks[4]["mean"], 1.0);
 }
 
 #[test]

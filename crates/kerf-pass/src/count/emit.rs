@@ -1,5 +1,6 @@
 //! Writing the counters into the program.
 use super::Detail;
+use super::local::Locals;
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::{classify, float_shape};
@@ -12,7 +13,7 @@ pub(super) fn is_sum(op: &str) -> bool {
 }
 
 /// Values of a site: its result, or what it takes where the result is no number.
-fn values(i: Value) -> Vec<Value> {
+pub(super) fn values(i: Value) -> Vec<Value> {
     let numbers = |all: Vec<Value>| {
         let all = all.into_iter();
         all.filter(|v| float_shape(v.ty()).is_some()).collect()
@@ -22,6 +23,14 @@ fn values(i: Value) -> Vec<Value> {
         _ if float_shape(i.ty()).is_some() => vec![i],
         Some(Opcode::LLVMCall) => numbers(i.args()),
         _ => numbers(i.operands()),
+    }
+}
+
+/// What an instruction takes.
+pub(super) fn operands(i: Value) -> Vec<Value> {
+    match i.opcode() {
+        Some(Opcode::LLVMCall) => i.args(),
+        _ => i.operands(),
     }
 }
 
@@ -35,11 +44,7 @@ fn terms(i: Value, op: &str) -> Option<Terms> {
     if !is_sum(op) || float_shape(i.ty()).is_none() {
         return None;
     }
-    let of = match i.opcode() {
-        Some(Opcode::LLVMCall) => i.args(),
-        _ => i.operands(),
-    };
-    match of[..] {
+    match operands(i)[..] {
         [a, b] => Some(Terms::Two(a, b)),
         [a, b, c] => Some(Terms::Product(a, b, c)),
         _ => None,
@@ -62,9 +67,10 @@ pub(super) struct Pass<'m> {
     add_block: Value,
     add_site: Value,
     detail: Detail,
+    locals: Locals<'m>,
 }
 
-fn larger(b: &Builder, x: Value, y: Value) -> Value {
+pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
     b.select(b.icmp(IntPred::LLVMIntUGT, x, y), x, y)
 }
 
@@ -80,6 +86,7 @@ impl<'m> Pass<'m> {
             add_block: flush_block(m),
             add_site: flush(m, "__kerf_count_add_site", &joins),
             detail,
+            locals: Locals::new(m),
         }
     }
 
@@ -98,6 +105,11 @@ impl<'m> Pass<'m> {
             };
             (0..n).map(new).collect()
         };
+        let sites = f
+            .instructions()
+            .into_iter()
+            .filter(|i| classify(*i).is_some());
+        let sites = sites.count();
         let mut own = Vec::new();
         for block in f.blocks() {
             let existing = block.instructions();
@@ -123,7 +135,8 @@ impl<'m> Pass<'m> {
                 };
                 let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
                 self.next_site += 1;
-                let slots = variables(FIELDS);
+                let mut slots = variables(FIELDS);
+                self.locals.variables(&entry, &mut slots, sites);
                 // Phis come before everything else in a block; what is not a value may be its end.
                 let at = match i.opcode() {
                     Some(Opcode::LLVMPHI) => Builder::before(start),
@@ -141,6 +154,7 @@ impl<'m> Pass<'m> {
                 if let Some(t) = terms(i, &op) {
                     cancellation(&at, i, &t, format, slots[record::CANCELLATION]);
                 }
+                self.locals.see(&at, i, &op, format, &slots, sites);
                 own.push((self.add_site, Own { to, slots }));
             }
         }
@@ -159,7 +173,7 @@ impl<'m> Pass<'m> {
     }
 }
 
-fn lanes(b: &Builder, v: Value) -> Vec<Value> {
+pub(super) fn lanes(b: &Builder, v: Value) -> Vec<Value> {
     match v.ty().is_vector() {
         true => (0..v.ty().lanes()).map(|l| b.lane(v, l)).collect(),
         false => vec![v],

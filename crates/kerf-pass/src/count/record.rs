@@ -1,5 +1,5 @@
 //! What the counters say: one record a site, and how records of several launches add up.
-use super::{Counters, KernelCounters};
+use super::{Counters, KernelCounters, local};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub(super) const LANES: usize = 32;
 pub(super) const BLOCK_FIELDS: usize = LANES + 1;
 
 /// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 9;
+pub(super) const FIELDS: usize = 16;
 /// Largest finite magnitude, as bits.
 pub(super) const LARGEST: usize = 0;
 /// How far the smallest magnitude that is not zero lies below infinity, in bits.
@@ -29,6 +29,31 @@ pub(super) const CANCELLATION: usize = 7;
 /// Number of zeros.
 pub(super) const ZERO: usize = 8;
 
+/// Where the local errors in one format are.
+pub(super) struct Local {
+    /// Largest, as bits of an f64.
+    pub largest: usize,
+    /// Their sum in parts of the format's unit.
+    pub sum: usize,
+}
+/// Local errors by [`local::FORMATS`].
+pub(super) const LOCAL: [Local; 3] = [
+    Local {
+        largest: 9,
+        sum: 10,
+    },
+    Local {
+        largest: 11,
+        sum: 12,
+    },
+    Local {
+        largest: 13,
+        sum: 14,
+    },
+];
+/// Number of values with a local error.
+pub(super) const LOCAL_VALUES: usize = 15;
+
 /// How a field of two runs becomes that of both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
@@ -39,7 +64,7 @@ pub(super) enum Join {
 
 pub(super) fn join(field: usize) -> Join {
     match field {
-        LARGEST | BELOW_INFINITY | CANCELLATION => Join::Largest,
+        LARGEST | BELOW_INFINITY | CANCELLATION | 9 | 11 | 13 => Join::Largest,
         FRACTION => Join::All,
         _ => Join::Sum,
     }
@@ -48,6 +73,17 @@ pub(super) fn join(field: usize) -> Join {
 /// Bits of positive infinity in a format.
 pub(super) fn infinity(f: Format) -> u64 {
     f.encode(f64::INFINITY)
+}
+
+/// What the operation of a site loses in one format, its operands rounded to it as well.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LocalError {
+    /// The format.
+    pub format: Format,
+    /// Largest relative error of a result other than zero.
+    pub largest: f64,
+    /// Their mean, in which no single one counts more than 2^20 of the format's units (2^-24, 2^-11, 2^-8).
+    pub mean: f64,
 }
 
 /// What the values of one site were.
@@ -78,6 +114,16 @@ pub struct SiteRecord {
     /// Largest loss of leading bits in a sum: exponent of the larger operand less that of the result.
     /// All bits of the format where the result was zero.
     pub cancellation: Option<u32>,
+    /// What its operation alone would lose in narrower formats, whose exponents are taken as unlimited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local: Vec<LocalError>,
+}
+
+impl SiteRecord {
+    /// What the operation alone would lose in a format; none where it had no value to lose digits of.
+    pub fn local(&self, f: Format) -> Option<&LocalError> {
+        self.local.iter().find(|l| l.format == f)
+    }
 }
 
 /// Exponent of a number other than zero.
@@ -88,6 +134,21 @@ fn exponent(x: f64) -> i32 {
         0 => -1012 - (x.to_bits() << 1).leading_zeros() as i32,
         _ => e - 1023,
     }
+}
+
+fn local_errors(raw: &[u64; FIELDS], format: Format) -> Vec<LocalError> {
+    if raw[LOCAL_VALUES] == 0 {
+        return Vec::new();
+    }
+    let narrower = local::FORMATS.into_iter().zip(LOCAL);
+    narrower
+        .filter(|(f, _)| f.mantissa_bits() < format.mantissa_bits())
+        .map(|(f, at)| LocalError {
+            format: f,
+            largest: f64::from_bits(raw[at.largest]),
+            mean: raw[at.sum] as f64 / local::PARTS * local::unit(f) / raw[LOCAL_VALUES] as f64,
+        })
+        .collect()
 }
 
 fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRecord {
@@ -112,6 +173,7 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
             f => bits - f.trailing_zeros().min(bits - 1),
         },
         cancellation: (sums && count > 0).then_some(raw[CANCELLATION] as u32),
+        local: local_errors(raw, format),
     }
 }
 

@@ -29,6 +29,11 @@ const LOOK: (usize, usize) = (600, 3);
 /// Up to this many variables, also exchanges of any two are tried.
 const EXCHANGES: usize = 32;
 
+/// Predictions that are made for the most promising assignments, where something else stands for the rest; and
+/// how often that is corrected and climbed again.
+const ASKED: usize = 24;
+const ROUNDS: usize = 3;
+
 /// A proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
@@ -64,21 +69,58 @@ impl Proposer<'_, '_> {
 
     /// The most promising assignment that has not been evaluated.
     pub fn propose(&self, rng: &mut Rng) -> Option<Proposal> {
-        let mut climb = Climb {
-            proposer: self,
-            known: BTreeMap::new(),
-            moves: moves(self.search.problem),
-        };
-        for start in self.starts(rng) {
-            climb.from(start, rng);
+        let mut best = None;
+        for round in 0..ROUNDS {
+            let mut climb = Climb {
+                proposer: self,
+                known: BTreeMap::new(),
+                moves: moves(self.search.problem),
+            };
+            for start in self.starts(rng) {
+                climb.from(start, rng);
+            }
+            let new = climb.known.into_iter();
+            let new = new.filter(|(a, _)| self.history.get(a).is_none());
+            let agreed;
+            (best, agreed) = self.settled(new.collect());
+            if agreed || round + 1 == ROUNDS {
+                break;
+            }
+            self.times.refit();
         }
-        let new = climb.known.into_iter();
-        new.filter(|(a, _)| self.history.get(a).is_none())
-            .max_by(|x, y| x.1.total_cmp(&y.1))
-            .map(|(assignment, v)| Proposal {
-                assignment,
-                gain: v.exp(),
-            })
+        best
+    }
+
+    /// The best of some by the predictions themselves, and whether what stands for them promised no more of
+    /// any other. The most promising ones are settled, one after the other.
+    fn settled(&self, mut new: Vec<(Assignment, f64)>) -> (Option<Proposal>, bool) {
+        new.sort_by(|x, y| y.1.total_cmp(&x.1));
+        let mut best: Option<(Assignment, f64)> = None;
+        let mut asked = 0;
+        let mut agreed = true;
+        for (a, promised) in new {
+            if best.as_ref().is_some_and(|b| b.1 >= promised) {
+                break;
+            }
+            let mut value = promised;
+            if !self.times.is_settled(&a) {
+                if asked == ASKED {
+                    agreed = false;
+                    break;
+                }
+                asked += 1;
+                self.times.settle(&a);
+                value = self.value(&a);
+            }
+            if best.as_ref().is_none_or(|b| value > b.1) {
+                best = Some((a, value));
+            }
+        }
+        let proposal = best.map(|(assignment, v)| Proposal {
+            assignment,
+            gain: v.exp(),
+        });
+        (proposal, agreed)
     }
 
     fn starts(&self, rng: &mut Rng) -> Vec<Assignment> {

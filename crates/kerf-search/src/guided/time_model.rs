@@ -8,9 +8,11 @@
 //! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
+use super::forecast::Forecast;
 use super::linear::{Cholesky, dot, log_improvement};
 use crate::outcome::Evaluation;
 use crate::problem::Search;
+use std::rc::Rc;
 
 /// Measured times repeat to this, relative.
 const NOISE: f64 = 0.01;
@@ -29,13 +31,15 @@ pub struct TimeModel<'p> {
     beliefs: Vec<Belief<'p>>,
     /// What each counts.
     weights: Vec<f64>,
+    /// Predictions, where somebody makes them.
+    forecast: Option<Rc<Forecast<'p>>>,
 }
 
 /// One belief.
 struct Belief<'p> {
     search: Search<'p>,
-    /// Whether somebody predicts time.
-    informed: bool,
+    /// Predictions that it starts from.
+    forecast: Option<Rc<Forecast<'p>>>,
     /// Predicted gain of each variable at each level, alone.
     gains: Vec<Vec<f64>>,
     /// Predicted time of the conversions on each edge.
@@ -55,16 +59,38 @@ fn informed(search: &Search) -> bool {
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
-        let ignorant = Belief::new(search, false);
-        match informed(&search) {
-            true => TimeModel {
-                beliefs: vec![Belief::new(search, true), ignorant],
+        let ignorant = Belief::new(search, None);
+        let forecast = informed(&search).then(|| Rc::new(Forecast::new(search)));
+        match &forecast {
+            Some(f) => TimeModel {
+                beliefs: vec![Belief::new(search, Some(f.clone())), ignorant],
                 weights: vec![TRUST, 1.0 - TRUST],
+                forecast,
             },
-            false => TimeModel {
+            None => TimeModel {
                 beliefs: vec![ignorant],
                 weights: vec![1.0],
+                forecast,
             },
+        }
+    }
+
+    /// Whether what is said of an assignment is by the prediction itself, not by what stands for it.
+    pub fn is_settled(&self, a: &[u8]) -> bool {
+        self.forecast.as_ref().is_none_or(|f| f.is_exact(a))
+    }
+
+    /// Has the prediction itself made for an assignment.
+    pub fn settle(&self, a: &[u8]) {
+        if let Some(f) = &self.forecast {
+            f.exact(a);
+        }
+    }
+
+    /// Takes what was settled into what stands for the predictions of others.
+    pub fn refit(&self) {
+        if let Some(f) = &self.forecast {
+            f.refit();
         }
     }
 
@@ -107,7 +133,7 @@ impl<'p> TimeModel<'p> {
 }
 
 impl<'p> Belief<'p> {
-    fn new(search: Search<'p>, informed: bool) -> Belief<'p> {
+    fn new(search: Search<'p>, forecast: Option<Rc<Forecast<'p>>>) -> Belief<'p> {
         let problem = search.problem;
         let n = problem.variables.len();
         let identity = problem.identity();
@@ -117,8 +143,8 @@ impl<'p> Belief<'p> {
             .iter()
             .map(|v| vec![0.7 / n as f64; v.levels.len()])
             .collect();
-        if informed {
-            let base = search.predict(&identity).unwrap_or(1.0);
+        if let Some(f) = &forecast {
+            let base = f.exact(&identity);
             // What a variable gains alone hides behind the conversions that it needs then.
             let total = problem.score(&identity);
             let each = problem.variables.iter().zip(&mut gains).enumerate();
@@ -126,7 +152,7 @@ impl<'p> Belief<'p> {
                 for (l, gain) in gains.iter_mut().enumerate() {
                     let mut a = identity.clone();
                     a[i] = l as u8;
-                    let alone = search.predict(&a).map_or(0.0, |t| (base - t).abs());
+                    let alone = (base - f.exact(&a)).abs();
                     let counted = v.levels[0].cost - v.levels[l].cost;
                     let counted = if total > 0.0 { counted / total } else { 0.0 };
                     *gain = alone.max(counted.abs());
@@ -139,7 +165,7 @@ impl<'p> Belief<'p> {
         }
         let mut model = Belief {
             search,
-            informed,
+            forecast,
             gains,
             casts,
             observed: Vec::new(),
@@ -151,21 +177,21 @@ impl<'p> Belief<'p> {
         model
     }
 
-    /// The prediction that runs correct.
-    fn prior(&self, a: &[u8]) -> f64 {
-        if self.informed {
-            return self.search.predict(a).unwrap_or(1.0);
+    /// The prediction that runs correct, and what it may miss itself.
+    fn prior(&self, a: &[u8]) -> (f64, f64) {
+        if let Some(f) = &self.forecast {
+            return f.of(a);
         }
         let lowered = a.iter().zip(&self.search.problem.variables);
         let far = lowered.map(|(l, v)| f64::from(*l) / (v.levels.len().max(2) - 1) as f64);
-        1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64
+        (1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64, 0.0)
     }
 
     /// Covariance of what the predictions of two assignments lack.
     fn covariance(&self, a: &[u8], fa: f64, b: &[u8], fb: f64) -> f64 {
-        let (whole, part, cast, rest) = match self.informed {
-            true => (0.3, 0.3, 0.8, 0.04),
-            false => (0.3, 0.7, 1.0, 0.05),
+        let (whole, part, cast, rest) = match self.forecast {
+            Some(_) => (0.3, 0.3, 0.8, 0.04),
+            None => (0.3, 0.7, 1.0, 0.05),
         };
         let mut k = whole * whole * (1.0 - fa) * (1.0 - fb);
         let mut far = 0;
@@ -209,7 +235,11 @@ impl<'p> Belief<'p> {
     fn learn(&mut self, all: &[Evaluation]) -> f64 {
         let ran = all.iter().filter_map(|e| {
             let t = e.outcome.time().filter(|t| t.is_finite())?;
-            Some((e.assignment.clone(), self.prior(&e.assignment), t))
+            let predicted = match &self.forecast {
+                Some(f) => f.exact(&e.assignment),
+                None => self.prior(&e.assignment).0,
+            };
+            Some((e.assignment.clone(), predicted, t))
         });
         self.observed = ran.collect();
         let mut best = (SCALES[0], f64::NEG_INFINITY);
@@ -226,14 +256,14 @@ impl<'p> Belief<'p> {
 
     /// Mean and deviation of the time of an assignment.
     fn predict(&self, a: &[u8]) -> (f64, f64) {
-        let f = self.prior(a);
+        let (f, miss) = self.prior(a);
         let k: Vec<f64> = self
             .observed
             .iter()
             .map(|(b, fb, _)| self.covariance(a, f, b, *fb))
             .collect();
         let half = self.factor.forward(&k);
-        let variance = self.covariance(a, f, a, f) - dot(&half, &half);
+        let variance = self.covariance(a, f, a, f) - dot(&half, &half) + miss * miss;
         (f + dot(&k, &self.alpha), variance.max(1e-10).sqrt())
     }
 }

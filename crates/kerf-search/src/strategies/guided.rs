@@ -56,6 +56,7 @@ impl Guided<'_> {
     fn propose(&mut self, doubt: f64) -> Option<Proposal> {
         if self.stale {
             self.times.learn(self.history.all());
+            self.times.refit();
             if let Some(e) = &mut self.errors {
                 e.learn(self.history.all());
             }

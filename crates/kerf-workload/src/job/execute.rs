@@ -9,7 +9,7 @@ use super::save::save;
 use super::timed::Runner;
 use super::{Device, Job, JobError};
 use crate::digest::digest;
-use crate::run::{Loaded, Session};
+use crate::run::Session;
 use crate::storage;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -92,14 +92,17 @@ fn unsteady(samples: &[f64]) -> bool {
     t.is_some_and(|t| t.high_s - t.low_s > UNSTEADY * t.median_s)
 }
 
+/// Energy of a run by NVML.
 fn energy(
     job: &Job,
     session: &Session,
-    exec: &mut dyn Executor,
-    l: &mut Loaded,
+    plan: &mut Runner,
     watch: &Watch,
     per_run_s: f64,
 ) -> Result<Option<Energy>, JobError> {
+    if plan.batch.is_some() {
+        return plan.energy(watch, job.energy_s);
+    }
     let Some(start) = watch.read().energy_j else {
         return Ok(None);
     };
@@ -109,7 +112,7 @@ fn energy(
         // Enough runs between looks at the clock that the device does not idle.
         let batch = (0.05 / per_run_s.max(1e-6)).clamp(1.0, 10_000.0) as u64;
         for _ in 0..batch {
-            session.run(exec, l)?;
+            session.run(plan.exec.as_mut(), &mut plan.loaded)?;
         }
         runs += batch;
     }
@@ -256,12 +259,16 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         false => None,
     };
     spent.baseline_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    let originals = kept_before.originals(&session)?;
+    let held = originals.as_ref().map(|o| session.as_held(o));
+    spent.load_s += clock.elapsed().as_secs_f64();
     // From here to the outputs the GPU is this process's alone: copies disturb measurements too.
     let clock = Instant::now();
     let turn = alone(job)?;
     spent.wait_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let mut plan = Runner::new(program_made.load(job, &used)?, &session)?;
+    let mut plan = Runner::with(program_made.load(job, &used)?, &session, held)?;
     // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
     let own = Session {
         storage: Vec::new(),
@@ -271,7 +278,10 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         ..session
     };
     let mut base = match own_made {
-        Some(binary) => Some(Runner::new(Made::Cuda(binary).load(job, &used)?, &own)?),
+        Some(binary) => {
+            let exec = Made::Cuda(binary).load(job, &used)?;
+            Some(Runner::with(exec, &own, originals)?)
+        }
         None => None,
     };
     spent.load_s += clock.elapsed().as_secs_f64();
@@ -303,24 +313,28 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         samples.push(plan.sample(&session)?);
     }
     let replays = plan.batch;
-    let Runner {
-        mut exec,
-        loaded: mut l,
-        ..
-    } = plan;
     let mut read = Vec::new();
     for o in session.outputs() {
-        read.push(session.output(exec.as_mut(), &l, o)?);
+        read.push(session.output(plan.exec.as_mut(), &plan.loaded, o)?);
     }
     drop(base);
-    drop(turn);
     spent.run_s = clock.elapsed().as_secs_f64();
+    let times = Times::new(samples);
+    // Others that measure would be in it.
+    let energy = match (&watch, job.energy_s > 0.0) {
+        (Some(w), true) => {
+            let once = times.as_ref().map_or(1e-3, |t| t.median_s);
+            energy(job, &session, &mut plan, w, once)?
+        }
+        _ => None,
+    };
+    drop(turn);
+    let mut exec = plan.exec;
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
-    let times = Times::new(samples);
     let clock = Instant::now();
     let inputs = match &job.references {
-        Some(_) => Some(session.inputs()?),
+        Some(_) => Some(kept_before.inputs(&session)?),
         None => None,
     };
     let reference = if job.reference {
@@ -360,17 +374,6 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         outputs.push(out);
     }
     spent.compare_s = clock.elapsed().as_secs_f64();
-    let energy = match (&watch, job.energy_s > 0.0) {
-        (Some(w), true) => energy(
-            job,
-            &session,
-            exec.as_mut(),
-            &mut l,
-            w,
-            times.as_ref().map_or(1e-3, |t| t.median_s),
-        )?,
-        _ => None,
-    };
     let stats: Vec<KernelStats> = exec
         .kernel_stats()
         .into_iter()

@@ -1,6 +1,6 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
-use crate::run::Session;
+use crate::run::{Contents, Session};
 use kerf_exec::cuda::{KeptContext, assemble, keep};
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
@@ -46,6 +46,16 @@ pub struct Workshop {
     /// Assembled program as it is, by digest and architecture.
     own: Option<(String, String, Vec<u8>)>,
     context: Option<KeptContext>,
+    originals: Option<Originals>,
+}
+
+/// What buffers begin with, in their own formats.
+struct Originals {
+    /// All that they depend on.
+    key: String,
+    contents: Contents,
+    /// Their digest.
+    digest: Option<String>,
 }
 
 impl Workshop {
@@ -80,6 +90,33 @@ impl Workshop {
         };
         let lib = self.libdevice.insert(library).with(&needed)?;
         with_libdevice(m, lib, tools, reflect)
+    }
+
+    /// What a session's buffers begin with, where that can be kept: most jobs of a worker have the same inputs.
+    pub(super) fn originals(&mut self, s: &Session) -> Result<Option<Contents>, JobError> {
+        let w = s.workload;
+        let key = format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb);
+        if let Some(o) = self.originals.as_ref().filter(|o| o.key == key) {
+            return Ok(Some(o.contents.clone()));
+        }
+        self.originals = s.originals()?.map(|contents| Originals {
+            key,
+            contents,
+            digest: None,
+        });
+        Ok(self.originals.as_ref().map(|o| o.contents.clone()))
+    }
+
+    /// Digest of a session's inputs, after [`Workshop::originals`] of the same.
+    pub(super) fn inputs(&mut self, s: &Session) -> Result<String, JobError> {
+        let Some(o) = &mut self.originals else {
+            return Ok(s.inputs()?);
+        };
+        if let Some(d) = &o.digest {
+            return Ok(d.clone());
+        }
+        let digest = s.inputs_of(Some(&o.contents))?;
+        Ok(o.digest.insert(digest).clone())
     }
 
     /// The context of a GPU stays with the process.

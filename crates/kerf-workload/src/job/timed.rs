@@ -3,11 +3,20 @@
 //! Where the device can replay launches, a sample is as many replays as last long enough, each from the
 //! first contents; elsewhere it is one run.
 use super::JobError;
+use super::report::Energy;
 use crate::run::{Contents, Loaded, Session};
 use kerf_exec::Executor;
+use kerf_exec::cuda::watch::Watch;
+use std::time::{Duration, Instant};
 
 /// Replays of one sample, at most.
 const REPLAYS: f64 = 2000.0;
+
+/// Seconds of runs between two readings of the energy counter.
+const BETWEEN_S: f64 = 0.04;
+
+/// Seconds of work before an energy window.
+const SETTLE_S: f64 = 0.3;
 
 /// A program on a device.
 pub(super) struct Runner {
@@ -22,12 +31,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// With its buffers filled.
-    pub fn new(exec: Box<dyn Executor>, session: &Session) -> Result<Runner, JobError> {
-        Runner::with(exec, session, None)
-    }
-
-    /// With its buffers filled from contents that were made before.
+    /// With its buffers filled, from contents that were made before where there are some.
     pub fn with(
         mut exec: Box<dyn Executor>,
         session: &Session,
@@ -80,5 +84,54 @@ impl Runner {
             }
             None => self.run(session),
         }
+    }
+
+    /// Energy by NVML, from one movement of its counter to another; the recorded run is replayed. The inputs are
+    /// put back before every run, and that is in it.
+    pub fn energy(&mut self, watch: &Watch, seconds: f64) -> Result<Option<Energy>, JobError> {
+        let Some(batch) = self.batch else {
+            return Ok(None);
+        };
+        self.fresh = false;
+        // Asking NVML takes milliseconds, in which the device would idle: so many runs between two questions.
+        let once = self.exec.replay(batch)?.max(1e-7);
+        let batch = (BETWEEN_S / once).ceil().clamp(1.0, REPLAYS) as u32;
+        let settled = Instant::now() + Duration::from_secs_f64(SETTLE_S);
+        while Instant::now() < settled {
+            self.exec.replay(batch)?;
+        }
+        let mut runs = 0u64;
+        let exec = &mut self.exec;
+        let mut edge = || -> Result<Option<(Instant, f64, u64)>, JobError> {
+            let first = watch.energy();
+            let give_up = Instant::now() + Duration::from_secs(1);
+            while Instant::now() < give_up {
+                exec.replay(batch)?;
+                runs += u64::from(batch);
+                let now = watch.energy();
+                if let (Some(joules), true) = (now, now != first) {
+                    return Ok(Some((Instant::now(), joules, runs)));
+                }
+            }
+            Ok(None)
+        };
+        let Some((start, from, before)) = edge()? else {
+            return Ok(None);
+        };
+        let mut last = (start, from, before);
+        while last.0.duration_since(start).as_secs_f64() < seconds {
+            match edge()? {
+                Some(e) => last = e,
+                None => return Ok(None),
+            }
+        }
+        let window_s = last.0.duration_since(start).as_secs_f64();
+        let (joules, runs) = (last.1 - from, last.2 - before);
+        Ok(Some(Energy {
+            per_run_j: joules / runs.max(1) as f64,
+            mean_w: joules / window_s,
+            window_s,
+            runs,
+        }))
     }
 }

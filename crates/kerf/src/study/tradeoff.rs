@@ -35,7 +35,7 @@ pub const WORKER: &str = "sweep-worker";
 const RATIO: f64 = 0.8;
 
 /// Seconds of an energy window; the counter moves every 100 ms.
-const ENERGY_S: f64 = 1.5;
+const ENERGY_S: f64 = 3.0;
 
 /// Samples of a time at the ends of a curve, and between them.
 const REPEATS_AT_ENDS: u32 = 9;

@@ -29,9 +29,26 @@ fn effects(r: &TuneResult, style: Style) -> String {
     if r.effort.alone == 0 {
         return String::new();
     }
-    let mut t = Table::new(0, ["group", "as", "output", "error", "the program's own"]);
+    let mut t = Table::new(
+        0,
+        [
+            "group",
+            "as",
+            "output",
+            "error",
+            "the program's own",
+            "an operation alone",
+        ],
+    );
     for g in &r.groups {
         for a in &g.alone {
+            let local = g
+                .local
+                .iter()
+                .find(|l| a.format.to_string() == l.format.to_string());
+            let local = local.map_or(String::new(), |l| {
+                format!("{}, mean {}", number(Some(l.largest)), number(Some(l.mean)))
+            });
             for (x, own) in a.outputs.iter().zip(&r.floor.outputs) {
                 t.row([
                     g.group.name.clone(),
@@ -39,6 +56,7 @@ fn effects(r: &TuneResult, style: Style) -> String {
                     x.name.clone(),
                     number(x.error),
                     number(own.error),
+                    local.clone(),
                 ]);
             }
             if let Some(why) = &a.failure {
@@ -47,6 +65,7 @@ fn effects(r: &TuneResult, style: Style) -> String {
                     g.group.name.clone(),
                     a.format.to_string(),
                     why.clone(),
+                    none(),
                     none(),
                     none(),
                 ]);

@@ -14,7 +14,7 @@ use kerf_ir::kernels;
 use kerf_ir::program::Program;
 use kerf_pass::Plan;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Outputs of a run, in the order of the workload's.
 pub(super) type Outputs = Vec<Vec<u8>>;
@@ -45,13 +45,6 @@ pub(super) struct Loaded {
 
 /// Seconds of work after which a GPU's clock is up.
 const WAKE_S: f64 = 0.2;
-
-/// Seconds of runs between two readings of the energy counter, and runs at most.
-const BETWEEN_S: f64 = 0.04;
-const MOST_RUNS: f64 = 2000.0;
-
-/// Seconds of work before an energy window.
-const SETTLE_S: f64 = 0.3;
 
 impl<'b> Bench<'b> {
     /// The program with a plan; machine code is made at once.
@@ -177,51 +170,11 @@ impl<'b> Bench<'b> {
         Ok(())
     }
 
-    /// Energy by NVML, from one movement of its counter to another; what was last recorded is replayed. The
-    /// inputs are put back before every run, and that is in it.
+    /// Energy of what was last recorded.
     pub fn energy(&self, l: &mut Loaded) -> Result<Option<Energy>, JobError> {
-        let (Some(watch), Some(batch)) = (&self.watch, l.runner.batch) else {
-            return Ok(None);
-        };
-        let seconds = self.sweep.job.energy_s;
-        // Asking NVML takes milliseconds, in which the device would idle: so many runs between two questions.
-        let once = l.runner.exec.replay(batch)?.max(1e-7);
-        let batch = (BETWEEN_S / once).ceil().clamp(1.0, MOST_RUNS) as u32;
-        let settled = Instant::now() + Duration::from_secs_f64(SETTLE_S);
-        while Instant::now() < settled {
-            l.runner.exec.replay(batch)?;
+        match &self.watch {
+            Some(w) => l.runner.energy(w, self.sweep.job.energy_s),
+            None => Ok(None),
         }
-        let mut runs = 0u64;
-        let mut edge = |l: &mut Loaded| -> Result<Option<(Instant, f64, u64)>, JobError> {
-            let first = watch.energy();
-            let give_up = Instant::now() + Duration::from_secs(1);
-            while Instant::now() < give_up {
-                l.runner.exec.replay(batch)?;
-                runs += u64::from(batch);
-                let now = watch.energy();
-                if let (Some(joules), true) = (now, now != first) {
-                    return Ok(Some((Instant::now(), joules, runs)));
-                }
-            }
-            Ok(None)
-        };
-        let Some((start, from, before)) = edge(l)? else {
-            return Ok(None);
-        };
-        let mut last = (start, from, before);
-        while last.0.duration_since(start).as_secs_f64() < seconds {
-            match edge(l)? {
-                Some(e) => last = e,
-                None => return Ok(None),
-            }
-        }
-        let window_s = last.0.duration_since(start).as_secs_f64();
-        let (joules, runs) = (last.1 - from, last.2 - before);
-        Ok(Some(Energy {
-            per_run_j: joules / runs.max(1) as f64,
-            mean_w: joules / window_s,
-            window_s,
-            runs,
-        }))
     }
 }

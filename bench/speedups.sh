@@ -1,0 +1,60 @@
+#!/bin/bash
+# Measured speed-ups at four tolerances, in a bundle (kerf bundle examples/*/*.toml --out DIR) or in the repository.
+#
+#   bench/speedups.sh KERF WORKLOADS OUT [prepare]
+#
+# Each workload below is tuned to 1e-3, 1e-6, 1e-9 and 1e-12 of rel_l2, one tolerance after the other, and several
+# workloads at a time; they take turns on the GPU. OUT/NAME-TOLERANCE has the results, bench/speedups.py makes a
+# table of them. Where nothing within a tolerance is faster, tighter ones are not searched. With `prepare`, only what
+# needs no GPU is made: references and counts, into OUT/prepared. Variables: DEVICE=cpu|cuda, JOBS (workloads at
+# a time), BUDGET (executions of a search), WINDOW (seconds of energy), LIMIT (seconds after which no search begins and those
+# that run are stopped), LIST (other lines of NAME and sizes).
+set -u
+kerf=$(realpath "$1"); from=$(realpath "$2"); mkdir -p "$3"; out=$(realpath "$3"); only=${4:-}
+device=${DEVICE:-cuda}; jobs=${JOBS:-14}; began=$(date +%s); limit=$((began + ${LIMIT:-100000}))
+list=${LIST:-"black_scholes n=262144
+mri_q voxels=32768
+matmul m=512 n=512 k=512
+cache_thrash channels=16384 samples=128
+conv2d width=1280 height=720
+jacobi2d n=1024 steps=10
+stencil nx=128 ny=128 nz=64 steps=10
+lavamd nb=8
+nbody n=4096 steps=1
+cfd nx=32 ny=32 nz=32 iterations=2
+backprop n_in=16384 n_out=64 epochs=2
+correlation n=512 m=256
+lud n=512
+gaussian n=512
+global_sum n=1048576 blocks=132
+naive_scan n=1048576
+reaction_rates n=16384
+uncoalesced rows=2048 columns=2048"}
+
+one() {
+  set -- $1; name=$1; shift
+  w=$(ls "$from/$name.toml" "$from"/*/"$name.toml" 2>/dev/null | head -1)
+  sizes=$(for s in "$@"; do echo "--size $s"; done)
+  ready="$out/prepared/$name"; mkdir -p "$ready/references"
+  if [ "$only" = prepare ]; then
+    nice -n 19 timeout "$((limit - $(date +%s)))" "$kerf" tune "$w" $sizes --device cpu --tolerance 1e-3 --metric rel_l2 --budget 1 --validate 2 \
+      --workers 1 --resume --out "$ready" > "$ready.txt" 2>&1
+    echo "$name ready: $? after $(($(date +%s) - began)) s"
+    return
+  fi
+  for t in 1e-3 1e-6 1e-9 1e-12; do
+    dir="$out/$name-$t"; left=$((limit - $(date +%s)))
+    [ "$left" -gt 5 ] || { echo "$name $t: no time"; break; }
+    mkdir -p "$dir"; ln -sfn "$ready/references" "$dir/references"
+    [ ! -s "$ready/counts.json" ] || cp "$ready/counts.json" "$dir/"
+    timeout "$left" "$kerf" tune "$w" $sizes --device "$device" --tolerance "$t" --metric rel_l2 --budget "${BUDGET:-16}" \
+      --validate 2 --workers 2 --energy "${WINDOW:-1}" --resume --out "$dir" > "$dir.txt" 2> "$dir.err"
+    echo "$name $t: $? after $(($(date +%s) - began)) s: $(grep -E 'faster|unchanged|nothing|cannot be met' "$dir.txt" | head -1)"
+    cp "$dir/counts.json" "$ready/" 2>/dev/null
+    rm -f "$dir/references"
+    ! grep -q '"verdict": *"\(unchanged\|unmet\)"' "$dir/result.json" 2>/dev/null || break
+  done
+}
+export -f one
+export kerf from out device began limit only
+echo "$list" | xargs -P "$jobs" -d '\n' -I{} bash -c 'one "{}"' | tee -a "$out/log.txt"
