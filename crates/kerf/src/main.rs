@@ -15,6 +15,7 @@ mod launch_table;
 mod measure;
 mod output;
 mod parse;
+mod patch;
 mod predict;
 mod record;
 mod report;
@@ -178,6 +179,8 @@ enum Command {
     Check(tune::CheckArgs),
     /// Say what a result of `kerf tune` cut, what it did not, and why.
     Explain(report::ExplainArgs),
+    /// Carry a result of `kerf tune` into the source: a unified diff, tried before it is given.
+    Patch(patch::Args),
     /// Make a page about a result of `kerf tune`: one HTML file that needs nothing else.
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
@@ -510,6 +513,7 @@ fn main() {
         Command::Check(a) => tune::check(a, cli.format, style),
         Command::Explain(a) => report::explained(&a, cli.format),
         Command::Report(a) => report::report(&a, cli.format),
+        Command::Patch(a) => patch::run(&a, cli.format, style),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
