@@ -9,6 +9,7 @@
 
 pub mod ast;
 pub mod edits;
+pub mod host;
 pub mod json;
 pub mod launch;
 pub mod loader;

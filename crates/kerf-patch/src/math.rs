@@ -119,6 +119,25 @@ pub fn division(cl: bool, format: Format, variant: MathVariant) -> Option<&'stat
     }
 }
 
+/// Copies that convert.
+fn copy(name: &str) -> String {
+    let (what, params, body) = match name {
+        "kerf_upload" => (
+            "to narrower ones on the device",
+            "N *device, const W *host, size_t bytes",
+            "    std::vector<N> narrow(host, host + bytes / sizeof(W));\n    return cudaMemcpy(device, narrow.data(), narrow.size() * sizeof(N), cudaMemcpyHostToDevice);\n",
+        ),
+        _ => (
+            "from narrower ones on the device",
+            "W *host, const N *device, size_t bytes",
+            "    std::vector<N> narrow(bytes / sizeof(W));\n    cudaError_t e = cudaMemcpy(narrow.data(), device, narrow.size() * sizeof(N), cudaMemcpyDeviceToHost);\n    for (size_t i = 0; i < narrow.size(); ++i)\n        host[i] = narrow[i];\n    return e;\n",
+        ),
+    };
+    format!(
+        "// Copies numbers of the host {what}.\ntemplate <class N, class W> static cudaError_t {name}({params})\n{{\n{body}}}\n"
+    )
+}
+
 /// The text of the functions that are put into a source: what has no name in CUDA C++.
 pub fn helper(name: &str) -> Option<String> {
     let unit = |name: &str, op: &str| {
@@ -127,6 +146,7 @@ pub fn helper(name: &str) -> Option<String> {
         )
     };
     match name {
+        "kerf_upload" | "kerf_download" => return Some(copy(name)),
         "kerf_sqrt_approx" => return Some(unit(name, "sqrt.approx.f32")),
         "kerf_tanh_approx" => return Some(unit(name, "tanh.approx.f32")),
         "kerf_div_full" => {

@@ -4,6 +4,7 @@
 //! elements behind a pointer. Entities that are one memory, or whose types have to agree for the program to compile,
 //! are one class. Instances of a template share their text, so entities are known by their place in it.
 use crate::ast::{Ast, Node, Spot, Via};
+use crate::host::{self, Copied};
 use crate::source::{Source, Token, type_token};
 use kerf_num::Format;
 use std::cell::RefCell;
@@ -73,6 +74,10 @@ pub struct Model<'a> {
     /// Record of a field, by the field's number; the record's fields.
     records: BTreeMap<u64, Vec<u64>>,
     parent: RefCell<Vec<Entity>>,
+    /// Copies of the host code, by the entity of the device pointer.
+    pub copies: Vec<(Entity, Copied)>,
+    /// Names of template parameters, by function.
+    parameters: BTreeMap<u64, Vec<&'a str>>,
     /// Symbols of the kernels.
     kernels: BTreeSet<String>,
 }
@@ -153,12 +158,25 @@ impl<'a> Model<'a> {
             definitions: BTreeMap::new(),
             records: BTreeMap::new(),
             parent: RefCell::default(),
+            copies: Vec::new(),
+            parameters: BTreeMap::new(),
             kernels: kernels.iter().cloned().collect(),
         };
         for n in &ast.top {
             n.walk(&mut |n| {
                 if n.kind.ends_with("Decl") {
                     m.decls.insert(n.id, n);
+                }
+                if n.kind == "FunctionTemplateDecl" {
+                    let names: Vec<&str> = n
+                        .inner
+                        .iter()
+                        .filter(|p| p.kind == "TemplateTypeParmDecl")
+                        .map(|p| p.name.as_str())
+                        .collect();
+                    for f in n.inner.iter().filter(|f| f.is_function()) {
+                        m.parameters.insert(f.id, names.clone());
+                    }
                 }
                 if n.is_function() && n.body().is_some() && !n.mangled.is_empty() {
                     m.definitions.entry(n.mangled.as_str()).or_insert(n);
@@ -180,7 +198,109 @@ impl<'a> Model<'a> {
         m.reach(kernels);
         m.declare();
         m.connect();
+        m.launches();
         m
+    }
+
+    /// Pointers that host code of this source passes to kernels.
+    fn launches(&mut self) {
+        let mut calls: Vec<(&'a Node, &'a Node)> = Vec::new();
+        for d in self.decls.values().copied().filter(|d| d.is_function()) {
+            let Some(b) = d.body() else { continue };
+            b.walk(&mut |n| {
+                if n.kind == "CUDAKernelCallExpr" {
+                    calls.push((d, n));
+                }
+                true
+            });
+        }
+        let mut pointers: BTreeMap<u64, Entity> = BTreeMap::new();
+        for (f, call) in &calls {
+            let kernel = call.inner.first().and_then(|c| self.decls.get(&strip(c).refers?)).copied();
+            let Some(kernel) = kernel.and_then(|k| self.definition(k)) else {
+                continue;
+            };
+            let args = call.inner.iter().skip(1).filter(|a| !is_config(a));
+            for (p, a) in kernel.params().zip(args) {
+                let Some(e) = self.entity_of(p).filter(|e| !self.things[*e].scalar) else {
+                    continue;
+                };
+                let d = host::variable(a).and_then(|v| self.decls.get(&v)).copied();
+                match d.filter(|d| d.kind == "VarDecl" && element(&d.plain) == Some(self.things[e].own)) {
+                    Some(d) => {
+                        let own = self.things[e].own;
+                        self.add(d, Kind::Local, own, false, &f.name);
+                        if let Some(h) = self.entity_of(d) {
+                            self.join(e, h);
+                            pointers.insert(d.id, h);
+                        }
+                    }
+                    None => self.fix(e, "the host code passes something that is not followed"),
+                }
+            }
+        }
+        self.follow(&pointers);
+    }
+
+    /// Everything that host code does with pointers that it passes to kernels.
+    fn follow(&mut self, pointers: &BTreeMap<u64, Entity>) {
+        let mut fixes: Vec<Entity> = Vec::new();
+        let mut joins: Vec<(Entity, Entity)> = Vec::new();
+        let mut copies: Vec<(Entity, Copied)> = Vec::new();
+        let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut known: BTreeMap<u64, usize> = BTreeMap::new();
+        for d in self.decls.values().filter(|d| d.is_function()) {
+            let Some(b) = d.body() else { continue };
+            b.walk(&mut |n| {
+                if n.kind == "DeclRefExpr"
+                    && let Some(p) = n.refers.filter(|r| pointers.contains_key(r))
+                {
+                    *seen.entry(p).or_default() += 1;
+                }
+                if n.kind == "CUDAKernelCallExpr" {
+                    for a in n.inner.iter().skip(1).filter(|a| !is_config(a)) {
+                        if let Some(p) = host::variable(a).filter(|p| pointers.contains_key(p)) {
+                            *known.entry(p).or_default() += 1;
+                        }
+                    }
+                }
+                if n.kind == "CallExpr" {
+                    for a in n.inner.iter().skip(1) {
+                        let Some(p) = host::variable(a).filter(|p| pointers.contains_key(p)) else {
+                            continue;
+                        };
+                        let e = pointers[&p];
+                        match host::of_call(n, p, self.sources) {
+                            host::Use::Harmless => {}
+                            host::Use::Copy(c) => copies.push((e, c)),
+                            host::Use::With(all) => {
+                                for o in all {
+                                    match pointers.get(&o) {
+                                        Some(o) => joins.push((e, *o)),
+                                        None => fixes.push(e),
+                                    }
+                                }
+                            }
+                            host::Use::Other => fixes.push(e),
+                        }
+                        *known.entry(p).or_default() += 1;
+                    }
+                }
+                true
+            });
+        }
+        for (p, e) in pointers {
+            if seen.get(p) != known.get(p) {
+                fixes.push(*e);
+            }
+        }
+        for (a, b) in joins {
+            self.join(a, b);
+        }
+        for e in fixes {
+            self.fix(e, "the host code uses its pointer in a way that is not followed");
+        }
+        self.copies = copies;
     }
 
     fn reach(&mut self, kernels: &[String]) {
@@ -367,7 +487,54 @@ impl<'a> Model<'a> {
                 t.fixed = t.fixed.take().or(Some("the host may read or write it".into()));
             }
         }
+        self.templates();
+        self.one_declaration();
         self.prototypes();
+    }
+
+    /// A type that callers of a template decide stays.
+    fn templates(&mut self) {
+        for f in self.functions.clone() {
+            if self.is_kernel(f) {
+                continue;
+            }
+            let Some(names) = self.parameters.get(&f.id).cloned() else {
+                continue;
+            };
+            let mut all: Vec<Entity> = f.params().filter_map(|p| self.entity_of(p)).collect();
+            all.extend(self.return_of(f));
+            for e in all {
+                let t = &self.things[e];
+                let written = t.types.first().and_then(|(file, token)| Some(self.sources.get(file)?.word(*token)));
+                if written.is_some_and(|w| names.contains(&w)) {
+                    self.fix(e, "it has the type that callers of the template choose");
+                }
+            }
+        }
+    }
+
+    /// What `for (double a = 0, b = 1; ...)` declares cannot be taken apart.
+    fn one_declaration(&mut self) {
+        let mut by: BTreeMap<(usize, usize), Entity> = BTreeMap::new();
+        let mut joins = Vec::new();
+        for (e, t) in self.things.iter().enumerate() {
+            for ((file, token), (_, begin, _)) in t.types.iter().zip(&t.names) {
+                let Some(s) = self.sources.get(file) else { continue };
+                let before = s.text[..*begin].trim_end();
+                let header = before.strip_suffix('(').map(str::trim_end).is_some_and(|b| b.ends_with("for"));
+                if header {
+                    match by.get(&(*file, token.from)) {
+                        Some(o) => joins.push((*o, e)),
+                        None => {
+                            by.insert((*file, token.from), e);
+                        }
+                    }
+                }
+            }
+        }
+        for (a, b) in joins {
+            self.join(a, b);
+        }
     }
 
     /// A return of one function is one entity, wherever it is declared.
@@ -648,6 +815,15 @@ fn in_memory(base: &Node) -> bool {
         "MemberExpr" => b.inner.first().is_some_and(in_memory),
         _ => false,
     }
+}
+
+/// The grid and block of a launch.
+fn is_config(n: &Node) -> bool {
+    n.kind == "CallExpr"
+        && n.inner.first().is_some_and(|c| {
+            let name = strip(c).refers_name.as_str();
+            name.contains("ConfigureCall") || name.contains("CallConfiguration")
+        })
 }
 
 fn pointed(t: &str) -> bool {

@@ -215,6 +215,8 @@ struct Candidate {
     launch: BTreeMap<String, i64>,
     unsaid: Vec<String>,
     notes: Vec<String>,
+    /// Buffers that host code of the source converts.
+    converted: BTreeSet<String>,
 }
 
 impl Ground<'_> {
@@ -265,7 +267,7 @@ impl Ground<'_> {
             }
         }
         let names: BTreeSet<usize> = narrow.clone();
-        let held = self.held(&model, &names);
+        let (held, converted) = self.held(&model, &names);
         let unsaid = unsaid
             .into_iter()
             .map(|u| {
@@ -281,19 +283,21 @@ impl Ground<'_> {
             launch: plan.launch.clone(),
             unsaid,
             notes,
+            converted,
         })
     }
 
     /// Buffers whose parameters are in f32 now.
-    fn held(&self, m: &Model, narrow: &BTreeSet<usize>) -> Vec<(String, Format)> {
+    fn held(&self, m: &Model, narrow: &BTreeSet<usize>) -> (Vec<(String, Format)>, BTreeSet<String>) {
+        let mut converted = BTreeSet::new();
         let Ok(module) = self.subject.program.module() else {
-            return Vec::new();
+            return (Vec::new(), converted);
         };
         let (infos, globals) = (kernels::kernels(&module), kernels::globals(&module));
         let w = &self.subject.workload;
         let session = Session::plain(w, &infos, &globals);
         let Ok(touches) = storage::touches(&session) else {
-            return Vec::new();
+            return (Vec::new(), converted);
         };
         let mut out: Vec<(String, Format)> = Vec::new();
         for (symbol, number, buffer) in &touches.parameters {
@@ -311,8 +315,12 @@ impl Ground<'_> {
             if (small || fields) && !out.iter().any(|o| o.0 == *name) {
                 out.push((name.clone(), Format::F32));
             }
+            let class = m.entity_of(p).map(|e| m.class(e));
+            if m.copies.iter().any(|c| Some(m.class(c.0)) == class) {
+                converted.insert(name.clone());
+            }
         }
-        out
+        (out, converted)
     }
 
     /// Puts functions that have no name in CUDA C++ before the kernels.
@@ -338,7 +346,9 @@ impl Ground<'_> {
             }
         }
         let place = after.unwrap_or(0);
-        let text = format!("\n{}", text.join("\n"));
+        let vector = names.iter().any(|n| n.ends_with("load")) && !head.contains("<vector>");
+        let vector = if vector { "#include <vector>\n" } else { "" };
+        let text = format!("{vector}\n{}", text.join("\n"));
         let text = if place == 0 { text.trim_start().to_owned() + "\n" } else { text };
         let _ = edits.before(*file, place, 0, &text);
     }
@@ -559,9 +569,12 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         }
     }
     for (name, f) in &candidate.held {
-        notes.push(format!(
-            "the host has to give and take buffer {name} as {f}: its allocation, its copies and what fills it"
-        ));
+        notes.push(match candidate.converted.contains(name) {
+            true => format!("buffer {name} is {f} on the device; the host code's copies convert"),
+            false => format!(
+                "the host has to give and take buffer {name} as {f}: its allocation, its copies and what fills it"
+            ),
+        });
     }
     for f in outside {
         notes.push(format!("{} is not in the source's folder and was left as it is (--root)", f.display()));

@@ -85,7 +85,13 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
     w.run();
     let mut edits = w.edits.take().unwrap_or_default();
     let mut unsaid = std::mem::take(&mut w.unsaid);
-    let helpers = std::mem::take(&mut w.helpers);
+    let mut helpers = std::mem::take(&mut w.helpers);
+    for (e, c) in m.copies.iter().filter(|c| narrow.contains(&m.class(c.0))) {
+        let _ = e;
+        if c.edit(&mut edits).is_ok() {
+            helpers.insert(c.helper());
+        }
+    }
     declarations(m, &narrow, &mut edits, &mut unsaid);
     Solved {
         narrow,

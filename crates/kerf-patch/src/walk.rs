@@ -766,10 +766,22 @@ impl<'w, 'a> Walk<'w, 'a> {
         } else if self.model.things[e].scalar {
             let t = self.visit(init, want);
             self.def(e, t);
+            self.deduced(n, e, t);
         } else {
             self.indices(init);
         }
         Ty::Other
+    }
+
+    /// `auto` would become f32 with what it is made from.
+    fn deduced(&mut self, n: &'a Node, e: Entity, t: Ty) {
+        let wide = self.format(e) == Format::F64;
+        if let (Some(_), Ty::F32, true) = (&self.edits, t, wide)
+            && let Some((file, token)) = self.model.things[e].types.first().copied()
+            && self.source(file).is_some_and(|s| s.word(token) == "auto")
+        {
+            self.edit(n, |e| e.replace(file, token.from, token.to, "double"));
+        }
     }
 
     fn list(&mut self, n: &'a Node, e: Entity, want: Want) {
