@@ -23,7 +23,13 @@ pub struct Clash {
 
 impl Edits {
     /// Replaces bytes by a text; the same again does nothing.
-    pub fn replace(&mut self, file: usize, from: usize, to: usize, text: &str) -> Result<(), Clash> {
+    pub fn replace(
+        &mut self,
+        file: usize,
+        from: usize,
+        to: usize,
+        text: &str,
+    ) -> Result<(), Clash> {
         self.put(file, (from, to, i32::MAX), text)
     }
 
@@ -227,7 +233,9 @@ mod tests {
     #[test]
     fn a_diff_is_what_patch_takes() {
         let old: String = (1..=20).map(|n| format!("line {n}\n")).collect();
-        let new = old.replace("line 3\n", "line three\n").replace("line 18\n", "a\nb\n");
+        let new = old
+            .replace("line 3\n", "line three\n")
+            .replace("line 18\n", "a\nb\n");
         let d = diff(Path::new("/x/k.cu"), &old, &new);
         let hunks: Vec<&str> = d.lines().filter(|l| l.starts_with("@@")).collect();
         assert_eq!(hunks, ["@@ -1,6 +1,6 @@", "@@ -15,6 +15,7 @@"]);

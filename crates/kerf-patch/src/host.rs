@@ -35,7 +35,9 @@ pub enum Use {
 }
 
 fn callee(n: &Node) -> &str {
-    n.inner.first().map_or("", |c| strip(c).refers_name.as_str())
+    n.inner
+        .first()
+        .map_or("", |c| strip(c).refers_name.as_str())
 }
 
 /// The declaration that an argument is, through casts that clang made.
@@ -54,7 +56,8 @@ pub fn variable(n: &Node) -> Option<u64> {
 pub fn of_call(call: &Node, pointer: u64, sources: &BTreeMap<usize, Source>) -> Use {
     let args = &call.inner[1.min(call.inner.len())..];
     match callee(call) {
-        "cudaMalloc" | "cudaFree" | "cudaMemset" | "cudaMemsetAsync" | "cudaFreeAsync" | "cudaMallocAsync" => Use::Harmless,
+        "cudaMalloc" | "cudaFree" | "cudaMemset" | "cudaMemsetAsync" | "cudaFreeAsync"
+        | "cudaMallocAsync" => Use::Harmless,
         "swap" => {
             let all: Option<Vec<u64>> = args.iter().map(variable).collect();
             all.map_or(Use::Other, Use::With)
@@ -98,7 +101,9 @@ fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>)
     let Some(s) = sources.get(&name.file) else {
         return Use::Other;
     };
-    let text = [name, bytes, kind].iter().all(|p| p.via != Via::Macro && p.file == name.file);
+    let text = [name, bytes, kind]
+        .iter()
+        .all(|p| p.via != Via::Macro && p.file == name.file);
     if !text || s.at(name) != "cudaMemcpy" || !is_doubles(host) {
         return Use::Other;
     }
@@ -124,6 +129,10 @@ impl Copied {
 
     /// The function that it becomes.
     pub fn helper(&self) -> &'static str {
-        if self.up { "kerf_upload" } else { "kerf_download" }
+        if self.up {
+            "kerf_upload"
+        } else {
+            "kerf_download"
+        }
     }
 }

@@ -6,11 +6,20 @@ use crate::source::Source;
 use std::collections::BTreeMap;
 
 /// Puts the bound of a kernel's blocks at its name. Gives why not, where it does not.
-pub fn bound(m: &Model, kernel: &Node, block: [u32; 3], cl: bool, edits: &mut Edits) -> Result<(), String> {
+pub fn bound(
+    m: &Model,
+    kernel: &Node,
+    block: [u32; 3],
+    cl: bool,
+    edits: &mut Edits,
+) -> Result<(), String> {
     let threads = block.iter().product::<u32>();
     let place = kernel.loc.filter(|l| l.via == Via::Text);
     let place = place.ok_or("its name is in the body of a macro")?;
-    let s = m.sources.get(&place.file).ok_or("its file is not to be changed")?;
+    let s = m
+        .sources
+        .get(&place.file)
+        .ok_or("its file is not to be changed")?;
     let begin = kernel.begin.map_or(place.offset, |b| b.offset);
     let clash = |_| "something else changes there".to_owned();
     if cl {
@@ -18,23 +27,39 @@ pub fn bound(m: &Model, kernel: &Node, block: [u32; 3], cl: bool, edits: &mut Ed
             "__attribute__((reqd_work_group_size({}, {}, {}))) ",
             block[0], block[1], block[2]
         );
-        if s.slice(begin, place.offset).contains("reqd_work_group_size") {
+        if s.slice(begin, place.offset)
+            .contains("reqd_work_group_size")
+        {
             return Err("it says its work-group size already".into());
         }
-        return edits.before(place.file, place.offset, 0, &text).map_err(clash);
+        return edits
+            .before(place.file, place.offset, 0, &text)
+            .map_err(clash);
     }
     let head = s.slice(begin, place.offset);
     if let Some(at) = head.find("__launch_bounds__") {
         let open = begin + at + head[at..].find('(').ok_or("its bound has another form")? + 1;
-        let t = s.token(open, place.offset).ok_or("its bound has another form")?;
-        let old: u32 = s.word(t).parse().map_err(|_| "its bound is no number".to_owned())?;
+        let t = s
+            .token(open, place.offset)
+            .ok_or("its bound has another form")?;
+        let old: u32 = s
+            .word(t)
+            .parse()
+            .map_err(|_| "its bound is no number".to_owned())?;
         return match old >= threads {
             true => Ok(()),
-            false => edits.replace(place.file, t.from, t.to, &threads.to_string()).map_err(clash),
+            false => edits
+                .replace(place.file, t.from, t.to, &threads.to_string())
+                .map_err(clash),
         };
     }
     edits
-        .before(place.file, place.offset, 0, &format!("__launch_bounds__({threads}) "))
+        .before(
+            place.file,
+            place.offset,
+            0,
+            &format!("__launch_bounds__({threads}) "),
+        )
         .map_err(clash)
 }
 
@@ -50,7 +75,10 @@ struct Written {
 /// Where the number of an expression is written: there, at a variable, at a macro.
 fn number(m: &Model, n: &Node) -> Option<Written> {
     let mut n = strip(n);
-    while matches!(n.kind.as_str(), "CXXConstructExpr" | "CXXFunctionalCastExpr" | "CXXTemporaryObjectExpr") {
+    while matches!(
+        n.kind.as_str(),
+        "CXXConstructExpr" | "CXXFunctionalCastExpr" | "CXXTemporaryObjectExpr"
+    ) {
         n = strip(n.inner.first()?);
     }
     let b = n.begin?;
@@ -75,7 +103,9 @@ fn number(m: &Model, n: &Node) -> Option<Written> {
         "DeclRefExpr" => {
             let d = m.decls.get(&n.refers?)?;
             let init = strip(d.inner.iter().find(|c| !c.kind.ends_with("Attr"))?);
-            let mut w = (init.kind == "IntegerLiteral").then(|| number(m, init)).flatten()?;
+            let mut w = (init.kind == "IntegerLiteral")
+                .then(|| number(m, init))
+                .flatten()?;
             w.name = Some(d.name.clone());
             Some(w)
         }
@@ -161,7 +191,11 @@ pub fn any_launch(m: &Model, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
     found
 }
 
-fn kernel_of(m: &Model, call: &Node, blocks: &BTreeMap<String, [u32; 3]>) -> Option<(String, [u32; 3])> {
+fn kernel_of(
+    m: &Model,
+    call: &Node,
+    blocks: &BTreeMap<String, [u32; 3]>,
+) -> Option<(String, [u32; 3])> {
     let c = strip(call.inner.first()?);
     let d = m.decls.get(&c.refers?)?;
     let found = blocks.get(&d.mangled).or_else(|| blocks.get(&d.name))?;
@@ -170,7 +204,12 @@ fn kernel_of(m: &Model, call: &Node, blocks: &BTreeMap<String, [u32; 3]>) -> Opt
 
 fn launch(m: &Model, call: &Node, block: [u32; 3], edits: &mut Edits) -> Result<(), String> {
     let by_hand = || "its block is not written as one number".to_owned();
-    let config = call.inner.iter().skip(1).find(|c| c.kind == "CallExpr").ok_or_else(by_hand)?;
+    let config = call
+        .inner
+        .iter()
+        .skip(1)
+        .find(|c| c.kind == "CallExpr")
+        .ok_or_else(by_hand)?;
     let [_, grid, shape, ..] = config.inner.as_slice() else {
         return Err(by_hand());
     };
@@ -188,12 +227,15 @@ fn launch(m: &Model, call: &Node, block: [u32; 3], edits: &mut Edits) -> Result<
         if !mentions(m, grid, name, 2) {
             return Err(format!("its grid does not follow from {name}"));
         }
-        return edits.replace(w.file, w.from, w.to, &block[0].to_string()).map_err(clash);
+        return edits
+            .replace(w.file, w.from, w.to, &block[0].to_string())
+            .map_err(clash);
     }
     // `<<<(n + 127) / 128, 128>>>`
     let mut found = Vec::new();
     grid.walk(&mut |n| {
-        if let (Some(b), "IntegerLiteral", Ok(v)) = (n.begin, n.kind.as_str(), n.value.parse::<u32>())
+        if let (Some(b), "IntegerLiteral", Ok(v)) =
+            (n.begin, n.kind.as_str(), n.value.parse::<u32>())
             && b.via == Via::Text
         {
             found.push((b, v));
@@ -205,14 +247,18 @@ fn launch(m: &Model, call: &Node, block: [u32; 3], edits: &mut Edits) -> Result<
         return Err("its grid does not follow from its block".into());
     }
     let mut tried = edits.clone();
-    tried.replace(w.file, w.from, w.to, &block[0].to_string()).map_err(clash)?;
+    tried
+        .replace(w.file, w.from, w.to, &block[0].to_string())
+        .map_err(clash)?;
     for (b, v) in found {
         let new = match v {
             v if v == old => block[0],
             v if v + 1 == old => block[0] - 1,
             _ => continue,
         };
-        tried.replace(b.file, b.offset, b.after(), &new.to_string()).map_err(clash)?;
+        tried
+            .replace(b.file, b.offset, b.after(), &new.to_string())
+            .map_err(clash)?;
     }
     *edits = tried;
     Ok(())

@@ -17,8 +17,8 @@ pub mod marks;
 pub mod math;
 pub mod model;
 pub mod patch;
-pub mod source;
 pub mod solve;
+pub mod source;
 pub mod toml;
 pub mod tries;
 pub mod walk;
@@ -35,10 +35,14 @@ pub enum PatchError {
     #[error(transparent)]
     Subject(#[from] kerf_tune::subject::SubjectError),
     /// The program is another one now.
-    #[error("{0} has changed since it was tuned, and the plan is about the program as it was; help: tune again")]
+    #[error(
+        "{0} has changed since it was tuned, and the plan is about the program as it was; help: tune again"
+    )]
     Changed(String),
     /// There is no source to change.
-    #[error("{0} is no CUDA C++ or OpenCL C; help: the result's plan.json and tuned.ptx carry the plan")]
+    #[error(
+        "{0} is no CUDA C++ or OpenCL C; help: the result's plan.json and tuned.ptx carry the plan"
+    )]
     NoSource(PathBuf),
     /// The result has no plan.
     #[error("the result has no plan to carry into source: {0}")]

@@ -42,18 +42,28 @@ fn scalar_type(name: &str) -> &str {
 /// A name that C++ takes.
 fn plain(name: &str) -> String {
     let short = name.split(['<', '(']).next().unwrap_or(name);
-    short.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    short
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
 }
 
 fn signature(k: &KernelInfo) -> String {
-    let mut all = vec!["CUstream stream".to_owned(), "dim3 grid".into(), "dim3 block".into(), "unsigned shared".into()];
+    let mut all = vec![
+        "CUstream stream".to_owned(),
+        "dim3 grid".into(),
+        "dim3 block".into(),
+        "unsigned shared".into(),
+    ];
     all.extend((0..k.params.len()).map(|n| parameter(k, n)));
     format!("CUresult launch_{}({})", plain(&k.name), all.join(", "))
 }
 
 /// The header and the code for some kernels of a PTX file.
 fn texts(all: &[KernelInfo], ptx: &Path, notes: &[String]) -> (String, String) {
-    let mut h = String::from("// Tuned kernels, loaded from PTX through the CUDA driver API. Link with -lcuda.\n");
+    let mut h = String::from(
+        "// Tuned kernels, loaded from PTX through the CUDA driver API. Link with -lcuda.\n",
+    );
     for n in notes {
         let _ = writeln!(h, "// {n}");
     }
@@ -61,7 +71,8 @@ fn texts(all: &[KernelInfo], ptx: &Path, notes: &[String]) -> (String, String) {
     h += "// Loads the kernels into the current context; call it once before any launch.\nCUresult load(const char *ptx_file);\n\n";
     let mut c = format!(
         "// Loads {} and launches its kernels; see {HEADER}.\n#include \"{HEADER}\"\n\nnamespace kerf_tuned {{\n\n",
-        ptx.file_name().map_or_else(|| "tuned.ptx".into(), |n| n.to_string_lossy())
+        ptx.file_name()
+            .map_or_else(|| "tuned.ptx".into(), |n| n.to_string_lossy())
     );
     c += "static CUmodule tuned;\n";
     for k in all {
@@ -100,7 +111,8 @@ fn texts(all: &[KernelInfo], ptx: &Path, notes: &[String]) -> (String, String) {
 /// Writes header and code beside the result's PTX; gives the files.
 pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, String> {
     let ptx = dir.join("tuned.ptx");
-    let bitcode = std::fs::read(dir.join("tuned.bc")).map_err(|e| format!("{}: {e}", dir.join("tuned.bc").display()))?;
+    let bitcode = std::fs::read(dir.join("tuned.bc"))
+        .map_err(|e| format!("{}: {e}", dir.join("tuned.bc").display()))?;
     let m = Module::parse(&bitcode, "tuned.bc").map_err(|e| e.0)?;
     let used: Vec<&str> = result.sites.iter().map(|s| s.kernel.as_str()).collect();
     let infos: Vec<KernelInfo> = kernels::kernels(&m)
@@ -110,7 +122,10 @@ pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, String> {
     let mut notes = Vec::new();
     for g in result.groups.iter().filter(|g| !g.group.holds.is_empty()) {
         if g.format != g.group.formats[0] {
-            notes.push(format!("{} is held as {}: convert it on its way to and from the device.", g.group.name, g.format));
+            notes.push(format!(
+                "{} is held as {}: convert it on its way to and from the device.",
+                g.group.name, g.format
+            ));
         }
     }
     let (h, c) = texts(&infos, &ptx, &notes);

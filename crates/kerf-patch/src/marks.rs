@@ -42,17 +42,34 @@ fn nearest(from: Format, to: SiteFormat) -> Format {
 fn is_memory(op: &str) -> bool {
     matches!(
         op,
-        "load" | "store" | "phi" | "select" | "fpext" | "fptrunc" | "sitofp" | "uitofp" | "atomicrmw" | "call"
+        "load"
+            | "store"
+            | "phi"
+            | "select"
+            | "fpext"
+            | "fptrunc"
+            | "sitofp"
+            | "uitofp"
+            | "atomicrmw"
+            | "call"
     )
 }
 
 impl Marks {
     /// Of a kernel under its plan. `own` tells the number of a file of the user's.
-    pub fn add(&mut self, ast: &Ast, m: &Module, kernel: (usize, &str), plan: &KernelPlan, own: &dyn Fn(usize) -> bool) {
+    pub fn add(
+        &mut self,
+        ast: &Ast,
+        m: &Module,
+        kernel: (usize, &str),
+        plan: &KernelPlan,
+        own: &dyn Fn(usize) -> bool,
+    ) {
         let Some(f) = m.function(kernel.1) else {
             return;
         };
-        let files: BTreeMap<&PathBuf, usize> = ast.files.iter().enumerate().map(|(k, f)| (f, k)).collect();
+        let files: BTreeMap<&PathBuf, usize> =
+            ast.files.iter().enumerate().map(|(k, f)| (f, k)).collect();
         let map = sites::sites(m, f);
         for (s, i) in map.sites.iter().zip(&map.instructions) {
             if is_memory(&s.op) {
@@ -67,14 +84,21 @@ impl Marks {
                 (own(file) && line > 0).then_some((file, line, column))
             });
             let Some(place) = place else { continue };
-            let to = plan.sites.get(&s.id).map_or(s.format, |to| nearest(s.format, *to));
+            let to = plan
+                .sites
+                .get(&s.id)
+                .map_or(s.format, |to| nearest(s.format, *to));
             let mark = Mark {
                 kernel: kernel.0,
                 site: s.id,
                 op: s.op.clone(),
                 from: s.format,
                 to,
-                variant: plan.math.get(&s.id).copied().filter(|v| *v != MathVariant::Accurate),
+                variant: plan
+                    .math
+                    .get(&s.id)
+                    .copied()
+                    .filter(|v| *v != MathVariant::Accurate),
             };
             self.by.entry(place).or_default().push(mark);
         }
@@ -82,11 +106,15 @@ impl Marks {
 
     /// Operations at a place.
     pub fn at(&self, file: usize, (line, column): (u32, u32)) -> &[Mark] {
-        self.by.get(&(file, line, column)).map_or(&[], Vec::as_slice)
+        self.by
+            .get(&(file, line, column))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// All of them, with their places.
     pub fn all(&self) -> impl Iterator<Item = ((usize, u32, u32), &Mark)> {
-        self.by.iter().flat_map(|(at, all)| all.iter().map(|m| (*at, m)))
+        self.by
+            .iter()
+            .flat_map(|(at, all)| all.iter().map(|m| (*at, m)))
     }
 }

@@ -4,11 +4,68 @@ use kerf_pass::MathVariant;
 
 /// Functions whose f32 version is the name with an `f`.
 const WITH_F: [&str; 62] = [
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "cospi",
-    "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma",
-    "fmax", "fmin", "fmod", "hypot", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint",
-    "nextafter", "normcdf", "normcdfinv", "pow", "rcbrt", "remainder", "rhypot", "rint", "round", "rsqrt", "scalbn",
-    "sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc", "j0", "j1", "y0", "y1", "norm3d",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "cospi",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "hypot",
+    "ldexp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "nearbyint",
+    "nextafter",
+    "normcdf",
+    "normcdfinv",
+    "pow",
+    "rcbrt",
+    "remainder",
+    "rhypot",
+    "rint",
+    "round",
+    "rsqrt",
+    "scalbn",
+    "sin",
+    "sinh",
+    "sinpi",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+    "norm3d",
 ];
 
 /// Functions that have one name for all formats.
@@ -78,23 +135,42 @@ fn native(base: &str) -> Option<&'static str> {
 }
 
 /// How a function is called in a format and variant; none if there is no way.
-pub fn call(name: &str, cl: bool, format: Format, variant: Option<MathVariant>) -> Option<Spelling> {
+pub fn call(
+    name: &str,
+    cl: bool,
+    format: Format,
+    variant: Option<MathVariant>,
+) -> Option<Spelling> {
     let base = match WITH_F.contains(&name) {
         true => name,
-        false => name.strip_suffix('f').filter(|b| WITH_F.contains(b)).unwrap_or(name),
+        false => name
+            .strip_suffix('f')
+            .filter(|b| WITH_F.contains(b))
+            .unwrap_or(name),
     };
     match (format, variant) {
-        (Format::F32, Some(MathVariant::Approx | MathVariant::ApproxFtz)) if cl => native(base).map(|n| Spelling::Name(Some(n))),
+        (Format::F32, Some(MathVariant::Approx | MathVariant::ApproxFtz)) if cl => {
+            native(base).map(|n| Spelling::Name(Some(n)))
+        }
         (Format::F32, Some(MathVariant::Approx | MathVariant::ApproxFtz)) => match base {
             "sqrt" => Some(Spelling::Helper("kerf_sqrt_approx")),
             "tanh" => Some(Spelling::Helper("kerf_tanh_approx")),
             _ => intrinsic(base).map(|n| Spelling::Name(Some(n))),
         },
         (Format::F64, Some(v)) if v.steps().is_some() && !cl => {
-            let helper = |all: [&'static str; 3]| v.steps().and_then(|s| all.get(s as usize).copied());
+            let helper =
+                |all: [&'static str; 3]| v.steps().and_then(|s| all.get(s as usize).copied());
             match base {
-                "sqrt" => helper(["kerf_sqrt_newton0", "kerf_sqrt_newton1", "kerf_sqrt_newton2"]),
-                "rsqrt" => helper(["kerf_rsqrt_newton0", "kerf_rsqrt_newton1", "kerf_rsqrt_newton2"]),
+                "sqrt" => helper([
+                    "kerf_sqrt_newton0",
+                    "kerf_sqrt_newton1",
+                    "kerf_sqrt_newton2",
+                ]),
+                "rsqrt" => helper([
+                    "kerf_rsqrt_newton0",
+                    "kerf_rsqrt_newton1",
+                    "kerf_rsqrt_newton2",
+                ]),
                 _ => None,
             }
             .map(Spelling::Helper)
@@ -158,7 +234,9 @@ pub fn helper(name: &str) -> Option<String> {
     }
     let (function, steps) = name.strip_prefix("kerf_")?.split_once("_newton")?;
     let steps: usize = steps.parse().ok()?;
-    let one = |seed: &str| format!("    double y;\n    asm(\"{seed} %0, %1;\" : \"=d\"(y) : \"d\"(x));\n");
+    let one = |seed: &str| {
+        format!("    double y;\n    asm(\"{seed} %0, %1;\" : \"=d\"(y) : \"d\"(x));\n")
+    };
     let (params, body) = match function {
         "div" => {
             let mut b = one("rcp.approx.ftz.f64").replace("(x)", "(d)");
@@ -182,8 +260,12 @@ pub fn helper(name: &str) -> Option<String> {
             let mut b = one("rsqrt.approx.ftz.f64");
             (0..steps).for_each(|_| b += "    y = fma(y * 0.5, fma(-(x * y), y, 1.0), y);\n");
             match steps {
-                0 => b += "    double z;\n    asm(\"rcp.approx.ftz.f64 %0, %1;\" : \"=d\"(z) : \"d\"(y));\n    return z;\n",
-                _ => b += "    const double z = fabs(x) < 2.2250738585072014e-308 ? x * 0.0 : x * y;\n    return x == INFINITY ? x : z;\n",
+                0 => {
+                    b += "    double z;\n    asm(\"rcp.approx.ftz.f64 %0, %1;\" : \"=d\"(z) : \"d\"(y));\n    return z;\n"
+                }
+                _ => {
+                    b += "    const double z = fabs(x) < 2.2250738585072014e-308 ? x * 0.0 : x * y;\n    return x == INFINITY ? x : z;\n"
+                }
             }
             ("double x", b)
         }

@@ -5,7 +5,7 @@
 //! change begin as f32, and those for which neither holds are taken out until all that is left agrees.
 use crate::edits::Edits;
 use crate::marks::Marks;
-use crate::model::{Entity, Kind, Model};
+use crate::model::{Entity, Model, Thing};
 use crate::walk::{Ty, Unsaid, Walk, Want};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,22 +31,15 @@ fn candidates(m: &Model) -> (BTreeSet<Entity>, BTreeSet<Entity>) {
     let (mut held, mut free) = (BTreeSet::new(), BTreeSet::new());
     for (class, all) in members {
         let things = || all.iter().map(|e| &m.things[*e]);
-        if things().any(|t| t.own != Format::F64 || t.fixed.is_some() && t.held.is_none())
-            || things().any(|t| t.fixed.is_some())
-        {
+        if things().any(|t| t.own != Format::F64 || t.fixed.is_some()) {
             continue;
         }
-        let memory = things().any(|t| {
-            !t.scalar && matches!(t.kind, Kind::KernelParameter | Kind::Global) || t.held.is_some()
-        });
-        match memory {
+        match things().any(Thing::is_memory) {
             // Memory that the host or other threads see is as the plan holds it.
             true => {
-                let asked = |t: &&crate::model::Thing| {
-                    !t.scalar && matches!(t.kind, Kind::KernelParameter | Kind::Global) || t.held.is_some()
-                };
-                let narrow = things().filter(asked).all(|t| t.held.is_some_and(|h| h != Format::F64));
-                if narrow {
+                let mut asked = things().filter(|t| t.is_memory() && !t.shared).peekable();
+                let known = asked.peek().is_some();
+                if known && asked.all(|t| t.held.is_some_and(|h| h != Format::F64)) {
                     held.insert(class);
                 }
             }
@@ -86,8 +79,7 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
     let mut edits = w.edits.take().unwrap_or_default();
     let mut unsaid = std::mem::take(&mut w.unsaid);
     let mut helpers = std::mem::take(&mut w.helpers);
-    for (e, c) in m.copies.iter().filter(|c| narrow.contains(&m.class(c.0))) {
-        let _ = e;
+    for (_, c) in m.copies.iter().filter(|c| narrow.contains(&m.class(c.0))) {
         if c.edit(&mut edits).is_ok() {
             helpers.insert(c.helper());
         }
@@ -102,13 +94,20 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
 }
 
 /// Types of declarations. Where only some names of one declaration change, it becomes several.
-fn declarations(m: &Model, narrow: &BTreeSet<Entity>, edits: &mut Edits, unsaid: &mut BTreeSet<Unsaid>) {
+fn declarations(
+    m: &Model,
+    narrow: &BTreeSet<Entity>,
+    edits: &mut Edits,
+    unsaid: &mut BTreeSet<Unsaid>,
+) {
     type Declared = (usize, usize, bool);
     let mut by: BTreeMap<(usize, usize, usize), Vec<Declared>> = BTreeMap::new();
     for (e, t) in m.things.iter().enumerate() {
         let small = narrow.contains(&m.class(e)) && t.own == Format::F64;
         for ((file, token), (_, begin, name)) in t.types.iter().zip(&t.names) {
-            by.entry((*file, token.from, token.to)).or_default().push((*name, *begin, small));
+            by.entry((*file, token.from, token.to))
+                .or_default()
+                .push((*name, *begin, small));
         }
     }
     for ((file, from, to), mut names) in by {
@@ -116,7 +115,9 @@ fn declarations(m: &Model, narrow: &BTreeSet<Entity>, edits: &mut Edits, unsaid:
         if names.iter().all(|n| !n.2) {
             continue;
         }
-        let Some(s) = m.sources.get(&file) else { continue };
+        let Some(s) = m.sources.get(&file) else {
+            continue;
+        };
         let word = |small: bool| if small { "float" } else { s.slice(from, to) };
         let mut done = Ok(());
         if names[0].2 {

@@ -25,7 +25,12 @@ impl Source {
     /// From a text.
     pub fn new(path: &Path, text: String) -> Source {
         let mut starts = vec![0];
-        starts.extend(text.bytes().enumerate().filter(|b| b.1 == b'\n').map(|b| b.0 + 1));
+        starts.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|b| b.1 == b'\n')
+                .map(|b| b.0 + 1),
+        );
         Source {
             path: path.to_owned(),
             text,
@@ -50,7 +55,10 @@ impl Source {
     pub fn indent(&self, offset: usize) -> &str {
         let start = self.line_start(self.position(offset).0);
         let rest = &self.text[start..];
-        let n = rest.bytes().take_while(|b| *b == b' ' || *b == b'\t').count();
+        let n = rest
+            .bytes()
+            .take_while(|b| *b == b' ' || *b == b'\t')
+            .count();
         &rest[..n]
     }
 
@@ -75,7 +83,9 @@ impl Source {
                     at += self.text[at..].find('\n').unwrap_or(self.text.len() - at);
                 }
                 (Some(b'/'), Some(b'*')) => {
-                    at += self.text[at..].find("*/").map_or(self.text.len() - at, |n| n + 2);
+                    at += self.text[at..]
+                        .find("*/")
+                        .map_or(self.text.len() - at, |n| n + 2);
                 }
                 _ => return at,
             }
@@ -128,11 +138,40 @@ impl Source {
 
 /// Words before a type that are not the type.
 const QUALIFIERS: [&str; 34] = [
-    "const", "volatile", "static", "extern", "inline", "register", "constexpr", "mutable", "thread_local",
-    "restrict", "__restrict__", "__restrict", "__shared__", "__device__", "__constant__", "__global__",
-    "__host__", "__forceinline__", "__noinline__", "__inline__", "__inline", "__managed__", "__grid_constant__",
-    "__global", "__local", "__private", "__constant", "__kernel", "kernel", "global", "local", "private",
-    "struct", "typename",
+    "const",
+    "volatile",
+    "static",
+    "extern",
+    "inline",
+    "register",
+    "constexpr",
+    "mutable",
+    "thread_local",
+    "restrict",
+    "__restrict__",
+    "__restrict",
+    "__shared__",
+    "__device__",
+    "__constant__",
+    "__global__",
+    "__host__",
+    "__forceinline__",
+    "__noinline__",
+    "__inline__",
+    "__inline",
+    "__managed__",
+    "__grid_constant__",
+    "__global",
+    "__local",
+    "__private",
+    "__constant",
+    "__kernel",
+    "kernel",
+    "global",
+    "local",
+    "private",
+    "struct",
+    "typename",
 ];
 
 /// Words before a type that are followed by something in parentheses.
@@ -199,7 +238,10 @@ mod tests {
             ("static __shared__ double /* c */ tile", "double"),
             ("__align__(16) const volatile float x", "float"),
             ("typename ns::detail::T x", "ns::detail::T"),
-            ("__device__ __attribute__((always_inline)) inline real f", "real"),
+            (
+                "__device__ __attribute__((always_inline)) inline real f",
+                "real",
+            ),
         ] {
             let s = source(text);
             let t = type_token(&s, 0, text.len() - 1).expect(text);
@@ -210,8 +252,27 @@ mod tests {
     #[test]
     fn tokens_and_places() {
         let s = source("a = 1.5e-3 + \"x // y\"; // c\n  b /* d */ += 'q';\n");
-        let words: Vec<&str> = s.tokens(0, s.text.len()).iter().map(|t| s.word(*t)).collect();
-        assert_eq!(words, ["a", "=", "1.5e-3", "+", "\"x // y\"", ";", "b", "+", "=", "'q'", ";"]);
+        let words: Vec<&str> = s
+            .tokens(0, s.text.len())
+            .iter()
+            .map(|t| s.word(*t))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "a",
+                "=",
+                "1.5e-3",
+                "+",
+                "\"x // y\"",
+                ";",
+                "b",
+                "+",
+                "=",
+                "'q'",
+                ";"
+            ]
+        );
         assert_eq!(s.position(s.text.find("b /*").expect("b")), (2, 3));
         assert_eq!(s.indent(40), "  ");
     }

@@ -24,13 +24,19 @@ pub fn patched(
                 let new = old.replace("f64", &format.to_string());
                 edits.push((part.start + from, part.start + to, new));
             }
-            None => notes.push(format!("{}: give buffer {name} the type {format}", w.path.display())),
+            None => notes.push(format!(
+                "{}: give buffer {name} the type {format}",
+                w.path.display()
+            )),
         }
     }
     for (name, v) in launch {
         match default(text, name) {
             Some((from, to)) => edits.push((from, to, v.to_string())),
-            None => notes.push(format!("{}: the default of {name} is to be {v}", w.path.display())),
+            None => notes.push(format!(
+                "{}: the default of {name} is to be {v}",
+                w.path.display()
+            )),
         }
     }
     edits.sort();
@@ -89,11 +95,17 @@ fn default(text: &str, name: &str) -> Option<(usize, usize)> {
     let mut at = 0;
     while let Some(k) = table[at..].find(name) {
         let k = at + k;
-        let before = table[..k].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let before = table[..k]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric() && c != '_');
         let after = table[k + name.len()..].trim_start();
         if before && after.starts_with('=') {
             let number = after[1..].trim_start();
-            let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-').len();
+            let digits = number.len()
+                - number
+                    .trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+                    .len();
             let start = space + from + (table.len() - number.len());
             return Some((start, start + digits));
         }

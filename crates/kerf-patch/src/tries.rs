@@ -30,12 +30,30 @@ pub struct Tried {
     pub timing: Option<Timing>,
     /// Why it did not run.
     pub failure: Option<String>,
+    /// On other inputs: how many, on how many it stayed within the tolerance, the largest error.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// A patched source on inputs that its plan was not chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Elsewhere {
+    /// Inputs.
+    pub inputs: usize,
+    /// Those within the tolerance.
+    pub passed: usize,
+    /// The largest error; none if infinite.
+    pub worst: Option<f64>,
 }
 
 impl Tried {
     /// Within the tolerance and not slower?
     pub fn is_good(&self, tolerance: f64) -> bool {
-        self.error.is_some_and(|e| e <= tolerance) && self.time.is_none_or(|t| t < 1.0)
+        self.is_within(tolerance) && self.time.is_none_or(|t| t < 1.0)
+    }
+    /// Within the tolerance, on other inputs too?
+    pub fn is_within(&self, tolerance: f64) -> bool {
+        let others = self.elsewhere.is_none_or(|e| e.passed == e.inputs);
+        others && self.error.is_some_and(|e| e <= tolerance)
     }
     fn failed(why: String) -> Tried {
         Tried {
@@ -63,6 +81,8 @@ pub struct Bench<'b> {
     pub flags: Vec<String>,
     /// Predicted seconds of the program as it is.
     pub own_s: Option<f64>,
+    /// Other inputs that a source has to hold on.
+    pub inputs: usize,
 }
 
 /// The folder above all files.
@@ -70,7 +90,10 @@ fn above(paths: &[&Path]) -> PathBuf {
     let mut all = paths.iter().filter_map(|p| p.parent());
     let first = all.next().unwrap_or(Path::new("/")).to_owned();
     all.fold(first, |a, p| {
-        a.ancestors().find(|x| p.starts_with(x)).unwrap_or(Path::new("/")).to_owned()
+        a.ancestors()
+            .find(|x| p.starts_with(x))
+            .unwrap_or(Path::new("/"))
+            .to_owned()
     })
 }
 
@@ -105,7 +128,11 @@ impl Bench<'_> {
     }
 
     /// Seconds on the device, predicted from a counting run.
-    pub fn seconds(&self, patched: Option<&Patched>, launch: &BTreeMap<String, i64>) -> Option<f64> {
+    pub fn seconds(
+        &self,
+        patched: Option<&Patched>,
+        launch: &BTreeMap<String, i64>,
+    ) -> Option<f64> {
         let model = self.model?;
         let job = Job {
             device: Device::Cpu,
@@ -125,13 +152,47 @@ impl Bench<'_> {
             Some(p) => (&p.source, &p.flags),
             None => (&self.main, &self.flags),
         };
-        let m = program::load(&self.job.toolchain(), source, flags).ok()?.module().ok()?;
+        let m = program::load(&self.job.toolchain(), source, flags)
+            .ok()?
+            .module()
+            .ok()?;
         let work = kerf_tune::counts::work(&counts);
         let mut sum = 0.0;
         for k in &counts.kernels {
-            sum += model.kernel(&m, &work, &k.symbol).ok()?.device_seconds(&Plan::default()).ok()?;
+            sum += model
+                .kernel(&m, &work, &k.symbol)
+                .ok()?
+                .device_seconds(&Plan::default())
+                .ok()?;
         }
         Some(sum)
+    }
+
+    /// A patched program on inputs that neither the search nor its validation had.
+    fn elsewhere(&self, evaluator: &Evaluator, request: &Request) -> Elsewhere {
+        let tolerance = self.result.criteria.tolerance;
+        let mut out = Elsewhere {
+            inputs: 0,
+            passed: 0,
+            worst: Some(0.0),
+        };
+        let used = self.result.validation.as_ref().map_or(0, |v| v.used) as u64;
+        for k in 0..self.inputs as u64 {
+            let mut one = request.clone();
+            one.input.seed = self.result.input.seed.wrapping_add(1 + used + k);
+            one.timed = 0;
+            let error = evaluator.one(&one).ok().and_then(|e| e.error);
+            out.inputs += 1;
+            out.passed += usize::from(error.is_some_and(|e| e <= tolerance));
+            out.worst = match (out.worst, error) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+            if out.passed < out.inputs {
+                break;
+            }
+        }
+        out
     }
 
     /// Tries a patched program.
@@ -143,7 +204,8 @@ impl Bench<'_> {
         launch: &BTreeMap<String, i64>,
     ) -> Result<Tried, PatchError> {
         let dir = tempfile::tempdir().map_err(PatchError::Temporary)?;
-        let source = mirror(dir.path(), &self.main, sources, texts).map_err(PatchError::Temporary)?;
+        let source =
+            mirror(dir.path(), &self.main, sources, texts).map_err(PatchError::Temporary)?;
         let mut flags = self.flags.clone();
         if let Some(d) = self.main.parent() {
             flags.extend(["-iquote".to_owned(), d.display().to_string()]);
@@ -188,8 +250,12 @@ impl Bench<'_> {
             time: e.timing.as_ref().map(|t| t.ratio),
             timing: e.timing,
             failure: e.failure,
+            elsewhere: None,
         };
-        if t.time.is_none() && t.error.is_some_and(|e| e <= self.result.criteria.tolerance) {
+        if t.is_within(self.result.criteria.tolerance) && self.inputs > 0 {
+            t.elsewhere = Some(self.elsewhere(&evaluator, &request));
+        }
+        if t.time.is_none() && t.is_within(self.result.criteria.tolerance) {
             let own = self.own_s.filter(|s| *s > 0.0);
             t.time = own.and_then(|own| Some(self.seconds(Some(&patched), launch)? / own));
         }

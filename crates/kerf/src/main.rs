@@ -322,7 +322,9 @@ fn study_names() -> clap::builder::PossibleValuesParser {
 }
 
 fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
-    let parts = s.split_once('=').and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
+    let parts = s
+        .split_once('=')
+        .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
     parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
 }
 

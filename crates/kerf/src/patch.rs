@@ -37,6 +37,14 @@ pub struct Args {
     /// Sources that are tried, at most.
     #[arg(long, value_name = "N", default_value_t = 16, allow_negative_numbers = true, value_parser = crate::parse_count)]
     tries: usize,
+    /// Inputs from other seeds that the patched source has to hold on too.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        allow_negative_numbers = true
+    )]
+    inputs: usize,
     /// Seconds after which a run counts as hanging.
     #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
     timeout: f64,
@@ -65,7 +73,9 @@ impl From<PatchError> for Failure {
 }
 
 fn figure(t: &Tried, kind: &str) -> String {
-    let error = t.error.map_or_else(|| "an infinite error".into(), |e| format!("error {e:.3e}"));
+    let error = t
+        .error
+        .map_or_else(|| "an infinite error".into(), |e| format!("error {e:.3e}"));
     match (t.time, &t.timing) {
         (Some(_), Some(m)) => format!(
             "{error}, {:.2}x {kind} ({:.2} to {:.2})",
@@ -81,16 +91,36 @@ fn figure(t: &Tried, kind: &str) -> String {
 fn verdict(p: &Patch, style: Style) -> String {
     let mut o = String::new();
     let lines: usize = p.files.iter().map(|f| changed(&f.diff)).sum();
+    let limit = match p.metric.as_str() {
+        "psnr" | "ssim" | "digits" => p.metric.clone(),
+        m => format!("{m} at most {:e}", p.tolerance),
+    };
     let _ = writeln!(
         o,
-        "{}: {} ({} at most {:e})",
+        "{}: {} ({limit})",
         style.bold("patched source"),
-        figure(&p.patched, &p.kind),
-        p.metric,
-        p.tolerance
+        figure(&p.patched, &p.kind)
     );
-    let error = p.plan.error.map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
-    let _ = writeln!(o, "the plan: error {error}, {:.2}x {}", 1.0 / p.plan.time, p.plan.kind);
+    if let Some(e) = &p.patched.elsewhere {
+        let worst = e
+            .worst
+            .map_or_else(|| "infinite".into(), |w| format!("{w:.3e}"));
+        let _ = writeln!(
+            o,
+            "on {} of {} other inputs within the tolerance, worst {worst}",
+            e.passed, e.inputs
+        );
+    }
+    let error = p
+        .plan
+        .error
+        .map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
+    let _ = writeln!(
+        o,
+        "the plan: error {error}, {:.2}x {}",
+        1.0 / p.plan.time,
+        p.plan.kind
+    );
     let s = if lines == 1 { "" } else { "s" };
     let _ = writeln!(o, "{lines} line{s} of {} changed", names(&p.files));
     for g in &p.dropped {
@@ -109,7 +139,9 @@ fn verdict(p: &Patch, style: Style) -> String {
 }
 
 fn changed(diff: &str) -> usize {
-    diff.lines().filter(|l| l.starts_with('+') && !l.starts_with("+++")).count()
+    diff.lines()
+        .filter(|l| l.starts_with('+') && !l.starts_with("+++"))
+        .count()
 }
 
 fn names(files: &[FilePatch]) -> String {
@@ -127,20 +159,28 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
     for f in files {
         let now = std::fs::read(&f.path).map_err(|e| failed(&f.path, e.to_string()))?;
         if kerf_ir::program::sha256(&now) != f.before {
-            return Err(failed(&f.path, "it has changed meanwhile".into()).help("run kerf patch again"));
+            return Err(
+                failed(&f.path, "it has changed meanwhile".into()).help("run kerf patch again")
+            );
         }
         // A link stays one: what it points to changes.
         let real = std::fs::canonicalize(&f.path).map_err(|e| failed(&f.path, e.to_string()))?;
-        let mode = std::fs::metadata(&real).map_err(|e| failed(&real, e.to_string()))?.permissions();
+        let mode = std::fs::metadata(&real)
+            .map_err(|e| failed(&real, e.to_string()))?
+            .permissions();
         let mut part = tempfile::Builder::new()
             .tempfile_in(files::folder(&real))
             .map_err(|e| failed(&real, e.to_string()))?;
-        std::io::Write::write_all(&mut part, f.text.as_bytes()).map_err(|e| failed(&real, e.to_string()))?;
-        part.as_file().set_permissions(mode).map_err(|e| failed(&real, e.to_string()))?;
+        std::io::Write::write_all(&mut part, f.text.as_bytes())
+            .map_err(|e| failed(&real, e.to_string()))?;
+        part.as_file()
+            .set_permissions(mode)
+            .map_err(|e| failed(&real, e.to_string()))?;
         ready.push((real, part));
     }
     for (real, part) in ready {
-        part.persist(&real).map_err(|e| failed(&real, e.error.to_string()))?;
+        part.persist(&real)
+            .map_err(|e| failed(&real, e.error.to_string()))?;
     }
     Ok(())
 }
@@ -149,12 +189,24 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let (result, _) = kerf_tune::result::read(&a.dir).map_err(|e| Failure::new(e.to_string()))?;
     let cuda = a.device == DeviceArg::Cuda;
-    let job = crate::tune::job(result.workload.clone(), Vec::new(), cuda, a.gpu, 15, a.arch.clone())?;
-    let folder = std::env::current_dir().map_err(|e| Failure::new(format!("no working folder: {e}")))?;
-    let exe = std::env::current_exe().map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
+    let job = crate::tune::job(
+        result.workload.clone(),
+        Vec::new(),
+        cuda,
+        a.gpu,
+        15,
+        a.arch.clone(),
+    )?;
+    let folder =
+        std::env::current_dir().map_err(|e| Failure::new(format!("no working folder: {e}")))?;
+    let exe = std::env::current_exe()
+        .map_err(|e| Failure::new(format!("this program cannot find itself: {e}")))?;
     let profile = device::load(&result.profile).ok();
     if profile.is_none() && !cuda {
-        note(&format!("warning: there is no profile {}, so no time is predicted", result.profile));
+        note(&format!(
+            "warning: there is no profile {}, so no time is predicted",
+            result.profile
+        ));
     }
     let request = Request {
         dir: a.dir.clone(),
@@ -169,10 +221,13 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         profile,
         which: a.plan,
         tries: a.tries,
+        inputs: a.inputs,
     };
     let outcome = match patch::patch(&request, |t| note(&format!("tried {t}"))) {
         Err(PatchError::NoPlan(why)) => {
-            note(&format!("no patch: the result has no plan to carry into source: {why}"));
+            note(&format!(
+                "no patch: the result has no plan to carry into source: {why}"
+            ));
             return Ok(1);
         }
         other => other?,
@@ -185,12 +240,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             let text: String = p.files.iter().map(|f| f.diff.as_str()).collect();
             if let Some(path) = &a.out {
                 files::write_whole(path, &text).map_err(|e| {
-                    Failure::new(format!("cannot write {}: {e}", path.display())).help("choose another place with --out")
+                    Failure::new(format!("cannot write {}: {e}", path.display()))
+                        .help("choose another place with --out")
                 })?;
             }
             match format {
                 Format::Json => {
-                    let v = serde_json::to_string_pretty(&p).map_err(|e| Failure::new(e.to_string()))?;
+                    let v = serde_json::to_string_pretty(&p)
+                        .map_err(|e| Failure::new(e.to_string()))?;
                     say(&(v + "\n"))?;
                 }
                 Format::Human | Format::Csv if a.out.is_none() => say(&text)?,
@@ -202,14 +259,28 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             }
             Ok(0)
         }
-        Outcome::None { why, last, unsaid, plan } => {
+        Outcome::None {
+            why,
+            last,
+            unsaid,
+            plan,
+        } => {
             let written = kerf_patch::loader::write(&a.dir, &result).map_err(Failure::new)?;
             note(&format!("no patch: {why}"));
-            let error = plan.error.map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
-            note(&format!("the plan: error {error}, {:.2}x {}", 1.0 / plan.time, plan.kind));
+            let error = plan
+                .error
+                .map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
+            note(&format!(
+                "the plan: error {error}, {:.2}x {}",
+                1.0 / plan.time,
+                plan.kind
+            ));
             if let Some(t) = last {
                 let failed = t.failure.as_ref().map(|f| format!("fails: {f}"));
-                note(&format!("the last source that was tried: {}", failed.unwrap_or_else(|| figure(&t, "predicted"))));
+                note(&format!(
+                    "the last source that was tried: {}",
+                    failed.unwrap_or_else(|| figure(&t, "predicted"))
+                ));
             }
             for u in unsaid.iter().take(10) {
                 note(&format!("not as in the plan: {u}"));
@@ -227,4 +298,3 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         }
     }
 }
-
