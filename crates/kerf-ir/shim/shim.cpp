@@ -275,6 +275,20 @@ char *kerf_location(LLVMValueRef v) {
   return dup(out);
 }
 
+static std::string whole(StringRef directory, StringRef file);
+
+/// The whole inlining chain of an instruction, the innermost first: "file\tline\tcolumn\tfunction\n" each.
+char *kerf_location_chain(LLVMValueRef v) {
+  auto *inst = dyn_cast<Instruction>(unwrap(v));
+  if (!inst || !inst->getDebugLoc())
+    return nullptr;
+  std::string out;
+  for (const DILocation *l = inst->getDebugLoc().get(); l; l = l->getInlinedAt())
+    out += whole(l->getDirectory(), l->getFilename()) + "\t" + std::to_string(l->getLine()) + "\t" +
+           std::to_string(l->getColumn()) + "\t" + l->getScope()->getSubprogram()->getName().str() + "\n";
+  return dup(out);
+}
+
 /// A file's whole path. Clang names the files under the working folder relative to it, also where the
 /// source was given by its whole path.
 static std::string whole(StringRef directory, StringRef file) {

@@ -267,6 +267,40 @@ pub fn compile(
     Ok(Compiled { bitcode, depends })
 }
 
+/// The arguments with which a source is compiled, but for those that say what is made of it; the header that goes
+/// before it is put into `dir`.
+pub fn syntax_args(
+    tools: &Toolchain,
+    language: Language,
+    dir: &Path,
+    source: &Path,
+    flags: &[String],
+) -> std::io::Result<Vec<String>> {
+    let (name, text) = match language {
+        Language::OpenCl => ("kerf_builtins.cl", OPENCL_BUILTINS),
+        _ => ("kerf_host.h", CUDA_HOST),
+    };
+    let (early, late) = match language {
+        Language::Cuda => late_macros(flags),
+        _ => (flags.to_vec(), String::new()),
+    };
+    let before = dir.join(name);
+    std::fs::write(&before, format!("{text}{late}"))?;
+    let cuda = tools.cuda.clone().unwrap_or_default();
+    let made = ["-c", "-emit-llvm"];
+    let mut args = clang_args(language, &cuda, &tools.arch, &[]);
+    args.retain(|a| !made.contains(&a.as_str()));
+    args.extend(["-include".to_owned(), before.display().to_string()]);
+    args.extend(early);
+    let bytes = std::fs::read(source)?;
+    if language == Language::Cuda
+        && let Some(overlay) = joined_launches(dir, source, &bytes)?
+    {
+        args.extend(["-ivfsoverlay".to_owned(), overlay.display().to_string()]);
+    }
+    Ok(args)
+}
+
 /// Macros of the command line as lines of a header, and the other flags.
 ///
 /// clang reads all of CUDA's headers before a source, nvcc few: a macro such as `N` would be replaced in

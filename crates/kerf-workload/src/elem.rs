@@ -102,6 +102,23 @@ impl ElemType {
         }
     }
 
+    /// The same with all its scalars of one format.
+    pub fn with_floats(&self, f: kerf_num::Format) -> ElemType {
+        let scalar = match f {
+            kerf_num::Format::F64 => Scalar::F64,
+            kerf_num::Format::F32 => Scalar::F32,
+            kerf_num::Format::F16 => Scalar::F16,
+            kerf_num::Format::Bf16 => Scalar::Bf16,
+        };
+        match self {
+            ElemType::Scalar(_) => ElemType::Scalar(scalar),
+            ElemType::Vector(_, n) => ElemType::Vector(scalar, *n),
+            ElemType::Struct(fields) => {
+                ElemType::Struct(fields.iter().map(|t| t.with_floats(f)).collect())
+            }
+        }
+    }
+
     fn collect_scalars(&self, base: usize, list: &mut Vec<(usize, Scalar)>) {
         match self {
             ElemType::Scalar(s) => list.push((base, *s)),

@@ -29,8 +29,8 @@ pub use sweep::{
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;
 use kerf_ir::compile::Toolchain;
-use kerf_pass::Plan;
 use kerf_pass::count::Detail;
+use kerf_pass::{Plan, SiteFormat};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -117,6 +117,21 @@ pub struct Job {
     /// Also tell how the error is spread over each output.
     #[serde(default)]
     pub scatter: bool,
+    /// Run this program in place of the workload's.
+    #[serde(default)]
+    pub patched: Option<Patched>,
+}
+
+/// A program that takes the place of the workload's, on its inputs and against its reference: the same kernels
+/// from another source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Patched {
+    /// Its source.
+    pub source: PathBuf,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+    /// Buffers that its kernels take in narrower formats than the workload has, by name.
+    pub held: Vec<(String, SiteFormat)>,
 }
 
 impl Job {
@@ -152,6 +167,7 @@ impl Job {
             references: None,
             scatter: false,
             baseline: false,
+            patched: None,
         }
     }
 

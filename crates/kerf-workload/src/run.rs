@@ -54,6 +54,8 @@ pub struct Session<'a> {
     pub lambda: BTreeMap<String, f32>,
     /// Warp-sized blocks that go into one, for kernels whose index space a plan changes, by symbol.
     pub regroup: BTreeMap<String, u32>,
+    /// Buffers as kernels declare them, where these say themselves how they are held.
+    pub declared: Option<Vec<BufferSpec>>,
 }
 
 impl<'a> Session<'a> {
@@ -73,6 +75,7 @@ impl<'a> Session<'a> {
             perturb: None,
             lambda: BTreeMap::new(),
             regroup: BTreeMap::new(),
+            declared: None,
         }
     }
 }
@@ -149,6 +152,11 @@ fn no_room(w: &Workload, b: &BufferSpec, e: ExecError) -> RunError {
 }
 
 impl<'a> Session<'a> {
+    /// Buffers of the types that the kernels' parameters have.
+    fn declared(&self) -> &[BufferSpec] {
+        self.declared.as_ref().unwrap_or(&self.workload.buffers)
+    }
+
     fn held(&self, buffer: usize) -> Option<Held> {
         self.storage.get(buffer).copied().flatten()
     }
@@ -214,7 +222,7 @@ impl<'a> Session<'a> {
         let mut wrong = Mistakes::none();
         let mut used = Vec::new();
         let ids: Vec<BufferId> = (0..self.workload.buffers.len()).map(BufferId).collect();
-        for b in &self.workload.buffers {
+        for b in self.declared() {
             if let Some(s) = &b.symbol {
                 match self.variable(s, b.line) {
                     Err(m) => wrong.push(m),
@@ -244,7 +252,7 @@ impl<'a> Session<'a> {
                     if !used.contains(&k.symbol) {
                         used.push(k.symbol.clone());
                     }
-                    if let Err(misfits) = bind(&l, k, &self.workload.buffers, &ids) {
+                    if let Err(misfits) = bind(&l, k, self.declared(), &ids) {
                         for m in misfits {
                             wrong.push(mistake(self.workload, l.line, m.what, m.expected));
                         }
@@ -430,14 +438,16 @@ impl<'a> Session<'a> {
                     };
                     let k = self.kernel(&c).map_err(one)?;
                     let (mut args, shared) =
-                        bind(&c, k, &self.workload.buffers, &l.ids).map_err(|wrong| {
+                        bind(&c, k, self.declared(), &l.ids).map_err(|wrong| {
                             let mut all = Mistakes::none();
                             for m in wrong {
                                 all.push(mistake(self.workload, c.line, m.what, m.expected));
                             }
                             RunError::Workload(all)
                         })?;
-                    self.scale(&mut args, &l.ids);
+                    if self.declared.is_none() {
+                        self.scale(&mut args, &l.ids);
+                    }
                     if let Some(lambda) = self.lambda.get(&k.symbol) {
                         args.push(Arg::Bytes(lambda.to_le_bytes().to_vec()));
                     }

@@ -215,6 +215,23 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<Held, String> {
     }
 }
 
+/// How a program holds buffers that it declares in narrower formats, by name, and those buffers as it declares them.
+pub fn declared(
+    buffers: &[BufferSpec],
+    held: &[(String, SiteFormat)],
+) -> Result<(Vec<Option<Held>>, Vec<BufferSpec>), String> {
+    let mut all = vec![None; buffers.len()];
+    let mut specs = buffers.to_vec();
+    for (name, format) in held {
+        let k = buffers.iter().position(|b| b.name == *name);
+        let k = k.ok_or_else(|| format!("there is no buffer `{name}`"))?;
+        let h = content(&buffers[k], *format)?;
+        specs[k].elem = specs[k].elem.with_floats(h.to);
+        all[k] = Some(h);
+    }
+    Ok((all, specs))
+}
+
 /// How each buffer of a workload is held under a plan; none for its own format.
 pub fn assign(session: &Session, plan: &Plan) -> Result<Vec<Option<Held>>, String> {
     let buffers = &session.workload.buffers;

@@ -15,6 +15,7 @@ mod launch_table;
 mod measure;
 mod output;
 mod parse;
+mod patch;
 mod predict;
 mod progress;
 mod record;
@@ -183,6 +184,8 @@ enum Command {
     Check(tune::CheckArgs),
     /// Say what a result of `kerf tune` cut, what it did not, and why.
     Explain(report::ExplainArgs),
+    /// Carry a result of `kerf tune` into the source: a unified diff, tried before it is given.
+    Patch(patch::Args),
     /// Make a page about a result of `kerf tune`: one HTML file that needs nothing else.
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
@@ -274,6 +277,13 @@ struct RunArgs {
     /// Fraction of the warps that run the cheap version, in place of what the plan says.
     #[arg(long, requires = "plan", allow_negative_numbers = true, value_parser = parse_lambda)]
     lambda: Option<f64>,
+    /// Run this source in place of the workload's, e.g. a patched one; the reference, the inputs and on a GPU the
+    /// time to compare with are those of the workload's own.
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    source: Option<PathBuf>,
+    /// A buffer that this source takes in a narrower format: spot=f32.
+    #[arg(long = "held", value_name = "BUFFER=FORMAT", requires = "source", value_parser = parse_held)]
+    held: Vec<(String, kerf_pass::SiteFormat)>,
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
@@ -328,6 +338,13 @@ fn study_names() -> clap::builder::PossibleValuesParser {
         .chain([study::tradeoff::NAME, study::LIST])
         .collect::<Vec<_>>()
         .into()
+}
+
+fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
+    let parts = s
+        .split_once('=')
+        .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
+    parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
 }
 
 /// The plan of a file; the identity without one.
@@ -389,6 +406,15 @@ fn run_command(a: RunArgs, format: Format, style: Style) -> Result<i32, Failure>
         repeats: a.repeats,
         energy_s: a.energy,
         save: a.save,
+        baseline: a.source.is_some() && a.device == DeviceArg::Cuda,
+        patched: match a.source {
+            Some(source) => Some(kerf_workload::job::Patched {
+                flags: run::flags_of(&a.workload)?,
+                source,
+                held: a.held,
+            }),
+            None => None,
+        },
         ..Job::plain(a.workload, &tools)
     };
     run::run(&job, a.timeout, format, style)
@@ -531,6 +557,7 @@ fn main() {
         Command::Check(a) => tune::check(a, cli.format, style),
         Command::Explain(a) => report::explained(&a, cli.format),
         Command::Report(a) => report::report(&a, cli.format),
+        Command::Patch(a) => patch::run(&a, cli.format, style),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {

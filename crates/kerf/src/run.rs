@@ -154,6 +154,15 @@ fn human(r: &Report, name: &str, style: Style) -> String {
             seconds(t.high_s)
         );
     }
+    if let (Some(t), Some(b)) = (&r.times, &r.baseline) {
+        let _ = writeln!(
+            o,
+            "  the workload's own source {} (median of {}), in turn with it: {:.3}x",
+            seconds(b.median_s),
+            b.samples_s.len(),
+            b.median_s / t.median_s
+        );
+    }
     if let Some(e) = &r.energy {
         let _ = writeln!(
             o,
@@ -271,6 +280,12 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
             .iter()
             .any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted)),
     ))
+}
+
+/// Compiler flags of a workload.
+pub fn flags_of(workload: &Path) -> Result<Vec<String>, Failure> {
+    let w = kerf_workload::Workload::read(workload, &[]).map_err(JobError::from)?;
+    Ok(w.flags)
 }
 
 /// Reads a plan.

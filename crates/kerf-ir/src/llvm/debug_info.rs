@@ -23,6 +23,10 @@ impl Value {
     pub fn location(self) -> Option<String> {
         shim::take(unsafe { shim::kerf_location(self.0) })
     }
+    /// The whole inlining chain, the innermost position first; see the shim for the layout.
+    pub fn location_chain(self) -> Option<String> {
+        shim::take(unsafe { shim::kerf_location_chain(self.0) })
+    }
     /// Innermost position on the inlining chain that lies in `file`.
     pub fn location_in(self, file: &str) -> Option<(u32, u32)> {
         let c = shim::cstring(file);

@@ -11,6 +11,7 @@ unsafe extern "C" {
     pub fn kerf_debug_params(f: LLVMValueRef) -> *mut c_char;
     pub fn kerf_debug_global(g: LLVMValueRef) -> *mut c_char;
     pub fn kerf_location(v: LLVMValueRef) -> *mut c_char;
+    pub fn kerf_location_chain(v: LLVMValueRef) -> *mut c_char;
     pub fn kerf_location_in(v: LLVMValueRef, main: *const c_char) -> *mut c_char;
     pub fn kerf_prepend_params(f: LLVMValueRef, types: *mut LLVMTypeRef, n: c_uint)
     -> LLVMValueRef;

@@ -207,7 +207,16 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         workload.accept = a.clone();
     }
     let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
-    let m = program.module()?;
+    let own_module = program.module()?;
+    let own_infos = kernels::kernels(&own_module);
+    let own_globals = kernels::globals(&own_module);
+    drop(own_module);
+    let other = match &job.patched {
+        Some(p) => Some(program::load(&job.toolchain(), &p.source, &p.flags)?),
+        None => None,
+    };
+    let run = other.as_ref().unwrap_or(&program);
+    let m = run.module()?;
     let infos = kernels::kernels(&m);
     let globals = kernels::globals(&m);
     let mut session = Session {
@@ -216,12 +225,18 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         perturb: job.perturb,
         ..Session::plain(&workload, &infos, &globals)
     };
+    let held = job.patched.as_ref().map(|p| p.held.as_slice());
+    if let Some(held) = held {
+        let (storage, specs) =
+            storage::declared(&workload.buffers, held).map_err(JobError::Input)?;
+        (session.storage, session.declared) = (storage, Some(specs));
+    }
     let used = session.check()?;
     if let Some(dir) = &job.save {
         check_folder(dir)?;
     }
     if job.device == Device::Cpu || job.reference || job.count.is_some() {
-        refuse(&m, &used, &infos, &program.unlifted)?;
+        refuse(&m, &used, &infos, &run.unlifted)?;
     }
     if let (Some(detail), true) = (job.count, job.count_only) {
         let counts = counted(job, &session, &m, detail)?;
@@ -230,7 +245,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     spent.prepare_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     job.plan.apply(&m)?;
-    session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
+    if held.is_none() {
+        session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
+    }
     launched_only(&m, &session, &used);
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
@@ -271,6 +288,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let mut plan = Runner::with(program_made.load(job, &used)?, &session, held)?;
     // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
     let own = Session {
+        kernels: &own_infos,
+        globals: &own_globals,
+        declared: None,
         storage: Vec::new(),
         lambda: BTreeMap::new(),
         regroup: BTreeMap::new(),
@@ -279,6 +299,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     };
     let mut base = match own_made {
         Some(binary) => {
+            let used = own.check()?;
             let exec = Made::Cuda(binary).load(job, &used)?;
             Some(Runner::with(exec, &own, originals)?)
         }
@@ -345,7 +366,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     };
     spent.reference_s = clock.elapsed().as_secs_f64();
     let counts = match job.count {
-        Some(detail) => Some(counted(job, &session, &program.module()?, detail)?),
+        Some(detail) => Some(counted(job, &session, &run.module()?, detail)?),
         None => None,
     };
     let clock = Instant::now();

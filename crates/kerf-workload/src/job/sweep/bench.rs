@@ -107,6 +107,7 @@ impl<'b> Bench<'b> {
             perturb: self.base.perturb,
             lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
             regroup: BTreeMap::new(),
+            declared: None,
         }
     }
 

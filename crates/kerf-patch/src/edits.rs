@@ -1,0 +1,246 @@
+//! Changes of source files, and the unified diff that they make.
+use crate::source::Source;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A place where something changes: bytes from, to; the order among insertions at one place.
+type Place = (usize, usize, i32);
+
+/// Changes by file. Two that disagree are told, not merged.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Edits {
+    files: BTreeMap<usize, BTreeMap<Place, String>>,
+}
+
+/// Two changes of one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    /// File.
+    pub file: usize,
+    /// Byte.
+    pub offset: usize,
+}
+
+impl Edits {
+    /// Replaces bytes by a text; the same again does nothing.
+    pub fn replace(
+        &mut self,
+        file: usize,
+        from: usize,
+        to: usize,
+        text: &str,
+    ) -> Result<(), Clash> {
+        self.put(file, (from, to, i32::MAX), text)
+    }
+
+    /// Puts a text before what is at a place: of several, the one with the larger rank comes first.
+    pub fn before(&mut self, file: usize, at: usize, rank: usize, text: &str) -> Result<(), Clash> {
+        self.put(file, (at, at, i32::MAX - 1 - rank as i32), text)
+    }
+
+    /// Puts a text after what ends at a place: of several, the one with the smaller rank comes first.
+    pub fn after(&mut self, file: usize, at: usize, rank: usize, text: &str) -> Result<(), Clash> {
+        self.put(file, (at, at, i32::MIN + rank as i32), text)
+    }
+
+    fn put(&mut self, file: usize, place: Place, text: &str) -> Result<(), Clash> {
+        let mine = self.files.entry(file).or_default();
+        match mine.get(&place) {
+            Some(t) if t == text => return Ok(()),
+            Some(_) => {
+                return Err(Clash {
+                    file,
+                    offset: place.0,
+                });
+            }
+            None => {}
+        }
+        let overlaps = |p: &Place| p.0 < place.1 && place.0 < p.1;
+        if mine.keys().any(overlaps) {
+            return Err(Clash {
+                file,
+                offset: place.0,
+            });
+        }
+        mine.insert(place, text.to_owned());
+        Ok(())
+    }
+
+    /// Nothing changes?
+    pub fn is_empty(&self) -> bool {
+        self.files.values().all(BTreeMap::is_empty)
+    }
+
+    /// Files that change.
+    pub fn files(&self) -> impl Iterator<Item = usize> {
+        self.files.iter().filter(|f| !f.1.is_empty()).map(|f| *f.0)
+    }
+
+    /// How many changes.
+    pub fn len(&self) -> usize {
+        self.files.values().map(BTreeMap::len).sum()
+    }
+
+    /// The text of a file with its changes.
+    pub fn apply(&self, file: usize, text: &str) -> String {
+        let mut out = String::with_capacity(text.len() + 64);
+        let mut at = 0;
+        let Some(mine) = self.files.get(&file) else {
+            return text.to_owned();
+        };
+        let mut all: Vec<(&Place, &String)> = mine.iter().collect();
+        // What goes after something stands before what goes in front of the next.
+        all.sort_by_key(|((from, to, rank), _)| (*from, *rank, *to));
+        for ((from, to, _), new) in all {
+            out.push_str(text.get(at..*from).unwrap_or_default());
+            out.push_str(new);
+            at = (*to).max(at);
+        }
+        out.push_str(text.get(at..).unwrap_or_default());
+        out
+    }
+}
+
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+/// Pieces that differ: lines from, to of the old and of the new text.
+fn pieces(old: &[&str], new: &[&str]) -> Vec<[usize; 4]> {
+    // The longest common subsequence, between what is alike at both ends.
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..]
+        .iter()
+        .rev()
+        .zip(new[head..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    if a.len().saturating_mul(b.len()) > 16_000_000 {
+        return vec![[head, head + a.len(), head, head + b.len()]];
+    }
+    let width = b.len() + 1;
+    let mut best = vec![0u32; (a.len() + 1) * width];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            best[i * width + j] = if a[i] == b[j] {
+                best[(i + 1) * width + j + 1] + 1
+            } else {
+                best[(i + 1) * width + j].max(best[i * width + j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut out: Vec<[usize; 4]> = Vec::new();
+    while i < a.len() || j < b.len() {
+        if i < a.len() && j < b.len() && a[i] == b[j] {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let (from_i, from_j) = (i, j);
+        while i < a.len() || j < b.len() {
+            if i < a.len() && j < b.len() && a[i] == b[j] {
+                break;
+            }
+            let down = i < a.len()
+                && (j >= b.len() || best[(i + 1) * width + j] >= best[i * width + j + 1]);
+            if down {
+                i += 1;
+            } else {
+                j += 1;
+            }
+        }
+        out.push([head + from_i, head + i, head + from_j, head + j]);
+    }
+    out
+}
+
+/// The unified diff of two texts; empty where they are the same.
+pub fn diff(name: &Path, old: &str, new: &str) -> String {
+    let (a, b): (Vec<&str>, Vec<&str>) = (
+        old.split_inclusive('\n').collect(),
+        new.split_inclusive('\n').collect(),
+    );
+    let all = pieces(&a, &b);
+    if all.is_empty() {
+        return String::new();
+    }
+    let name = name.display().to_string();
+    let name = name.trim_start_matches('/');
+    let mut out = format!("--- a/{name}\n+++ b/{name}\n");
+    let mut k = 0;
+    while k < all.len() {
+        let mut last = k;
+        while last + 1 < all.len() && all[last + 1][0] - all[last][1] <= 2 * CONTEXT {
+            last += 1;
+        }
+        let from = all[k][0].saturating_sub(CONTEXT);
+        let to = (all[last][1] + CONTEXT).min(a.len());
+        let new_from = all[k][2] - (all[k][0] - from);
+        let new_to = all[last][3] + (to - all[last][1]);
+        let count = |from: usize, to: usize| match to - from {
+            0 => format!("{from},0"),
+            n => format!("{},{n}", from + 1),
+        };
+        out += &format!("@@ -{} +{} @@\n", count(from, to), count(new_from, new_to));
+        let mut line = |sign: char, l: &str| {
+            out.push(sign);
+            out.push_str(l);
+            if !l.ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        };
+        let mut at = from;
+        for p in &all[k..=last] {
+            a[at..p[0]].iter().for_each(|l| line(' ', l));
+            a[p[0]..p[1]].iter().for_each(|l| line('-', l));
+            b[p[2]..p[3]].iter().for_each(|l| line('+', l));
+            at = p[1];
+        }
+        a[at..to].iter().for_each(|l| line(' ', l));
+        k = last + 1;
+    }
+    out
+}
+
+/// Sources as they are after the changes.
+pub fn patched(edits: &Edits, sources: &BTreeMap<usize, Source>) -> BTreeMap<usize, String> {
+    let touched = edits.files().filter_map(|f| {
+        let s = sources.get(&f)?;
+        Some((f, edits.apply(f, &s.text)))
+    });
+    touched.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_put_together_in_order() {
+        let text = "double a = b * c;";
+        let mut e = Edits::default();
+        e.replace(0, 0, 6, "float").expect("free");
+        e.before(0, 11, 1, "(").expect("free");
+        e.before(0, 11, 0, "(float)").expect("free");
+        e.after(0, 16, 0, "f").expect("free");
+        e.after(0, 16, 1, ")").expect("free");
+        assert_eq!(e.apply(0, text), "float a = ((float)b * cf);");
+        assert_eq!(e.replace(0, 0, 6, "float"), Ok(()));
+        assert!(e.replace(0, 0, 6, "half").is_err());
+        assert!(e.replace(0, 3, 8, "x").is_err());
+    }
+
+    #[test]
+    fn a_diff_is_what_patch_takes() {
+        let old: String = (1..=20).map(|n| format!("line {n}\n")).collect();
+        let new = old
+            .replace("line 3\n", "line three\n")
+            .replace("line 18\n", "a\nb\n");
+        let d = diff(Path::new("/x/k.cu"), &old, &new);
+        let hunks: Vec<&str> = d.lines().filter(|l| l.starts_with("@@")).collect();
+        assert_eq!(hunks, ["@@ -1,6 +1,6 @@", "@@ -15,6 +15,7 @@"]);
+        assert!(d.starts_with("--- a/x/k.cu\n+++ b/x/k.cu\n"));
+        assert_eq!(diff(Path::new("k"), &old, &old), "");
+        assert!(diff(Path::new("k"), "a", "b").contains("\\ No newline at end of file"));
+    }
+}

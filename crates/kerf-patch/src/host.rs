@@ -1,0 +1,138 @@
+//! Host code of the same source: pointers that it passes to kernels, and the copies that go through them.
+//!
+//! A kernel whose parameter becomes `float *` is launched with a pointer that has to become one too. The host keeps its
+//! own numbers: copies to and from such a pointer convert. A pointer that is used in any other way keeps its format, and
+//! with it the kernel's parameter.
+use crate::ast::{Node, Via};
+use crate::edits::{Clash, Edits};
+use crate::model::strip;
+use crate::source::Source;
+use std::collections::BTreeMap;
+
+/// A copy between host and device through a pointer.
+#[derive(Debug, Clone)]
+pub struct Copied {
+    /// File.
+    pub file: usize,
+    /// The function's name: from, to.
+    pub name: (usize, usize),
+    /// What goes away: the comma and the kind.
+    pub kind: (usize, usize),
+    /// To the device?
+    pub up: bool,
+}
+
+/// What a use of a pointer is.
+pub enum Use {
+    /// Nothing that minds its format.
+    Harmless,
+    /// A copy that converts.
+    Copy(Copied),
+    /// Something that is not followed.
+    Other,
+    /// With other pointers, by their declarations: all are alike.
+    With(Vec<u64>),
+}
+
+fn callee(n: &Node) -> &str {
+    n.inner
+        .first()
+        .map_or("", |c| strip(c).refers_name.as_str())
+}
+
+/// The declaration that an argument is, through casts that clang made.
+pub fn variable(n: &Node) -> Option<u64> {
+    let s = strip(n);
+    // `(void *)p` is still the pointer.
+    let s = match s.kind.as_str() {
+        "CStyleCastExpr" if s.plain.contains("void") => strip(s.inner.last()?),
+        "UnaryOperator" if s.opcode == "&" => strip(s.inner.last()?),
+        _ => s,
+    };
+    (s.kind == "DeclRefExpr").then_some(s.refers).flatten()
+}
+
+/// What a call does with a pointer that is one of its arguments.
+pub fn of_call(call: &Node, pointer: u64, sources: &BTreeMap<usize, Source>) -> Use {
+    let args = &call.inner[1.min(call.inner.len())..];
+    match callee(call) {
+        "cudaMalloc" | "cudaFree" | "cudaMemset" | "cudaMemsetAsync" | "cudaFreeAsync"
+        | "cudaMallocAsync" => Use::Harmless,
+        "swap" => {
+            let all: Option<Vec<u64>> = args.iter().map(variable).collect();
+            all.map_or(Use::Other, Use::With)
+        }
+        "cudaMemcpy" => {
+            let [to, from, _, kind, ..] = args else {
+                return Use::Other;
+            };
+            let up = variable(to) == Some(pointer);
+            let way = strip(kind).refers_name.as_str();
+            match (up, way) {
+                (_, "cudaMemcpyDeviceToDevice") => match (variable(to), variable(from)) {
+                    (Some(a), Some(b)) => Use::With(vec![a, b]),
+                    _ => Use::Other,
+                },
+                (true, "cudaMemcpyHostToDevice") => copy(call, args, true, sources),
+                (false, "cudaMemcpyDeviceToHost") => copy(call, args, false, sources),
+                _ => Use::Other,
+            }
+        }
+        _ => Use::Other,
+    }
+}
+
+/// Numbers of the host that a copy can convert: what its pointer is of.
+fn is_doubles(n: &Node) -> bool {
+    let mut found = false;
+    n.walk(&mut |c| {
+        found |= c.plain.contains("double") && c.plain.contains('*');
+        !found
+    });
+    found
+}
+
+fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>) -> Use {
+    let host = if up { &args[1] } else { &args[0] };
+    let name = call.inner.first().and_then(|c| strip(c).begin);
+    let (Some(name), Some(bytes), Some(kind)) = (name, args[2].end, args[3].end) else {
+        return Use::Other;
+    };
+    let Some(s) = sources.get(&name.file) else {
+        return Use::Other;
+    };
+    let text = [name, bytes, kind]
+        .iter()
+        .all(|p| p.via != Via::Macro && p.file == name.file);
+    if !text || s.at(name) != "cudaMemcpy" || !is_doubles(host) {
+        return Use::Other;
+    }
+    // From the comma after the number of bytes, which may end with a parenthesis of its own.
+    let between = s.slice(bytes.after(), kind.offset);
+    let Some(comma) = between.find(',') else {
+        return Use::Other;
+    };
+    Use::Copy(Copied {
+        file: name.file,
+        name: (name.offset, name.after()),
+        kind: (bytes.after() + comma, kind.after()),
+        up,
+    })
+}
+
+impl Copied {
+    /// Makes the copy convert.
+    pub fn edit(&self, e: &mut Edits) -> Result<(), Clash> {
+        e.replace(self.file, self.name.0, self.name.1, self.helper())?;
+        e.replace(self.file, self.kind.0, self.kind.1, "")
+    }
+
+    /// The function that it becomes.
+    pub fn helper(&self) -> &'static str {
+        if self.up {
+            "kerf_upload"
+        } else {
+            "kerf_download"
+        }
+    }
+}

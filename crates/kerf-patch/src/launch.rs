@@ -1,0 +1,265 @@
+//! Blocks: `__launch_bounds__` at kernels, and launches of the host code whose block is written as a number.
+use crate::ast::{Node, Via};
+use crate::edits::Edits;
+use crate::model::{Model, strip};
+use crate::source::Source;
+use std::collections::BTreeMap;
+
+/// Puts the bound of a kernel's blocks at its name. Gives why not, where it does not.
+pub fn bound(
+    m: &Model,
+    kernel: &Node,
+    block: [u32; 3],
+    cl: bool,
+    edits: &mut Edits,
+) -> Result<(), String> {
+    let threads = block.iter().product::<u32>();
+    let place = kernel.loc.filter(|l| l.via == Via::Text);
+    let place = place.ok_or("its name is in the body of a macro")?;
+    let s = m
+        .sources
+        .get(&place.file)
+        .ok_or("its file is not to be changed")?;
+    let begin = kernel.begin.map_or(place.offset, |b| b.offset);
+    let clash = |_| "something else changes there".to_owned();
+    if cl {
+        let text = format!(
+            "__attribute__((reqd_work_group_size({}, {}, {}))) ",
+            block[0], block[1], block[2]
+        );
+        if s.slice(begin, place.offset)
+            .contains("reqd_work_group_size")
+        {
+            return Err("it says its work-group size already".into());
+        }
+        return edits
+            .before(place.file, place.offset, 0, &text)
+            .map_err(clash);
+    }
+    let head = s.slice(begin, place.offset);
+    if let Some(at) = head.find("__launch_bounds__") {
+        let open = begin + at + head[at..].find('(').ok_or("its bound has another form")? + 1;
+        let t = s
+            .token(open, place.offset)
+            .ok_or("its bound has another form")?;
+        let old: u32 = s
+            .word(t)
+            .parse()
+            .map_err(|_| "its bound is no number".to_owned())?;
+        return match old >= threads {
+            true => Ok(()),
+            false => edits
+                .replace(place.file, t.from, t.to, &threads.to_string())
+                .map_err(clash),
+        };
+    }
+    edits
+        .before(
+            place.file,
+            place.offset,
+            0,
+            &format!("__launch_bounds__({threads}) "),
+        )
+        .map_err(clash)
+}
+
+/// A number that is written somewhere.
+struct Written {
+    file: usize,
+    from: usize,
+    to: usize,
+    /// The name that stands for it.
+    name: Option<String>,
+}
+
+/// Where the number of an expression is written: there, at a variable, at a macro.
+fn number(m: &Model, n: &Node) -> Option<Written> {
+    let mut n = strip(n);
+    while matches!(
+        n.kind.as_str(),
+        "CXXConstructExpr" | "CXXFunctionalCastExpr" | "CXXTemporaryObjectExpr"
+    ) {
+        n = strip(n.inner.first()?);
+    }
+    let b = n.begin?;
+    let s = m.sources.get(&b.file)?;
+    match n.kind.as_str() {
+        "IntegerLiteral" if b.via == Via::Macro => {
+            let name = s.at(b).to_owned();
+            let (from, to) = macro_number(s, &name)?;
+            Some(Written {
+                file: b.file,
+                from,
+                to,
+                name: Some(name),
+            })
+        }
+        "IntegerLiteral" => Some(Written {
+            file: b.file,
+            from: b.offset,
+            to: b.after(),
+            name: None,
+        }),
+        "DeclRefExpr" => {
+            let d = m.decls.get(&n.refers?)?;
+            let init = strip(d.inner.iter().find(|c| !c.kind.ends_with("Attr"))?);
+            let mut w = (init.kind == "IntegerLiteral")
+                .then(|| number(m, init))
+                .flatten()?;
+            w.name = Some(d.name.clone());
+            Some(w)
+        }
+        _ => None,
+    }
+}
+
+/// The number of `#define NAME 128`.
+fn macro_number(s: &Source, name: &str) -> Option<(usize, usize)> {
+    let mut found = None;
+    let mut at = 0;
+    for l in s.text.split_inclusive('\n') {
+        let words: Vec<&str> = l.split_whitespace().collect();
+        if let ["#define", n, v, ..] = words.as_slice()
+            && *n == name
+        {
+            let value = v.trim_matches(['(', ')']);
+            if found.is_some() || value.parse::<u32>().is_err() {
+                return None;
+            }
+            let from = at + l.find(value)?;
+            found = Some((from, from + value.len()));
+        }
+        at += l.len();
+    }
+    found
+}
+
+/// Whether an expression, or what its variables begin with, has a name in it.
+fn mentions(m: &Model, n: &Node, name: &str, depth: usize) -> bool {
+    let mut found = false;
+    n.walk(&mut |c| {
+        if let Some(d) = c.refers.and_then(|r| m.decls.get(&r)) {
+            found |= d.name == name;
+            if depth > 0 && d.kind == "VarDecl" {
+                found |= d.inner.iter().any(|i| mentions(m, i, name, depth - 1));
+            }
+        }
+        if let (Some(b), "IntegerLiteral") = (c.begin, c.kind.as_str())
+            && b.via == Via::Macro
+        {
+            found |= m.sources.get(&b.file).is_some_and(|s| s.at(b) == name);
+        }
+        !found
+    });
+    found
+}
+
+/// Changes launches of kernels to other blocks where the host code says them as numbers from which it also computes its
+/// grids; tells of those that it leaves alone.
+pub fn launches(m: &Model, blocks: &BTreeMap<String, [u32; 3]>, edits: &mut Edits) -> Vec<String> {
+    let mut notes = Vec::new();
+    for top in &m.ast.top {
+        top.walk(&mut |n| {
+            if n.kind == "CUDAKernelCallExpr"
+                && let Some((name, block)) = kernel_of(m, n, blocks)
+                && let Some(place) = n.begin
+                && let Some(s) = m.sources.get(&place.file)
+            {
+                let line = s.position(place.shown).0;
+                if let Err(why) = launch(m, n, block, edits) {
+                    let [x, y, z] = block;
+                    notes.push(format!(
+                        "line {line} launches {name}: {why}; it wants blocks of {x} x {y} x {z} threads"
+                    ));
+                }
+            }
+            true
+        });
+    }
+    notes
+}
+
+/// Whether the source launches one of the kernels itself.
+pub fn any_launch(m: &Model, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
+    let mut found = false;
+    for top in &m.ast.top {
+        top.walk(&mut |n| {
+            found |= n.kind == "CUDAKernelCallExpr" && kernel_of(m, n, blocks).is_some();
+            !found
+        });
+    }
+    found
+}
+
+fn kernel_of(
+    m: &Model,
+    call: &Node,
+    blocks: &BTreeMap<String, [u32; 3]>,
+) -> Option<(String, [u32; 3])> {
+    let c = strip(call.inner.first()?);
+    let d = m.decls.get(&c.refers?)?;
+    let found = blocks.get(&d.mangled).or_else(|| blocks.get(&d.name))?;
+    Some((d.name.clone(), *found))
+}
+
+fn launch(m: &Model, call: &Node, block: [u32; 3], edits: &mut Edits) -> Result<(), String> {
+    let by_hand = || "its block is not written as one number".to_owned();
+    let config = call
+        .inner
+        .iter()
+        .skip(1)
+        .find(|c| c.kind == "CallExpr")
+        .ok_or_else(by_hand)?;
+    let [_, grid, shape, ..] = config.inner.as_slice() else {
+        return Err(by_hand());
+    };
+    if block[1] * block[2] != 1 {
+        return Err(by_hand());
+    }
+    let w = number(m, shape).ok_or_else(by_hand)?;
+    let s = m.sources.get(&w.file).ok_or_else(by_hand)?;
+    let clash = |_| "something else changes there".to_owned();
+    let old: u32 = s.slice(w.from, w.to).parse().map_err(|_| by_hand())?;
+    if old == block[0] {
+        return Ok(());
+    }
+    if let Some(name) = &w.name {
+        if !mentions(m, grid, name, 2) {
+            return Err(format!("its grid does not follow from {name}"));
+        }
+        return edits
+            .replace(w.file, w.from, w.to, &block[0].to_string())
+            .map_err(clash);
+    }
+    // `<<<(n + 127) / 128, 128>>>`
+    let mut found = Vec::new();
+    grid.walk(&mut |n| {
+        if let (Some(b), "IntegerLiteral", Ok(v)) =
+            (n.begin, n.kind.as_str(), n.value.parse::<u32>())
+            && b.via == Via::Text
+        {
+            found.push((b, v));
+        }
+        true
+    });
+    let divides = found.iter().any(|f| f.1 == old);
+    if !divides {
+        return Err("its grid does not follow from its block".into());
+    }
+    let mut tried = edits.clone();
+    tried
+        .replace(w.file, w.from, w.to, &block[0].to_string())
+        .map_err(clash)?;
+    for (b, v) in found {
+        let new = match v {
+            v if v == old => block[0],
+            v if v + 1 == old => block[0] - 1,
+            _ => continue,
+        };
+        tried
+            .replace(b.file, b.offset, b.after(), &new.to_string())
+            .map_err(clash)?;
+    }
+    *edits = tried;
+    Ok(())
+}

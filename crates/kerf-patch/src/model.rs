@@ -1,0 +1,404 @@
+//! Declarations whose format can change, and which of them have to change together.
+//!
+//! An entity is one declared thing that holds numbers: a variable, a parameter, a field, what a function gives, the
+//! elements behind a pointer. Entities that are one memory, or whose types have to agree for the program to compile,
+//! are one class. Instances of a template share their text, so entities are known by their place in it.
+mod connect;
+mod declare;
+mod launches;
+
+use crate::ast::{Ast, Node, Spot, Via};
+use crate::host::Copied;
+use crate::source::{Source, Token, type_token};
+use kerf_num::Format;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Number of an entity.
+pub type Entity = usize;
+
+/// What a declaration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A variable of a function.
+    Local,
+    /// A parameter of a device function.
+    Parameter,
+    /// A parameter of a kernel.
+    KernelParameter,
+    /// A field.
+    Field,
+    /// A variable outside of functions, or in shared memory.
+    Global,
+    /// What a function gives.
+    Return,
+    /// The type in a cast of a pointer.
+    Cast,
+}
+
+/// One declared thing.
+#[derive(Debug, Clone)]
+pub struct Thing {
+    /// Name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Format in the source.
+    pub own: Format,
+    /// Does it hold one number, or is it memory?
+    pub scalar: bool,
+    /// Where its type is written, once for each declaration: file, token.
+    pub types: Vec<(usize, Token)>,
+    /// Where the declaration begins and the name is, by declaration.
+    pub names: Vec<(usize, usize, usize)>,
+    /// Function that it is in.
+    pub function: String,
+    /// Why it has to keep its format.
+    pub fixed: Option<String>,
+    /// Format that the plan gives the memory that it is.
+    pub held: Option<Format>,
+    /// A field of records that lie in memory, which others than this function see.
+    pub shared: bool,
+}
+
+impl Thing {
+    /// Is its format what the plan says of memory, not what is computed?
+    pub fn is_memory(&self) -> bool {
+        let outside = matches!(self.kind, Kind::KernelParameter | Kind::Global);
+        !self.scalar && outside || self.held.is_some() || self.shared
+    }
+}
+
+/// The declarations of a program.
+pub struct Model<'a> {
+    /// The tree.
+    pub ast: &'a Ast,
+    /// Texts of files that may change, by number.
+    pub sources: &'a BTreeMap<usize, Source>,
+    /// Every declaration by clang's number.
+    pub decls: BTreeMap<u64, &'a Node>,
+    /// Functions with bodies that kernels reach, kernels first.
+    pub functions: Vec<&'a Node>,
+    /// The entities.
+    pub things: Vec<Thing>,
+    /// Entities by place of the name.
+    by_place: BTreeMap<(usize, usize, bool), Entity>,
+    /// Definition of each function, by linker name.
+    definitions: BTreeMap<&'a str, &'a Node>,
+    /// Record of a field, by the field's number; the record's fields.
+    records: BTreeMap<u64, Vec<u64>>,
+    parent: RefCell<Vec<Entity>>,
+    /// Copies of the host code, by the entity of the device pointer.
+    pub copies: Vec<(Entity, Copied)>,
+    /// Names of template parameters, by function.
+    parameters: BTreeMap<u64, Vec<&'a str>>,
+    /// Symbols of the kernels.
+    kernels: BTreeSet<String>,
+}
+
+/// A type without qualifiers.
+fn bare(t: &str) -> String {
+    let words: Vec<&str> = t
+        .split_whitespace()
+        .filter(|w| {
+            !matches!(
+                *w,
+                "const"
+                    | "volatile"
+                    | "__restrict"
+                    | "__restrict__"
+                    | "restrict"
+                    | "__global"
+                    | "__local"
+                    | "__private"
+                    | "__constant"
+                    | "struct"
+            )
+        })
+        .collect();
+    words.join(" ").replace("__restrict", "")
+}
+
+/// Format of a scalar type.
+pub fn scalar(t: &str) -> Option<Format> {
+    match bare(t).as_str() {
+        "double" => Some(Format::F64),
+        "float" => Some(Format::F32),
+        _ => None,
+    }
+}
+
+/// Format of what a pointer, array or reference is of, at any depth.
+pub fn element(t: &str) -> Option<Format> {
+    let t = bare(t);
+    let cut = t.find(['*', '[', '&', '('])?;
+    scalar(&t[..cut])
+}
+
+/// The record that a type, or a pointer to it, names.
+fn record_name(t: &str) -> String {
+    let t = bare(t);
+    let cut = t.find(['*', '[', '&', '(']).unwrap_or(t.len());
+    t[..cut].trim().to_owned()
+}
+
+/// Through casts that clang made and parentheses.
+pub fn strip(n: &Node) -> &Node {
+    let mut n = n;
+    loop {
+        let through = matches!(
+            n.kind.as_str(),
+            "ImplicitCastExpr"
+                | "ParenExpr"
+                | "ExprWithCleanups"
+                | "MaterializeTemporaryExpr"
+                | "CXXBindTemporaryExpr"
+                | "ConstantExpr"
+                | "SubstNonTypeTemplateParmExpr"
+        );
+        match n.inner.last().filter(|_| through) {
+            Some(c) => n = c,
+            None => return n,
+        }
+    }
+}
+
+impl<'a> Model<'a> {
+    /// Looks at a program. `sources` are the files that may change, `kernels` the symbols of the kernels.
+    pub fn new(
+        ast: &'a Ast,
+        sources: &'a BTreeMap<usize, Source>,
+        kernels: &[String],
+    ) -> Model<'a> {
+        let mut m = Model {
+            ast,
+            sources,
+            decls: BTreeMap::new(),
+            functions: Vec::new(),
+            things: Vec::new(),
+            by_place: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            records: BTreeMap::new(),
+            parent: RefCell::default(),
+            copies: Vec::new(),
+            parameters: BTreeMap::new(),
+            kernels: kernels.iter().cloned().collect(),
+        };
+        for n in &ast.top {
+            n.walk(&mut |n| {
+                if n.kind.ends_with("Decl") {
+                    m.decls.insert(n.id, n);
+                }
+                if n.kind == "FunctionTemplateDecl" {
+                    let names: Vec<&str> = n
+                        .inner
+                        .iter()
+                        .filter(|p| p.kind == "TemplateTypeParmDecl")
+                        .map(|p| p.name.as_str())
+                        .collect();
+                    for f in n.inner.iter().filter(|f| f.is_function()) {
+                        m.parameters.insert(f.id, names.clone());
+                    }
+                }
+                if n.is_function() && n.body().is_some() && !n.mangled.is_empty() {
+                    m.definitions.entry(n.mangled.as_str()).or_insert(n);
+                }
+                if matches!(
+                    n.kind.as_str(),
+                    "CXXRecordDecl" | "RecordDecl" | "ClassTemplateSpecializationDecl"
+                ) {
+                    let fields: Vec<u64> = n
+                        .inner
+                        .iter()
+                        .filter(|f| f.kind == "FieldDecl")
+                        .map(|f| f.id)
+                        .collect();
+                    for f in &fields {
+                        m.records.insert(*f, fields.clone());
+                    }
+                }
+                true
+            });
+        }
+        m.reach(kernels);
+        m.declare();
+        m.connect();
+        m.launches();
+        m
+    }
+
+    fn reach(&mut self, kernels: &[String]) {
+        let mut left: Vec<&'a Node> = kernels
+            .iter()
+            .rev()
+            .filter_map(|k| self.definitions.get(k.as_str()).copied())
+            .collect();
+        let mut seen = BTreeSet::new();
+        while let Some(f) = left.pop() {
+            if !seen.insert(f.id) {
+                continue;
+            }
+            self.functions.push(f);
+            let mut called = Vec::new();
+            f.walk(&mut |n| {
+                if let Some(d) = n.refers.and_then(|r| self.decls.get(&r))
+                    && d.is_function()
+                    && let Some(g) = self.definition(d)
+                {
+                    called.push(g);
+                }
+                true
+            });
+            left.extend(called.into_iter().rev());
+        }
+    }
+
+    /// The declaration with the body.
+    pub fn definition(&self, f: &'a Node) -> Option<&'a Node> {
+        match f.body() {
+            Some(_) => Some(f),
+            None => self.definitions.get(f.mangled.as_str()).copied(),
+        }
+    }
+
+    /// Is a function a kernel of the workload?
+    pub fn is_kernel(&self, f: &Node) -> bool {
+        self.kernels.contains(&f.mangled) || self.kernels.contains(&f.name)
+    }
+
+    /// The entity of a declaration.
+    pub fn entity_of(&self, d: &Node) -> Option<Entity> {
+        let loc = d.loc?;
+        self.by_place.get(&(loc.file, loc.offset, false)).copied()
+    }
+
+    /// The entity of what a function gives.
+    pub fn return_of(&self, f: &Node) -> Option<Entity> {
+        let loc = f.loc?;
+        self.by_place.get(&(loc.file, loc.offset, true)).copied()
+    }
+
+    /// The class of an entity.
+    pub fn class(&self, e: Entity) -> Entity {
+        let mut p = self.parent.borrow_mut();
+        let mut i = e;
+        while p[i] != i {
+            p[i] = p[p[i]];
+            i = p[i];
+        }
+        i
+    }
+
+    fn join(&self, a: Entity, b: Entity) {
+        let (a, b) = (self.class(a), self.class(b));
+        self.parent.borrow_mut()[a.max(b)] = a.min(b);
+    }
+
+    fn fix(&mut self, e: Entity, why: &str) {
+        let t = &mut self.things[e];
+        t.fixed = t.fixed.take().or_else(|| Some(why.to_owned()));
+    }
+
+    /// The entity that an expression of a pointer, array or number's place is of.
+    pub fn memory(&self, n: &Node) -> Option<Entity> {
+        let n = strip(n);
+        match n.kind.as_str() {
+            "DeclRefExpr" => self.entity_of(self.decls.get(&n.refers?)?),
+            "MemberExpr" => self.entity_of(self.decls.get(&n.refers?)?),
+            "ArraySubscriptExpr" => n.inner.iter().find_map(|c| match pointed(&c.plain) {
+                true => self.memory(c),
+                false => None,
+            }),
+            "UnaryOperator" if matches!(n.opcode.as_str(), "*" | "&" | "++" | "--") => {
+                self.memory(n.inner.first()?)
+            }
+            "BinaryOperator" if matches!(n.opcode.as_str(), "+" | "-" | "=") => n
+                .inner
+                .iter()
+                .find(|c| pointed(&c.plain))
+                .and_then(|c| self.memory(c)),
+            "ConditionalOperator" => self.memory(n.inner.get(1)?),
+            "CallExpr" => {
+                let d = self.decls.get(&strip(n.inner.first()?).refers?)?;
+                self.return_of(d)
+            }
+            _ if is_pointer_cast(n) => {
+                let b = n.begin?;
+                let own = self.by_place.get(&(b.file, b.offset, false)).copied();
+                own.or_else(|| self.memory(n.inner.last()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Says in which format the plan holds a kernel's parameter or array.
+    pub fn hold(&mut self, kernel: &str, name: &str, format: Option<Format>) {
+        // `v.2` is the second copy of an array of an inlined function.
+        let plain = name.split('.').next().unwrap_or(name);
+        let kernel_node = self
+            .functions
+            .iter()
+            .copied()
+            .find(|f| f.mangled == kernel || f.name == kernel);
+        let param = kernel_node.and_then(|k| {
+            let by_number: Option<usize> = name.parse().ok();
+            let mut all = k.params().enumerate();
+            all.find(|(n, p)| p.name == name || by_number == Some(*n))
+                .map(|p| p.1)
+        });
+        let mut found: Vec<Entity> = param.and_then(|p| self.entity_of(p)).into_iter().collect();
+        if let Some(p) = param
+            && found.is_empty()
+        {
+            found = self.record_fields(&record_name(&p.plain));
+        }
+        if param.is_none() {
+            let arrays = self.things.iter().enumerate().filter(|(_, t)| {
+                !t.scalar && t.name == plain && matches!(t.kind, Kind::Local | Kind::Global)
+            });
+            found = arrays.map(|t| t.0).collect();
+        }
+        for e in found {
+            let t = &mut self.things[e];
+            let wanted = format.unwrap_or(t.own);
+            // What is wanted in two formats has the wider one.
+            t.held = Some(match t.held {
+                Some(h) if h.bytes() >= wanted.bytes() => h,
+                _ => wanted,
+            });
+        }
+    }
+
+    /// Fields of the record that a parameter points to.
+    pub fn pointed_fields(&self, p: &Node) -> Vec<Entity> {
+        match p.plain.contains('*') && element(&p.plain).is_none() {
+            true => self.record_fields(&record_name(&p.plain)),
+            false => Vec::new(),
+        }
+    }
+
+    fn record_fields(&self, name: &str) -> Vec<Entity> {
+        let is = |n: &&&Node| {
+            matches!(n.kind.as_str(), "CXXRecordDecl" | "RecordDecl") && n.name == name
+        };
+        let records = self.decls.values().filter(is);
+        let fields = records
+            .flat_map(|r| r.inner.iter())
+            .filter(|f| f.kind == "FieldDecl");
+        let mut all: Vec<Entity> = fields.filter_map(|f| self.entity_of(f)).collect();
+        all.dedup();
+        all
+    }
+}
+
+fn pointed(t: &str) -> bool {
+    t.contains('*') || t.contains('[')
+}
+
+/// A cast of a pointer that the source writes.
+pub fn is_pointer_cast(n: &Node) -> bool {
+    matches!(
+        n.kind.as_str(),
+        "CStyleCastExpr" | "CXXReinterpretCastExpr" | "CXXStaticCastExpr" | "CXXConstCastExpr"
+    ) && n.plain.contains('*')
+}

@@ -1,0 +1,172 @@
+//! Entities that are one memory: what pointers are given, and where addresses go.
+use super::*;
+
+impl<'a> Model<'a> {
+    /// Joins what pointers make one memory; fixes what goes where nothing is seen.
+    pub(super) fn connect(&mut self) {
+        let functions = self.functions.clone();
+        let joins: RefCell<Vec<(Entity, Entity)>> = RefCell::default();
+        let fixes: RefCell<Vec<(Entity, String)>> = RefCell::default();
+        let fields: RefCell<Vec<Entity>> = RefCell::default();
+        let pair = |a: Option<Entity>, b: Option<Entity>| match (a, b) {
+            (Some(a), Some(b)) => joins.borrow_mut().push((a, b)),
+            (Some(a), None) | (None, Some(a)) => {
+                fixes.borrow_mut().push((
+                    a,
+                    "its address comes from or goes to what is not followed".into(),
+                ));
+            }
+            (None, None) => {}
+        };
+        for f in &functions {
+            let Some(body) = f.body() else { continue };
+            let gives = self.return_of(f);
+            body.walk(&mut |n| {
+                let memory = |n: &Node| element(&n.plain).is_some();
+                match n.kind.as_str() {
+                    "VarDecl" if memory(n) => {
+                        let init = n
+                            .inner
+                            .iter()
+                            .find(|c| c.kind.ends_with("Expr") || c.kind.ends_with("Operator"));
+                        let list = init.is_some_and(|i| {
+                            matches!(
+                                strip(i).kind.as_str(),
+                                "InitListExpr" | "CXXConstructExpr" | "ImplicitValueInitExpr"
+                            )
+                        });
+                        if let Some(i) = init.filter(|_| !list) {
+                            pair(self.entity_of(n), self.memory(i));
+                        }
+                    }
+                    "BinaryOperator" if n.opcode == "=" && memory(n) && n.plain.contains('*') => {
+                        pair(self.memory(&n.inner[0]), self.memory(&n.inner[1]));
+                    }
+                    "ConditionalOperator" if memory(n) && n.plain.contains('*') => {
+                        pair(self.memory(&n.inner[1]), self.memory(&n.inner[2]));
+                    }
+                    "ReturnStmt" => {
+                        if let Some(v) = n.inner.first().filter(|v| memory(v)) {
+                            pair(gives, self.memory(v));
+                        }
+                    }
+                    "CallExpr" => {
+                        let callee = n.inner.first().map(strip);
+                        let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
+                        let own = d
+                            .filter(|d| d.is_function())
+                            .and_then(|d| self.definition(d));
+                        let name = callee.map_or("", |c| c.refers_name.as_str());
+                        let mut params: Vec<Option<&Node>> =
+                            own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
+                        params.resize(n.inner.len(), None);
+                        for (arg, p) in n.inner.iter().skip(1).zip(params) {
+                            match p {
+                                Some(p) if element(&p.plain).is_some() => {
+                                    pair(self.entity_of(p), self.memory(arg));
+                                }
+                                None if memory(arg)
+                                    && arg.plain.contains('*')
+                                    && !OVERLOADED.contains(&name) =>
+                                {
+                                    if let Some(e) = self.memory(arg) {
+                                        fixes
+                                            .borrow_mut()
+                                            .push((e, format!("its address goes to {name}")));
+                                    }
+                                }
+                                _ => {}
+                            }
+                        }
+                    }
+                    "CXXOperatorCallExpr" | "CXXMemberCallExpr" | "CXXConstructExpr" => {
+                        for arg in n.inner.iter().filter(|a| memory(a)) {
+                            if let Some(e) = self.memory(arg) {
+                                fixes.borrow_mut().push((
+                                    e,
+                                    "its address goes to a function that is not followed".into(),
+                                ));
+                            }
+                        }
+                    }
+                    _ if is_pointer_cast(n) => {
+                        let from = n.inner.last();
+                        let inner = from
+                            .and_then(|i| self.memory(i))
+                            .filter(|_| from.is_some_and(|f| element(&strip(f).plain).is_some()));
+                        match (element(&n.plain), inner) {
+                            (Some(a), Some(e))
+                                if Some(a) == from.and_then(|f| element(&strip(f).plain)) =>
+                            {
+                                pair(self.memory(n), Some(e));
+                            }
+                            (_, Some(e)) => fixes
+                                .borrow_mut()
+                                .push((e, "it is seen as another type".into())),
+                            _ => {}
+                        }
+                    }
+                    _ => {}
+                }
+                true
+            });
+            // Fields of records that lie in memory have the format of that memory.
+            body.walk(&mut |n| {
+                if n.kind == "MemberExpr"
+                    && let Some(field) = n.refers
+                    && let Some(base) = n.inner.first()
+                    && let Some(e) = self.decls.get(&field).and_then(|d| self.entity_of(d))
+                    && in_memory(base)
+                {
+                    fields.borrow_mut().push(e);
+                    let all = self.records.get(&field).cloned().unwrap_or_default();
+                    for f in all {
+                        if let Some(o) = self.decls.get(&f).and_then(|d| self.entity_of(d)) {
+                            joins.borrow_mut().push((e, o));
+                        }
+                    }
+                }
+                true
+            });
+        }
+        for (a, b) in joins.into_inner() {
+            // Two formats of the source stay two.
+            if self.things[a].own == self.things[b].own {
+                self.join(a, b);
+            }
+        }
+        for (e, why) in fixes.into_inner() {
+            self.fix(e, &why);
+        }
+        for e in fields.into_inner() {
+            self.things[e].shared = true;
+        }
+    }
+}
+
+/// Functions that have a version for each format of what they are given the address of.
+const OVERLOADED: [&str; 12] = [
+    "atomicAdd",
+    "atomicAdd_block",
+    "atomicAdd_system",
+    "__ldg",
+    "__ldcg",
+    "__ldca",
+    "__ldcs",
+    "__stcg",
+    "__stcs",
+    "__stwb",
+    "__stwt",
+    "__ldlu",
+];
+
+/// Is a record, whose member is taken, behind a pointer or in an array?
+pub(super) fn in_memory(base: &Node) -> bool {
+    let b = strip(base);
+    match b.kind.as_str() {
+        "ArraySubscriptExpr" | "UnaryOperator" => true,
+        "DeclRefExpr" => b.plain.contains('*') || b.plain.contains('&'),
+        "MemberExpr" => b.inner.first().is_some_and(in_memory),
+        _ => false,
+    }
+}

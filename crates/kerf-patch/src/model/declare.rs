@@ -1,0 +1,275 @@
+//! Declarations as entities: where their types are written, and which are one by C++'s rules.
+use super::*;
+
+impl<'a> Model<'a> {
+    pub(super) fn add(
+        &mut self,
+        node: &'a Node,
+        kind: Kind,
+        own: Format,
+        holds_one: bool,
+        function: &str,
+    ) {
+        let Some(loc) = node.loc.or(node.begin) else {
+            return;
+        };
+        let ret = kind == Kind::Return;
+        let key = (loc.file, loc.offset, ret);
+        let e = match self.by_place.get(&key) {
+            Some(e) => *e,
+            None => {
+                self.things.push(Thing {
+                    name: node.name.clone(),
+                    kind,
+                    own,
+                    scalar: holds_one,
+                    types: Vec::new(),
+                    names: Vec::new(),
+                    function: function.to_owned(),
+                    fixed: None,
+                    held: None,
+                    shared: false,
+                });
+                self.parent.borrow_mut().push(self.things.len() - 1);
+                self.by_place.insert(key, self.things.len() - 1);
+                self.things.len() - 1
+            }
+        };
+        let place = self.written(node, kind, holds_one, loc);
+        let t = &mut self.things[e];
+        match place {
+            Ok((file, token, begin)) => {
+                if !t.types.contains(&(file, token)) {
+                    t.types.push((file, token));
+                    t.names.push((file, begin, loc.offset));
+                }
+            }
+            Err(why) => t.fixed = t.fixed.take().or(Some(why)),
+        }
+    }
+
+    /// Where the type of a declaration is written; why it cannot be changed.
+    pub(super) fn written(
+        &self,
+        node: &Node,
+        kind: Kind,
+        holds_one: bool,
+        loc: Spot,
+    ) -> Result<(usize, Token, usize), String> {
+        let begin = node.begin.ok_or("it is declared nowhere")?;
+        let Some(s) = self.sources.get(&loc.file) else {
+            let file = self.ast.files.get(loc.file);
+            let name = file.map_or_else(String::new, |f| f.display().to_string());
+            return Err(format!(
+                "it is declared in {name}, which is not to be changed"
+            ));
+        };
+        if loc.via == Via::Macro || begin.file != loc.file {
+            return Err("a macro declares it".into());
+        }
+        let (from, to) = match kind {
+            Kind::Cast => (begin.offset, node.end.map_or(begin.after(), Spot::after)),
+            _ => (begin.offset, loc.offset),
+        };
+        let from = match kind {
+            Kind::Cast => {
+                // `(double *)p`, `reinterpret_cast<double *>(p)`
+                let open = s.text[from..to]
+                    .find(['(', '<'])
+                    .ok_or("a cast of another form")?;
+                from + open + 1
+            }
+            _ => from,
+        };
+        let token = type_token(s, from, to).ok_or("its type is not written")?;
+        if !holds_one && kind != Kind::Cast {
+            let after = s.skip_space(loc.after());
+            let marks = s.slice(token.to, loc.offset).contains(['*', '&', '('])
+                || s.slice(after, after + 1) == "[";
+            if !marks {
+                return Err("its type is a name for a pointer or an array".into());
+            }
+        }
+        Ok((loc.file, token, begin.offset))
+    }
+
+    pub(super) fn declare(&mut self) {
+        let functions = self.functions.clone();
+        let mut all: Vec<(&'a Node, Kind, Format, bool, String)> = Vec::new();
+        for f in &functions {
+            let kernel = self.is_kernel(f);
+            for p in f.params() {
+                let kind = if kernel {
+                    Kind::KernelParameter
+                } else {
+                    Kind::Parameter
+                };
+                if let Some((own, one)) = shape(p) {
+                    all.push((p, kind, own, one, f.name.clone()));
+                }
+            }
+            // Prototypes have to agree with the definition.
+            let redeclared = self.decls.values().copied().filter(|d| {
+                d.is_function() && d.mangled == f.mangled && !f.mangled.is_empty() && d.id != f.id
+            });
+            let others: Vec<&'a Node> = redeclared.collect();
+            for d in std::iter::once(*f).chain(others) {
+                if let Some(own) = returned(d) {
+                    all.push((d, Kind::Return, own.0, own.1, f.name.clone()));
+                }
+            }
+            if let Some(b) = f.body() {
+                b.walk(&mut |n| {
+                    if n.kind == "VarDecl" || n.kind == "ParmVarDecl" {
+                        if let Some((own, one)) = shape(n) {
+                            all.push((n, Kind::Local, own, one, f.name.clone()));
+                        }
+                    }
+                    if is_pointer_cast(n) && element(&n.plain).is_some() {
+                        let own = element(&n.plain).unwrap_or(Format::F64);
+                        all.push((n, Kind::Cast, own, false, f.name.clone()));
+                    }
+                    true
+                });
+            }
+        }
+        for d in self.decls.values().copied() {
+            if d.kind == "FieldDecl"
+                && let Some((own, one)) = shape(d)
+            {
+                all.push((d, Kind::Field, own, one, String::new()));
+            }
+        }
+        for n in &self.ast.top {
+            if n.kind == "VarDecl"
+                && let Some((own, one)) = shape(n)
+            {
+                all.push((n, Kind::Global, own, one, String::new()));
+            }
+        }
+        for (n, kind, own, one, function) in all {
+            self.add(n, kind, own, one, &function);
+        }
+        // A kernel's scalars are what its callers pass: host code that is not seen here.
+        for t in &mut self.things {
+            if t.kind == Kind::KernelParameter && t.scalar {
+                t.fixed = Some("callers of the kernel pass it".into());
+            }
+            if t.kind == Kind::Global && t.scalar {
+                t.fixed = t
+                    .fixed
+                    .take()
+                    .or(Some("the host may read or write it".into()));
+            }
+        }
+        self.templates();
+        self.one_declaration();
+        self.prototypes();
+    }
+
+    /// A type that callers of a template decide stays.
+    pub(super) fn templates(&mut self) {
+        for f in self.functions.clone() {
+            if self.is_kernel(f) {
+                continue;
+            }
+            let Some(names) = self.parameters.get(&f.id).cloned() else {
+                continue;
+            };
+            let mut all: Vec<Entity> = f.params().filter_map(|p| self.entity_of(p)).collect();
+            all.extend(self.return_of(f));
+            for e in all {
+                let t = &self.things[e];
+                let written = t
+                    .types
+                    .first()
+                    .and_then(|(file, token)| Some(self.sources.get(file)?.word(*token)));
+                if written.is_some_and(|w| names.contains(&w)) {
+                    self.fix(e, "it has the type that callers of the template choose");
+                }
+            }
+        }
+    }
+
+    /// What `for (double a = 0, b = 1; ...)` declares cannot be taken apart.
+    pub(super) fn one_declaration(&mut self) {
+        let mut by: BTreeMap<(usize, usize), Entity> = BTreeMap::new();
+        let mut joins = Vec::new();
+        for (e, t) in self.things.iter().enumerate() {
+            for ((file, token), (_, begin, _)) in t.types.iter().zip(&t.names) {
+                let Some(s) = self.sources.get(file) else {
+                    continue;
+                };
+                let before = s.text[..*begin].trim_end();
+                let header = before
+                    .strip_suffix('(')
+                    .map(str::trim_end)
+                    .is_some_and(|b| b.ends_with("for"));
+                if header {
+                    match by.get(&(*file, token.from)) {
+                        Some(o) => joins.push((*o, e)),
+                        None => {
+                            by.insert((*file, token.from), e);
+                        }
+                    }
+                }
+            }
+        }
+        for (a, b) in joins {
+            self.join(a, b);
+        }
+    }
+
+    /// A return of one function is one entity, wherever it is declared.
+    pub(super) fn prototypes(&mut self) {
+        let mut by: BTreeMap<&str, Vec<Entity>> = BTreeMap::new();
+        for d in self.decls.values() {
+            if d.is_function()
+                && !d.mangled.is_empty()
+                && let Some(e) = self.return_of(d)
+            {
+                by.entry(d.mangled.as_str()).or_default().push(e);
+            }
+        }
+        for all in by.values() {
+            for e in all {
+                self.join(all[0], *e);
+            }
+        }
+        let pairs: Vec<(Vec<Option<Entity>>, Vec<Option<Entity>>)> = self
+            .decls
+            .values()
+            .filter(|d| d.is_function() && d.body().is_none())
+            .filter_map(|d| {
+                let f = self.definitions.get(d.mangled.as_str())?;
+                let of = |f: &Node| f.params().map(|p| self.entity_of(p)).collect::<Vec<_>>();
+                Some((of(d), of(f)))
+            })
+            .collect();
+        for (a, b) in pairs {
+            for (x, y) in a.into_iter().zip(b) {
+                if let (Some(x), Some(y)) = (x, y) {
+                    self.join(x, y);
+                }
+            }
+        }
+    }
+}
+
+/// Format of a declaration, and whether it is one number.
+pub(super) fn shape(n: &Node) -> Option<(Format, bool)> {
+    match scalar(&n.plain) {
+        Some(f) => Some((f, true)),
+        None => element(&n.plain).map(|f| (f, false)),
+    }
+}
+
+/// Format of what a function gives, and whether it is one number.
+pub(super) fn returned(f: &Node) -> Option<(Format, bool)> {
+    let end = f.plain.find('(')?;
+    let t = f.plain[..end].trim();
+    match scalar(t) {
+        Some(f) => Some((f, true)),
+        None => element(t).map(|f| (f, false)),
+    }
+}

@@ -1,0 +1,247 @@
+//! The source nearest to a plan.
+use super::*;
+
+impl Ground<'_> {
+    /// The source nearest to a plan.
+    pub(super) fn candidate(&self, plan: &Plan) -> Result<Candidate, PatchError> {
+        let symbols: Vec<String> = self
+            .subject
+            .kernels
+            .iter()
+            .map(|k| k.symbol.clone())
+            .collect();
+        let mut model = Model::new(self.ast, self.sources, &symbols);
+        let module = self
+            .subject
+            .program
+            .module()
+            .map_err(|e| PatchError::Clang(e.to_string()))?;
+        let mut marks = Marks::default();
+        let none = KernelPlan::default();
+        let own = |file: usize| self.sources.contains_key(&file);
+        for (at, k) in self.subject.kernels.iter().enumerate() {
+            let mine = plan.kernels.get(&k.name).unwrap_or(&none);
+            marks.add(self.ast, &module, (at, &k.symbol), mine, &own);
+        }
+        let symbol = |name: &str| {
+            let found = self.subject.kernels.iter().find(|k| k.name == name);
+            found.map_or_else(|| name.to_owned(), |k| k.symbol.clone())
+        };
+        for g in &self.result.groups {
+            for h in &g.group.holds {
+                let to = plan
+                    .kernels
+                    .get(&h.kernel)
+                    .and_then(|k| k.storage.get(&h.name));
+                model.hold(&symbol(&h.kernel), &h.name, to.map(|f| f.word()));
+            }
+        }
+        for (k, p) in &plan.kernels {
+            for (name, f) in &p.storage {
+                model.hold(&symbol(k), name, Some(f.word()));
+            }
+        }
+        let Solved {
+            narrow,
+            mut edits,
+            helpers,
+            unsaid,
+        } = solve(&model, &marks, self.cl);
+        let mut notes = Vec::new();
+        self.helpers(&model, &helpers, &mut edits);
+        self.shapes(&model, plan, &mut edits, &mut notes);
+        for (name, k) in &plan.kernels {
+            if k.partition.is_some() {
+                notes.push(format!(
+                    "{name} runs in two versions in the plan; source has the first for all warps"
+                ));
+            }
+            if k.regroup.is_some() {
+                notes.push(format!(
+                    "{name}: the plan puts blocks together, which source does not"
+                ));
+            }
+        }
+        let outside = model.functions.iter().filter_map(|f| f.loc).map(|l| l.file);
+        let outside: BTreeSet<usize> = outside.filter(|f| !self.sources.contains_key(f)).collect();
+        for f in outside {
+            let name = self
+                .ast
+                .files
+                .get(f)
+                .map_or_else(String::new, |f| f.display().to_string());
+            notes.push(format!(
+                "{name} is not in the source's folder and was left as it is; --root FOLDER lets it change"
+            ));
+        }
+        let (held, converted) = self.held(&model, &narrow);
+        let unsaid = unsaid
+            .into_iter()
+            .map(|u| {
+                let file = self.ast.files.get(u.file).and_then(|f| f.file_name());
+                let file = file.map_or_else(String::new, |f| f.to_string_lossy().into_owned());
+                format!("{file}:{}: {}", u.line, u.why)
+            })
+            .collect();
+        Ok(Candidate {
+            texts: edits::patched(&edits, self.sources),
+            edits,
+            held,
+            launch: plan.launch.clone(),
+            unsaid,
+            notes,
+            converted,
+        })
+    }
+
+    /// Buffers whose parameters are in f32 now.
+    pub(super) fn held(
+        &self,
+        m: &Model,
+        narrow: &BTreeSet<usize>,
+    ) -> (Vec<(String, Format)>, BTreeSet<String>) {
+        let mut converted = BTreeSet::new();
+        let Ok(module) = self.subject.program.module() else {
+            return (Vec::new(), converted);
+        };
+        let (infos, globals) = (kernels::kernels(&module), kernels::globals(&module));
+        let w = &self.subject.workload;
+        let session = Session::plain(w, &infos, &globals);
+        let Ok(touches) = storage::touches(&session) else {
+            return (Vec::new(), converted);
+        };
+        let mut out: Vec<(String, Format)> = Vec::new();
+        for (symbol, number, buffer) in &touches.parameters {
+            let f = m
+                .functions
+                .iter()
+                .find(|f| f.mangled == *symbol || f.name == *symbol);
+            let Some(p) = f.and_then(|f| f.params().nth(*number)) else {
+                continue;
+            };
+            let small = m.entity_of(p).is_some_and(|e| {
+                let t = &m.things[e];
+                narrow.contains(&m.class(e))
+                    && t.own == Format::F64
+                    && t.kind == Kind::KernelParameter
+            });
+            let record = m.pointed_fields(p);
+            let fields = !record.is_empty() && record.iter().all(|e| narrow.contains(&m.class(*e)));
+            let name = &w.buffers[*buffer].name;
+            if (small || fields) && !out.iter().any(|o| o.0 == *name) {
+                out.push((name.clone(), Format::F32));
+            }
+            let class = m.entity_of(p).map(|e| m.class(e));
+            if m.copies.iter().any(|c| Some(m.class(c.0)) == class) {
+                converted.insert(name.clone());
+            }
+        }
+        (out, converted)
+    }
+
+    /// Puts functions that have no name in CUDA C++ before the kernels.
+    pub(super) fn helpers(&self, m: &Model, names: &BTreeSet<&'static str>, edits: &mut Edits) {
+        let text: Vec<String> = names.iter().filter_map(|n| math::helper(n)).collect();
+        let main = &self.subject.program.source;
+        let main = std::fs::canonicalize(main).unwrap_or_else(|_| main.clone());
+        let Some((file, s)) = self
+            .sources
+            .iter()
+            .find(|s| s.1.path == main)
+            .or(self.sources.iter().next())
+        else {
+            return;
+        };
+        if text.is_empty() {
+            return;
+        }
+        let first = m
+            .functions
+            .iter()
+            .filter_map(|f| f.begin)
+            .filter(|b| b.file == *file)
+            .map(|b| b.offset)
+            .min();
+        let first = first.unwrap_or(s.text.len());
+        let head = &s.text[..first.min(s.text.len())];
+        let mut at = 0;
+        let mut after = None;
+        for l in head.split_inclusive('\n') {
+            at += l.len();
+            if l.trim_start().starts_with("#include") {
+                after = Some(at);
+            }
+        }
+        let place = after.unwrap_or(0);
+        let vector = names.iter().any(|n| n.ends_with("load")) && !head.contains("<vector>");
+        let vector = if vector { "#include <vector>\n" } else { "" };
+        let text = format!("{vector}\n{}", text.join("\n"));
+        let text = if place == 0 {
+            text.trim_start().to_owned() + "\n"
+        } else {
+            text
+        };
+        let _ = edits.before(*file, place, 0, &text);
+    }
+
+    /// Blocks that the plan's launch parameters give.
+    pub(super) fn shapes(
+        &self,
+        m: &Model,
+        plan: &Plan,
+        edits: &mut Edits,
+        notes: &mut Vec<String>,
+    ) {
+        if plan.launch.is_empty() && plan.kernels.values().all(|k| k.block.is_none()) {
+            return;
+        }
+        let w = &self.subject.workload;
+        let mut params = w.launch_space.default_params();
+        params.extend(plan.launch.clone());
+        let mut blocks: BTreeMap<String, [u32; 3]> = BTreeMap::new();
+        let Ok(steps) = expand(w, &params) else {
+            return;
+        };
+        for step in steps.flatten() {
+            let ConcreteStep::Launch(l) = step else {
+                continue;
+            };
+            let found = self.subject.kernels.iter().find(|k| {
+                k.name == l.kernel
+                    || kernels::source_name(&kerf_ir::llvm::demangle(&k.symbol)) == l.kernel
+            });
+            let Some(k) = found.or(self
+                .subject
+                .kernels
+                .first()
+                .filter(|_| self.subject.kernels.len() == 1))
+            else {
+                continue;
+            };
+            let b = blocks.entry(k.symbol.clone()).or_insert(l.block);
+            if b.iter().product::<u32>() < l.block.iter().product::<u32>() {
+                *b = l.block;
+            }
+        }
+        for (symbol, block) in &blocks {
+            let f = m
+                .functions
+                .iter()
+                .find(|f| f.mangled == *symbol || f.name == *symbol);
+            if let Some(f) = f
+                && let Err(why) = launch::bound(m, f, *block, self.cl, edits)
+            {
+                notes.push(format!("{}: no bound for its blocks: {why}", f.name));
+            }
+        }
+        notes.extend(launch::launches(m, &blocks, edits));
+        if !launch::any_launch(m, &blocks) {
+            for (symbol, [x, y, z]) in &blocks {
+                let name = kernels::source_name(&kerf_ir::llvm::demangle(symbol));
+                notes.push(format!(
+                    "{name} is launched elsewhere: with blocks of {x} x {y} x {z} threads"
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Plans of a result: the one that is asked for, its groups by value, a plan without some of them.
+use super::*;
+
+/// The plan of a point of the front.
+pub(super) fn plan_of(r: &TuneResult, assignment: &[u8]) -> Plan {
+    let mut plan = Plan::default();
+    for (g, level) in r.groups.iter().zip(assignment).filter(|(_, l)| **l > 0) {
+        let Some(s) = g.group.formats.get(*level as usize) else {
+            continue;
+        };
+        match s {
+            Setting::Format(f) if g.group.holds.is_empty() => {
+                let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
+                k.sites.extend(g.group.sites.iter().map(|s| (*s, *f)));
+            }
+            Setting::Format(f) => {
+                for h in &g.group.holds {
+                    let k = plan.kernels.entry(h.kernel.clone()).or_default();
+                    k.storage.insert(h.name.clone(), *f);
+                }
+            }
+            Setting::Math(v) => {
+                let k = plan.kernels.entry(g.group.kernel.clone()).or_default();
+                k.math.extend(g.group.sites.iter().map(|s| (*s, *v)));
+            }
+            Setting::Shape(text) => {
+                let pairs = text.split(',').filter_map(|p| p.split_once('='));
+                let values = pairs.filter_map(|(n, v)| Some((n.to_owned(), v.parse().ok()?)));
+                plan.launch.extend(values);
+            }
+            Setting::Warps(_) => {}
+        }
+    }
+    plan
+}
+
+/// A plan without some groups.
+pub(super) fn without(plan: &Plan, r: &TuneResult, kept: &BTreeSet<usize>) -> Plan {
+    let mut p = plan.clone();
+    for (_, g) in r
+        .groups
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !kept.contains(i))
+    {
+        let is_math = g
+            .group
+            .formats
+            .iter()
+            .any(|f| matches!(f, Setting::Math(_)));
+        if let Some(k) = p
+            .kernels
+            .get_mut(&g.group.kernel)
+            .filter(|_| g.group.holds.is_empty())
+        {
+            for s in &g.group.sites {
+                k.math.remove(s);
+                if !is_math {
+                    k.sites.remove(s);
+                }
+            }
+        }
+        for h in &g.group.holds {
+            if let Some(k) = p.kernels.get_mut(&h.kernel) {
+                k.storage.remove(&h.name);
+            }
+        }
+        if let Setting::Shape(text) = g.format {
+            for (n, _) in text.split(',').filter_map(|p| p.split_once('=')) {
+                p.launch.remove(n);
+            }
+        }
+    }
+    p
+}
+
+/// Groups of a plan, the most valuable first: by the part of the cost that they save.
+pub(super) fn by_value(dir: &Path, r: &TuneResult, lowered: &[usize]) -> Vec<usize> {
+    let saved: BTreeMap<usize, f64> = match evidence::read(dir) {
+        None => BTreeMap::new(),
+        Some(e) => {
+            let mut all: BTreeMap<usize, f64> = BTreeMap::new();
+            for (s, site) in r.sites.iter().zip(&e.sites) {
+                let gain = site.share.unwrap_or(0.0) - site.share_after.unwrap_or(0.0);
+                if let Some(g) = s.group {
+                    *all.entry(g).or_default() += gain;
+                }
+            }
+            all
+        }
+    };
+    let mut out = lowered.to_vec();
+    // Memory first: what it saves is not among the operations.
+    let key = |g: &usize| {
+        let held = r.groups[*g].group.holds.is_empty();
+        (held, -saved.get(g).copied().unwrap_or(0.0))
+    };
+    out.sort_by(|a, b| {
+        key(a)
+            .partial_cmp(&key(b))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    out
+}
+
+/// The plan that is asked for, and what it gave.
+pub(super) fn chosen(
+    result: &TuneResult,
+    best: Plan,
+    which: Which,
+) -> Result<(Plan, Promise), PatchError> {
+    let kind = result.speedup.kind.clone();
+    match which {
+        Which::Best if result.verdict != Verdict::Tuned || best.is_identity() => Err(PatchError::NoPlan(
+            match result.verdict {
+                Verdict::Unmet => "the program itself is not within the tolerance",
+                _ => "nothing faster than the program was found; help: --plan N takes one of the front",
+            }
+            .into(),
+        )),
+        Which::Best => {
+            let promise = Promise {
+                error: result.error,
+                time: 1.0 / result.speedup.value,
+                kind,
+            };
+            Ok((best, promise))
+        }
+        Which::Front(n) => {
+            let p = result.front.get(n).ok_or_else(|| {
+                let have = result.front.len();
+                PatchError::NoPlan(format!("the front has {have} plans, numbered from 0"))
+            })?;
+            let plan = plan_of(result, &p.assignment);
+            if plan.is_identity() {
+                return Err(PatchError::NoPlan("that plan is the program as it is".into()));
+            }
+            let promise = Promise {
+                error: Some(p.error),
+                time: p.time,
+                kind,
+            };
+            Ok((plan, promise))
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A patched source, tried as any plan is: compiled by Kerf, run on the workload's inputs, compared with the reference
+//! of the program as it was.
+use crate::PatchError;
+use crate::source::Source;
+use kerf_device::cost::CostModel;
+use kerf_exec::worker::Worker;
+use kerf_ir::program;
+use kerf_num::Format;
+use kerf_pass::Plan;
+use kerf_pass::count::Detail;
+use kerf_tune::criteria::OutputError;
+use kerf_tune::evaluate::{Evaluator, Request, Timing, WorkerProgram};
+use kerf_tune::result::TuneResult;
+use kerf_workload::job::{Device, Job, JobError, Patched, Report};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What came of one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Tried {
+    /// Error, in the unit of the tolerance; none if infinite or if it failed.
+    pub error: Option<f64>,
+    /// Errors by output.
+    pub outputs: Vec<OutputError>,
+    /// Time over that of the program as it is.
+    pub time: Option<f64>,
+    /// The measurement, where it was one.
+    pub timing: Option<Timing>,
+    /// Why it did not run.
+    pub failure: Option<String>,
+    /// On other inputs: how many, on how many it stayed within the tolerance, the largest error.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// A patched source on inputs that its plan was not chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Elsewhere {
+    /// Inputs.
+    pub inputs: usize,
+    /// Those within the tolerance.
+    pub passed: usize,
+    /// The largest error; none if infinite.
+    pub worst: Option<f64>,
+}
+
+impl Tried {
+    /// Within the tolerance and not slower?
+    pub fn is_good(&self, tolerance: f64) -> bool {
+        self.is_within(tolerance) && self.time.is_none_or(|t| t < 1.0)
+    }
+    /// Within the tolerance, on other inputs too?
+    pub fn is_within(&self, tolerance: f64) -> bool {
+        let others = self.elsewhere.is_none_or(|e| e.passed == e.inputs);
+        others && self.error.is_some_and(|e| e <= tolerance)
+    }
+    fn failed(why: String) -> Tried {
+        Tried {
+            failure: Some(why),
+            ..Tried::default()
+        }
+    }
+}
+
+/// What all tries have in common.
+pub struct Bench<'b> {
+    /// The result that is carried into source.
+    pub result: &'b TuneResult,
+    /// Device and toolchain; workload, sizes and seed as in the result.
+    pub job: Job,
+    /// How workers are started.
+    pub program: WorkerProgram,
+    /// Time limit of one run.
+    pub limit: Duration,
+    /// The device that times are predicted for.
+    pub model: Option<&'b CostModel>,
+    /// The workload's source, whole path.
+    pub main: PathBuf,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+    /// Predicted seconds of the program as it is.
+    pub own_s: Option<f64>,
+    /// Other inputs that a source has to hold on.
+    pub inputs: usize,
+}
+
+/// The folder above all files.
+fn above(paths: &[&Path]) -> PathBuf {
+    let mut all = paths.iter().filter_map(|p| p.parent());
+    let first = all.next().unwrap_or(Path::new("/")).to_owned();
+    all.fold(first, |a, p| {
+        a.ancestors()
+            .find(|x| p.starts_with(x))
+            .unwrap_or(Path::new("/"))
+            .to_owned()
+    })
+}
+
+/// Puts the files of a program into a folder, some with other texts; gives the place of the main one.
+pub fn mirror(
+    folder: &Path,
+    main: &Path,
+    sources: &BTreeMap<usize, Source>,
+    texts: &BTreeMap<usize, String>,
+) -> std::io::Result<PathBuf> {
+    let mut paths: Vec<&Path> = sources.values().map(|s| s.path.as_path()).collect();
+    paths.push(main);
+    let root = above(&paths);
+    let place = |p: &Path| folder.join(p.strip_prefix(&root).unwrap_or(p));
+    for (k, s) in sources {
+        let to = place(&s.path);
+        if let Some(d) = to.parent() {
+            std::fs::create_dir_all(d)?;
+        }
+        std::fs::write(to, texts.get(k).unwrap_or(&s.text))?;
+    }
+    Ok(place(main))
+}
+
+impl Bench<'_> {
+    fn ask(&self, job: &Job) -> Result<Report, JobError> {
+        let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
+        let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
+        let mut w = Worker::start(&self.program.path, &args).map_err(died)?;
+        let answer: Result<Report, JobError> = w.ask(job, self.limit).map_err(died)?;
+        answer
+    }
+
+    /// Seconds on the device, predicted from a counting run.
+    pub fn seconds(
+        &self,
+        patched: Option<&Patched>,
+        launch: &BTreeMap<String, i64>,
+    ) -> Option<f64> {
+        let model = self.model?;
+        let job = Job {
+            device: Device::Cpu,
+            plan: Plan {
+                launch: launch.clone(),
+                ..Plan::default()
+            },
+            count: Some(Detail::Blocks),
+            count_only: true,
+            reference: false,
+            baseline: false,
+            patched: patched.cloned(),
+            ..self.job.clone()
+        };
+        let counts = self.ask(&job).ok()?.counts?;
+        let (source, flags) = match patched {
+            Some(p) => (&p.source, &p.flags),
+            None => (&self.main, &self.flags),
+        };
+        let m = program::load(&self.job.toolchain(), source, flags)
+            .ok()?
+            .module()
+            .ok()?;
+        let work = kerf_tune::counts::work(&counts);
+        let mut sum = 0.0;
+        for k in &counts.kernels {
+            sum += model
+                .kernel(&m, &work, &k.symbol)
+                .ok()?
+                .device_seconds(&Plan::default())
+                .ok()?;
+        }
+        Some(sum)
+    }
+
+    /// A patched program on inputs that neither the search nor its validation had.
+    fn elsewhere(&self, evaluator: &Evaluator, request: &Request) -> Elsewhere {
+        let tolerance = self.result.criteria.tolerance;
+        let mut out = Elsewhere {
+            inputs: 0,
+            passed: 0,
+            worst: Some(0.0),
+        };
+        let used = self.result.validation.as_ref().map_or(0, |v| v.used) as u64;
+        for k in 0..self.inputs as u64 {
+            let mut one = request.clone();
+            one.input.seed = self.result.input.seed.wrapping_add(1 + used + k);
+            one.timed = 0;
+            let error = evaluator.one(&one).ok().and_then(|e| e.error);
+            out.inputs += 1;
+            out.passed += usize::from(error.is_some_and(|e| e <= tolerance));
+            out.worst = match (out.worst, error) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+            if out.passed < out.inputs {
+                break;
+            }
+        }
+        out
+    }
+
+    /// Tries a patched program.
+    pub fn patched(
+        &self,
+        sources: &BTreeMap<usize, Source>,
+        texts: &BTreeMap<usize, String>,
+        held: &[(String, Format)],
+        launch: &BTreeMap<String, i64>,
+    ) -> Result<Tried, PatchError> {
+        let dir = tempfile::tempdir().map_err(PatchError::Temporary)?;
+        let source =
+            mirror(dir.path(), &self.main, sources, texts).map_err(PatchError::Temporary)?;
+        let mut flags = self.flags.clone();
+        if let Some(d) = self.main.parent() {
+            flags.extend(["-iquote".to_owned(), d.display().to_string()]);
+        }
+        let patched = Patched {
+            source,
+            flags,
+            held: held.iter().map(|(n, f)| (n.clone(), (*f).into())).collect(),
+        };
+        // Its compilation is nobody's to keep.
+        if let Err(e) = program::load(&self.job.toolchain(), &patched.source, &patched.flags) {
+            return Ok(Tried::failed(e.to_string()));
+        }
+        let cuda = self.job.device == Device::Cuda;
+        let evaluator = Evaluator::new(
+            Job {
+                patched: Some(patched.clone()),
+                ..self.job.clone()
+            },
+            self.result.criteria.clone(),
+            self.program.clone(),
+            self.limit,
+            1,
+        );
+        let request = Request {
+            plan: Plan {
+                launch: launch.clone(),
+                ..Plan::default()
+            },
+            input: self.result.input,
+            timed: u32::from(cuda),
+            energy_s: 0.0,
+            order: 0,
+        };
+        let e = match evaluator.one(&request) {
+            Ok(e) => e,
+            Err(e) => return Ok(Tried::failed(e.to_string())),
+        };
+        let mut t = Tried {
+            error: e.error,
+            outputs: e.outputs,
+            time: e.timing.as_ref().map(|t| t.ratio),
+            timing: e.timing,
+            failure: e.failure,
+            elsewhere: None,
+        };
+        if t.is_within(self.result.criteria.tolerance) && self.inputs > 0 {
+            t.elsewhere = Some(self.elsewhere(&evaluator, &request));
+        }
+        if t.time.is_none() && t.is_within(self.result.criteria.tolerance) {
+            let own = self.own_s.filter(|s| *s > 0.0);
+            t.time = own.and_then(|own| Some(self.seconds(Some(&patched), launch)? / own));
+        }
+        Ok(t)
+    }
+}
