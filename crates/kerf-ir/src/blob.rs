@@ -127,6 +127,10 @@ mod tests {
             precise_div: true,
             libdevice: None,
             unlifted: Vec::new(),
+            managed: vec![Managed {
+                symbol: "m".into(),
+                first: "0a00".into(),
+            }],
         };
         let bytes = pack(&meta, b"BC\xc0\xde").expect("packs");
         // SAFETY: just packed.

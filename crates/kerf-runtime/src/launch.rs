@@ -191,6 +191,9 @@ pub fn launch(
         watch_crashes();
         RUNNING.store(c_name.as_ptr().cast_mut(), Ordering::Relaxed);
     }
+    if tracing {
+        s.on_device(|d| d.prepare(program, &f.symbol))?;
+    }
     let clock = std::time::Instant::now();
     let timer = match (tracing, on_cpu) {
         (true, false) => Some(s.on_device(|d| {
@@ -314,7 +317,9 @@ unsafe extern "C" fn cudaLaunchKernelExC(
                 _ => {
                     return Err(Failed::new(
                         code::NOT_SUPPORTED,
-                        format!("launch attribute {id} (clusters, programmatic launches) is not supported"),
+                        format!(
+                            "launch attribute {id} (clusters, programmatic launches) is not supported"
+                        ),
                     ));
                 }
             }

@@ -153,8 +153,9 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
     let bad = dir.path().join("bad.cu");
     std::fs::write(&bad, "#include <cufft.h>\nint main() {}\n").expect("written");
     assert!(refused(&[&bad.display().to_string()]).contains("cuFFT"));
-    std::fs::write(&bad, "__managed__ int x;\nint main() { return x; }\n").expect("written");
-    assert!(refused(&[&bad.display().to_string()]).contains("cudaMallocManaged"));
+    let nested = "__global__ void a() {}\n__global__ void b() { a<<<1, 1>>>(); }\nint main() {}\n";
+    std::fs::write(&bad, nested).expect("written");
+    assert!(refused(&[&bad.display().to_string()]).contains("dynamic parallelism"));
 }
 
 /// `kerf tune --app` in a folder.

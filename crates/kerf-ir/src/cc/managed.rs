@@ -80,9 +80,7 @@ pub fn take(m: &Module) -> Vec<Managed> {
         }
         let t = var.global_type();
         let mut first = vec![0; m.size_of(t) as usize];
-        let known = var
-            .initializer()
-            .is_none_or(|v| bytes(m, v, t, &mut first));
+        let known = var.initializer().is_none_or(|v| bytes(m, v, t, &mut first));
         found.push(Managed {
             symbol: var.name(),
             first: match known && first.iter().any(|b| *b != 0) {

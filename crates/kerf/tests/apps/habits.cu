@@ -27,6 +27,15 @@ __global__ void fill(double *x, int n, double a) {
   if (i < n) x[i] = a * i;
 }
 
+// Threads that leave by an instruction of their own; the others still meet at the barrier.
+__global__ void leave(double *x) {
+  __shared__ double s[32];
+  if (threadIdx.x >= 32) asm volatile("exit;");
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  x[threadIdx.x] = s[31 - threadIdx.x];
+}
+
 static int failed = 0;
 #define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); failed++; } } while (0)
 
@@ -49,6 +58,13 @@ int main() {
   math<<<1, 1>>>(one, 0.3);
   cudaMemcpy(&got, one, 8, cudaMemcpyDeviceToHost);
   EXPECT(fabs(got - both(0.3)) < 1e-14 * got);
+
+  double *left, gone[64] = {};
+  cudaMalloc(&left, sizeof(gone));
+  cudaMemset(left, 0, sizeof(gone));
+  leave<<<1, 64>>>(left);
+  cudaMemcpy(gone, left, sizeof(gone), cudaMemcpyDeviceToHost);
+  EXPECT(gone[0] == 31 && gone[31] == 0 && gone[32] == 0 && gone[63] == 0);
 
   cudaFuncAttributes a;
   EXPECT(cudaFuncGetAttributes(&a, math) == cudaSuccess && a.ptxVersion == 70);
