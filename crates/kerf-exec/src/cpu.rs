@@ -187,6 +187,13 @@ impl CpuExecutor {
         Ok((address, regions))
     }
 
+    /// Compiles a kernel, which its first launch would do.
+    pub(crate) fn compile(&mut self, symbol: &str) -> Result<(), ExecError> {
+        let k = self.lowered.kernels.iter().find(|k| k.symbol == symbol);
+        let k = k.ok_or_else(|| ExecError::NoKernel(symbol.into()))?.clone();
+        self.addresses(&k).map(|_| ())
+    }
+
     /// Launches a kernel; `args[i]` points at argument i.
     pub(crate) fn launch_with(
         &mut self,

@@ -69,6 +69,10 @@ pub trait RawDevice {
     fn load(&mut self, finished: &Module, arch: &str) -> Result<usize, ExecError>;
     /// Address and size of a variable of a loaded program.
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError>;
+    /// Does what the first launch of a kernel would have to do, so that its time is not of that launch.
+    fn prepare(&mut self, program: usize, symbol: &str) -> Result<(), ExecError> {
+        self.stats(program, symbol).map(|_| ())
+    }
     /// Launches a kernel; gives what it printed, where that is known already.
     fn launch(&mut self, program: usize, l: &mut RawLaunch) -> Result<Vec<u8>, ExecError>;
     /// Resources of a kernel.

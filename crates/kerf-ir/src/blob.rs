@@ -32,6 +32,27 @@ pub struct Meta {
     /// Inline PTX that was not understood.
     #[serde(default)]
     pub unlifted: Vec<Unlifted>,
+    /// `__managed__` variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub managed: Vec<Managed>,
+}
+
+/// A `__managed__` variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Managed {
+    /// Its symbol in the module.
+    pub symbol: String,
+    /// Its first value as hexadecimal bytes; empty where that is zeros.
+    pub first: String,
+}
+
+impl Managed {
+    /// Its first value; empty where that is zeros.
+    pub fn bytes(&self) -> Vec<u8> {
+        (0..self.first.len() / 2)
+            .filter_map(|i| u8::from_str_radix(self.first.get(2 * i..2 * i + 2)?, 16).ok())
+            .collect()
+    }
 }
 
 impl Meta {
@@ -106,6 +127,10 @@ mod tests {
             precise_div: true,
             libdevice: None,
             unlifted: Vec::new(),
+            managed: vec![Managed {
+                symbol: "m".into(),
+                first: "0a00".into(),
+            }],
         };
         let bytes = pack(&meta, b"BC\xc0\xde").expect("packs");
         // SAFETY: just packed.

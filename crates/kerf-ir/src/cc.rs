@@ -5,12 +5,14 @@
 //! Kerf's own is linked. With `-rdc=true` modules are only compiled here: the runtime links them when the
 //! program starts, since only then it is known which objects are in it.
 mod advice;
+mod headers;
+mod managed;
 pub mod options;
 
 use crate::blob::{self, Meta};
 use crate::compile::{self, CompileError, Toolchain};
 use crate::llvm::Module;
-use crate::{prepare, program};
+use crate::program;
 use advice::{DRIVER, advice};
 use options::{Goal, Item, Kind, Options};
 use std::path::{Path, PathBuf};
@@ -65,8 +67,13 @@ pub struct Told {
     pub output: Vec<u8>,
 }
 
-/// An `omp.h` for machines without LLVM's OpenMP: one thread, which is a legal execution.
-const SERIAL_OMP: &str = include_str!("cuda/omp.h");
+/// LLVM's OpenMP, with which host code has threads.
+struct OpenMp {
+    /// A folder with its header, where clang does not find it by itself.
+    include: Option<PathBuf>,
+    /// A folder with its library, likewise.
+    library: Option<PathBuf>,
+}
 
 /// A build.
 struct Build<'a> {
@@ -76,6 +83,9 @@ struct Build<'a> {
     runtime: Option<&'a Path>,
     o: Options,
     dir: tempfile::TempDir,
+    /// Folders of headers that Kerf brings: for all, and OpenMP with one thread.
+    headers: (PathBuf, PathBuf),
+    openmp: Option<OpenMp>,
     told: Told,
 }
 
@@ -105,16 +115,61 @@ impl Build<'_> {
             })
     }
 
+    /// Folders of headers that Kerf brings. The host's OpenMP is of no use to device code: its header
+    /// needs pragmas that are not looked at there.
+    fn folder_args(&self, device: bool) -> Vec<String> {
+        let mut a = vec!["-idirafter".into(), self.headers.0.display().to_string()];
+        match &self.openmp {
+            _ if !self.o.openmp => {}
+            Some(OpenMp { include, .. }) if !device => {
+                let i = include.iter().map(|i| i.display().to_string());
+                a.extend(i.flat_map(|i| ["-idirafter".into(), i]));
+            }
+            _ => a.extend(["-isystem".into(), self.headers.1.display().to_string()]),
+        }
+        a
+    }
+
     fn include_args(&self) -> Vec<String> {
         let mut a = vec![
             "-include".to_owned(),
             self.dir.path().join("kerf_host.h").display().to_string(),
         ];
-        if self.o.openmp {
-            a.push("-isystem".into());
-            a.push(self.dir.path().join("omp").display().to_string());
-        }
+        a.extend(self.folder_args(false));
         a
+    }
+
+    /// Looks for LLVM's OpenMP: where it was said to be, or where clang looks.
+    fn find_openmp(&mut self, told: Option<&Path>) -> Result<(), CcError> {
+        if !self.o.openmp {
+            return Ok(());
+        }
+        if let Some(dir) = told {
+            self.openmp = Some(OpenMp {
+                include: Some(dir.to_owned()),
+                library: Some(dir.to_owned()),
+            });
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for name in ["libomp.so", "include/omp.h"] {
+            let r = self.clang(&[format!("-print-file-name={name}")])?;
+            let path = String::from_utf8_lossy(&r.stdout).trim().to_owned();
+            found.push(Path::new(&path).is_file());
+        }
+        if found == [true, true] {
+            self.openmp = Some(OpenMp {
+                include: None,
+                library: None,
+            });
+        } else {
+            self.told.notes.push(
+                "OpenMP in host code runs with one thread: install LLVM's OpenMP (libomp-22-dev), \
+                 or say with KERF_OPENMP which folder has omp.h and libomp.so"
+                    .into(),
+            );
+        }
+        Ok(())
     }
 
     /// The device code of a source, packed.
@@ -126,29 +181,29 @@ impl Build<'_> {
             flags.push("-std=c++17".into());
         }
         flags.extend(self.o.device.iter().cloned());
-        if self.o.openmp {
-            flags.push("-isystem".into());
-            flags.push(self.dir.path().join("omp").display().to_string());
+        flags.extend(self.folder_args(true));
+        if self.openmp.is_some() {
+            // Pragmas are for the host side, but declarations behind `#ifdef _OPENMP` are for both.
+            flags.push("-D_OPENMP=202011".into());
         }
         flags.push(format!("-cuid={id}"));
-        let (prepared, bitcode, unlifted) = if self.o.rdc {
+        let bad = |e: crate::llvm::LlvmError| CompileError::BadIr {
+            path: source.to_owned(),
+            why: e.0,
+        };
+        let (prepared, mut bitcode, unlifted) = if self.o.rdc {
             flags.push("-fgpu-rdc".into());
             let c = compile::compile(&tools, source, &flags)?;
             (false, c.bitcode, Vec::new())
-        } else if self.o.openmp {
-            // The folder of omp.h is a new one each time, so the cache would never be hit.
-            let c = compile::compile(&tools, source, &flags)?;
-            let bad = |e: crate::llvm::LlvmError| CompileError::BadIr {
-                path: source.to_owned(),
-                why: e.0,
-            };
-            let m = Module::parse(&c.bitcode, &source.display().to_string()).map_err(bad)?;
-            let unlifted = prepare::prepare(&m, arch).map_err(bad)?;
-            (true, m.bitcode(), unlifted)
         } else {
             let p = program::load(&tools, source, &flags)?;
             (true, p.bitcode, p.unlifted)
         };
+        let m = Module::parse(&bitcode, &source.display().to_string()).map_err(bad)?;
+        let managed = managed::take(&m);
+        if !managed.is_empty() {
+            bitcode = m.bitcode();
+        }
         let meta = Meta {
             version: 1,
             source: source.display().to_string(),
@@ -164,6 +219,7 @@ impl Build<'_> {
                     .to_string()
             }),
             unlifted,
+            managed,
         };
         let bytes = blob::pack(&meta, &bitcode)
             .map_err(|e| CcError::Usage(format!("{}: {e}", source.display())))?;
@@ -235,6 +291,9 @@ impl Build<'_> {
         match kind {
             Kind::Cuda => a.extend(compile::late_macros(&common).0),
             _ => a.extend(common),
+        }
+        if self.openmp.is_some() && kind != Kind::Link {
+            a.push("-fopenmp".into());
         }
         a.extend(self.o.host.iter().cloned());
         a
@@ -346,6 +405,13 @@ impl Build<'_> {
         };
         a.extend(self.o.host.iter().filter(only_link).cloned());
         a.extend(items.iter().cloned());
+        if let Some(m) = &self.openmp {
+            a.push("-fopenmp".into());
+            if let Some(l) = &m.library {
+                a.push(format!("-L{}", l.display()));
+                a.push(format!("-Wl,-rpath,{}", l.display()));
+            }
+        }
         // By its name, not its path: the program may be moved, and LD_LIBRARY_PATH say where the library is.
         let name = runtime.file_name().unwrap_or_default().to_string_lossy();
         a.push(format!("-L{}", folder.display()));
@@ -382,15 +448,6 @@ impl Build<'_> {
         let late = compile::late_macros(&self.o.common).1;
         let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
         std::fs::write(&before, guarded).map_err(io(&before))?;
-        if self.o.openmp {
-            let omp = self.dir.path().join("omp");
-            std::fs::create_dir(&omp).map_err(io(&omp))?;
-            let file = omp.join("omp.h");
-            std::fs::write(&file, SERIAL_OMP).map_err(io(&file))?;
-            self.told
-                .notes
-                .push("OpenMP in host code runs with one thread".into());
-        }
         let arch = self.o.arch(&self.tools.arch);
         let o = self.o.clone();
         match o.goal {
@@ -467,6 +524,7 @@ fn one_registration(assembly: &str) -> String {
 pub fn run(
     tools: &Toolchain,
     runtime: Option<&Path>,
+    openmp: Option<&Path>,
     args: &[String],
 ) -> Result<Told, (CcError, Option<String>)> {
     let build = || -> Result<Told, CcError> {
@@ -484,15 +542,19 @@ pub fn run(
             (None, _) => return Err(CompileError::NoCuda { path: first }.into()),
         };
         let dir = tempfile::tempdir().map_err(io(Path::new("a temporary folder")))?;
+        let headers = headers::write(tools.cache.as_deref(), dir.path()).map_err(io(dir.path()))?;
         let mut b = Build {
             tools,
             clang,
             cuda,
             runtime,
             o,
+            headers,
             dir,
+            openmp: None,
             told: Told::default(),
         };
+        b.find_openmp(openmp)?;
         b.run()?;
         b.told.notes.append(&mut b.o.notes);
         Ok(b.told)

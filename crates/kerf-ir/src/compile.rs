@@ -159,7 +159,8 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
         [
             "-c",
             "-emit-llvm",
-            "-O1",
+            // No optimisation happens here, but below 2 clang marks every loop as not to be unrolled.
+            "-O2",
             "-Xclang",
             "-disable-llvm-passes",
             "-g",

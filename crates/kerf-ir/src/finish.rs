@@ -29,7 +29,7 @@ impl Default for Reflect {
 }
 
 /// The number in the name of an architecture: 90 for `sm_90a`.
-pub(crate) fn capability(arch: &str) -> u64 {
+pub fn capability(arch: &str) -> u64 {
     arch.trim_start_matches("sm_")
         .trim_end_matches(char::is_alphabetic)
         .parse()

@@ -61,6 +61,7 @@ pub struct Unlifted {
 pub fn lift(m: &Module) -> Vec<Unlifted> {
     let before: HashSet<Value> = m.functions().into_iter().collect();
     let mut out = Vec::new();
+    m.kernel_functions().into_iter().for_each(lift_exits);
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         let calls: Vec<Value> = f.instructions().into_iter().filter(is_asm_call).collect();
         if calls.is_empty() {
@@ -96,6 +97,35 @@ pub fn lift(m: &Module) -> Vec<Unlifted> {
         }
     }
     out
+}
+
+/// A thread that exits in a kernel returns from it. In a function that was not inlined it stays, and is
+/// refused.
+fn lift_exits(kernel: Value) {
+    let mut any = false;
+    for call in kernel.instructions().into_iter().filter(is_asm_call) {
+        if call
+            .callee()
+            .asm_text()
+            .0
+            .trim()
+            .trim_end_matches(';')
+            .trim()
+            != "exit"
+        {
+            continue;
+        }
+        let before = call.block();
+        call.split_before();
+        if let Some(jump) = before.terminator() {
+            jump.erase();
+            Builder::at_end(before).ret(None);
+            any = true;
+        }
+    }
+    if any {
+        kernel.remove_unreachable();
+    }
 }
 
 /// Erases inline assembly without effects whose results nobody uses. LLVM keeps it, because it does

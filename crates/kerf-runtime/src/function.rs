@@ -1,6 +1,7 @@
 //! What applications ask about kernels: attributes, occupancy, cache preferences.
 use crate::error::{Failed, code};
 use crate::state::{Function, State, call, put};
+use kerf_ir::finish;
 use std::ffi::{CString, c_char, c_void};
 
 fn find(s: &State, function: *const c_void) -> Result<Function, Failed> {
@@ -29,6 +30,9 @@ struct Attributes {
 extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) -> i32 {
     call("cudaFuncGetAttributes", |s| {
         let f = find(s, function)?;
+        // Libraries of templates (CUB) choose by it among the versions that were compiled.
+        let arch = s.units[f.module].meta[0].arch.clone();
+        let version = finish::capability(&arch) as i32;
         let u = s.unit(f.module)?;
         let program = u.program;
         let shared = u
@@ -47,7 +51,7 @@ extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) ->
                 local: stats.local_bytes.unwrap_or(0) as usize,
                 max_threads: stats.max_threads.unwrap_or(1024) as i32,
                 registers: stats.registers.unwrap_or(32) as i32,
-                ptx_version: 90,
+                ptx_version: version,
                 binary_version: 90,
                 cache_mode: 0,
                 max_dynamic_shared: f.shared_limit.saturating_sub(shared) as i32,

@@ -178,6 +178,7 @@ pub fn launch(
         learn(s, k, &pointers);
         crate::record::before(s, f.module, k, (grid, block, shared), &pointers)?;
     }
+    crate::managed::to_device(s)?;
     let on_cpu = s.device()?.kind() == "cpu";
     if let (true, Some(why)) = (on_cpu, refused) {
         return Err(Failed::new(
@@ -189,6 +190,9 @@ pub fn launch(
     if on_cpu {
         watch_crashes();
         RUNNING.store(c_name.as_ptr().cast_mut(), Ordering::Relaxed);
+    }
+    if tracing {
+        s.on_device(|d| d.prepare(program, &f.symbol))?;
     }
     let clock = std::time::Instant::now();
     let timer = match (tracing, on_cpu) {
@@ -296,11 +300,29 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     call("cudaLaunchKernelExC", |s| {
         // SAFETY: the application's own configuration.
         let c = unsafe { &*config.cast::<LaunchConfig>() };
-        if c.count > 0 {
-            return Err(Failed::new(
-                code::NOT_SUPPORTED,
-                "launch attributes (clusters, programmatic launches) are not supported",
-            ));
+        let mut cooperative = false;
+        for i in 0..c.count as usize {
+            // SAFETY: the application says that there are so many, of 72 bytes, the value at 8.
+            let (id, value) = unsafe {
+                let at = c.attributes.cast::<u8>().add(72 * i);
+                (
+                    at.cast::<u32>().read_unaligned(),
+                    at.add(8).cast::<i32>().read_unaligned(),
+                )
+            };
+            match id {
+                // Nothing, hints about caches, waiting and priorities.
+                0 | 1 | 3 | 8 => {}
+                2 => cooperative = value != 0,
+                _ => {
+                    return Err(Failed::new(
+                        code::NOT_SUPPORTED,
+                        format!(
+                            "launch attribute {id} (clusters, programmatic launches) is not supported"
+                        ),
+                    ));
+                }
+            }
         }
         launch(
             s,
@@ -310,7 +332,7 @@ unsafe extern "C" fn cudaLaunchKernelExC(
             args,
             c.shared,
             c.stream as u64,
-            false,
+            cooperative,
         )
     })
 }

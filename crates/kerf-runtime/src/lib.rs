@@ -17,6 +17,7 @@ mod function;
 mod held;
 mod launch;
 mod load;
+mod managed;
 mod memory;
 mod record;
 mod register;

@@ -72,6 +72,12 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
     let m = prepared(u)?;
     if !u.meta[0].prepared {
         let open = undefined(&m);
+        if open.iter().any(|n| n.starts_with("__cudaCDP")) {
+            return Err(bad(
+                &source,
+                "kernels that launch kernels (dynamic parallelism) are not supported",
+            ));
+        }
         if !open.is_empty() {
             return Err(bad(
                 "device code",

@@ -251,7 +251,11 @@ hints!(
     cudaStreamAttachMemAsync,
     cudaCtxResetPersistingL2Cache,
     cudaMemPoolSetAttribute,
-    cudaMemPoolTrimTo
+    cudaMemPoolTrimTo,
+    cudaMemPoolSetAccess,
+    cudaDeviceSetMemPool,
+    cudaStreamSetAttribute,
+    cudaStreamCopyAttributes
 );
 
 #[unsafe(no_mangle)]
@@ -259,5 +263,33 @@ extern "C" fn cudaDeviceGetDefaultMemPool(to: *mut *mut c_void, _device: i32) ->
     // One pool, whose address is never looked at.
     call("cudaDeviceGetDefaultMemPool", |_| {
         put(to, std::ptr::dangling_mut())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetMemPool(to: *mut *mut c_void, device: i32) -> i32 {
+    cudaDeviceGetDefaultMemPool(to, device)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocFromPoolAsync(
+    to: *mut *mut c_void,
+    bytes: usize,
+    _pool: *mut c_void,
+    stream: *mut c_void,
+) -> i32 {
+    cudaMallocAsync(to, bytes, stream)
+}
+
+/// All attributes of a pool are 64-bit words but the first three, which are yes or no.
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemPoolGetAttribute(
+    _pool: *mut c_void,
+    attribute: i32,
+    value: *mut c_void,
+) -> i32 {
+    call("cudaMemPoolGetAttribute", |_| match attribute {
+        1..=3 => put(value.cast::<i32>(), 1),
+        _ => put(value.cast::<u64>(), 0),
     })
 }

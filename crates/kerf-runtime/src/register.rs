@@ -150,6 +150,7 @@ unsafe extern "C" fn __cudaRegisterVar(
 ) {
     // SAFETY: as above.
     let (module, symbol) = unsafe { (unit_of(handle), string(name)) };
+    let name = symbol.clone();
     quietly(|s| {
         s.variables.insert(
             host as usize,
@@ -160,13 +161,8 @@ unsafe extern "C" fn __cudaRegisterVar(
                 address: None,
             },
         );
+        crate::managed::registered(s, module, &name, host as usize, bytes);
     });
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn __cudaRegisterManagedVar() {
-    say("__managed__ variables are not supported; use cudaMallocManaged");
-    std::process::exit(2);
 }
 
 #[unsafe(no_mangle)]

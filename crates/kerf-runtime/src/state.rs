@@ -100,6 +100,10 @@ pub struct State {
     pub device: Option<Box<dyn RawDevice>>,
     /// What is noted of the run.
     pub trace: Option<Trace>,
+    /// Host's addresses of `__managed__` variables.
+    pub managed: Vec<usize>,
+    /// May a kernel have changed them since they were last brought to the host?
+    pub managed_changed: bool,
 }
 
 struct Guarded(State);
@@ -116,6 +120,8 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     config: None,
     device: None,
     trace: None,
+    managed: Vec::new(),
+    managed_changed: false,
 }));
 
 static STICKY: AtomicI32 = AtomicI32::new(0);
@@ -297,7 +303,7 @@ pub fn call(name: &str, f: impl FnOnce(&mut State) -> Result<(), Failed>) -> i32
         return error::note(sticky());
     }
     let mut g = STATE.lock().unwrap_or_else(|e| e.into_inner());
-    let result = f(&mut g.0);
+    let result = f(&mut g.0).and_then(|()| crate::managed::to_host(&mut g.0, name));
     drop(g);
     error::note(match result {
         Ok(()) => code::SUCCESS,

@@ -145,3 +145,13 @@ extern "C" fn cudaEventElapsedTime(to: *mut f32, from: Handle, end: Handle) -> i
 extern "C" fn cudaEventElapsedTime_v2(to: *mut f32, from: Handle, end: Handle) -> i32 {
     cudaEventElapsedTime(to, from, end)
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetDevice(_stream: Handle, to: *mut i32) -> i32 {
+    call("cudaStreamGetDevice", |_| put(to, 0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetId(stream: Handle, to: *mut u64) -> i32 {
+    call("cudaStreamGetId", |_| put(to, stream as u64))
+}

@@ -16,9 +16,9 @@ unsupported! {
     cudaArrayGetInfo cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
     cudaCreateChannelDesc cudaCreateSurfaceObject cudaCreateTextureObject cudaDestroyExternalMemory
     cudaDestroyExternalSemaphore cudaDestroySurfaceObject cudaDestroyTextureObject
-    cudaDeviceFlushGPUDirectRDMAWrites cudaDeviceGetGraphMemAttribute cudaDeviceGetMemPool
+    cudaDeviceFlushGPUDirectRDMAWrites cudaDeviceGetGraphMemAttribute
     cudaDeviceGetNvSciSyncAttributes cudaDeviceGetTexture1DLinearMaxWidth cudaDeviceGraphMemTrim
-    cudaDeviceRegisterAsyncNotification cudaDeviceSetGraphMemAttribute cudaDeviceSetMemPool
+    cudaDeviceRegisterAsyncNotification cudaDeviceSetGraphMemAttribute
     cudaDeviceUnregisterAsyncNotification cudaExternalMemoryGetMappedBuffer
     cudaExternalMemoryGetMappedMipmappedArray cudaFreeArray cudaFreeMipmappedArray
     cudaFuncGetParamInfo cudaGetChannelDesc cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion
@@ -63,10 +63,10 @@ unsupported! {
     cudaLaunchCooperativeKernelMultiDevice cudaLibraryEnumerateKernels cudaLibraryGetGlobal
     cudaLibraryGetKernel cudaLibraryGetKernelCount cudaLibraryGetManaged
     cudaLibraryGetUnifiedFunction cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryUnload
-    cudaMalloc3DArray cudaMallocArray cudaMallocFromPoolAsync cudaMallocMipmappedArray
+    cudaMalloc3DArray cudaMallocArray cudaMallocMipmappedArray
     cudaMemPoolCreate cudaMemPoolDestroy cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle
-    cudaMemPoolGetAccess cudaMemPoolGetAttribute cudaMemPoolImportFromShareableHandle
-    cudaMemPoolImportPointer cudaMemPoolSetAccess cudaMemRangeGetAttribute cudaMemRangeGetAttributes
+    cudaMemPoolGetAccess cudaMemPoolImportFromShareableHandle
+    cudaMemPoolImportPointer cudaMemRangeGetAttribute cudaMemRangeGetAttributes
     cudaMemcpy2DArrayToArray cudaMemcpy2DFromArray cudaMemcpy2DFromArrayAsync cudaMemcpy2DToArray
     cudaMemcpy2DToArrayAsync cudaMemcpy3DBatchAsync cudaMemcpy3DPeer cudaMemcpy3DPeerAsync
     cudaMemcpyArrayToArray cudaMemcpyBatchAsync cudaMemcpyFromArray cudaMemcpyFromArrayAsync
@@ -74,9 +74,9 @@ unsupported! {
     cudaMipmappedArrayGetSparseProperties cudaOccupancyMaxActiveClusters
     cudaOccupancyMaxPotentialClusterSize cudaSignalExternalSemaphoresAsync
     cudaSignalExternalSemaphoresAsync_v2 cudaStreamBeginCapture cudaStreamBeginCaptureToGraph
-    cudaStreamCopyAttributes cudaStreamEndCapture cudaStreamGetAttribute cudaStreamGetCaptureInfo
-    cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v3 cudaStreamGetDevice cudaStreamGetId
-    cudaStreamSetAttribute cudaStreamUpdateCaptureDependencies
+     cudaStreamEndCapture cudaStreamGetAttribute cudaStreamGetCaptureInfo
+    cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v3
+     cudaStreamUpdateCaptureDependencies
     cudaStreamUpdateCaptureDependencies_v2 cudaThreadExchangeStreamCaptureMode
     cudaThreadGetCacheConfig cudaThreadGetLimit cudaUserObjectCreate cudaUserObjectRelease
     cudaUserObjectRetain cudaWaitExternalSemaphoresAsync cudaWaitExternalSemaphoresAsync_v2

@@ -33,7 +33,9 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
         return Ok(0);
     }
     let tools = toolchain::discover("sm_90");
-    match cc::run(&tools, runtime().as_deref(), args) {
+    let openmp = std::env::var_os("KERF_OPENMP").filter(|p| !p.is_empty());
+    let openmp = openmp.map(PathBuf::from);
+    match cc::run(&tools, runtime().as_deref(), openmp.as_deref(), args) {
         Ok(told) => {
             for n in told.notes {
                 note(&format!("kerf cc: note: {n}"));

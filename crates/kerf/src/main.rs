@@ -440,6 +440,11 @@ fn main() {
     let words: Vec<String> = std::env::args_os()
         .map(|a| a.to_string_lossy().into_owned())
         .collect();
+    // By that name (a link to this program) it is the compiler that build systems look for.
+    let called = words.first().map(|w| w.rsplit('/').next().unwrap_or(w));
+    if called == Some("nvcc") {
+        std::process::exit(cc::run(&words[1..]).unwrap_or_else(|f| f.report()));
+    }
     // A compiler's options are not Kerf's: -o, -x, --version and @files mean something else there.
     if words.get(1).is_some_and(|w| w == "cc")
         && !words.get(2).is_none_or(|w| w == "--help" || w == "-h")

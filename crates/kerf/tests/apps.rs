@@ -77,6 +77,46 @@ fn files_are_compiled_apart_and_linked_by_make() {
 }
 
 #[test]
+fn programs_keep_the_habits_that_nvcc_allows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("habits");
+    // By nvcc's name, as build systems look for it.
+    let nvcc = dir.path().join("nvcc");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kerf"), &nvcc).expect("a link");
+    let r = Command::new(&nvcc)
+        .args(["-std=c++17", "-arch=sm_70", "-Xptxas=-v", "-o"])
+        .arg(&out)
+        .arg(sources().join("habits.cu"))
+        .args(["-lnvToolsExt", "-lcudart"])
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let r = run(&out, &[]);
+    assert_eq!(String::from_utf8_lossy(&r.stdout), "PASS\n", "{}", text(&r));
+}
+
+#[test]
+fn host_threads_by_openmp_launch_kernels() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("openmp");
+    let r = kerf()
+        .args(["cc", "-Xcompiler", "-fopenmp", "-o"])
+        .arg(&out)
+        .arg(sources().join("openmp.cu"))
+        .arg("-lgomp")
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    // Without LLVM's OpenMP there is one thread, and a note that says what to install.
+    let want = match text(&r).contains("libomp-22-dev") {
+        true => "1 threads PASS\n",
+        false => "4 threads PASS\n",
+    };
+    let r = run(&out, &[]);
+    assert_eq!(String::from_utf8_lossy(&r.stdout), want, "{}", text(&r));
+}
+
+#[test]
 fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let app = build(dir.path(), "faults");
@@ -113,8 +153,9 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
     let bad = dir.path().join("bad.cu");
     std::fs::write(&bad, "#include <cufft.h>\nint main() {}\n").expect("written");
     assert!(refused(&[&bad.display().to_string()]).contains("cuFFT"));
-    std::fs::write(&bad, "__managed__ int x;\nint main() { return x; }\n").expect("written");
-    assert!(refused(&[&bad.display().to_string()]).contains("cudaMallocManaged"));
+    let nested = "__global__ void a() {}\n__global__ void b() { a<<<1, 1>>>(); }\nint main() {}\n";
+    std::fs::write(&bad, nested).expect("written");
+    assert!(refused(&[&bad.display().to_string()]).contains("dynamic parallelism"));
 }
 
 /// `kerf tune --app` in a folder.

@@ -137,6 +137,12 @@ impl RawDevice for CpuDevice {
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError> {
         self.program(program)?.variable(symbol)
     }
+    fn prepare(&mut self, program: usize, symbol: &str) -> Result<(), ExecError> {
+        match self.programs.get_mut(program) {
+            Some(p) => p.compile(symbol),
+            None => Err(ExecError::NoKernel(symbol.into())),
+        }
+    }
     fn launch(&mut self, program: usize, l: &mut RawLaunch) -> Result<Vec<u8>, ExecError> {
         self.check_stream(l.stream)?;
         let p = self

@@ -54,6 +54,14 @@ pub(super) fn advice(text: &str) -> Option<String> {
                 return Some("mpi.h: add the options that `mpicc --showme` prints".into());
             }
         }
+        if line.contains("kernel launch from __device__ or __global__ function") {
+            return Some(
+                "kernels that launch kernels (dynamic parallelism) are not supported".into(),
+            );
+        }
+        if line.contains("undefined reference to `GOMP_") || line.contains("`__kmpc_") {
+            return Some("OpenMP: link with -fopenmp too".into());
+        }
         if let Some((_, rest)) = line.split_once("undefined reference to `") {
             let name = rest.split('\'').next().unwrap_or_default();
             if name.starts_with("kerf_cu") || name.starts_with("cu") || name.starts_with("__cuda") {

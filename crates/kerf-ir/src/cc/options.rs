@@ -146,12 +146,15 @@ impl Reader {
     }
 
     fn library(&mut self, name: &str) -> Result<(), CcError> {
-        if let Some(full) = foreign(name) {
-            return Err(CcError::Library(full.to_owned()));
-        }
-        // Kerf's runtime stands for these.
-        if !["cudart", "cudart_static", "cuda", "cudadevrt"].contains(&name) {
-            self.o.items.push(Item::Plain(format!("-l{name}")));
+        match name {
+            // Kerf's runtime stands for these, and marks for a profiler do nothing.
+            "cudart" | "cudart_static" | "cuda" | "cudadevrt" | "nvToolsExt" => {}
+            // LLVM's OpenMP has what GNU's has, and clang's code needs LLVM's.
+            "gomp" | "iomp5" | "omp" => self.o.openmp = true,
+            _ => match foreign(name) {
+                Some(full) => return Err(CcError::Library(full.to_owned())),
+                None => self.o.items.push(Item::Plain(format!("-l{name}"))),
+            },
         }
         Ok(())
     }

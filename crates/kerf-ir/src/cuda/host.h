@@ -4,6 +4,13 @@
 // application (kerf cc) host code calls them.
 #pragma once
 #if defined(__cplusplus) && defined(__CUDA__)
+// nvcc's own headers declare printf, malloc, clock, assert and more; many programs count on it.
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #define KERF_HOST static inline __attribute__((host, unused))
 #define KERF_EXTREMES(R, A, B) \
   KERF_HOST R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; } \
@@ -25,7 +32,18 @@ KERF_EXTREMES(double, double, double)
 KERF_EXTREMES(double, float, double)
 KERF_EXTREMES(double, double, float)
 #undef KERF_EXTREMES
+// Of CUDA's math functions these are for device code only in its headers as clang reads them.
+#define KERF_MATH(T, S) \
+  KERF_HOST T rhypot##S(T x, T y) { return 1 / hypot##S(x, y); } \
+  KERF_HOST T norm3d##S(T x, T y, T z) { return hypot##S(hypot##S(x, y), z); } \
+  KERF_HOST T rnorm3d##S(T x, T y, T z) { return 1 / norm3d##S(x, y, z); } \
+  KERF_HOST T norm4d##S(T x, T y, T z, T w) { return hypot##S(norm3d##S(x, y, z), w); } \
+  KERF_HOST T rnorm4d##S(T x, T y, T z, T w) { return 1 / norm4d##S(x, y, z, w); }
+KERF_MATH(double, )
+KERF_MATH(float, f)
+#undef KERF_MATH
+// Host code has a variable of its own, which the runtime keeps equal to the device's.
 #undef __managed__
-#define __managed__ _Pragma("GCC error \"kerf: __managed__ variables are not supported; use cudaMallocManaged\"")
+#define __managed__ __device__ __attribute__((annotate("kerf.managed")))
 #undef KERF_HOST
 #endif

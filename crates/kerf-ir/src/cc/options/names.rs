@@ -15,7 +15,6 @@ pub const LIBRARIES: &[(&str, &str)] = &[
     ("nvidia-ml", "NVML"),
     ("nvjpeg", "nvJPEG"),
     ("cupti", "CUPTI"),
-    ("nvToolsExt", "NVTX"),
     ("nvgraph", "nvGRAPH"),
     ("cutensor", "cuTENSOR"),
 ];
@@ -55,6 +54,13 @@ pub(super) const IGNORED_WITH_VALUE: &[&str] = &[
     "Xnvvm",
     "fatbin-options",
     "device-stack-protector",
+    "Xcicc",
+    "compress-mode",
+    "brief-diagnostics",
+    "static-global-template-stub",
+    "fdevice-time-trace",
+    "time",
+    "Ofast-compile",
 ];
 
 /// Options of nvcc without a value that mean nothing here.
@@ -83,8 +89,20 @@ pub(super) const IGNORED: &[&str] = &[
     "forward-unknown-opts",
     "cuda",
     "allow-unsupported-compiler",
-    "Wreorder",
     "Wext-lambda-captures-this",
     "m64",
+    "dlto",
+    "lto",
+    "compress-all",
+    "minimal",
+    "noprof",
+    "nodlink",
+    "objdir-as-tempdir",
+    "gen-opt-lto",
+    "ewp",
+    "Wdefault-stream-launch",
+    "Wmissing-launch-bounds",
+    "Wreorder",
+    "keep-device-functions",
     "Wno-gpu",
 ];
