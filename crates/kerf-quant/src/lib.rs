@@ -1,0 +1,13 @@
+//! Quantization-aware training: the lowest precision of a network that keeps the accuracy asked for.
+//!
+//! A network is data ([`graph`]); a policy says where it is quantized ([`points`]); a method decides ranges and bits
+//! in every step ([`decision`]); a [`backend`] computes. Nothing here prints or reads the environment.
+#![warn(missing_docs)]
+pub mod backend;
+pub mod data;
+pub mod decision;
+pub mod graph;
+pub mod networks;
+pub mod points;
+pub mod seed;
+pub mod tensor;
