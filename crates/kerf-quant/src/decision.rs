@@ -10,7 +10,7 @@
 //!             step = max(-lo, hi) / half               low = -half, high = half
 //! printed:    step = 2 * max(-lo, hi) / steps          low = -(half + 1), high = half
 //! step    = 1 where the range is zero, otherwise at least the smallest normal number
-//! r       = round(x / step)                            the place on the grid
+//! r       = round(x * (1 / step))                      the place on the grid; the inverse is rounded too
 //! y       = clamp(r, low, high) * step
 //! dy/dx   = 1 where low <= r <= high, else 0           straight through, clipped to the range
 //! ```
