@@ -2,9 +2,11 @@
 //!
 //! The training loop, the methods and the schedules are the same for every backend. What to quantize to is decided
 //! by them ([`Decision`]) and told to the backend with each step; what the tensors looked like is told back.
+use crate::data::images::ImageBatch;
 use crate::decision::{Decision, PointReport};
 use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What is given to a network.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +15,19 @@ pub enum BatchInput {
     Reals(Vec<f32>),
     /// Samples one after the other, each as many tokens as the network reads.
     Tokens(Vec<u32>),
+    /// Images that are still bytes, and what is to be done to them: the same as [`ImageBatch::reals`].
+    Images(ImageBatch),
+}
+
+impl BatchInput {
+    /// The samples as reals; `None` for tokens.
+    pub fn reals(&self) -> Option<Cow<'_, [f32]>> {
+        match self {
+            BatchInput::Reals(v) => Some(Cow::Borrowed(v)),
+            BatchInput::Images(i) => Some(Cow::Owned(i.reals())),
+            BatchInput::Tokens(_) => None,
+        }
+    }
 }
 
 /// Samples and what they are.

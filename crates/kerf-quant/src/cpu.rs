@@ -22,6 +22,7 @@ use crate::graph::{Graph, InputSpec, ParamSpec, Value};
 use crate::points::{Point, Subject};
 use crate::tensor::Tensor;
 use optimize::Memory;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -117,6 +118,9 @@ impl CpuBackend {
             (BatchInput::Reals(x), InputSpec::Reals(s)) => {
                 (x.len(), batch.rows * s.iter().product::<usize>())
             }
+            (BatchInput::Images(i), InputSpec::Reals(s)) if i.store.shape[..] == s[..] => {
+                (i.indices.len(), batch.rows)
+            }
             (BatchInput::Tokens(x), InputSpec::Tokens { length, count }) => {
                 if let Some(t) = x.iter().find(|t| **t as usize >= *count) {
                     return bad(format!("token {t}, and there are {count}"));
@@ -187,6 +191,18 @@ impl CpuBackend {
     }
 }
 
+/// A batch whose samples are numbers, made from bytes where they are.
+fn as_reals(batch: &Batch) -> Cow<'_, Batch> {
+    match &batch.input {
+        BatchInput::Images(i) => Cow::Owned(Batch {
+            rows: batch.rows,
+            input: BatchInput::Reals(i.reals()),
+            labels: batch.labels.clone(),
+        }),
+        _ => Cow::Borrowed(batch),
+    }
+}
+
 /// Scales gradients so that they are no longer than this together.
 fn shorten(gradients: &mut [Option<Vec<f32>>], most: f32) {
     let square = |g: &Vec<f32>| g.iter().map(|v| f64::from(*v) * f64::from(*v)).sum::<f64>();
@@ -205,6 +221,7 @@ impl Backend for CpuBackend {
     }
     fn train_step(&mut self, batch: &Batch, plan: &StepPlan) -> Result<StepReport, BackendError> {
         self.check(batch, plan.decisions)?;
+        let batch = &*as_reals(batch);
         let threads = Arc::clone(&self.threads);
         Ok(threads.install(|| self.step(batch, plan)))
     }
@@ -215,6 +232,7 @@ impl Backend for CpuBackend {
         logits: bool,
     ) -> Result<Evaluated, BackendError> {
         self.check(batch, decisions)?;
+        let batch = &*as_reals(batch);
         let threads = Arc::clone(&self.threads);
         threads.install(|| {
             let mut forward = self.forward(batch, decisions, &pass::Wanted::default());

@@ -1,4 +1,6 @@
 //! Samples to train and evaluate on.
+pub mod images;
+
 use crate::backend::Batch;
 use crate::graph::InputSpec;
 
@@ -51,4 +53,12 @@ pub trait Dataset: Sync {
     fn classes(&self) -> usize;
     /// These samples; with a seed, changed at random as is usual in training on this data (crops, mirror images).
     fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError>;
+}
+
+/// A file's bytes.
+pub(crate) fn read_file(path: &std::path::Path) -> Result<Vec<u8>, DataError> {
+    std::fs::read(path).map_err(|source| DataError::File {
+        path: path.display().to_string(),
+        source,
+    })
 }

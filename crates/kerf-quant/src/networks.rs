@@ -1,8 +1,14 @@
 //! Networks by name. A network is one file with one function, and one line here.
+pub mod efficientnet;
+pub mod mobilenet;
+pub mod resnet;
 mod small_cnn;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use crate::graph::{Graph, GraphError, InputSpec};
+use resnet::{Depth, resnet};
 
 /// A network that can be named.
 pub struct Network {
@@ -25,6 +31,44 @@ pub const NETWORKS: &[Network] = &[
         name: "text-transformer",
         what: "two blocks of causal attention over characters, as GPT-2",
         make: text::transformer,
+    },
+    Network {
+        name: "resnet18",
+        what: "ResNet-18 for small images, 11.2 million parameters",
+        make: |i, n| Ok(resnet(Depth::D18, 64, image("resnet18", i)?, n)?),
+    },
+    Network {
+        name: "resnet50",
+        what: "ResNet-50 for small images, 23.5 million parameters",
+        make: |i, n| Ok(resnet(Depth::D50, 64, image("resnet50", i)?, n)?),
+    },
+    Network {
+        name: "resnet101",
+        what: "ResNet-101 for small images, 42.5 million parameters",
+        make: |i, n| Ok(resnet(Depth::D101, 64, image("resnet101", i)?, n)?),
+    },
+    Network {
+        name: "resnet152",
+        what: "ResNet-152 for small images, 58.2 million parameters",
+        make: |i, n| Ok(resnet(Depth::D152, 64, image("resnet152", i)?, n)?),
+    },
+    Network {
+        name: "resnet18-w16",
+        what: "ResNet-18 with a quarter of the channels, 0.7 million parameters",
+        make: |i, n| Ok(resnet(Depth::D18, 16, image("resnet18-w16", i)?, n)?),
+    },
+    Network {
+        name: "efficientnet-b0",
+        what: "EfficientNet-B0 for small images, 4.0 million parameters",
+        make: |i, n| {
+            let shape = image("efficientnet-b0", i)?;
+            Ok(efficientnet::efficientnet_b0(shape, n)?)
+        },
+    },
+    Network {
+        name: "mobilenet-v2",
+        what: "MobileNetV2 for small images, 2.2 million parameters",
+        make: |i, n| Ok(mobilenet::mobilenet_v2(image("mobilenet-v2", i)?, n)?),
     },
 ];
 

@@ -22,6 +22,8 @@ pub fn steps(bits: f64) -> Option<f32> {
 pub struct Grid {
     /// Between neighbours.
     pub step: f32,
+    /// `1 / step`, rounded: places are found by a product, as engines do.
+    pub inverse: f32,
     /// The lowest multiple, 0 or less.
     pub low: f32,
     /// The highest, 0 or more.
@@ -63,7 +65,12 @@ impl Grid {
             Scheme::Symmetric => (-half, half),
             Scheme::Printed => (-((steps + 1.0) / 2.0).floor().max(1.0), (steps / 2.0).floor()),
         };
-        Grid { step, low, high }
+        Grid {
+            step,
+            inverse: 1.0 / step,
+            low,
+            high,
+        }
     }
     /// The unsigned integer that stands for zero.
     pub fn zero_point(&self) -> i32 {
@@ -71,7 +78,7 @@ impl Grid {
     }
     /// The multiple that a value is nearest to, also outside of the grid, but not farther than one step.
     pub fn place(&self, x: f32) -> f32 {
-        (x / self.step)
+        (x * self.inverse)
             .clamp(self.low - 1.0, self.high + 1.0)
             .round_ties_even()
     }
@@ -120,18 +127,18 @@ wide! {
 }
 
 wide! {
-    fn round_fast(x: &[f32], y: &mut [f32], step: f32, low: f32, high: f32) {
+    fn round_fast(x: &[f32], y: &mut [f32], step: f32, inverse: f32, low: f32, high: f32) {
         for (y, x) in y.iter_mut().zip(x) {
-            let r = ((x / step).clamp(low - 1.0, high + 1.0) + ROUND) - ROUND;
+            let r = ((x * inverse).clamp(low - 1.0, high + 1.0) + ROUND) - ROUND;
             *y = r.clamp(low, high) * step;
         }
     }
 }
 
 wide! {
-    fn through_fast(x: &[f32], g: &mut [f32], step: f32, low: f32, high: f32) {
+    fn through_fast(x: &[f32], g: &mut [f32], inverse: f32, low: f32, high: f32) {
         for (g, x) in g.iter_mut().zip(x) {
-            let r = ((x / step).clamp(low - 1.0, high + 1.0) + ROUND) - ROUND;
+            let r = ((x * inverse).clamp(low - 1.0, high + 1.0) + ROUND) - ROUND;
             *g = if (r >= low) & (r <= high) { *g } else { 0.0 };
         }
     }
@@ -172,7 +179,7 @@ fn element(x: f32, g: &Grid, noise: Noise, u: f32) -> f32 {
     match noise {
         Noise::None => g.value(x),
         Noise::Rounding => {
-            let r = (x / g.step).clamp(g.low - 1.0, g.high + 1.0);
+            let r = (x * g.inverse).clamp(g.low - 1.0, g.high + 1.0);
             (r + u).floor().clamp(g.low, g.high) * g.step
         }
         Noise::Portion(p) if u < p => g.value(x),
@@ -184,7 +191,7 @@ fn element(x: f32, g: &Grid, noise: Noise, u: f32) -> f32 {
 pub fn forward(x: &[f32], y: &mut [f32], g: &Grids, d: &Decision, at: usize) {
     let first = &g.first;
     if g.second.is_none() && d.noise == Noise::None && first.high - first.low < FAST_STEPS {
-        round_fast(x, y, first.step, first.low, first.high);
+        round_fast(x, y, first.step, first.inverse, first.low, first.high);
         return;
     }
     for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
@@ -216,7 +223,7 @@ pub fn backward(
     }
     let plain = g.second.is_none() && !matches!(d.noise, Noise::Portion(_));
     if plain && first.high - first.low < FAST_STEPS {
-        through_fast(x, grad, first.step, first.low, first.high);
+        through_fast(x, grad, first.inverse, first.low, first.high);
         return;
     }
     for (i, (grad, x)) in grad.iter_mut().zip(x).enumerate() {
@@ -251,7 +258,7 @@ fn add_up(x: &[f32], grad: &[f32], g: &Grids, d: &Decision, at: usize, sums: &mu
         } else if r < first.low {
             sums.below += gradient;
         } else {
-            sums.step += gradient * f64::from(r - x / first.step);
+            sums.step += gradient * f64::from(r - x * first.inverse);
         }
         if let Some((second, _)) = &g.second {
             sums.blend += gradient * f64::from(second.value(*x) - first.value(*x));

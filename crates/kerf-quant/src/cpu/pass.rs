@@ -52,7 +52,8 @@ impl CpuBackend {
         match (v, &batch.input) {
             (Value::Node(i), _) => &f.results[i],
             (Value::Input, BatchInput::Reals(x)) => x,
-            (Value::Input, BatchInput::Tokens(_)) => NOTHING,
+            // Images have been made reals before.
+            (Value::Input, BatchInput::Tokens(_) | BatchInput::Images(_)) => NOTHING,
         }
     }
     /// What a node reads: the value, or its quantized form.
