@@ -1,5 +1,8 @@
 //! Samples to train and evaluate on.
 pub mod images;
+pub mod part;
+pub mod stripes;
+pub mod text;
 
 use crate::backend::Batch;
 use crate::graph::InputSpec;

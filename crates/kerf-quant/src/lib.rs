@@ -4,18 +4,25 @@
 //! in every step ([`decision`]); a [`backend`] computes. Nothing here prints or reads the environment.
 #![warn(missing_docs)]
 pub mod backend;
+pub mod bits;
 pub mod cpu;
 pub mod data;
 pub mod decision;
+pub mod experiment;
 pub mod files;
 pub mod graph;
 pub mod histogram;
+pub mod interval;
 pub mod methods;
 pub mod networks;
+pub mod plot;
 pub mod points;
 pub mod quantizer;
 pub mod seed;
+pub mod sensitivity;
+pub mod size;
 pub mod steering;
 pub mod tensor;
+pub mod train;
 pub mod weights;
 mod wide;

@@ -85,6 +85,14 @@ fn values(view: &TensorView) -> Option<Vec<f32>> {
 
 /// All tensors of a file, as `f32`.
 pub fn read(path: &Path) -> Result<Named, WeightsError> {
+    Ok(read_noted(path)?.0)
+}
+
+/// The entry of a file's metadata that belongs to Kerf.
+const NOTE: &str = "kerf";
+
+/// All tensors of a file, and what was noted with them.
+pub(crate) fn read_noted(path: &Path) -> Result<(Named, Option<String>), WeightsError> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|source| WeightsError::File {
         path: shown.clone(),
@@ -104,7 +112,9 @@ pub fn read(path: &Path) -> Result<Named, WeightsError> {
         let shape = view.shape().to_vec();
         all.insert(name, Tensor { shape, data });
     }
-    Ok(all)
+    let header = SafeTensors::read_metadata(&bytes);
+    let note = header.ok().and_then(|(_, m)| m.metadata().as_ref()?.get(NOTE).cloned());
+    Ok((all, note))
 }
 
 /// A tensor as bytes: whole numbers for `num_batches_tracked`, as PyTorch has them.
@@ -134,9 +144,15 @@ impl safetensors::View for Stored<'_> {
 
 /// Writes tensors to a file, whole or not at all.
 pub fn write(path: &Path, all: &Named) -> Result<(), WeightsError> {
+    write_noted(path, all, None)
+}
+
+/// Likewise, with a note.
+pub(crate) fn write_noted(path: &Path, all: &Named, note: Option<String>) -> Result<(), WeightsError> {
+    let note = note.map(|n| std::iter::once((NOTE.to_owned(), n)).collect());
     let shown = path.display().to_string();
     let views = all.iter().map(|(n, t)| (n.as_str(), Stored(n, t)));
-    let bytes = safetensors::serialize(views, None).map_err(|e| WeightsError::Format {
+    let bytes = safetensors::serialize(views, note).map_err(|e| WeightsError::Format {
         path: shown.clone(),
         what: e.to_string(),
     })?;

@@ -16,6 +16,7 @@ mod measure;
 mod output;
 mod parse;
 mod predict;
+mod quantize;
 mod record;
 mod report;
 mod run;
@@ -182,6 +183,8 @@ enum Command {
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
     Hardround(hardround::Args),
+    /// Train networks at few bits; evaluate, tune and list methods.
+    Quantize(Box<quantize::Args>),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -511,6 +514,7 @@ fn main() {
         Command::Explain(a) => report::explained(&a, cli.format),
         Command::Report(a) => report::report(&a, cli.format),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
+        Command::Quantize(a) => quantize::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,

@@ -212,7 +212,7 @@ fn gradients_of_branches_and_text() {
 
 #[test]
 fn gradients_go_straight_through_fine_grids() {
-    // At 16 bits nothing is clipped and differences hardly see the steps.
+    // At 20 bits nothing is clipped and differences hardly see the steps.
     for graph in [branches(), text()] {
         let all = |_: &[Point]| {
             let classes = ["conv", "linear", "add", "mul", "attention", "embedding", "silu"];
@@ -223,7 +223,7 @@ fn gradients_go_straight_through_fine_grids() {
             };
             let points = policy.points(&graph).unwrap();
             let fine = |p: &Point| Decision {
-                steps: quantizer::steps(16.0),
+                steps: quantizer::steps(20.0),
                 ..Decision::pass(p.scheme)
             };
             let decisions = points.iter().map(fine).collect();

@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<Array, DataError> {
     if !bytes.starts_with(b"\x93NUMPY") || bytes.len() < 12 {
         return Err(bad("not a .npy file"));
     }
-    let (head, length) = match bytes[6] {
+    let (head, length): (usize, usize) = match bytes[6] {
         1 => (10, usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))),
         _ => (12, u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize),
     };
