@@ -56,7 +56,7 @@ pub enum Noise {
     /// Nothing.
     #[default]
     None,
-    /// An element is rounded up with the probability of its fraction: `floor(x / step + u)`, u in [0, 1)
+    /// An element is rounded up with the probability of its fraction: `floor(x * (1 / step) + u)`, u in [0, 1)
     /// (Polino et al., 2018).
     Rounding,
     /// An element is quantized with this probability and left as it is otherwise (Fan et al., 2020).
@@ -114,7 +114,7 @@ pub struct PointGradient {
     pub above: f64,
     /// Of `g` where `r < low`: with the range's lower end.
     pub below: f64,
-    /// Of `g * (r - x / step)` between them: with the step (Esser et al., 2020).
+    /// Of `g * (r - x * (1 / step))` between them: with the step (Esser et al., 2020).
     pub step: f64,
     /// Of `g * (y2 - y)`: with the part of the blend; 0 without one.
     pub blend: f64,

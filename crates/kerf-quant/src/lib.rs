@@ -4,10 +4,18 @@
 //! in every step ([`decision`]); a [`backend`] computes. Nothing here prints or reads the environment.
 #![warn(missing_docs)]
 pub mod backend;
+pub mod cpu;
 pub mod data;
 pub mod decision;
+pub mod files;
 pub mod graph;
+pub mod histogram;
+pub mod methods;
 pub mod networks;
 pub mod points;
+pub mod quantizer;
 pub mod seed;
+pub mod steering;
 pub mod tensor;
+pub mod weights;
+mod wide;
