@@ -12,10 +12,13 @@ pub mod graph;
 pub mod histogram;
 pub mod methods;
 pub mod networks;
+pub mod onnx;
 pub mod points;
 pub mod quantizer;
 pub mod seed;
 pub mod steering;
 pub mod tensor;
+#[cfg(feature = "libtorch")]
+pub mod torch;
 pub mod weights;
 mod wide;

@@ -56,6 +56,7 @@ pub enum ExportError {
 }
 
 /// What is written.
+#[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The network.
     pub graph: &'a Graph,

@@ -57,11 +57,11 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// Convolutions, matrices, embeddings and attention, the last one kept; weights symmetric for each channel,
+    /// Convolutions, matrices, sums, embeddings and attention, the last matrix kept; weights symmetric for each channel,
     /// activations affine. Normalisation, GELU, sigmoid and SiLU are kept. A ReLU after a convolution is part of
     /// it, as in engines that execute INT8: name the class `relu` to quantize what it reads, as the chapter does.
     fn default() -> Policy {
-        let classes = ["conv", "linear", "embedding", "attention"];
+        let classes = ["conv", "linear", "add", "embedding", "attention"];
         Policy {
             classes: classes.map(String::from).to_vec(),
             keep: Vec::new(),

@@ -51,7 +51,6 @@ pub(super) enum Elem {
     Uint8 = 2,
     Int8 = 3,
     Int32 = 6,
-    Int64 = 7,
 }
 
 /// A constant.

@@ -47,7 +47,7 @@ pub fn read(path: &Path) -> Result<Array, DataError> {
         return Err(bad("not a .npy file"));
     }
     let (head, length) = match bytes[6] {
-        1 => (10, usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))),
+        1 => (10usize, usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))),
         _ => (12, u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize),
     };
     let header = head.checked_add(length).and_then(|end| bytes.get(head..end));
