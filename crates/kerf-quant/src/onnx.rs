@@ -104,9 +104,13 @@ pub fn export(source: &Source) -> Result<Vec<u8>, ExportError> {
     }
     let last = w.name(graph.output());
     w.emit("Identity", "output", &[&last], &[]);
-    w.parts.inputs.push(proto::value_info("input", Elem::Float, shape));
+    w.parts
+        .inputs
+        .push(proto::value_info("input", Elem::Float, shape));
     let out = graph.shape(graph.output());
-    w.parts.outputs.push(proto::value_info("output", Elem::Float, out));
+    w.parts
+        .outputs
+        .push(proto::value_info("output", Elem::Float, out));
     Ok(proto::model(&graph.name, OPSET, &w.parts, source.notes))
 }
 
@@ -127,7 +131,9 @@ impl Writer<'_> {
         self.parts.nodes.push(node);
     }
     fn constant(&mut self, name: &str, dims: &[usize], elem: Elem, raw: &[u8]) {
-        self.parts.constants.push(proto::tensor(name, dims, elem, raw));
+        self.parts
+            .constants
+            .push(proto::tensor(name, dims, elem, raw));
     }
     fn real(&mut self, name: &str, dims: &[usize], v: &[f32]) {
         self.constant(name, dims, Elem::Float, &floats(v));
@@ -147,7 +153,9 @@ impl Writer<'_> {
     }
     fn grid(&self, at: usize) -> Result<Option<Grid>, ExportError> {
         let (p, d) = (&self.source.points[at], &self.source.decisions[at]);
-        let Some(steps) = d.steps else { return Ok(None) };
+        let Some(steps) = d.steps else {
+            return Ok(None);
+        };
         if steps > 255.0 {
             return Err(ExportError::Precision {
                 point: p.name.clone(),
@@ -200,7 +208,9 @@ impl Writer<'_> {
             return Ok(false);
         }
         for r in self.source.graph.readers(v) {
-            let Some((_, g)) = self.point(r, v)? else { return Ok(false) };
+            let Some((_, g)) = self.point(r, v)? else {
+                return Ok(false);
+            };
             // Where the grid ends a rounding error above 6, what lies between is the last value both ways.
             let within = highest.is_none_or(|h| g.high * g.step <= h * (1.0 + 1e-6));
             if g.low != 0.0 || !within {
@@ -255,7 +265,12 @@ impl Writer<'_> {
                     inputs.push(name);
                 }
                 let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-                self.emit("BatchNormalization", &own, &inputs, &[("epsilon", Attribute::Float(*eps))]);
+                self.emit(
+                    "BatchNormalization",
+                    &own,
+                    &inputs,
+                    &[("epsilon", Attribute::Float(*eps))],
+                );
             }
             Op::Relu if self.clamped(i, None)? => result = self.read(i, n.inputs[0])?,
             Op::Relu6 if self.clamped(i, Some(6.0))? => result = self.read(i, n.inputs[0])?,
@@ -303,12 +318,19 @@ impl Writer<'_> {
             }
             Op::AvgPool { kernel, stride } => {
                 let x = self.read(i, n.inputs[0])?;
-                let attributes = [("kernel_shape", twice(*kernel)), ("strides", twice(*stride))];
+                let attributes = [
+                    ("kernel_shape", twice(*kernel)),
+                    ("strides", twice(*stride)),
+                ];
                 self.emit("AveragePool", &own, &[&x], &attributes);
             }
             // Nothing is dropped at inference.
             Op::Dropout { .. } | Op::DropSample { .. } => result = self.read(i, n.inputs[0])?,
-            Op::LayerNorm { .. } | Op::Gelu | Op::Embedding { .. } | Op::Position | Op::Attention { .. } => {
+            Op::LayerNorm { .. }
+            | Op::Gelu
+            | Op::Embedding { .. }
+            | Op::Position
+            | Op::Attention { .. } => {
                 return Err(ExportError::Operation {
                     node: own,
                     class: n.op.class(),
@@ -330,7 +352,12 @@ impl Writer<'_> {
     }
 
     /// A convolution or matrix with what is folded into it.
-    fn weighted(&mut self, i: usize, op: &str, attributes: &[(&str, Attribute)]) -> Result<(), ExportError> {
+    fn weighted(
+        &mut self,
+        i: usize,
+        op: &str,
+        attributes: &[(&str, Attribute)],
+    ) -> Result<(), ExportError> {
         let n = &self.source.graph.nodes[i];
         let own = n.name.clone();
         let x = self.read(i, n.inputs[0])?;
@@ -343,7 +370,11 @@ impl Writer<'_> {
             _ => None,
         };
         let mut folded = Folded::new(&weight, bias);
-        let at = self.source.points.iter().position(|p| p.subject == Subject::Weight(i));
+        let at = self
+            .source
+            .points
+            .iter()
+            .position(|p| p.subject == Subject::Weight(i));
         if let Some(at) = at
             && self.source.decisions[at].steps.is_some()
         {
@@ -355,14 +386,24 @@ impl Writer<'_> {
             && let Op::BatchNorm { eps, .. } = self.source.graph.nodes[norm].op
         {
             let get = |what| self.parameter(norm, what).map(|t| t.data);
-            folded.normalise(&get("weight")?, &get("bias")?, &get("running_mean")?, &get("running_var")?, eps);
+            folded.normalise(
+                &get("weight")?,
+                &get("bias")?,
+                &get("running_mean")?,
+                &get("running_var")?,
+                eps,
+            );
         }
         let channels = weight.shape[0];
         let (name, bias_name) = (format!("{own}.weight"), format!("{own}.bias"));
         let mut inputs = vec![x];
         match (input, folded.integers(input)) {
             (Some(_), Some(q)) => {
-                let (int, scale, zero) = (format!("{name}/integer"), format!("{name}/scale"), format!("{name}/zero"));
+                let (int, scale, zero) = (
+                    format!("{name}/integer"),
+                    format!("{name}/scale"),
+                    format!("{name}/zero"),
+                );
                 let bytes: Vec<u8> = q.weight.iter().map(|v| *v as u8).collect();
                 self.constant(&int, &weight.shape, Elem::Int8, &bytes);
                 self.real(&scale, &[channels], &q.scale);
@@ -371,13 +412,21 @@ impl Writer<'_> {
                 self.emit("DequantizeLinear", &name, &[&int, &scale, &zero], &axis);
                 inputs.push(name);
                 if let Some(b) = q.bias {
-                    let (int, scale, zero) =
-                        (format!("{bias_name}/integer"), format!("{bias_name}/scale"), format!("{bias_name}/zero"));
+                    let (int, scale, zero) = (
+                        format!("{bias_name}/integer"),
+                        format!("{bias_name}/scale"),
+                        format!("{bias_name}/zero"),
+                    );
                     let raw: Vec<u8> = b.iter().flat_map(|v| v.to_le_bytes()).collect();
                     self.constant(&int, &[channels], Elem::Int32, &raw);
                     self.real(&scale, &[channels], &q.bias_scale);
                     self.constant(&zero, &[channels], Elem::Int32, &vec![0; 4 * channels]);
-                    self.emit("DequantizeLinear", &bias_name, &[&int, &scale, &zero], &axis);
+                    self.emit(
+                        "DequantizeLinear",
+                        &bias_name,
+                        &[&int, &scale, &zero],
+                        &axis,
+                    );
                     inputs.push(bias_name);
                 }
             }

@@ -26,9 +26,13 @@ pub enum Arithmetic {
     /// `f32`; on GPUs cuDNN rounds factors of convolutions to TF32 (11 digits), PyTorch's default.
     #[default]
     F32,
-    /// Factors, results and what follows them up to the loss in bfloat16, sums in `f32`.
-    Bf16,
+    /// Convolutions, matrices and what follows them in half precision, up to the loss, sums in `f32`; the loss is
+    /// scaled so that gradients do not vanish.
+    F16,
 }
+
+/// The loss is multiplied by this in half precision, and gradients divided by it in `f32`.
+const LOSS_SCALE: f64 = 256.0;
 
 /// A network on a device of libtorch.
 pub struct Torch {
@@ -65,9 +69,17 @@ pub fn device(name: &str) -> Result<Device, BackendError> {
         None if name == "cuda" => Device::Cuda(0),
         Some(("cuda", n)) => match n.parse() {
             Ok(n) => Device::Cuda(n),
-            Err(_) => return Err(refuse(format!("`{name}` is no device; cpu, cuda and cuda:N are"))),
+            Err(_) => {
+                return Err(refuse(format!(
+                    "`{name}` is no device; cpu, cuda and cuda:N are"
+                )));
+            }
         },
-        _ => return Err(refuse(format!("`{name}` is no device; cpu, cuda and cuda:N are"))),
+        _ => {
+            return Err(refuse(format!(
+                "`{name}` is no device; cpu, cuda and cuda:N are"
+            )));
+        }
     };
     load_cuda();
     if !tch::Cuda::is_available() {
@@ -100,7 +112,8 @@ impl Torch {
         device: Device,
         arithmetic: Arithmetic,
     ) -> Result<Torch, BackendError> {
-        let parameters = parameters::Parameters::new(&graph, optimizer, seed, device).map_err(failed)?;
+        let parameters =
+            parameters::Parameters::new(&graph, optimizer, seed, device).map_err(failed)?;
         let quantizer = quantize::Quantizer::new(&graph, &points, device);
         let random = |o: &Op| matches!(o, Op::Dropout { .. } | Op::DropSample { .. });
         Ok(Torch {
@@ -131,23 +144,37 @@ impl Torch {
             }
             (BatchInput::Reals(v), InputSpec::Reals(s)) => {
                 if v.len() != batch.rows * s.iter().product::<usize>() {
-                    return Err(wrong(format!("{} values for {} samples of {s:?}", v.len(), batch.rows)));
+                    return Err(wrong(format!(
+                        "{} values for {} samples of {s:?}",
+                        v.len(),
+                        batch.rows
+                    )));
                 }
                 let mut shape = vec![n];
                 shape.extend(s.iter().map(|d| *d as i64));
                 let of = || {
-                    let x = Tensor::f_from_slice(v)?.f_view(&shape[..])?.f_to(self.device)?;
+                    let x = Tensor::f_from_slice(v)?
+                        .f_view(&shape[..])?
+                        .f_to(self.device)?;
                     images::channels_last(&x)
                 };
                 of().map_err(failed)
             }
             (BatchInput::Tokens(v), InputSpec::Tokens { length, count }) => {
                 if v.len() != batch.rows * length || v.iter().any(|t| *t as usize >= *count) {
-                    let what = format!("{} tokens for {} rows of {length} below {count}", v.len(), batch.rows);
+                    let what = format!(
+                        "{} tokens for {} rows of {length} below {count}",
+                        v.len(),
+                        batch.rows
+                    );
                     return Err(wrong(what));
                 }
                 let v: Vec<i64> = v.iter().map(|t| i64::from(*t)).collect();
-                let of = || Tensor::f_from_slice(&v)?.f_view([n, *length as i64])?.f_to(self.device);
+                let of = || {
+                    Tensor::f_from_slice(&v)?
+                        .f_view([n, *length as i64])?
+                        .f_to(self.device)
+                };
                 of().map_err(failed)
             }
             _ => Err(wrong("tokens and reals are different things".into())),
@@ -160,11 +187,16 @@ impl Torch {
         if batch.labels.len() != need || batch.labels.iter().any(|l| *l as usize >= classes) {
             return Err(BackendError::Batch {
                 network: self.graph.name.clone(),
-                what: format!("{} labels; {need} below {classes} are needed", batch.labels.len()),
+                what: format!(
+                    "{} labels; {need} below {classes} are needed",
+                    batch.labels.len()
+                ),
             });
         }
         let v: Vec<i64> = batch.labels.iter().map(|l| i64::from(*l)).collect();
-        Tensor::f_from_slice(&v).and_then(|t| t.f_to(self.device)).map_err(failed)
+        Tensor::f_from_slice(&v)
+            .and_then(|t| t.f_to(self.device))
+            .map_err(failed)
     }
 
     fn check(&self, decisions: &[Decision]) -> Result<(), BackendError> {
@@ -178,7 +210,10 @@ impl Torch {
     }
 
     fn step(&mut self, x: &Tensor, y: &Tensor, plan: &StepPlan) -> Result<StepReport, TchError> {
-        let noisy = plan.decisions.iter().any(|d| d.noise != crate::decision::Noise::None);
+        let noisy = plan
+            .decisions
+            .iter()
+            .any(|d| d.noise != crate::decision::Noise::None);
         if self.random || noisy {
             tch::manual_seed(plan.seed as i64);
         }
@@ -187,15 +222,29 @@ impl Torch {
             histogram: plan.histogram,
             gradients: plan.gradients,
         };
-        self.quantizer.begin(&self.points, plan.decisions, want, &self.parameters)?;
+        self.quantizer
+            .begin(&self.points, plan.decisions, want, &self.parameters)?;
         let logits = forward::run(self, x, plan.decisions, true)?;
         let logits = logits.f_reshape([-1, self.graph.classes() as i64])?;
         let smoothing = f64::from(plan.label_smoothing);
-        let loss = logits.f_cross_entropy_loss(y, None::<Tensor>, Reduction::Mean, -100, smoothing)?;
-        let hits = tch::no_grad(|| logits.f_argmax(-1, false)?.f_eq_tensor(y)?.f_sum(Kind::Int64))?;
-        let gradients = self.quantizer.backward(&loss, self.parameters.leaves())?;
-        self.parameters.step(&gradients, plan)?;
-        self.pending.push((loss.f_detach()?, hits, y.numel() as u64));
+        let loss =
+            logits.f_cross_entropy_loss(y, None::<Tensor>, Reduction::Mean, -100, smoothing)?;
+        let hits = tch::no_grad(|| {
+            logits
+                .f_argmax(-1, false)?
+                .f_eq_tensor(y)?
+                .f_sum(Kind::Int64)
+        })?;
+        let scale = match self.arithmetic {
+            Arithmetic::F16 => LOSS_SCALE,
+            Arithmetic::F32 => 1.0,
+        };
+        let gradients = self
+            .quantizer
+            .backward(&loss, self.parameters.leaves(), scale)?;
+        self.parameters.step(&gradients, plan, scale)?;
+        self.pending
+            .push((loss.f_detach()?, hits, y.numel() as u64));
         if !plan.report {
             return Ok(StepReport::default());
         }
@@ -204,11 +253,15 @@ impl Torch {
         let losses = Vec::<f32>::try_from(Tensor::f_stack(&losses, 0)?)?;
         let hits = Vec::<i64>::try_from(Tensor::f_stack(&hits, 0)?)?;
         let counts = self.pending.iter().map(|p| p.2);
-        let scores = losses.iter().zip(&hits).zip(counts).map(|((l, h), count)| Score {
-            loss: f64::from(*l),
-            correct: *h as u64,
-            count,
-        });
+        let scores = losses
+            .iter()
+            .zip(&hits)
+            .zip(counts)
+            .map(|((l, h), count)| Score {
+                loss: f64::from(*l),
+                correct: *h as u64,
+                count,
+            });
         let scores = scores.collect();
         self.pending.clear();
         Ok(StepReport {
@@ -221,7 +274,7 @@ impl Torch {
 impl Backend for Torch {
     fn name(&self) -> String {
         let arithmetic = match (self.arithmetic, self.device) {
-            (Arithmetic::Bf16, _) => "bf16",
+            (Arithmetic::F16, _) => "f16",
             (Arithmetic::F32, Device::Cuda(_)) => "f32, convolutions in tf32",
             _ => "f32",
         };
@@ -250,10 +303,14 @@ impl Backend for Torch {
         let classes = self.graph.classes() as i64;
         let mut run = || -> Result<Evaluated, TchError> {
             let want = quantize::Want::default();
-            self.quantizer.begin(&self.points, decisions, want, &self.parameters)?;
+            self.quantizer
+                .begin(&self.points, decisions, want, &self.parameters)?;
             let out = forward::run(self, &x, decisions, false)?.f_reshape([-1, classes])?;
             let loss = out.f_cross_entropy_loss(&y, None::<Tensor>, Reduction::Mean, -100, 0.0)?;
-            let hits = out.f_argmax(-1, false)?.f_eq_tensor(&y)?.f_sum(Kind::Int64)?;
+            let hits = out
+                .f_argmax(-1, false)?
+                .f_eq_tensor(&y)?
+                .f_sum(Kind::Int64)?;
             let score = Score {
                 loss: f64::try_from(&loss)?,
                 correct: i64::try_from(&hits)? as u64,

@@ -38,7 +38,9 @@ pub fn images(spec: &str, store: &Path) -> Result<(Images, Images), DataError> {
         };
     }
     let path = Path::new(spec);
-    let name = path.file_name().map_or(spec.into(), |n| n.to_string_lossy());
+    let name = path
+        .file_name()
+        .map_or(spec.into(), |n| n.to_string_lossy());
     let has = |file: &str| path.join(file).exists();
     if has(cifar::TEST) {
         cifar::load(path)
@@ -51,9 +53,10 @@ pub fn images(spec: &str, store: &Path) -> Result<(Images, Images), DataError> {
     } else if path.is_dir() {
         Err(DataError::Corrupt {
             path: path.display().to_string(),
-            what: "no data that is known: test_batch.bin (CIFAR-10), train-images-idx3-ubyte (IDX), \
+            what:
+                "no data that is known: test_batch.bin (CIFAR-10), train-images-idx3-ubyte (IDX), \
                    train_x.npy or train/CLASS/*.png was looked for"
-                .into(),
+                    .into(),
         })
     } else {
         Err(DataError::Unknown {

@@ -38,7 +38,10 @@ fn fields(mut b: &[u8]) -> Vec<(u64, Vec<u8>)> {
 }
 
 fn of(all: &[(u64, Vec<u8>)], field: u64) -> Vec<Vec<u8>> {
-    all.iter().filter(|(f, _)| *f == field).map(|(_, v)| v.clone()).collect()
+    all.iter()
+        .filter(|(f, _)| *f == field)
+        .map(|(_, v)| v.clone())
+        .collect()
 }
 
 fn text(all: &[(u64, Vec<u8>)], field: u64) -> String {
@@ -112,7 +115,14 @@ fn backend(graph: &Graph, points: &[Point]) -> CpuBackend {
 }
 
 /// Evaluates the folded convolution from its integers, in whole numbers, as an engine does.
-fn conv(q: &weights::Integers, x: &[i32], groups: usize, inputs: usize, out: usize, step: f32) -> Vec<f64> {
+fn conv(
+    q: &weights::Integers,
+    x: &[i32],
+    groups: usize,
+    inputs: usize,
+    out: usize,
+    step: f32,
+) -> Vec<f64> {
     let (h, each) = (6i32, inputs / groups);
     let mut y = Vec::new();
     for o in 0..out {
@@ -149,27 +159,45 @@ fn folding_gives_what_evaluation_gives() {
     let points = policy.points(&g).unwrap();
     let decisions = fixed(&points, 255.0);
     let mut back = CpuBackend::new(&g, &points, sgd(), 3, 1).unwrap();
-    let put = |b: &mut CpuBackend, n: &str, d: [f32; 4]| b.write(n, &Tensor::new([4], d.to_vec()).unwrap()).unwrap();
+    let put = |b: &mut CpuBackend, n: &str, d: [f32; 4]| {
+        b.write(n, &Tensor::new([4], d.to_vec()).unwrap()).unwrap()
+    };
     put(&mut back, "bn1.weight", [1.0, -0.5, 1e-13, 2.0]);
     put(&mut back, "bn1.bias", [0.1, 0.2, 0.7, -0.3]);
     put(&mut back, "bn1.running_mean", [0.05, -0.1, 0.2, 0.0]);
     put(&mut back, "bn1.running_var", [0.5, 2.0, 1.0, 0.1]);
-    let image: Vec<f32> = (0..72).map(|i| ((i * 37) % 71) as f32 / 20.0 - 1.5).collect();
+    let image: Vec<f32> = (0..72)
+        .map(|i| ((i * 37) % 71) as f32 / 20.0 - 1.5)
+        .collect();
     let batch = Batch {
         rows: 1,
         input: BatchInput::Reals(image.clone()),
         labels: vec![0],
     };
-    let want = back.evaluate(&batch, &decisions, true).unwrap().logits.unwrap().data;
+    let want = back
+        .evaluate(&batch, &decisions, true)
+        .unwrap()
+        .logits
+        .unwrap()
+        .data;
 
     let grid = Grid::new(-1.5, 2.0, 255.0, Scheme::Affine);
-    let x: Vec<i32> = image.iter().map(|v| grid.place(*v).clamp(grid.low, grid.high) as i32).collect();
+    let x: Vec<i32> = image
+        .iter()
+        .map(|v| grid.place(*v).clamp(grid.low, grid.high) as i32)
+        .collect();
     let weight = back.read("conv1.weight").unwrap();
     let mut f = Folded::new(&weight, None);
     let at = points.iter().position(|p| p.is_weight()).unwrap();
     f.quantize(&weight, &points[at], &decisions[at]).unwrap();
     let get = |n: &str| back.read(&format!("bn1.{n}")).unwrap().data;
-    f.normalise(&get("weight"), &get("bias"), &get("running_mean"), &get("running_var"), 1e-5);
+    f.normalise(
+        &get("weight"),
+        &get("bias"),
+        &get("running_mean"),
+        &get("running_var"),
+        1e-5,
+    );
     let q = f.integers(Some(grid.step)).unwrap();
     assert!(q.scale.iter().all(|s| *s > 0.0));
     let got = conv(&q, &x, 1, 2, 4, grid.step);
@@ -196,8 +224,14 @@ fn a_quantized_network_has_the_nodes_that_engines_look_for() {
     let ops = ops(&file);
     let count = |o: &str| ops.iter().filter(|x| *x == o).count();
     // input, relu1 and bn2 are points; each convolution has integers for weight and bias.
-    assert_eq!((count("QuantizeLinear"), count("DequantizeLinear")), (3, 3 + 4));
-    assert_eq!((count("Conv"), count("BatchNormalization"), count("Gemm")), (2, 0, 1));
+    assert_eq!(
+        (count("QuantizeLinear"), count("DequantizeLinear")),
+        (3, 3 + 4)
+    );
+    assert_eq!(
+        (count("Conv"), count("BatchNormalization"), count("Gemm")),
+        (2, 0, 1)
+    );
     // relu1 is what its grid does; relu2 is read as it is.
     assert_eq!((count("Relu"), count("Clip"), count("Add")), (0, 1, 1));
     let model = fields(&file);
@@ -207,9 +241,23 @@ fn a_quantized_network_has_the_nodes_that_engines_look_for() {
 
     // Fewer bits: bytes would go further than the grid.
     let decisions = fixed(&points, 15.0);
-    let file = export(&Source { decisions: &decisions, ..source }).unwrap();
-    assert_eq!(super::tests::ops(&file).iter().filter(|x| *x == "Clip").count(), 4);
-    let source = Source { points: &[], decisions: &[], ..source };
+    let file = export(&Source {
+        decisions: &decisions,
+        ..source
+    })
+    .unwrap();
+    assert_eq!(
+        super::tests::ops(&file)
+            .iter()
+            .filter(|x| *x == "Clip")
+            .count(),
+        4
+    );
+    let source = Source {
+        points: &[],
+        decisions: &[],
+        ..source
+    };
     let ops = super::tests::ops(&export(&source).unwrap());
     assert_eq!(ops.iter().filter(|x| *x == "Relu").count(), 1);
     assert!(ops.iter().all(|x| !x.contains("Linear")));
@@ -230,17 +278,47 @@ fn what_cannot_be_written_is_named() {
         parameters: &read,
         notes: &[],
     };
-    assert_eq!(export(&source).unwrap_err(), ExportError::Range("input".into()));
+    assert_eq!(
+        export(&source).unwrap_err(),
+        ExportError::Range("input".into())
+    );
     let finer = fixed(&points, 1023.0);
-    let e = export(&Source { decisions: &finer, ..source }).unwrap_err().to_string();
+    let e = export(&Source {
+        decisions: &finer,
+        ..source
+    })
+    .unwrap_err()
+    .to_string();
     assert!(e.contains("1023 steps"), "{e}");
     let none = |_: &str| None;
-    let e = export(&Source { points: &[], decisions: &[], parameters: &none, ..source });
+    let e = export(&Source {
+        points: &[],
+        decisions: &[],
+        parameters: &none,
+        ..source
+    });
     assert!(matches!(e, Err(ExportError::NoParameter(n)) if n == "conv1.weight"));
-    let e = export(&Source { decisions: &[], ..source });
+    let e = export(&Source {
+        decisions: &[],
+        ..source
+    });
     assert!(matches!(e, Err(ExportError::Decisions { .. })));
-    let tokens = InputSpec::Tokens { length: 8, count: 20 };
+    let tokens = InputSpec::Tokens {
+        length: 8,
+        count: 20,
+    };
     let g = crate::networks::by_name("text-transformer", &tokens, 20).unwrap();
-    let e = export(&Source { graph: &g, points: &[], decisions: &[], ..source });
-    assert!(matches!(e, Err(ExportError::Operation { class: "embedding", .. })));
+    let e = export(&Source {
+        graph: &g,
+        points: &[],
+        decisions: &[],
+        ..source
+    });
+    assert!(matches!(
+        e,
+        Err(ExportError::Operation {
+            class: "embedding",
+            ..
+        })
+    ));
 }

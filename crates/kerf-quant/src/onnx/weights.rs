@@ -40,7 +40,12 @@ impl Folded {
     }
 
     /// Puts the values on the grid of a decision; the scale is the grid's step.
-    pub(super) fn quantize(&mut self, weight: &Tensor, point: &Point, d: &Decision) -> Result<(), ExportError> {
+    pub(super) fn quantize(
+        &mut self,
+        weight: &Tensor,
+        point: &Point,
+        d: &Decision,
+    ) -> Result<(), ExportError> {
         let Some(steps) = d.steps else { return Ok(()) };
         if steps > 255.0 {
             let point = point.name.clone();
@@ -75,7 +80,14 @@ impl Folded {
 
     /// Folds `weight * (x - mean) / sqrt(var + eps) + bias` in. A negative factor changes the sign of values, so that
     /// scales stay positive.
-    pub(super) fn normalise(&mut self, weight: &[f32], bias: &[f32], mean: &[f32], var: &[f32], eps: f32) {
+    pub(super) fn normalise(
+        &mut self,
+        weight: &[f32],
+        bias: &[f32],
+        mean: &[f32],
+        var: &[f32],
+        eps: f32,
+    ) {
         let mut out = Vec::with_capacity(weight.len());
         for c in 0..weight.len() {
             let factor = f64::from(weight[c]) / (f64::from(var[c]) + f64::from(eps)).sqrt();
@@ -93,7 +105,8 @@ impl Folded {
     /// Values times scales.
     pub(super) fn reals(&self) -> Vec<f32> {
         let rows = self.values.chunks_exact(self.each).zip(&self.scale);
-        rows.flat_map(|(r, s)| r.iter().map(move |v| v * s)).collect()
+        rows.flat_map(|(r, s)| r.iter().map(move |v| v * s))
+            .collect()
     }
 
     /// As integers, for an input of this step. `None` if the weights were not quantized, or do not fit signed bytes.
@@ -112,13 +125,23 @@ impl Folded {
             let own = f64::from(self.scale[c]);
             let need = (bias / (input * BIAS)).max(f64::from(f32::MIN_POSITIVE));
             let s = own.max(need);
-            weight.extend(row.iter().map(|v| (f64::from(*v) * own / s).round_ties_even() as i8));
+            weight.extend(
+                row.iter()
+                    .map(|v| (f64::from(*v) * own / s).round_ties_even() as i8),
+            );
             scale.push(s as f32);
         }
-        let bias_scale: Vec<f32> = scale.iter().map(|s| (f64::from(*s) * input) as f32).collect();
-        let bias_scale: Vec<f32> = bias_scale.iter().map(|s| s.max(f32::MIN_POSITIVE)).collect();
+        let bias_scale: Vec<f32> = scale
+            .iter()
+            .map(|s| (f64::from(*s) * input) as f32)
+            .collect();
+        let bias_scale: Vec<f32> = bias_scale
+            .iter()
+            .map(|s| s.max(f32::MIN_POSITIVE))
+            .collect();
         let bias = self.bias.as_ref().map(|b| {
-            let one = |(b, s): (&f32, &f32)| (f64::from(*b) / f64::from(*s)).round_ties_even() as i32;
+            let one =
+                |(b, s): (&f32, &f32)| (f64::from(*b) / f64::from(*s)).round_ties_even() as i32;
             b.iter().zip(&bias_scale).map(one).collect()
         });
         Some(Integers {

@@ -22,7 +22,12 @@ impl Values {
 }
 
 /// The network's result.
-pub(super) fn run(t: &mut Torch, x: &Tensor, decisions: &[Decision], train: bool) -> Result<Tensor, TchError> {
+pub(super) fn run(
+    t: &mut Torch,
+    x: &Tensor,
+    decisions: &[Decision],
+    train: bool,
+) -> Result<Tensor, TchError> {
     let mut values = Values {
         plain: Vec::new(),
         input: x.shallow_clone(),
@@ -49,22 +54,34 @@ fn read(
     v: Value,
     decisions: &[Decision],
 ) -> Result<Tensor, TchError> {
-    let found = t.points.iter().position(|p| p.subject == Subject::Activation(v) && p.readers.contains(&node));
+    let found = t
+        .points
+        .iter()
+        .position(|p| p.subject == Subject::Activation(v) && p.readers.contains(&node));
     let Some(at) = found else {
         return Ok(values.get(v).shallow_clone());
     };
     if let Some((_, q)) = values.quantized.iter().find(|(w, _)| *w == v) {
         return Ok(q.shallow_clone());
     }
-    let q = t.quantizer.apply(at, &t.points[at], &decisions[at], values.get(v))?;
+    let q = t
+        .quantizer
+        .apply(at, &t.points[at], &decisions[at], values.get(v))?;
     values.quantized.push((v, q.shallow_clone()));
     Ok(q)
 }
 
 /// A node's weight, quantized where a point says so.
 fn weight(t: &mut Torch, node: usize, decisions: &[Decision]) -> Result<Tensor, TchError> {
-    let w = t.parameters.get(&t.graph.nodes[node].name, "weight")?.shallow_clone();
-    match t.points.iter().position(|p| p.subject == Subject::Weight(node)) {
+    let w = t
+        .parameters
+        .get(&t.graph.nodes[node].name, "weight")?
+        .shallow_clone();
+    match t
+        .points
+        .iter()
+        .position(|p| p.subject == Subject::Weight(node))
+    {
         Some(at) => t.quantizer.apply(at, &t.points[at], &decisions[at], &w),
         None => Ok(w),
     }
@@ -79,9 +96,9 @@ fn node(
 ) -> Result<Tensor, TchError> {
     let n = t.graph.nodes[i].clone();
     let x = read(t, values, i, n.inputs[0], decisions)?;
-    let low = train && t.arithmetic == Arithmetic::Bf16;
+    let low = train && t.arithmetic == Arithmetic::F16;
     let cast = |x: &Tensor| match low {
-        true => x.f_to_kind(Kind::BFloat16),
+        true => x.f_to_kind(Kind::Half),
         false => Ok(x.shallow_clone()),
     };
     match &n.op {
@@ -98,7 +115,14 @@ fn node(
                 false => None,
             };
             let pair = |p: &[usize; 2]| p.map(|v| v as i64);
-            cast(&x)?.f_conv2d(&w, b.as_ref(), pair(stride), pair(padding), [1, 1], *groups as i64)
+            cast(&x)?.f_conv2d(
+                &w,
+                b.as_ref(),
+                pair(stride),
+                pair(padding),
+                [1, 1],
+                *groups as i64,
+            )
         }
         Op::Linear { bias, .. } => {
             let w = cast(&weight(t, i, decisions)?)?;
@@ -122,7 +146,10 @@ fn node(
             )
         }
         Op::LayerNorm { eps } => {
-            let (w, b) = (t.parameters.get(&n.name, "weight")?, t.parameters.get(&n.name, "bias")?);
+            let (w, b) = (
+                t.parameters.get(&n.name, "weight")?,
+                t.parameters.get(&n.name, "bias")?,
+            );
             let features = x.size().last().copied().unwrap_or(1);
             let x = x.f_to_kind(Kind::Float)?;
             x.f_layer_norm([features], Some(w), Some(b), f64::from(*eps), true)

@@ -8,7 +8,9 @@ pub(super) fn channels_last(x: &Tensor) -> Result<Tensor, TchError> {
     if x.dim() != 4 {
         return Ok(x.shallow_clone());
     }
-    x.f_permute([0, 2, 3, 1])?.f_contiguous()?.f_permute([0, 3, 1, 2])
+    x.f_permute([0, 2, 3, 1])?
+        .f_contiguous()?
+        .f_permute([0, 3, 1, 2])
 }
 
 struct Kept {
@@ -38,7 +40,9 @@ fn upload(store: &Arc<Store>, device: Device) -> Result<Kept, TchError> {
         Pixels::Bytes(_) => {
             let of = |k: usize, v: u32| (v as f32 / 255.0 - normal.mean[k]) / normal.std[k];
             let channels = 0..c as usize;
-            channels.flat_map(|k| (0..256).map(move |v| of(k, v))).collect()
+            channels
+                .flat_map(|k| (0..256).map(move |v| of(k, v)))
+                .collect()
         }
         Pixels::Reals(_) => normal.mean.clone(),
     };
@@ -52,8 +56,16 @@ fn upload(store: &Arc<Store>, device: Device) -> Result<Kept, TchError> {
 
 impl Resident {
     /// These images, `[images, channels, height, width]`, channels last in memory.
-    pub(super) fn batch(&mut self, images: &ImageBatch, device: Device) -> Result<Tensor, TchError> {
-        let at = match self.kept.iter().position(|k| Arc::ptr_eq(&k.store, &images.store)) {
+    pub(super) fn batch(
+        &mut self,
+        images: &ImageBatch,
+        device: Device,
+    ) -> Result<Tensor, TchError> {
+        let at = match self
+            .kept
+            .iter()
+            .position(|k| Arc::ptr_eq(&k.store, &images.store))
+        {
             Some(i) => i,
             None => {
                 self.kept.push(upload(&images.store, device)?);
@@ -99,7 +111,9 @@ impl Resident {
         let x = if bytes {
             let base = Tensor::f_arange(c, (Kind::Int64, device))? * 256;
             let place = pixels.f_to_kind(Kind::Int64)?.f_add(&base)?;
-            kept.table.f_index_select(0, &place.f_view(-1)?)?.f_view([n, h, w, c])?
+            kept.table
+                .f_index_select(0, &place.f_view(-1)?)?
+                .f_view([n, h, w, c])?
         } else {
             pixels.f_sub(&kept.table)?.f_div(&kept.deviation)?
         };

@@ -49,7 +49,11 @@ fn from_flat(flat: &Tensor, shape: &[usize]) -> Result<Tensor, TchError> {
 }
 
 fn to_host(t: &Tensor, shape: &[usize]) -> Result<Host, TchError> {
-    let t = t.f_detach()?.f_to_kind(Kind::Float)?.f_contiguous()?.f_to(Device::Cpu)?;
+    let t = t
+        .f_detach()?
+        .f_to_kind(Kind::Float)?
+        .f_contiguous()?
+        .f_to(Device::Cpu)?;
     Ok(Host {
         shape: shape.to_vec(),
         data: Vec::<f32>::try_from(t.f_view(-1)?)?,
@@ -58,7 +62,9 @@ fn to_host(t: &Tensor, shape: &[usize]) -> Result<Host, TchError> {
 
 fn from_host(t: &Host, device: Device) -> Result<Tensor, TchError> {
     let shape: Vec<i64> = t.shape.iter().map(|d| *d as i64).collect();
-    Tensor::f_from_slice(&t.data)?.f_view(&shape[..])?.f_to(device)
+    Tensor::f_from_slice(&t.data)?
+        .f_view(&shape[..])?
+        .f_to(device)
 }
 
 impl Parameters {
@@ -161,7 +167,9 @@ impl Parameters {
             match &mut e.place {
                 Place::Trained { from, .. } => {
                     let new = to_flat(&from_host(value, device)?)?;
-                    self.flat.f_narrow(0, *from, new.numel() as i64)?.f_copy_(&new)?;
+                    self.flat
+                        .f_narrow(0, *from, new.numel() as i64)?
+                        .f_copy_(&new)?;
                 }
                 Place::Kept(t) => t.f_copy_(&from_host(value, device)?)?,
                 Place::Counter(c) => *c = value.data[0],
@@ -171,12 +179,25 @@ impl Parameters {
     }
 
     /// One step of the optimizer, by PyTorch's formulas.
-    pub(super) fn step(&mut self, gradients: &[Tensor], plan: &StepPlan) -> Result<(), TchError> {
-        tch::no_grad(|| self.update(gradients, plan))
+    pub(super) fn step(
+        &mut self,
+        gradients: &[Tensor],
+        plan: &StepPlan,
+        scale: f64,
+    ) -> Result<(), TchError> {
+        tch::no_grad(|| self.update(gradients, plan, scale))
     }
-    fn update(&mut self, gradients: &[Tensor], plan: &StepPlan) -> Result<(), TchError> {
+    fn update(
+        &mut self,
+        gradients: &[Tensor],
+        plan: &StepPlan,
+        scale: f64,
+    ) -> Result<(), TchError> {
         let parts: Result<Vec<Tensor>, TchError> = gradients.iter().map(to_flat).collect();
         let mut g = Tensor::f_cat(&parts?, 0)?;
+        if scale != 1.0 {
+            g = g.f_mul_scalar(1.0 / scale)?;
+        }
         if let Some(longest) = plan.clip_norm {
             let factor = (g.f_norm()? + 1e-6).f_reciprocal()? * f64::from(longest);
             g = g.f_mul(&factor.f_clamp_max(1.0)?)?;
@@ -201,7 +222,11 @@ impl Parameters {
                         None => self.memory.push(g.shallow_clone()),
                     }
                     let b = &self.memory[0];
-                    g = if nesterov { g + b * m } else { b.shallow_clone() };
+                    g = if nesterov {
+                        g + b * m
+                    } else {
+                        b.shallow_clone()
+                    };
                 }
                 let new = self.flat.f_sub(&(g * rate))?;
                 self.flat.f_copy_(&new)
@@ -251,12 +276,18 @@ impl Parameters {
         Ok(all)
     }
     /// Gives the first name that is not one of [`Parameters::memory`]'s.
-    pub(super) fn restore(&mut self, memory: &[(String, Host)]) -> Result<Option<String>, TchError> {
+    pub(super) fn restore(
+        &mut self,
+        memory: &[(String, Host)],
+    ) -> Result<Option<String>, TchError> {
         self.memory.clear();
         for (name, value) in memory {
             let found = name.split_once('.').and_then(|(kind, rest)| {
                 let k = MEMORY.iter().position(|m| *m == kind)?;
-                let e = self.entries.iter().find(|e| e.name == rest && e.shape == value.shape)?;
+                let e = self
+                    .entries
+                    .iter()
+                    .find(|e| e.name == rest && e.shape == value.shape)?;
                 match e.place {
                     Place::Trained { from, .. } => Some((k, from)),
                     _ => None,

@@ -133,7 +133,9 @@ impl Quantizer {
         for (i, (p, d)) in points.iter().zip(decisions).enumerate() {
             let plain = matches!(d.range, Range::Observed { shrink } if shrink == 0.0);
             let alike = p.is_weight() && plain && d.scheme == Scheme::Symmetric && self.fused(d);
-            let (Some(steps), true) = (d.steps, alike) else { continue };
+            let (Some(steps), true) = (d.steps, alike) else {
+                continue;
+            };
             let half = (steps / 2.0).floor().max(1.0).to_bits();
             match groups.iter_mut().find(|(h, _)| *h == half) {
                 Some((_, all)) => all.push(i),
@@ -143,8 +145,13 @@ impl Quantizer {
         for (half, members) in groups {
             let (mut reach, mut sizes) = (Vec::new(), Vec::new());
             for &i in &members {
-                let Subject::Weight(node) = points[i].subject else { continue };
-                let w = parameters.get(&self.nodes[node], "weight")?.f_detach()?.f_abs()?;
+                let Subject::Weight(node) = points[i].subject else {
+                    continue;
+                };
+                let w = parameters
+                    .get(&self.nodes[node], "weight")?
+                    .f_detach()?
+                    .f_abs()?;
                 let top = match points[i].channels {
                     Some(_) => w.f_amax(&rest(&w)[..], false)?,
                     None => dense(&w)?.f_max()?.f_view([1])?,
@@ -176,11 +183,12 @@ impl Quantizer {
         d: &Decision,
         x: &Tensor,
     ) -> Result<Tensor, TchError> {
-        let x = x.f_to_kind(Kind::Float)?;
-        tch::no_grad(|| self.look(at, point, &x))?;
-        let Some(steps) = d.steps else { return Ok(x) };
+        tch::no_grad(|| self.look(at, point, x))?;
+        let Some(steps) = d.steps else {
+            return Ok(x.shallow_clone());
+        };
         if !self.fused(d) {
-            return self.slow(at, point, d, &x, steps);
+            return self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps);
         }
         if let Some(step) = &self.weight_steps[at] {
             let half = (steps / 2.0).floor().max(1.0) as i64;
@@ -189,7 +197,7 @@ impl Quantizer {
                     let zero = step.f_zeros_like()?;
                     x.f_fake_quantize_per_channel_affine(step, &zero, 0, -half, half)
                 }
-                None => self.whole(&x, step, &self.no_offset, -half, half),
+                None => self.whole(x, step, &self.no_offset, -half, half),
             };
         }
         match (&d.range, point.channels) {
@@ -199,7 +207,10 @@ impl Quantizer {
                 x.f_fake_quantize_per_tensor_affine(f64::from(g.step), zero, low, high)
             }
             (Range::Fixed { lo, hi }, Some(_)) if d.scheme == Scheme::Symmetric => {
-                let grids = lo.iter().zip(hi).map(|(l, h)| Grid::new(*l, *h, steps, d.scheme));
+                let grids = lo
+                    .iter()
+                    .zip(hi)
+                    .map(|(l, h)| Grid::new(*l, *h, steps, d.scheme));
                 let steps_host: Vec<f32> = grids.map(|g| g.step).collect();
                 let step = Tensor::f_from_slice(&steps_host)?.f_to(self.device)?;
                 let half = (steps / 2.0).floor().max(1.0) as i64;
@@ -209,14 +220,21 @@ impl Quantizer {
             (Range::Observed { shrink }, None) => {
                 let shrink = *shrink;
                 let (step, zero, low, high) =
-                    tch::no_grad(|| self.observed(at, &x, shrink, steps, d.scheme))?;
-                self.whole(&x, &step, &zero, low, high)
+                    tch::no_grad(|| self.observed(at, x, shrink, steps, d.scheme))?;
+                self.whole(x, &step, &zero, low, high)
             }
-            _ => self.slow(at, point, d, &x, steps),
+            _ => self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps),
         }
     }
 
-    fn whole(&self, x: &Tensor, step: &Tensor, zero: &Tensor, low: i64, high: i64) -> Result<Tensor, TchError> {
+    fn whole(
+        &self,
+        x: &Tensor,
+        step: &Tensor,
+        zero: &Tensor,
+        low: i64,
+        high: i64,
+    ) -> Result<Tensor, TchError> {
         let (step, zero) = (step.f_view([1])?, zero.f_view([1])?);
         let y = x.f_internal_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
             &step,
@@ -229,7 +247,12 @@ impl Quantizer {
     }
 
     /// Lowest and highest value of a whole tensor, the highest lowered.
-    fn span(&mut self, at: usize, x: &Tensor, shrink: f32) -> Result<(Option<Tensor>, Tensor), TchError> {
+    fn span(
+        &mut self,
+        at: usize,
+        x: &Tensor,
+        shrink: f32,
+    ) -> Result<(Option<Tensor>, Tensor), TchError> {
         let (lo, hi) = match (&self.seen[at].min, &self.seen[at].max) {
             (Some(lo), Some(hi)) => (Some(lo.shallow_clone()), hi.shallow_clone()),
             _ if self.positive[at] => (None, dense(x)?.f_max()?),
@@ -238,7 +261,12 @@ impl Quantizer {
                 (Some(lo), hi)
             }
         };
-        let lo = lo.filter(|_| !self.positive[at]);
+        // Half precision in, grids in f32.
+        let lo = match lo.filter(|_| !self.positive[at]) {
+            Some(lo) => Some(lo.f_to_kind(Kind::Float)?),
+            None => None,
+        };
+        let hi = hi.f_to_kind(Kind::Float)?;
         let hi = match shrink {
             0.0 => hi,
             s => hi.f_sub(&hi.f_mul_scalar(f64::from(s))?)?,
@@ -269,7 +297,11 @@ impl Quantizer {
                 };
                 let (lo, hi) = (lo.f_clamp_max(0.0)?, hi.f_clamp_min(0.0)?);
                 let step = hi.f_sub(&lo)?.f_div(&all)?.f_clamp_min(smallest)?;
-                let zero = lo.f_neg()?.f_div(&step)?.f_round()?.f_clamp_max(f64::from(steps))?;
+                let zero = lo
+                    .f_neg()?
+                    .f_div(&step)?
+                    .f_round()?
+                    .f_clamp_max(f64::from(steps))?;
                 Ok((step, zero.f_to_kind(Kind::Int)?, 0, steps as i64))
             }
             Scheme::Symmetric | Scheme::Printed => {
@@ -296,13 +328,17 @@ impl Quantizer {
         }
         let x = x.f_detach()?;
         let (min, max) = match point.channels {
-            Some(_) => (x.f_amin(&rest(&x)[..], false)?, x.f_amax(&rest(&x)[..], false)?),
+            Some(_) => (
+                x.f_amin(&rest(&x)[..], false)?,
+                x.f_amax(&rest(&x)[..], false)?,
+            ),
             None => dense(&x)?.f_aminmax(None, false)?,
         };
         if let (Some(parts), false) = (self.want.histogram, point.is_weight()) {
             let rows = x.size()[0];
             let each = (x.numel() as i64 / rows.max(1)).max(1);
             let some = dense(&x.f_narrow(0, 0, rows.min((SAMPLE / each).max(1)))?)?;
+            let some = some.f_to_kind(Kind::Float)?;
             let (lo, hi) = some.f_aminmax(None, false)?;
             self.seen[at].histogram = Some((lo, hi, some.f_reshape(-1)?.f_histc(parts as i64)?));
         }
@@ -369,7 +405,9 @@ impl Quantizer {
             let second = self.on_grid(d, x, &lo, &hi, steps2)?;
             let (a, b) = (f64::from(1.0 - part), f64::from(part));
             y = y.f_mul_scalar(a)?.f_add(&second.y.f_mul_scalar(b)?)?;
-            pass = pass.f_mul_scalar(a)?.f_add(&kind(&second.inside)?.f_mul_scalar(b)?)?;
+            pass = pass
+                .f_mul_scalar(a)?
+                .f_add(&kind(&second.inside)?.f_mul_scalar(b)?)?;
             other = Some(second.y.f_sub(&first.y)?);
         }
         if let Noise::Portion(p) = d.noise {
@@ -402,7 +440,11 @@ impl Quantizer {
         let (step, low, high) = match d.scheme {
             Scheme::Affine => {
                 let step = hi.f_sub(lo)?.f_div(&all)?.f_clamp_min(smallest)?;
-                let zero = lo.f_neg()?.f_div(&step)?.f_round()?.f_clamp_max(f64::from(steps))?;
+                let zero = lo
+                    .f_neg()?
+                    .f_div(&step)?
+                    .f_round()?
+                    .f_clamp_max(f64::from(steps))?;
                 let high = all.f_sub(&zero)?;
                 (step, zero.f_neg()?, high)
             }
@@ -418,7 +460,11 @@ impl Quantizer {
                         (step, -((steps + 1.0) / 2.0).floor().max(1.0), half)
                     }
                 };
-                (step.f_clamp_min(smallest)?, self.constant(low)?, self.constant(high)?)
+                (
+                    step.f_clamp_min(smallest)?,
+                    self.constant(low)?,
+                    self.constant(high)?,
+                )
             }
         };
         let inverse = self.constant(1.0)?.f_div(&step)?;
@@ -439,17 +485,27 @@ impl Quantizer {
     }
 
     /// Gradients of the parameters; those of points that were asked for are kept.
-    pub(super) fn backward(&mut self, loss: &Tensor, leaves: &[Tensor]) -> Result<Vec<Tensor>, TchError> {
+    pub(super) fn backward(
+        &mut self,
+        loss: &Tensor,
+        leaves: &[Tensor],
+        scale: f64,
+    ) -> Result<Vec<Tensor>, TchError> {
         let mut inputs: Vec<&Tensor> = leaves.iter().collect();
-        let traced: Vec<usize> = (0..self.seen.len()).filter(|i| self.seen[*i].trace.is_some()).collect();
+        let traced: Vec<usize> = (0..self.seen.len())
+            .filter(|i| self.seen[*i].trace.is_some())
+            .collect();
         let of = |i: &usize| self.seen[*i].trace.as_ref().map(|t| &t.y);
         inputs.extend(traced.iter().filter_map(of));
-        let mut all = Tensor::f_run_backward(&[loss], &inputs, false, false)?;
+        let loss = loss.f_mul_scalar(scale)?;
+        let mut all = Tensor::f_run_backward(&[&loss], &inputs, false, false)?;
         let own = all.split_off(leaves.len());
         tch::no_grad(|| -> Result<(), TchError> {
             for (i, g) in traced.into_iter().zip(own) {
-                let Some(t) = self.seen[i].trace.take() else { continue };
-                let g = g.f_to_kind(Kind::Float)?;
+                let Some(t) = self.seen[i].trace.take() else {
+                    continue;
+                };
+                let g = g.f_to_kind(Kind::Float)?.f_mul_scalar(1.0 / scale)?;
                 let sum = |m: &Tensor| g.f_mul(&m.f_to_kind(Kind::Float)?)?.f_sum(Kind::Double);
                 let zero = || Tensor::f_zeros([1], (Kind::Double, g.device()))?.f_squeeze();
                 let inner = t.offset.f_mul(&t.inside.f_to_kind(Kind::Float)?)?;
@@ -471,13 +527,20 @@ impl Quantizer {
             if parts.is_empty() {
                 return Ok(Vec::new());
             }
-            let flat: Result<Vec<Tensor>, TchError> =
-                parts.iter().map(|t| t.f_reshape(-1)?.f_to_kind(Kind::Double)).collect();
+            let flat: Result<Vec<Tensor>, TchError> = parts
+                .iter()
+                .map(|t| t.f_reshape(-1)?.f_to_kind(Kind::Double))
+                .collect();
             Vec::<f64>::try_from(Tensor::f_cat(&flat?, 0)?)
         };
         let mut parts = Vec::new();
         for s in &self.seen {
-            parts.extend([&s.min, &s.max].into_iter().flatten().map(Tensor::shallow_clone));
+            parts.extend(
+                [&s.min, &s.max]
+                    .into_iter()
+                    .flatten()
+                    .map(Tensor::shallow_clone),
+            );
             if let Some((lo, hi, counts)) = &s.histogram {
                 parts.extend([lo, hi, counts].map(Tensor::shallow_clone));
             }
