@@ -142,7 +142,9 @@ pub enum BackendError {
         name: String,
     },
     /// A parameter of another shape.
-    #[error("`{name}` has the shape {expected:?}, and {found:?} was given: weights of another architecture?")]
+    #[error(
+        "`{name}` has the shape {expected:?}, and {found:?} was given: weights of another architecture?"
+    )]
     Shape {
         /// The parameter.
         name: String,

@@ -130,7 +130,10 @@ impl CpuBackend {
             (_, spec) => return bad(format!("the network takes {spec:?}")),
         };
         if given != needed || batch.rows == 0 {
-            return bad(format!("{given} values for {} samples instead of {needed}", batch.rows));
+            return bad(format!(
+                "{given} values for {} samples instead of {needed}",
+                batch.rows
+            ));
         }
         let labels = batch.rows * self.graph.predictions();
         if batch.labels.len() != labels {
@@ -166,7 +169,13 @@ impl CpuBackend {
         let mut forward = self.forward(batch, plan.decisions, &wanted);
         let mut logits = forward.results.pop().unwrap_or_default();
         let classes = self.graph.classes();
-        let score = loss::cross_entropy(&mut logits, &batch.labels, classes, plan.label_smoothing, true);
+        let score = loss::cross_entropy(
+            &mut logits,
+            &batch.labels,
+            classes,
+            plan.label_smoothing,
+            true,
+        );
         let (mut gradients, points) = self.backward(batch, plan, &mut forward, logits);
         for (slot, value) in forward.running {
             self.values[slot] = value;

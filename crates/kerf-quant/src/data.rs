@@ -3,6 +3,7 @@ pub mod images;
 pub mod part;
 pub mod stripes;
 pub mod text;
+pub mod open;
 
 use crate::backend::Batch;
 use crate::graph::InputSpec;
@@ -25,6 +26,22 @@ pub enum DataError {
         path: String,
         /// What is wrong.
         what: String,
+    },
+    /// Not fetched yet.
+    #[error("{name} is not in {path}; fetch it with `kerf quantize data {name}`")]
+    Absent {
+        /// The data.
+        name: String,
+        /// Where it was looked for.
+        path: String,
+    },
+    /// Neither a name nor a folder.
+    #[error("`{name}` is neither a folder nor data that is known: {list}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names.
+        list: String,
     },
     /// Data of another shape than the network takes.
     #[error("the data {data} is {found:?}, and the network {network} takes {expected:?}")]

@@ -6,7 +6,11 @@ impl Histogram {
     pub fn of(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
         let mut counts = vec![0u32; parts];
         // Nothing to divide where all values are one.
-        let scale = if hi > lo { parts as f32 / (hi - lo) } else { 0.0 };
+        let scale = if hi > lo {
+            parts as f32 / (hi - lo)
+        } else {
+            0.0
+        };
         let last = parts.saturating_sub(1);
         for v in x.iter().filter(|v| **v >= lo && **v <= hi) {
             let at = ((v - lo) * scale) as usize;
@@ -33,7 +37,11 @@ impl Histogram {
         let old = self.width();
         for (i, n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0.0) {
             let from = f64::from(self.lo) + old * i as f64;
-            let index = |v: f64| ((v - f64::from(lo)) / width).floor().clamp(0.0, (parts - 1) as f64);
+            let index = |v: f64| {
+                ((v - f64::from(lo)) / width)
+                    .floor()
+                    .clamp(0.0, (parts - 1) as f64)
+            };
             if width <= 0.0 || old <= 0.0 {
                 let at = if width > 0.0 { index(from) as usize } else { 0 };
                 counts[at] += n;
@@ -41,7 +49,11 @@ impl Histogram {
             }
             let (first, last) = (index(from) as usize, index(from + old) as usize);
             for (j, c) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
-                let a = if j == first { from } else { f64::from(lo) + width * j as f64 };
+                let a = if j == first {
+                    from
+                } else {
+                    f64::from(lo) + width * j as f64
+                };
                 let b = match j == last {
                     true => from + old,
                     false => f64::from(lo) + width * (j + 1) as f64,

@@ -16,6 +16,7 @@ pub mod interval;
 pub mod methods;
 pub mod networks;
 pub mod plot;
+pub mod onnx;
 pub mod points;
 pub mod quantizer;
 pub mod seed;
@@ -24,5 +25,7 @@ pub mod size;
 pub mod steering;
 pub mod tensor;
 pub mod train;
+#[cfg(feature = "libtorch")]
+pub mod torch;
 pub mod weights;
 mod wide;

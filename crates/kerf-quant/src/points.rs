@@ -57,11 +57,11 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// Convolutions, matrices, embeddings and attention, the last one kept; weights symmetric for each channel,
+    /// Convolutions, matrices, sums, embeddings and attention, the last matrix kept; weights symmetric for each channel,
     /// activations affine. Normalisation, GELU, sigmoid and SiLU are kept. A ReLU after a convolution is part of
     /// it, as in engines that execute INT8: name the class `relu` to quantize what it reads, as the chapter does.
     fn default() -> Policy {
-        let classes = ["conv", "linear", "embedding", "attention"];
+        let classes = ["conv", "linear", "add", "embedding", "attention"];
         Policy {
             classes: classes.map(String::from).to_vec(),
             keep: Vec::new(),
@@ -138,7 +138,8 @@ impl Policy {
         let last = graph.nodes.iter().rposition(|n| n.op.has_weight());
         let mut all = Vec::new();
         for (i, n) in graph.nodes.iter().enumerate() {
-            if keep[i] && force[i] && self.quantize.contains(&n.name) == self.keep.contains(&n.name) {
+            if keep[i] && force[i] && self.quantize.contains(&n.name) == self.keep.contains(&n.name)
+            {
                 return Err(PolicyError::Both(n.name.clone()));
             }
             // A full name counts more than a pattern.
@@ -154,7 +155,12 @@ impl Policy {
     pub fn points(&self, graph: &Graph) -> Result<Vec<Point>, PolicyError> {
         let quantized = self.nodes(graph)?;
         let mut points: Vec<Point> = Vec::new();
-        for (i, n) in graph.nodes.iter().enumerate().filter(|(i, _)| quantized[*i]) {
+        for (i, n) in graph
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| quantized[*i])
+        {
             // Tokens are numbers of rows, not values.
             let tokens = matches!(n.op, Op::Embedding { .. });
             for v in n.inputs.iter().filter(|_| !tokens) {

@@ -59,11 +59,18 @@ impl Grid {
             Scheme::Affine => {
                 let zero = (-lo / step).round_ties_even();
                 // A range that is no number has no zero point.
-                let zero = if zero.is_finite() { zero.min(steps) } else { 0.0 };
+                let zero = if zero.is_finite() {
+                    zero.min(steps)
+                } else {
+                    0.0
+                };
                 (-zero, steps - zero)
             }
             Scheme::Symmetric => (-half, half),
-            Scheme::Printed => (-((steps + 1.0) / 2.0).floor().max(1.0), (steps / 2.0).floor()),
+            Scheme::Printed => (
+                -((steps + 1.0) / 2.0).floor().max(1.0),
+                (steps / 2.0).floor(),
+            ),
         };
         Grid {
             step,
@@ -275,7 +282,11 @@ pub fn spans(x: &[f32], channels: Option<usize>) -> Vec<(f32, f32)> {
 }
 
 /// Quantizes a whole tensor: the reference that backends are compared with. Gives what it spanned too.
-pub fn fake_quantize(x: &[f32], channels: Option<usize>, d: &Decision) -> (Vec<f32>, Vec<(f32, f32)>) {
+pub fn fake_quantize(
+    x: &[f32],
+    channels: Option<usize>,
+    d: &Decision,
+) -> (Vec<f32>, Vec<(f32, f32)>) {
     let seen = spans(x, channels);
     let Some(grids) = grids(d, &seen) else {
         return (x.to_vec(), seen);

@@ -110,9 +110,16 @@ fn allowed(bits: f64) -> bool {
 
 impl Steering {
     /// For points of a network.
-    pub fn new(graph: &Graph, points: &[Point], settings: &Settings) -> Result<Steering, SteeringError> {
+    pub fn new(
+        graph: &Graph,
+        points: &[Point],
+        settings: &Settings,
+    ) -> Result<Steering, SteeringError> {
         let named = settings.bits.iter().map(|(n, b)| (n.as_str(), *b));
-        let two = [("weights", settings.weight_bits), ("activations", settings.activation_bits)];
+        let two = [
+            ("weights", settings.weight_bits),
+            ("activations", settings.activation_bits),
+        ];
         let train = settings.train_bits.map(|b| ("training", b));
         for (what, bits) in named.chain(two).chain(train) {
             if !allowed(bits) {
@@ -120,7 +127,11 @@ impl Steering {
                 return Err(SteeringError::Bits { what, bits });
             }
         }
-        if let Some(name) = settings.bits.keys().find(|n| points.iter().all(|p| p.name != **n)) {
+        if let Some(name) = settings
+            .bits
+            .keys()
+            .find(|n| points.iter().all(|p| p.name != **n))
+        {
             let list: Vec<&str> = points.iter().map(|p| p.name.as_str()).collect();
             return Err(SteeringError::NoPoint {
                 name: name.clone(),
@@ -175,18 +186,31 @@ impl Steering {
     }
 
     fn decision(&self, at: &At, p: usize, c: Choice) -> Decision {
-        let whole = |b: f64| if self.settings.fractional { b } else { b.ceil() };
+        let whole = |b: f64| {
+            if self.settings.fractional {
+                b
+            } else {
+                b.ceil()
+            }
+        };
         let blend = c.blend.and_then(|w| {
             let more = quantizer::steps(c.bits.floor() + 1.0)?;
             Some((more, w as f32))
         });
         Decision {
-            steps: quantizer::steps(if blend.is_some() { c.bits.floor() } else { whole(c.bits) }),
+            steps: quantizer::steps(if blend.is_some() {
+                c.bits.floor()
+            } else {
+                whole(c.bits)
+            }),
             scheme: self.points[p].scheme,
             range: c.range.unwrap_or(Range::Observed { shrink: 0.0 }),
             blend,
             noise: c.noise,
-            seed: seed::step(seed::step(seed::derive(at.seed, "points"), at.step), p as u64),
+            seed: seed::step(
+                seed::step(seed::derive(at.seed, "points"), at.step),
+                p as u64,
+            ),
         }
     }
 
@@ -280,7 +304,10 @@ impl Steering {
             let (lo, hi) = self.memory.ranges[p].as_ref()?;
             let steps = quantizer::steps(self.places[p].bits.ceil())?;
             let scheme = self.points[p].scheme;
-            let grids = lo.iter().zip(hi).map(|(lo, hi)| quantizer::Grid::new(*lo, *hi, steps, scheme));
+            let grids = lo
+                .iter()
+                .zip(hi)
+                .map(|(lo, hi)| quantizer::Grid::new(*lo, *hi, steps, scheme));
             grids.map(|g| g.step).reduce(f32::max)
         };
         (0..self.points.len()).map(of).collect()

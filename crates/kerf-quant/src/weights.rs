@@ -74,11 +74,23 @@ fn values(view: &TensorView) -> Option<Vec<f32>> {
     let two = |c: &[u8]| u16::from_le_bytes([c[0], c[1]]);
     let eight = |c: &[u8]| <[u8; 8]>::try_from(c).unwrap_or_default();
     Some(match view.dtype() {
-        Dtype::F32 => d.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(),
-        Dtype::F64 => d.chunks_exact(8).map(|c| f64::from_le_bytes(eight(c)) as f32).collect(),
-        Dtype::I64 => d.chunks_exact(8).map(|c| i64::from_le_bytes(eight(c)) as f32).collect(),
+        Dtype::F32 => d
+            .chunks_exact(4)
+            .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+            .collect(),
+        Dtype::F64 => d
+            .chunks_exact(8)
+            .map(|c| f64::from_le_bytes(eight(c)) as f32)
+            .collect(),
+        Dtype::I64 => d
+            .chunks_exact(8)
+            .map(|c| i64::from_le_bytes(eight(c)) as f32)
+            .collect(),
         Dtype::F16 => d.chunks_exact(2).map(|c| half(two(c))).collect(),
-        Dtype::BF16 => d.chunks_exact(2).map(|c| f32::from_bits(u32::from(two(c)) << 16)).collect(),
+        Dtype::BF16 => d
+            .chunks_exact(2)
+            .map(|c| f32::from_bits(u32::from(two(c)) << 16))
+            .collect(),
         _ => return None,
     })
 }
@@ -193,7 +205,10 @@ pub fn put(
             None if s.name.ends_with("num_batches_tracked") => {}
             None => mismatch.push(format!("`{}` is missing", s.name)),
             Some(t) if t.shape != s.shape => {
-                mismatch.push(format!("`{}` is {:?} instead of {:?}", s.name, t.shape, s.shape));
+                mismatch.push(format!(
+                    "`{}` is {:?} instead of {:?}",
+                    s.name, t.shape, s.shape
+                ));
             }
             _ => {}
         }
@@ -252,7 +267,10 @@ mod tests {
         assert_eq!(of(&g, &b).unwrap(), all);
         let bytes = std::fs::read(&path).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
-        assert_eq!(file.tensor("bn1.num_batches_tracked").unwrap().dtype(), Dtype::I64);
+        assert_eq!(
+            file.tensor("bn1.num_batches_tracked").unwrap().dtype(),
+            Dtype::I64
+        );
     }
 
     #[test]
@@ -267,18 +285,32 @@ mod tests {
         other.insert("conv1.weight".into(), Tensor::filled([1, 1, 3, 3], 0.0));
         write(&path, &other).unwrap();
         let e = load(&path, &g, &mut a).unwrap_err().to_string();
-        for part in ["`fc.bias` is missing", "`layer4.weight` is not part", "[1, 1, 3, 3]"] {
+        for part in [
+            "`fc.bias` is missing",
+            "`layer4.weight` is not part",
+            "[1, 1, 3, 3]",
+        ] {
             assert!(e.contains(part), "{e}");
         }
         assert_eq!(of(&g, &a).unwrap(), before);
         std::fs::write(&path, b"not at all").unwrap();
-        assert!(load(&path, &g, &mut a).unwrap_err().to_string().contains("no safetensors"));
+        assert!(
+            load(&path, &g, &mut a)
+                .unwrap_err()
+                .to_string()
+                .contains("no safetensors")
+        );
         assert!(load(&dir.path().join("none"), &g, &mut a).is_err());
     }
 
     #[test]
     fn halves() {
-        for (bits, v) in [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 5.960_464_5e-8), (0x7bff, 65504.0)] {
+        for (bits, v) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x7bff, 65504.0),
+        ] {
             assert_eq!(half(bits), v);
         }
         assert!(half(0x7e00).is_nan());

@@ -53,7 +53,9 @@ impl CpuBackend {
         }
         self.through(batch, f, Value::Input, plan.decisions, sums, &mut c);
         for (i, p) in self.points.iter().enumerate() {
-            let Subject::Weight(node) = p.subject else { continue };
+            let Subject::Weight(node) = p.subject else {
+                continue;
+            };
             let slot = self.slots[node].weight;
             if let (Some(s), Some((_, grids))) = (slot, &f.seen[i].quantized)
                 && let Some(g) = &mut c.params[s]
@@ -63,13 +65,26 @@ impl CpuBackend {
         }
         let reports = match plan.report {
             false => Vec::new(),
-            true => f.seen.iter_mut().zip(&c.sums).map(|(s, g)| report(s, *g)).collect(),
+            true => f
+                .seen
+                .iter_mut()
+                .zip(&c.sums)
+                .map(|(s, g)| report(s, *g))
+                .collect(),
         };
         (c.params, reports)
     }
 
     /// Adds gradients of quantized forms of a value to that of the value.
-    fn through(&self, batch: &Batch, f: &Forward, v: Value, d: &[Decision], sums: bool, c: &mut Collected) {
+    fn through(
+        &self,
+        batch: &Batch,
+        f: &Forward,
+        v: Value,
+        d: &[Decision],
+        sums: bool,
+        c: &mut Collected,
+    ) {
         for (p, point) in self.points.iter().enumerate() {
             if point.subject != Subject::Activation(v) {
                 continue;
@@ -98,7 +113,15 @@ impl CpuBackend {
         }
     }
 
-    fn node_back(&self, batch: &Batch, f: &Forward, i: usize, mut g: Vec<f32>, sums: bool, c: &mut Collected) {
+    fn node_back(
+        &self,
+        batch: &Batch,
+        f: &Forward,
+        i: usize,
+        mut g: Vec<f32>,
+        sums: bool,
+        c: &mut Collected,
+    ) {
         let n = &self.graph.nodes[i];
         let x = self.reading(f, batch, i, 0);
         let inputs = self.graph.shape(n.inputs[0]);
@@ -113,7 +136,11 @@ impl CpuBackend {
         };
         match (&n.op, &f.saved[i]) {
             (Op::Conv2d { .. }, _) => {
-                let mut gx = if needed { vec![0.0; x.len()] } else { Vec::new() };
+                let mut gx = if needed {
+                    vec![0.0; x.len()]
+                } else {
+                    Vec::new()
+                };
                 let mut gw = zeros(slots.weight).unwrap_or_default();
                 let mut gb = zeros(slots.bias);
                 if let Some(conv) = self.conv(i) {
@@ -125,7 +152,11 @@ impl CpuBackend {
                 g = gx;
             }
             (Op::Linear { .. }, _) => {
-                let mut gx = if needed { vec![0.0; x.len()] } else { Vec::new() };
+                let mut gx = if needed {
+                    vec![0.0; x.len()]
+                } else {
+                    Vec::new()
+                };
                 let mut gw = zeros(slots.weight).unwrap_or_default();
                 let mut gb = zeros(slots.bias);
                 let out = needed.then_some(gx.as_mut_slice());
@@ -148,7 +179,10 @@ impl CpuBackend {
             }
             (Op::Mul, _) => {
                 let (full, spread) = self.product(i);
-                let (a, b) = (self.reading(f, batch, i, full), self.reading(f, batch, i, 1 - full));
+                let (a, b) = (
+                    self.reading(f, batch, i, full),
+                    self.reading(f, batch, i, 1 - full),
+                );
                 let (ga, gb) = elementwise::mul_back(a, b, spread, &g);
                 self.deliver(f, i, full, ga, c);
                 self.deliver(f, i, 1 - full, gb, c);

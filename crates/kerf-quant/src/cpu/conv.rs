@@ -73,7 +73,10 @@ impl Conv {
                             out[from..to].copy_from_slice(&line[start..start + to - from]);
                         } else {
                             let source = line[start..].iter().step_by(self.stride[1]);
-                            out[from..to].iter_mut().zip(source).for_each(|(o, v)| *o = *v);
+                            out[from..to]
+                                .iter_mut()
+                                .zip(source)
+                                .for_each(|(o, v)| *o = *v);
                         }
                     }
                 }
@@ -168,7 +171,9 @@ impl Conv {
         let mut pieces: Vec<&mut [f32]> = if wanted {
             gx.chunks_mut(part * self.in_len()).collect()
         } else {
-            (0..rows.div_ceil(part)).map(|_| <&mut [f32]>::default()).collect()
+            (0..rows.div_ceil(part))
+                .map(|_| <&mut [f32]>::default())
+                .collect()
         };
         let sums: Vec<Vec<f32>> = pieces
             .par_iter_mut()

@@ -58,7 +58,9 @@ fn phi(x: f32) -> f32 {
 /// Applies an activation.
 pub fn forward(op: &Op, x: &[f32], y: &mut [f32]) {
     let each = |f: fn(f32) -> f32, y: &mut [f32]| {
-        parallel::map(x, y, |x, y| y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x)));
+        parallel::map(x, y, |x, y| {
+            y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x))
+        });
     };
     match op {
         Op::Relu => parallel::map(x, y, relu),
@@ -73,7 +75,9 @@ pub fn forward(op: &Op, x: &[f32], y: &mut [f32]) {
 /// Turns the gradient of an activation's result into that of what it read.
 pub fn backward(op: &Op, x: &[f32], g: &mut [f32]) {
     let each = |f: fn(f32) -> f32, g: &mut [f32]| {
-        parallel::map(x, g, |x, g| g.iter_mut().zip(x).for_each(|(g, x)| *g *= f(*x)));
+        parallel::map(x, g, |x, g| {
+            g.iter_mut().zip(x).for_each(|(g, x)| *g *= f(*x))
+        });
     };
     match op {
         Op::Relu => parallel::map(x, g, |x, g| mask_between(x, g, f32::INFINITY)),
@@ -106,7 +110,9 @@ pub fn backward(op: &Op, x: &[f32], g: &mut [f32]) {
 /// `to += x`.
 pub fn accumulate(to: &mut [f32], x: &[f32]) {
     let parts = x.par_chunks(ELEMENTS);
-    to.par_chunks_mut(ELEMENTS).zip(parts).for_each(|(t, x)| add_slice(t, x));
+    to.par_chunks_mut(ELEMENTS)
+        .zip(parts)
+        .for_each(|(t, x)| add_slice(t, x));
 }
 
 /// `y = a + b`.
@@ -118,9 +124,12 @@ pub fn add(a: &[f32], b: &[f32], y: &mut [f32]) {
 /// `y = a * b`, where `b` may have one value for `spread` of `a`'s.
 pub fn mul(a: &[f32], b: &[f32], spread: usize, y: &mut [f32]) {
     let pairs = a.par_chunks(spread).zip(b);
-    y.par_chunks_mut(spread).zip(pairs).with_min_len(ELEMENTS / spread + 1).for_each(|(y, (a, b))| {
-        y.iter_mut().zip(a).for_each(|(y, a)| *y = a * b);
-    });
+    y.par_chunks_mut(spread)
+        .zip(pairs)
+        .with_min_len(ELEMENTS / spread + 1)
+        .for_each(|(y, (a, b))| {
+            y.iter_mut().zip(a).for_each(|(y, a)| *y = a * b);
+        });
 }
 
 /// Gradients of both factors, likewise.
@@ -137,9 +146,16 @@ pub fn mul_back(a: &[f32], b: &[f32], spread: usize, gy: &[f32]) -> (Vec<f32>, V
 pub fn dropout_mask(len: usize, p: f32, unit: usize, seed: u64) -> Vec<f32> {
     let keep = 1.0 / (1.0 - p);
     let mut mask = vec![0.0; len];
-    mask.par_chunks_mut(unit).enumerate().with_min_len(ELEMENTS / unit + 1).for_each(|(i, m)| {
-        m.fill(if seed::unit(seed, i as u64) < p { 0.0 } else { keep });
-    });
+    mask.par_chunks_mut(unit)
+        .enumerate()
+        .with_min_len(ELEMENTS / unit + 1)
+        .for_each(|(i, m)| {
+            m.fill(if seed::unit(seed, i as u64) < p {
+                0.0
+            } else {
+                keep
+            });
+        });
     mask
 }
 

@@ -16,7 +16,11 @@ pub struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// As it lies.
     pub fn new(data: &'a [f32], rows: usize, columns: usize) -> Matrix<'a> {
-        assert_eq!(data.len(), rows * columns, "a matrix should have its values");
+        assert_eq!(
+            data.len(),
+            rows * columns,
+            "a matrix should have its values"
+        );
         Matrix {
             data,
             rows,
@@ -44,7 +48,11 @@ impl<'a> Matrix<'a> {
 /// `c = a * b + beta * c`, on this thread. `c` is row-major.
 pub fn multiply(a: Matrix, b: Matrix, beta: f32, c: &mut [f32]) {
     assert_eq!(a.columns, b.rows, "inner dimensions should agree");
-    assert_eq!(c.len(), a.rows * b.columns, "the result should have its place");
+    assert_eq!(
+        c.len(),
+        a.rows * b.columns,
+        "the result should have its place"
+    );
     let ((ra, ca), (rb, cb)) = (a.strides(), b.strides());
     // SAFETY: each slice holds all elements that its dimensions and strides reach (asserted in `new`, in `t` by
     // exchange, and above), and `c` overlaps neither by the rules of borrows.

@@ -3,14 +3,22 @@ use crate::backend::Score;
 use rayon::prelude::*;
 
 /// Loss and hits of scores of `classes` each; turns `logits` into the gradient of the mean loss if wanted.
-pub fn cross_entropy(logits: &mut [f32], labels: &[u32], classes: usize, smoothing: f32, gradient: bool) -> Score {
+pub fn cross_entropy(
+    logits: &mut [f32],
+    labels: &[u32],
+    classes: usize,
+    smoothing: f32,
+    gradient: bool,
+) -> Score {
     let n = labels.len();
     let share = smoothing / classes as f32;
     let rows = logits.par_chunks_mut(classes).zip(labels).with_min_len(64);
     let each: Vec<(f64, bool)> = rows
         .map(|(row, label)| {
             let label = *label as usize;
-            let most = row.iter().fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
+            let most = row
+                .iter()
+                .fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
             let best = row.iter().position(|v| *v == most);
             let sum: f64 = row.iter().map(|v| f64::from(v - most).exp()).sum();
             let log = sum.ln() + f64::from(most);

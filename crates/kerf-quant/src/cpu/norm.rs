@@ -10,7 +10,8 @@ pub struct Moments {
 
 /// Values of channel `c` of all samples, plane by plane.
 fn planes(x: &[f32], channels: usize, size: usize, c: usize) -> impl Iterator<Item = &[f32]> {
-    x.chunks_exact(channels * size).map(move |s| &s[c * size..(c + 1) * size])
+    x.chunks_exact(channels * size)
+        .map(move |s| &s[c * size..(c + 1) * size])
 }
 
 /// Mean and variance (over all values, biased) of each channel.
@@ -70,20 +71,37 @@ fn sum_product(p: &[f32], g: &[f32], mean: f32) -> (f64, f64) {
 }
 
 /// `y = (x - mean) * inverse * weight + bias` for each channel.
-pub fn batch_apply(x: &[f32], m: &Moments, weight: &[f32], bias: &[f32], size: usize, y: &mut [f32]) {
+pub fn batch_apply(
+    x: &[f32],
+    m: &Moments,
+    weight: &[f32],
+    bias: &[f32],
+    size: usize,
+    y: &mut [f32],
+) {
     let channels = m.mean.len();
     let samples = x.par_chunks(channels * size);
-    y.par_chunks_mut(channels * size).zip(samples).for_each(|(y, x)| {
-        let each = y.chunks_exact_mut(size).zip(x.chunks_exact(size));
-        for (c, (y, x)) in each.enumerate() {
-            let (mean, scale, bias) = (m.mean[c], m.inverse[c] * weight[c], bias[c]);
-            y.iter_mut().zip(x).for_each(|(y, x)| *y = (x - mean) * scale + bias);
-        }
-    });
+    y.par_chunks_mut(channels * size)
+        .zip(samples)
+        .for_each(|(y, x)| {
+            let each = y.chunks_exact_mut(size).zip(x.chunks_exact(size));
+            for (c, (y, x)) in each.enumerate() {
+                let (mean, scale, bias) = (m.mean[c], m.inverse[c] * weight[c], bias[c]);
+                y.iter_mut()
+                    .zip(x)
+                    .for_each(|(y, x)| *y = (x - mean) * scale + bias);
+            }
+        });
 }
 
 /// Gradients of weight and bias; `g` becomes the gradient of the input.
-pub fn batch_back(x: &[f32], m: &Moments, weight: &[f32], size: usize, g: &mut [f32]) -> (Vec<f32>, Vec<f32>) {
+pub fn batch_back(
+    x: &[f32],
+    m: &Moments,
+    weight: &[f32],
+    size: usize,
+    g: &mut [f32],
+) -> (Vec<f32>, Vec<f32>) {
     let channels = m.mean.len();
     let n = (x.len() / channels) as f64;
     let of = |c: usize| {
@@ -94,20 +112,27 @@ pub fn batch_back(x: &[f32], m: &Moments, weight: &[f32], size: usize, g: &mut [
         })
     };
     let sums: Vec<(f64, f64)> = (0..channels).into_par_iter().map(of).collect();
-    let gw = sums.iter().zip(&m.inverse).map(|((_, d), i)| (d * f64::from(*i)) as f32);
+    let gw = sums
+        .iter()
+        .zip(&m.inverse)
+        .map(|((_, d), i)| (d * f64::from(*i)) as f32);
     let gw: Vec<f32> = gw.collect();
     let gb: Vec<f32> = sums.iter().map(|(s, _)| *s as f32).collect();
     let samples = x.par_chunks(channels * size);
-    g.par_chunks_mut(channels * size).zip(samples).for_each(|(g, x)| {
-        let each = g.chunks_exact_mut(size).zip(x.chunks_exact(size));
-        for (c, (g, x)) in each.enumerate() {
-            let (mean, inverse) = (m.mean[c], m.inverse[c]);
-            let scale = weight[c] * inverse;
-            let shift = (sums[c].0 / n) as f32;
-            let slope = (sums[c].1 / n) as f32 * inverse * inverse;
-            g.iter_mut().zip(x).for_each(|(g, x)| *g = scale * (*g - shift - (x - mean) * slope));
-        }
-    });
+    g.par_chunks_mut(channels * size)
+        .zip(samples)
+        .for_each(|(g, x)| {
+            let each = g.chunks_exact_mut(size).zip(x.chunks_exact(size));
+            for (c, (g, x)) in each.enumerate() {
+                let (mean, inverse) = (m.mean[c], m.inverse[c]);
+                let scale = weight[c] * inverse;
+                let shift = (sums[c].0 / n) as f32;
+                let slope = (sums[c].1 / n) as f32 * inverse * inverse;
+                g.iter_mut()
+                    .zip(x)
+                    .for_each(|(g, x)| *g = scale * (*g - shift - (x - mean) * slope));
+            }
+        });
     (gw, gb)
 }
 

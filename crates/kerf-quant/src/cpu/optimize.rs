@@ -25,14 +25,16 @@ pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: 
                 m.first = vec![0.0; w.len()];
             }
             let parts = w.par_chunks_mut(ELEMENTS).zip(g.par_chunks(ELEMENTS));
-            parts.zip(m.first.par_chunks_mut(ELEMENTS)).for_each(|((w, g), b)| {
-                for i in 0..w.len() {
-                    let g = g[i] + weight_decay * w[i];
-                    b[i] = if fresh { g } else { momentum * b[i] + g };
-                    let d = if nesterov { g + momentum * b[i] } else { b[i] };
-                    w[i] -= rate * d;
-                }
-            });
+            parts
+                .zip(m.first.par_chunks_mut(ELEMENTS))
+                .for_each(|((w, g), b)| {
+                    for i in 0..w.len() {
+                        let g = g[i] + weight_decay * w[i];
+                        b[i] = if fresh { g } else { momentum * b[i] + g };
+                        let d = if nesterov { g + momentum * b[i] } else { b[i] };
+                        w[i] -= rate * d;
+                    }
+                });
         }
         Optimizer::Adam {
             beta1,
@@ -50,7 +52,10 @@ pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: 
             let two = (1.0 - f64::from(beta2).powi(n)).sqrt();
             let (size, root) = ((f64::from(rate) / one) as f32, two as f32);
             let parts = w.par_chunks_mut(ELEMENTS).zip(g.par_chunks(ELEMENTS));
-            let moments = m.first.par_chunks_mut(ELEMENTS).zip(m.second.par_chunks_mut(ELEMENTS));
+            let moments = m
+                .first
+                .par_chunks_mut(ELEMENTS)
+                .zip(m.second.par_chunks_mut(ELEMENTS));
             parts.zip(moments).for_each(|((w, g), (a, b))| {
                 for i in 0..w.len() {
                     let mut g = g[i];

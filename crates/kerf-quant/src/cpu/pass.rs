@@ -57,7 +57,13 @@ impl CpuBackend {
         }
     }
     /// What a node reads: the value, or its quantized form.
-    pub(super) fn reading<'a>(&self, f: &'a Forward, batch: &'a Batch, node: usize, k: usize) -> &'a [f32] {
+    pub(super) fn reading<'a>(
+        &self,
+        f: &'a Forward,
+        batch: &'a Batch,
+        node: usize,
+        k: usize,
+    ) -> &'a [f32] {
         let quantized = self.reads[node][k].and_then(|p| f.seen[p].quantized.as_ref());
         match quantized {
             Some((y, _)) => y,
@@ -122,7 +128,10 @@ impl CpuBackend {
         })
     }
     pub(super) fn attention(&self, node: usize) -> Option<Attention> {
-        match (&self.graph.nodes[node].op, self.graph.shape(Value::Node(node))) {
+        match (
+            &self.graph.nodes[node].op,
+            self.graph.shape(Value::Node(node)),
+        ) {
             (Op::Attention { heads, causal }, [length, features]) => Some(Attention {
                 length: *length,
                 features: *features,
@@ -134,19 +143,34 @@ impl CpuBackend {
     }
     /// For a product: which input has a value for each element, and how many share one of the other.
     pub(super) fn product(&self, node: usize) -> (usize, usize) {
-        let size = |k: usize| self.dims(self.graph.nodes[node].inputs[k]).iter().product::<usize>();
+        let size = |k: usize| {
+            self.dims(self.graph.nodes[node].inputs[k])
+                .iter()
+                .product::<usize>()
+        };
         match (size(0), size(1)) {
             (a, b) if a >= b => (0, a / b.max(1)),
             (a, b) => (1, b / a.max(1)),
         }
     }
 
-    pub(super) fn forward(&self, batch: &Batch, decisions: &[Decision], wanted: &Wanted) -> Forward {
+    pub(super) fn forward(
+        &self,
+        batch: &Batch,
+        decisions: &[Decision],
+        wanted: &Wanted,
+    ) -> Forward {
         let mut f = Forward {
             seen: vec![Seen::default(); self.points.len()],
             ..Forward::default()
         };
-        for (p, d) in self.points.iter().zip(decisions).enumerate().map(|(i, pd)| ((i, pd.0), pd.1)) {
+        for (p, d) in self
+            .points
+            .iter()
+            .zip(decisions)
+            .enumerate()
+            .map(|(i, pd)| ((i, pd.0), pd.1))
+        {
             if let (i, Subject::Weight(node)) = (p.0, p.1.subject) {
                 let w = self.slots[node].weight.map_or(NOTHING, |s| &self.values[s]);
                 f.seen[i] = quantize::look(w, p.1, d, wanted.report, None);
@@ -162,7 +186,14 @@ impl CpuBackend {
         f
     }
 
-    fn look(&self, f: &mut Forward, batch: &Batch, v: Value, decisions: &[Decision], wanted: &Wanted) {
+    fn look(
+        &self,
+        f: &mut Forward,
+        batch: &Batch,
+        v: Value,
+        decisions: &[Decision],
+        wanted: &Wanted,
+    ) {
         for (i, p) in self.points.iter().enumerate() {
             if p.subject == Subject::Activation(v) {
                 let x = self.raw(f, batch, v);
@@ -206,9 +237,15 @@ impl CpuBackend {
                     // The running variance is the unbiased one, as in PyTorch.
                     let unbiased = count / (count - 1.0).max(1.0);
                     let blend = |old: &f32, new: f32| (1.0 - momentum) * old + momentum * new;
-                    let mean = self.values[a].iter().zip(&m.mean).map(|(o, n)| blend(o, *n));
+                    let mean = self.values[a]
+                        .iter()
+                        .zip(&m.mean)
+                        .map(|(o, n)| blend(o, *n));
                     let mean = mean.collect();
-                    let var = self.values[b].iter().zip(&var).map(|(o, n)| blend(o, n * unbiased));
+                    let var = self.values[b]
+                        .iter()
+                        .zip(&var)
+                        .map(|(o, n)| blend(o, n * unbiased));
                     let var = var.collect();
                     f.running.push((a, mean));
                     f.running.push((b, var));
@@ -223,7 +260,10 @@ impl CpuBackend {
             }
             Op::Mul => {
                 let (full, spread) = self.product(i);
-                let (a, b) = (self.reading(f, batch, i, full), self.reading(f, batch, i, 1 - full));
+                let (a, b) = (
+                    self.reading(f, batch, i, full),
+                    self.reading(f, batch, i, 1 - full),
+                );
                 elementwise::mul(a, b, spread, &mut y);
             }
             Op::Add => elementwise::add(x, self.reading(f, batch, i, 1), &mut y),
@@ -244,7 +284,8 @@ impl CpuBackend {
                         Op::Dropout { .. } => 1,
                         _ => y.len() / batch.rows,
                     };
-                    let mask = elementwise::dropout_mask(y.len(), *p, unit, seed::derive(s, &n.name));
+                    let mask =
+                        elementwise::dropout_mask(y.len(), *p, unit, seed::derive(s, &n.name));
                     elementwise::mul(x, &mask, 1, &mut y);
                     saved = Saved::Mask(mask);
                 }

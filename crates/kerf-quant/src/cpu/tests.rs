@@ -52,7 +52,14 @@ impl CpuBackend {
         };
         let mut f = self.forward(batch, p.decisions, &wanted);
         let mut out = f.results.pop().unwrap();
-        loss::cross_entropy(&mut out, &batch.labels, self.graph.classes(), p.label_smoothing, false).loss
+        loss::cross_entropy(
+            &mut out,
+            &batch.labels,
+            self.graph.classes(),
+            p.label_smoothing,
+            false,
+        )
+        .loss
     }
     fn gradients(&self, batch: &Batch, p: &StepPlan) -> Vec<Option<Vec<f32>>> {
         let wanted = Wanted {
@@ -62,19 +69,31 @@ impl CpuBackend {
         };
         let mut f = self.forward(batch, p.decisions, &wanted);
         let mut out = f.results.pop().unwrap();
-        loss::cross_entropy(&mut out, &batch.labels, self.graph.classes(), p.label_smoothing, true);
+        loss::cross_entropy(
+            &mut out,
+            &batch.labels,
+            self.graph.classes(),
+            p.label_smoothing,
+            true,
+        );
         self.backward(batch, p, &mut f, out).0
     }
 }
 
 /// Derivatives along random directions of each parameter against differences of the loss.
-fn check(graph: &Graph, decisions: impl Fn(&[Point]) -> (Vec<Point>, Vec<Decision>), tolerance: f64) {
-    let (points, decisions) = decisions(&Policy {
-        classes: vec![],
-        ..Policy::default()
-    }
-    .points(graph)
-    .unwrap());
+fn check(
+    graph: &Graph,
+    decisions: impl Fn(&[Point]) -> (Vec<Point>, Vec<Decision>),
+    tolerance: f64,
+) {
+    let (points, decisions) = decisions(
+        &Policy {
+            classes: vec![],
+            ..Policy::default()
+        }
+        .points(graph)
+        .unwrap(),
+    );
     let mut b = CpuBackend::new(graph, &points, SGD, 3, 2).unwrap();
     let batch = reals(graph, 5, 1);
     let p = plan(&decisions);
@@ -87,23 +106,44 @@ fn check(graph: &Graph, decisions: impl Fn(&[Point]) -> (Vec<Point>, Vec<Decisio
             continue;
         }
         let name = b.specs[i].name.clone();
-        let grad = g[i].as_ref().unwrap_or_else(|| panic!("{name} has no gradient"));
+        let grad = g[i]
+            .as_ref()
+            .unwrap_or_else(|| panic!("{name} has no gradient"));
         let old = b.values[i].clone();
         let direction: Vec<f32> = old.iter().map(|_| r.normal() as f32).collect();
-        let norm = direction.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let norm = direction
+            .iter()
+            .map(|v| f64::from(*v).powi(2))
+            .sum::<f64>()
+            .sqrt();
         let h = 4e-3 / norm;
         let mut at = |sign: f64| {
             let moved = old.iter().zip(&direction);
-            b.values[i] = moved.map(|(o, d)| (f64::from(*o) + sign * h * f64::from(*d)) as f32).collect();
+            b.values[i] = moved
+                .map(|(o, d)| (f64::from(*o) + sign * h * f64::from(*d)) as f32)
+                .collect();
             b.loss(&batch, &p)
         };
         let slope = (at(1.0) - at(-1.0)) / (2.0 * h);
         b.values[i] = old;
-        let own: f64 = grad.iter().zip(&direction).map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
-        let size = grad.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt() * norm;
+        let own: f64 = grad
+            .iter()
+            .zip(&direction)
+            .map(|(g, d)| f64::from(*g) * f64::from(*d))
+            .sum();
+        let size = grad
+            .iter()
+            .map(|g| f64::from(*g).powi(2))
+            .sum::<f64>()
+            .sqrt()
+            * norm;
         // A slope much smaller than the gradient is a cancellation of both sides' rounding.
         let room = tolerance * slope.abs().max(0.1 * size) + 2e-4 * norm;
-        assert!((slope - own).abs() <= room, "{}: {name}: {slope} {own}", graph.name);
+        assert!(
+            (slope - own).abs() <= room,
+            "{}: {name}: {slope} {own}",
+            graph.name
+        );
         checked += 1;
     }
     assert!(checked > 0);
@@ -144,7 +184,13 @@ fn gradients_of_every_operation() {
         ("strided", conv([3, 2], [2, 1], [0, 1], 2)),
         ("wide", conv([5, 5], [2, 3], [2, 2], 1)),
         ("pointwise", conv([1, 1], [1, 1], [0, 0], 1)),
-        ("norm", Op::BatchNorm { eps: 1e-5, momentum: 0.1 }),
+        (
+            "norm",
+            Op::BatchNorm {
+                eps: 1e-5,
+                momentum: 0.1,
+            },
+        ),
         ("relu", Op::Relu),
         ("relu6", Op::Relu6),
         ("silu", Op::Silu),
@@ -152,7 +198,13 @@ fn gradients_of_every_operation() {
         ("gelu", Op::Gelu),
         ("max", pool(2, 2, 0)),
         ("max padded", pool(3, 2, 1)),
-        ("avg", Op::AvgPool { kernel: 3, stride: 2 }),
+        (
+            "avg",
+            Op::AvgPool {
+                kernel: 3,
+                stride: 2,
+            },
+        ),
         ("global", Op::GlobalAvgPool),
         ("dropout", Op::Dropout { p: 0.3 }),
         ("drop sample", Op::DropSample { p: 0.3 }),
@@ -195,8 +247,22 @@ fn text() -> Graph {
     let x = b.add("wpe", Op::Position, &[x]);
     let n = b.add("ln", Op::LayerNorm { eps: 1e-5 }, &[x]);
     let y = b.linear("qkv", n, 24);
-    let causal = b.add("attn", Op::Attention { heads: 2, causal: true }, &[y]);
-    let full = b.add("attn2", Op::Attention { heads: 4, causal: false }, &[y]);
+    let causal = b.add(
+        "attn",
+        Op::Attention {
+            heads: 2,
+            causal: true,
+        },
+        &[y],
+    );
+    let full = b.add(
+        "attn2",
+        Op::Attention {
+            heads: 4,
+            causal: false,
+        },
+        &[y],
+    );
     let y = b.add("both", Op::Add, &[causal, full]);
     let y = b.linear("proj", y, 8);
     let x = b.add("sum", Op::Add, &[x, y]);
@@ -215,7 +281,15 @@ fn gradients_go_straight_through_fine_grids() {
     // At 20 bits nothing is clipped and differences hardly see the steps.
     for graph in [branches(), text()] {
         let all = |_: &[Point]| {
-            let classes = ["conv", "linear", "add", "mul", "attention", "embedding", "silu"];
+            let classes = [
+                "conv",
+                "linear",
+                "add",
+                "mul",
+                "attention",
+                "embedding",
+                "silu",
+            ];
             let policy = Policy {
                 classes: classes.map(String::from).to_vec(),
                 keep_last: false,
@@ -361,8 +435,14 @@ fn what_does_not_fit_is_refused() {
         Err(BackendError::Decisions { .. })
     ));
     let t = Tensor::filled([1, 2], 0.0);
-    assert!(matches!(b.write("fc.weight", &t), Err(BackendError::Shape { .. })));
-    assert!(matches!(b.read("fc.wieght"), Err(BackendError::NoParameter { .. })));
+    assert!(matches!(
+        b.write("fc.weight", &t),
+        Err(BackendError::Shape { .. })
+    ));
+    assert!(matches!(
+        b.read("fc.wieght"),
+        Err(BackendError::NoParameter { .. })
+    ));
     let out = b.evaluate(&good, &decisions, true).unwrap();
     assert_eq!(out.logits.unwrap().shape, [2, 3]);
 }

@@ -107,7 +107,12 @@ impl ImageBatch {
         let tables: Vec<[f32; 256]> = (0..c)
             .map(|k| std::array::from_fn(|v| normalised(v as f32 / 255.0, normal, k)))
             .collect();
-        for (n, (&index, image)) in self.indices.iter().zip(out.chunks_exact_mut(size)).enumerate() {
+        for (n, (&index, image)) in self
+            .indices
+            .iter()
+            .zip(out.chunks_exact_mut(size))
+            .enumerate()
+        {
             let m = self.moves.get(n).copied().unwrap_or_default();
             let base = index as usize * size;
             for (k, table) in tables.iter().enumerate() {
@@ -128,7 +133,9 @@ impl ImageBatch {
                         } else {
                             match &self.store.pixels {
                                 Pixels::Bytes(v) => table[v[line + from_x as usize] as usize],
-                                Pixels::Reals(v) => normalised(v[line + from_x as usize], normal, k),
+                                Pixels::Reals(v) => {
+                                    normalised(v[line + from_x as usize], normal, k)
+                                }
                             }
                         };
                     }
@@ -173,16 +180,28 @@ impl Images {
         }
         if pixels.len() != size * labels.len() {
             let (found, n) = (pixels.len(), labels.len());
-            let what = format!("{found} pixels for {n} labels; images of {shape:?} need {}", size * n);
+            let what = format!(
+                "{found} pixels for {n} labels; images of {shape:?} need {}",
+                size * n
+            );
             return Err(corrupt(what));
         }
-        if let Some((i, l)) = labels.iter().enumerate().find(|(_, l)| **l as usize >= classes) {
-            return Err(corrupt(format!("image {i} has the label {l}; there are {classes} classes")));
+        if let Some((i, l)) = labels
+            .iter()
+            .enumerate()
+            .find(|(_, l)| **l as usize >= classes)
+        {
+            return Err(corrupt(format!(
+                "image {i} has the label {l}; there are {classes} classes"
+            )));
         }
         if let Pixels::Reals(v) = &pixels
             && let Some(i) = v.iter().position(|x| !x.is_finite())
         {
-            return Err(corrupt(format!("image {} has a value that is not finite", i / size)));
+            return Err(corrupt(format!(
+                "image {} has a value that is not finite",
+                i / size
+            )));
         }
         let store = Store {
             shape,

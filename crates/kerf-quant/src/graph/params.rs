@@ -120,10 +120,18 @@ pub(super) fn of(graph: &Graph) -> Vec<ParamSpec> {
             }
             Op::Linear { outputs, bias } => {
                 let gpt = graph.style == InitStyle::Gpt;
-                let own = if gpt { Init::Normal(0.02) } else { torch(features) };
+                let own = if gpt {
+                    Init::Normal(0.02)
+                } else {
+                    torch(features)
+                };
                 w.put(i, "weight", ParamKind::Weight, &[*outputs, features], own);
                 if *bias {
-                    let own = if gpt { Init::Constant(0.0) } else { torch(features) };
+                    let own = if gpt {
+                        Init::Constant(0.0)
+                    } else {
+                        torch(features)
+                    };
                     w.put(i, "bias", ParamKind::Bias, &[*outputs], own);
                 }
             }
@@ -131,7 +139,13 @@ pub(super) fn of(graph: &Graph) -> Vec<ParamSpec> {
                 let c = [x[0]];
                 w.put(i, "weight", ParamKind::Other, &c, Init::Constant(1.0));
                 w.put(i, "bias", ParamKind::Other, &c, Init::Constant(0.0));
-                w.put(i, "running_mean", ParamKind::Buffer, &c, Init::Constant(0.0));
+                w.put(
+                    i,
+                    "running_mean",
+                    ParamKind::Buffer,
+                    &c,
+                    Init::Constant(0.0),
+                );
                 w.put(i, "running_var", ParamKind::Buffer, &c, Init::Constant(1.0));
                 let none = Init::Constant(0.0);
                 w.put(i, "num_batches_tracked", ParamKind::Buffer, &[], none);
@@ -146,7 +160,11 @@ pub(super) fn of(graph: &Graph) -> Vec<ParamSpec> {
                     InputSpec::Tokens { count, .. } => count,
                     InputSpec::Reals(_) => 0,
                 };
-                let own = Init::Normal(if graph.style == InitStyle::Gpt { 0.02 } else { 1.0 });
+                let own = Init::Normal(if graph.style == InitStyle::Gpt {
+                    0.02
+                } else {
+                    1.0
+                });
                 w.put(i, "weight", ParamKind::Weight, &[count, *features], own);
             }
             Op::Position => w.put(i, "weight", ParamKind::Other, x, Init::Normal(0.02)),

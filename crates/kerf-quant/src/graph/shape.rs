@@ -33,7 +33,9 @@ fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<us
         } => {
             let [c, h, w] = image(x)?;
             if *groups == 0 || c % groups != 0 || outputs % groups != 0 || *outputs == 0 {
-                return Err(format!("{groups} groups do not divide {c} channels and {outputs} outputs"));
+                return Err(format!(
+                    "{groups} groups do not divide {c} channels and {outputs} outputs"
+                ));
             }
             let h = window(h, kernel[0], stride[0], padding[0])?;
             let w = window(w, kernel[1], stride[1], padding[1])?;
@@ -88,7 +90,9 @@ fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<us
         Op::Attention { heads, .. } => match *x {
             [t, f] if *heads > 0 && f % (3 * heads) == 0 => vec![t, f / 3],
             [_, f] => {
-                return Err(format!("{heads} heads do not divide a third of {f} features"));
+                return Err(format!(
+                    "{heads} heads do not divide a third of {f} features"
+                ));
             }
             _ => return Err("[length, 3 * features] is needed".into()),
         },

@@ -23,7 +23,10 @@ fn names_and_shapes_are_those_of_pytorch() {
     );
     assert_eq!(all[0].shape, [16, 1, 3, 3]);
     assert_eq!(names.last(), Some(&"fc.bias"));
-    assert_eq!(g.trained(), 16 * 9 + 32 * 16 * 9 + 64 * 32 * 9 + 2 * (16 + 32 + 64) + 650);
+    assert_eq!(
+        g.trained(),
+        16 * 9 + 32 * 16 * 9 + 64 * 32 * 9 + 2 * (16 + 32 + 64) + 650
+    );
     assert_eq!((g.classes(), g.predictions()), (10, 1));
     let text = InputSpec::Tokens {
         length: 16,
@@ -31,7 +34,11 @@ fn names_and_shapes_are_those_of_pytorch() {
     };
     let g = networks::by_name("text-transformer", &text, 65).unwrap();
     assert_eq!((g.classes(), g.predictions()), (65, 16));
-    assert!(g.params().iter().any(|p| p.name == "transformer.h.1.attn.c_attn.weight"));
+    assert!(
+        g.params()
+            .iter()
+            .any(|p| p.name == "transformer.h.1.attn.c_attn.weight")
+    );
 }
 
 #[test]

@@ -55,9 +55,15 @@ impl Mix {
     /// Bits for this step.
     pub(super) fn bits(&self, at: &At, place: &Place) -> f64 {
         let line = (START - place.bits) * (1.0 - at.progress() / DOWN_BY);
-        let above = self.tensors[place.index].above.unwrap_or(START - place.bits);
+        let above = self.tensors[place.index]
+            .above
+            .unwrap_or(START - place.bits);
         let above = above.min(line);
-        if above < 0.5 { place.bits } else { place.bits + above }
+        if above < 0.5 {
+            place.bits
+        } else {
+            place.bits + above
+        }
     }
 }
 

@@ -52,7 +52,10 @@ fn names_are_unique_and_found() {
     for n in &all {
         assert!(by_name(n, &Numbers::default(), 2).is_ok());
     }
-    let e = by_name("maxx", &Numbers::default(), 1).err().unwrap().to_string();
+    let e = by_name("maxx", &Numbers::default(), 1)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(e.contains("`maxx`") && e.contains("rand+mix"));
 }
 
@@ -74,13 +77,21 @@ fn state_comes_back() {
         for step in 1..20 {
             m.choose(&at(step), &place(4.0));
             m.learn(&at(step), &place(4.0), &r);
-            m.window(&at(step), &place(4.0), &window(decaying(1.0 + 0.1 * step as f64)));
+            m.window(
+                &at(step),
+                &place(4.0),
+                &window(decaying(1.0 + 0.1 * step as f64)),
+            );
         }
         let text = serde_json::to_string(&m.save()).unwrap();
         let mut other = make(n);
         assert!(other.load(&serde_json::from_str(&text).unwrap()), "{n}");
         for step in 20..25 {
-            assert_eq!(m.choose(&at(step), &place(4.0)), other.choose(&at(step), &place(4.0)), "{n}");
+            assert_eq!(
+                m.choose(&at(step), &place(4.0)),
+                other.choose(&at(step), &place(4.0)),
+                "{n}"
+            );
             m.learn(&at(step), &place(4.0), &r);
             other.learn(&at(step), &place(4.0), &r);
         }
@@ -91,7 +102,10 @@ fn state_comes_back() {
 fn rand_stays_within_the_threshold() {
     let h = decaying(1.0);
     let mut m = make("rand");
-    assert_eq!(m.choose(&at(1), &place(8.0)).range, Some(Range::Observed { shrink: 0.0 }));
+    assert_eq!(
+        m.choose(&at(1), &place(8.0)).range,
+        Some(Range::Observed { shrink: 0.0 })
+    );
     m.window(&at(104), &place(8.0), &window(h.clone()));
     let mut largest = 0.0f32;
     for step in 105..400 {
@@ -140,7 +154,10 @@ fn mix_waits_while_the_tensor_moves() {
         moving.window(&at(step), &place(8.0), &far(step));
         resting.window(&at(step), &place(8.0), &still(step));
     }
-    let (a, b) = (moving.choose(&at(12), &place(8.0)).bits, resting.choose(&at(12), &place(8.0)).bits);
+    let (a, b) = (
+        moving.choose(&at(12), &place(8.0)).bits,
+        resting.choose(&at(12), &place(8.0)).bits,
+    );
     assert!(a > 31.0 && b < 15.0, "{a} {b}");
     // By the end every tensor is at the target.
     assert_eq!(moving.choose(&at(760), &place(8.0)).bits, 8.0);
@@ -154,7 +171,10 @@ fn the_printed_gradient_raises_bits() {
     }
     // The divergence is the same from 32 down to 12 bits in 2048 parts: nothing to follow.
     let d = |b: f64| {
-        let (p, q) = (mix_printed::quantized(&h, 8.0), mix_printed::quantized(&h, b));
+        let (p, q) = (
+            mix_printed::quantized(&h, 8.0),
+            mix_printed::quantized(&h, b),
+        );
         crate::histogram::divergence(&p, &q, 1e-9)
     };
     assert!((d(32.0) - d(12.0)).abs() < 1e-4);

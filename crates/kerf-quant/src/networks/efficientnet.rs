@@ -40,12 +40,22 @@ pub fn efficientnet_b0(image: [usize; 3], classes: usize) -> Result<Graph, Graph
             y = b.conv(format!("{p}.block.{k}.0"), y, inner, kernel, stride, inner);
             y = b.batch_norm(format!("{p}.block.{k}.1"), y);
             y = b.add(format!("{p}.block.{k}.2"), Op::Silu, &[y]);
-            y = squeeze(&mut b, &format!("{p}.block.{}", k + 1), y, channels / 4, inner);
+            y = squeeze(
+                &mut b,
+                &format!("{p}.block.{}", k + 1),
+                y,
+                channels / 4,
+                inner,
+            );
             y = b.conv(format!("{p}.block.{}.0", k + 2), y, outputs, 1, 1, 1);
             y = b.batch_norm(format!("{p}.block.{}.1", k + 2), y);
             if stride == 1 && channels == outputs {
                 let drop = DROP_SAMPLE * done as f32 / total as f32;
-                y = b.add(format!("{p}.stochastic_depth"), Op::DropSample { p: drop }, &[y]);
+                y = b.add(
+                    format!("{p}.stochastic_depth"),
+                    Op::DropSample { p: drop },
+                    &[y],
+                );
                 y = b.add(format!("{p}.add"), Op::Add, &[y, x]);
             }
             x = y;

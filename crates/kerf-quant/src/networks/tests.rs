@@ -31,11 +31,23 @@ fn names_and_shapes_are_torchvisions() {
     has("resnet18", "layer2.0.downsample.0.weight", &[128, 64, 1, 1]);
     has("resnet50", "layer3.5.conv3.weight", &[1024, 256, 1, 1]);
     has("resnet50", "fc.weight", &[10, 2048]);
-    has("efficientnet-b0", "features.1.0.block.1.fc1.weight", &[8, 32, 1, 1]);
+    has(
+        "efficientnet-b0",
+        "features.1.0.block.1.fc1.weight",
+        &[8, 32, 1, 1],
+    );
     has("efficientnet-b0", "features.6.3.block.2.fc2.bias", &[1152]);
-    has("efficientnet-b0", "features.7.0.block.3.1.running_mean", &[320]);
+    has(
+        "efficientnet-b0",
+        "features.7.0.block.3.1.running_mean",
+        &[320],
+    );
     has("mobilenet-v2", "features.1.conv.1.weight", &[16, 32, 1, 1]);
-    has("mobilenet-v2", "features.17.conv.1.0.weight", &[960, 1, 3, 3]);
+    has(
+        "mobilenet-v2",
+        "features.17.conv.1.0.weight",
+        &[960, 1, 3, 3],
+    );
     has("mobilenet-v2", "features.18.1.weight", &[1280]);
 }
 

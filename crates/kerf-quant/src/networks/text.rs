@@ -17,7 +17,11 @@ pub(super) fn transformer(input: &InputSpec, classes: usize) -> Result<Graph, Ne
     let mut b = Builder::new("text-transformer", input.clone()).style(InitStyle::Gpt);
     let norm = Op::LayerNorm { eps: 1e-5 };
     let features = FEATURES;
-    let mut x = b.add("transformer.wte", Op::Embedding { features }, &[Value::Input]);
+    let mut x = b.add(
+        "transformer.wte",
+        Op::Embedding { features },
+        &[Value::Input],
+    );
     x = b.add("transformer.wpe", Op::Position, &[x]);
     for i in 0..BLOCKS {
         let name = |what: &str| format!("transformer.h.{i}.{what}");

@@ -51,7 +51,6 @@ pub(super) enum Elem {
     Uint8 = 2,
     Int8 = 3,
     Int32 = 6,
-    Int64 = 7,
 }
 
 /// A constant.
@@ -142,7 +141,11 @@ pub(super) fn model(name: &str, opset: i64, parts: &Parts, notes: &[(&str, Strin
         graph.message(1, n);
     }
     graph.text(2, name);
-    for (field, all) in [(5, &parts.constants), (11, &parts.inputs), (12, &parts.outputs)] {
+    for (field, all) in [
+        (5, &parts.constants),
+        (11, &parts.inputs),
+        (12, &parts.outputs),
+    ] {
         for m in all {
             graph.message(field, m);
         }

@@ -50,7 +50,8 @@ fn every_value_of_small_grids_is_the_nearest() {
                 // Eighths of steps from two steps below to two above: ties, ends and all between.
                 for k in (low - 2) * 8..=(high + 2) * 8 {
                     let x = k as f32 / 128.0;
-                    let y = by_definition(f64::from(x), 1.0 / 16.0, f64::from(low), f64::from(high));
+                    let y =
+                        by_definition(f64::from(x), 1.0 / 16.0, f64::from(low), f64::from(high));
                     assert_eq!(f64::from(g.value(x)), y, "{bits} {scheme:?} {x}");
                     let mut fast = [0.0];
                     round_fast(&[x], &mut fast, g.step, g.inverse, g.low, g.high);
@@ -84,7 +85,11 @@ fn odd_ranges() {
         assert_eq!(g.value(1e-45), 0.0);
         // Not numbers.
         assert!(Grid::new(f32::NAN, f32::NAN, s, scheme).value(1.0).is_nan());
-        assert!(Grid::new(-1.0, f32::INFINITY, s, scheme).value(f32::INFINITY).is_nan());
+        assert!(
+            Grid::new(-1.0, f32::INFINITY, s, scheme)
+                .value(f32::INFINITY)
+                .is_nan()
+        );
         let g = Grid::new(-1.0, 1.0, s, scheme);
         assert!(g.value(f32::NAN).is_nan() && !g.inside(f32::NAN));
         assert_eq!(g.value(f32::INFINITY), g.ends().1);
@@ -210,7 +215,11 @@ fn gradient_with_the_step_is_that_with_places_held() {
             ((x + held * (step + h)) - (x + held * (step - h))) / (2.0 * h)
         })
         .sum();
-    assert!((sums.step - expected).abs() < 1e-5, "{} {expected}", sums.step);
+    assert!(
+        (sums.step - expected).abs() < 1e-5,
+        "{} {expected}",
+        sums.step
+    );
 }
 
 #[test]

@@ -33,7 +33,10 @@ fn read(folder: &Path, files: &[&str], name: &str) -> Result<Images, DataError> 
         if bytes.is_empty() || !bytes.len().is_multiple_of(RECORD) {
             return Err(DataError::Corrupt {
                 path: path.display().to_string(),
-                what: format!("{} bytes are no whole number of records of {RECORD} bytes", bytes.len()),
+                what: format!(
+                    "{} bytes are no whole number of records of {RECORD} bytes",
+                    bytes.len()
+                ),
             });
         }
         for r in bytes.chunks_exact(RECORD) {

@@ -20,7 +20,9 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let p = entry.map_err(failed)?.path();
-        let hidden = p.file_name().is_none_or(|n| n.to_string_lossy().starts_with('.'));
+        let hidden = p
+            .file_name()
+            .is_none_or(|n| n.to_string_lossy().starts_with('.'));
         if !hidden {
             all.push(p);
         }
@@ -42,7 +44,13 @@ pub fn classes(folder: &Path) -> Result<Vec<String>, DataError> {
         .filter_map(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
         .collect();
     if names.len() < 2 {
-        return Err(corrupt(&train, format!("{} folders of classes; at least two are needed", names.len())));
+        return Err(corrupt(
+            &train,
+            format!(
+                "{} folders of classes; at least two are needed",
+                names.len()
+            ),
+        ));
     }
     Ok(names)
 }
@@ -125,11 +133,20 @@ impl Decoded {
     }
 }
 
-fn read(folder: &Path, set: &str, classes: &[String], grey: bool, name: &str) -> Result<Images, DataError> {
+fn read(
+    folder: &Path,
+    set: &str,
+    classes: &[String],
+    grey: bool,
+    name: &str,
+) -> Result<Images, DataError> {
     let root = folder.join(set);
     let mut files = Vec::new();
     for p in list(&root)?.into_iter().filter(|p| p.is_dir()) {
-        let class = p.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let class = p
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let Some(label) = classes.iter().position(|c| *c == class) else {
             return Err(corrupt(&p, "a class that the training set does not have"));
         };
@@ -137,7 +154,10 @@ fn read(folder: &Path, set: &str, classes: &[String], grey: bool, name: &str) ->
         files.extend(images.map(|f| (f, label as u32)));
     }
     let Some((first, _)) = files.first() else {
-        return Err(corrupt(&root, "there are no .png or .jpg images in folders of classes"));
+        return Err(corrupt(
+            &root,
+            "there are no .png or .jpg images in folders of classes",
+        ));
     };
     let one = decode(first)?;
     let (w, h) = (one.width, one.height);
@@ -149,7 +169,10 @@ fn read(folder: &Path, set: &str, classes: &[String], grey: bool, name: &str) ->
             if (x, y) == (w, h) {
                 return Ok(image.planes(grey));
             }
-            let what = format!("{x}x{y} pixels; {} is {w}x{h}. All images have to be of one size", first.display());
+            let what = format!(
+                "{x}x{y} pixels; {} is {w}x{h}. All images have to be of one size",
+                first.display()
+            );
             Err(corrupt(path, what))
         })
         .collect();
@@ -157,7 +180,14 @@ fn read(folder: &Path, set: &str, classes: &[String], grey: bool, name: &str) ->
     let channels = if grey { 1 } else { 3 };
     let shape = [channels, h, w];
     let from = root.display().to_string();
-    Images::new(name, &from, shape, Pixels::Bytes(parts?.concat()), labels, classes.len())
+    Images::new(
+        name,
+        &from,
+        shape,
+        Pixels::Bytes(parts?.concat()),
+        labels,
+        classes.len(),
+    )
 }
 
 /// Training and test set. Grey if the first image of the training set is. Crops and mirror images as for photographs.
@@ -178,7 +208,11 @@ pub fn load(folder: &Path, name: &str) -> Result<(Images, Images), DataError> {
     let train = read(folder, "train", &classes, grey, &format!("{name} train"))?;
     let test = read(folder, "test", &classes, grey, &format!("{name} test"))?;
     if train.shape() != test.shape() {
-        let what = format!("images of {:?}; those of the training set are {:?}", test.shape(), train.shape());
+        let what = format!(
+            "images of {:?}; those of the training set are {:?}",
+            test.shape(),
+            train.shape()
+        );
         return Err(corrupt(&folder.join("test"), what));
     }
     let test = test.normalised_as(&train);

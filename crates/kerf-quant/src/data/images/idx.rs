@@ -33,10 +33,16 @@ pub fn read(path: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
         bytes = out;
     }
     let &[0, 0, kind, rank] = bytes.first_chunk::<4>().unwrap_or(&[1; 4]) else {
-        return Err(corrupt(path, "not an IDX file: it does not begin with two zeros"));
+        return Err(corrupt(
+            path,
+            "not an IDX file: it does not begin with two zeros",
+        ));
     };
     if kind != 8 {
-        return Err(corrupt(path, format!("its elements are of IDX type {kind:#x}; unsigned bytes (0x8) are needed")));
+        return Err(corrupt(
+            path,
+            format!("its elements are of IDX type {kind:#x}; unsigned bytes (0x8) are needed"),
+        ));
     }
     let head = 4 + 4 * rank as usize;
     let Some(sizes) = bytes.get(4..head) else {
@@ -49,7 +55,10 @@ pub fn read(path: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     let need = sizes.iter().try_fold(1usize, |a, &b| a.checked_mul(b));
     if need != Some(bytes.len() - head) {
         let found = bytes.len() - head;
-        return Err(corrupt(path, format!("sizes {sizes:?}, but {found} bytes follow")));
+        return Err(corrupt(
+            path,
+            format!("sizes {sizes:?}, but {found} bytes follow"),
+        ));
     }
     bytes.drain(..head);
     Ok((sizes, bytes))
@@ -61,7 +70,10 @@ fn pair(folder: &Path, set: &str, name: &str) -> Result<Images, DataError> {
     let (sizes, pixels) = read(&images)?;
     let (count, classes) = read(&labels)?;
     let &[n, h, w] = &sizes[..] else {
-        return Err(corrupt(&images, format!("sizes {sizes:?}; [images, height, width] are needed")));
+        return Err(corrupt(
+            &images,
+            format!("sizes {sizes:?}; [images, height, width] are needed"),
+        ));
     };
     if count != [n] {
         return Err(corrupt(&labels, format!("sizes {count:?} for {n} images")));
@@ -69,7 +81,14 @@ fn pair(folder: &Path, set: &str, name: &str) -> Result<Images, DataError> {
     let from = images.display().to_string();
     let labels: Vec<u32> = classes.into_iter().map(u32::from).collect();
     let classes = labels.iter().max().map_or(0, |m| *m as usize + 1).max(10);
-    Images::new(name, &from, [1, h, w], Pixels::Bytes(pixels), labels, classes)
+    Images::new(
+        name,
+        &from,
+        [1, h, w],
+        Pixels::Bytes(pixels),
+        labels,
+        classes,
+    )
 }
 
 /// Training and test set from the folder of the four files. Images of clothes are mirrored (`flip`), digits are not.

@@ -15,7 +15,12 @@ fn cifar(folder: &Path, per_batch: usize) {
 }
 
 fn reals(d: &Images, indices: &[usize], seed: Option<u64>) -> Vec<f32> {
-    d.batch(indices, seed).unwrap().input.reals().unwrap().into_owned()
+    d.batch(indices, seed)
+        .unwrap()
+        .input
+        .reals()
+        .unwrap()
+        .into_owned()
 }
 
 #[test]
@@ -34,7 +39,10 @@ fn cifar_is_read_and_normalised() {
         };
         let mean = of_channel().sum::<f64>() / 20480.0;
         let var = of_channel().map(|v| v * v).sum::<f64>() / 20480.0 - mean * mean;
-        assert!(mean.abs() < 1e-5 && (var - 1.0).abs() < 1e-4, "{mean} {var}");
+        assert!(
+            mean.abs() < 1e-5 && (var - 1.0).abs() < 1e-4,
+            "{mean} {var}"
+        );
     }
     assert_eq!(test.normal(), train.normal());
 }
@@ -45,11 +53,21 @@ fn crops_and_mirror_images_are_those_of_the_padded_image() {
     cifar(dir.path(), 4);
     let (train, _) = cifar::load(dir.path()).unwrap();
     let batch = train.batch(&[3], Some(5)).unwrap();
-    let BatchInput::Images(mut b) = batch.input else { panic!() };
+    let BatchInput::Images(mut b) = batch.input else {
+        panic!()
+    };
     let plain = reals(&train, &[3], None);
     for m in [
-        Move { top: -4, left: 3, flip: false },
-        Move { top: 2, left: -1, flip: true },
+        Move {
+            top: -4,
+            left: 3,
+            flip: false,
+        },
+        Move {
+            top: 2,
+            left: -1,
+            flip: true,
+        },
     ] {
         b.moves = vec![m];
         let got = b.reals();
@@ -60,8 +78,16 @@ fn crops_and_mirror_images_are_those_of_the_padded_image() {
                     // Where a pixel came from: mirrored within the part, then moved.
                     let (v, u) = (y + m.top, if m.flip { 31 - x } else { x } + m.left);
                     let inside = (0..32).contains(&v) && (0..32).contains(&u);
-                    let want = if inside { plain[c * 1024 + (v * 32 + u) as usize] } else { zero };
-                    assert_eq!(got[c * 1024 + (y * 32 + x) as usize], want, "{m:?} {c} {y} {x}");
+                    let want = if inside {
+                        plain[c * 1024 + (v * 32 + u) as usize]
+                    } else {
+                        zero
+                    };
+                    assert_eq!(
+                        got[c * 1024 + (y * 32 + x) as usize],
+                        want,
+                        "{m:?} {c} {y} {x}"
+                    );
                 }
             }
         }
@@ -79,7 +105,9 @@ fn draws_depend_on_seed_and_image_only() {
     assert_ne!(alone, reals(&train, &[17], Some(10)));
     let moves = |s| {
         let b = train.batch(&(0..200).collect::<Vec<_>>(), Some(s)).unwrap();
-        let BatchInput::Images(b) = b.input else { panic!() };
+        let BatchInput::Images(b) = b.input else {
+            panic!()
+        };
         b.moves
     };
     let all = moves(1);
@@ -109,7 +137,10 @@ fn idx_files_plain_and_packed() {
     };
     let put = |n: &str, b: Vec<u8>| fs::write(dir.path().join(n), b).unwrap();
     let pixels: Vec<u8> = (0..5 * 6 * 7).map(|i| i as u8).collect();
-    put("train-images-idx3-ubyte.gz", gz(&idx(8, &[5, 6, 7], &pixels)));
+    put(
+        "train-images-idx3-ubyte.gz",
+        gz(&idx(8, &[5, 6, 7], &pixels)),
+    );
     put("train-labels-idx1-ubyte", idx(8, &[5], &[0, 1, 2, 3, 9]));
     put("t10k-images-idx3-ubyte", idx(8, &[2, 6, 7], &pixels[..84]));
     put("t10k-labels-idx1-ubyte", idx(8, &[2], &[4, 5]));
@@ -118,20 +149,36 @@ fn idx_files_plain_and_packed() {
     assert_eq!((train.len(), test.len(), train.classes()), (5, 2, 10));
 
     put("t10k-labels-idx1-ubyte", idx(8, &[3], &[4, 5, 6]));
-    let e = idx::load(dir.path(), "mnist", false).unwrap_err().to_string();
+    let e = idx::load(dir.path(), "mnist", false)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("t10k-labels") && e.contains("2 images"), "{e}");
     put("t10k-images-idx3-ubyte", idx(8, &[3, 6, 7], &pixels[..84]));
-    let e = idx::load(dir.path(), "mnist", false).unwrap_err().to_string();
+    let e = idx::load(dir.path(), "mnist", false)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("84 bytes follow"), "{e}");
-    put("t10k-images-idx3-ubyte", idx(0x0d, &[2, 6, 7], &pixels[..84]));
-    let e = idx::load(dir.path(), "mnist", false).unwrap_err().to_string();
+    put(
+        "t10k-images-idx3-ubyte",
+        idx(0x0d, &[2, 6, 7], &pixels[..84]),
+    );
+    let e = idx::load(dir.path(), "mnist", false)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("type 0xd"), "{e}");
     put("t10k-images-idx3-ubyte", b"PK".to_vec());
-    let e = idx::load(dir.path(), "mnist", false).unwrap_err().to_string();
+    let e = idx::load(dir.path(), "mnist", false)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("not an IDX file"), "{e}");
     fs::remove_file(dir.path().join("t10k-images-idx3-ubyte")).unwrap();
-    let e = idx::load(dir.path(), "mnist", false).unwrap_err().to_string();
-    assert!(e.starts_with("cannot read") && e.contains("t10k-images"), "{e}");
+    let e = idx::load(dir.path(), "mnist", false)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.starts_with("cannot read") && e.contains("t10k-images"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -142,7 +189,10 @@ fn a_cut_batch_is_named() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..5000]).unwrap();
     let e = cifar::load(dir.path()).unwrap_err().to_string();
-    assert!(e.contains("data_batch_3.bin") && e.contains("5000 bytes"), "{e}");
+    assert!(
+        e.contains("data_batch_3.bin") && e.contains("5000 bytes"),
+        "{e}"
+    );
     let mut bad = bytes;
     bad[0] = 10;
     fs::write(&path, bad).unwrap();
@@ -167,14 +217,19 @@ fn save_npy(path: &Path, kind: &str, shape: &str, data: &[u8]) {
 fn arrays_of_bytes_and_reals() {
     let dir = tempfile::tempdir().unwrap();
     let at = |n: &str| dir.path().join(n);
-    let reals4: Vec<u8> = (0..3 * 2 * 4).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let reals4: Vec<u8> = (0..3 * 2 * 4)
+        .flat_map(|i| (i as f32).to_le_bytes())
+        .collect();
     let y: Vec<u8> = [0i64, 2, 1].iter().flat_map(|v| v.to_le_bytes()).collect();
     save_npy(&at("train_x.npy"), "<f4", "(3, 2, 2, 2)", &reals4);
     save_npy(&at("train_y.npy"), "<i8", "(3,)", &y);
     save_npy(&at("test_x.npy"), "|u1", "(3, 2, 2, 2)", &[7; 24]);
     save_npy(&at("test_y.npy"), "<i8", "(3,)", &y);
     let (train, test) = npy::load(dir.path(), "own").unwrap();
-    assert_eq!((train.shape(), train.classes(), test.len()), ([2, 2, 2], 3, 3));
+    assert_eq!(
+        (train.shape(), train.classes(), test.len()),
+        ([2, 2, 2], 3, 3)
+    );
     assert_eq!(train.labels(), [0, 2, 1]);
 
     save_npy(&at("test_x.npy"), "|u1", "(3, 2, 2)", &[7; 12]);
@@ -189,7 +244,12 @@ fn arrays_of_bytes_and_reals() {
     save_npy(&at("train_x.npy"), "<c8", "(3, 1)", &[0; 24]);
     let e = npy::load(dir.path(), "own").unwrap_err().to_string();
     assert!(e.contains("<c8"), "{e}");
-    save_npy(&at("train_x.npy"), "<f4", "(9999999999999, 9999999999)", &[0; 24]);
+    save_npy(
+        &at("train_x.npy"),
+        "<f4",
+        "(9999999999999, 9999999999)",
+        &[0; 24],
+    );
     assert!(npy::load(dir.path(), "own").is_err());
     fs::write(at("train_x.npy"), b"\x93NUMPY\x01\x00\xff\xff{'descr'").unwrap();
     let e = npy::load(dir.path(), "own").unwrap_err().to_string();
@@ -208,7 +268,15 @@ fn folders_of_images() {
         let data: Vec<u8> = points.collect();
         e.write_header().unwrap().write_image_data(&data).unwrap();
     };
-    for (i, p) in ["train/cat/b.png", "train/cat/a.png", "train/dog/1.png", "test/dog/1.png"].iter().enumerate() {
+    for (i, p) in [
+        "train/cat/b.png",
+        "train/cat/a.png",
+        "train/dog/1.png",
+        "test/dog/1.png",
+    ]
+    .iter()
+    .enumerate()
+    {
         put(p, 8, 10 * i as u8);
     }
     assert_eq!(folder::classes(dir.path()).unwrap(), ["cat", "dog"]);
@@ -216,20 +284,30 @@ fn folders_of_images() {
     assert_eq!((train.shape(), train.len(), test.len()), ([3, 8, 8], 3, 1));
     assert_eq!((train.labels(), test.labels()), (&[0, 0, 1][..], &[1][..]));
     // By name: a.png (second written, red 10) comes first; planes are red, green, blue.
-    let BatchInput::Images(b) = train.batch(&[0], None).unwrap().input else { panic!() };
-    let Pixels::Bytes(v) = &b.store.pixels else { panic!() };
+    let BatchInput::Images(b) = train.batch(&[0], None).unwrap().input else {
+        panic!()
+    };
+    let Pixels::Bytes(v) = &b.store.pixels else {
+        panic!()
+    };
     assert_eq!((v[0], v[64 + 3], v[128 + 8 * 5]), (10, 3, 5));
 
     put("test/bird/1.png", 8, 1);
     let e = folder::load(dir.path(), "pets").unwrap_err().to_string();
-    assert!(e.contains("bird") && e.contains("training set does not have"), "{e}");
+    assert!(
+        e.contains("bird") && e.contains("training set does not have"),
+        "{e}"
+    );
     fs::remove_dir_all(dir.path().join("test/bird")).unwrap();
     put("train/dog/2.png", 9, 1);
     let e = folder::load(dir.path(), "pets").unwrap_err().to_string();
     assert!(e.contains("2.png") && e.contains("9x9"), "{e}");
     fs::write(dir.path().join("train/dog/2.png"), b"no image").unwrap();
     let e = folder::load(dir.path(), "pets").unwrap_err().to_string();
-    assert!(e.contains("2.png") && e.contains("not a readable image"), "{e}");
+    assert!(
+        e.contains("2.png") && e.contains("not a readable image"),
+        "{e}"
+    );
 }
 
 #[test]
