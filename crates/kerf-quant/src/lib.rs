@@ -8,6 +8,8 @@ pub mod bits;
 pub mod cpu;
 pub mod data;
 pub mod decision;
+#[cfg(feature = "onnxruntime")]
+pub mod engine;
 pub mod experiment;
 pub mod files;
 pub mod graph;
@@ -15,8 +17,8 @@ pub mod histogram;
 pub mod interval;
 pub mod methods;
 pub mod networks;
-pub mod plot;
 pub mod onnx;
+pub mod plot;
 pub mod points;
 pub mod quantizer;
 pub mod seed;
@@ -24,8 +26,8 @@ pub mod sensitivity;
 pub mod size;
 pub mod steering;
 pub mod tensor;
-pub mod train;
 #[cfg(feature = "libtorch")]
 pub mod torch;
+pub mod train;
 pub mod weights;
 mod wide;

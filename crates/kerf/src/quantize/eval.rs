@@ -48,9 +48,17 @@ pub fn run(a: &EvalArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let head = style.bold(&format!("{} on {}", t.model.network, test.name()));
     let mut text = format!("{head}\n");
     if !points.is_empty() {
-        text += &format!("  quantized    {}, loss {:.4}\n", percent(&of(&quantized)), quantized.loss);
+        text += &format!(
+            "  quantized    {}, loss {:.4}\n",
+            percent(&of(&quantized)),
+            quantized.loss
+        );
     }
-    text += &format!("  unquantized  {}, loss {:.4}\n", percent(&of(&full)), full.loss);
+    text += &format!(
+        "  unquantized  {}, loss {:.4}\n",
+        percent(&of(&full)),
+        full.loss
+    );
     say(&text)?;
     Ok(0)
 }

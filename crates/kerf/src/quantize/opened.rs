@@ -27,6 +27,14 @@ pub struct DataArgs {
     /// No progress.
     #[arg(long)]
     pub quiet: bool,
+    /// Compute by libtorch on this device: cuda, cuda:N or cpu. Without it, Kerf's own CPU backend computes.
+    #[cfg(feature = "libtorch")]
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Train in half precision (libtorch).
+    #[cfg(feature = "libtorch")]
+    #[arg(long, requires = "device")]
+    pub half: bool,
 }
 
 impl DataArgs {
@@ -48,8 +56,25 @@ impl DataArgs {
         }
         Ok(open(spec, &self.data_dir)?)
     }
-    /// The CPU backend.
-    pub fn cpu(&self, g: &Graph, p: &[Point], o: Optimizer, seed: u64) -> Result<Box<dyn Backend>, BackendError> {
+    /// The backend: the CPU's, unless a device of libtorch was named.
+    pub fn cpu(
+        &self,
+        g: &Graph,
+        p: &[Point],
+        o: Optimizer,
+        seed: u64,
+    ) -> Result<Box<dyn Backend>, BackendError> {
+        #[cfg(feature = "libtorch")]
+        if let Some(name) = &self.device {
+            use kerf_quant::torch::{Arithmetic, Torch, device};
+            let arithmetic = if self.half {
+                Arithmetic::F16
+            } else {
+                Arithmetic::F32
+            };
+            let torch = Torch::new(g.clone(), p.to_vec(), o, seed, device(name)?, arithmetic)?;
+            return Ok(Box::new(torch));
+        }
         Ok(Box::new(CpuBackend::new(g, p, o, seed, self.threads)?))
     }
 }
@@ -71,15 +96,21 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
     let seed = seed.or(seeds.first().copied()).unwrap_or(1);
     if !seeds.contains(&seed) {
         let list: Vec<String> = seeds.iter().map(u64::to_string).collect();
-        return Err(Failure::new(format!("{} has no seed {seed}", run.display()))
-            .help(format!("it has {}", list.join(", "))));
+        return Err(
+            Failure::new(format!("{} has no seed {seed}", run.display()))
+                .help(format!("it has {}", list.join(", "))),
+        );
     }
     let folder = seed_folder(run, seed);
     let model = read_model(&folder)?;
     let graph = model.graph()?;
     let mut backend = data.cpu(&graph, &model.points, result.recipe.train.optimizer, seed)?;
-    weights::load(&folder.join("weights.safetensors"), &graph, backend.as_mut())
-        .map_err(ExperimentError::from)?;
+    weights::load(
+        &folder.join("weights.safetensors"),
+        &graph,
+        backend.as_mut(),
+    )
+    .map_err(ExperimentError::from)?;
     Ok(Trained {
         result,
         model,
@@ -108,7 +139,9 @@ impl From<DataError> for Failure {
     fn from(e: DataError) -> Failure {
         let f = Failure::new(e.to_string());
         match &e {
-            DataError::Absent { name, .. } => f.help(format!("kerf quantize data {name} fetches it")),
+            DataError::Absent { name, .. } => {
+                f.help(format!("kerf quantize data {name} fetches it"))
+            }
             DataError::Unknown { .. } => f.help(format!(
                 "--data takes {}, shakespeare, stripes, a folder or a .txt file",
                 NAMED.join(", ")
