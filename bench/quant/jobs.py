@@ -22,7 +22,7 @@ elif mode == "long":
     line("resnet18", "max", 8, int(sys.argv[3]), 1, "sgd", "f16", "export")
 elif mode == "short":
     epochs = {n: int(e) for n, e in zip(nets, sys.argv[3:6])}
-    methods = ["max", "rand-mix", "moving-average", "rand", "mix"]
+    methods = ["max", "rand+mix", "moving-average", "rand", "mix"]
     more = ["schedule-b", "quant-noise", "bernoulli", "schedule-a", "pact"]
     for seed in [1, 2, 3, 4, 5, 6]:
         for net in nets:
@@ -37,5 +37,5 @@ elif mode == "short":
             for m in more:
                 for s in [1, 2]:
                     line("resnet18", m, 4, epochs["resnet18"], s)
-            for m in ["fp32", "max", "rand", "rand-mix"]:
+            for m in ["fp32", "max", "rand", "rand+mix"]:
                 line("resnet18", m, 8, epochs["resnet18"], 1, "adam")

@@ -360,7 +360,8 @@ impl Quantizer {
         let (y, pass, trace) = tch::no_grad(|| self.written_out(at, point, d, &before, steps))?;
         // The value is y to the bit: what is added is zero, and carries the gradient.
         let y = x.f_sub(&before)?.f_mul(&pass)?.f_add(&y)?;
-        if self.want.gradients {
+        // Nothing flows back to the network's input.
+        if self.want.gradients && y.requires_grad() {
             self.seen[at].trace = Some(Trace {
                 y: y.shallow_clone(),
                 ..trace
@@ -564,6 +565,9 @@ impl Quantizer {
                     hi: ends[1] as f32,
                     counts: take(counts.numel()),
                 });
+            }
+            if self.want.gradients && s.gradient.is_none() {
+                one.gradient = Some(PointGradient::default());
             }
             if s.gradient.is_some() {
                 let g = take(4);
