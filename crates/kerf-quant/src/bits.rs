@@ -205,7 +205,10 @@ pub fn search(
     }
     let trace = session.finish();
     let within = |t: &&Tried| t.drop_points <= r.max_drop;
-    let best = tried.iter().filter(within).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let best = tried
+        .iter()
+        .filter(within)
+        .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let named = |t: &Tried| {
         let names = r.points.iter().map(|p| p.name.clone());
         names.zip(t.bits.iter().copied()).collect()

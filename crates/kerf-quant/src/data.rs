@@ -1,9 +1,9 @@
 //! Samples to train and evaluate on.
 pub mod images;
+pub mod open;
 pub mod part;
 pub mod stripes;
 pub mod text;
-pub mod open;
 
 use crate::backend::Batch;
 use crate::graph::InputSpec;

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Version of `result.json` and `model.json`.
-pub const SCHEMA: &str = "kerf-quantize-1";
+pub const SCHEMA: &str = "kerf.quantize/1";
 
 /// Parts of histograms in results.
 const PARTS: usize = 256;
@@ -239,7 +239,8 @@ impl Experiment<'_> {
 
     /// Puts seeds together and writes `result.json` and pictures.
     pub fn finish(&self, seeds: Vec<SeedResult>) -> Result<RunResult, ExperimentError> {
-        let (graph, points, steering) = prepare(self.recipe, &self.train.input(), self.train.classes())?;
+        let (graph, points, steering) =
+            prepare(self.recipe, &self.train.input(), self.train.classes())?;
         let of = |score: fn(&SeedResult) -> Score| {
             let values: Vec<f64> = seeds.iter().map(|s| score(s).accuracy()).collect();
             let first = seeds.first().map(score).unwrap_or_default();
@@ -252,7 +253,11 @@ impl Experiment<'_> {
             weight: p.is_weight(),
             bits: *bits,
             grids: p.channels.unwrap_or(1),
-            readers: p.readers.iter().map(|r| graph.nodes[*r].name.clone()).collect(),
+            readers: p
+                .readers
+                .iter()
+                .map(|r| graph.nodes[*r].name.clone())
+                .collect(),
         };
         let last = seeds.last().and_then(|s| s.history.last());
         let backend = (self.make)(&graph, &points, self.recipe.train.optimizer, 0)?.name();

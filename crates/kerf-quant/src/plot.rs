@@ -10,7 +10,9 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
 /// Colours that differ also for people who see few of them (after Okabe and Ito), with dashes after the first round.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", "#555555"];
+const COLOURS: [&str; 7] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", "#555555",
+];
 const DASHES: [&str; 3] = ["none", "6 3", "2 3"];
 
 /// A line.
@@ -23,7 +25,9 @@ pub struct Line {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// Round steps, about five of them.
@@ -31,10 +35,17 @@ fn ticks(lo: f64, hi: f64) -> Vec<f64> {
     let span = (hi - lo).max(f64::MIN_POSITIVE);
     let rough = span / 5.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| *s >= rough);
     let step = step.unwrap_or(rough);
     let first = (lo / step).ceil() as i64;
-    (first..).map(|i| i as f64 * step).take_while(|v| *v <= hi + 1e-9 * span).take(20).collect()
+    (first..)
+        .map(|i| i as f64 * step)
+        .take_while(|v| *v <= hi + 1e-9 * span)
+        .take(20)
+        .collect()
 }
 
 fn number(v: f64) -> String {
@@ -115,7 +126,11 @@ impl Frame {
 
 /// Lines over one axis.
 pub fn lines(title: &str, x_name: &str, y_name: &str, all: &[Line]) -> String {
-    let points = || all.iter().flat_map(|l| &l.points).filter(|p| p.1.is_finite());
+    let points = || {
+        all.iter()
+            .flat_map(|l| &l.points)
+            .filter(|p| p.1.is_finite())
+    };
     let span = |of: fn(&(f64, f64)) -> f64| {
         let lo = points().map(of).fold(f64::INFINITY, f64::min);
         let hi = points().map(of).fold(f64::NEG_INFINITY, f64::max);
@@ -151,7 +166,13 @@ pub fn histogram(title: &str, h: &Histogram) -> String {
     let most = h.counts.iter().copied().fold(1.0, f64::max);
     let logarithm = |n: f64| (1.0 + n).log10();
     let span = (f64::from(h.lo), f64::from(h.hi));
-    let mut f = Frame::new(title, "value", "log10(1 + values)", span, (0.0, logarithm(most)));
+    let mut f = Frame::new(
+        title,
+        "value",
+        "log10(1 + values)",
+        span,
+        (0.0, logarithm(most)),
+    );
     let bottom = f.py(0.0);
     for (i, n) in h.counts.iter().enumerate() {
         let at = |k: usize| span.0 + h.width() * k as f64;

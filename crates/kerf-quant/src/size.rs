@@ -23,7 +23,11 @@ pub struct Size {
 pub fn size(graph: &Graph, points: &[Point], bits: &[f64]) -> Size {
     let at = |subject: Subject| points.iter().position(|p| p.subject == subject);
     let (mut fp32, mut bytes) = (0.0, 0.0);
-    for p in graph.params().iter().filter(|p| !p.name.ends_with("num_batches_tracked")) {
+    for p in graph
+        .params()
+        .iter()
+        .filter(|p| !p.name.ends_with("num_batches_tracked"))
+    {
         let n = p.shape.iter().product::<usize>() as f64;
         fp32 += n * 4.0;
         let weight = at(Subject::Weight(p.node)).filter(|_| p.kind == ParamKind::Weight);
@@ -64,7 +68,10 @@ mod tests {
         assert!((0.25..0.35).contains(&(s.bytes / s.fp32_bytes)), "{s:?}");
         assert!(s.bit_operations < s.fp32_bit_operations / 15.0);
         let none = size(&g, &[], &[]);
-        assert_eq!((none.bytes, none.bit_operations), (s.fp32_bytes, s.fp32_bit_operations));
+        assert_eq!(
+            (none.bytes, none.bit_operations),
+            (s.fp32_bytes, s.fp32_bit_operations)
+        );
         let two = size(&g, &points, &vec![2.0; points.len()]);
         assert!(two.bytes < s.bytes && two.bit_operations < s.bit_operations);
     }

@@ -207,7 +207,11 @@ fn add(a: &Score, b: &Score) -> Score {
     let count = a.count + b.count;
     let weigh = |s: &Score| s.loss * s.count as f64;
     Score {
-        loss: if count == 0 { 0.0 } else { (weigh(a) + weigh(b)) / count as f64 },
+        loss: if count == 0 {
+            0.0
+        } else {
+            (weigh(a) + weigh(b)) / count as f64
+        },
         correct: a.correct + b.correct,
         count,
     }
@@ -250,7 +254,10 @@ impl Trainer<'_> {
             return bad(format!("a learning rate of {} is not positive", c.rate));
         }
         if !(0.0..1.0).contains(&c.label_smoothing) {
-            return bad(format!("a label smoothing of {} is not in [0, 1)", c.label_smoothing));
+            return bad(format!(
+                "a label smoothing of {} is not in [0, 1)",
+                c.label_smoothing
+            ));
         }
         for data in [self.train, self.test] {
             if data.is_empty() {

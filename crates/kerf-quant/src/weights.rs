@@ -125,7 +125,9 @@ pub(crate) fn read_noted(path: &Path) -> Result<(Named, Option<String>), Weights
         all.insert(name, Tensor { shape, data });
     }
     let header = SafeTensors::read_metadata(&bytes);
-    let note = header.ok().and_then(|(_, m)| m.metadata().as_ref()?.get(NOTE).cloned());
+    let note = header
+        .ok()
+        .and_then(|(_, m)| m.metadata().as_ref()?.get(NOTE).cloned());
     Ok((all, note))
 }
 
@@ -160,7 +162,11 @@ pub fn write(path: &Path, all: &Named) -> Result<(), WeightsError> {
 }
 
 /// Likewise, with a note.
-pub(crate) fn write_noted(path: &Path, all: &Named, note: Option<String>) -> Result<(), WeightsError> {
+pub(crate) fn write_noted(
+    path: &Path,
+    all: &Named,
+    note: Option<String>,
+) -> Result<(), WeightsError> {
     let note = note.map(|n| std::iter::once((NOTE.to_owned(), n)).collect());
     let shown = path.display().to_string();
     let views = all.iter().map(|(n, t)| (n.as_str(), Stored(n, t)));

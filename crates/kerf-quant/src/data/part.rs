@@ -18,7 +18,10 @@ impl<'a> Part<'a> {
         let out = |i: &usize| (i + 1) * count / n.max(1) > i * count / n.max(1);
         let (held, rest): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| out(i));
         let part = |indices, what| Part { of, indices, what };
-        (part(rest, "without held-out part"), part(held, "held-out part"))
+        (
+            part(rest, "without held-out part"),
+            part(held, "held-out part"),
+        )
     }
 }
 
@@ -54,7 +57,10 @@ mod tests {
         let mut all = [rest.indices.clone(), held.indices.clone()].concat();
         all.sort_unstable();
         assert_eq!(all, (0..103).collect::<Vec<_>>());
-        assert_eq!(held.batch(&[3], None).unwrap(), data.batch(&[held.indices[3]], None).unwrap());
+        assert_eq!(
+            held.batch(&[3], None).unwrap(),
+            data.batch(&[held.indices[3]], None).unwrap()
+        );
         assert_eq!(Part::split(&data, 0.0).1.len(), 0);
     }
 }

@@ -29,8 +29,12 @@ impl Text {
             path: path.display().to_string(),
             what,
         };
-        let text = String::from_utf8(read_file(path)?)
-            .map_err(|e| corrupt(format!("not UTF-8 at byte {}", e.utf8_error().valid_up_to())))?;
+        let text = String::from_utf8(read_file(path)?).map_err(|e| {
+            corrupt(format!(
+                "not UTF-8 at byte {}",
+                e.utf8_error().valid_up_to()
+            ))
+        })?;
         let known: std::collections::BTreeSet<char> = text.chars().collect();
         let characters: Vec<char> = known.into_iter().collect();
         let number = |c: char| characters.binary_search(&c).unwrap_or(0) as u32;
@@ -38,10 +42,16 @@ impl Text {
         let split = tokens.len() - tokens.len() / TEST_PART;
         if tokens.len() - split <= LENGTH {
             let least = TEST_PART * (LENGTH + 1);
-            return Err(corrupt(format!("{} characters; at least {least} are needed", tokens.len())));
+            return Err(corrupt(format!(
+                "{} characters; at least {least} are needed",
+                tokens.len()
+            )));
         }
         let (all, characters) = (Arc::new(tokens), Arc::new(characters));
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = path
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let of = |what: &str, span| Text {
             name: format!("{stem} {what}"),
             tokens: Arc::clone(&all),
@@ -100,22 +110,43 @@ mod tests {
     fn rows_and_what_follows() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("verse.txt");
-        let text: String = (0..2000).map(|i| char::from(b'a' + (i % 7) as u8)).collect();
+        let text: String = (0..2000)
+            .map(|i| char::from(b'a' + (i % 7) as u8))
+            .collect();
         std::fs::write(&path, &text).unwrap();
         let (train, test) = Text::pair(&path).unwrap();
-        assert_eq!((train.classes(), train.characters()[0], train.name().as_str()), (7, 'a', "verse train"));
+        assert_eq!(
+            (
+                train.classes(),
+                train.characters()[0],
+                train.name().as_str()
+            ),
+            (7, 'a', "verse train")
+        );
         assert_eq!((train.len(), test.len()), ((1800 - 1) / 64, 199 / 64));
         for data in [&train, &test] {
             let all: Vec<usize> = (0..data.len()).collect();
             for augment in [None, Some(3)] {
                 let b = data.batch(&all, augment).unwrap();
-                let BatchInput::Tokens(t) = &b.input else { panic!("tokens") };
+                let BatchInput::Tokens(t) = &b.input else {
+                    panic!("tokens")
+                };
                 assert!(t.iter().zip(&b.labels).all(|(a, b)| (a + 1) % 7 == *b));
             }
         }
         std::fs::write(&path, "short").unwrap();
-        assert!(Text::pair(&path).unwrap_err().to_string().contains("650 are needed"));
+        assert!(
+            Text::pair(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("650 are needed")
+        );
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(Text::pair(&path).unwrap_err().to_string().contains("not UTF-8"));
+        assert!(
+            Text::pair(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("not UTF-8")
+        );
     }
 }

@@ -60,7 +60,10 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     let text = std::fs::read_to_string(path).map_err(|e| file(path, e))?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|e| file(path, e))?;
     if value["schema"] != SCHEMA {
-        return Err(file(path, format!("its schema is {}, not \"{SCHEMA}\"", value["schema"])));
+        return Err(file(
+            path,
+            format!("its schema is {}, not \"{SCHEMA}\"", value["schema"]),
+        ));
     }
     serde_json::from_value(value).map_err(|e| file(path, e))
 }

@@ -14,7 +14,11 @@ pub(super) fn write(folder: &Path, r: &RunResult) -> Result<(), ExperimentError>
     let accuracy: Vec<Line> = r
         .seeds
         .iter()
-        .map(|s| over(format!("seed {}", s.seed), &s.history, &|e| 100.0 * e.test.accuracy()))
+        .map(|s| {
+            over(format!("seed {}", s.seed), &s.history, &|e| {
+                100.0 * e.test.accuracy()
+            })
+        })
         .collect();
     let title = |what: &str| format!("{} on {}: {what}", r.recipe.network, r.recipe.data);
     let put = |name: &str, text: &str| write_text(&folder.join(name), text);
@@ -27,16 +31,29 @@ pub(super) fn write(folder: &Path, r: &RunResult) -> Result<(), ExperimentError>
     };
     let each = |of: &dyn Fn(&EpochRow, usize) -> f64| -> Vec<Line> {
         let points = r.points.iter().enumerate().filter(|(_, p)| !p.weight);
-        points.map(|(i, p)| over(p.name.clone(), &first.history, &|e| of(e, i))).collect()
+        points
+            .map(|(i, p)| over(p.name.clone(), &first.history, &|e| of(e, i)))
+            .collect()
     };
     let bits = each(&|e, i| e.bits.get(i).copied().unwrap_or(f64::NAN));
-    put("bits.svg", &lines(&title("bits of activations in training"), "epoch", "bits", &bits))?;
+    put(
+        "bits.svg",
+        &lines(
+            &title("bits of activations in training"),
+            "epoch",
+            "bits",
+            &bits,
+        ),
+    )?;
     let step = |e: &EpochRow, i: usize| match e.steps.get(i) {
         Some(Some(s)) => f64::from(*s),
         _ => f64::NAN,
     };
     let steps = each(&step);
-    put("steps.svg", &lines(&title("steps of activations"), "epoch", "step", &steps))?;
+    put(
+        "steps.svg",
+        &lines(&title("steps of activations"), "epoch", "step", &steps),
+    )?;
     let pictures = folder.join("histograms");
     for (p, h) in r.points.iter().zip(&first.histograms) {
         if let Some(h) = h {

@@ -28,7 +28,7 @@ fn cpu(g: &Graph, p: &[Point], o: Optimizer, s: u64) -> Result<Box<dyn Backend>,
 #[test]
 fn a_folder_holds_the_network_and_its_evidence() {
     let dir = tempfile::tempdir().unwrap();
-    let (all, test) = Stripes::pair(640, 300);
+    let (all, test) = Stripes::pair(640, 200);
     let (train, held) = Part::split(&all, 0.1);
     let recipe = recipe(Some(Policy::default()));
     let e = Experiment {
@@ -45,7 +45,12 @@ fn a_folder_holds_the_network_and_its_evidence() {
     assert_eq!(read_result(dir.path()).unwrap(), result);
     assert!(result.accuracy.low < result.accuracy.mean && result.accuracy.how.contains("2 seeds"));
     assert!(result.size.bytes < 0.4 * result.size.fp32_bytes);
-    for f in ["accuracy.svg", "bits.svg", "steps.svg", "histograms/relu1.svg"] {
+    for f in [
+        "accuracy.svg",
+        "bits.svg",
+        "steps.svg",
+        "histograms/relu1.svg",
+    ] {
         let svg = std::fs::read_to_string(dir.path().join(f));
         assert!(svg.is_ok_and(|s| s.starts_with("<svg")), "{f}");
     }
@@ -60,7 +65,11 @@ fn a_folder_holds_the_network_and_its_evidence() {
     // A second run finds everything done.
     let again = Experiment { resume: true, ..e };
     let mut steps = 0;
-    let r = again.seed(1, &mut |ev| steps += u32::from(matches!(ev, Event::Steps { .. }))).unwrap();
+    let r = again
+        .seed(1, &mut |ev| {
+            steps += u32::from(matches!(ev, Event::Steps { .. }))
+        })
+        .unwrap();
     assert_eq!((steps, r.test), (0, result.seeds[0].test));
     // Sensitivity, and bits within a drop.
     let (base, sensitive) = sensitivity::measure(
@@ -93,7 +102,10 @@ fn a_folder_holds_the_network_and_its_evidence() {
     let chosen = found.bits.unwrap();
     let at: Vec<f64> = model.points.iter().map(|p| chosen[&p.name]).collect();
     let score = evaluate(b.as_mut(), &held, &bits::with_bits(&model.decisions, &at)).unwrap();
-    assert_eq!(100.0 * (found.reference - score.accuracy()), found.drop_points.unwrap());
+    assert_eq!(
+        100.0 * (found.reference - score.accuracy()),
+        found.drop_points.unwrap()
+    );
 }
 
 #[test]

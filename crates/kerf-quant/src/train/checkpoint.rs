@@ -71,7 +71,9 @@ impl Trainer<'_> {
             return Err(other("it has other points of quantization"));
         }
         let part = |prefix: &str| -> Vec<(String, Tensor)> {
-            let own = all.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?, t)));
+            let own = all
+                .iter()
+                .filter_map(|(n, t)| Some((n.strip_prefix(prefix)?, t)));
             own.map(|(n, t)| (n.to_owned(), t.clone())).collect()
         };
         let params: Named = part(WEIGHTS).into_iter().collect();

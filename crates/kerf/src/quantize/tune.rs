@@ -53,8 +53,11 @@ fn parse_drop(s: &str) -> Result<f64, String> {
 pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let mut t = trained(&a.folder, a.seed, &a.at)?;
     if t.model.points.is_empty() {
-        return Err(Failure::new(format!("{} was trained without quantization", a.folder.display()))
-            .help("train it with --bits 8 first: ranges of activations are known from that"));
+        return Err(Failure::new(format!(
+            "{} was trained without quantization",
+            a.folder.display()
+        ))
+        .help("train it with --bits 8 first: ranges of activations are known from that"));
     }
     let (all, test) = a.at.open(&t.result.recipe.data)?;
     fits(&t.model, all.as_ref())?;
@@ -77,11 +80,16 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     };
     let mut progress = Progress::new(a.at.quiet);
     if held == 0.0 {
-        progress.say("note: training held nothing out; the search uses samples that the network has seen");
+        progress.say(
+            "note: training held nothing out; the search uses samples that the network has seen",
+        );
     }
     let found = search(&request, t.backend.as_mut(), &mut |done, drop, best| {
         let best = best.map_or(String::new(), |b| format!("; best {b:.3} of the cost"));
-        progress.status(&format!("evaluation {done} of {}: drop {drop:.2} points{best}", a.budget));
+        progress.status(&format!(
+            "evaluation {done} of {}: drop {drop:.2} points{best}",
+            a.budget
+        ));
     });
     progress.end();
     let found = found?;
@@ -94,7 +102,12 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
         return Ok(1);
     };
     let chosen: Vec<f64> = t.model.points.iter().map(|p| bits[&p.name]).collect();
-    let pass: Vec<Decision> = t.model.points.iter().map(|p| Decision::pass(p.scheme)).collect();
+    let pass: Vec<Decision> = t
+        .model
+        .points
+        .iter()
+        .map(|p| Decision::pass(p.scheme))
+        .collect();
     let at = with_bits(&t.model.decisions, &chosen);
     let before = evaluate(t.backend.as_mut(), test.as_ref(), &pass)?;
     let after = evaluate(t.backend.as_mut(), test.as_ref(), &at)?;
@@ -107,7 +120,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     write_whole(&file, &format!("{text}\n")).map_err(unwritten)?;
     let met = drop <= a.max_drop;
     let report = json!({
-        "schema": "kerf-quantize-tune-1",
+        "schema": "kerf.quantize-tune/1",
         "max_drop_points": a.max_drop,
         "searched_on": kerf_quant::data::Dataset::name(&data),
         "held_out": held > 0.0,
@@ -149,7 +162,12 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
         table.render(style),
         a.folder.join("bits.json").display(),
         a.folder.join("bits.json").display(),
-        a.folder.join(format!("seed-{}/weights.safetensors", a.seed.unwrap_or(t.result.seeds[0].seed))).display(),
+        a.folder
+            .join(format!(
+                "seed-{}/weights.safetensors",
+                a.seed.unwrap_or(t.result.seeds[0].seed)
+            ))
+            .display(),
     ))?;
     Ok(i32::from(!met))
 }
