@@ -8,6 +8,8 @@ pub mod bits;
 pub mod cpu;
 pub mod data;
 pub mod decision;
+#[cfg(feature = "onnxruntime")]
+pub mod engine;
 pub mod experiment;
 pub mod files;
 pub mod graph;

@@ -27,6 +27,14 @@ pub struct DataArgs {
     /// No progress.
     #[arg(long)]
     pub quiet: bool,
+    /// Compute by libtorch on this device: cuda, cuda:N or cpu. Without it, Kerf's own CPU backend computes.
+    #[cfg(feature = "libtorch")]
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Train in half precision (libtorch).
+    #[cfg(feature = "libtorch")]
+    #[arg(long, requires = "device")]
+    pub half: bool,
 }
 
 impl DataArgs {
@@ -48,14 +56,25 @@ impl DataArgs {
         }
         Ok(open(spec, &self.data_dir)?)
     }
-    /// The CPU backend.
-    pub fn cpu(
+    /// The backend: the CPU's, unless a device of libtorch was named.
+    pub fn backend(
         &self,
         g: &Graph,
         p: &[Point],
         o: Optimizer,
         seed: u64,
     ) -> Result<Box<dyn Backend>, BackendError> {
+        #[cfg(feature = "libtorch")]
+        if let Some(name) = &self.device {
+            use kerf_quant::torch::{Arithmetic, Torch, device};
+            let arithmetic = if self.half {
+                Arithmetic::F16
+            } else {
+                Arithmetic::F32
+            };
+            let torch = Torch::new(g.clone(), p.to_vec(), o, seed, device(name)?, arithmetic)?;
+            return Ok(Box::new(torch));
+        }
         Ok(Box::new(CpuBackend::new(g, p, o, seed, self.threads)?))
     }
 }
@@ -85,7 +104,7 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
     let folder = seed_folder(run, seed);
     let model = read_model(&folder)?;
     let graph = model.graph()?;
-    let mut backend = data.cpu(&graph, &model.points, result.recipe.train.optimizer, seed)?;
+    let mut backend = data.backend(&graph, &model.points, result.recipe.train.optimizer, seed)?;
     weights::load(
         &folder.join("weights.safetensors"),
         &graph,

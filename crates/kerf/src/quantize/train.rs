@@ -265,7 +265,7 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
     let (all, test) = a.at.open(&a.data)?;
     let recipe = a.recipe(&all.input())?;
     let (train, _) = Part::split(all.as_ref(), a.held_out);
-    let make = |g: &_, p: &[_], o, s| a.at.cpu(g, p, o, s);
+    let make = |g: &_, p: &[_], o, s| a.at.backend(g, p, o, s);
     let experiment = Experiment {
         recipe: &recipe,
         train: &train,
