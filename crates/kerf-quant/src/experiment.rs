@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Version of `result.json` and `model.json`.
-pub const SCHEMA: &str = "kerf-quantize-1";
+pub const SCHEMA: &str = "kerf.quantize/1";
 
 /// Parts of histograms in results.
 const PARTS: usize = 256;

@@ -103,8 +103,14 @@ impl Conv {
                         }
                         let line = &mut plane[(y - self.padding[0]) * w..][..w];
                         let start = from * self.stride[1] + kx - self.padding[1];
-                        let target = line[start..].iter_mut().step_by(self.stride[1]);
-                        target.zip(&out[from..to]).for_each(|(t, v)| *t += v);
+                        let out = &out[from..to];
+                        if self.stride[1] == 1 {
+                            let target = &mut line[start..start + out.len()];
+                            target.iter_mut().zip(out).for_each(|(t, v)| *t += v);
+                        } else {
+                            let target = line[start..].iter_mut().step_by(self.stride[1]);
+                            target.zip(out).for_each(|(t, v)| *t += v);
+                        }
                     }
                 }
             }

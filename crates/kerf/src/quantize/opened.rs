@@ -57,7 +57,7 @@ impl DataArgs {
         Ok(open(spec, &self.data_dir)?)
     }
     /// The backend: the CPU's, unless a device of libtorch was named.
-    pub fn cpu(
+    pub fn backend(
         &self,
         g: &Graph,
         p: &[Point],
@@ -104,7 +104,7 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
     let folder = seed_folder(run, seed);
     let model = read_model(&folder)?;
     let graph = model.graph()?;
-    let mut backend = data.cpu(&graph, &model.points, result.recipe.train.optimizer, seed)?;
+    let mut backend = data.backend(&graph, &model.points, result.recipe.train.optimizer, seed)?;
     weights::load(
         &folder.join("weights.safetensors"),
         &graph,

@@ -78,7 +78,7 @@ pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Fai
         .collect();
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-sensitivity-1",
+            "schema": "kerf.quantize-sensitivity/1",
             "samples": base.count,
             "accuracy": base.accuracy(),
             "nodes": nodes,

@@ -4,6 +4,7 @@ use super::progress::Progress;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
+use clap::builder::PossibleValuesParser;
 use kerf_quant::backend::Optimizer;
 use kerf_quant::data::part::Part;
 use kerf_quant::decision::Scheme;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub struct TrainArgs {
     /// Network; `kerf quantize methods` lists them.
-    #[arg(long, default_value = "small-cnn", value_parser = networks::names())]
+    #[arg(long, default_value = "small-cnn", value_parser = PossibleValuesParser::new(networks::names()))]
     network: String,
     /// fashion-mnist, cifar10, mnist (kerf quantize data fetches them), stripes (drawn, for a first try), a folder, or
     /// a text file.
@@ -31,7 +32,7 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with_all = ["method", "bits", "weight_bits", "activation_bits"])]
     fp32: bool,
     /// How ranges and bits of activations are chosen; `kerf quantize methods` lists them.
-    #[arg(long, default_value = "max", value_parser = methods::names())]
+    #[arg(long, default_value = "max", value_parser = PossibleValuesParser::new(methods::names()))]
     method: String,
     /// Bits of weights and activations, 2 to 8.
     #[arg(long, default_value_t = 8.0, allow_negative_numbers = true)]
@@ -265,7 +266,7 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
     let (all, test) = a.at.open(&a.data)?;
     let recipe = a.recipe(&all.input())?;
     let (train, _) = Part::split(all.as_ref(), a.held_out);
-    let make = |g: &_, p: &[_], o, s| a.at.cpu(g, p, o, s);
+    let make = |g: &_, p: &[_], o, s| a.at.backend(g, p, o, s);
     let experiment = Experiment {
         recipe: &recipe,
         train: &train,

@@ -120,7 +120,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     write_whole(&file, &format!("{text}\n")).map_err(unwritten)?;
     let met = drop <= a.max_drop;
     let report = json!({
-        "schema": "kerf-quantize-tune-1",
+        "schema": "kerf.quantize-tune/1",
         "max_drop_points": a.max_drop,
         "searched_on": kerf_quant::data::Dataset::name(&data),
         "held_out": held > 0.0,
