@@ -18,6 +18,7 @@ mod parse;
 mod patch;
 mod predict;
 mod progress;
+mod quantize;
 mod record;
 mod report;
 mod run;
@@ -190,6 +191,8 @@ enum Command {
     Report(report::Args),
     /// List every argument of a range whose function value is hard to round.
     Hardround(hardround::Args),
+    /// Train networks at few bits; evaluate, tune and list methods.
+    Quantize(Box<quantize::Args>),
     /// Search strategies on recorded search spaces, without a device.
     Search(search::Args),
     /// Repeat a published experiment on this device: table, plot, and which findings hold.
@@ -564,6 +567,7 @@ fn main() {
         Command::Report(a) => report::report(&a, cli.format),
         Command::Patch(a) => patch::run(&a, cli.format, style),
         Command::Hardround(a) => hardround::run(&a, cli.format, style),
+        Command::Quantize(a) => quantize::run(&a, cli.format, style),
         Command::Search(a) => search::run(&a, cli.format, style),
         Command::Study {
             name,

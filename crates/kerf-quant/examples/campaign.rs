@@ -1,0 +1,275 @@
+//! Many short trainings on one GPU, by several processes, each result written as soon as it is there.
+//!
+//! ```text
+//! campaign DATA JOBS OUT WORKER SECONDS DEVICE
+//! ```
+//!
+//! `JOBS` has a line a training: network, method (`fp32` for none), bits of weights and of activations, epochs, seed,
+//! `sgd` or `adam`, `f32` or `f16`, and words such as `export` or `tau=50`. Workers share the list by claiming lines in
+//! `OUT/claims`; one stops where the next training would not end in time. Results go to `OUT/WORKER.jsonl`.
+use kerf_quant::backend::Optimizer;
+use kerf_quant::data::images::Images;
+use kerf_quant::data::{Dataset, open};
+use kerf_quant::decision::Decision;
+use kerf_quant::experiment::{Recipe, prepare};
+use kerf_quant::points::Policy;
+use kerf_quant::steering::Settings;
+use kerf_quant::torch::{Arithmetic, Torch, device};
+use kerf_quant::train::{Event, Schedule, TrainConfig, Trainer, evaluate};
+use kerf_quant::{onnx, weights};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Images that each epoch is watched with; the result is of all test images.
+const WATCHED: usize = 1000;
+
+struct Job {
+    network: String,
+    method: String,
+    weight_bits: f64,
+    activation_bits: f64,
+    epochs: u64,
+    seed: u64,
+    adam: bool,
+    half: bool,
+    words: Vec<String>,
+}
+
+impl Job {
+    fn parse(line: &str) -> Option<Job> {
+        let f: Vec<&str> = line.split_whitespace().collect();
+        Some(Job {
+            network: f.first()?.to_string(),
+            method: f.get(1)?.to_string(),
+            weight_bits: f.get(2)?.parse().ok()?,
+            activation_bits: f.get(3)?.parse().ok()?,
+            epochs: f.get(4)?.parse().ok()?,
+            seed: f.get(5)?.parse().ok()?,
+            adam: *f.get(6)? == "adam",
+            half: *f.get(7)? == "f16",
+            words: f[8..].iter().map(|w| w.to_string()).collect(),
+        })
+    }
+    fn number(&self, key: &str) -> Option<f64> {
+        let word = self
+            .words
+            .iter()
+            .find_map(|w| w.strip_prefix(key)?.strip_prefix('='));
+        word?.parse().ok()
+    }
+    fn recipe(&self, batch: usize) -> Recipe {
+        let optimizer = match self.adam {
+            true => Optimizer::Adam {
+                beta1: 0.9,
+                beta2: 0.999,
+                eps: 1e-8,
+                weight_decay: 5e-4,
+                decoupled: true,
+            },
+            false => Optimizer::Sgd {
+                momentum: 0.9,
+                nesterov: true,
+                weight_decay: 5e-4,
+            },
+        };
+        let quantized = self.method != "fp32";
+        let mut settings = Settings {
+            weight_bits: self.weight_bits,
+            activation_bits: self.activation_bits,
+            // Trainings are some hundred steps long; published values are for some ten thousand.
+            tau: self.number("tau").unwrap_or(20.0) as u64,
+            eta: self.number("eta").unwrap_or(4.0) as u64,
+            fractional: self.words.iter().any(|w| w == "fractional"),
+            ..Settings::default()
+        };
+        if quantized {
+            settings.method = self.method.clone();
+        }
+        if let Some(t) = self.number("threshold") {
+            settings.numbers.threshold = t;
+        }
+        let rate = if self.adam { 2e-3 } else { 0.4 };
+        Recipe {
+            network: self.network.clone(),
+            data: "cifar10".into(),
+            policy: quantized.then(Policy::default),
+            settings,
+            train: TrainConfig {
+                epochs: self.epochs,
+                batch,
+                rate: self.number("rate").unwrap_or(rate) as f32,
+                schedule: Schedule::OneCycle { rise: 0.25 },
+                optimizer,
+                label_smoothing: 0.1,
+                clip_norm: None,
+                seed: self.seed,
+            },
+            held_out: 0.0,
+            start: None,
+        }
+    }
+}
+
+fn train(
+    job: &Job,
+    sets: &(Images, Images),
+    dev: &str,
+    out: &Path,
+) -> Result<serde_json::Value, Failure> {
+    let begun = Instant::now();
+    let (data, test) = sets;
+    let batch = job.number("batch").unwrap_or(512.0) as usize;
+    let recipe = job.recipe(batch);
+    let (graph, points, mut steering) = prepare(&recipe, &data.input(), data.classes())?;
+    let arithmetic = if job.half {
+        Arithmetic::F16
+    } else {
+        Arithmetic::F32
+    };
+    let mut backend = Torch::new(
+        graph.clone(),
+        points.clone(),
+        recipe.train.optimizer,
+        job.seed,
+        device(dev)?,
+        arithmetic,
+    )?;
+    let watched = test.clone().first(WATCHED);
+    let mut rows = Vec::new();
+    let mut watch = |e: &Event| {
+        if let Event::Epoch { row, .. } = e {
+            let (train, test) = (row.train.accuracy(), row.test.accuracy());
+            let bits = row
+                .bits
+                .iter()
+                .zip(&points)
+                .filter(|(_, p)| !p.is_weight())
+                .map(|(b, _)| *b);
+            let (n, sum) = bits.fold((0, 0.0), |(n, s), b| (n + 1, s + b));
+            rows.push(serde_json::json!({
+                "train": train, "watched": test, "samples_s": row.samples_s, "loss": row.train.loss,
+                "mean_bits": if n > 0 { sum / f64::from(n) } else { 32.0 },
+            }));
+        }
+    };
+    let trained = Trainer {
+        graph: &graph,
+        backend: &mut backend,
+        steering: &mut steering,
+        train: data,
+        test: &watched,
+        config: &recipe.train,
+        checkpoint: None,
+        checkpoint_s: f64::INFINITY,
+        identity: String::new(),
+    }
+    .run(false, &mut watch);
+    let error = trained.err().map(|e| e.to_string());
+    let mut result = serde_json::json!({
+        "network": job.network, "method": job.method, "weight_bits": job.weight_bits,
+        "activation_bits": job.activation_bits, "epochs": job.epochs, "seed": job.seed,
+        "optimizer": if job.adam { "adam" } else { "sgd" }, "arithmetic": if job.half { "f16" } else { "f32" },
+        "batch": batch, "words": job.words, "history": rows, "error": error,
+    });
+    if error.is_none() {
+        let decisions = steering.inference();
+        let score = evaluate(&mut backend, test, &decisions)?;
+        let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
+        let plain = evaluate(&mut backend, test, &pass)?;
+        result["correct"] = score.correct.into();
+        result["count"] = score.count.into();
+        result["unquantized_correct"] = plain.correct.into();
+        if job.words.iter().any(|w| w == "export") {
+            let named = weights::of(&graph, &backend)?;
+            let read = |n: &str| named.get(n).cloned();
+            let base = format!("{}-{}-{}", job.network, job.method, job.activation_bits);
+            let notes = [(
+                "normal",
+                format!("{:?} {:?}", test.normal().mean, test.normal().std),
+            )];
+            let source = onnx::Source {
+                graph: &graph,
+                points: &points,
+                decisions: &decisions,
+                parameters: &read,
+                notes: &notes,
+            };
+            std::fs::write(out.join(format!("{base}.onnx")), onnx::export(&source)?)?;
+            let plain = onnx::Source {
+                points: &[],
+                decisions: &[],
+                ..source
+            };
+            std::fs::write(out.join(format!("{base}.fp32.onnx")), onnx::export(&plain)?)?;
+            let normal = serde_json::json!({"mean": test.normal().mean, "std": test.normal().std,
+                "correct": score.correct, "count": score.count});
+            std::fs::write(out.join(format!("{base}.json")), normal.to_string())?;
+        }
+    }
+    result["wall_s"] = begun.elapsed().as_secs_f64().into();
+    Ok(result)
+}
+
+fn main() -> Result<(), Failure> {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, data, jobs, out, worker, seconds, dev] = &args[..] else {
+        return Err("usage: campaign DATA JOBS OUT WORKER SECONDS DEVICE".into());
+    };
+    let begun = Instant::now();
+    let limit: f64 = seconds.parse()?;
+    let out = Path::new(out);
+    std::fs::create_dir_all(out.join("claims"))?;
+    let (mut data, mut test) = open::images(data, Path::new("."))?;
+    if let Ok(n) = std::env::var("CAMPAIGN_IMAGES") {
+        let n: usize = n.parse()?;
+        (data, test) = (data.first(n), test.first(n));
+    }
+    let sets = (data, test);
+    let text = std::fs::read_to_string(jobs)?;
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(out.join(format!("{worker}.jsonl")));
+    let mut log = log?;
+    let mut epoch_s: BTreeMap<(String, bool, bool), f64> = BTreeMap::new();
+    for (i, line) in text.lines().enumerate() {
+        let Some(job) = Job::parse(line) else {
+            continue;
+        };
+        let kind = (job.network.clone(), job.half, job.method == "fp32");
+        let need = epoch_s.get(&kind).copied().unwrap_or(0.0) * job.epochs as f64;
+        if begun.elapsed().as_secs_f64() + need > limit {
+            continue;
+        }
+        let claim = out.join("claims").join(format!("{i}"));
+        if std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(claim)
+            .is_err()
+        {
+            continue;
+        }
+        let begin_s = begun.elapsed().as_secs_f64();
+        let mut result = match train(&job, &sets, dev, out) {
+            Ok(r) => r,
+            Err(e) => serde_json::json!({"line": line, "error": e.to_string()}),
+        };
+        result["job"] = i.into();
+        result["begin_s"] = begin_s.into();
+        writeln!(log, "{result}")?;
+        log.flush()?;
+        if let Some(w) = result["wall_s"].as_f64() {
+            epoch_s.insert(kind, w / job.epochs as f64);
+        }
+        eprintln!(
+            "{worker}: {line}: {} of {}",
+            result["correct"], result["count"]
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! The way back: gradients of all parameters, straight through quantization.
+use super::pass::{Forward, Saved};
+use super::{CpuBackend, elementwise, norm, pool, quantize, text};
+use crate::backend::{Batch, BatchInput, StepPlan};
+use crate::decision::{Decision, PointGradient, PointReport};
+use crate::graph::{Op, Value};
+use crate::points::Subject;
+
+/// Gradients that are being collected.
+struct Collected {
+    /// Of node results.
+    values: Vec<Option<Vec<f32>>>,
+    /// Of quantized forms of activations.
+    points: Vec<Option<Vec<f32>>>,
+    /// Of parameters.
+    params: Vec<Option<Vec<f32>>>,
+    /// Sums of points.
+    sums: Vec<Option<PointGradient>>,
+}
+
+fn put(to: &mut Option<Vec<f32>>, g: Vec<f32>) {
+    match to {
+        Some(old) => elementwise::accumulate(old, &g),
+        None => *to = Some(g),
+    }
+}
+
+impl CpuBackend {
+    /// Gradients of parameters and what is told of points. `logits` is the gradient of the result.
+    pub(super) fn backward(
+        &self,
+        batch: &Batch,
+        plan: &StepPlan,
+        f: &mut Forward,
+        logits: Vec<f32>,
+    ) -> (Vec<Option<Vec<f32>>>, Vec<PointReport>) {
+        let n = self.graph.nodes.len();
+        let mut c = Collected {
+            values: vec![None; n],
+            points: vec![None; self.points.len()],
+            params: vec![None; self.specs.len()],
+            sums: vec![None; self.points.len()],
+        };
+        c.values[n - 1] = Some(logits);
+        let sums = plan.gradients && plan.report;
+        for i in (0..n).rev() {
+            self.through(batch, f, Value::Node(i), plan.decisions, sums, &mut c);
+            if let Some(g) = c.values[i].take() {
+                self.node_back(batch, f, i, g, sums, &mut c);
+            }
+            // Later nodes have read it; nothing needs it any more.
+            f.saved[i] = Saved::Nothing;
+        }
+        self.through(batch, f, Value::Input, plan.decisions, sums, &mut c);
+        for (i, p) in self.points.iter().enumerate() {
+            let Subject::Weight(node) = p.subject else {
+                continue;
+            };
+            let slot = self.slots[node].weight;
+            if let (Some(s), Some((_, grids))) = (slot, &f.seen[i].quantized)
+                && let Some(g) = &mut c.params[s]
+            {
+                c.sums[i] = quantize::through(&self.values[s], g, grids, &plan.decisions[i], sums);
+            }
+        }
+        let reports = match plan.report {
+            false => Vec::new(),
+            true => f
+                .seen
+                .iter_mut()
+                .zip(&c.sums)
+                .map(|(s, g)| report(s, *g))
+                .collect(),
+        };
+        (c.params, reports)
+    }
+
+    /// Adds gradients of quantized forms of a value to that of the value.
+    fn through(
+        &self,
+        batch: &Batch,
+        f: &Forward,
+        v: Value,
+        d: &[Decision],
+        sums: bool,
+        c: &mut Collected,
+    ) {
+        for (p, point) in self.points.iter().enumerate() {
+            if point.subject != Subject::Activation(v) {
+                continue;
+            }
+            let (Some(mut g), Some((_, grids))) = (c.points[p].take(), &f.seen[p].quantized) else {
+                continue;
+            };
+            let x = self.raw(f, batch, v);
+            c.sums[p] = quantize::through(x, &mut g, grids, &d[p], sums);
+            if let Value::Node(i) = v {
+                put(&mut c.values[i], g);
+            }
+        }
+    }
+
+    /// Whether the gradient of what a node reads is needed.
+    fn needed(&self, i: usize, k: usize, sums: bool) -> bool {
+        self.graph.nodes[i].inputs[k] != Value::Input || sums && self.reads[i][k].is_some()
+    }
+
+    fn deliver(&self, f: &Forward, i: usize, k: usize, g: Vec<f32>, c: &mut Collected) {
+        match (self.reads[i][k], self.graph.nodes[i].inputs[k]) {
+            (Some(p), _) if f.seen[p].quantized.is_some() => put(&mut c.points[p], g),
+            (_, Value::Node(j)) => put(&mut c.values[j], g),
+            (_, Value::Input) => {}
+        }
+    }
+
+    fn node_back(
+        &self,
+        batch: &Batch,
+        f: &Forward,
+        i: usize,
+        mut g: Vec<f32>,
+        sums: bool,
+        c: &mut Collected,
+    ) {
+        let n = &self.graph.nodes[i];
+        let x = self.reading(f, batch, i, 0);
+        let inputs = self.graph.shape(n.inputs[0]);
+        let features = inputs.last().copied().unwrap_or(1);
+        let needed = self.needed(i, 0, sums);
+        let slots = self.slots[i];
+        let zeros = |s: Option<usize>| s.map(|s| vec![0.0; self.values[s].len()]);
+        let save = |c: &mut Collected, slot: Option<usize>, g: Option<Vec<f32>>| {
+            if let (Some(s), Some(g)) = (slot, g) {
+                c.params[s] = Some(g);
+            }
+        };
+        match (&n.op, &f.saved[i]) {
+            (Op::Conv2d { .. }, _) => {
+                let mut gx = if needed {
+                    vec![0.0; x.len()]
+                } else {
+                    Vec::new()
+                };
+                let mut gw = zeros(slots.weight).unwrap_or_default();
+                let mut gb = zeros(slots.bias);
+                if let Some(conv) = self.conv(i) {
+                    let out = needed.then_some(gx.as_mut_slice());
+                    conv.backward(x, self.weight(f, i), &g, &mut gw, gb.as_deref_mut(), out);
+                }
+                save(c, slots.weight, Some(gw));
+                save(c, slots.bias, gb);
+                g = gx;
+            }
+            (Op::Linear { .. }, _) => {
+                let mut gx = if needed {
+                    vec![0.0; x.len()]
+                } else {
+                    Vec::new()
+                };
+                let mut gw = zeros(slots.weight).unwrap_or_default();
+                let mut gb = zeros(slots.bias);
+                let out = needed.then_some(gx.as_mut_slice());
+                let w = self.weight(f, i);
+                text::linear_back(x, w, &g, features, &mut gw, gb.as_deref_mut(), out);
+                save(c, slots.weight, Some(gw));
+                save(c, slots.bias, gb);
+                g = gx;
+            }
+            (Op::BatchNorm { .. }, Saved::Moments(m)) => {
+                let w = self.weight(f, i);
+                let (gw, gb) = norm::batch_back(x, m, w, inputs[1] * inputs[2], &mut g);
+                save(c, slots.weight, Some(gw));
+                save(c, slots.bias, Some(gb));
+            }
+            (Op::LayerNorm { .. }, Saved::Moments(m)) => {
+                let (gw, gb) = norm::layer_back(x, m, self.weight(f, i), &mut g);
+                save(c, slots.weight, Some(gw));
+                save(c, slots.bias, Some(gb));
+            }
+            (Op::Mul, _) => {
+                let (full, spread) = self.product(i);
+                let (a, b) = (
+                    self.reading(f, batch, i, full),
+                    self.reading(f, batch, i, 1 - full),
+                );
+                let (ga, gb) = elementwise::mul_back(a, b, spread, &g);
+                self.deliver(f, i, full, ga, c);
+                self.deliver(f, i, 1 - full, gb, c);
+                return;
+            }
+            (Op::Add, _) => {
+                self.deliver(f, i, 0, g.clone(), c);
+                self.deliver(f, i, 1, g, c);
+                return;
+            }
+            (Op::MaxPool { .. }, Saved::Places(at)) => {
+                let mut gx = vec![0.0; x.len()];
+                if let Some(p) = self.pool(i) {
+                    p.max_back(at, &g, &mut gx);
+                }
+                g = gx;
+            }
+            (Op::AvgPool { .. }, _) => {
+                let mut gx = vec![0.0; x.len()];
+                if let Some(p) = self.pool(i) {
+                    p.mean_back(&g, &mut gx);
+                }
+                g = gx;
+            }
+            (Op::GlobalAvgPool, _) => {
+                let mut gx = vec![0.0; x.len()];
+                pool::global_back(&g, inputs[1] * inputs[2], &mut gx);
+                g = gx;
+            }
+            (Op::Dropout { .. } | Op::DropSample { .. }, Saved::Mask(mask)) => {
+                let copy = g.clone();
+                elementwise::mul(&copy, mask, 1, &mut g);
+            }
+            (Op::Embedding { features }, _) => {
+                let mut gw = zeros(slots.weight).unwrap_or_default();
+                if let BatchInput::Tokens(t) = &batch.input {
+                    text::embed_back(t, &g, *features, &mut gw);
+                }
+                save(c, slots.weight, Some(gw));
+                return;
+            }
+            (Op::Position, _) => {
+                let mut gw = zeros(slots.weight).unwrap_or_default();
+                for row in g.chunks_exact(gw.len().max(1)) {
+                    elementwise::accumulate(&mut gw, row);
+                }
+                save(c, slots.weight, Some(gw));
+            }
+            (Op::Attention { .. }, Saved::Probabilities(all)) => {
+                let mut gx = vec![0.0; x.len()];
+                if let Some(a) = self.attention(i) {
+                    a.backward(x, all, &g, &mut gx);
+                }
+                g = gx;
+            }
+            (op, _) => elementwise::backward(op, x, &mut g),
+        }
+        if needed {
+            self.deliver(f, i, 0, g, c);
+        }
+    }
+}
+
+fn report(s: &mut quantize::Seen, gradient: Option<PointGradient>) -> PointReport {
+    let (min, max) = s.spans.iter().copied().unzip();
+    PointReport {
+        min,
+        max,
+        histogram: s.histogram.take(),
+        gradient,
+    }
+}

@@ -1,0 +1,74 @@
+//! Parameters follow their gradients, by PyTorch's formulas.
+use super::parallel::ELEMENTS;
+use crate::backend::Optimizer;
+use rayon::prelude::*;
+
+/// What an optimizer remembers of a parameter; empty before the first step.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// Momentum, or mean of gradients.
+    pub first: Vec<f32>,
+    /// Mean of squares.
+    pub second: Vec<f32>,
+}
+
+/// One step of a parameter.
+pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: &mut Memory) {
+    match *o {
+        Optimizer::Sgd {
+            momentum,
+            nesterov,
+            weight_decay,
+        } => {
+            let fresh = m.first.is_empty();
+            if fresh {
+                m.first = vec![0.0; w.len()];
+            }
+            let parts = w.par_chunks_mut(ELEMENTS).zip(g.par_chunks(ELEMENTS));
+            parts
+                .zip(m.first.par_chunks_mut(ELEMENTS))
+                .for_each(|((w, g), b)| {
+                    for i in 0..w.len() {
+                        let g = g[i] + weight_decay * w[i];
+                        b[i] = if fresh { g } else { momentum * b[i] + g };
+                        let d = if nesterov { g + momentum * b[i] } else { b[i] };
+                        w[i] -= rate * d;
+                    }
+                });
+        }
+        Optimizer::Adam {
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            decoupled,
+        } => {
+            if m.first.is_empty() {
+                m.first = vec![0.0; w.len()];
+                m.second = vec![0.0; w.len()];
+            }
+            let n = step.min(i32::MAX as u64) as i32;
+            let one = 1.0 - f64::from(beta1).powi(n);
+            let two = (1.0 - f64::from(beta2).powi(n)).sqrt();
+            let (size, root) = ((f64::from(rate) / one) as f32, two as f32);
+            let parts = w.par_chunks_mut(ELEMENTS).zip(g.par_chunks(ELEMENTS));
+            let moments = m
+                .first
+                .par_chunks_mut(ELEMENTS)
+                .zip(m.second.par_chunks_mut(ELEMENTS));
+            parts.zip(moments).for_each(|((w, g), (a, b))| {
+                for i in 0..w.len() {
+                    let mut g = g[i];
+                    if decoupled {
+                        w[i] *= 1.0 - rate * weight_decay;
+                    } else {
+                        g += weight_decay * w[i];
+                    }
+                    a[i] = beta1 * a[i] + (1.0 - beta1) * g;
+                    b[i] = beta2 * b[i] + (1.0 - beta2) * g * g;
+                    w[i] -= size * a[i] / (b[i].sqrt() / root + eps);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Labelled images in memory: bytes or reals, normalised for each channel, changed at random in training.
+//!
+//! A batch names the pixels and says what to do to each image ([`ImageBatch`]); whoever computes makes reals of it, on
+//! the CPU or, with the pixels kept there, on a GPU. Draws depend on the seed and on the image's number only.
+pub mod cifar;
+pub mod folder;
+pub mod idx;
+pub mod npy;
+#[cfg(test)]
+mod tests;
+
+use super::{DataError, Dataset};
+use crate::backend::{Batch, BatchInput};
+use crate::graph::InputSpec;
+use crate::seed;
+use std::sync::Arc;
+
+/// Values of all images, one image after the other, each `[channels, height, width]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pixels {
+    /// 0 to 255, which stand for 0 to 1.
+    Bytes(Vec<u8>),
+    /// As they are.
+    Reals(Vec<f32>),
+}
+
+impl Pixels {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Pixels::Bytes(v) => v.len(),
+            Pixels::Reals(v) => v.len(),
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What is done to images of a training set at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Augment {
+    /// Zeros put around an image before a part of the old size is cut out.
+    pub pad: usize,
+    /// Whether half of the images are mirrored, left to right.
+    pub flip: bool,
+}
+
+/// Mean and standard deviation of each channel, which images are normalised by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Normal {
+    /// Means.
+    pub mean: Vec<f32>,
+    /// Standard deviations.
+    pub std: Vec<f32>,
+}
+
+/// Pixels that several batches share.
+#[derive(Debug, PartialEq)]
+pub struct Store {
+    /// `[channels, height, width]`.
+    pub shape: [usize; 3],
+    /// All values.
+    pub pixels: Pixels,
+    /// How they are normalised.
+    pub normal: Normal,
+}
+
+/// How one image is cut and mirrored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Move {
+    /// First row of the part, counted in the image before padding; from `-pad` to `pad`.
+    pub top: i32,
+    /// First column, likewise.
+    pub left: i32,
+    /// Whether it is mirrored after that.
+    pub flip: bool,
+}
+
+/// Images by their numbers in a store, and what is done to each.
+#[derive(Debug, Clone)]
+pub struct ImageBatch {
+    /// Where the pixels are.
+    pub store: Arc<Store>,
+    /// Which images.
+    pub indices: Vec<u32>,
+    /// What is done to each; empty for nothing.
+    pub moves: Vec<Move>,
+}
+
+impl PartialEq for ImageBatch {
+    fn eq(&self, other: &ImageBatch) -> bool {
+        (&self.indices, &self.moves) == (&other.indices, &other.moves)
+            && (Arc::ptr_eq(&self.store, &other.store) || self.store == other.store)
+    }
+}
+
+impl ImageBatch {
+    /// The images as reals. What padding adds is zero before normalisation, as in torchvision.
+    pub fn reals(&self) -> Vec<f32> {
+        let [c, h, w] = self.store.shape;
+        let size = c * h * w;
+        let mut out = vec![0f32; self.indices.len() * size];
+        let normal = &self.store.normal;
+        // A table, since bytes have 256 values: normalising costs a look-up.
+        let tables: Vec<[f32; 256]> = (0..c)
+            .map(|k| std::array::from_fn(|v| normalised(v as f32 / 255.0, normal, k)))
+            .collect();
+        for (n, (&index, image)) in self
+            .indices
+            .iter()
+            .zip(out.chunks_exact_mut(size))
+            .enumerate()
+        {
+            let m = self.moves.get(n).copied().unwrap_or_default();
+            let base = index as usize * size;
+            for (k, table) in tables.iter().enumerate() {
+                let zero = normalised(0.0, normal, k);
+                for y in 0..h {
+                    let from_y = y as i32 + m.top;
+                    let row = &mut image[(k * h + y) * w..][..w];
+                    if from_y < 0 || from_y >= h as i32 {
+                        row.fill(zero);
+                        continue;
+                    }
+                    let line = base + (k * h + from_y as usize) * w;
+                    for (x, to) in row.iter_mut().enumerate() {
+                        let x = if m.flip { w - 1 - x } else { x };
+                        let from_x = x as i32 + m.left;
+                        *to = if from_x < 0 || from_x >= w as i32 {
+                            zero
+                        } else {
+                            match &self.store.pixels {
+                                Pixels::Bytes(v) => table[v[line + from_x as usize] as usize],
+                                Pixels::Reals(v) => {
+                                    normalised(v[line + from_x as usize], normal, k)
+                                }
+                            }
+                        };
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+fn normalised(v: f32, normal: &Normal, channel: usize) -> f32 {
+    (v - normal.mean[channel]) / normal.std[channel]
+}
+
+/// A set of labelled images.
+#[derive(Debug, Clone)]
+pub struct Images {
+    name: String,
+    store: Arc<Store>,
+    labels: Arc<Vec<u32>>,
+    classes: usize,
+    augment: Augment,
+}
+
+impl Images {
+    /// From its parts, checked. `from` names the file or folder in messages.
+    pub fn new(
+        name: impl Into<String>,
+        from: &str,
+        shape: [usize; 3],
+        pixels: Pixels,
+        labels: Vec<u32>,
+        classes: usize,
+    ) -> Result<Images, DataError> {
+        let corrupt = |what: String| DataError::Corrupt {
+            path: from.into(),
+            what,
+        };
+        let size = shape.iter().product::<usize>();
+        if size == 0 || labels.is_empty() {
+            return Err(corrupt("there are no images in it".into()));
+        }
+        if pixels.len() != size * labels.len() {
+            let (found, n) = (pixels.len(), labels.len());
+            let what = format!(
+                "{found} pixels for {n} labels; images of {shape:?} need {}",
+                size * n
+            );
+            return Err(corrupt(what));
+        }
+        if let Some((i, l)) = labels
+            .iter()
+            .enumerate()
+            .find(|(_, l)| **l as usize >= classes)
+        {
+            return Err(corrupt(format!(
+                "image {i} has the label {l}; there are {classes} classes"
+            )));
+        }
+        if let Pixels::Reals(v) = &pixels
+            && let Some(i) = v.iter().position(|x| !x.is_finite())
+        {
+            return Err(corrupt(format!(
+                "image {} has a value that is not finite",
+                i / size
+            )));
+        }
+        let store = Store {
+            shape,
+            normal: measure(shape, &pixels),
+            pixels,
+        };
+        Ok(Images {
+            name: name.into(),
+            store: Arc::new(store),
+            labels: Arc::new(labels),
+            classes,
+            augment: Augment::default(),
+        })
+    }
+    /// With another augmentation.
+    pub fn augmented(mut self, augment: Augment) -> Images {
+        self.augment = augment;
+        self
+    }
+    /// Normalised by these instead of its own: a test set by its training set's.
+    pub fn normalised_as(mut self, other: &Images) -> Images {
+        let store = Store {
+            shape: self.store.shape,
+            pixels: self.store.pixels.clone(),
+            normal: other.store.normal.clone(),
+        };
+        self.store = Arc::new(store);
+        self
+    }
+    /// Its first images only.
+    pub fn first(mut self, count: usize) -> Images {
+        let keep: Vec<u32> = self.labels.iter().copied().take(count.max(1)).collect();
+        self.labels = Arc::new(keep);
+        self
+    }
+    /// `[channels, height, width]`.
+    pub fn shape(&self) -> [usize; 3] {
+        self.store.shape
+    }
+    /// How they are normalised.
+    pub fn normal(&self) -> &Normal {
+        &self.store.normal
+    }
+    /// The classes of all images.
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+}
+
+/// Mean and deviation of each channel, the deviation 1 where nothing varies.
+fn measure(shape: [usize; 3], pixels: &Pixels) -> Normal {
+    let [c, h, w] = shape;
+    let mut sums = vec![(0f64, 0f64); c];
+    let planes = pixels.len() / (h * w);
+    for p in 0..planes {
+        let range = p * h * w..(p + 1) * h * w;
+        let (s, q) = match pixels {
+            // Whole numbers: exact in any order.
+            Pixels::Bytes(v) => {
+                let (mut s, mut q) = (0u64, 0u64);
+                for &b in &v[range] {
+                    s += u64::from(b);
+                    q += u64::from(b) * u64::from(b);
+                }
+                (s as f64 / 255.0, q as f64 / (255.0 * 255.0))
+            }
+            Pixels::Reals(v) => v[range]
+                .iter()
+                .map(|&x| f64::from(x))
+                .fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x)),
+        };
+        sums[p % c].0 += s;
+        sums[p % c].1 += q;
+    }
+    let n = (planes / c * h * w) as f64;
+    let (mut mean, mut std) = (Vec::new(), Vec::new());
+    for (s, q) in sums {
+        let m = s / n;
+        let d = (q / n - m * m).max(0.0).sqrt();
+        mean.push(m as f32);
+        std.push(if d > 1e-6 { d as f32 } else { 1.0 });
+    }
+    Normal { mean, std }
+}
+
+impl Dataset for Images {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+    fn input(&self) -> InputSpec {
+        InputSpec::Reals(self.store.shape.to_vec())
+    }
+    fn classes(&self) -> usize {
+        self.classes
+    }
+    fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError> {
+        if let Some(i) = indices.iter().find(|i| **i >= self.len()) {
+            return Err(DataError::Corrupt {
+                path: self.name.clone(),
+                what: format!("image {i} was asked for; there are {}", self.len()),
+            });
+        }
+        let Augment { pad, flip } = self.augment;
+        let places = (2 * pad + 1) as f32;
+        let draw = |seed: u64, index: usize| {
+            let own = seed::step(seed, index as u64);
+            let at = |k| (seed::unit(own, k) * places) as i32 - pad as i32;
+            Move {
+                top: at(0),
+                left: at(1),
+                flip: flip && seed::unit(own, 2) < 0.5,
+            }
+        };
+        let moves = match augment {
+            Some(s) if pad > 0 || flip => indices.iter().map(|&i| draw(s, i)).collect(),
+            _ => Vec::new(),
+        };
+        Ok(Batch {
+            rows: indices.len(),
+            labels: indices.iter().map(|&i| self.labels[i]).collect(),
+            input: BatchInput::Images(ImageBatch {
+                store: self.store.clone(),
+                indices: indices.iter().map(|&i| i as u32).collect(),
+                moves,
+            }),
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! PACT: a learned clipping level alpha for each result of a ReLU (Choi et al., 2018): the range is [0, alpha],
+//! dy/dalpha = 1 where x >= alpha and 0 elsewhere, and alpha decays. Other activations have their own range. Alpha
+//! begins at the first batch's highest value, follows the gradient at the network's learning rate, and moves by a
+//! tenth of itself in a step at most, which the publication does not need at its small rates.
+use super::{At, Choice, Entry, Method, Needs, Place, pack, unpack};
+use crate::decision::{PointReport, Range};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "pact",
+    what: "a learned upper end for results of ReLUs",
+    source: "Choi et al. 2018",
+    make: |n, points| {
+        Box::new(Pact {
+            decay: n.decay,
+            alpha: vec![None; points],
+        })
+    },
+};
+
+struct Pact {
+    decay: f64,
+    alpha: Vec<Option<f64>>,
+}
+
+impl Method for Pact {
+    fn needs(&self) -> Needs {
+        Needs {
+            every_step: true,
+            gradients: true,
+            ..Needs::default()
+        }
+    }
+    fn choose(&mut self, _: &At, place: &Place) -> Choice {
+        Choice {
+            range: self.alpha[place.index].map(|a| Range::Fixed {
+                lo: vec![0.0],
+                hi: vec![a as f32],
+            }),
+            ..Choice::at(place.bits)
+        }
+    }
+    fn learn(&mut self, at: &At, place: &Place, r: &PointReport) {
+        if !place.relu {
+            return;
+        }
+        let max = r.max.first().map_or(0.0, |m| f64::from(*m));
+        let slot = &mut self.alpha[place.index];
+        match (slot.as_mut(), r.gradient) {
+            (None, _) => *slot = Some(max).filter(|m| *m > 0.0),
+            (Some(a), Some(g)) => {
+                let change = f64::from(at.rate) * (g.above + self.decay * *a);
+                *a -= change.clamp(-0.1 * *a, 0.1 * *a);
+            }
+            _ => {}
+        }
+    }
+    fn save(&self) -> serde_json::Value {
+        pack(&self.alpha)
+    }
+    fn load(&mut self, saved: &serde_json::Value) -> bool {
+        unpack(&mut self.alpha, saved)
+    }
+}

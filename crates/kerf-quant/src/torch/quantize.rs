@@ -1,0 +1,601 @@
+//! Fake quantization on the device, with the bits of [`crate::quantizer`], and what is told of the points.
+//!
+//! The usual case (whole tensor or each channel, nothing random) is one fused operation of libtorch each way; grids of
+//! observed ranges are computed on the device. Weights that are alike share the computation of their grids.
+use super::parameters::Parameters;
+use crate::decision::{Decision, Histogram, Noise, PointGradient, PointReport, Range, Scheme};
+use crate::graph::{Graph, Op, Value};
+use crate::points::{Point, Subject};
+use crate::quantizer::Grid;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// A histogram is made of at most so many elements: counts in `f32` are exact up to 2^24.
+const SAMPLE: i64 = 1 << 22;
+
+/// What is to be told of the points after a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Want {
+    pub(super) statistics: bool,
+    pub(super) histogram: Option<usize>,
+    pub(super) gradients: bool,
+}
+
+/// What was seen at a point.
+#[derive(Default)]
+struct Seen {
+    min: Option<Tensor>,
+    max: Option<Tensor>,
+    histogram: Option<(Tensor, Tensor, Tensor)>,
+    /// Of the last backward pass: above, below, step, blend.
+    gradient: Option<Tensor>,
+    /// What the gradients are taken from.
+    trace: Option<Trace>,
+}
+
+struct Trace {
+    y: Tensor,
+    above: Tensor,
+    below: Tensor,
+    inside: Tensor,
+    offset: Tensor,
+    other: Option<Tensor>,
+}
+
+pub(super) struct Quantizer {
+    device: Device,
+    want: Want,
+    seen: Vec<Seen>,
+    /// For each point: whether its values cannot be negative.
+    positive: Vec<bool>,
+    nodes: Vec<String>,
+    /// Numbers on the device: division by a number of the host is a multiplication by its inverse on GPUs.
+    constants: Vec<(u32, Tensor)>,
+    /// Steps of weights whose grids were made together.
+    weight_steps: Vec<Option<Tensor>>,
+    enabled: Tensor,
+    no_offset: Tensor,
+}
+
+/// The same values in an order that lies one after the other, where images are channels last.
+fn dense(x: &Tensor) -> Result<Tensor, TchError> {
+    match x.dim() {
+        4 => x.f_permute([0, 2, 3, 1]),
+        _ => Ok(x.shallow_clone()),
+    }
+}
+
+/// One number for each index of the first dimension, so shaped that it goes with the tensor.
+fn along(v: &Tensor, x: &Tensor) -> Result<Tensor, TchError> {
+    if v.numel() == 1 {
+        return v.f_squeeze();
+    }
+    let mut shape = vec![1i64; x.dim()];
+    shape[0] = -1;
+    v.f_view(&shape[..])
+}
+
+/// Dimensions but the first.
+fn rest(x: &Tensor) -> Vec<i64> {
+    (1..x.dim() as i64).collect()
+}
+
+impl Quantizer {
+    pub(super) fn new(graph: &Graph, points: &[Point], device: Device) -> Quantizer {
+        let positive = |p: &Point| match p.subject {
+            Subject::Activation(Value::Node(i)) => {
+                matches!(graph.nodes[i].op, Op::Relu | Op::Relu6 | Op::Sigmoid)
+            }
+            _ => false,
+        };
+        Quantizer {
+            device,
+            want: Want::default(),
+            seen: Vec::new(),
+            positive: points.iter().map(positive).collect(),
+            nodes: graph.nodes.iter().map(|n| n.name.clone()).collect(),
+            constants: Vec::new(),
+            weight_steps: Vec::new(),
+            enabled: Tensor::ones([1], (Kind::Int64, device)),
+            no_offset: Tensor::zeros([1], (Kind::Int, device)),
+        }
+    }
+
+    fn constant(&mut self, v: f32) -> Result<Tensor, TchError> {
+        if let Some((_, t)) = self.constants.iter().find(|(b, _)| *b == v.to_bits()) {
+            return Ok(t.shallow_clone());
+        }
+        let t = Tensor::f_from_slice(&[v])?.f_squeeze()?.f_to(self.device)?;
+        self.constants.push((v.to_bits(), t.shallow_clone()));
+        Ok(t)
+    }
+
+    /// Forgets the last step; grids of weights that are alike are made at once.
+    pub(super) fn begin(
+        &mut self,
+        points: &[Point],
+        decisions: &[Decision],
+        want: Want,
+        parameters: &Parameters,
+    ) -> Result<(), TchError> {
+        self.want = want;
+        self.seen = points.iter().map(|_| Seen::default()).collect();
+        self.weight_steps = points.iter().map(|_| None).collect();
+        tch::no_grad(|| self.weights(points, decisions, parameters))
+    }
+
+    fn weights(
+        &mut self,
+        points: &[Point],
+        decisions: &[Decision],
+        parameters: &Parameters,
+    ) -> Result<(), TchError> {
+        let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
+        for (i, (p, d)) in points.iter().zip(decisions).enumerate() {
+            let plain = matches!(d.range, Range::Observed { shrink } if shrink == 0.0);
+            let alike = p.is_weight() && plain && d.scheme == Scheme::Symmetric && self.fused(d);
+            let (Some(steps), true) = (d.steps, alike) else {
+                continue;
+            };
+            let half = (steps / 2.0).floor().max(1.0).to_bits();
+            match groups.iter_mut().find(|(h, _)| *h == half) {
+                Some((_, all)) => all.push(i),
+                None => groups.push((half, vec![i])),
+            }
+        }
+        for (half, members) in groups {
+            let (mut reach, mut sizes) = (Vec::new(), Vec::new());
+            for &i in &members {
+                let Subject::Weight(node) = points[i].subject else {
+                    continue;
+                };
+                let w = parameters
+                    .get(&self.nodes[node], "weight")?
+                    .f_detach()?
+                    .f_abs()?;
+                let top = match points[i].channels {
+                    Some(_) => w.f_amax(&rest(&w)[..], false)?,
+                    None => dense(&w)?.f_max()?.f_view([1])?,
+                };
+                sizes.push(top.numel() as i64);
+                reach.push(top);
+            }
+            let half = self.constant(f32::from_bits(half))?;
+            let step = Tensor::f_cat(&reach, 0)?.f_div(&half)?;
+            // Where everything is zero any step gives zero.
+            let step = step.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+            for (&i, s) in members.iter().zip(step.f_split_with_sizes(&sizes[..], 0)?) {
+                self.weight_steps[i] = Some(s);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one operation of libtorch does all of it.
+    fn fused(&self, d: &Decision) -> bool {
+        d.noise == Noise::None && d.blend.is_none() && !self.want.gradients
+    }
+
+    /// The tensor on its grid.
+    pub(super) fn apply(
+        &mut self,
+        at: usize,
+        point: &Point,
+        d: &Decision,
+        x: &Tensor,
+    ) -> Result<Tensor, TchError> {
+        tch::no_grad(|| self.look(at, point, x))?;
+        let Some(steps) = d.steps else {
+            return Ok(x.shallow_clone());
+        };
+        if !self.fused(d) {
+            return self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps);
+        }
+        if let Some(step) = &self.weight_steps[at] {
+            let half = (steps / 2.0).floor().max(1.0) as i64;
+            return match point.channels {
+                Some(_) => {
+                    let zero = step.f_zeros_like()?;
+                    x.f_fake_quantize_per_channel_affine(step, &zero, 0, -half, half)
+                }
+                None => self.whole(x, step, &self.no_offset, -half, half),
+            };
+        }
+        match (&d.range, point.channels) {
+            (Range::Fixed { lo, hi }, None) if lo.len() == 1 => {
+                let g = Grid::new(lo[0], hi[0], steps, d.scheme);
+                let (zero, low, high) = offset(&g, d.scheme);
+                x.f_fake_quantize_per_tensor_affine(f64::from(g.step), zero, low, high)
+            }
+            (Range::Fixed { lo, hi }, Some(_)) if d.scheme == Scheme::Symmetric => {
+                let grids = lo
+                    .iter()
+                    .zip(hi)
+                    .map(|(l, h)| Grid::new(*l, *h, steps, d.scheme));
+                let steps_host: Vec<f32> = grids.map(|g| g.step).collect();
+                let step = Tensor::f_from_slice(&steps_host)?.f_to(self.device)?;
+                let half = (steps / 2.0).floor().max(1.0) as i64;
+                let zero = step.f_zeros_like()?;
+                x.f_fake_quantize_per_channel_affine(&step, &zero, 0, -half, half)
+            }
+            (Range::Observed { shrink }, None) => {
+                let shrink = *shrink;
+                let (step, zero, low, high) =
+                    tch::no_grad(|| self.observed(at, x, shrink, steps, d.scheme))?;
+                self.whole(x, &step, &zero, low, high)
+            }
+            _ => self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps),
+        }
+    }
+
+    fn whole(
+        &self,
+        x: &Tensor,
+        step: &Tensor,
+        zero: &Tensor,
+        low: i64,
+        high: i64,
+    ) -> Result<Tensor, TchError> {
+        let (step, zero) = (step.f_view([1])?, zero.f_view([1])?);
+        let y = x.f_internal_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+            &step,
+            &zero,
+            &self.enabled,
+            low,
+            high,
+        )?;
+        Ok(y.0)
+    }
+
+    /// Lowest and highest value of a whole tensor, the highest lowered.
+    fn span(
+        &mut self,
+        at: usize,
+        x: &Tensor,
+        shrink: f32,
+    ) -> Result<(Option<Tensor>, Tensor), TchError> {
+        let (lo, hi) = match (&self.seen[at].min, &self.seen[at].max) {
+            (Some(lo), Some(hi)) => (Some(lo.shallow_clone()), hi.shallow_clone()),
+            _ if self.positive[at] => (None, dense(x)?.f_max()?),
+            _ => {
+                let (lo, hi) = dense(x)?.f_aminmax(None, false)?;
+                (Some(lo), hi)
+            }
+        };
+        // Half precision in, grids in f32.
+        let lo = match lo.filter(|_| !self.positive[at]) {
+            Some(lo) => Some(lo.f_to_kind(Kind::Float)?),
+            None => None,
+        };
+        let hi = hi.f_to_kind(Kind::Float)?;
+        let hi = match shrink {
+            0.0 => hi,
+            s => hi.f_sub(&hi.f_mul_scalar(f64::from(s))?)?,
+        };
+        Ok((lo, hi))
+    }
+
+    /// Step, zero point and ends of the grid of an observed range.
+    fn observed(
+        &mut self,
+        at: usize,
+        x: &Tensor,
+        shrink: f32,
+        steps: f32,
+        scheme: Scheme,
+    ) -> Result<(Tensor, Tensor, i64, i64), TchError> {
+        let (lo, hi) = self.span(at, x, shrink)?;
+        let smallest = f64::from(f32::MIN_POSITIVE);
+        let none = self.no_offset.shallow_clone();
+        let half = (steps / 2.0).floor();
+        match scheme {
+            Scheme::Affine => {
+                let all = self.constant(steps)?;
+                let Some(lo) = lo else {
+                    // Nothing is negative: the grid begins at zero.
+                    let step = hi.f_div(&all)?.f_clamp_min(smallest)?;
+                    return Ok((step, none, 0, steps as i64));
+                };
+                let (lo, hi) = (lo.f_clamp_max(0.0)?, hi.f_clamp_min(0.0)?);
+                let step = hi.f_sub(&lo)?.f_div(&all)?.f_clamp_min(smallest)?;
+                let zero = lo
+                    .f_neg()?
+                    .f_div(&step)?
+                    .f_round()?
+                    .f_clamp_max(f64::from(steps))?;
+                Ok((step, zero.f_to_kind(Kind::Int)?, 0, steps as i64))
+            }
+            Scheme::Symmetric | Scheme::Printed => {
+                let reach = match lo {
+                    Some(lo) => lo.f_neg()?.f_maximum(&hi)?.f_clamp_min(0.0)?,
+                    None => hi,
+                };
+                if scheme == Scheme::Symmetric {
+                    let half = half.max(1.0);
+                    let step = reach.f_div(&self.constant(half)?)?.f_clamp_min(smallest)?;
+                    return Ok((step, none, -half as i64, half as i64));
+                }
+                let step = reach.f_mul_scalar(2.0)?.f_div(&self.constant(steps)?)?;
+                let low = -((steps + 1.0) / 2.0).floor().max(1.0);
+                Ok((step.f_clamp_min(smallest)?, none, low as i64, half as i64))
+            }
+        }
+    }
+
+    /// Statistics that were asked for.
+    fn look(&mut self, at: usize, point: &Point, x: &Tensor) -> Result<(), TchError> {
+        if !self.want.statistics && self.want.histogram.is_none() {
+            return Ok(());
+        }
+        let x = x.f_detach()?;
+        let (min, max) = match point.channels {
+            Some(_) => (
+                x.f_amin(&rest(&x)[..], false)?,
+                x.f_amax(&rest(&x)[..], false)?,
+            ),
+            None => dense(&x)?.f_aminmax(None, false)?,
+        };
+        if let (Some(parts), false) = (self.want.histogram, point.is_weight()) {
+            let rows = x.size()[0];
+            let each = (x.numel() as i64 / rows.max(1)).max(1);
+            let some = dense(&x.f_narrow(0, 0, rows.min((SAMPLE / each).max(1)))?)?;
+            let some = some.f_to_kind(Kind::Float)?;
+            let (lo, hi) = some.f_aminmax(None, false)?;
+            self.seen[at].histogram = Some((lo, hi, some.f_reshape(-1)?.f_histc(parts as i64)?));
+        }
+        self.seen[at].min = Some(min);
+        self.seen[at].max = Some(max);
+        Ok(())
+    }
+
+    /// Everything else, written out.
+    fn slow(
+        &mut self,
+        at: usize,
+        point: &Point,
+        d: &Decision,
+        x: &Tensor,
+        steps: f32,
+    ) -> Result<Tensor, TchError> {
+        let before = x.f_detach()?;
+        let (y, pass, trace) = tch::no_grad(|| self.written_out(at, point, d, &before, steps))?;
+        // The value is y to the bit: what is added is zero, and carries the gradient.
+        let y = x.f_sub(&before)?.f_mul(&pass)?.f_add(&y)?;
+        // Nothing flows back to the network's input.
+        if self.want.gradients && y.requires_grad() {
+            self.seen[at].trace = Some(Trace {
+                y: y.shallow_clone(),
+                ..trace
+            });
+        }
+        Ok(y)
+    }
+
+    fn written_out(
+        &mut self,
+        at: usize,
+        point: &Point,
+        d: &Decision,
+        x: &Tensor,
+        steps: f32,
+    ) -> Result<(Tensor, Tensor, Trace), TchError> {
+        let (lo, hi) = match (&d.range, point.channels) {
+            (Range::Fixed { lo, hi }, _) => {
+                let put = |v: &[f32]| along(&Tensor::f_from_slice(v)?.f_to(self.device)?, x);
+                (put(lo)?, put(hi)?)
+            }
+            (Range::Observed { shrink }, None) => {
+                let (lo, hi) = self.span(at, x, *shrink)?;
+                let lo = match lo {
+                    Some(lo) => lo,
+                    None => self.constant(0.0)?,
+                };
+                (lo.f_squeeze()?, hi.f_squeeze()?)
+            }
+            (Range::Observed { shrink }, Some(_)) => {
+                let hi = x.f_amax(&rest(x)[..], false)?;
+                let hi = hi.f_sub(&hi.f_mul_scalar(f64::from(*shrink))?)?;
+                (along(&x.f_amin(&rest(x)[..], false)?, x)?, along(&hi, x)?)
+            }
+        };
+        let (lo, hi) = (lo.f_clamp_max(0.0)?, hi.f_clamp_min(0.0)?);
+        let first = self.on_grid(d, x, &lo, &hi, steps)?;
+        let kind = |t: &Tensor| t.f_to_kind(Kind::Float);
+        let (mut y, mut pass) = (first.y.shallow_clone(), kind(&first.inside)?);
+        let mut other = None;
+        if let Some((steps2, part)) = d.blend {
+            let second = self.on_grid(d, x, &lo, &hi, steps2)?;
+            let (a, b) = (f64::from(1.0 - part), f64::from(part));
+            y = y.f_mul_scalar(a)?.f_add(&second.y.f_mul_scalar(b)?)?;
+            pass = pass
+                .f_mul_scalar(a)?
+                .f_add(&kind(&second.inside)?.f_mul_scalar(b)?)?;
+            other = Some(second.y.f_sub(&first.y)?);
+        }
+        if let Noise::Portion(p) = d.noise {
+            let chosen = x.f_rand_like()?.f_lt(f64::from(p))?;
+            y = y.f_where_self(&chosen, x)?;
+            pass = pass.f_where_self(&chosen, &pass.f_ones_like()?)?;
+        }
+        let trace = Trace {
+            y: y.shallow_clone(),
+            above: first.above,
+            below: first.below,
+            inside: first.inside,
+            offset: first.offset,
+            other,
+        };
+        Ok((y, pass, trace))
+    }
+
+    fn on_grid(
+        &mut self,
+        d: &Decision,
+        x: &Tensor,
+        lo: &Tensor,
+        hi: &Tensor,
+        steps: f32,
+    ) -> Result<Placed, TchError> {
+        let half = (steps / 2.0).floor();
+        let smallest = f64::from(f32::MIN_POSITIVE);
+        let all = self.constant(steps)?;
+        let (step, low, high) = match d.scheme {
+            Scheme::Affine => {
+                let step = hi.f_sub(lo)?.f_div(&all)?.f_clamp_min(smallest)?;
+                let zero = lo
+                    .f_neg()?
+                    .f_div(&step)?
+                    .f_round()?
+                    .f_clamp_max(f64::from(steps))?;
+                let high = all.f_sub(&zero)?;
+                (step, zero.f_neg()?, high)
+            }
+            scheme => {
+                let reach = lo.f_neg()?.f_maximum(hi)?;
+                let (step, low, high) = match scheme {
+                    Scheme::Symmetric => {
+                        let half = half.max(1.0);
+                        (reach.f_div(&self.constant(half)?)?, -half, half)
+                    }
+                    _ => {
+                        let step = reach.f_mul_scalar(2.0)?.f_div(&all)?;
+                        (step, -((steps + 1.0) / 2.0).floor().max(1.0), half)
+                    }
+                };
+                (
+                    step.f_clamp_min(smallest)?,
+                    self.constant(low)?,
+                    self.constant(high)?,
+                )
+            }
+        };
+        let inverse = self.constant(1.0)?.f_div(&step)?;
+        let place = x.f_mul(&inverse)?;
+        let r = match d.noise {
+            Noise::Rounding => place.f_add(&x.f_rand_like()?)?.f_floor()?,
+            _ => place.f_round()?,
+        };
+        let (above, below) = (r.f_gt_tensor(&high)?, r.f_lt_tensor(&low)?);
+        let y = r.f_maximum(&low)?.f_minimum(&high)?.f_mul(&step)?;
+        Ok(Placed {
+            inside: above.f_logical_or(&below)?.f_logical_not()?,
+            offset: r.f_sub(&place)?,
+            y,
+            above,
+            below,
+        })
+    }
+
+    /// Gradients of the parameters; those of points that were asked for are kept.
+    pub(super) fn backward(
+        &mut self,
+        loss: &Tensor,
+        leaves: &[Tensor],
+        scale: f64,
+    ) -> Result<Vec<Tensor>, TchError> {
+        let mut inputs: Vec<&Tensor> = leaves.iter().collect();
+        let traced: Vec<usize> = (0..self.seen.len())
+            .filter(|i| self.seen[*i].trace.is_some())
+            .collect();
+        let of = |i: &usize| self.seen[*i].trace.as_ref().map(|t| &t.y);
+        inputs.extend(traced.iter().filter_map(of));
+        let loss = loss.f_mul_scalar(scale)?;
+        let mut all = Tensor::f_run_backward(&[&loss], &inputs, false, false)?;
+        let own = all.split_off(leaves.len());
+        tch::no_grad(|| -> Result<(), TchError> {
+            for (i, g) in traced.into_iter().zip(own) {
+                let Some(t) = self.seen[i].trace.take() else {
+                    continue;
+                };
+                let g = g.f_to_kind(Kind::Float)?.f_mul_scalar(1.0 / scale)?;
+                let sum = |m: &Tensor| g.f_mul(&m.f_to_kind(Kind::Float)?)?.f_sum(Kind::Double);
+                let zero = || Tensor::f_zeros([1], (Kind::Double, g.device()))?.f_squeeze();
+                let inner = t.offset.f_mul(&t.inside.f_to_kind(Kind::Float)?)?;
+                let blend = match &t.other {
+                    Some(o) => sum(o)?,
+                    None => zero()?,
+                };
+                let parts = [sum(&t.above)?, sum(&t.below)?, sum(&inner)?, blend];
+                self.seen[i].gradient = Some(Tensor::f_stack(&parts, 0)?);
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// What was seen, in one transfer for ranges, one for histograms and one for gradients.
+    pub(super) fn report(&mut self, points: &[Point]) -> Result<Vec<PointReport>, TchError> {
+        let fetch = |parts: Vec<Tensor>| -> Result<Vec<f64>, TchError> {
+            if parts.is_empty() {
+                return Ok(Vec::new());
+            }
+            let flat: Result<Vec<Tensor>, TchError> = parts
+                .iter()
+                .map(|t| t.f_reshape(-1)?.f_to_kind(Kind::Double))
+                .collect();
+            Vec::<f64>::try_from(Tensor::f_cat(&flat?, 0)?)
+        };
+        let mut parts = Vec::new();
+        for s in &self.seen {
+            parts.extend(
+                [&s.min, &s.max]
+                    .into_iter()
+                    .flatten()
+                    .map(Tensor::shallow_clone),
+            );
+            if let Some((lo, hi, counts)) = &s.histogram {
+                parts.extend([lo, hi, counts].map(Tensor::shallow_clone));
+            }
+            parts.extend(s.gradient.iter().map(Tensor::shallow_clone));
+        }
+        let mut values = fetch(parts)?.into_iter();
+        let mut take = |n: usize| values.by_ref().take(n).collect::<Vec<f64>>();
+        let narrow = |v: Vec<f64>| v.into_iter().map(|x| x as f32).collect::<Vec<f32>>();
+        let mut all = Vec::new();
+        for (s, p) in self.seen.iter().zip(points) {
+            let mut one = PointReport::default();
+            if s.min.is_some() {
+                let n = p.channels.unwrap_or(1);
+                one.min = narrow(take(n));
+                one.max = narrow(take(n));
+            }
+            if let Some((_, _, counts)) = &s.histogram {
+                let ends = take(2);
+                one.histogram = Some(Histogram {
+                    lo: ends[0] as f32,
+                    hi: ends[1] as f32,
+                    counts: take(counts.numel()),
+                });
+            }
+            if self.want.gradients && s.gradient.is_none() {
+                one.gradient = Some(PointGradient::default());
+            }
+            if s.gradient.is_some() {
+                let g = take(4);
+                one.gradient = Some(PointGradient {
+                    above: g[0],
+                    below: g[1],
+                    step: g[2],
+                    blend: g[3],
+                });
+            }
+            all.push(one);
+        }
+        Ok(all)
+    }
+}
+
+struct Placed {
+    y: Tensor,
+    inside: Tensor,
+    above: Tensor,
+    below: Tensor,
+    offset: Tensor,
+}
+
+/// Zero point and ends as libtorch takes them: zero has to be among the integers.
+fn offset(g: &Grid, scheme: Scheme) -> (i64, i64, i64) {
+    match scheme {
+        Scheme::Affine => (-g.low as i64, 0, (g.high - g.low) as i64),
+        _ => (0, g.low as i64, g.high as i64),
+    }
+}

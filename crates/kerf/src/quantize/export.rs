@@ -1,0 +1,84 @@
+//! `kerf quantize export`: a trained network as an ONNX file.
+use super::opened::{DataArgs, trained};
+use crate::fail::Failure;
+use crate::output::{Format, say};
+use kerf_quant::onnx::{self, ExportError, Source};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments.
+#[derive(clap::Args)]
+pub struct ExportArgs {
+    /// Folder that kerf quantize train made.
+    folder: PathBuf,
+    /// File to write.
+    #[arg(long, value_name = "FILE")]
+    onnx: PathBuf,
+    /// Without quantization: the same weights in FP32.
+    #[arg(long)]
+    fp32: bool,
+    /// Which seed; the first by default.
+    #[arg(long, allow_negative_numbers = true, value_parser = crate::parse_seed)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    at: DataArgs,
+}
+
+impl From<ExportError> for Failure {
+    fn from(e: ExportError) -> Failure {
+        let f = Failure::new(e.to_string());
+        match e {
+            ExportError::Range(_) => f.help("let kerf quantize train finish (--resume goes on)"),
+            _ => f,
+        }
+    }
+}
+
+/// Writes the file.
+pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
+    let t = trained(&a.folder, a.seed, &a.at)?;
+    let quantized = !a.fp32 && !t.model.points.is_empty();
+    let read = |name: &str| t.backend.read(name).ok();
+    let notes = [
+        ("network", t.model.network.clone()),
+        ("data", t.result.recipe.data.clone()),
+        (
+            "input",
+            "normalised by the training data's mean and deviation of each channel".to_owned(),
+        ),
+    ];
+    let source = Source {
+        graph: &t.graph,
+        points: if quantized { &t.model.points } else { &[] },
+        decisions: if quantized { &t.model.decisions } else { &[] },
+        parameters: &read,
+        notes: &notes,
+    };
+    let bytes = onnx::export(&source)?;
+    kerf_quant::files::write_whole(&a.onnx, &bytes)
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", a.onnx.display())))?;
+    let opset = onnx::OPSET;
+    if format == Format::Json {
+        let all = json!({
+            "schema": "kerf-quantize-export-1",
+            "file": a.onnx.display().to_string(),
+            "bytes": bytes.len(),
+            "opset": opset,
+            "quantized": quantized,
+        });
+        say(&format!("{all:#}\n"))?;
+        return Ok(0);
+    }
+    let what = if quantized {
+        "uint8 activations, int8 weights"
+    } else {
+        "FP32"
+    };
+    let size = bytes.len() as f64 / 1e6;
+    say(&format!(
+        "{}: {}, {what}, opset {opset}, {size:.2} MB\n",
+        a.onnx.display(),
+        t.model.network
+    ))?;
+    Ok(0)
+}

@@ -1,0 +1,104 @@
+//! What a training is doing, on standard error: one line that changes on a terminal, a line an epoch elsewhere.
+use crate::output::note;
+use kerf_quant::train::Event;
+use std::io::{IsTerminal, Write};
+
+/// Shows events, or nothing.
+pub struct Progress {
+    quiet: bool,
+    live: bool,
+    /// The line on the terminal has to be overwritten.
+    dirty: bool,
+    /// Before each line: which seed.
+    pub prefix: String,
+}
+
+/// Seconds, roughly.
+fn time(s: f64) -> String {
+    match s {
+        s if s >= 5400.0 => format!("{:.1} h", s / 3600.0),
+        s if s >= 90.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} s", s.ceil()),
+    }
+}
+
+impl Progress {
+    /// Nothing shown yet.
+    pub fn new(quiet: bool) -> Progress {
+        Progress {
+            quiet,
+            live: std::io::stderr().is_terminal(),
+            dirty: false,
+            prefix: String::new(),
+        }
+    }
+    fn line(&mut self, text: &str) {
+        self.end();
+        note(&format!("{}{text}", self.prefix));
+    }
+    /// Text that the next one replaces, on a terminal.
+    pub fn status(&mut self, text: &str) {
+        if self.quiet || !self.live {
+            return;
+        }
+        let mut err = std::io::stderr().lock();
+        // Clearing to the end of the line takes away what was longer.
+        let _ = write!(err, "\r{}{text}\x1b[K", self.prefix);
+        let _ = err.flush();
+        self.dirty = true;
+    }
+    /// A line that stays.
+    pub fn say(&mut self, text: &str) {
+        if !self.quiet {
+            self.line(text);
+        }
+    }
+    /// Leaves the line.
+    pub fn end(&mut self) {
+        if std::mem::replace(&mut self.dirty, false) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+    /// Shows an event.
+    pub fn show(&mut self, e: &Event) {
+        if self.quiet {
+            return;
+        }
+        match e {
+            Event::Resumed { step, steps } => self.line(&format!("goes on from step {step} of {steps}")),
+            Event::Steps {
+                epoch,
+                epochs,
+                step,
+                steps,
+                so_far,
+                samples_s,
+                left_s,
+            } => self.status(&format!(
+                "epoch {epoch} of {epochs}, step {step} of {steps}: loss {:.3}, accuracy {:.2} %, {samples_s:.0} samples/s; \
+                 {} left",
+                so_far.loss,
+                100.0 * so_far.accuracy(),
+                time(*left_s)
+            )),
+            Event::Epoch {
+                epochs,
+                row,
+                left_s,
+            } => {
+                let left = match *left_s > 0.0 {
+                    true => format!("; {} left", time(*left_s)),
+                    false => String::new(),
+                };
+                self.line(&format!(
+                    "epoch {} of {epochs}: loss {:.3}, accuracy {:.2} %, test accuracy {:.2} %, {:.0} samples/s{left}",
+                    row.epoch,
+                    row.train.loss,
+                    100.0 * row.train.accuracy(),
+                    100.0 * row.test.accuracy(),
+                    row.samples_s
+                ));
+            }
+        }
+    }
+}
