@@ -1,4 +1,6 @@
 //! `kerf run`: a workload on a device, in a worker process.
+pub mod command;
+
 use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};

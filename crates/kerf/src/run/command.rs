@@ -1,0 +1,152 @@
+//! `kerf run`: its arguments, and the job that they ask for.
+use crate::fail::Failure;
+use crate::output::{Format, Style};
+use crate::parse::{
+    in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size, parse_threads,
+    parse_window,
+};
+use crate::{DeviceArg, read_plan, toolchain};
+use kerf_workload::job::{Device, Job};
+use std::path::PathBuf;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    pub workload: PathBuf,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Plan to apply (JSON).
+    #[arg(long)]
+    plan: Option<PathBuf>,
+    /// Fraction of the warps that run the cheap version, in place of what the plan says.
+    #[arg(long, requires = "plan", allow_negative_numbers = true, value_parser = parse_lambda)]
+    lambda: Option<f64>,
+    /// Run this source in place of the workload's, e.g. a patched one; the reference, the inputs and on a GPU the
+    /// time to compare with are those of the workload's own.
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    source: Option<PathBuf>,
+    /// A buffer that this source takes in a narrower format: spot=f32.
+    #[arg(long = "held", value_name = "BUFFER=FORMAT", requires = "source", value_parser = parse_held)]
+    held: Vec<(String, kerf_pass::SiteFormat)>,
+    /// Compare every output with a double-double reference execution.
+    #[arg(long)]
+    reference: bool,
+    /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
+    /// cancellation and local rounding error of each site, and bytes moved.
+    #[arg(long)]
+    count: bool,
+    /// Check every global and shared memory access (CPU).
+    #[arg(long)]
+    memcheck: bool,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// Seed of the inputs.
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_seed)]
+    seed: Option<u64>,
+    /// Timed runs.
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: u32,
+    /// Untimed runs before them.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    warmup: u32,
+    /// Measure energy over this many seconds (GPU; at least 5 for a steady figure).
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_window)]
+    energy: f64,
+    /// Save outputs as .npy files in this folder.
+    #[arg(long)]
+    save: Option<PathBuf>,
+    /// Threads of the CPU executor; 0 for all cores.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_threads)]
+    threads: usize,
+    /// Run kernels with barriers as coroutines only: a second opinion on their fast form (CPU).
+    #[arg(long)]
+    coroutines: bool,
+    /// Seconds after which a run counts as hanging.
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
+    timeout: f64,
+    /// Target architecture.
+    #[arg(long, value_parser = parse_arch)]
+    arch: Option<String>,
+}
+
+fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
+    let parts = s
+        .split_once('=')
+        .and_then(|(n, f)| Some((n.to_owned(), f.parse().ok()?)));
+    parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
+}
+
+/// Runs the command.
+pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
+        in_utf8(path)?;
+    }
+    if a.device == DeviceArg::Cuda && a.memcheck {
+        return Err(Failure::new("--memcheck works on the CPU executor")
+            .help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
+    }
+    if a.device == DeviceArg::Cpu && a.energy > 0.0 {
+        return Err(Failure::new("--energy reads a GPU's sensors")
+            .help("add --device cuda, or leave --energy away"));
+    }
+    let mut plan = read_plan(a.plan.as_deref())?;
+    if let Some(lambda) = a.lambda {
+        let mut all = plan
+            .kernels
+            .values_mut()
+            .filter_map(|k| k.partition.as_mut());
+        if all.by_ref().map(|p| p.lambda = lambda).count() == 0 {
+            return Err(
+                Failure::new("--lambda: the plan has no kernel in two versions")
+                    .help("kerf inspect FILE --math-as approx.ftz --lambda 0.5 makes such a plan"),
+            );
+        }
+    }
+    let arch = match (a.arch, a.device) {
+        (Some(a), _) => a,
+        (None, DeviceArg::Cuda) => match kerf_exec::cuda::CudaExecutor::capability(a.gpu)? {
+            90 => "sm_90".to_owned(),
+            c => format!("sm_{c}"),
+        },
+        _ => "sm_90".to_owned(),
+    };
+    let tools = toolchain::discover(&arch);
+    let job = Job {
+        overrides: a.sizes,
+        seed: a.seed,
+        device: if a.device == DeviceArg::Cuda {
+            Device::Cuda
+        } else {
+            Device::Cpu
+        },
+        ordinal: a.gpu,
+        plan,
+        reference: a.reference,
+        count: a.count.then_some(kerf_pass::count::Detail::Values),
+        memcheck: a.memcheck,
+        threads: a.threads,
+        coroutines: a.coroutines,
+        order: 0,
+        warmup: a.warmup,
+        repeats: a.repeats,
+        energy_s: a.energy,
+        save: a.save,
+        baseline: a.source.is_some() && a.device == DeviceArg::Cuda,
+        patched: match a.source {
+            Some(source) => Some(kerf_workload::job::Patched {
+                flags: super::flags_of(&a.workload)?,
+                source,
+                held: a.held,
+            }),
+            None => None,
+        },
+        ..Job::plain(a.workload, &tools)
+    };
+    super::run(&job, a.timeout, format, style)
+}
