@@ -4,6 +4,7 @@ use crate::confirm::{NoValue, value};
 use crate::format::Grid;
 use crate::leaf::{Case, Query};
 use crate::poly::{Block, Poly, block, uniform};
+use crate::rotate;
 use crate::walk::{WALK_ERROR, each};
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,13 @@ fn divide(
 ) {
     if q.function.beyond(grid.value(grid.first)).is_some() {
         tally.out_of_range += grid.len();
+        return;
+    }
+    if rotate::serves(q.function, grid) {
+        rotate::visit(q.function, q.format, grid, |m, z| match z.and_then(clear) {
+            Some(k) if k < q.bits => tally.count(k),
+            _ => evaluate(q, grid, m, tally, cases),
+        });
         return;
     }
     let close = 2f64.powi(-UNIFORM);

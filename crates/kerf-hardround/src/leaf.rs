@@ -2,8 +2,9 @@
 use crate::confirm::{NoValue, Value, value};
 use crate::format::{Format, Grid};
 use crate::function::Function;
-use crate::plan::Plan;
+use crate::plan::{Plan, fraction};
 use crate::poly::{Block, Poly, block, uniform};
+use crate::rotate;
 use crate::search::{Counts, Isa, Scratch, smooth};
 use crate::walk;
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,7 @@ pub enum Method {
         /// Threshold.
         d: f64,
     },
-    /// Every argument by the polynomial.
+    /// Every argument by the polynomial, or by turns where steps are long.
     Walk,
     /// Every argument by MPFR.
     Evaluate,
@@ -149,6 +150,16 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
     };
     if let Some(w) = q.function.beyond(grid.value(grid.first)) {
         return found.piece(grid, method(w), None);
+    }
+    if rotate::serves(q.function, grid) {
+        let near = fraction((q.eps() + rotate::ERROR).min(0.49)) + 1;
+        rotate::visit(q.function, q.format, grid, |m, z| {
+            if z.is_none_or(|z| z < near || z.wrapping_neg() <= near) {
+                evaluate(q, grid, m, found);
+            }
+        });
+        found.counts.walked += grid.len();
+        return found.piece(grid, Method::Walk, None);
     }
     if grid.len() > LARGEST {
         match uniform(q.function, q.format, grid, q.eps()) {

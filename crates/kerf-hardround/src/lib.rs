@@ -19,6 +19,7 @@ pub mod list;
 pub mod lsg;
 pub mod plan;
 pub mod poly;
+mod rotate;
 pub mod search;
 pub mod tables;
 pub mod units;

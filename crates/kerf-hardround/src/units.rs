@@ -5,6 +5,7 @@ use crate::function::Function;
 use crate::leaf::{LARGEST, Query};
 use crate::plan::Plan;
 use crate::poly::{Block, block, uniform};
+use crate::rotate;
 use crate::search::Scratch;
 use rug::Float;
 use std::ops::{ControlFlow, Range};
@@ -14,6 +15,8 @@ use std::sync::mpsc::sync_channel;
 /// Arguments of a unit that is walked or evaluated, so that one takes a second at most.
 const WALKED: u64 = 1 << 27;
 const EVALUATED: u64 = 1 << 18;
+/// Arguments of a unit that is visited by turns, which takes a second too.
+const TURNED: u64 = 1 << 25;
 /// A part whose arguments are all alike is one unit.
 const UNIFORM: u64 = 1 << 60;
 /// Intervals of a unit that is tested.
@@ -154,6 +157,11 @@ impl Units {
         let slow = self.parts.iter().filter(|p| p.unit <= EVALUATED);
         slow.map(|p| u128::from(p.grid.len())).sum()
     }
+    /// Arguments in parts of sine, cosine and tangent that are visited one by one, at tens of nanoseconds each.
+    pub fn turned(&self) -> u128 {
+        let turned = self.parts.iter().filter(|p| p.unit == TURNED);
+        turned.map(|p| u128::from(p.grid.len())).sum()
+    }
     /// A unit.
     pub fn get(&self, i: u64) -> Option<Grid> {
         let part = self
@@ -192,6 +200,9 @@ fn peel(q: &Query, grid: &Grid) -> Vec<Grid> {
 fn unit(q: &Query, grid: &Grid) -> u64 {
     if uniform(q.function, q.format, grid, q.eps()).is_some() {
         return UNIFORM;
+    }
+    if rotate::serves(q.function, grid) {
+        return TURNED;
     }
     let middle = grid.first + grid.len() / 2;
     let probe = |length: u64| {

@@ -1,10 +1,10 @@
 //! Counts over whole small formats.
 mod common;
 
-use common::functions;
+use common::{Random, functions};
 use kerf_hardround::confirm::value;
 use kerf_hardround::exhaustive::{Tally, tally};
-use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32};
+use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, Grid};
 use kerf_hardround::function::Function;
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{Units, work};
@@ -38,6 +38,8 @@ fn halves_by_mpfr() {
         Function::Exp,
         Function::Log,
         Function::Sin,
+        Function::Cos,
+        Function::Tan,
         Function::Asin,
         Function::Power(3),
     ] {
@@ -74,6 +76,43 @@ fn halves_by_mpfr() {
             assert_eq!(sum.exact, exact, "{function:?}");
         }
         assert!(cases as u64 <= sum.by_k.iter().skip(9).sum::<u64>());
+    }
+}
+
+/// Large arguments of sine, cosine and tangent, against MPFR on every argument.
+#[test]
+fn large_angles_by_mpfr() {
+    let mut r = Random(5);
+    for function in [Function::Sin, Function::Cos, Function::Tan] {
+        for (format, length) in [(BINARY32, 3000), (BFLOAT16, 128), (BINARY32, 50)] {
+            let exponent = -14 + r.below(100) as i32;
+            let top = 1u64 << (format.precision - 1);
+            let first = top + r.below(top - length + 1);
+            let g = Grid {
+                negative: r.below(2) == 0,
+                exponent,
+                first,
+                end: first + length,
+            };
+            let q = Query {
+                function,
+                format,
+                bits: 9,
+                isa: None,
+            };
+            let (sum, cases) = tally(&q, &g);
+            let mut by_k = vec![0; sum.by_k.len()];
+            let mut hard = Vec::new();
+            for m in g.first..g.end {
+                let k = value(function, format, &g.float(m, 64)).unwrap().k.unwrap();
+                by_k[k as usize] += 1;
+                if k >= q.bits {
+                    hard.push(g.value(m));
+                }
+            }
+            assert_eq!(sum.by_k, by_k, "{function:?} {g:?}");
+            assert_eq!(cases.iter().map(|c| c.x).collect::<Vec<_>>(), hard);
+        }
     }
 }
 

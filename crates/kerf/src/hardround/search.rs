@@ -25,14 +25,17 @@ use std::time::{Duration, Instant};
 const LONG_LIST: f64 = 1e5;
 /// Arguments that have to be evaluated one by one, beyond which is asked.
 const MANY: u128 = 1 << 28;
+/// The same for sine, cosine and tangent of large arguments, and what one takes.
+const MANY_TURNED: u128 = 1 << 34;
+const TURN_SECONDS: f64 = 30e-9;
 /// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
 pub const BATCH: usize = 1024;
 /// Threads that write certificates while a GPU searches.
 const WRITERS: usize = 3;
 /// Time between two lines of progress.
+pub const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 /// The same on a terminal, where the line is overwritten.
 const PROGRESS_LIVE: Duration = Duration::from_millis(500);
-const PROGRESS_AFTER: Duration = Duration::from_secs(5);
 
 impl From<QueryError> for Failure {
     fn from(e: QueryError) -> Failure {
@@ -201,6 +204,15 @@ fn ask(a: &SearchArgs, q: &Query, units: &Units) -> Result<(), Failure> {
             "{} varies too fast between neighbouring arguments for the search: about {:.1e} values would be computed one by one",
             q.function.name(),
             units.slow() as f64
+        ))
+        .help("choose smaller arguments or a shorter range, or add --yes"));
+    }
+    if units.turned() > MANY_TURNED && !a.yes {
+        let turned = units.turned() as f64;
+        return Err(Failure::new(format!(
+            "{} varies too fast between neighbouring arguments for the search: {turned:.1e} of them would be visited one by one, about {} of a core",
+            q.function.name(),
+            show::duration(turned * TURN_SECONDS)
         ))
         .help("choose smaller arguments or a shorter range, or add --yes"));
     }

@@ -1,9 +1,10 @@
 //! Small formats: every argument, counted by its number of identical bits.
+use super::search::PROGRESS_AFTER;
 use super::{SearchArgs, find, show, threads};
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::files;
-use crate::output::{Format, Style, say};
+use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::Written;
@@ -17,6 +18,7 @@ use std::time::Instant;
 fn on_cpu(query: &Query, units: &Units, threads: usize) -> (Tally, Vec<Case>) {
     let mut sum = Tally::default();
     let mut cases: Vec<Case> = Vec::new();
+    let (began, mut said, mut done) = (Instant::now(), Instant::now(), 0);
     work(
         units,
         0..u64::MAX,
@@ -26,6 +28,17 @@ fn on_cpu(query: &Query, units: &Units, threads: usize) -> (Tally, Vec<Case>) {
         |_, _, (t, c)| {
             sum.add(&t);
             cases.extend(c);
+            done += 1;
+            if said.elapsed() >= PROGRESS_AFTER {
+                said = Instant::now();
+                let left =
+                    began.elapsed().as_secs_f64() / done as f64 * (units.len() - done) as f64;
+                let share = 100.0 * done as f64 / units.len() as f64;
+                note(&format!(
+                    "{share:5.1} %, about {} left",
+                    show::duration(left)
+                ));
+            }
             ControlFlow::Continue(())
         },
     );
