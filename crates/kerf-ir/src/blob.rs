@@ -137,6 +137,7 @@ mod tests {
         let (back, code) = unsafe { unpack(bytes.as_ptr()) }.expect("unpacks");
         assert_eq!((back.source.as_str(), code), ("a.cu", &b"BC\xc0\xde"[..]));
         assert!(back.reflect().ftz && !back.reflect().precise_sqrt);
+        assert_eq!(back.managed[0].bytes(), [10, 0]);
         let other = [0x50, 0xed, 0x55, 0xba, 0, 0, 0, 0u8];
         // SAFETY: eight bytes.
         assert!(matches!(

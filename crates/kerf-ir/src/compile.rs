@@ -159,8 +159,7 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
         [
             "-c",
             "-emit-llvm",
-            // No optimisation happens here, but below 2 clang marks every loop as not to be unrolled.
-            "-O2",
+            "-O1",
             "-Xclang",
             "-disable-llvm-passes",
             "-g",
