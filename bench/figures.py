@@ -60,8 +60,8 @@ def lines(x, y, case, high):
     most = max([e for s in case["scores"] for e, _ in s["progress"]] + [10])
     along = lambda e: x + math.log(max(e, 1)) / math.log(most) * WIDTH
     for k, s in enumerate(case["scores"]):
-        points = [(1, 1.0)] + [(e, v) for e, v in s["progress"] if e <= max(s["most"], 1)]
-        points.append((most, points[-1][1]))
+        points = [(1, 1.0)] + [(e, v) for e, v in s["progress"] if e < s["most"]]
+        points += [(max(s["most"], 1), s["speedup"]), (most, s["speedup"])]
         path = " ".join(f"{along(e):.1f},{at(max(v, 1.0)):.1f}" for e, v in points)
         out.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[k % 6]}" stroke-width="1.5"/>')
     for e in (1, 10, 100, 1000):
