@@ -1,6 +1,7 @@
 //! The strategies, one file each.
 mod ampt_ga;
 mod annealing;
+mod branches;
 mod dataflow;
 mod degree;
 mod delta_debug;

@@ -10,6 +10,7 @@ use crate::guided::linear::{log_improvement, log_normal_cdf};
 use crate::outcome::{History, Outcome};
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
+use crate::strategies::branches::Branches;
 use crate::strategies::listed::Listed;
 use crate::strategy::{Reason, Step, Strategy};
 
@@ -42,10 +43,8 @@ pub struct Settings {
     pub fields: usize,
     /// Every so many questions are for a neighbour of one of the fastest; 0 for never.
     pub local: usize,
-    /// The opening covers combinations of levels of up to so many parameters; 0: points that differ in most.
-    pub cover: usize,
-    /// Deviations are believed to be so many times what the regression says.
-    pub doubt: f64,
+    /// Every so many questions are for another branch than the fastest's; 0 for never.
+    pub branch: usize,
 }
 
 impl Default for Settings {
@@ -58,8 +57,7 @@ impl Default for Settings {
             sweeps: 2,
             fields: 1,
             local: 2,
-            cover: 0,
-            doubt: 1.0,
+            branch: 4,
         }
     }
 }
@@ -86,6 +84,7 @@ struct GuidedPoints<'p> {
     /// The runs that the regression of failures is over: from the first of these to before the second.
     tried: (usize, usize),
     any_failed: bool,
+    branches: Branches,
     /// Runs at the last choice of lengths.
     tuned: usize,
     /// The fastest at the last choice of the pool.
@@ -122,6 +121,7 @@ pub fn guided_points_with<'p>(
         noted: 0,
         tried: (0, 0),
         any_failed: false,
+        branches: Branches::new(search.problem),
         tuned: 0,
         pooled_for: None,
         asked: 0,
@@ -298,24 +298,12 @@ impl<'p> GuidedPoints<'p> {
         if self.ran.len() >= self.listed.len() {
             return None;
         }
-        let levels: Vec<f64> = self
-            .search
-            .problem
-            .variables
-            .iter()
-            .map(|v| v.levels.len() as f64)
-            .collect();
-        let cover = self.settings.cover;
         let far = |i: usize| {
-            if cover > 0 {
-                let ran: Vec<&Assignment> = self.ran.iter().map(|j| self.listed.at(*j)).collect();
-                return 1e3 * fresh(self.listed.at(i), &ran, &levels, cover);
-            }
             let distance = |j: &usize| {
                 let pairs = self.listed.at(i).iter().zip(self.listed.at(*j));
                 pairs.filter(|(x, y)| x != y).count()
             };
-            self.ran.iter().map(distance).min().unwrap_or(0) as f64
+            self.ran.iter().map(distance).min().unwrap_or(0)
         };
         let mut best: Option<(usize, f64)> = None;
         for _ in 0..CHOICE {
@@ -327,7 +315,7 @@ impl<'p> GuidedPoints<'p> {
                 true => 0.0,
                 false => -10.0 * self.before(i),
             };
-            let d = far(i) + promise;
+            let d = far(i) as f64 + promise;
             if best.is_none_or(|b| d > b.1) {
                 best = Some((i, d));
             }
@@ -352,20 +340,44 @@ impl<'p> GuidedPoints<'p> {
         near
     }
 
+    /// The fastest of another branch, where it is the turn of one.
+    fn other_branch(&mut self) -> Option<&'p Assignment> {
+        let every = self.settings.branch;
+        if every == 0 || self.asked % every != 1 % every {
+            return None;
+        }
+        let fastest: Vec<&'p Assignment> = self
+            .fastest(usize::MAX)
+            .into_iter()
+            .map(|p| self.listed.at(p))
+            .collect();
+        self.branches.other(&fastest, &mut self.rng)
+    }
+
     fn promising(&mut self) -> Option<usize> {
         let values = self.learn();
         let best = values.iter().copied().fold(f64::INFINITY, f64::min);
         let predicted: Vec<Vec<(f64, f64)>> = self.times.iter().map(Field::predict).collect();
         let works = self.any_failed.then(|| self.runs.predict());
         self.asked += 1;
+        let branch = self.other_branch();
+        // In another branch it is its own fastest that is to be beaten.
+        let goal = branch
+            .and_then(|b| self.used.iter().position(|u| self.listed.at(*u) == b))
+            .map_or(best, |i| values[i]);
         let local = self.settings.local;
-        let near = match local > 0 && self.asked.is_multiple_of(local) {
+        let near = match branch.is_none() && local > 0 && self.asked.is_multiple_of(local) {
             true => self.near_by(),
             false => Vec::new(),
         };
+        let elsewhere =
+            |i: usize| branch.is_some_and(|b| !self.branches.same(b, self.listed.at(i)));
         let mut top: Option<(usize, f64)> = None;
         for (at, i) in self.pool.iter().enumerate() {
-            if self.seen[*i] || (!near.is_empty() && near.binary_search(i).is_err()) {
+            if self.seen[*i]
+                || (!near.is_empty() && near.binary_search(i).is_err())
+                || elsewhere(*i)
+            {
                 continue;
             }
             let chance = works.as_ref().map_or(0.0, |w| {
@@ -374,7 +386,7 @@ impl<'p> GuidedPoints<'p> {
             });
             let gain = predicted
                 .iter()
-                .map(|p| log_improvement(best, p[at].0, self.settings.doubt * p[at].1));
+                .map(|p| log_improvement(goal, p[at].0, p[at].1));
             let v = log_mean(gain) + chance;
             if top.is_none_or(|t| v > t.1) {
                 top = Some((*i, v));
@@ -383,32 +395,6 @@ impl<'p> GuidedPoints<'p> {
         let found = top.map(|t| t.0);
         found.or_else(|| self.listed.unseen(&self.seen, &mut self.rng))
     }
-}
-
-/// Combinations of levels of two to `most` (3) parameters that no run had yet, each over the number that these
-/// parameters have: what few values make few combinations, and is covered first.
-fn fresh(a: &[u8], ran: &[&Assignment], levels: &[f64], most: usize) -> f64 {
-    let several: Vec<usize> = (0..a.len()).filter(|i| levels[*i] > 1.0).collect();
-    let mut sum = 0.0;
-    for (x, i) in several.iter().enumerate() {
-        let one: Vec<&&Assignment> = ran.iter().filter(|r| r[*i] == a[*i]).collect();
-        for (y, j) in several.iter().enumerate().skip(x + 1) {
-            let two: Vec<&&&Assignment> = one.iter().filter(|r| r[*j] == a[*j]).collect();
-            let pairs = levels[*i] * levels[*j];
-            if two.is_empty() {
-                sum += 1.0 / pairs;
-            }
-            if most < 3 {
-                continue;
-            }
-            for k in &several[y + 1..] {
-                if !two.iter().any(|r| r[*k] == a[*k]) {
-                    sum += 1.0 / (pairs * levels[*k]);
-                }
-            }
-        }
-    }
-    sum
 }
 
 /// Logarithm of the mean, of logarithms.
