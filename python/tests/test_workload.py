@@ -81,7 +81,7 @@ class Failures(unittest.TestCase):
     def same(self, act, *words):
         with self.assertRaises(kerf.KerfError) as caught:
             act()
-        code, out, err = command(*words)
+        code, out, err = command("--quiet", *words)  # on a slow machine progress would stand before the message
         self.assertEqual((code, out), (2, ""))
         self.assertEqual(f"error: {caught.exception}\n", err)
         self.assertEqual(caught.exception.code, 2)

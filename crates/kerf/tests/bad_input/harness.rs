@@ -88,9 +88,13 @@ pub struct Said {
     pub err: String,
 }
 
-/// A call of the program, to be added to.
+/// A call of the program, to be added to. Quiet: on a slow machine progress would stand before the message.
 pub fn kerf<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
+    let mut args = args.into_iter().peekable();
+    if args.peek().is_some() {
+        c.arg("--quiet");
+    }
     c.args(args)
         .env("KERF_CACHE", cache())
         .env_remove("NO_COLOR");
