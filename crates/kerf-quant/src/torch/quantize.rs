@@ -74,6 +74,13 @@ fn along(v: &Tensor, x: &Tensor) -> Result<Tensor, TchError> {
     v.f_view(&shape[..])
 }
 
+/// A step that can be divided by: the smallest normal number or more, and 1 where there is no range.
+fn at_least(step: &Tensor) -> Result<Tensor, TchError> {
+    let none = step.f_eq(0.0)?;
+    let some = step.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+    some.f_masked_fill(&none, 1.0)
+}
+
 /// Dimensions but the first.
 fn rest(x: &Tensor) -> Vec<i64> {
     (1..x.dim() as i64).collect()
@@ -462,7 +469,7 @@ impl Quantizer {
                     }
                 };
                 (
-                    step.f_clamp_min(smallest)?,
+                    at_least(&step)?,
                     self.constant(low)?,
                     self.constant(high)?,
                 )
