@@ -3,10 +3,12 @@ import sys
 
 mode = sys.argv[1]
 arithmetic = sys.argv[2] if len(sys.argv) > 2 else "f16"
+others = sys.argv[-1] if sys.argv[-1] in ("f16", "f32") else arithmetic
 nets = ["resnet18", "mobilenet-v2", "efficientnet-b0"]
 
 
-def line(net, method, bits, epochs, seed, optimizer="sgd", arith=arithmetic, *words):
+def line(net, method, bits, epochs, seed, optimizer="sgd", arith=None, *words):
+    arith = arith or (arithmetic if net == "resnet18" else others)
     print(net, method, bits, bits, epochs, seed, optimizer, arith, *words)
 
 

@@ -110,22 +110,21 @@ wide! {
         let Some(first) = x.first() else { return (0.0, 0.0) };
         let mut lo = [*first; 8];
         let mut hi = [*first; 8];
-        let mut odd = [0.0f32; 8];
+        let mut odd = [false; 8];
         let mut rest = x.chunks_exact(8);
         for c in rest.by_ref() {
-            for i in 0..8 {
+            (0..8).for_each(|i| {
                 lo[i] = if c[i] < lo[i] { c[i] } else { lo[i] };
                 hi[i] = if c[i] > hi[i] { c[i] } else { hi[i] };
-                // Zero for numbers, NaN for infinities and NaN: adds up to whether there is one.
-                odd[i] += c[i] - c[i];
-            }
+                odd[i] |= c[i].is_nan();
+            });
         }
         for v in rest.remainder() {
             lo[0] = if *v < lo[0] { *v } else { lo[0] };
             hi[0] = if *v > hi[0] { *v } else { hi[0] };
-            odd[0] += v - v;
+            odd[0] |= v.is_nan();
         }
-        if odd.iter().any(|v| v.is_nan()) && x.iter().any(|v| v.is_nan()) {
+        if odd.contains(&true) {
             return (f32::NAN, f32::NAN);
         }
         let lo = lo.iter().fold(lo[0], |a, b| a.min(*b));

@@ -40,9 +40,10 @@ pub fn measure(
     for (done, i) in nodes.iter().enumerate() {
         watch(done, nodes.len());
         let mut only = pass.clone();
-        for (p, d) in points.iter().enumerate().filter(|(_, p)| involved(*i, p)) {
-            only[p].clone_from(&decisions[p]);
-            debug_assert_eq!(d.name, points[p].name);
+        for (p, point) in points.iter().enumerate() {
+            if involved(*i, point) {
+                only[p].clone_from(&decisions[p]);
+            }
         }
         let score = evaluate(backend, data, &only)?;
         all.push(Sensitivity {

@@ -236,7 +236,7 @@ impl Steering {
     /// What a backend told of the step that was decided last. Nothing for a step without report.
     pub fn learn(&mut self, at: &At, reports: &[PointReport]) {
         let cycle = self.settings.tau + self.settings.eta;
-        let closing = self.needs().histograms && at.step % cycle == 0;
+        let closing = self.needs().histograms && at.step.is_multiple_of(cycle);
         for (p, r) in reports.iter().enumerate() {
             let seen: Vec<(f32, f32)> = r.min.iter().copied().zip(r.max.iter().copied()).collect();
             let ranges = quantizer::ranges(&self.decided[p], &seen);

@@ -365,7 +365,9 @@ impl Trainer<'_> {
                     samples_s: self.config.batch as f64 / step_s,
                     left_s: step_s * (steps - at.step) as f64,
                 });
-                if saved.elapsed().as_secs_f64() > self.checkpoint_s && at.step % per_epoch != 0 {
+                if saved.elapsed().as_secs_f64() > self.checkpoint_s
+                    && !at.step.is_multiple_of(per_epoch)
+                {
                     self.keep(position)?;
                     saved = Instant::now();
                 }
@@ -420,7 +422,7 @@ impl Trainer<'_> {
         let in_epoch = at.step - epoch * per_epoch;
         let report = needs.every_step
             || histogram.is_some()
-            || in_epoch % REPORT == 0
+            || in_epoch.is_multiple_of(REPORT)
             || in_epoch == per_epoch;
         let plan = StepPlan {
             step: at.step,

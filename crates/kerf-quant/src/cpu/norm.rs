@@ -57,10 +57,10 @@ fn sum_product(p: &[f32], g: &[f32], mean: f32) -> (f64, f64) {
     let (cp, cg) = (p.chunks_exact(4), g.chunks_exact(4));
     let (rp, rg) = (cp.remainder(), cg.remainder());
     for (p, g) in cp.zip(cg) {
-        for i in 0..4 {
+        (0..4).for_each(|i| {
             s[i] += f64::from(g[i]);
             d[i] += f64::from(g[i]) * f64::from(p[i] - mean);
-        }
+        });
     }
     let mut total = (s.iter().sum::<f64>(), d.iter().sum::<f64>());
     for (p, g) in rp.iter().zip(rg) {
@@ -144,8 +144,9 @@ pub fn layer_forward(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut 
         let mean = (sum(x) / f as f64) as f32;
         let var = (sum_square(x, mean) / f as f64) as f32;
         let inverse = 1.0 / (var + eps).sqrt();
-        for i in 0..f {
-            y[i] = (x[i] - mean) * inverse * weight[i] + bias[i];
+        let affine = weight.iter().zip(bias);
+        for ((y, x), (w, b)) in y.iter_mut().zip(x).zip(affine) {
+            *y = (x - mean) * inverse * w + b;
         }
         (mean, inverse)
     });
@@ -169,14 +170,14 @@ pub fn layer_back(x: &[f32], m: &Moments, weight: &[f32], g: &mut [f32]) -> (Vec
     rows.for_each(|(r, (g, x))| {
         let (mean, inverse) = (m.mean[r], m.inverse[r]);
         let (mut s, mut d) = (0f64, 0f64);
-        for i in 0..f {
-            let h = f64::from(g[i] * weight[i]);
+        for ((g, x), w) in g.iter().zip(x).zip(weight) {
+            let h = f64::from(g * w);
             s += h;
-            d += h * f64::from((x[i] - mean) * inverse);
+            d += h * f64::from((x - mean) * inverse);
         }
         let (s, d) = ((s / f as f64) as f32, (d / f as f64) as f32);
-        for i in 0..f {
-            g[i] = inverse * (g[i] * weight[i] - s - (x[i] - mean) * inverse * d);
+        for ((g, x), w) in g.iter_mut().zip(x).zip(weight) {
+            *g = inverse * (*g * w - s - (x - mean) * inverse * d);
         }
     });
     sums.into_iter().unzip()

@@ -28,11 +28,10 @@ pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: 
             parts
                 .zip(m.first.par_chunks_mut(ELEMENTS))
                 .for_each(|((w, g), b)| {
-                    for i in 0..w.len() {
-                        let g = g[i] + weight_decay * w[i];
-                        b[i] = if fresh { g } else { momentum * b[i] + g };
-                        let d = if nesterov { g + momentum * b[i] } else { b[i] };
-                        w[i] -= rate * d;
+                    for ((w, g), b) in w.iter_mut().zip(g).zip(b) {
+                        let g = g + weight_decay * *w;
+                        *b = if fresh { g } else { momentum * *b + g };
+                        *w -= rate * if nesterov { g + momentum * *b } else { *b };
                     }
                 });
         }
@@ -57,16 +56,16 @@ pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: 
                 .par_chunks_mut(ELEMENTS)
                 .zip(m.second.par_chunks_mut(ELEMENTS));
             parts.zip(moments).for_each(|((w, g), (a, b))| {
-                for i in 0..w.len() {
-                    let mut g = g[i];
+                for ((w, g), (a, b)) in w.iter_mut().zip(g).zip(a.iter_mut().zip(b)) {
+                    let mut g = *g;
                     if decoupled {
-                        w[i] *= 1.0 - rate * weight_decay;
+                        *w *= 1.0 - rate * weight_decay;
                     } else {
-                        g += weight_decay * w[i];
+                        g += weight_decay * *w;
                     }
-                    a[i] = beta1 * a[i] + (1.0 - beta1) * g;
-                    b[i] = beta2 * b[i] + (1.0 - beta2) * g * g;
-                    w[i] -= size * a[i] / (b[i].sqrt() / root + eps);
+                    *a = beta1 * *a + (1.0 - beta1) * g;
+                    *b = beta2 * *b + (1.0 - beta2) * g * g;
+                    *w -= size * *a / (b.sqrt() / root + eps);
                 }
             });
         }

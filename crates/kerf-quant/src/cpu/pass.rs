@@ -164,16 +164,10 @@ impl CpuBackend {
             seen: vec![Seen::default(); self.points.len()],
             ..Forward::default()
         };
-        for (p, d) in self
-            .points
-            .iter()
-            .zip(decisions)
-            .enumerate()
-            .map(|(i, pd)| ((i, pd.0), pd.1))
-        {
-            if let (i, Subject::Weight(node)) = (p.0, p.1.subject) {
+        for (i, (p, d)) in self.points.iter().zip(decisions).enumerate() {
+            if let Subject::Weight(node) = p.subject {
                 let w = self.slots[node].weight.map_or(NOTHING, |s| &self.values[s]);
-                f.seen[i] = quantize::look(w, p.1, d, wanted.report, None);
+                f.seen[i] = quantize::look(w, p, d, wanted.report, None);
             }
         }
         self.look(&mut f, batch, Value::Input, decisions, wanted);

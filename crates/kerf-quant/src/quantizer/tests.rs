@@ -231,13 +231,13 @@ fn blends_lie_between_and_know_their_gradient() {
     let (low, _) = fake_quantize(&x, None, &fixed(0.0, 1.0, 2.0, Scheme::Affine));
     let (high, _) = fake_quantize(&x, None, &fixed(0.0, 1.0, 3.0, Scheme::Affine));
     let mut slope = 0.0;
-    for i in 0..x.len() {
-        assert!((y[i] - (0.75 * low[i] + 0.25 * high[i])).abs() < 1e-6);
-        slope += f64::from(high[i] - low[i]);
+    for (y, (low, high)) in y.iter().zip(low.iter().zip(&high)) {
+        assert!((y - (0.75 * low + 0.25 * high)).abs() < 1e-6);
+        slope += f64::from(high - low);
     }
     let g = grids(&d, &[]).unwrap()[0];
     let mut sums = PointGradient::default();
-    backward(&x, &mut vec![1.0; 50], &g, &d, 0, Some(&mut sums));
+    backward(&x, &mut [1.0; 50], &g, &d, 0, Some(&mut sums));
     assert!((sums.blend - slope).abs() < 1e-4);
 }
 

@@ -30,6 +30,9 @@ pub(super) struct Parameters {
     device: Device,
 }
 
+/// Parameters begin at multiples of this many numbers: kernels read 16 bytes at a time.
+const ALIGN: i64 = 16;
+
 const MEMORY: [&str; 2] = ["first", "second"];
 
 /// Convolutions are held channels last: `[outputs, height, width, inputs]`.
@@ -37,6 +40,18 @@ fn to_flat(t: &Tensor) -> Result<Tensor, TchError> {
     match t.dim() {
         4 => t.f_permute([0, 2, 3, 1])?.f_reshape(-1),
         _ => t.f_reshape(-1),
+    }
+}
+
+/// Numbers between the end of a parameter and the beginning of the next.
+fn padding(size: i64) -> i64 {
+    (ALIGN - size % ALIGN) % ALIGN
+}
+
+fn padded(t: Tensor) -> Result<Tensor, TchError> {
+    match padding(t.numel() as i64) {
+        0 => Ok(t),
+        n => t.f_constant_pad_nd([0, n]),
     }
 }
 
@@ -81,12 +96,10 @@ impl Parameters {
             let size = first.data.len() as i64;
             let place = if p.kind.trained() {
                 let leaf = parts.len();
-                parts.push(to_flat(&from_host(&first, device)?)?);
-                from += size;
-                Place::Trained {
-                    leaf,
-                    from: from - size,
-                }
+                parts.push(padded(to_flat(&from_host(&first, device)?)?)?);
+                let own = from;
+                from += size + padding(size);
+                Place::Trained { leaf, from: own }
             } else if p.shape.is_empty() {
                 Place::Counter(first.data[0])
             } else {
@@ -193,7 +206,8 @@ impl Parameters {
         plan: &StepPlan,
         scale: f64,
     ) -> Result<(), TchError> {
-        let parts: Result<Vec<Tensor>, TchError> = gradients.iter().map(to_flat).collect();
+        let flat = gradients.iter().map(|g| padded(to_flat(g)?));
+        let parts: Result<Vec<Tensor>, TchError> = flat.collect();
         let mut g = Tensor::f_cat(&parts?, 0)?;
         if scale != 1.0 {
             g = g.f_mul_scalar(1.0 / scale)?;

@@ -74,6 +74,13 @@ fn along(v: &Tensor, x: &Tensor) -> Result<Tensor, TchError> {
     v.f_view(&shape[..])
 }
 
+/// A step that can be divided by: the smallest normal number or more, and 1 where there is no range.
+fn at_least(step: &Tensor) -> Result<Tensor, TchError> {
+    let none = step.f_eq(0.0)?;
+    let some = step.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+    some.f_masked_fill(&none, 1.0)
+}
+
 /// Dimensions but the first.
 fn rest(x: &Tensor) -> Vec<i64> {
     (1..x.dim() as i64).collect()
@@ -340,7 +347,9 @@ impl Quantizer {
             let some = dense(&x.f_narrow(0, 0, rows.min((SAMPLE / each).max(1)))?)?;
             let some = some.f_to_kind(Kind::Float)?;
             let (lo, hi) = some.f_aminmax(None, false)?;
-            self.seen[at].histogram = Some((lo, hi, some.f_reshape(-1)?.f_histc(parts as i64)?));
+            // It refuses what is no number; the loss will say so.
+            let counts = some.f_reshape(-1)?.f_histc(parts as i64);
+            self.seen[at].histogram = counts.ok().map(|c| (lo, hi, c));
         }
         self.seen[at].min = Some(min);
         self.seen[at].max = Some(max);
@@ -436,11 +445,10 @@ impl Quantizer {
         steps: f32,
     ) -> Result<Placed, TchError> {
         let half = (steps / 2.0).floor();
-        let smallest = f64::from(f32::MIN_POSITIVE);
         let all = self.constant(steps)?;
         let (step, low, high) = match d.scheme {
             Scheme::Affine => {
-                let step = hi.f_sub(lo)?.f_div(&all)?.f_clamp_min(smallest)?;
+                let step = at_least(&hi.f_sub(lo)?.f_div(&all)?)?;
                 let zero = lo
                     .f_neg()?
                     .f_div(&step)?
@@ -461,11 +469,7 @@ impl Quantizer {
                         (step, -((steps + 1.0) / 2.0).floor().max(1.0), half)
                     }
                 };
-                (
-                    step.f_clamp_min(smallest)?,
-                    self.constant(low)?,
-                    self.constant(high)?,
-                )
+                (at_least(&step)?, self.constant(low)?, self.constant(high)?)
             }
         };
         let inverse = self.constant(1.0)?.f_div(&step)?;

@@ -210,72 +210,84 @@ fn training_agrees_with_the_cpu_backend() {
                 }
             }
             let points = Policy::default().points(&graph).unwrap();
-            let decisions: Vec<Decision> = points
-                .iter()
-                .map(|p| decision(255.0, p.scheme, Range::Observed { shrink: 0.0 }))
-                .collect();
-            let mut a = CpuBackend::new(&graph, &points, optimizer, 4, 1).unwrap();
-            let mut b = Torch::new(
-                graph.clone(),
-                points.clone(),
-                optimizer,
-                4,
-                Device::Cpu,
-                Arithmetic::F32,
-            )
-            .unwrap();
-            for step in 1..=2 {
-                let indices: Vec<usize> = (0..16).map(|i| (i * 3 + step as usize) % 64).collect();
-                let batch = data.batch(&indices, Some(step)).unwrap();
-                let plan = StepPlan {
-                    step,
-                    decisions: &decisions,
-                    rate: 0.01,
-                    label_smoothing: 0.1,
-                    clip_norm: Some(1.0),
-                    seed: 1,
-                    report: true,
-                    histogram: Some(64),
-                    gradients: false,
+            for steps in [None, Some(255.0)] {
+                let decisions: Vec<Decision> = points
+                    .iter()
+                    .map(|p| Decision {
+                        steps,
+                        ..decision(255.0, p.scheme, Range::Observed { shrink: 0.0 })
+                    })
+                    .collect();
+                // With grids, a value on the edge of two of their points may go either way, since sums differ in order;
+                // the networks are so deep for images so small that it is felt.
+                let (near_loss, near_weight) = if steps.is_none() {
+                    (1e-4, 1e-3)
+                } else {
+                    (0.03, 0.03)
                 };
-                let x = a.train_step(&batch, &plan).unwrap();
-                let y = b.train_step(&batch, &plan).unwrap();
-                let (l, m) = (x.scores[0].loss, y.scores[0].loss);
-                // A value on the edge of two grid points may go either way: the sums differ in order.
-                assert!(
-                    (l - m).abs() < 2e-3 * l.abs(),
-                    "{name} step {step}: {l} {m}"
-                );
-                for ((p, q), at) in x.points.iter().zip(&y.points).zip(&points) {
-                    let near = |u: &[f32], v: &[f32]| {
-                        u.iter()
-                            .zip(v)
-                            .all(|(u, v)| (u - v).abs() < 0.1 * (1.0 + u.abs()))
+                let mut a = CpuBackend::new(&graph, &points, optimizer, 4, 1).unwrap();
+                let mut b = Torch::new(
+                    graph.clone(),
+                    points.clone(),
+                    optimizer,
+                    4,
+                    Device::Cpu,
+                    Arithmetic::F32,
+                )
+                .unwrap();
+                for step in 1..=2 {
+                    let indices: Vec<usize> =
+                        (0..16).map(|i| (i * 3 + step as usize) % 64).collect();
+                    let batch = data.batch(&indices, Some(step)).unwrap();
+                    let plan = StepPlan {
+                        step,
+                        decisions: &decisions,
+                        rate: 0.01,
+                        label_smoothing: 0.1,
+                        clip_norm: Some(1.0),
+                        seed: 1,
+                        report: true,
+                        histogram: Some(64),
+                        gradients: false,
                     };
+                    let x = a.train_step(&batch, &plan).unwrap();
+                    let y = b.train_step(&batch, &plan).unwrap();
+                    let (l, m) = (x.scores[0].loss, y.scores[0].loss);
                     assert!(
-                        near(&p.min, &q.min) && near(&p.max, &q.max),
-                        "{name} {}",
-                        at.name
+                        (l - m).abs() < near_loss * l.abs(),
+                        "{name} {steps:?} step {step}: {l} {m}"
                     );
-                    if let (Some(h), Some(k)) = (&p.histogram, &q.histogram) {
-                        assert_eq!(h.total(), k.total(), "{name} {}", at.name);
+                    for ((p, q), at) in x.points.iter().zip(&y.points).zip(&points) {
+                        let near = |u: &[f32], v: &[f32]| {
+                            u.iter()
+                                .zip(v)
+                                .all(|(u, v)| (u - v).abs() < 0.1 * (1.0 + u.abs()))
+                        };
+                        assert!(
+                            near(&p.min, &q.min) && near(&p.max, &q.max),
+                            "{name} {}",
+                            at.name
+                        );
+                        if let (Some(h), Some(k)) = (&p.histogram, &q.histogram) {
+                            assert_eq!(h.total(), k.total(), "{name} {}", at.name);
+                        }
                     }
                 }
+                let names = graph.params().into_iter().map(|p| p.name);
+                for n in names.filter(|n| n.ends_with("running_mean") || n.ends_with("weight")) {
+                    let (u, v) = (a.read(&n).unwrap(), b.read(&n).unwrap());
+                    let far = u
+                        .data
+                        .iter()
+                        .zip(&v.data)
+                        .map(|(u, v)| (u - v).abs())
+                        .fold(0.0, f32::max);
+                    assert!(far < near_weight, "{name} {steps:?} {n}: {far}");
+                }
+                let memory = b.memory().unwrap();
+                b.restore(&memory).unwrap();
+                assert_eq!(b.memory().unwrap(), memory);
             }
-            let names = graph.params().into_iter().map(|p| p.name);
-            for n in names.filter(|n| n.ends_with("running_mean") || n.ends_with("weight")) {
-                let (u, v) = (a.read(&n).unwrap(), b.read(&n).unwrap());
-                let far = u
-                    .data
-                    .iter()
-                    .zip(&v.data)
-                    .map(|(u, v)| (u - v).abs())
-                    .fold(0.0, f32::max);
-                assert!(far < 0.02, "{name} {n}: {far}");
-            }
-            let memory = b.memory().unwrap();
-            b.restore(&memory).unwrap();
-            assert_eq!(b.memory().unwrap(), memory);
         }
     }
 }

@@ -147,7 +147,7 @@ pub fn run(a: &DataArgs, format: Format) -> Result<i32, Failure> {
     }
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-data-1",
+            "schema": "kerf.quantize-data/1",
             "name": source.name,
             "folder": folder.display().to_string(),
             "package": source.package,

@@ -60,7 +60,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
     let opset = onnx::OPSET;
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-export-1",
+            "schema": "kerf.quantize-export/1",
             "file": a.onnx.display().to_string(),
             "bytes": bytes.len(),
             "opset": opset,

@@ -139,7 +139,7 @@ pub fn run(a: &InferArgs, format: Format, style: Style) -> Result<i32, Failure> 
     let points_apart = 100.0 * (correct[0] as f64 - fake.correct as f64).abs() / count as f64;
     if format == Format::Json {
         let all = json!({
-            "schema": "kerf-quantize-infer-1",
+            "schema": "kerf.quantize-infer/1",
             "data": test.name(),
             "count": count,
             "fake_quantized": {"correct": fake.correct},

@@ -257,7 +257,10 @@ impl TrainArgs {
 
 /// Trains.
 pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> {
-    if !a.resume && a.out.join(format!("seed-{}", a.seed)).exists() {
+    let first = a
+        .out
+        .join(format!("seed-{}/checkpoint.safetensors", a.seed));
+    if !a.resume && (first.exists() || a.out.join("result.json").exists()) {
         return Err(
             Failure::new(format!("{} has results already", a.out.display()))
                 .help("--resume goes on with them; --out names another folder"),
