@@ -275,3 +275,55 @@ pub fn helper(name: &str) -> Option<String> {
         "static __device__ __forceinline__ double {name}({params})\n{{\n{body}}}\n"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_by_format_and_variant() {
+        let name = |n| Some(Spelling::Name(n));
+        assert_eq!(call("exp", false, Format::F32, None), name(Some("expf")));
+        assert_eq!(call("expf", false, Format::F32, None), name(None));
+        assert_eq!(call("exp", true, Format::F32, None), name(None));
+        assert_eq!(call("max", false, Format::F32, None), name(None));
+        let approx = Some(MathVariant::ApproxFtz);
+        assert_eq!(
+            call("sinf", false, Format::F32, approx),
+            name(Some("__sinf"))
+        );
+        assert_eq!(
+            call("sin", true, Format::F32, approx),
+            name(Some("native_sin"))
+        );
+        assert_eq!(call("erfc", false, Format::F32, approx), None);
+        let newton = Some(MathVariant::Newton1);
+        let helper = Some(Spelling::Helper("kerf_sqrt_newton1"));
+        assert_eq!(call("sqrt", false, Format::F64, newton), helper);
+        assert!(is_known("rsqrtf") && !is_known("printf"));
+    }
+
+    #[test]
+    fn every_function_that_is_put_in_has_a_text() {
+        for n in [
+            "kerf_upload",
+            "kerf_download",
+            "kerf_sqrt_approx",
+            "kerf_tanh_approx",
+            "kerf_div_full",
+        ] {
+            assert!(helper(n).is_some_and(|t| t.contains(n)), "{n}");
+        }
+        for f in ["div", "sqrt", "rsqrt"] {
+            for steps in 0..3 {
+                let t = helper(&format!("kerf_{f}_newton{steps}")).expect("a text");
+                assert_eq!(
+                    t.matches("approx.ftz.f64").count(),
+                    1 + usize::from(f == "sqrt" && steps == 0),
+                    "{t}"
+                );
+            }
+        }
+        assert!(helper("exp").is_none());
+    }
+}

