@@ -37,6 +37,8 @@ pub struct Extents {
     pub positions: Vec<usize>,
     /// Axes whose indices the kernel asks for.
     pub axes: [bool; 3],
+    /// Block sizes that the code is written for: it has `blockIdx.x * 32 + threadIdx.x`.
+    pub made_for: [Option<i128>; 3],
 }
 
 struct Reader<'m> {
@@ -46,8 +48,11 @@ struct Reader<'m> {
     known: BTreeMap<Value, Option<Polynomial>>,
     /// Upper ends, exclusive, of loop variables.
     below: BTreeMap<usize, Polynomial>,
+    /// Of those that are quotients, as a warp's number: what is divided, and by what.
+    quotients: BTreeMap<usize, (Polynomial, i128)>,
     threads: [Option<Polynomial>; 3],
     axes: [bool; 3],
+    made_for: [Option<i128>; 3],
 }
 
 /// `ctaid * ntid + tid` along an axis.
@@ -87,7 +92,7 @@ impl Reader<'_> {
             return Some(Polynomial::symbol(Symbol::Parameter(at)));
         }
         match v.opcode()? {
-            LLVMAdd => self.two(v).map(|(a, b)| a.plus(&b, 1)),
+            LLVMAdd => self.two(v).map(|(a, b)| self.whole(a.plus(&b, 1))),
             LLVMSub => self.two(v).map(|(a, b)| a.plus(&b, -1)),
             LLVMMul => self.two(v).and_then(|(a, b)| a.times(&b)),
             LLVMShl => {
@@ -95,7 +100,7 @@ impl Reader<'_> {
                 self.of(v.operand(0))?.times(&Polynomial::number(1 << by))
             }
             // Where the bits do not overlap, as the optimiser writes sums.
-            LLVMOr => self.two(v).map(|(a, b)| a.plus(&b, 1)),
+            LLVMOr => self.two(v).map(|(a, b)| self.whole(a.plus(&b, 1))),
             LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFreeze => self.of(v.operand(0)),
             // A mask that clears low bits, as of an unrolled loop.
             LLVMAnd => {
@@ -106,21 +111,27 @@ impl Reader<'_> {
                     m => Some(Polynomial::number(i128::from(m))),
                 }
             }
-            LLVMSDiv | LLVMUDiv | LLVMLShr | LLVMAShr => self.of(v.operand(0)),
+            LLVMSDiv | LLVMUDiv | LLVMLShr | LLVMAShr => {
+                let p = self.of(v.operand(0))?;
+                let by = v.operand(1).const_int().filter(|c| *c < 32);
+                let by = by.map(|c| match v.opcode() {
+                    Some(LLVMLShr | LLVMAShr) => 1i128 << c,
+                    _ => i128::from(c),
+                });
+                match by {
+                    Some(by) if by > 1 && !p.is_fixed() => {
+                        let at = self.turn(v);
+                        self.quotients.insert(at, (p, by));
+                        Some(Polynomial::symbol(Symbol::Turn(at)))
+                    }
+                    _ => Some(p),
+                }
+            }
             LLVMSRem | LLVMURem => {
                 let n = self.of(v.operand(1))?;
                 Some(n.plus(&Polynomial::number(-1), 1))
             }
-            LLVMPHI => {
-                let at = match self.turns.iter().position(|t| *t == v) {
-                    Some(at) => at,
-                    None => {
-                        self.turns.push(v);
-                        self.turns.len() - 1
-                    }
-                };
-                Some(Polynomial::symbol(Symbol::Turn(at)))
-            }
+            LLVMPHI => Some(Polynomial::symbol(Symbol::Turn(self.turn(v)))),
             LLVMSelect => {
                 let (a, b) = (self.of(v.operand(1)), self.of(v.operand(2)));
                 a.filter(|a| a.constant().is_none()).or(b)
@@ -128,6 +139,39 @@ impl Reader<'_> {
             LLVMCall => self.call(v),
             _ => None,
         }
+    }
+
+    /// The number of a value that stands for itself.
+    fn turn(&mut self, v: Value) -> usize {
+        let known = self.turns.iter().position(|t| *t == v);
+        known.unwrap_or_else(|| {
+            self.turns.push(v);
+            self.turns.len() - 1
+        })
+    }
+
+    /// A thread's index with the block's size as a number, written with the size's symbol.
+    fn whole(&mut self, mut p: Polynomial) -> Polynomial {
+        for axis in 0..3 {
+            let block = vec![Symbol::BlockIndex(axis)];
+            let (Some(b), Some(t)) = (
+                p.0.get(&block).copied(),
+                p.0.get(&vec![Symbol::Thread(axis)]).copied(),
+            ) else {
+                continue;
+            };
+            let size = b / t;
+            if t < 1 || b % t != 0 || !(2..=1024).contains(&size) {
+                continue;
+            }
+            if *self.made_for[axis].get_or_insert(size) == size {
+                p.0.remove(&block);
+                let mut k = vec![Symbol::Block(axis), Symbol::BlockIndex(axis)];
+                k.sort_unstable();
+                p = p.plus(&Polynomial([(k, t)].into()), 1);
+            }
+        }
+        p
     }
 
     fn call(&mut self, v: Value) -> Option<Polynomial> {
@@ -210,6 +254,13 @@ impl Reader<'_> {
             .keys()
             .filter(|k| !matches!(k[..], [Symbol::Turn(_)]));
         if let ([t], true) = (&turns[..], others.into_iter().all(step)) {
+            // As many threads as the quotient's end asks for.
+            if let Some((whole, divisor)) = self.quotients.get(t)
+                && let Some(axis) = (0..3).find(|a| *whole == everywhere(*a))
+                && let Some(threads) = end.times(&Polynomial::number(*divisor))
+            {
+                wider(&mut self.threads[axis], &threads);
+            }
             let loose = rest.constant().filter(|c| *c > 0).unwrap_or(0);
             let end = end.plus(&Polynomial::number(loose), 1);
             let mut kept = self.below.remove(t);
@@ -257,7 +308,11 @@ impl Reader<'_> {
                     Some(end) => end.plus(&one, -1),
                     None => return None,
                 },
-                Symbol::Turn(t) => self.below.get(&t)?.plus(&one, -1),
+                Symbol::Turn(t) => match (self.below.get(&t), self.quotients.get(&t)) {
+                    (Some(end), _) => end.plus(&one, -1),
+                    (None, Some((whole, _))) => whole.clone(),
+                    _ => return None,
+                },
                 _ => return None,
             };
             let mut next = Polynomial::default();
@@ -374,6 +429,34 @@ fn becomes_index(v: Value) -> bool {
     false
 }
 
+/// Pointers that an instruction goes through: how many bytes, whether it reads and whether it writes.
+fn accesses(m: &Module, i: Value) -> Vec<(Value, u64, bool, bool)> {
+    match i.opcode() {
+        Some(Opcode::LLVMLoad) => vec![(i.operand(0), m.size_of(i.ty()), true, false)],
+        Some(Opcode::LLVMStore) => {
+            vec![(i.operand(1), m.size_of(i.operand(0).ty()), false, true)]
+        }
+        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), m.size_of(i.ty()), true, true)],
+        Some(Opcode::LLVMAtomicCmpXchg) => {
+            vec![(i.operand(0), m.size_of(i.operand(1).ty()), true, true)]
+        }
+        // Elements of several numbers are copied as a whole.
+        Some(Opcode::LLVMCall) => {
+            let name = i.callee_name().unwrap_or_default();
+            let size = || i.operand(2).const_int().unwrap_or(0);
+            match name.as_str() {
+                n if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") => vec![
+                    (i.operand(0), size(), false, true),
+                    (i.operand(1), size(), true, false),
+                ],
+                n if n.starts_with("llvm.memset.") => vec![(i.operand(0), size(), false, true)],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Reads the extents of a kernel off its code.
 pub fn extents(m: &Module, kernel: Value) -> Extents {
     let mut r = Reader {
@@ -382,8 +465,10 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         turns: Vec::new(),
         known: BTreeMap::new(),
         below: BTreeMap::new(),
+        quotients: BTreeMap::new(),
         threads: [None, None, None],
         axes: [false; 3],
+        made_for: [None; 3],
     };
     let all: Vec<Value> = kernel
         .blocks()
@@ -402,6 +487,9 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         let (v, Some(end)) = (r.turns[t], r.below.get(&t).cloned()) else {
             continue;
         };
+        if v.opcode() != Some(Opcode::LLVMPHI) {
+            continue;
+        }
         for (from, _) in v.incoming() {
             if let Some(p) = r.of(from)
                 && let Some(axis) = (0..3).find(|a| p == everywhere(*a))
@@ -412,26 +500,19 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
     }
     let mut reach: BTreeMap<usize, Reach> = BTreeMap::new();
     for i in all {
-        let (pointer, size, read, written) = match i.opcode() {
-            Some(Opcode::LLVMLoad) => (i.operand(0), m.size_of(i.ty()), true, false),
-            Some(Opcode::LLVMStore) => (i.operand(1), m.size_of(i.operand(0).ty()), false, true),
-            Some(Opcode::LLVMAtomicRMW) => (i.operand(0), m.size_of(i.ty()), true, true),
-            Some(Opcode::LLVMAtomicCmpXchg) => {
-                (i.operand(0), m.size_of(i.operand(1).ty()), true, true)
+        for (pointer, size, read, written) in accesses(m, i) {
+            let Some((at, offset)) = r.offset(pointer) else {
+                continue;
+            };
+            let size = Polynomial::number(i128::from(size));
+            let end = offset.and_then(|o| Some(r.largest(&o)?.plus(&size, 1)));
+            let e = reach.entry(at).or_default();
+            e.read |= read;
+            e.written |= written;
+            e.index |= read && i.ty().is_int() && becomes_index(i);
+            if let Some(end) = end {
+                wider(&mut e.bytes, &end);
             }
-            _ => continue,
-        };
-        let Some((at, offset)) = r.offset(pointer) else {
-            continue;
-        };
-        let size = Polynomial::number(i128::from(size));
-        let end = offset.and_then(|o| Some(r.largest(&o)?.plus(&size, 1)));
-        let e = reach.entry(at).or_default();
-        e.read |= read;
-        e.written |= written;
-        e.index |= read && i.ty().is_int() && becomes_index(i);
-        if let Some(end) = end {
-            wider(&mut e.bytes, &end);
         }
     }
     let mut positions: Vec<usize> = r
@@ -454,6 +535,7 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         positions,
         threads: r.threads,
         axes: r.axes,
+        made_for: r.made_for,
     }
 }
 

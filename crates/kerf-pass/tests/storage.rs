@@ -408,3 +408,29 @@ define ptx_kernel void @l(ptr %x) {{\n{body}"
     both.apply(&m).expect("applies");
     counts(&m.print(), &[("[2 x float]", 1), ("store float 1.0", 2)]);
 }
+
+#[test]
+fn steps_in_bytes_that_never_lead_into_an_element() {
+    let body = "
+  %c = icmp sgt i64 %i, 0
+  %left = select i1 %c, i64 -8, i64 0
+  br i1 %c, label %a, label %b
+a:
+  br label %b
+b:
+  %far = phi i64 [ 16, %0 ], [ %left, %a ], [ %more, %b ]
+  %more = add i64 %far, 8
+  %p = getelementptr i8, ptr %x, i64 %far
+  %v = load double, ptr %p, align 8
+  store double %v, ptr %y, align 8
+  br i1 %c, label %b, label %end
+end:
+  ret void";
+    let m = module("ptr %x, ptr %y, i64 %i", body);
+    let k = held(&m, &[("x", F32)]);
+    counts(&k, &[("ashr", 1), ("load float", 1), ("store double", 1)]);
+    // One way in that is not a whole number of elements is enough to refuse.
+    let m = module("ptr %x, ptr %y, i64 %i", &body.replace("16, %0", "%i, %0"));
+    let e = plan(&[("x", F32)], &[]).apply(&m).expect_err("refused");
+    assert!(e.to_string().contains("lead into an element"), "{e}");
+}

@@ -298,6 +298,57 @@ impl Writer<'_> {
         };
         let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
     }
+
+    /// Block sizes to choose from, along the axes up to `last`; one where the code is made for it.
+    fn space(&mut self, out: &mut String, last: usize) {
+        let (sizes, default): (&[&[i128]], &[i128]) = match last {
+            0 => (&[&[32, 64, 128, 256, 512, 1024]], &[128]),
+            1 => (&[&[8, 16, 32, 64, 128], &[1, 2, 4, 8, 16]], &[16, 16]),
+            _ => (
+                &[&[8, 16, 32, 64], &[1, 2, 4, 8], &[1, 2, 4, 8]],
+                &[8, 4, 4],
+            ),
+        };
+        let made_for = |a: usize| self.known.iter().find_map(|k| k.extents.made_for[a]);
+        let fixed: Vec<Option<i128>> = (0..=last).map(made_for).collect();
+        let free = fixed.iter().any(Option::is_none);
+        for (a, axis) in AXES.iter().enumerate().take(last + 1) {
+            let _ = match fixed[a] {
+                Some(size) => writeln!(out, "{axis} = [{size}]   # the number in the code"),
+                None => {
+                    let all: Vec<String> = sizes[a].iter().map(ToString::to_string).collect();
+                    writeln!(out, "{axis} = [{}]", all.join(", "))
+                }
+            };
+        }
+        if !free {
+            return;
+        }
+        let product = AXES[..=last].join(" * ");
+        if last > 0 {
+            let _ = writeln!(
+                out,
+                "constraints = [\"{product} >= 32\", \"{product} <= 1024\"]"
+            );
+        }
+        // Together no larger than a block may be.
+        let mut room: i128 = 1024 / fixed.iter().flatten().product::<i128>().max(1);
+        let start: Vec<String> = (0..=last)
+            .map(|a| {
+                let size = fixed[a].unwrap_or_else(|| {
+                    let fits = sizes[a]
+                        .iter()
+                        .copied()
+                        .filter(|s| *s <= room.min(default[a]));
+                    let size = fits.max().unwrap_or(1);
+                    room /= size.max(1);
+                    size
+                });
+                format!("{} = {size}", AXES[a])
+            })
+            .collect();
+        let _ = writeln!(out, "default = {{ {} }}", start.join(", "));
+    }
 }
 
 /// Writes a workload for kernels of one source, in the order given. `flags` are the compiler's.
@@ -340,20 +391,7 @@ pub fn skeleton(
         out,
         "\n[launch_space]             # threads of a block, for tuning"
     );
-    let _ = match last {
-        0 => writeln!(
-            out,
-            "bx = [32, 64, 128, 256, 512, 1024]\ndefault = {{ bx = 128 }}"
-        ),
-        1 => writeln!(
-            out,
-            "bx = [8, 16, 32, 64, 128]\nby = [1, 2, 4, 8, 16]\nconstraints = [\"bx * by >= 32\", \"bx * by <= 1024\"]\ndefault = {{ bx = 16, by = 16 }}"
-        ),
-        _ => writeln!(
-            out,
-            "bx = [8, 16, 32, 64]\nby = [1, 2, 4, 8]\nbz = [1, 2, 4, 8]\nconstraints = [\"bx * by * bz >= 32\", \"bx * by * bz <= 1024\"]\ndefault = {{ bx = 8, by = 4, bz = 4 }}"
-        ),
-    };
+    w.space(&mut out, last);
     let g = w.guess("what your results have to be good for");
     let _ = writeln!(out, "\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}");
     Skeleton {

@@ -7,8 +7,12 @@ use crate::toolchain;
 use kerf_ir::{extent, kernels, program};
 use kerf_workload::job::Job;
 use kerf_workload::skeleton::{Known, skeleton};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How often as long as the first guess a buffer may get.
+const MOST_GROWTH: u64 = 4096;
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -98,6 +102,41 @@ fn with_block(text: &str, shape: &[(String, i64)]) -> String {
     out
 }
 
+/// The buffer that an access left, its elements, and the index of the access, as a report of it says them.
+fn left(problem: &str) -> Option<(&str, u64, u64)> {
+    let (name, rest) = problem.rsplit_once("buffer ")?.1.split_once(" has ")?;
+    let (len, index) = rest.split_once(" elements, the access is to index ")?;
+    let digits = index.find(|c: char| !c.is_ascii_digit());
+    let index = &index[..digits.unwrap_or(index.len())];
+    Some((name, len.parse().ok()?, index.parse().ok()?))
+}
+
+/// The file with a buffer longer, where its length was a guess; `times` are those of the first guess.
+fn with_length(text: &str, name: &str, times: u64) -> Option<String> {
+    let mut out = String::new();
+    let (mut inside, mut done) = (false, false);
+    for l in text.lines() {
+        if l.starts_with('[') {
+            inside = false;
+        }
+        inside |= l == format!("name = \"{name}\"");
+        match l.strip_prefix("len  = \"").and_then(|r| r.split_once('"')) {
+            Some((len, note)) if inside && note.contains("a guess") => {
+                let one = len.rsplit_once(" * ").map_or(len, |(_, one)| one);
+                out += &format!(
+                    "len  = \"{times} * {one}\"   # a guess: grown until no access left it\n"
+                );
+                done = true;
+            }
+            _ => {
+                out += l;
+                out.push('\n');
+            }
+        }
+    }
+    done.then_some(out)
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     crate::in_utf8(&a.file)?;
@@ -159,17 +198,38 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         return Err(Failure::new(format!("{} is there already", path.display()))
             .help("--force replaces it, --out names another file"));
     }
-    files::write_whole(&path, &s.text).map_err(|e| {
-        Failure::new(format!("cannot write {}: {e}", path.display()))
-            .help("choose another place with --out")
-    })?;
+    let write = |text: &str| {
+        files::write_whole(&path, text).map_err(|e| {
+            Failure::new(format!("cannot write {}: {e}", path.display()))
+                .help("choose another place with --out")
+        })
+    };
+    write(&s.text)?;
     // Tried once, every access checked: what does not fit is the first thing to edit.
     let job = Job {
         memcheck: true,
         ..Job::plain(path.clone(), &tools)
     };
     let limit = Duration::from_secs(60);
+    let mut text = s.text;
     let mut tried = in_worker(&job, limit).err();
+    // Buffers whose length was not seen grow to what the run asks for.
+    let mut grown: BTreeMap<String, u64> = BTreeMap::new();
+    while let Some(problem) = tried.as_ref().map(ToString::to_string)
+        && let Some((name, len, index)) = left(&problem)
+    {
+        let before = grown.get(name).copied().unwrap_or(1);
+        let one = (len / before).max(1);
+        let times = (index / one + 1).next_power_of_two();
+        let longer = (times > before && times <= MOST_GROWTH)
+            .then(|| with_length(&text, name, times))
+            .flatten();
+        let Some(longer) = longer else { break };
+        grown.insert(name.to_owned(), times);
+        text = longer;
+        write(&text)?;
+        tried = in_worker(&job, limit).err();
+    }
     let mut fixed = None;
     if tried.is_some() {
         // Kernels whose arrays are made for one block size run with that one only.
@@ -186,9 +246,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         }
     }
     if let Some(shape) = &fixed {
-        let text = with_block(&s.text, shape);
-        files::write_whole(&path, &text)
-            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+        write(&with_block(&text, shape))?;
     }
     let lines = s.guesses;
     match format {

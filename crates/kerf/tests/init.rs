@@ -85,3 +85,43 @@ fn bad_input_is_named() {
         text(&o.stdout)
     );
 }
+
+#[test]
+fn a_block_in_the_code_and_lengths_that_only_a_run_tells() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = r#"
+#define TX 32
+#define TY 4
+__global__ void shift(const double *in, double *out, int nx, int ny) {
+  int x = blockIdx.x * TX + threadIdx.x, y = blockIdx.y * TY + threadIdx.y;
+  if (x < nx && y < ny) out[y * nx + x] = x > 0 ? in[y * nx + x - 1] : in[y * nx + x];
+}
+"#;
+    std::fs::write(dir.path().join("shift.cu"), source).expect("written");
+    let o = kerf(dir.path(), &["init", "shift.cu"]);
+    let file = std::fs::read_to_string(dir.path().join("shift.toml")).expect("written");
+    for line in [
+        "bx = [32]",
+        "by = [4]",
+        "grid  = [\"ceil_div(nx, bx)\", \"ceil_div(ny, by)\"]",
+        "len  = \"nx * ny\"",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+    assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+
+    let source = r#"
+__global__ void rows(const double *v, const int *count, double *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  double s = 0;
+  for (int k = 0; k < count[i]; ++k) s += v[k * n + i];
+  out[i] = s;
+}
+"#;
+    std::fs::write(dir.path().join("rows.cu"), source).expect("written");
+    let o = kerf(dir.path(), &["init", "rows.cu"]);
+    let file = std::fs::read_to_string(dir.path().join("rows.toml")).expect("written");
+    assert!(file.contains("len  = \"16 * n\""), "{file}");
+    assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+}

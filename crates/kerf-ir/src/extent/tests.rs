@@ -124,3 +124,55 @@ end:
     let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
     assert_eq!(len.text(name), "n");
 }
+
+#[test]
+fn a_block_size_in_the_code_is_seen_and_copies_count() {
+    let e = extents_of(
+        "  %tile = shl i32 %cx, 5
+  %i = or disjoint i32 %tile, %tx
+  %in = icmp slt i32 %i, %n
+  br i1 %in, label %do, label %end
+do:
+  %wide = sext i32 %i to i64
+  %q = getelementptr { double, double }, ptr %p, i64 %wide
+  call void @llvm.memcpy.p0.p0.i64(ptr %q, ptr %r, i64 16, i1 false)
+  br label %end
+end:
+  ret void
+}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @unused() {
+  ret void",
+        "ptr %p, i32 %n, ptr %r",
+    );
+    assert_eq!(e.made_for, [Some(32), None, None]);
+    assert_eq!(
+        e.threads[0].as_ref().map(|t| t.text(name)).as_deref(),
+        Some("n")
+    );
+    assert_eq!((e.reach[&0].read, e.reach[&0].written), (false, true));
+    assert_eq!((e.reach[&2].read, e.reach[&2].written), (true, false));
+    let len = e.reach[&0].bytes.as_ref().expect("known").divided(16);
+    assert_eq!(len.text(name), "n");
+}
+
+#[test]
+fn a_warp_for_each_row() {
+    let e = extents_of(
+        "  %row = lshr i32 %x, 5
+  %in = icmp slt i32 %row, %n
+  br i1 %in, label %do, label %end
+do:
+  %wide = sext i32 %row to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  br label %end
+end:
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    let threads = e.threads[0].as_ref().map(|t| t.text(name));
+    assert_eq!(threads.as_deref(), Some("32 * n"));
+    let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
+    assert_eq!(len.text(name), "n");
+}

@@ -37,21 +37,34 @@ pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: Format) -> Opti
 
 /// A power of two that divides an integer, whatever its value.
 fn multiple(v: Value) -> u64 {
+    multiple_of(v, &mut Vec::new())
+}
+
+/// The same; what is being looked at already divides by all that the rest of its loop does.
+fn multiple_of(v: Value, open: &mut Vec<Value>) -> u64 {
     const MOST: u64 = 1 << 16;
     if let Some(c) = v.const_int() {
         return 1 << c.trailing_zeros().min(16);
     }
+    let mut of = |i: u32| multiple_of(v.operand(i), open);
     match v.opcode() {
         Some(Opcode::LLVMShl) => {
             let by = v.operand(1).const_int().unwrap_or(0).min(16);
-            (multiple(v.operand(0)) << by).min(MOST)
+            (of(0) << by).min(MOST)
         }
-        Some(Opcode::LLVMMul) => (multiple(v.operand(0)) * multiple(v.operand(1))).min(MOST),
-        Some(Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMOr) => {
-            multiple(v.operand(0)).min(multiple(v.operand(1)))
+        Some(Opcode::LLVMMul) => (of(0) * of(1)).min(MOST),
+        Some(Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMOr) => of(0).min(of(1)),
+        Some(Opcode::LLVMAnd) => of(0).max(of(1)),
+        Some(Opcode::LLVMZExt | Opcode::LLVMSExt | Opcode::LLVMTrunc | Opcode::LLVMFreeze) => of(0),
+        Some(Opcode::LLVMSelect) => of(1).min(of(2)),
+        Some(Opcode::LLVMPHI) => {
+            if open.contains(&v) {
+                return MOST;
+            }
+            open.push(v);
+            let all = v.incoming().into_iter();
+            all.map(|(x, _)| multiple_of(x, open)).min().unwrap_or(1)
         }
-        Some(Opcode::LLVMAnd) => multiple(v.operand(0)).max(multiple(v.operand(1))),
-        Some(Opcode::LLVMZExt | Opcode::LLVMSExt) => multiple(v.operand(0)),
         _ => 1,
     }
 }
