@@ -125,10 +125,10 @@ impl<'a> Model<'a> {
             }
             if let Some(b) = f.body() {
                 b.walk(&mut |n| {
-                    if n.kind == "VarDecl" || n.kind == "ParmVarDecl" {
-                        if let Some((own, one)) = shape(n) {
-                            all.push((n, Kind::Local, own, one, f.name.clone()));
-                        }
+                    if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
+                        && let Some((own, one)) = shape(n)
+                    {
+                        all.push((n, Kind::Local, own, one, f.name.clone()));
                     }
                     if is_pointer_cast(n) && element(&n.plain).is_some() {
                         let own = element(&n.plain).unwrap_or(Format::F64);
