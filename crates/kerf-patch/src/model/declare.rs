@@ -267,7 +267,8 @@ impl<'a> Model<'a> {
                 self.join(all[0], *e);
             }
         }
-        let pairs: Vec<(Vec<Option<Entity>>, Vec<Option<Entity>>)> = self
+        type Params = Vec<Option<Entity>>;
+        let pairs: Vec<(Params, Params)> = self
             .decls
             .values()
             .filter(|d| d.is_function() && d.body().is_none())
