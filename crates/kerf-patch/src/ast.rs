@@ -145,7 +145,7 @@ impl Places {
     /// One location.
     fn bare(&mut self, j: &Json) -> Option<(usize, usize, usize)> {
         if let Some(f) = j.text("file") {
-            self.last = self.file(&f.to_owned());
+            self.last = self.file(f);
         }
         Some((
             self.last,

@@ -137,7 +137,7 @@ pub enum Outcome {
         /// Why.
         why: String,
         /// The last try.
-        last: Option<Tried>,
+        last: Option<Box<Tried>>,
         /// What source does not say.
         unsaid: Vec<String>,
         /// The plan.
@@ -288,7 +288,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
     let Some((candidate, tried, dropped)) = found else {
         return Ok(Outcome::None {
             why: "no source that is near the plan is within the tolerance and faster than the program as it is".into(),
-            last,
+            last: last.map(Box::new),
             unsaid,
             plan: promise,
         });

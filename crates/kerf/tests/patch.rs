@@ -151,7 +151,7 @@ fn declarations_literals_calls_and_host_copies() {
     }
     for part in [
         "float a = x[i] * 2.0f, b = 0.0f, *p = out + i; // three in one",
-        "for (float s = 0.25f, t = 1.0f;",
+        "b += (float)s * (float)t * a;",
         "const float c = SQ(a) + (float)HALF * b;",
         "sqrtf(c + 1.0f)",
         "__device__ float damp(float x, float k);",
@@ -205,6 +205,8 @@ fn approximations_and_no_plan() {
     assert!(now.contains("* __sinf(x[i])"), "{now}");
     assert!(now.contains("s = __fdividef(s, 1.0f + x[i]);"), "{now}");
     let o = c.kerf(&["patch", "result", "--plan", "99"]);
+    assert_eq!(o.status.code(), Some(1), "there is no such plan");
+    let o = c.kerf(&["patch", "result"]);
     assert_eq!(o.status.code(), Some(2), "the program is another one now");
     let o = c.kerf(&["patch", "nowhere"]);
     assert_eq!(o.status.code(), Some(2));

@@ -125,10 +125,10 @@ impl<'a> Model<'a> {
             }
             if let Some(b) = f.body() {
                 b.walk(&mut |n| {
-                    if n.kind == "VarDecl" || n.kind == "ParmVarDecl" {
-                        if let Some((own, one)) = shape(n) {
-                            all.push((n, Kind::Local, own, one, f.name.clone()));
-                        }
+                    if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
+                        && let Some((own, one)) = shape(n)
+                    {
+                        all.push((n, Kind::Local, own, one, f.name.clone()));
                     }
                     if is_pointer_cast(n) && element(&n.plain).is_some() {
                         let own = element(&n.plain).unwrap_or(Format::F64);
@@ -267,7 +267,8 @@ impl<'a> Model<'a> {
                 self.join(all[0], *e);
             }
         }
-        let pairs: Vec<(Vec<Option<Entity>>, Vec<Option<Entity>>)> = self
+        type Params = Vec<Option<Entity>>;
+        let pairs: Vec<(Params, Params)> = self
             .decls
             .values()
             .filter(|d| d.is_function() && d.body().is_none())
