@@ -32,7 +32,11 @@ fn escape(text: &str) -> String {
 
 /// Round steps, about five of them.
 fn ticks(lo: f64, hi: f64) -> Vec<f64> {
-    let span = (hi - lo).max(f64::MIN_POSITIVE);
+    let span = hi - lo;
+    // Too near to each other for numbers between them.
+    if span.is_nan() || span <= 1e-9 * lo.abs().max(hi.abs()) {
+        return vec![lo];
+    }
     let rough = span / 5.0;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
