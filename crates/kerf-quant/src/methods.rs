@@ -53,7 +53,7 @@ pub struct Place {
     pub index: usize,
     /// Bits asked for.
     pub bits: f64,
-    /// It is the result of a ReLU.
+    /// It is the result of a ReLU, perhaps pooled.
     pub relu: bool,
     /// All that read it are convolutions or matrices.
     pub matrices: bool,

@@ -108,6 +108,21 @@ fn allowed(bits: f64) -> bool {
     (2.0..=8.0).contains(&bits) || bits == 32.0
 }
 
+/// Whether a value is a ReLU's, or what moves and averages values made of one.
+fn after_relu(graph: &Graph, v: Value) -> bool {
+    let Value::Node(i) = v else { return false };
+    let n = &graph.nodes[i];
+    match n.op {
+        Op::Relu | Op::Relu6 => true,
+        Op::MaxPool { .. }
+        | Op::AvgPool { .. }
+        | Op::GlobalAvgPool
+        | Op::Flatten
+        | Op::Dropout { .. } => after_relu(graph, n.inputs[0]),
+        _ => false,
+    }
+}
+
 impl Steering {
     /// For points of a network.
     pub fn new(
@@ -149,10 +164,8 @@ impl Steering {
                 None => settings.activation_bits,
             },
             relu: match p.subject {
-                Subject::Activation(Value::Node(i)) => {
-                    matches!(graph.nodes[i].op, Op::Relu | Op::Relu6)
-                }
-                _ => false,
+                Subject::Activation(v) => after_relu(graph, v),
+                Subject::Weight(_) => false,
             },
             matrices: p.readers.iter().all(|r| graph.nodes[*r].op.has_weight()),
         };

@@ -53,7 +53,7 @@ fn a_folder_holds_the_network_and_its_evidence() {
         "accuracy.svg",
         "bits.svg",
         "steps.svg",
-        "histograms/relu1.svg",
+        "histograms/pool1.svg",
     ] {
         let svg = std::fs::read_to_string(dir.path().join(f));
         assert!(svg.is_ok_and(|s| s.starts_with("<svg")), "{f}");

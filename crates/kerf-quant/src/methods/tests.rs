@@ -250,6 +250,24 @@ fn settings_are_checked() {
     });
     assert!(e.err().unwrap().to_string().contains("conv2.weight"));
     assert!(with(&|s| s.tau = 0).is_err());
+    // What a pooling of a ReLU gives is a ReLU's, for PACT; the input is not.
+    let mut s = with(&|s| s.method = "pact".into()).unwrap();
+    let reports: Vec<PointReport> = points
+        .iter()
+        .map(|_| PointReport {
+            min: vec![0.0],
+            max: vec![2.0],
+            ..Default::default()
+        })
+        .collect();
+    s.decide(&at(1));
+    s.learn(&at(1), &reports);
+    let learned = s.decide(&at(2));
+    let fixed = |name: &str| {
+        let p = points.iter().position(|p| p.name == name).unwrap();
+        matches!(learned[p].range, Range::Fixed { .. })
+    };
+    assert!(fixed("pool1") && fixed("pool2") && !fixed("input"));
     // Evaluation before any training works with ranges of its own.
     let s = with(&|s| s.activation_bits = 32.0).unwrap();
     assert!(s.inference().iter().any(|d| d.steps.is_none()));
