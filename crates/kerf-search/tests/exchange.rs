@@ -321,11 +321,16 @@ fn every_strategy_replays_a_real_cache() {
         "differential",
         "local",
     ] {
-        let once = repeat(&r, s, 60, 4, 1).expect("a strategy");
+        // Of few searches one that misses the fastest branch decides the mean.
+        let (times, most) = if s == "guided" { (20, 1.03) } else { (4, 1.2) };
+        let once = repeat(&r, s, 60, times, 1).expect("a strategy");
         let last = once.marks.last().expect("a mark");
-        let most = if s == "guided" { 1.03 } else { 1.2 };
         assert!(last.mean <= most, "{s}: {last:?}");
-        assert_eq!(once, repeat(&r, s, 60, 4, 1).expect("a strategy"), "{s}");
+        assert_eq!(
+            once,
+            repeat(&r, s, 60, times, 1).expect("a strategy"),
+            "{s}"
+        );
         assert!(
             once.repetitions
                 .iter()

@@ -3,14 +3,14 @@
 #[path = "bad_input/harness.rs"]
 mod harness;
 
-use harness::{Folder, Said, call, kerf};
+use harness::{Folder, Said, call, with_progress};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
 fn quantize(args: &[&str]) -> Said {
-    call(kerf([&["quantize"], args].concat()))
+    call(with_progress([&["quantize"], args].concat()))
 }
 
 fn json(said: &Said) -> Value {
@@ -114,7 +114,7 @@ fn a_killed_run_goes_on_with_the_same_bits() {
             "quantize", "train", "--data", "stripes", "--method", "rand+mix", "--epochs", "3",
             "--tau", "10",
         ];
-        kerf([&all[..], &["--out", out], more].concat())
+        with_progress([&all[..], &["--out", out], more].concat())
     };
     call(train(&a, &["--threads", "1"])).succeeds();
     let mut child = train(&b, &[])

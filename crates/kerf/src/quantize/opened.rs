@@ -24,9 +24,6 @@ pub struct DataArgs {
     /// Threads; 0 for all cores. Results do not depend on it.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
     pub threads: usize,
-    /// No progress.
-    #[arg(long)]
-    pub quiet: bool,
     /// Compute by libtorch on this device: cuda, cuda:N or cpu. Without it, Kerf's own CPU backend computes.
     #[cfg(feature = "libtorch")]
     #[arg(long)]

@@ -1,14 +1,10 @@
 //! What a training is doing, on standard error: one line that changes on a terminal, a line an epoch elsewhere.
-use crate::output::note;
+use crate::progress;
 use kerf_quant::train::Event;
-use std::io::{IsTerminal, Write};
 
-/// Shows events, or nothing.
+/// Shows events, unless progress is not wanted.
+#[derive(Default)]
 pub struct Progress {
-    quiet: bool,
-    live: bool,
-    /// The line on the terminal has to be overwritten.
-    dirty: bool,
     /// Before each line: which seed.
     pub prefix: String,
 }
@@ -23,49 +19,24 @@ fn time(s: f64) -> String {
 }
 
 impl Progress {
-    /// Nothing shown yet.
-    pub fn new(quiet: bool) -> Progress {
-        Progress {
-            quiet,
-            live: std::io::stderr().is_terminal(),
-            dirty: false,
-            prefix: String::new(),
-        }
-    }
-    fn line(&mut self, text: &str) {
-        self.end();
-        note(&format!("{}{text}", self.prefix));
-    }
-    /// Text that the next one replaces, on a terminal.
-    pub fn status(&mut self, text: &str) {
-        if self.quiet || !self.live {
-            return;
-        }
-        let mut err = std::io::stderr().lock();
-        // Clearing to the end of the line takes away what was longer.
-        let _ = write!(err, "\r{}{text}\x1b[K", self.prefix);
-        let _ = err.flush();
-        self.dirty = true;
-    }
     /// A line that stays.
     pub fn say(&mut self, text: &str) {
-        if !self.quiet {
-            self.line(text);
+        progress::line(&format!("{}{text}", self.prefix));
+    }
+    /// Text that the next one replaces; on a terminal only.
+    pub fn status(&mut self, text: &str) {
+        if progress::live() {
+            progress::status(&format!("{}{text}", self.prefix));
         }
     }
     /// Leaves the line.
     pub fn end(&mut self) {
-        if std::mem::replace(&mut self.dirty, false) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+        progress::clear();
     }
     /// Shows an event.
     pub fn show(&mut self, e: &Event) {
-        if self.quiet {
-            return;
-        }
         match e {
-            Event::Resumed { step, steps } => self.line(&format!("goes on from step {step} of {steps}")),
+            Event::Resumed { step, steps } => self.say(&format!("goes on from step {step} of {steps}")),
             Event::Steps {
                 epoch,
                 epochs,
@@ -90,7 +61,7 @@ impl Progress {
                     true => format!("; {} left", time(*left_s)),
                     false => String::new(),
                 };
-                self.line(&format!(
+                self.say(&format!(
                     "epoch {} of {epochs}: loss {:.3}, accuracy {:.2} %, test accuracy {:.2} %, {:.0} samples/s{left}",
                     row.epoch,
                     row.train.loss,

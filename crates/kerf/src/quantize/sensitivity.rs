@@ -57,7 +57,7 @@ pub fn run(a: &SensitivityArgs, format: Format, style: Style) -> Result<i32, Fai
         .bits
         .map_or(t.model.bits.clone(), |b| vec![b; t.model.points.len()]);
     let decisions = with_bits(&t.model.decisions, &bits);
-    let mut progress = Progress::new(a.at.quiet);
+    let mut progress = Progress::default();
     let points = t.model.points.clone();
     let measured = measure(
         &t.graph,

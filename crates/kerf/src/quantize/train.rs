@@ -279,7 +279,7 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
         start: a.weights.as_deref(),
         resume: a.resume,
     };
-    let mut progress = Progress::new(a.at.quiet);
+    let mut progress = Progress::default();
     let mut seeds = Vec::new();
     for i in 0..a.seeds {
         let seed = a.seed + i as u64;

@@ -78,7 +78,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
         budget: a.budget,
         seed: 1,
     };
-    let mut progress = Progress::new(a.at.quiet);
+    let mut progress = Progress::default();
     if held == 0.0 {
         progress.say(
             "note: training held nothing out; the search uses samples that the network has seen",

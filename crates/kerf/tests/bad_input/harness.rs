@@ -90,11 +90,18 @@ pub struct Said {
 
 /// A call of the program, to be added to. Quiet: on a slow machine progress would stand before the message.
 pub fn kerf<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
-    let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
     let mut args = args.into_iter().peekable();
+    let mut c = with_progress::<&str>([]);
     if args.peek().is_some() {
         c.arg("--quiet");
     }
+    c.args(args);
+    c
+}
+
+/// A call of the program that shows its progress.
+pub fn with_progress<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_kerf"));
     c.args(args)
         .env("KERF_CACHE", cache())
         .env_remove("NO_COLOR");
