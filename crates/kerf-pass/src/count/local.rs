@@ -47,6 +47,9 @@ fn widened(b: &Builder, x: Value) -> Value {
 /// it is faster, as a loop over threads stays one that can be vectorised, but it takes long to compile.
 const INLINE: usize = 96;
 
+/// Of functions with more sites no local errors are taken: the run would take minutes.
+const MOST_SITES: usize = 200;
+
 /// What is computed once more.
 fn kind(i: Value, op: &str) -> Option<Opcode> {
     match i.opcode()? {
@@ -134,7 +137,7 @@ impl<'m> Locals<'m> {
     /// Variables of a site: in the place of those from [`LOCAL`] on, parts of one array where functions are
     /// called with it.
     pub(super) fn variables(&self, entry: &Builder, slots: &mut [Value], sites: usize) {
-        if sites <= INLINE {
+        if sites <= INLINE || sites > MOST_SITES {
             return;
         }
         let i64t = self.m.int_ty(64);
@@ -186,10 +189,10 @@ impl<'m> Locals<'m> {
         sites: usize,
     ) {
         // In the narrowest formats there is nothing to lose.
-        if FORMATS
+        let narrowest = FORMATS
             .iter()
-            .all(|f| f.mantissa_bits() >= format.mantissa_bits())
-        {
+            .all(|f| f.mantissa_bits() >= format.mantissa_bits());
+        if narrowest || sites > MOST_SITES {
             return;
         }
         for v in values(i) {
