@@ -2,71 +2,8 @@
 use kerf_num::Format;
 use kerf_pass::MathVariant;
 
-/// Functions whose f32 version is the name with an `f`.
-const WITH_F: [&str; 62] = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "copysign",
-    "cos",
-    "cosh",
-    "cospi",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "exp",
-    "exp10",
-    "exp2",
-    "expm1",
-    "fabs",
-    "fdim",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "hypot",
-    "ldexp",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "nearbyint",
-    "nextafter",
-    "normcdf",
-    "normcdfinv",
-    "pow",
-    "rcbrt",
-    "remainder",
-    "rhypot",
-    "rint",
-    "round",
-    "rsqrt",
-    "scalbn",
-    "sin",
-    "sinh",
-    "sinpi",
-    "sqrt",
-    "tan",
-    "tanh",
-    "tgamma",
-    "trunc",
-    "j0",
-    "j1",
-    "y0",
-    "y1",
-    "norm3d",
-];
+/// Functions that compute in the format of their arguments, and their f32 versions.
+const F: [(&str, &str); 62] = include!("math_f.in");
 
 /// Functions that have one name for all formats.
 const OVERLOADED: [&str; 9] = [
@@ -76,7 +13,7 @@ const OVERLOADED: [&str; 9] = [
 /// Whether a function computes in the format of its arguments.
 pub fn is_known(name: &str) -> bool {
     let base = name.strip_suffix('f').unwrap_or(name);
-    WITH_F.contains(&name) || WITH_F.contains(&base) || OVERLOADED.contains(&name) || opencl(name)
+    with_f(name).is_some() || with_f(base).is_some() || OVERLOADED.contains(&name) || opencl(name)
 }
 
 fn opencl(name: &str) -> bool {
@@ -94,7 +31,6 @@ pub enum Spelling {
 
 /// The name of a function's f32 version.
 fn with_f(name: &str) -> Option<&'static str> {
-    const F: [(&str, &str); 62] = include!("math_f.in");
     F.iter().find(|p| p.0 == name).map(|p| p.1)
 }
 
@@ -141,11 +77,11 @@ pub fn call(
     format: Format,
     variant: Option<MathVariant>,
 ) -> Option<Spelling> {
-    let base = match WITH_F.contains(&name) {
+    let base = match with_f(name).is_some() {
         true => name,
         false => name
             .strip_suffix('f')
-            .filter(|b| WITH_F.contains(b))
+            .filter(|b| with_f(b).is_some())
             .unwrap_or(name),
     };
     match (format, variant) {

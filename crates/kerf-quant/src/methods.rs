@@ -95,6 +95,17 @@ pub struct Needs {
     pub histograms: bool,
 }
 
+impl Needs {
+    /// Of methods that learn something with the weights: gradients at every step.
+    pub fn learning() -> Needs {
+        Needs {
+            every_step: true,
+            gradients: true,
+            ..Needs::default()
+        }
+    }
+}
+
 /// Histograms of eta steps, and their mean.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {

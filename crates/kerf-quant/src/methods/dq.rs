@@ -39,11 +39,7 @@ struct Dq {
 
 impl Method for Dq {
     fn needs(&self) -> Needs {
-        Needs {
-            every_step: true,
-            gradients: true,
-            ..Needs::default()
-        }
+        Needs::learning()
     }
     fn choose(&mut self, _: &At, place: &Place) -> Choice {
         match &self.learned[place.index] {

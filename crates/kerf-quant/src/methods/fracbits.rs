@@ -27,11 +27,7 @@ struct FracBits {
 
 impl Method for FracBits {
     fn needs(&self) -> Needs {
-        Needs {
-            every_step: true,
-            gradients: true,
-            ..Needs::default()
-        }
+        Needs::learning()
     }
     fn choose(&mut self, _: &At, place: &Place) -> Choice {
         let b = *self.bits[place.index].get_or_insert(place.bits + ABOVE);

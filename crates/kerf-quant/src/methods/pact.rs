@@ -24,11 +24,7 @@ struct Pact {
 
 impl Method for Pact {
     fn needs(&self) -> Needs {
-        Needs {
-            every_step: true,
-            gradients: true,
-            ..Needs::default()
-        }
+        Needs::learning()
     }
     fn choose(&mut self, _: &At, place: &Place) -> Choice {
         Choice {
