@@ -6,7 +6,7 @@ use crate::progress;
 use crate::run::in_worker;
 use crate::toolchain;
 use kerf_ir::{extent, kernels, program};
-use kerf_workload::job::Job;
+use kerf_workload::job::{Job, JobError};
 use kerf_workload::skeleton::{Known, skeleton};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -138,6 +138,49 @@ fn with_length(text: &str, name: &str, times: u64) -> Option<String> {
     done.then_some(out)
 }
 
+/// The file with the buffer longer that an access left, until it would be too long; `grown` keeps the lengths.
+fn longer(text: &str, problem: &str, grown: &mut BTreeMap<String, u64>) -> Option<String> {
+    let (name, len, index) = left(problem)?;
+    let before = grown.get(name).copied().unwrap_or(1);
+    let one = (len / before).max(1);
+    let times = (index / one + 1).next_power_of_two();
+    if times <= before || times > MOST_GROWTH {
+        return None;
+    }
+    grown.insert(name.to_owned(), times);
+    with_length(text, name, times)
+}
+
+/// Whether a run was ended because it took too long.
+fn too_long(e: &JobError) -> bool {
+    e.to_string().starts_with("no result within")
+}
+
+/// The file with its larger sizes a quarter of what they were, where one was over 64.
+fn smaller(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let (mut inside, mut done) = (false, false);
+    for l in text.lines() {
+        if l.starts_with('[') {
+            inside = l.starts_with("[sizes]");
+        }
+        let size = l
+            .split_once(" = ")
+            .and_then(|(name, v)| Some((name, v.trim().parse::<u64>().ok()?)));
+        match size {
+            Some((name, v)) if inside && v > 64 => {
+                out += &format!("{name} = {}\n", (v / 4).max(64));
+                done = true;
+            }
+            _ => {
+                out += l;
+                out.push('\n');
+            }
+        }
+    }
+    done.then_some(out)
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     crate::in_utf8(&a.file)?;
@@ -213,28 +256,25 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         memcheck: true,
         ..Job::plain(path.clone(), &tools)
     };
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_secs(10);
     let mut text = s.text;
     let mut tried = in_worker(&job, limit).err();
-    // Buffers whose length was not seen grow to what the run asks for.
     let mut grown: BTreeMap<String, u64> = BTreeMap::new();
-    while let Some(problem) = tried.as_ref().map(ToString::to_string)
-        && let Some((name, len, index)) = left(&problem)
-    {
-        let before = grown.get(name).copied().unwrap_or(1);
-        let one = (len / before).max(1);
-        let times = (index / one + 1).next_power_of_two();
-        let longer = (times > before && times <= MOST_GROWTH)
-            .then(|| with_length(&text, name, times))
-            .flatten();
-        let Some(longer) = longer else { break };
-        grown.insert(name.to_owned(), times);
-        text = longer;
+    while let Some(problem) = &tried {
+        let other = if too_long(problem) {
+            // Work that grows faster than its sizes: a search needs many runs, so each has to be short.
+            smaller(&text)
+        } else {
+            // Buffers whose length was not seen grow to what the run asks for.
+            longer(&text, &problem.to_string(), &mut grown)
+        };
+        let Some(other) = other else { break };
+        text = other;
         write(&text)?;
         tried = in_worker(&job, limit).err();
     }
     let mut fixed = None;
-    if tried.is_some() {
+    if tried.as_ref().is_some_and(|e| !too_long(e)) {
         // Kernels whose arrays are made for one block size run with that one only.
         for shape in shapes(&known) {
             let other = Job {
@@ -277,4 +317,22 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         }
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::smaller;
+
+    #[test]
+    fn sizes_shrink_and_end() {
+        let text =
+            "[sizes]  # n = 4096 in words\nn = 1000\nm = 65\nk = 8\n\n[[buffer]]\nlen = 4096\n";
+        let once = smaller(text).expect("smaller");
+        assert_eq!(
+            once,
+            "[sizes]  # n = 4096 in words\nn = 250\nm = 64\nk = 8\n\n[[buffer]]\nlen = 4096\n"
+        );
+        assert!(smaller(&once).is_some_and(|t| t.contains("n = 64\n")));
+        assert_eq!(smaller("[sizes]\nn = 64\n"), None);
+    }
 }
