@@ -53,6 +53,8 @@ pub struct CudaExecutor {
     /// Copies beside the kernels, and what they wait for.
     beside: Option<Stream>,
     marks: Vec<Event>,
+    /// Whether buffers were made, and cleared on the default stream, for which the other does not wait by itself.
+    cleared: bool,
     loaded: Loaded,
     context: Context,
 }
@@ -103,6 +105,7 @@ impl CudaExecutor {
             stop: Event::new()?,
             beside: None,
             marks: Vec::new(),
+            cleared: false,
             loaded,
             context,
         })
@@ -157,6 +160,7 @@ impl Executor for CudaExecutor {
     fn alloc(&mut self, name: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
         let address = driver::alloc(bytes.max(1), name)?;
         driver::fill(address, 0, bytes.max(1))?;
+        self.cleared = true;
         self.buffers.push(Buffer {
             address,
             bytes,
@@ -215,6 +219,11 @@ impl Executor for CudaExecutor {
                 have,
                 want: data.len(),
             });
+        }
+        // Clearing goes on after the call: what is written meanwhile would be lost.
+        if std::mem::take(&mut self.cleared) {
+            self.stop.record()?;
+            self.stop.wait()?;
         }
         self.side()?.to_device(address, data)
     }
@@ -372,6 +381,6 @@ impl CudaExecutor {
     }
     /// Compute capability of a device, e.g. 90.
     pub fn capability(ordinal: i32) -> Result<i32, ExecError> {
-        Ok(Context::new(ordinal)?.capability)
+        Context::capability_at(ordinal)
     }
 }

@@ -43,12 +43,26 @@ pub fn search(
     exec: &mut dyn Executor,
     work: &Work,
     wanted: impl Fn(u64) -> bool + Sync,
-    mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+    sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
+    search_opening(|| Ok(exec), work, wanted, sink)
+}
+
+/// Units that wait for the device, at most: what the processor prepares while a GPU is being opened, some dozens of
+/// megabytes.
+const WAITING: usize = 4096;
+
+/// As [`search`], with an executor that `open` gives: units are prepared meanwhile.
+pub fn search_opening<'e, E: From<GpuError>>(
+    open: impl FnOnce() -> Result<&'e mut dyn Executor, E>,
+    work: &Work,
+    wanted: impl Fn(u64) -> bool + Sync,
+    mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+) -> Result<bool, E> {
     let next = AtomicU64::new(work.range.start);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (send, receive) = sync_channel::<Pending>(work.threads * 8 + 64);
+        let (send, receive) = sync_channel::<Pending>(WAITING);
         for _ in 0..work.threads.max(1) {
             let send = send.clone();
             let (next, stop, wanted) = (&next, &stop, &wanted);
@@ -66,7 +80,8 @@ pub fn search(
             });
         }
         drop(send);
-        let result = run(exec, work.query, work.room, receive.iter(), &mut sink);
+        let result = open()
+            .and_then(|exec| Ok(run(exec, work.query, work.room, receive.iter(), &mut sink)?));
         stop.store(true, Ordering::Relaxed);
         drop(receive);
         result

@@ -1,19 +1,23 @@
-//! A certificate checked on another way: MPFR at single arguments, chords instead of tangents, and the test in
-//! integers. Nothing of the search's polynomials, tables or vectors is used.
+//! A certificate checked on another way: MPFR at single arguments, chords instead of tangents, the test in
+//! integers, and enclosures of what is said to be uniform. Nothing of the search's polynomials, tables or vectors is used.
 use crate::certificate::{Header, Record, Unit};
 use crate::confirm::value;
 use crate::format::{Grid, hex, parse};
+use crate::interval::Interval;
 use crate::leaf::{Method, Piece, Query};
 use crate::lsg::least;
+use crate::plan::SPLITS;
 use crate::units::{Units, expected};
 use rug::float::Round;
 use rug::{Float, Integer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bits of values: 53 before the point, and enough behind it.
 const PRECISION: u32 = 256;
 /// Arguments tried in pieces that are uniform, walked or evaluated.
 const TRIED: u64 = 32;
+/// How often a piece that is said to be uniform is divided until an enclosure tells.
+const DIVIDED: u32 = 12;
 
 /// What was checked, and what is wrong.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +34,10 @@ pub struct Verdict {
     pub arguments: u128,
     /// Arguments evaluated.
     pub evaluated: u64,
+    /// Pieces proven to be uniform, as the certificate says.
+    pub uniform: u64,
+    /// Hard cases in what was searched by the test.
+    pub tested_cases: u64,
     /// Hard cases that chance would give in what was searched; none where all of some piece is hard.
     pub expected: f64,
     /// What is wrong, in words.
@@ -49,7 +57,8 @@ impl Places {
     }
 }
 
-/// Checks a record; in each piece `samples` stretches are searched again, at places drawn by `seed`.
+/// Checks a record; in each piece `samples` stretches are searched again, at places drawn by `seed`, or one after the other
+/// where so many cover the piece.
 pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
     let mut v = Verdict::default();
     let h = &record.header;
@@ -72,13 +81,17 @@ pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
             h.units
         ));
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
     let mut places = Places(seed);
     for u in &record.units {
         match units.get(u.unit) {
             Some(grid) if grid.len() == u.length && hex(grid.value(grid.first)) == u.first => {
-                if seen.insert(u.unit) {
-                    unit(&q, &grid, u, samples, &mut places, &mut v);
+                match seen.insert(u.unit, &u.hash) {
+                    None => unit(&q, &grid, u, samples, &mut places, &mut v),
+                    Some(hash) if *hash == u.hash => {}
+                    Some(_) => v
+                        .mistakes
+                        .push(format!("unit {} is there twice, and differs", u.unit)),
                 }
             }
             _ => v
@@ -111,7 +124,38 @@ fn deviation(h: &Header, record: &Record, v: &mut Verdict) {
     v.expected = expected(tested, h.bits);
 }
 
+/// Whether the counts of a unit fit each other and its pieces.
+fn counts(u: &Unit, v: &mut Verdict) {
+    let c = &u.counts;
+    let parts = SPLITS
+        .iter()
+        .enumerate()
+        .all(|(l, n)| c.failed[l].checked_mul(*n) == Some(c.tested[l + 1]));
+    let failed = c.failed.iter().zip(c.tested).all(|(f, t)| *f <= t);
+    let test = |p: &Piece| match p.method {
+        Method::Test { n, .. } => Some((p.length, n)),
+        _ => None,
+    };
+    let length: u128 = u
+        .pieces
+        .iter()
+        .filter_map(test)
+        .map(|t| u128::from(t.0))
+        .sum();
+    let longest = u.pieces.iter().filter_map(test).map(|t| t.1).max();
+    let reached = u128::from(c.tested[0]) * u128::from(longest.unwrap_or(0))
+        + u128::from(c.walked)
+        + u128::from(c.evaluated);
+    if !parts || !failed || reached < length {
+        v.mistakes.push(format!(
+            "unit {}: the counts of the phases do not fit each other",
+            u.unit
+        ));
+    }
+}
+
 fn unit(q: &Query, grid: &Grid, u: &Unit, samples: u64, places: &mut Places, v: &mut Verdict) {
+    counts(u, v);
     let mut at = grid.first;
     let known: BTreeSet<u64> = u
         .cases
@@ -180,13 +224,38 @@ fn piece(
     v: &mut Verdict,
 ) {
     if let Method::Test { n, r, s, d } = p.method {
+        let (low, high) = (grid.value(grid.first).abs(), grid.value(grid.end - 1).abs());
+        let inside = |x: &&u64| (low..=high).contains(&f64::from_bits(**x).abs());
+        v.tested_cases += known.iter().filter(inside).count() as u64;
+        if n == 0 {
+            v.mistakes
+                .push("a test on intervals of no arguments".into());
+            return;
+        }
         bounds(q, grid, p, (n, r, s, d), places, v);
-        for _ in 0..samples {
-            let length = n.min(grid.len());
-            let first = grid.first + places.below(grid.len() - length + 1);
+        let length = n.min(grid.len());
+        let all = grid.len().div_ceil(length);
+        for i in 0..samples.min(all) {
+            let first = match samples >= all {
+                true => (grid.first + i * length).min(grid.end - length),
+                false => grid.first + places.below(grid.len() - length + 1),
+            };
             stretch(q, &grid.part(first, first + length), p, known, v);
         }
         return;
+    }
+    if matches!(p.method, Method::AllHard | Method::NoneHard)
+        && q.function.beyond(grid.value(grid.first)).is_none()
+    {
+        if uniform(q, grid, DIVIDED) == Some(p.method == Method::AllHard) {
+            v.uniform += 1;
+        } else {
+            v.mistakes.push(format!(
+                "piece from {}: that all its arguments are alike ({:?}) cannot be proven",
+                hex(grid.value(grid.first)),
+                p.method
+            ));
+        }
     }
     for _ in 0..TRIED.min(grid.len()) {
         let m = grid.first + places.below(grid.len());
@@ -209,6 +278,67 @@ fn piece(
                 p.method
             ));
         }
+    }
+}
+
+/// Whether F comes within eps of an integer at all arguments (true) or at none (false), divided until enclosures tell.
+fn uniform(q: &Query, grid: &Grid, depth: u32) -> Option<bool> {
+    if let Some(alike) = enclosed(q, grid) {
+        return Some(alike);
+    }
+    if depth == 0 || grid.len() < 2 {
+        return None;
+    }
+    let at = grid.first + grid.len() / 2;
+    let first = uniform(q, &grid.part(grid.first, at), depth - 1)?;
+    (uniform(q, &grid.part(at, grid.end), depth - 1)? == first).then_some(first)
+}
+
+/// The same by one enclosure: value and slope in the middle, F'' over all. Arguments are whole numbers, so each counts modulo 1.
+fn enclosed(q: &Query, grid: &Grid) -> Option<bool> {
+    let (last, middle) = (grid.end - 1, grid.first + grid.len() / 2);
+    // Next to zero, 1 and 1 - x^2 have to be told apart; and so have a limit and values next to it.
+    let lead = grid.exponent + 63 - grid.first.max(1).leading_zeros() as i32;
+    let precision =
+        PRECISION + 2 * lead.min(0).unsigned_abs() + q.function.limit_bits(grid.value(last));
+    let at = |m: u64| grid.float(m, precision);
+    let ordered = |a: &Float, b: &Float| match grid.negative {
+        false => Interval::new(a, b, precision),
+        true => Interval::new(b, a, precision),
+    };
+    let bend = q.function.taylor(&ordered(&at(grid.first), &at(last)), 2)?;
+    let bend = bend.last()?;
+    let point = q
+        .function
+        .taylor(&Interval::point(&at(middle), precision), 1)?;
+    let away = ordered(&(at(grid.first) - at(middle)), &(at(last) - at(middle)));
+    let values = point[0]
+        .add(&point[1].mul(&away))
+        .add(&bend.mul(&away.mul(&away)));
+    if values.has_zero() {
+        return None;
+    }
+    let unit = |y: &Float| Some(q.format.ulp(y.get_exp()? - 1));
+    let ulp = unit(&values.lo)?;
+    if unit(&values.hi)? != ulp {
+        return None;
+    }
+    // Modulo 1: the largest distance from the integer nearest to one end.
+    let rest = |v: &Interval, d: i32| {
+        let v = v.shift(grid.exponent * d + 1 - ulp);
+        let whole = v.lo.clone().round();
+        let r = v.sub(&Interval::point(&whole, precision));
+        (r.magnitude(), v.width())
+    };
+    let reach = (middle - grid.first).max(last - middle) as f64;
+    let (value, width) = rest(&point[0], 0);
+    let spread = width + rest(&point[1], 1).0 * reach + rest(bend, 2).0 * reach * reach;
+    let (low, high) = (value - spread * (1.0 + 1e-9), value + spread * (1.0 + 1e-9));
+    // NaN tells nothing.
+    match (high < q.eps() * (1.0 - 1e-9), low > q.eps() * (1.0 + 1e-9)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
     }
 }
 

@@ -63,8 +63,8 @@ impl Drop for Context {
 }
 
 impl Context {
-    /// Initialises the driver and makes the context current.
-    pub fn new(ordinal: i32) -> Result<Context, ExecError> {
+    /// Initialises the driver and finds a device.
+    fn device(ordinal: i32) -> Result<sys::CUdevice, ExecError> {
         let missing = |why: String| ExecError::Missing {
             device: "cuda".into(),
             why,
@@ -86,6 +86,33 @@ impl Context {
             }
             let mut device = 0;
             check("opening the device", sys::cuDeviceGet(&mut device, ordinal))?;
+            Ok(device)
+        }
+    }
+
+    fn capability_of(device: sys::CUdevice) -> Result<i32, ExecError> {
+        use sys::CUdevice_attribute_enum as Attr;
+        let get = |attribute| {
+            let mut v = 0;
+            // SAFETY: the out pointer is valid.
+            let r = unsafe { sys::cuDeviceGetAttribute(&mut v, attribute, device) };
+            check("reading an attribute", r).map(|()| v)
+        };
+        let major = get(Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = get(Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        Ok(major * 10 + minor)
+    }
+
+    /// Compute capability of a device, without a context, which takes a fraction of a second to make.
+    pub fn capability_at(ordinal: i32) -> Result<i32, ExecError> {
+        Context::capability_of(Context::device(ordinal)?)
+    }
+
+    /// Initialises the driver and makes the context current.
+    pub fn new(ordinal: i32) -> Result<Context, ExecError> {
+        let device = Context::device(ordinal)?;
+        // SAFETY: out pointers are valid; the order of calls is the driver's.
+        unsafe {
             let mut ctx = std::ptr::null_mut();
             check(
                 "making a context",
@@ -101,29 +128,11 @@ impl Context {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            let (mut major, mut minor) = (0, 0);
-            use sys::CUdevice_attribute_enum as Attr;
-            check(
-                "reading an attribute",
-                sys::cuDeviceGetAttribute(
-                    &mut major,
-                    Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                    device,
-                ),
-            )?;
-            check(
-                "reading an attribute",
-                sys::cuDeviceGetAttribute(
-                    &mut minor,
-                    Attr::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                    device,
-                ),
-            )?;
             Ok(Context {
                 device,
                 raw: ctx,
                 name,
-                capability: major * 10 + minor,
+                capability: Context::capability_of(device)?,
             })
         }
     }

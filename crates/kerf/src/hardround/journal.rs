@@ -1,13 +1,16 @@
-//! The certificate while it is being written: a line a unit, whole or not there.
+//! The certificate while it is being written: a line a unit, whole or not there. A thread makes durable what was
+//! written, so that nobody waits for the disk but at the end.
 use crate::fail::Failure;
 use kerf_hardround::certificate::{Header, Record, Unit};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How often what was written is made durable.
-const DURABLE_AFTER: Duration = Duration::from_secs(2);
+const DURABLE_AFTER: Duration = Duration::from_millis(300);
 
 /// An open certificate.
 pub struct Journal {
@@ -15,7 +18,31 @@ pub struct Journal {
     file: File,
     /// Length up to the last whole line.
     whole: u64,
-    synced: Instant,
+    durable: Option<Durable>,
+}
+
+/// The thread that makes lines durable, until its channel is closed or the disk fails.
+struct Durable {
+    stop: Sender<()>,
+    thread: JoinHandle<std::io::Result<()>>,
+}
+
+impl Durable {
+    fn new(file: File) -> Durable {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(DURABLE_AFTER) == Err(RecvTimeoutError::Timeout) {
+                file.sync_data()?;
+            }
+            Ok(())
+        });
+        Durable { stop, thread }
+    }
+
+    fn end(self) -> std::io::Result<()> {
+        drop(self.stop);
+        self.thread.join().unwrap_or(Ok(()))
+    }
 }
 
 impl Journal {
@@ -76,8 +103,9 @@ impl Journal {
             path: path.to_owned(),
             file,
             whole,
-            synced: Instant::now(),
+            durable: None,
         };
+        journal.durable = journal.file.try_clone().ok().map(Durable::new);
         if !started {
             journal.line(&serde_json::to_string(header).unwrap_or_default())?;
         }
@@ -87,13 +115,11 @@ impl Journal {
     /// Adds a line; on failure the file ends with the line before.
     pub fn line(&mut self, text: &str) -> Result<(), Failure> {
         let mut write = || {
-            self.file.write_all(text.as_bytes())?;
-            self.file.write_all(b"\n")?;
-            if self.synced.elapsed() >= DURABLE_AFTER {
-                self.file.sync_data()?;
-                self.synced = Instant::now();
+            // The disk failed meanwhile.
+            if let Some(d) = self.durable.take_if(|d| d.thread.is_finished()) {
+                d.end()?;
             }
-            Ok(())
+            self.file.write_all(format!("{text}\n").as_bytes())
         };
         match write() {
             Ok(()) => {
@@ -115,7 +141,8 @@ impl Journal {
 
     /// Makes everything durable.
     pub fn close(&mut self) -> Result<(), Failure> {
-        self.file.sync_all().map_err(|e| {
+        let background = self.durable.take().map_or(Ok(()), Durable::end);
+        background.and_then(|()| self.file.sync_all()).map_err(|e| {
             Failure::new(format!("cannot write {}: {e}", self.path.display()))
                 .help("make room, then give the same command with --resume")
         })
@@ -136,7 +163,7 @@ mod tests {
             path: "/dev/full".into(),
             file,
             whole: 0,
-            synced: Instant::now(),
+            durable: None,
         };
         let e = journal.line("{}").expect_err("no room");
         assert!(format!("{e:?}").contains("--resume"), "{e:?}");

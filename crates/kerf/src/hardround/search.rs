@@ -7,13 +7,14 @@ use crate::cluster::{Post, Role, Team, role};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress;
-use kerf_exec::cuda::CudaExecutor;
+use kerf_exec::Executor;
+use kerf_exec::cuda::{CudaExecutor, keep};
 use kerf_hardround::certificate::{Header, Unit, Written};
 use kerf_hardround::format::{Grid, RangeError};
 use kerf_hardround::leaf::{Case, Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
-use kerf_hardround_gpu::{GpuError, Room, Work};
+use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -144,6 +145,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         began: Instant::now(),
         said: Instant::now(),
         arguments: 0,
+        opened: None,
     };
     if state.resumed > 0 {
         note(&format!(
@@ -175,6 +177,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         zero: units.zero,
         units: state.done.into_values().collect(),
         seconds: state.began.elapsed().as_secs_f64(),
+        opened: state.opened,
         device: device.into(),
     };
     if let Some(out) = &a.out {
@@ -238,10 +241,36 @@ fn certificate(a: &SearchArgs) -> Result<Option<PathBuf>, Failure> {
 /// A GPU with the kernels.
 fn gpu(ordinal: i32) -> Result<CudaExecutor, Failure> {
     let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
-    let module = kerf_hardround_gpu::program(&arch)?;
-    let ptx = kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
+    let compile = || -> Result<String, Failure> {
+        let module = kerf_hardround_gpu::program(&arch)?;
+        kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))
+    };
     let kernels = kerf_hardround_gpu::KERNELS.map(str::to_owned);
-    Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
+    // Opening the GPU takes as long as compiling for it.
+    std::thread::scope(|scope| {
+        let compiling = scope.spawn(compile);
+        let _open = keep(ordinal)?;
+        let ptx = compiling.join();
+        let ptx = ptx.map_err(|_| Failure::new("the kernels could not be compiled"))??;
+        Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
+    })
+}
+
+/// The GPU of an engine, opened if it is not; says in `opened` when it was.
+fn open<'a>(
+    ordinal: i32,
+    exec: &'a mut Option<CudaExecutor>,
+    began: Instant,
+    opened: &mut Option<f64>,
+) -> Result<&'a mut dyn Executor, Failure> {
+    if exec.is_none() {
+        *exec = Some(gpu(ordinal)?);
+        *opened = Some(began.elapsed().as_secs_f64());
+    }
+    match exec {
+        Some(e) => Ok(e),
+        None => Err(Failure::new("the GPU is not open")),
+    }
 }
 
 /// The GPU of a process, by its number on the machine; more processes than GPUs share them.
@@ -256,15 +285,24 @@ pub fn own_gpu(local: usize) -> i32 {
 
 /// What searches units.
 pub struct Engine {
-    gpu: Option<CudaExecutor>,
+    /// Number of the GPU, and that GPU once it is open.
+    gpu: Option<(i32, Option<CudaExecutor>)>,
     threads: usize,
+    /// Seconds until the GPU was ready.
+    pub opened: Option<f64>,
 }
 
 impl Engine {
     /// The GPU of that number, or the processor.
     pub fn new(ordinal: Option<i32>, threads: usize) -> Result<Engine, Failure> {
-        let gpu = ordinal.map(gpu).transpose()?;
-        Ok(Engine { gpu, threads })
+        if let Some(n) = ordinal {
+            CudaExecutor::capability(n)?;
+        }
+        Ok(Engine {
+            gpu: ordinal.map(|n| (n, None)),
+            threads,
+            opened: None,
+        })
     }
 
     /// Searches units of a range of numbers, those for which `wanted` says so; `sink` gets each with its line of the
@@ -278,7 +316,7 @@ impl Engine {
         wanted: impl Fn(u64) -> bool + Sync,
         mut sink: impl FnMut(Unit, String) -> ControlFlow<()> + Send,
     ) -> Result<(), Failure> {
-        let Some(exec) = &mut self.gpu else {
+        let Some((ordinal, exec)) = &mut self.gpu else {
             let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
             work(units, range, self.threads, wanted, each, |i, g, found| {
                 let (unit, text) = line(header, i, &g, &found);
@@ -319,14 +357,20 @@ impl Engine {
                     }
                 }
             });
-            kerf_hardround_gpu::search(exec, &work, wanted, |i, g, found| {
-                match send.send((i, g, found)) {
+            let (began, opened) = (Instant::now(), &mut self.opened);
+            search_opening(
+                || open(*ordinal, exec, began, opened),
+                &work,
+                wanted,
+                |i, g, found| match send.send((i, g, found)) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
-                }
-            })
+                },
+            )
         })?;
-        exec.clear();
+        if let Some((_, Some(e))) = &mut self.gpu {
+            e.clear();
+        }
         Ok(())
     }
 }
@@ -351,6 +395,7 @@ pub struct Running<'a> {
     began: Instant,
     said: Instant,
     arguments: u64,
+    opened: Option<f64>,
 }
 
 impl Running<'_> {
@@ -369,6 +414,7 @@ impl Running<'_> {
         let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
         let mut engine = Engine::new(gpu, threads(a.threads))?;
         engine.search(q, units, 0..units.len(), header, wanted, sink)?;
+        self.opened = engine.opened;
         failure.map_or(Ok(()), Err)
     }
 

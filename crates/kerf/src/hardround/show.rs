@@ -28,6 +28,8 @@ pub struct Summary {
     pub units: Vec<Unit>,
     /// Time taken, without that of what was resumed.
     pub seconds: f64,
+    /// Of that, until the GPU was ready.
+    pub opened: Option<f64>,
     /// Where.
     pub device: String,
 }
@@ -149,8 +151,11 @@ pub fn human(s: &Summary, style: Style) -> String {
         c.tested, c.failed, c.walked, c.evaluated
     );
     let rate = n as f64 / s.seconds.max(1e-9);
+    let opened = s.opened.map_or(String::new(), |o| {
+        format!(" ({o:.2} s of it until the GPU was ready)")
+    });
     out += &style.dim(&format!(
-        "{} on {}, {rate:.2e} arguments/s\n",
+        "{} on {}{opened}, {rate:.2e} arguments/s\n",
         duration(s.seconds),
         s.device
     ));

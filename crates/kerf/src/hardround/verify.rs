@@ -16,6 +16,9 @@ pub struct Args {
     /// Stretches that are searched again, of each piece.
     #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     samples: u64,
+    /// Search everything again, stretch by stretch: slow, and for short ranges.
+    #[arg(long, conflicts_with = "samples")]
+    all: bool,
     /// Seed of their places.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = crate::parse_seed)]
     seed: u64,
@@ -32,7 +35,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             .help("a certificate is what kerf hardround writes beside --out")
     })?;
     let shown = crate::progress::Work::begin("verifying the certificate");
-    let v = verify(&record, a.samples, a.seed);
+    let v = verify(&record, if a.all { u64::MAX } else { a.samples }, a.seed);
     drop(shown);
     let right = v.mistakes.is_empty();
     let h = &record.header;
@@ -48,6 +51,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                 "stretches": v.stretches,
                 "arguments": v.arguments.to_string(),
                 "evaluated": v.evaluated,
+                "uniform": v.uniform,
                 "expected": v.expected,
                 "mistakes": v.mistakes,
             })
@@ -63,8 +67,17 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         path, h.function, h.from, h.to, h.bits
     );
     out += &format!(
-        "{} of {} units, {} cases computed again (chance would give {:.1} where the test was used), {} stretches of {} arguments searched again, {} values computed\n",
-        v.units, h.units, v.cases, v.expected, v.stretches, v.arguments, v.evaluated
+        "{} of {} units, {} cases computed again ({} where the test was used; chance would give {:.1}, {:+.1} standard deviations), {} stretches of {} arguments searched again, {} pieces proven to be uniform, {} values computed\n",
+        v.units,
+        h.units,
+        v.cases,
+        v.tested_cases,
+        v.expected,
+        (v.tested_cases as f64 - v.expected) / v.expected.max(1.0).sqrt(),
+        v.stretches,
+        v.arguments,
+        v.uniform,
+        v.evaluated
     );
     for m in v.mistakes.iter().take(SHOWN) {
         out += &format!("  {m}\n");
