@@ -142,7 +142,7 @@ fn copy(name: &str) -> String {
         _ => (
             "from narrower ones on the device",
             "W *host, const N *device, size_t bytes",
-            "    std::vector<N> narrow(bytes / sizeof(W));\n    cudaError_t e = cudaMemcpy(narrow.data(), device, narrow.size() * sizeof(N), cudaMemcpyDeviceToHost);\n    for (size_t i = 0; i < narrow.size(); ++i)\n        host[i] = narrow[i];\n    return e;\n",
+            "    std::vector<N> narrow(bytes / sizeof(W));\n    cudaError_t e = cudaMemcpy(narrow.data(), device, narrow.size() * sizeof(N), cudaMemcpyDeviceToHost);\n    for (size_t i = 0; i < narrow.size(); ++i)\n        host[i] = (float)narrow[i];\n    return e;\n",
         ),
     };
     format!(

@@ -23,7 +23,24 @@ impl<'a> Model<'a> {
             let gives = self.return_of(f);
             body.walk(&mut |n| {
                 let memory = |n: &Node| element(&n.plain).is_some();
+                let is_vector = |n: &Node| vector(&n.plain).is_some();
+                // Vectors of two formats are not assigned to each other.
+                let vectors = |a: Option<Entity>, from: &Node| match self.origin(from) {
+                    Origin::Entity(b) => pair(a, Some(b)),
+                    Origin::Made => {}
+                    Origin::Unknown => pair(a, None),
+                };
                 match n.kind.as_str() {
+                    "VarDecl" if is_vector(n) => {
+                        if let Some(i) = n.inner.iter().find(|c| !c.kind.ends_with("Attr")) {
+                            vectors(self.entity_of(n), i);
+                        }
+                    }
+                    "ConditionalOperator" if is_vector(n) => {
+                        if let Origin::Entity(a) = self.origin(&n.inner[1]) {
+                            vectors(Some(a), &n.inner[2]);
+                        }
+                    }
                     "VarDecl" if memory(n) => {
                         let init = n
                             .inner
@@ -49,8 +66,20 @@ impl<'a> Model<'a> {
                         if let Some(v) = n.inner.first().filter(|v| memory(v)) {
                             pair(gives, self.memory(v));
                         }
+                        if let Some(v) = n.inner.first().filter(|v| is_vector(v)) {
+                            vectors(gives, v);
+                        }
                     }
-                    "CallExpr" => {
+                    "CXXOperatorCallExpr"
+                        if n.inner.len() == 3
+                            && is_vector(&n.inner[1])
+                            && strip(&n.inner[0]).refers_name == "operator=" =>
+                    {
+                        vectors(self.memory(&n.inner[1]), &n.inner[2]);
+                    }
+                    "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
+                        if n.kind == "CallExpr" || self.called(n).is_some() =>
+                    {
                         let callee = n.inner.first().map(strip);
                         let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
                         let own = d
@@ -60,8 +89,18 @@ impl<'a> Model<'a> {
                         let mut params: Vec<Option<&Node>> =
                             own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
                         params.resize(n.inner.len(), None);
-                        for (arg, p) in n.inner.iter().skip(1).zip(params) {
+                        let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
+                        for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
                             match p {
+                                Some(p) if is_vector(p) => vectors(self.entity_of(p), arg),
+                                None if is_vector(arg)
+                                    && !OVERLOADED.contains(&name)
+                                    && !name.starts_with("make_") =>
+                                {
+                                    if let Origin::Entity(e) = self.origin(arg) {
+                                        fixes.borrow_mut().push((e, format!("it goes to {name}")));
+                                    }
+                                }
                                 Some(p) if element(&p.plain).is_some() => {
                                     pair(self.entity_of(p), self.memory(arg));
                                 }
@@ -144,8 +183,23 @@ impl<'a> Model<'a> {
     }
 }
 
+impl<'a> Model<'a> {
+    /// The function with a body that an expression calls.
+    pub(crate) fn called(&self, n: &Node) -> Option<&'a Node> {
+        let c = strip(n.inner.first()?);
+        let d = self.decls.get(&c.refers?).copied()?;
+        self.definition(d).filter(|_| d.is_function())
+    }
+}
+
+/// Is an operator called that is a method, whose object is the first argument?
+pub(crate) fn is_object_call(n: &Node, f: &Node) -> bool {
+    n.kind == "CXXOperatorCallExpr" && f.kind == "CXXMethodDecl"
+}
+
 /// Functions that have a version for each format of what they are given the address of.
-const OVERLOADED: [&str; 12] = [
+const OVERLOADED: [&str; 13] = [
+    "__ldcv",
     "atomicAdd",
     "atomicAdd_block",
     "atomicAdd_system",
