@@ -104,17 +104,17 @@ fn copyable<'a>(m: &Model<'a>, sources: &BTreeMap<usize, Source>) -> Vec<Copyabl
     out
 }
 
-/// Calls of each function, by place, and whether the plan narrows all that it computes for them.
+/// Calls of each function, by place: how many of its operations the plan narrows there, and how many there are.
 fn calls(
     module: &Module,
     ast: &Ast,
     sources: &BTreeMap<usize, Source>,
     given: &Given,
     all: &[Copyable],
-) -> Vec<BTreeMap<Place, bool>> {
+) -> Vec<BTreeMap<Place, (usize, usize)>> {
     let files: BTreeMap<&PathBuf, usize> =
         ast.files.iter().enumerate().map(|(k, f)| (f, k)).collect();
-    let mut out: Vec<BTreeMap<Place, bool>> = vec![BTreeMap::new(); all.len()];
+    let mut out: Vec<BTreeMap<Place, (usize, usize)>> = vec![BTreeMap::new(); all.len()];
     for (name, symbol) in given.kernels {
         let Some(f) = module.function(symbol) else {
             continue;
@@ -139,12 +139,19 @@ fn calls(
                 let at = text.line_start(line) + column as usize - 1;
                 let inside = |c: &Copyable| c.file == file && (c.from..c.to).contains(&at);
                 if let Some(k) = all.iter().position(inside) {
-                    *out[k].entry(pair[1]).or_insert(true) &= narrow;
+                    let (some, of) = out[k].entry(pair[1]).or_default();
+                    *some += usize::from(narrow);
+                    *of += 1;
                 }
             }
         }
     }
     out
+}
+
+/// Is most of what a call computes narrowed?
+fn is_narrow((some, of): &(usize, usize)) -> bool {
+    2 * some >= *of && *some > 0
 }
 
 /// The name of a copy.
@@ -167,7 +174,7 @@ fn round(
     let all = copyable(m, sources);
     let wanted = calls(module, ast, sources, given, &all);
     let mixed: Vec<usize> = (0..all.len())
-        .filter(|k| wanted[*k].values().any(|n| *n) && wanted[*k].values().any(|n| !n))
+        .filter(|k| wanted[*k].values().any(is_narrow) && !wanted[*k].values().all(is_narrow))
         .collect();
     let names: BTreeSet<&str> = mixed.iter().map(|k| all[*k].node.name.as_str()).collect();
     let mut edits = Edits::default();
@@ -190,7 +197,7 @@ fn round(
         let new = fresh(&c.node.name, sources);
         let mut tried = edits.clone();
         let mut done = 0;
-        for ((file, line, column), _) in wanted[k].iter().filter(|w| *w.1) {
+        for ((file, line, column), _) in wanted[k].iter().filter(|w| is_narrow(w.1)) {
             let Some(text) = sources.get(file) else {
                 continue;
             };

@@ -152,7 +152,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     fn natural(&self, n: &Node) -> Ty {
-        match scalar(&n.plain) {
+        match scalar(&n.plain).or(vector(&n.plain).map(|v| v.0)) {
             Some(f) => ty(f),
             None => Ty::Other,
         }
@@ -225,6 +225,9 @@ impl<'w, 'a> Walk<'w, 'a> {
                     let t = self.visit(v, wanted);
                     if let Some(g) = self.gives {
                         self.def(g, t);
+                        if vector(&v.plain).is_some() {
+                            self.convert(v, n, t, self.format(g));
+                        }
                     }
                 }
                 Ty::Other
@@ -268,10 +271,15 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// Something that is in memory or in a variable.
     fn place(&mut self, n: &'a Node, want: Want) -> Ty {
         self.indices(n);
-        if scalar(&n.plain).is_none() {
+        let is_vector = vector(&n.plain).is_some();
+        if scalar(&n.plain).is_none() && !is_vector {
             return Ty::Other;
         }
         match self.model.memory(n) {
+            Some(e) if is_vector => {
+                self.used(e, want);
+                ty(self.format(e))
+            }
             Some(e) => {
                 self.used(e, want);
                 self.read(n, e)

@@ -23,24 +23,13 @@ impl<'a> Model<'a> {
             let gives = self.return_of(f);
             body.walk(&mut |n| {
                 let memory = |n: &Node| element(&n.plain).is_some();
-                let is_vector = |n: &Node| vector(&n.plain).is_some();
-                // Vectors of two formats are not assigned to each other.
-                let vectors = |a: Option<Entity>, from: &Node| match self.origin(from) {
+                // A reference to a vector is its memory; one that is made there has any format.
+                let refers = |a: Option<Entity>, from: &Node| match self.origin(from) {
                     Origin::Entity(b) => pair(a, Some(b)),
                     Origin::Made => {}
                     Origin::Unknown => pair(a, None),
                 };
                 match n.kind.as_str() {
-                    "VarDecl" if is_vector(n) => {
-                        if let Some(i) = n.inner.iter().find(|c| !c.kind.ends_with("Attr")) {
-                            vectors(self.entity_of(n), i);
-                        }
-                    }
-                    "ConditionalOperator" if is_vector(n) => {
-                        if let Origin::Entity(a) = self.origin(&n.inner[1]) {
-                            vectors(Some(a), &n.inner[2]);
-                        }
-                    }
                     "VarDecl" if memory(n) => {
                         let init = n
                             .inner
@@ -66,16 +55,6 @@ impl<'a> Model<'a> {
                         if let Some(v) = n.inner.first().filter(|v| memory(v)) {
                             pair(gives, self.memory(v));
                         }
-                        if let Some(v) = n.inner.first().filter(|v| is_vector(v)) {
-                            vectors(gives, v);
-                        }
-                    }
-                    "CXXOperatorCallExpr"
-                        if n.inner.len() == 3
-                            && is_vector(&n.inner[1])
-                            && strip(&n.inner[0]).refers_name == "operator=" =>
-                    {
-                        vectors(self.memory(&n.inner[1]), &n.inner[2]);
                     }
                     "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
                         if n.kind == "CallExpr" || self.called(n).is_some() =>
@@ -92,14 +71,8 @@ impl<'a> Model<'a> {
                         let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
                         for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
                             match p {
-                                Some(p) if is_vector(p) => vectors(self.entity_of(p), arg),
-                                None if is_vector(arg)
-                                    && !OVERLOADED.contains(&name)
-                                    && !name.starts_with("make_") =>
-                                {
-                                    if let Origin::Entity(e) = self.origin(arg) {
-                                        fixes.borrow_mut().push((e, format!("it goes to {name}")));
-                                    }
+                                Some(p) if is_reference(&p.plain) && lanes(&p.plain).is_some() => {
+                                    refers(self.entity_of(p), arg);
                                 }
                                 Some(p) if element(&p.plain).is_some() => {
                                     pair(self.entity_of(p), self.memory(arg));
@@ -190,6 +163,11 @@ impl<'a> Model<'a> {
         let d = self.decls.get(&c.refers?).copied()?;
         self.definition(d).filter(|_| d.is_function())
     }
+}
+
+/// A reference, not a pointer?
+pub(crate) fn is_reference(t: &str) -> bool {
+    t.contains('&') && !t.contains('*')
 }
 
 /// Is an operator called that is a method, whose object is the first argument?

@@ -23,11 +23,15 @@ impl<'w, 'a> Walk<'w, 'a> {
                 let p = params.get(k).and_then(|p| self.model.entity_of(p));
                 let thing = p.map(|p| &self.model.things[p]);
                 match p.filter(|_| thing.is_some_and(|t| t.scalar || t.vector)) {
+                    Some(p) if self.model.things[p].vector => self.give(a, n, p),
                     Some(p) => {
                         let t = self.visit(a, self.format(p).into());
-                        if self.model.things[p].scalar {
-                            self.def(p, t);
-                        }
+                        self.def(p, t);
+                    }
+                    // A reference to a vector that is made there.
+                    None if p.is_some() && vector(&a.plain).is_some() => {
+                        let want = p.map_or(Want::Any, |p| self.format(p).into());
+                        self.visit(a, want);
                     }
                     None if p.is_some() => self.indices_arg(a),
                     None => {
@@ -38,7 +42,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             return match self
                 .model
                 .return_of(f)
-                .filter(|_| scalar(&n.plain).is_some())
+                .filter(|_| scalar(&n.plain).is_some() || vector(&n.plain).is_some())
             {
                 Some(e) => {
                     self.used(e, want);
@@ -55,11 +59,12 @@ impl<'w, 'a> Walk<'w, 'a> {
             && let Some(e) = args.first().and_then(|a| self.model.memory(a))
         {
             self.indices_arg(&args[0]);
-            if scalar(&n.plain).is_none() {
-                return Ty::Other;
-            }
             self.used(e, want);
-            return self.read(n, e);
+            return match scalar(&n.plain) {
+                Some(_) => self.read(n, e),
+                None if vector(&n.plain).is_some() => ty(self.format(e)),
+                None => Ty::Other,
+            };
         }
         if name.starts_with("__shfl_")
             && scalar(&n.plain).is_some()
@@ -75,7 +80,12 @@ impl<'w, 'a> Walk<'w, 'a> {
             || scalar(&n.plain).is_none() && !args.iter().any(|a| scalar(&a.plain).is_some())
         {
             for a in args {
-                self.visit(a, Want::Any);
+                match vector(&a.plain) {
+                    Some(_) => self.natural_vector(a, n),
+                    None => {
+                        self.visit(a, Want::Any);
+                    }
+                }
             }
             return self.natural(n);
         }

@@ -62,14 +62,18 @@ impl<'w, 'a> Walk<'w, 'a> {
         };
         self.visit(c, Want::Any);
         if scalar(&n.plain).is_none() {
-            let w = if vector(&n.plain).is_some() {
-                want
-            } else {
-                Want::Any
+            let Some((own, _)) = vector(&n.plain) else {
+                self.visit(a, Want::Any);
+                self.visit(b, Want::Any);
+                return Ty::Other;
             };
-            self.visit(a, w);
-            self.visit(b, w);
-            return Ty::Other;
+            let (x, y) = (self.visit(a, want), self.visit(b, want));
+            if x == y {
+                return x;
+            }
+            // Both sides of a choice have one type.
+            self.convert(a, n, x, own);
+            return self.convert(b, n, y, own);
         }
         let (first, second) = if flexible(a) { (b, a) } else { (a, b) };
         let x = self.visit(first, want);
@@ -130,7 +134,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let want: Want = self.format(e).into();
         let s = strip(init);
         if self.model.things[e].vector {
-            self.visit(init, want);
+            self.give(init, n, e);
         } else if s.kind == "InitListExpr" {
             self.list(s, e, want);
         } else if self.model.things[e].scalar {

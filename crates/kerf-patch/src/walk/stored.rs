@@ -82,6 +82,38 @@ impl<'w, 'a> Walk<'w, 'a> {
         });
     }
 
+    /// A vector in the format of where it goes: `kerf_float2(v)`.
+    pub(super) fn convert(&mut self, n: &'a Node, outer: &Node, have: Ty, want: Format) -> Ty {
+        let to = match (have, want) {
+            (Ty::F64, Format::F32) => Ty::F32,
+            (Ty::F32, Format::F64) => Ty::F64,
+            _ => return have,
+        };
+        if self.edits.is_none() {
+            return to;
+        }
+        let name = vector(&n.plain).and_then(|v| math::conversion(v.1, want));
+        let (Some(name), false) = (name, self.inside_macro(n, outer)) else {
+            self.say(outer, "it is in the body of a macro");
+            return have;
+        };
+        self.wrap(n, &format!("{name}("));
+        self.helpers.insert(name);
+        to
+    }
+
+    /// A vector that becomes the value of a declaration.
+    pub(super) fn give(&mut self, value: &'a Node, outer: &'a Node, e: Entity) {
+        let f = self.format(e);
+        // `double2 v;` has no value yet.
+        if value.kind == "CXXConstructExpr" && value.inner.is_empty() {
+            return;
+        }
+        let t = self.visit(value, f.into());
+        self.def(e, t);
+        self.convert(value, outer, t, f);
+    }
+
     /// `v = w` of vectors.
     pub(super) fn assign_vector(&mut self, n: &'a Node) -> Ty {
         let [_, l, r] = n.inner.as_slice() else {
@@ -91,48 +123,77 @@ impl<'w, 'a> Walk<'w, 'a> {
             return Ty::Other;
         };
         self.indices_of(l);
-        let want = match self.model.memory(l) {
-            Some(e) => self.format(e).into(),
-            None => Want::Any,
-        };
-        self.visit(r, want);
-        Ty::Other
+        match self.model.memory(l) {
+            Some(e) => {
+                self.give(r, n, e);
+                ty(self.format(e))
+            }
+            None => {
+                self.natural_vector(r, n);
+                Ty::Other
+            }
+        }
+    }
+
+    /// A vector that goes where its type is known and stays.
+    pub(super) fn natural_vector(&mut self, n: &'a Node, outer: &Node) {
+        if let Some((own, _)) = vector(&n.plain) {
+            let t = self.visit(n, own.into());
+            self.convert(n, outer, t, own);
+        }
+    }
+
+    /// What a vector of some numbers is computed in.
+    fn together(all: &[Ty]) -> Ty {
+        match (all.contains(&Ty::F64), all.contains(&Ty::F32)) {
+            (true, _) => Ty::F64,
+            (_, true) => Ty::F32,
+            _ => Ty::Flex,
+        }
     }
 
     /// `{a, b}` as a vector.
     pub(super) fn elements(&mut self, n: &'a Node, want: Want) -> Ty {
+        let mut all = Vec::new();
         for c in &n.inner {
             let t = self.visit(c, want);
+            all.push(t);
             // Braces let no number be narrowed.
             if scalar(&c.plain).is_some() && want == Want::F32 {
                 self.coerce(c, n, t, want);
             }
         }
-        Ty::Other
+        match (self.edits.is_some(), want) {
+            (true, Want::F32) => Ty::F32,
+            (true, _) => Ty::F64,
+            _ => Self::together(&all),
+        }
     }
 
     /// `make_double2(a, b)` in the format of what it becomes.
     pub(super) fn make(&mut self, callee: &'a Node, args: &'a [Node], want: Want) -> Ty {
-        for a in args {
-            self.visit(a, want);
-        }
+        let all: Vec<Ty> = args.iter().map(|a| self.visit(a, want)).collect();
         let name = &callee.refers_name;
-        let new = match want {
-            Want::F32 => name.replace("make_double", "make_float"),
-            _ => return Ty::Other,
-        };
+        match (self.edits.is_some(), want) {
+            (false, _) => return Self::together(&all),
+            (true, Want::F32) => {}
+            (true, _) => return Ty::F64,
+        }
+        let new = name.replace("make_double", "make_float");
         let new = new.trim_end_matches("_16a").trim_end_matches("_32a");
         let Some(b) = callee.begin else {
-            return Ty::Other;
+            return Ty::F64;
         };
         let there = self
             .source(b.file)
             .is_some_and(|s| s.at(b) == name.as_str());
         if !there || b.via == Via::Macro {
             self.say(callee, "the function's name is in the body of a macro");
-            return Ty::Other;
+            return Ty::F64;
         }
-        self.edit(callee, |e| e.replace(b.file, b.offset, b.after(), new));
-        Ty::Other
+        match self.edit(callee, |e| e.replace(b.file, b.offset, b.after(), new)) {
+            true => Ty::F32,
+            false => Ty::F64,
+        }
     }
 }
