@@ -79,9 +79,11 @@ fn copyable<'a>(m: &Model<'a>, sources: &BTreeMap<usize, Source>) -> Vec<Copyabl
         let (Some(b), Some(e), Some(loc)) = (f.begin, f.end, f.loc) else {
             continue;
         };
-        let text = [b, e, loc]
-            .iter()
-            .all(|s| s.via == Via::Text && s.file == b.file);
+        // `__device__` is a macro, and where it is written is where the function begins.
+        let text = b.via != Via::Argument
+            && [e, loc]
+                .iter()
+                .all(|s| s.via == Via::Text && s.file == b.file);
         let Some(s) = sources.get(&b.file) else {
             continue;
         };
