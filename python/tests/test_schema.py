@@ -29,7 +29,7 @@ def schemas():
         jsonschema.Draft202012Validator.check_schema(s)
         key = s["properties"].get("schema", {}).get("const", "plan")
         stem = name[: -len(".json")]
-        assert key == "plan" or key == "kerf." + stem.rsplit("-", 1)[0] + "/" + stem.rsplit("-", 1)[1], name
+        assert key in ("plan", "kerf-device-profile") or key == "kerf." + stem.rsplit("-", 1)[0] + "/" + stem.rsplit("-", 1)[1], name
         found[key] = jsonschema.Draft202012Validator(s)
     return found
 
@@ -74,6 +74,9 @@ class Documents(unittest.TestCase):
         with open(source, "w") as f:
             f.write(MIXED)
         toml = os.path.join(self.folder.name, "mixed.toml")
+        space = os.path.join(self.out, "space.json")
+        recorded = os.path.join(ROOT, "crates", "kerf-search", "tests", "data", "pnpoly_rtx3090_part.json.gz")
+        cases = os.path.join(self.folder.name, "log.wc")
         for words in [
             ["inspect", source],
             ["init", source, "--out", toml],
@@ -86,10 +89,45 @@ class Documents(unittest.TestCase):
             ["check", self.out, "--inputs", "2"],
             ["doctor"],
             ["selftest", "--count", "2"],
+            ["patch", self.out, "--inputs", "1"],
+            ["search", "replay", space, "--strategy", "random", "--budget", "2", "--repeats", "2"],
+            ["search", "replay", recorded, "--strategy", "random,local", "--budget", "5", "--repeats", "2"],
+            ["search", "compare", space, "--strategy", "guided,random", "--budget", "2", "--repeats", "2"],
+            ["search", "show", space],
+            ["search", "show", recorded],
+            ["search", "race", recorded],
+            ["search", "export", self.out, "--to", "t4", "--out", os.path.join(self.folder.name, "t4.json")],
+            ["study", "list"],
+            ["study", "latency", "--profile", "h200"],
+            ["study", "sfu-functions", "--profile", "h200"],
+            ["device", "list"],
+            ["device", "diff", "h100", "h200"],
+            ["device", "show", "rtx4090"],
+            ["device", "occupancy", "--arch", "9.0", "--regs", "64", "--block", "256"],
+            ["device", "occupancy", "--arch", "8.0", "--regs", "32"],
+            ["device", "breakeven", "h100", "rtx4090"],
+            ["hardround", "exp", "--from", "1", "--to", "0x1.00001p0", "--bits", "30"],
+            ["hardround", "log", "--from", "1", "--to", "0x1.000001p0", "--bits", "34", "--out", cases],
+            ["hardround", "verify", cases + ".cert"],
+            ["hardround", "check-libm", "--list", cases, "log"],
+            ["hardround", "exp", "--type", "binary16"],
+            *self.applications(),
         ]:
             code, out, err = command("--format", "json", *words)
             self.assertIn(code, (0, 1), err)
             self.fits(json.loads(out))
+
+    def applications(self):
+        """A small application, built and tuned."""
+        source = os.path.join(ROOT, "crates", "kerf", "tests", "apps", "tiny.cu")
+        built = os.path.join(self.folder.name, "tiny")
+        code, _, err = command("cc", source, "-o", built)
+        if code != 0 and "libkerfrt.so" in err:
+            self.seen.add("kerf.tune-app/1")
+            return []
+        self.assertEqual(code, 0, err)
+        out = os.path.join(self.folder.name, "app")
+        return [["tune", "--app", built, "--tolerance", "1e-5", "--budget", "2", "--kernels", "series", "--out", out]]
 
     def test_schemas_refuse(self):
         """A schema that takes everything would test nothing."""

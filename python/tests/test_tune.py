@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import os
 import tempfile
@@ -11,6 +12,8 @@ import warnings
 import numpy as np
 
 import kerf
+from kerf._strategy import STRATEGIES
+from kerf.kernel_tuner import _allowed
 
 from .common import MIXED, command
 
@@ -129,14 +132,66 @@ class KernelTuner(unittest.TestCase):
         self.assertEqual([f["WRONG"] for f in env["failed"]], [1])
         self.assertIn("is not the answer", env["failed"][0]["reason"])
 
+    def test_verify_sees_all_arguments(self):
+        seen = []
+
+        def verify(answer, result, atol):
+            seen.append([type(x) for x in result])
+            return np.allclose(answer[0], result[0], atol=atol)
+
+        params = {"block_size_x": [64], "per_thread": [1], "WRONG": [0]}
+        results, _ = self.tune(params, answer=[self.a + self.b, None, None, None], verify=verify)
+        self.assertEqual(len(results), 1)
+        self.assertEqual(seen, [[np.ndarray] + [type(None)] * 3])
+
+    def test_strategies_by_kernel_tuners_names(self):
+        params = {"block_size_x": [32, 64, 128], "per_thread": [1, 2], "WRONG": [0]}
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        cache = os.path.join(folder.name, "c.json")
+        all_of_them, env = self.tune(params, cache=cache)
+        self.assertEqual((len(all_of_them), env["strategy"], env["ended"]), (6, "brute_force", "exhausted"))
+        # From here on times are those of the file.
+        for name in [*STRATEGIES, "guided"]:
+            results, env = self.tune(
+                params, cache=cache, simulation_mode=True, strategy=name, strategy_options={"max_fevals": 4}
+            )
+            self.assertTrue(1 <= len(results) <= 4, name)
+            self.assertTrue(all(r in all_of_them for r in results), name)
+            self.assertEqual(env["configurations"], 6)
+        results, env = self.tune(
+            params, cache=cache, simulation_mode=True, strategy="random_sample", strategy_options={"fraction": 0.5},
+            restrictions=lambda p: p["per_thread"] == 1, objective="time",
+        )  # fmt: skip
+        self.assertEqual(len(results), 2)
+        self.assertEqual({r["per_thread"] for r in results}, {1})
+        with self.assertRaises(kerf.KerfError) as e:
+            self.tune({**params, "WRONG": [0], "more": [1]}, cache=cache, simulation_mode=True)
+        self.assertIn("cache of another search", str(e.exception))
+
+    def test_restrictions_of_every_form(self):
+        params = {"block_size_x": [32, 64, 128], "per_thread": [1, 2]}
+        configs = [dict(zip(params, v)) for v in itertools.product(*params.values())]
+        for r, count in [
+            ("block_size_x * per_thread <= 64", 3),
+            (["block_size_x > 32", lambda p: p["per_thread"] == 1], 2),
+            (lambda block_size_x, per_thread: block_size_x == per_thread * 32, 2),
+            (lambda p: p["block_size_x"] == 128, 2),
+            (None, 6),
+        ]:
+            self.assertEqual(sum(_allowed(r, c) for c in configs), count)
+
     def test_what_does_not_map_is_refused_by_name(self):
         params = {"block_size_x": [64], "per_thread": [1], "WRONG": [0]}
         for more, word in [
-            ({"strategy": "bayes_opt"}, "strategy 'bayes_opt'"),
+            ({"strategy": "tabu"}, "no strategy 'tabu'"),
+            ({"strategy": "pso", "strategy_options": {"wings": 2}}, "['wings']"),
+            ({"strategy_options": {"fraction": 0.5}}, "brute_force takes"),
             ({"observers": [object()]}, "observers"),
             ({"texmem_args": {"t": self.a}}, "texmem_args"),
             ({"lang": "HIP"}, "lang 'HIP'"),
-            ({"cache": "c.json"}, "cache"),
+            ({"simulation_mode": True}, "takes its times from a cache"),
+            ({"objective": "joy"}, "set objective_higher_is_better"),
             ({"restrictions": ["block_size_x > 64"]}, "no configuration satisfies"),
         ]:
             with self.assertRaises(kerf.KerfError) as e:

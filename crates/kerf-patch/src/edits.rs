@@ -208,7 +208,11 @@ pub fn patched(edits: &Edits, sources: &BTreeMap<usize, Source>) -> BTreeMap<usi
         let s = sources.get(&f)?;
         Some((f, edits.apply(f, &s.text)))
     });
-    touched.collect()
+    let mut all: BTreeMap<usize, String> = touched.collect();
+    for (f, s) in sources.iter().filter(|s| s.1.text != s.1.was) {
+        all.entry(*f).or_insert_with(|| s.text.clone());
+    }
+    all
 }
 
 #[cfg(test)]

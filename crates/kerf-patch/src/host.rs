@@ -20,6 +20,8 @@ pub struct Copied {
     pub kind: (usize, usize),
     /// To the device?
     pub up: bool,
+    /// Where the pointers are written: that of the device, that of the host. For vectors only.
+    pub vectors: Option<(usize, usize)>,
 }
 
 /// What a use of a pointer is.
@@ -92,6 +94,17 @@ fn is_doubles(n: &Node) -> bool {
     found
 }
 
+/// Are they numbers in vectors, `double4`?
+fn is_vectors(n: &Node) -> bool {
+    let mut found = false;
+    n.walk(&mut |c| {
+        let t = c.plain.split('*').next().unwrap_or_default();
+        found |= c.plain.contains('*') && crate::model::vector(t).is_some();
+        !found
+    });
+    found
+}
+
 fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>) -> Use {
     let host = if up { &args[1] } else { &args[0] };
     let name = call.inner.first().and_then(|c| strip(c).begin);
@@ -112,7 +125,18 @@ fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>)
     let Some(comma) = between.find(',') else {
         return Use::Other;
     };
+    let device = if up { &args[0] } else { &args[1] };
+    let vectors = match is_vectors(host) {
+        false => None,
+        true => match (device.begin, host.begin) {
+            (Some(d), Some(h)) if d.via == Via::Text && h.via == Via::Text => {
+                Some((d.offset, h.offset))
+            }
+            _ => return Use::Other,
+        },
+    };
     Use::Copy(Copied {
+        vectors,
         file: name.file,
         name: (name.offset, name.after()),
         kind: (bytes.after() + comma, kind.after()),
@@ -121,8 +145,23 @@ fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>)
 }
 
 impl Copied {
-    /// Makes the copy convert.
-    pub fn edit(&self, e: &mut Edits) -> Result<(), Clash> {
+    /// Makes the copy convert to a type of the device.
+    pub fn edit(&self, device: &str, e: &mut Edits) -> Result<(), Clash> {
+        if let Some((d, h)) = self.vectors {
+            // Numbers one by one.
+            let one = device.trim_end_matches(|c: char| c.is_ascii_digit());
+            e.before(self.file, d, 1, &format!("({one} *)"))?;
+            e.before(
+                self.file,
+                h,
+                1,
+                if self.up {
+                    "(const double *)"
+                } else {
+                    "(double *)"
+                },
+            )?;
+        }
         e.replace(self.file, self.name.0, self.name.1, self.helper())?;
         e.replace(self.file, self.kind.0, self.kind.1, "")
     }

@@ -156,7 +156,11 @@ fn mentions(m: &Model, n: &Node, name: &str, depth: usize) -> bool {
 
 /// Changes launches of kernels to other blocks where the host code says them as numbers from which it also computes its
 /// grids; tells of those that it leaves alone.
-pub fn launches(m: &Model, blocks: &BTreeMap<String, [u32; 3]>, edits: &mut Edits) -> Vec<String> {
+pub fn launches<'n>(
+    m: &Model<'n>,
+    blocks: &BTreeMap<String, [u32; 3]>,
+    edits: &mut Edits,
+) -> Vec<String> {
     let mut notes = Vec::new();
     for top in &m.ast.top {
         top.walk(&mut |n| {
@@ -202,63 +206,141 @@ fn kernel_of(
     Some((d.name.clone(), *found))
 }
 
-fn launch(m: &Model, call: &Node, block: [u32; 3], edits: &mut Edits) -> Result<(), String> {
-    let by_hand = || "its block is not written as one number".to_owned();
+/// A shape of threads or blocks as it is written.
+#[derive(Default)]
+struct Shape<'n> {
+    /// The variable that has it.
+    name: Option<&'n str>,
+    /// By dimension; those that are left out are 1.
+    parts: Vec<&'n Node>,
+}
+
+/// `128`, `n`, `dim3(32, 8)`, or a variable with one of these.
+fn shape<'n>(m: &Model<'n>, n: &'n Node) -> Shape<'n> {
+    let mut name = None;
+    let mut n = strip(n);
+    for _ in 0..8 {
+        let made = matches!(
+            n.kind.as_str(),
+            "CXXConstructExpr"
+                | "CXXFunctionalCastExpr"
+                | "CXXTemporaryObjectExpr"
+                | "InitListExpr"
+        );
+        let init = match n.kind.as_str() {
+            "DeclRefExpr" if is_dim3(n) => n.refers.and_then(|r| m.decls.get(&r)),
+            _ => None,
+        };
+        match (made, init) {
+            (true, _) if n.inner.len() != 1 || !is_dim3(&n.inner[0]) => {
+                let parts = n.inner.iter().filter(|a| a.kind != "CXXDefaultArgExpr");
+                return Shape {
+                    name,
+                    parts: parts.collect(),
+                };
+            }
+            (true, _) => n = strip(&n.inner[0]),
+            (_, Some(d)) => {
+                name = Some(d.name.as_str());
+                match d.inner.iter().find(|c| !c.kind.ends_with("Attr")) {
+                    Some(i) => n = strip(i),
+                    None => return Shape::default(),
+                }
+            }
+            _ => break,
+        }
+    }
+    Shape {
+        name,
+        parts: vec![n],
+    }
+}
+
+fn is_dim3(n: &Node) -> bool {
+    n.plain.ends_with("dim3")
+}
+
+/// The expression that an integer variable begins with, or the expression itself.
+fn begun<'n>(m: &Model<'n>, n: &'n Node) -> &'n Node {
+    let s = strip(n);
+    let d = s
+        .refers
+        .and_then(|r| m.decls.get(&r))
+        .filter(|d| d.kind == "VarDecl");
+    let init = d.and_then(|d| d.inner.iter().find(|c| !c.kind.ends_with("Attr")));
+    init.map_or(s, strip)
+}
+
+fn launch<'n>(
+    m: &Model<'n>,
+    call: &'n Node,
+    block: [u32; 3],
+    edits: &mut Edits,
+) -> Result<(), String> {
+    let by_hand = || "its block is not written in numbers".to_owned();
     let config = call
         .inner
         .iter()
         .skip(1)
         .find(|c| c.kind == "CallExpr")
         .ok_or_else(by_hand)?;
-    let [_, grid, shape, ..] = config.inner.as_slice() else {
+    let [_, grid, threads, ..] = config.inner.as_slice() else {
         return Err(by_hand());
     };
-    if block[1] * block[2] != 1 {
-        return Err(by_hand());
-    }
-    let w = number(m, shape).ok_or_else(by_hand)?;
-    let s = m.sources.get(&w.file).ok_or_else(by_hand)?;
-    let clash = |_| "something else changes there".to_owned();
-    let old: u32 = s.slice(w.from, w.to).parse().map_err(|_| by_hand())?;
-    if old == block[0] {
-        return Ok(());
-    }
-    if let Some(name) = &w.name {
-        if !mentions(m, grid, name, 2) {
+    let (grid_shape, threads) = (shape(m, grid), shape(m, threads));
+    let mut tried = edits.clone();
+    for (d, new) in block.into_iter().enumerate() {
+        let Some(written) = threads.parts.get(d) else {
+            match new {
+                1 => continue,
+                _ => return Err(by_hand()),
+            }
+        };
+        let w = number(m, written).ok_or_else(by_hand)?;
+        let s = m.sources.get(&w.file).ok_or_else(by_hand)?;
+        let clash = |_| "something else changes there".to_owned();
+        let old: u32 = s.slice(w.from, w.to).parse().map_err(|_| by_hand())?;
+        if old == new {
+            continue;
+        }
+        tried
+            .replace(w.file, w.from, w.to, &new.to_string())
+            .map_err(clash)?;
+        let Some(blocks) = grid_shape.parts.get(d) else {
+            return Err("its grid has fewer dimensions than its block".into());
+        };
+        // The grid may be computed from the block, or from the name of its number.
+        let names = [threads.name, w.name.as_deref()];
+        if names.iter().flatten().any(|n| mentions(m, blocks, n, 2)) {
+            continue;
+        }
+        if let Some(name) = &w.name {
             return Err(format!("its grid does not follow from {name}"));
         }
-        return edits
-            .replace(w.file, w.from, w.to, &block[0].to_string())
-            .map_err(clash);
-    }
-    // `<<<(n + 127) / 128, 128>>>`
-    let mut found = Vec::new();
-    grid.walk(&mut |n| {
-        if let (Some(b), "IntegerLiteral", Ok(v)) =
-            (n.begin, n.kind.as_str(), n.value.parse::<u32>())
-            && b.via == Via::Text
-        {
-            found.push((b, v));
+        // `<<<(n + 127) / 128, 128>>>`
+        let mut found = Vec::new();
+        begun(m, blocks).walk(&mut |n| {
+            if let (Some(b), "IntegerLiteral", Ok(v)) =
+                (n.begin, n.kind.as_str(), n.value.parse::<u32>())
+                && b.via == Via::Text
+            {
+                found.push((b, v));
+            }
+            true
+        });
+        if !found.iter().any(|f| f.1 == old) {
+            return Err("its grid does not follow from its block".into());
         }
-        true
-    });
-    let divides = found.iter().any(|f| f.1 == old);
-    if !divides {
-        return Err("its grid does not follow from its block".into());
-    }
-    let mut tried = edits.clone();
-    tried
-        .replace(w.file, w.from, w.to, &block[0].to_string())
-        .map_err(clash)?;
-    for (b, v) in found {
-        let new = match v {
-            v if v == old => block[0],
-            v if v + 1 == old => block[0] - 1,
-            _ => continue,
-        };
-        tried
-            .replace(b.file, b.offset, b.after(), &new.to_string())
-            .map_err(clash)?;
+        for (b, v) in found {
+            let text = match v {
+                v if v == old => new,
+                v if v + 1 == old => new - 1,
+                _ => continue,
+            };
+            tried
+                .replace(b.file, b.offset, b.after(), &text.to_string())
+                .map_err(clash)?;
+        }
     }
     *edits = tried;
     Ok(())

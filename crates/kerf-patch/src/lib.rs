@@ -2,6 +2,7 @@
 //!
 //! * [`ast`] asks clang what the program is, [`model`] has its declarations and which of them change together.
 //! * [`marks`] says what the plan wants where, [`solve`] finds the formats of declarations, [`walk`] the edits.
+//! * [`split`] copies functions that the plan computes in two formats.
 //! * [`tries`] runs the patched source as `kerf tune` runs plans; [`patch`] takes back what does not hold.
 //!
 //! Nothing is promised that was not run: what a patch gives is what its own source gave.
@@ -19,6 +20,7 @@ pub mod model;
 pub mod patch;
 pub mod solve;
 pub mod source;
+pub mod split;
 pub mod toml;
 pub mod tries;
 pub mod walk;

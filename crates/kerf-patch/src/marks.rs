@@ -20,6 +20,8 @@ pub struct Mark {
     pub from: Format,
     /// Format in the plan that source can say: f64 or f32.
     pub to: Format,
+    /// Does the plan have 16 bits, which source only stores numbers in?
+    pub half: bool,
     /// Variant of a math call.
     pub variant: Option<MathVariant>,
 }
@@ -33,13 +35,14 @@ pub struct Marks {
 /// The format of the source's types that is nearest to a plan's.
 fn nearest(from: Format, to: SiteFormat) -> Format {
     match (from, to) {
-        // f16 and bf16 have no operators that are as good as f32's everywhere.
+        // f16 and bf16 are for storing: their operators have no functions, no literals and no contraction.
         (Format::F64, SiteFormat::F32 | SiteFormat::F16 | SiteFormat::Bf16) => Format::F32,
         _ => from,
     }
 }
 
-fn is_memory(op: &str) -> bool {
+/// Does an operation only move a number?
+pub(crate) fn is_memory(op: &str) -> bool {
     matches!(
         op,
         "load"
@@ -94,6 +97,10 @@ impl Marks {
                 op: s.op.clone(),
                 from: s.format,
                 to,
+                half: matches!(
+                    plan.sites.get(&s.id),
+                    Some(SiteFormat::F16 | SiteFormat::Bf16)
+                ),
                 variant: plan
                     .math
                     .get(&s.id)

@@ -131,6 +131,37 @@ pub fn division(cl: bool, format: Format, variant: MathVariant) -> Option<&'stat
     }
 }
 
+/// The function that converts vectors, by length and format that it gives.
+pub fn conversion(lanes: u8, to: Format) -> Option<&'static str> {
+    const TO: [[&str; 4]; 2] = [
+        ["kerf_float1", "kerf_float2", "kerf_float3", "kerf_float4"],
+        [
+            "kerf_double1",
+            "kerf_double2",
+            "kerf_double3",
+            "kerf_double4",
+        ],
+    ];
+    let row = usize::from(to == Format::F64);
+    TO[row].get(usize::from(lanes).checked_sub(1)?).copied()
+}
+
+/// The text of such a function.
+fn vectors(name: &str) -> Option<String> {
+    let to = name.strip_prefix("kerf_")?;
+    let lanes = to.chars().next_back()?;
+    let from = match &to[..to.len() - 1] {
+        "float" => format!("double{lanes}"),
+        "double" => format!("float{lanes}"),
+        _ => return None,
+    };
+    let parts = ["v.x", "v.y", "v.z", "v.w"];
+    let parts = parts.get(..lanes.to_digit(10)? as usize)?.join(", ");
+    Some(format!(
+        "static __device__ __forceinline__ {to} {name}({from} v)\n{{\n    return make_{to}({parts});\n}}\n"
+    ))
+}
+
 /// Copies that convert.
 fn copy(name: &str) -> String {
     let (what, params, body) = match name {
@@ -142,7 +173,7 @@ fn copy(name: &str) -> String {
         _ => (
             "from narrower ones on the device",
             "W *host, const N *device, size_t bytes",
-            "    std::vector<N> narrow(bytes / sizeof(W));\n    cudaError_t e = cudaMemcpy(narrow.data(), device, narrow.size() * sizeof(N), cudaMemcpyDeviceToHost);\n    for (size_t i = 0; i < narrow.size(); ++i)\n        host[i] = narrow[i];\n    return e;\n",
+            "    std::vector<N> narrow(bytes / sizeof(W));\n    cudaError_t e = cudaMemcpy(narrow.data(), device, narrow.size() * sizeof(N), cudaMemcpyDeviceToHost);\n    for (size_t i = 0; i < narrow.size(); ++i)\n        host[i] = (float)narrow[i];\n    return e;\n",
         ),
     };
     format!(
@@ -157,6 +188,9 @@ pub fn helper(name: &str) -> Option<String> {
             "static __device__ __forceinline__ float {name}(float x)\n{{\n    float y;\n    asm(\"{op} %0, %1;\" : \"=f\"(y) : \"f\"(x));\n    return y;\n}}\n"
         )
     };
+    if let Some(text) = vectors(name) {
+        return Some(text);
+    }
     match name {
         "kerf_upload" | "kerf_download" => return Some(copy(name)),
         "kerf_sqrt_approx" => return Some(unit(name, "sqrt.approx.f32")),
@@ -250,6 +284,10 @@ mod tests {
         ] {
             assert!(helper(n).is_some_and(|t| t.contains(n)), "{n}");
         }
+        assert_eq!(conversion(5, Format::F32), None);
+        let two = conversion(2, Format::F64).and_then(helper).expect("a text");
+        assert!(two.contains("double2 kerf_double2(float2 v)"), "{two}");
+        assert!(two.contains("make_double2(v.x, v.y)"), "{two}");
         for f in ["div", "sqrt", "rsqrt"] {
             for steps in 0..3 {
                 let t = helper(&format!("kerf_{f}_newton{steps}")).expect("a text");

@@ -3,7 +3,7 @@
 //! An entity is one declared thing that holds numbers: a variable, a parameter, a field, what a function gives, the
 //! elements behind a pointer. Entities that are one memory, or whose types have to agree for the program to compile,
 //! are one class. Instances of a template share their text, so entities are known by their place in it.
-mod connect;
+pub(crate) mod connect;
 mod declare;
 mod launches;
 
@@ -47,6 +47,10 @@ pub struct Thing {
     pub own: Format,
     /// Does it hold one number, or is it memory?
     pub scalar: bool,
+    /// Numbers in one of its elements, if these are CUDA's vectors: 4 of `double4`.
+    pub lanes: Option<u8>,
+    /// Does it hold one vector, as opposed to memory with vectors?
+    pub vector: bool,
     /// Where its type is written, once for each declaration: file, token.
     pub types: Vec<(usize, Token)>,
     /// Where the declaration begins and the name is, by declaration.
@@ -65,8 +69,27 @@ impl Thing {
     /// Is its format what the plan says of memory, not what is computed?
     pub fn is_memory(&self) -> bool {
         let outside = matches!(self.kind, Kind::KernelParameter | Kind::Global);
-        !self.scalar && outside || self.held.is_some() || self.shared
+        !self.scalar && !self.vector && outside || self.held.is_some() || self.shared
     }
+
+    /// Its type in a format, as CUDA C++ writes it.
+    pub fn word(&self, f: Format) -> String {
+        let name = match f {
+            Format::F64 => "double",
+            Format::F16 => "__half",
+            Format::Bf16 => "__nv_bfloat16",
+            _ => "float",
+        };
+        match self.lanes {
+            Some(n) => format!("{name}{n}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// Is a format one that source only stores numbers in?
+pub fn is_stored_only(f: Format) -> bool {
+    matches!(f, Format::F16 | Format::Bf16)
 }
 
 /// The declarations of a program.
@@ -128,11 +151,55 @@ pub fn scalar(t: &str) -> Option<Format> {
     }
 }
 
+/// Format and length of one of CUDA's vectors.
+pub fn vector(t: &str) -> Option<(Format, u8)> {
+    let t = bare(t);
+    let (f, n) = match t.strip_prefix("double") {
+        Some(n) => (Format::F64, n),
+        None => (Format::F32, t.strip_prefix("float")?),
+    };
+    let n = n
+        .strip_suffix("_16a")
+        .or(n.strip_suffix("_32a"))
+        .unwrap_or(n);
+    let n: u8 = n.parse().ok()?;
+    (1..=4).contains(&n).then_some((f, n))
+}
+
 /// Format of what a pointer, array or reference is of, at any depth.
 pub fn element(t: &str) -> Option<Format> {
     let t = bare(t);
     let cut = t.find(['*', '[', '&', '('])?;
-    scalar(&t[..cut])
+    scalar(&t[..cut]).or_else(|| vector(&t[..cut]).map(|v| v.0))
+}
+
+/// Numbers in a vector, or in those that a pointer, array or reference is of.
+pub(crate) fn lanes(t: &str) -> Option<u8> {
+    let t = bare(t);
+    let cut = t.find(['*', '[', '&', '(']).unwrap_or(t.len());
+    vector(&t[..cut]).map(|v| v.1)
+}
+
+/// Functions that give what is at an address, whatever its type.
+pub(crate) const LOADS: [&str; 6] = ["__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"];
+
+/// Where the value of a vector comes from.
+pub(crate) enum Origin {
+    /// A declaration.
+    Entity(Entity),
+    /// It is put together from numbers there.
+    Made,
+    /// Something that is not followed.
+    Unknown,
+}
+
+/// Through copies of a vector, beside what clang put in.
+pub(crate) fn copied(n: &Node) -> &Node {
+    let mut n = strip(n);
+    while n.kind == "CXXConstructExpr" && n.inner.len() == 1 {
+        n = strip(&n.inner[0]);
+    }
+    n
 }
 
 /// The record that a type, or a pointer to it, names.
@@ -266,6 +333,11 @@ impl<'a> Model<'a> {
         self.kernels.contains(&f.mangled) || self.kernels.contains(&f.name)
     }
 
+    /// Is a function an instance of a template?
+    pub fn is_template(&self, f: &Node) -> bool {
+        self.parameters.contains_key(&f.id)
+    }
+
     /// The entity of a declaration.
     pub fn entity_of(&self, d: &Node) -> Option<Entity> {
         let loc = d.loc?;
@@ -304,7 +376,23 @@ impl<'a> Model<'a> {
         let n = strip(n);
         match n.kind.as_str() {
             "DeclRefExpr" => self.entity_of(self.decls.get(&n.refers?)?),
+            // `v.x` is a part of `v`.
+            "MemberExpr"
+                if n.inner
+                    .first()
+                    .is_some_and(|b| lanes(&strip(b).plain).is_some()) =>
+            {
+                self.memory(n.inner.first()?)
+            }
             "MemberExpr" => self.entity_of(self.decls.get(&n.refers?)?),
+            "CXXConstructExpr" if n.inner.len() == 1 => self.memory(&n.inner[0]),
+            "CXXOperatorCallExpr" => {
+                let c = strip(n.inner.first()?);
+                match c.refers_name.as_str() {
+                    "operator=" => self.memory(n.inner.get(1)?),
+                    _ => self.return_of(self.decls.get(&c.refers?)?),
+                }
+            }
             "ArraySubscriptExpr" => n.inner.iter().find_map(|c| match pointed(&c.plain) {
                 true => self.memory(c),
                 false => None,
@@ -319,8 +407,14 @@ impl<'a> Model<'a> {
                 .and_then(|c| self.memory(c)),
             "ConditionalOperator" => self.memory(n.inner.get(1)?),
             "CallExpr" => {
-                let d = self.decls.get(&strip(n.inner.first()?).refers?)?;
-                self.return_of(d)
+                let c = strip(n.inner.first()?);
+                if LOADS.contains(&c.refers_name.as_str()) {
+                    return self.memory(n.inner.get(1)?);
+                }
+                self.return_of(self.decls.get(&c.refers?)?)
+            }
+            "CXXMemberCallExpr" => {
+                self.return_of(self.decls.get(&strip(n.inner.first()?).refers?)?)
             }
             _ if is_pointer_cast(n) => {
                 let b = n.begin?;
@@ -328,6 +422,21 @@ impl<'a> Model<'a> {
                 own.or_else(|| self.memory(n.inner.last()?))
             }
             _ => None,
+        }
+    }
+
+    /// Where a vector comes from.
+    pub(crate) fn origin(&self, n: &Node) -> Origin {
+        let n = copied(n);
+        let callee = n
+            .inner
+            .first()
+            .map_or("", |c| strip(c).refers_name.as_str());
+        match n.kind.as_str() {
+            "InitListExpr" | "ImplicitValueInitExpr" | "CXXFunctionalCastExpr" => Origin::Made,
+            "CXXConstructExpr" | "CXXTemporaryObjectExpr" => Origin::Made,
+            "CallExpr" if callee.starts_with("make_") => Origin::Made,
+            _ => self.memory(n).map_or(Origin::Unknown, Origin::Entity),
         }
     }
 

@@ -10,15 +10,16 @@ use crate::launch;
 use crate::marks::Marks;
 use crate::math;
 use crate::model::{Kind, Model};
-use crate::solve::{Solved, solve};
+use crate::solve::{Formats, Solved, solve};
 use crate::source::Source;
+use crate::split::{self, Given};
 use crate::toml;
 use crate::tries::{Bench, Tried};
 use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_ir::compile::Language;
 use kerf_ir::kernels;
-use kerf_ir::program::sha256;
+use kerf_ir::program::{Program, sha256};
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_tune::evaluate::WorkerProgram;
@@ -148,6 +149,7 @@ pub enum Outcome {
 /// Everything that stays the same from try to try.
 struct Ground<'g> {
     subject: &'g Subject,
+    program: &'g Program,
     ast: &'g Ast,
     sources: &'g BTreeMap<usize, Source>,
     result: &'g TuneResult,
@@ -232,10 +234,34 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         &std::fs::canonicalize(&main).unwrap_or(main.clone()),
     );
     unchanged(&r.dir, &sources)?;
+    let names: Vec<(String, String)> = subject
+        .kernels
+        .iter()
+        .map(|k| (k.name.clone(), k.symbol.clone()))
+        .collect();
+    let given = Given {
+        tools: &tools,
+        folder: &r.folder,
+        main: &main,
+        flags: &subject.workload.flags,
+        kernels: &names,
+        plan: &plan,
+    };
+    let module = subject
+        .program
+        .module()
+        .map_err(|e| PatchError::Clang(e.to_string()))?;
+    let split = split::split(&given, &ast, &sources, &module)?;
+    drop(module);
+    let (ast, sources, program) = match &split {
+        Some(s) => (&s.ast, &s.sources, &s.program),
+        None => (&ast, &sources, &subject.program),
+    };
     let ground = Ground {
         subject: &subject,
-        ast: &ast,
-        sources: &sources,
+        program,
+        ast,
+        sources,
         result: &result,
         cl: language == Language::OpenCl,
     };
@@ -298,13 +324,18 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         let s = &sources[k];
         files.push(FilePatch {
             path: s.path.clone(),
-            before: sha256(s.text.as_bytes()),
+            before: sha256(s.was.as_bytes()),
             text: text.clone(),
-            diff: diff(&shown(&s.path, &r.folder), &s.text, text),
+            diff: diff(&shown(&s.path, &r.folder), &s.was, text),
         });
     }
     files.sort_by_key(|f| f.path != main);
     let mut notes = candidate.notes.clone();
+    for name in split.iter().flat_map(|s| &s.copies) {
+        notes.push(format!(
+            "{name} is a copy of a function that the plan computes in f64 for some of its callers and in f32 for others"
+        ));
+    }
     let path = clean(&r.folder.join(&subject.workload.path));
     if let Ok(old) = std::fs::read_to_string(&path) {
         let (text, more) =

@@ -1,19 +1,23 @@
-//! Which declarations become f32, and the edits that make the program so.
+//! Which declarations become narrower, and the edits that make the program so.
 //!
+//! Memory that the plan holds in f16 or bf16 becomes `__half` or `__nv_bfloat16`; what is computed is f32 at least.
 //! A class is in f32 where the plan holds its memory so; or where all that is assigned to it is computed in f32, so that
 //! nothing is lost; or where every use of it wants f32, so that it would be rounded anyway. All classes that may
 //! change begin as f32, and those for which neither holds are taken out until all that is left agrees.
 use crate::edits::Edits;
 use crate::marks::Marks;
-use crate::model::{Entity, Model, Thing};
+use crate::model::{Entity, Model, Thing, is_stored_only};
 use crate::walk::{Ty, Unsaid, Walk, Want};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Formats of classes that are not as in the source.
+pub type Formats = BTreeMap<Entity, Format>;
+
 /// What became of a program.
 pub struct Solved {
-    /// Classes in f32.
-    pub narrow: BTreeSet<Entity>,
+    /// Classes that become narrower, and what they become.
+    pub narrow: Formats,
     /// The edits.
     pub edits: Edits,
     /// Functions that the source needs and does not have.
@@ -22,32 +26,39 @@ pub struct Solved {
     pub unsaid: BTreeSet<Unsaid>,
 }
 
-/// Classes that the plan decides about, in f32 or not; and those that may be.
-fn candidates(m: &Model) -> (BTreeSet<Entity>, BTreeSet<Entity>) {
+/// Classes that the plan decides about, with their formats; and those that may be in f32.
+fn candidates(m: &Model, cl: bool) -> (Formats, BTreeSet<Entity>) {
     let mut members: BTreeMap<Entity, Vec<Entity>> = BTreeMap::new();
     for e in 0..m.things.len() {
         members.entry(m.class(e)).or_default().push(e);
     }
-    let (mut held, mut free) = (BTreeSet::new(), BTreeSet::new());
+    let (mut held, mut free) = (Formats::new(), BTreeSet::new());
     for (class, all) in members {
         let things = || all.iter().map(|e| &m.things[*e]);
-        if things().any(|t| t.own != Format::F64 || t.fixed.is_some()) {
+        let own = m.things[class].own;
+        if things().any(|t| t.own != own || t.fixed.is_some()) {
             continue;
         }
         match things().any(Thing::is_memory) {
             // Memory that the host or other threads see is as the plan holds it.
             true => {
-                let mut asked = things()
-                    .filter(|t| t.is_memory() && (t.held.is_some() || !t.shared))
-                    .peekable();
-                let known = asked.peek().is_some();
-                if known && asked.all(|t| t.held.is_some_and(|h| h != Format::F64)) {
-                    held.insert(class);
+                let asked = things().filter(|t| t.is_memory() && (t.held.is_some() || !t.shared));
+                let wanted = asked
+                    .map(|t| t.held.unwrap_or(own))
+                    .max_by_key(|f| f.bytes());
+                let Some(mut f) = wanted else { continue };
+                // There are no vectors of three or four halves, and OpenCL C loads halves by functions only.
+                if is_stored_only(f) && (cl || things().any(|t| t.lanes.is_some())) {
+                    f = Format::F32;
+                }
+                if f.bytes() < own.bytes() {
+                    held.insert(class, f);
                 }
             }
-            false => {
+            false if own == Format::F64 => {
                 free.insert(class);
             }
+            false => {}
         }
     }
     (held, free)
@@ -55,14 +66,14 @@ fn candidates(m: &Model) -> (BTreeSet<Entity>, BTreeSet<Entity>) {
 
 /// The largest part of `some` for all of which a condition holds, with `sure` in f32 too.
 fn largest(
-    w: &dyn Fn(&BTreeSet<Entity>) -> (Types, Wants),
+    w: &dyn Fn(&Formats) -> (Types, Wants),
     some: &BTreeSet<Entity>,
-    sure: &BTreeSet<Entity>,
+    sure: &Formats,
     holds: &dyn Fn(&[Ty], &[Want]) -> bool,
 ) -> BTreeSet<Entity> {
     let mut left = some.clone();
     loop {
-        let (defs, uses) = w(&sure.union(&left).copied().collect());
+        let (defs, uses) = w(&with(sure, &left));
         let before = left.len();
         left.retain(|c| {
             let defs = defs.get(c).map_or(&[][..], Vec::as_slice);
@@ -75,13 +86,20 @@ fn largest(
     }
 }
 
+/// Formats with more classes in f32.
+fn with(sure: &Formats, more: &BTreeSet<Entity>) -> Formats {
+    let mut all = sure.clone();
+    all.extend(more.iter().map(|c| (*c, Format::F32)));
+    all
+}
+
 type Types = BTreeMap<Entity, Vec<Ty>>;
 type Wants = BTreeMap<Entity, Vec<Want>>;
 
 /// Finds formats and edits.
 pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
-    let (mut narrow, mut free) = candidates(m);
-    let walk = |narrow: &BTreeSet<Entity>| {
+    let (mut narrow, mut free) = candidates(m, cl);
+    let walk = |narrow: &Formats| {
         let mut w = Walk::new(m, marks, narrow, cl, false);
         w.run();
         (w.defs, w.uses)
@@ -90,12 +108,12 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
     loop {
         let exact = |defs: &[Ty], _: &[Want]| defs.contains(&Ty::F32) && !defs.contains(&Ty::F64);
         let mut more = largest(&walk, &free, &narrow, &exact);
-        narrow.extend(&more);
+        narrow = with(&narrow, &more);
         free.retain(|c| !more.contains(c));
         let rounded =
             |_: &[Ty], uses: &[Want]| !uses.is_empty() && uses.iter().all(|u| *u == Want::F32);
         let also = largest(&walk, &free, &narrow, &rounded);
-        narrow.extend(&also);
+        narrow = with(&narrow, &also);
         free.retain(|c| !also.contains(c));
         more.extend(&also);
         if more.is_empty() {
@@ -107,8 +125,13 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
     let mut edits = w.edits.take().unwrap_or_default();
     let mut unsaid = std::mem::take(&mut w.unsaid);
     let mut helpers = std::mem::take(&mut w.helpers);
-    for (_, c) in m.copies.iter().filter(|c| narrow.contains(&m.class(c.0))) {
-        if c.edit(&mut edits).is_ok() {
+    for (e, c) in m
+        .copies
+        .iter()
+        .filter(|c| narrow.contains_key(&m.class(c.0)))
+    {
+        let to = m.things[*e].word(narrow[&m.class(*e)]);
+        if c.edit(&to, &mut edits).is_ok() {
             helpers.insert(c.helper());
         }
     }
@@ -122,47 +145,44 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
 }
 
 /// Types of declarations. Where only some names of one declaration change, it becomes several.
-fn declarations(
-    m: &Model,
-    narrow: &BTreeSet<Entity>,
-    edits: &mut Edits,
-    unsaid: &mut BTreeSet<Unsaid>,
-) {
-    type Declared = (usize, usize, bool);
+fn declarations(m: &Model, narrow: &Formats, edits: &mut Edits, unsaid: &mut BTreeSet<Unsaid>) {
+    type Declared = (usize, usize, Option<String>);
     let mut by: BTreeMap<(usize, usize, usize), Vec<Declared>> = BTreeMap::new();
     for (e, t) in m.things.iter().enumerate() {
-        let small = narrow.contains(&m.class(e)) && t.own == Format::F64;
+        let new = narrow.get(&m.class(e)).filter(|f| **f != t.own);
+        let new = new.map(|f| t.word(*f));
         for ((file, token), (_, begin, name)) in t.types.iter().zip(&t.names) {
             by.entry((*file, token.from, token.to))
                 .or_default()
-                .push((*name, *begin, small));
+                .push((*name, *begin, new.clone()));
         }
     }
     for ((file, from, to), mut names) in by {
         names.sort_unstable();
-        if names.iter().all(|n| !n.2) {
+        if names.iter().all(|n| n.2.is_none()) {
             continue;
         }
         let Some(s) = m.sources.get(&file) else {
             continue;
         };
-        let word = |small: bool| if small { "float" } else { s.slice(from, to) };
         let mut done = Ok(());
-        if names[0].2 {
-            done = done.and(edits.replace(file, from, to, "float"));
+        if let Some(new) = &names[0].2 {
+            done = done.and(edits.replace(file, from, to, new));
         }
-        let mut before = names[0].2;
-        for (name, begin, small) in names.iter().skip(1).copied() {
-            if small == before {
+        let mut before = &names[0].2;
+        for (name, begin, new) in names.iter().skip(1) {
+            if new == before {
                 continue;
             }
-            before = small;
+            before = new;
+            let (name, begin) = (*name, *begin);
             let comma = s.text[..name].rfind(',').filter(|c| *c > to);
             let Some(comma) = comma else { continue };
             let start = s.skip_space(comma + 1);
             let lead = s.slice(begin, from).to_owned();
-            let new = format!(";\n{}{lead}{} ", s.indent(begin), word(small));
-            done = done.and(edits.replace(file, comma, start, &new));
+            let word = new.as_deref().unwrap_or(s.slice(from, to));
+            let text = format!(";\n{}{lead}{word} ", s.indent(begin));
+            done = done.and(edits.replace(file, comma, start, &text));
         }
         if let Err(c) = done {
             unsaid.insert(Unsaid {

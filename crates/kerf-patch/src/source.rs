@@ -9,6 +9,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Text.
     pub text: String,
+    /// Text of the file itself, which copies of functions may have been put into since.
+    pub was: String,
     starts: Vec<usize>,
 }
 
@@ -33,6 +35,7 @@ impl Source {
         );
         Source {
             path: path.to_owned(),
+            was: text.clone(),
             text,
             starts,
         }

@@ -21,7 +21,9 @@ pub fn patched(
         match value(&text[part.clone()], "type") {
             Some((from, to)) => {
                 let old = &text[part.start + from..part.start + to];
-                let new = old.replace("f64", &format.to_string());
+                let new = old
+                    .replace("f64", &format.to_string())
+                    .replace("f32", &format.to_string());
                 edits.push((part.start + from, part.start + to, new));
             }
             None => notes.push(format!(

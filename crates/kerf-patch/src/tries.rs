@@ -97,6 +97,14 @@ fn above(paths: &[&Path]) -> PathBuf {
     })
 }
 
+/// Where [`mirror`] puts a file.
+pub fn place(folder: &Path, main: &Path, sources: &BTreeMap<usize, Source>, p: &Path) -> PathBuf {
+    let mut paths: Vec<&Path> = sources.values().map(|s| s.path.as_path()).collect();
+    paths.push(main);
+    let root = above(&paths);
+    folder.join(p.strip_prefix(&root).unwrap_or(p))
+}
+
 /// Puts the files of a program into a folder, some with other texts; gives the place of the main one.
 pub fn mirror(
     folder: &Path,
@@ -104,10 +112,7 @@ pub fn mirror(
     sources: &BTreeMap<usize, Source>,
     texts: &BTreeMap<usize, String>,
 ) -> std::io::Result<PathBuf> {
-    let mut paths: Vec<&Path> = sources.values().map(|s| s.path.as_path()).collect();
-    paths.push(main);
-    let root = above(&paths);
-    let place = |p: &Path| folder.join(p.strip_prefix(&root).unwrap_or(p));
+    let place = |p: &Path| place(folder, main, sources, p);
     for (k, s) in sources {
         let to = place(&s.path);
         if let Some(d) = to.parent() {

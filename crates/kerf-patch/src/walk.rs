@@ -6,12 +6,14 @@ mod calls;
 mod division;
 mod places;
 mod statements;
+mod stored;
 
 use crate::ast::{Node, Spot, Via};
 use crate::edits::{Clash, Edits};
 use crate::marks::{Mark, Marks};
 use crate::math::{self, Spelling};
-use crate::model::{Entity, Model, scalar, strip};
+use crate::model::{Entity, Model, is_stored_only, scalar, strip, vector};
+use crate::solve::Formats;
 use crate::source::Source;
 use kerf_num::Format;
 use kerf_pass::MathVariant;
@@ -74,8 +76,8 @@ pub struct Walk<'w, 'a> {
     pub model: &'w Model<'a>,
     /// What the plan wants.
     pub marks: &'w Marks,
-    /// Classes that are in f32.
-    pub narrow: &'w BTreeSet<Entity>,
+    /// Classes that are not as in the source, and their formats.
+    pub narrow: &'w Formats,
     /// OpenCL C?
     pub cl: bool,
     /// What is assigned to each class.
@@ -110,7 +112,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     pub fn new(
         model: &'w Model<'a>,
         marks: &'w Marks,
-        narrow: &'w BTreeSet<Entity>,
+        narrow: &'w Formats,
         cl: bool,
         edit: bool,
     ) -> Walk<'w, 'a> {
@@ -145,15 +147,12 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     /// Format of an entity as things stand.
     pub fn format(&self, e: Entity) -> Format {
-        let own = self.model.things[e].own;
-        match self.narrow.contains(&self.model.class(e)) {
-            true if own == Format::F64 => Format::F32,
-            _ => own,
-        }
+        let new = self.narrow.get(&self.model.class(e)).copied();
+        new.unwrap_or(self.model.things[e].own)
     }
 
     fn natural(&self, n: &Node) -> Ty {
-        match scalar(&n.plain) {
+        match scalar(&n.plain).or(vector(&n.plain).map(|v| v.0)) {
             Some(f) => ty(f),
             None => Ty::Other,
         }
@@ -208,6 +207,14 @@ impl<'w, 'a> Walk<'w, 'a> {
             "CompoundAssignOperator" => self.compound(n),
             "ConditionalOperator" => self.conditional(n, want),
             "CallExpr" => self.call(n, want),
+            "CXXOperatorCallExpr" | "CXXMemberCallExpr" if self.model.called(n).is_some() => {
+                self.call(n, want)
+            }
+            "CXXOperatorCallExpr" if vector(&n.plain).is_some() => self.assign_vector(n),
+            "CXXConstructExpr" if vector(&n.plain).is_some() && n.inner.len() == 1 => {
+                self.visit(&n.inner[0], want)
+            }
+            "InitListExpr" if vector(&n.plain).is_some() => self.elements(n, want),
             "CStyleCastExpr" | "CXXFunctionalCastExpr" | "CXXStaticCastExpr" => {
                 self.explicit(n, want)
             }
@@ -218,6 +225,9 @@ impl<'w, 'a> Walk<'w, 'a> {
                     let t = self.visit(v, wanted);
                     if let Some(g) = self.gives {
                         self.def(g, t);
+                        if vector(&v.plain).is_some() {
+                            self.convert(v, n, t, self.format(g));
+                        }
                     }
                 }
                 Ty::Other
@@ -261,13 +271,18 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// Something that is in memory or in a variable.
     fn place(&mut self, n: &'a Node, want: Want) -> Ty {
         self.indices(n);
-        if scalar(&n.plain).is_none() {
+        let is_vector = vector(&n.plain).is_some();
+        if scalar(&n.plain).is_none() && !is_vector {
             return Ty::Other;
         }
         match self.model.memory(n) {
-            Some(e) => {
+            Some(e) if is_vector => {
                 self.used(e, want);
                 ty(self.format(e))
+            }
+            Some(e) => {
+                self.used(e, want);
+                self.read(n, e)
             }
             None => self.natural(n),
         }
@@ -337,6 +352,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 };
                 let t = self.visit(r, self.format(e).into());
                 self.def(e, t);
+                self.store(r, n, e, t);
                 ty(self.format(e))
             }
             "+" | "-" | "*" | "/" if scalar(&n.plain).is_some() => self.arithmetic(n, l, r, want),
@@ -417,6 +433,9 @@ impl<'w, 'a> Walk<'w, 'a> {
         if scalar(&n.plain) == Some(Format::F32) {
             self.visit(l, Want::F32);
             self.visit(r, Want::F32);
+            if marks.iter().any(|m| m.half) {
+                self.say(n, "computed in f32, the plan has 16 bits");
+            }
             self.divide(n, l, r, marks, written, Format::F32);
             return Ty::F32;
         }
@@ -426,6 +445,9 @@ impl<'w, 'a> Walk<'w, 'a> {
             return if seeking { Ty::Flex } else { t };
         };
         let t = self.operands(n, l, r, w.into(), true);
+        if let Some(m) = marks.iter().find(|m| m.half) {
+            self.say(n, &format!("computed in {}, the plan has 16 bits", m.to));
+        }
         if t == Ty::F64 && w == Format::F32 && !seeking {
             self.say(n, "an operand stays f64");
         }

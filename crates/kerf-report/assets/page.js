@@ -29,7 +29,7 @@ const secs = s => s >= 1 ? s.toPrecision(3) + " s" : s >= 1e-3 ? (s * 1e3).toPre
 const many = n => n >= 1e12 ? (n / 1e12).toPrecision(3) + " T" : n >= 1e9 ? (n / 1e9).toPrecision(3) + " G" : n >= 1e6 ? (n / 1e6).toPrecision(3) + " M" : n >= 1e4 ? (n / 1e3).toPrecision(3) + " k" : String(Math.round(n));
 const colour = f => f === "f64" ? "--f64" : f === "f32" ? "--f32" : f === "f16" ? "--f16" : f === "bf16" ? "--bf16" : /^dw/.test(f) ? "--pair" : "--mix";
 const fmt = f => el("span", {class: "fmt", style: `color:var(${colour(f)})`}, f);
-const table = (heads, rows, wide) => el("div", {class: "scroll"}, el("table", {class: wide ? "wide" : null},
+const table = (heads, rows, wide) => el("div", {class: "scroll"}, el("table", {class: wide === true ? "wide" : wide || null},
   el("thead", null, el("tr", null, heads.map(h => el("th", {class: h.startsWith("#") ? "n" : null, scope: "col"}, h.replace(/^#/, ""))))),
   el("tbody", null, rows.map(r => r.tagName ? r : el("tr", null, r.map((c, i) => el("td", {class: heads[i].startsWith("#") ? "n" : null}, c)))))));
 const title = (id, text, about) => [el("h2", {id: id + "-h"}, text), about ? el("p", {class: "about"}, about) : null];
@@ -287,7 +287,7 @@ function progress() {
   const s = $("groups");
   s.append(...title("groups", "Variables", "What changes together, what it became, and why it did not go lower. “Alone” is the error of the program with only this one lowered, where that ran."));
   const rows = G.map((g, i) => [g.name, el("span", null, fmt(g.formats[0]), g.format !== g.formats[0] ? [" → ", fmt(g.format)] : ""), g.lines.slice(0, 6).join(", ") + (g.lines.length > 6 ? ", …" : ""), g.holds && g.holds.length ? g.holds.reduce((a, h) => a + h.sites.length, 0) : g.sites.length, D.alone[i] === null ? "" : sci(D.alone[i]), why(g.kept) || (g.format !== g.formats[0] ? "as low as was allowed" : "")]);
-  s.append(table(["variable", "format", "lines", "#operations", "#alone", "why not lower"], rows, true));
+  s.append(table(["variable", "format", "lines", "#operations", "#alone", "why not lower"], rows, "wide stack"));
   const fixed = new Map();
   R.sites.filter(x => x.fixed).forEach(x => fixed.set(x.fixed, [...(fixed.get(x.fixed) || []), x.line]));
   const all = [...fixed].map(([w, l]) => [w, l.length, [...new Set(l.filter(Boolean))].slice(0, 10).join(", ")]);

@@ -46,7 +46,12 @@ pub fn explain(g: &Gathered) -> String {
             number(r.floor.error)
         ),
     };
-    if let Some(v) = &r.validation {
+    if r.validation.as_ref().is_some_and(|v| v.counted() == 0) {
+        let _ = writeln!(
+            o,
+            "no other inputs were tried: this workload's inputs are the same for every seed"
+        );
+    } else if let Some(v) = &r.validation {
         let _ = writeln!(
             o,
             "on {} of {} other inputs within the tolerance, worst {}; with {:.0} % confidence at least {:.1} % of such inputs pass",

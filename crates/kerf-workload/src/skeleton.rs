@@ -4,6 +4,15 @@ use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Does a parameter say by its name how often something is repeated?
+fn counts(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let words = [
+        "iter", "maxit", "step", "degree", "order", "terms", "sweeps", "rounds",
+    ];
+    words.iter().any(|w| name.contains(w))
+}
+
 const AXES: [&str; 3] = ["bx", "by", "bz"];
 
 /// A kernel and what its code tells.
@@ -263,7 +272,11 @@ impl Writer<'_> {
                     "1.0".into()
                 }
                 ParamKind::Scalar { .. } => {
-                    let value = u8::from(!k.extents.positions.contains(&at));
+                    let value = match k.extents.positions.contains(&at) {
+                        true => 0,
+                        false if counts(&p.name) => 10,
+                        false => 1,
+                    };
                     notes.push(format!("{} = {value}", p.name));
                     value.to_string()
                 }

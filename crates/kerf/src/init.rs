@@ -181,6 +181,116 @@ fn smaller(text: &str) -> Option<String> {
     done.then_some(out)
 }
 
+/// Threads that an H200 runs at once: what is much smaller is timed as the latency of one thread.
+const FILLED: u64 = 132 * 2048;
+
+/// Operations beyond which a reference on the CPU takes more than seconds.
+const MOST_WORK: u64 = 8_000_000;
+
+/// Operations that one call of a math function stands for.
+const MATH: u64 = 25;
+
+/// Threads of the largest launch, and operations of all, by a counting run.
+fn work(job: &Job, limit: Duration) -> Option<(u64, u64)> {
+    let job = Job {
+        memcheck: false,
+        count: Some(kerf_pass::count::Detail::Blocks),
+        count_only: true,
+        ..job.clone()
+    };
+    let counts = in_worker(&job, limit).ok()?.counts?;
+    let threads = counts
+        .kernels
+        .iter()
+        .map(|k| k.threads / k.launches.max(1))
+        .max()?;
+    let weight = |op: &str| match op {
+        "load" | "store" | "phi" | "select" => 0,
+        o if o.len() <= 4 && o.starts_with('f') || o.contains("to") => 1,
+        _ => MATH,
+    };
+    let sites = counts.kernels.iter().flat_map(|k| &k.sites);
+    let work = sites.map(|s| s.seen.count * weight(&s.op)).sum();
+    Some((threads, work))
+}
+
+/// The file with its guessed sizes `times` as large along each dimension; the numbers are those of the skeleton.
+fn with_sizes(text: &str, times: u64) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for l in text.lines() {
+        inside = (inside || l.starts_with("[sizes]"))
+            && (l.starts_with("[sizes]") || !l.starts_with('['));
+        let value = l.split_once(" = ").filter(|_| inside);
+        let larger = value.and_then(|(name, v)| {
+            let v: u64 = v.trim().parse().ok()?;
+            match v {
+                16384 => Some((name, v * times * times)),
+                128 | 32 => Some((name, v * times)),
+                _ => None,
+            }
+        });
+        match larger {
+            Some((name, v)) => out += &format!("{name} = {v}\n"),
+            None => {
+                out += l;
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// The file with a word on how much of a GPU its sizes fill.
+fn with_fill(text: &str, threads: u64) -> String {
+    let (head, rest) = match text.split_once("[sizes]") {
+        Some((head, rest)) => (head, rest.split_once('\n').map_or("", |r| r.1)),
+        None => return text.to_owned(),
+    };
+    let size = rest.split(' ').next().unwrap_or("n");
+    let word = match 2 * threads >= FILLED {
+        true => format!(
+            "{threads} threads, enough to fill a large GPU; a reference on the CPU takes seconds"
+        ),
+        false => format!(
+            "{threads} threads, for a reference on the CPU in seconds; a large GPU has room for {FILLED},\n                           # and times are those of a small launch: --size {size}=... for larger ones"
+        ),
+    };
+    format!("{head}[sizes]                    # {word}\n{rest}")
+}
+
+/// The file with sizes that fill a GPU, as far as a run on the CPU stays short.
+fn filled(
+    text: &str,
+    job: &Job,
+    limit: Duration,
+    write: &dyn Fn(&str) -> Result<(), Failure>,
+) -> Result<String, Failure> {
+    let Some((mut threads, ops)) = work(job, limit) else {
+        return Ok(text.to_owned());
+    };
+    let mut best = text.to_owned();
+    for times in [4, 2] {
+        let larger = with_sizes(text, times);
+        let growth = times * times;
+        if larger == text || threads * growth > FILLED || ops.saturating_mul(growth) > MOST_WORK {
+            continue;
+        }
+        write(&larger)?;
+        // With more threads something else may not fit.
+        if in_worker(job, limit).is_ok()
+            && let Some((t, o)) = work(job, limit)
+            && o <= MOST_WORK
+        {
+            (best, threads) = (larger, t);
+            break;
+        }
+    }
+    let best = with_fill(&best, threads);
+    write(&best)?;
+    Ok(best)
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     crate::in_utf8(&a.file)?;
@@ -289,7 +399,11 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         }
     }
     if let Some(shape) = &fixed {
-        write(&with_block(&text, shape))?;
+        text = with_block(&text, shape);
+        write(&text)?;
+    }
+    if tried.is_none() {
+        filled(&text, &job, limit, &write)?;
     }
     let lines = s.guesses;
     match format {

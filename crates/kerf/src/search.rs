@@ -1,5 +1,6 @@
 //! `kerf search`: strategies on recorded search spaces, without a device.
 mod compare;
+mod drive;
 mod export;
 mod race;
 mod show;
@@ -38,6 +39,8 @@ enum Command {
     Show(show::ShowArgs),
     /// Which of the fastest is the winner, by the recorded repeats; ties are told as ties.
     Race(race::RaceArgs),
+    /// Let another program measure what a strategy asks for: lines of JSON on standard input and output.
+    Drive(drive::DriveArgs),
     /// Write a result folder or a recorded space as a cache of Kernel Tuner, as T4 or as T1.
     Export(export::ExportArgs),
 }
@@ -82,6 +85,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Command::Compare(c) => compare::run(c, format, style),
         Command::Show(s) => show::run(s, format, style),
         Command::Race(r) => race::run(r, format, style),
+        Command::Drive(d) => drive::run(d),
         Command::Export(e) => export::run(e, format),
     }
 }

@@ -224,3 +224,46 @@ fn opencl() {
     assert!(now.contains("__global const double *x"), "{now}");
     assert!(c.error() < 1e-4);
 }
+
+#[test]
+fn vectors_and_functions_in_two_formats() {
+    let c = Case::new("vectors.cu", "turn", "f64", "");
+    c.tune(&["--tolerance", "1e-10"]);
+    let p = c.patch(&[]);
+    assert!(p["patched"]["time"].as_f64().expect("a time") < 1.0);
+    c.apply();
+    let now = c.text("code/vectors.cu");
+    for part in [
+        "__device__ double bend(double v)",
+        "__device__ float bend_f32(float v)",
+        "* expf(-v)",
+        "double fine = bend(x[i]);",
+        "bend_f32((float)x[n - 1 - i] * 3.0f)",
+    ] {
+        assert!(now.contains(part), "{part} in\n{now}");
+    }
+    assert!(c.error() < 1e-10);
+}
+
+#[test]
+fn vectors_and_buffers_of_sixteen_bits() {
+    let c = Case::new("vectors.cu", "turn", "f64", "");
+    c.tune(&["--tolerance", "1e-2", "--formats", "f32,f16"]);
+    let p = c.patch(&[]);
+    c.apply();
+    let now = c.text("code/vectors.cu");
+    for part in [
+        "#include <cuda_fp16.h>",
+        "const __half *x",
+        "__half2float(x[i])",
+        "float2 operator*(float2 a, float2 b) { return make_float2(",
+        "__half *d_x",
+    ] {
+        assert!(now.contains(part), "{part} in\n{now}");
+    }
+    assert!(c.text("code/w.toml").contains("type = \"f16\""));
+    let promised = p["patched"]["error"].as_f64().expect("an error");
+    assert!(promised <= 1e-2, "{promised}");
+    // Inputs that are rounded before the reference sees them count no longer.
+    assert!(c.error() <= 1e-2);
+}

@@ -6,17 +6,21 @@ device profile elsewhere. What has no counterpart is refused by name.
 """
 
 import concurrent.futures
+import inspect
 import itertools
 import math
 import os
-import random
 import re
 import sys
+import threading
 import warnings
 
 import numpy as np
 
+from ._cache import Cache
 from ._program import KerfError, KerfWarning, call_json
+from ._strategy import Clock, drive, plan
+from ._strategy import refuse as _refuse
 from .result import tune
 from .workload import In, InOut, Workload
 
@@ -24,8 +28,11 @@ BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 LANGUAGES = {"cuda": "cuda", "cupy": "cuda", "nvcuda": "cuda", "opencl": "opencl"}
 
 
-def _refuse(name, why):
-    raise KerfError(f"tune_kernel: {name} has no counterpart in Kerf: {why}")
+# Objectives of Kernel Tuner's, and whether more is better.
+OBJECTIVES = {
+    **dict.fromkeys(["time", "energy", "fitness", "cost", "loss", "duration"], False),
+    **dict.fromkeys(["GFLOP/s", "TFLOP/s", "GB/s", "TB/s", "GFLOPS/W", "TFLOPS/W", "GFLOP/J", "TFLOP/J"], True),
+}
 
 
 def _evaluate(expression, params):
@@ -41,11 +48,27 @@ def _evaluate(expression, params):
 
 
 def _allowed(restrictions, params):
+    """Whether a configuration satisfies expressions, functions of a dictionary or of parameters by name, or lists."""
     if restrictions is None:
         return True
+    if isinstance(restrictions, str):
+        return bool(_evaluate(restrictions, params))
     if callable(restrictions):
-        return bool(restrictions(params))
-    return all(bool(_evaluate(r, params)) for r in restrictions)
+        return bool(_called(restrictions, params))
+    if not isinstance(restrictions, (list, tuple)):
+        _refuse(f"restrictions {type(restrictions).__name__}", "use expressions, functions, or a list of them")
+    return all(_allowed(r, params) for r in restrictions)
+
+
+def _called(function, params):
+    """A function of a dictionary, or one whose arguments are names of parameters."""
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    except (TypeError, ValueError):
+        names = []
+    if names and (len(names) > 1 or names[0] in params) and all(n in params for n in names):
+        return function(**{n: params[n] for n in names})
+    return function(dict(params))
 
 
 def _sizes(problem_size, params):
@@ -107,19 +130,22 @@ def _arguments(arguments, answer):
 
 def _differs(run, workload, args, answer, atol, verify):
     """Why a run is not the answer; None if it is."""
+    got, names = [], []
     for i, expected in enumerate(answer):
-        if expected is None:
-            continue
-        if not isinstance(args[i], InOut):
+        if expected is not None and not isinstance(args[i], InOut):
             raise KerfError(f"tune_kernel: answer[{i}] stands for an argument that is not an array")
-        name = workload._known[id(args[i])]
-        got = run.outputs[name]
-        if verify is not None:
-            names = getattr(getattr(verify, "__code__", None), "co_varnames", ())
-            good = verify(expected, got, atol=atol) if "atol" in names else verify(expected, got)
-        else:
-            good = np.allclose(expected, got, atol=atol)
-        if not good:
+        names.append(None if expected is None else workload._known[id(args[i])])
+        got.append(None if expected is None else run.outputs[names[-1]])
+    if verify is not None:
+        # As Kernel Tuner calls it: with all arguments at once.
+        try:
+            takes = "atol" in inspect.signature(verify).parameters
+        except (TypeError, ValueError):
+            takes = False
+        good = verify(answer, got, atol=atol) if takes else verify(answer, got)
+        return None if good else "verify says that it is not the answer"
+    for name, expected, have in zip(names, answer, got):
+        if name is not None and not np.allclose(np.ravel(expected), np.ravel(have), atol=atol):
             return f"{name} is not the answer"
     return None
 
@@ -129,21 +155,27 @@ def _metrics(metrics, result):
         result[name] = _evaluate(m, result)
 
 
-def _chosen(configs, strategy, options):
-    """The configurations that a strategy looks at."""
-    options = dict(options or {})
-    if strategy in (None, "brute_force"):
-        if options:
-            _refuse(f"strategy_options {sorted(options)}", "brute_force takes none")
-        return configs
-    if strategy != "random_sample":
-        _refuse(f"strategy {strategy!r}", "use brute_force or random_sample; kerf.tune(..., what='launch') has others")
-    count = options.pop("max_fevals", None)
-    fraction = options.pop("fraction", 0.1)
-    if options:
-        _refuse(f"strategy_options {sorted(options)}", "random_sample takes fraction and max_fevals")
-    count = count if count is not None else max(1, math.ceil(fraction * len(configs)))
-    return random.Random(1).sample(configs, min(count, len(configs)))
+def _options(given):
+    """Compiler options that clang has too; nvcc's others are named and left out."""
+    kept, left, words = [], [], list(given or [])
+    while words:
+        w = str(words.pop(0))
+        if w in ("-I", "-D", "-U", "-include", "-std", "--std") and words:
+            kept.append(w.replace("--", "-") + ("=" if w.endswith("std") else "") + str(words.pop(0)))
+        elif w.startswith(("-I", "-D", "-U", "-std=")):
+            kept.append(w)
+        elif w.startswith("--std="):
+            kept.append(w[1:])
+        else:
+            left.append(w)
+    if left:
+        warnings.warn(
+            f"compiler_options {left} are left out: clang optimises as Kerf asks it to; "
+            "kerf.tune(..., what='approx') chooses what -use_fast_math does everywhere",
+            KerfWarning,
+            stacklevel=3,
+        )
+    return kept
 
 
 def _device_seconds(prediction):
@@ -204,16 +236,14 @@ def tune_kernel(
     of them, ``env["failed"]`` has those that did not run or were not the answer, with the reason.
 
     Of Kerf's own: ``run_on`` is "cuda" or "cpu" (by default the GPU number ``device`` if this machine has one, else
-    the CPU, with times predicted for ``profile``). With ``tolerance`` the best configuration's precision is tuned
+    the CPU, with times predicted for ``profile``). ``env["strategy"]`` names the strategy that ran. With ``tolerance`` the best configuration's precision is tuned
     too, with ``tune_options`` for ``kerf.tune``; ``env["tuned"]`` is the ``kerf.Result``.
     """
     for name, value, why in [
         ("texmem_args", texmem_args, "textures are not read"),
         ("compiler", compiler, "clang 22 compiles; KERF_CLANG names another"),
         ("log", log, "progress goes to standard error"),
-        ("observers", observers, "kerf run --energy measures energy"),
-        ("cache", cache, "kerf.tune(..., out=DIR, resume=True) goes on with a search"),
-        ("simulation_mode", simulation_mode or None, "kerf search replay runs strategies over a cache"),
+        ("observers", observers or None, "kerf run --energy measures energy"),
         ("platform", platform or None, "OpenCL C is run as CUDA is"),
     ]:
         if value is not None:
@@ -232,10 +262,18 @@ def tune_kernel(
             raise KerfError(f"tune_kernel: the parameter {name} has no values")
     names = [*(block_size_names or []), *BLOCK_NAMES[len(block_size_names or []) :]]
     objective = objective or "time"
-    higher = bool(objective_higher_is_better)
+    if not isinstance(objective, str):
+        _refuse(f"objective {objective!r}", "one is optimised; metrics has the others")
+    higher = OBJECTIVES.get(objective) if objective_higher_is_better is None else bool(objective_higher_is_better)
+    if higher is None:
+        raise KerfError(
+            f"tune_kernel: whether more of {objective!r} is better is not known", "set objective_higher_is_better"
+        )
+    if simulation_mode and cache is None:
+        raise KerfError("tune_kernel: simulation_mode takes its times from a cache", "name a file as cache")
     if run_on is None:
-        run_on = "cuda" if _gpu_here() else "cpu"
-    if run_on == "cpu" and not quiet:
+        run_on = "cuda" if not simulation_mode and _gpu_here() else "cpu"
+    if run_on == "cpu" and not quiet and not simulation_mode:
         warnings.warn(
             f"times are predicted for profile {profile}; run_on='cuda' measures them on a GPU", KerfWarning, stacklevel=2
         )
@@ -245,9 +283,10 @@ def tune_kernel(
     configs = [p for p in every if _allowed(restrictions, p)]
     if not configs:
         raise KerfError("tune_kernel: no configuration satisfies the restrictions")
-    configs = _chosen(configs, strategy, strategy_options)
+    name, budget, seconds, seed = plan(strategy, strategy_options, len(configs))
     args = _arguments(arguments, answer)
-    include = ["-I" + os.getcwd(), *(compiler_options or [])]
+    include = ["-I" + os.getcwd(), *_options(compiler_options)]
+    kept = Cache(cache, kernel_name, problem_size, tune_params, objective, f"{run_on} {device}" if run_on == "cuda" else profile)
 
     def workload(params, **more):
         grid, block = _shape(problem_size, (grid_div_x, grid_div_y, grid_div_z), names, params)
@@ -266,6 +305,17 @@ def tune_kernel(
         )
 
     def one(params):
+        known = kept.get(params)
+        if known is not None:
+            return params, *known
+        if simulation_mode:
+            return params, None, "it is not in the cache"
+        params, result, why = evaluated(params)
+        with writing:
+            kept.put(params, result, why)
+        return params, result, why
+
+    def evaluated(params):
         try:
             w = workload(params)
             where = {"device": run_on, "gpu": device} if run_on == "cuda" else {}
@@ -289,24 +339,46 @@ def tune_kernel(
                 raise
             return params, None, str(e)
 
-    results, failed = [], []
+    results, failed, writing = [], [], threading.Lock()
+    clock = Clock(seconds)
     # On a GPU one at a time: two would disturb each other's times.
     at_once = 1 if run_on == "cuda" else max(1, os.cpu_count() or 1)
+
+    def noted(params, result, why):
+        if result is None:
+            failed.append({**params, "reason": why})
+        else:
+            results.append(result)
+        if not quiet and (verbose or result is not None):
+            told = why if result is None else f"{objective} {result.get(objective)}"
+            done = len(results) + len(failed)
+            print(f"{done} of {budget}: {params}: {told}", file=sys.stderr, flush=True)
+        value = None if result is None else result.get(objective)
+        if result is not None and value is None:
+            raise KerfError(f"tune_kernel: the objective {objective!r} is neither time nor a metric")
+        # A strategy wants something positive that is to be small.
+        return None if value is None or value <= 0 else float(1.0 / value if higher else value)
+
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        for done, (params, result, why) in enumerate(pool.map(one, configs), 1):
-            if result is None:
-                failed.append({**params, "reason": why})
-            else:
-                results.append(result)
-            if not quiet and (verbose or result is not None):
-                told = why if result is None else f"{objective} {result.get(objective)}"
-                print(f"{done} of {len(configs)}: {params}: {told}", file=sys.stderr, flush=True)
+
+        def measure(some):
+            return None if clock.over() else [noted(*r) for r in pool.map(one, some)]
+
+        if name is None:
+            for k in range(0, budget, at_once):
+                if measure(configs[k : min(k + at_once, budget)]) is None:
+                    break
+            ended = "time_limit" if clock.over() else "exhausted" if budget == len(configs) else "budget"
+        else:
+            ended = drive(name, tune_params, configs, budget, seed, at_once, measure)
     if not results:
-        raise KerfError(f"tune_kernel: none of {len(configs)} configurations ran; the first: {failed[0]['reason']}")
-    if objective not in results[0]:
-        raise KerfError(f"tune_kernel: the objective {objective!r} is neither time nor a metric")
+        raise KerfError(
+            f"tune_kernel: none of {len(failed)} configurations ran; the first: "
+            + (failed[0]["reason"] if failed else "the time limit was over before")
+        )
     best = (max if higher else min)(results, key=lambda r: r[objective])
     env = {"best": best, "failed": failed, "device": run_on, "profile": profile if run_on == "cpu" else None}
+    env.update(strategy=name or "brute_force", ended=ended, configurations=len(configs))
     if tolerance is not None:
         w = workload({k: best[k] for k in keys}, tolerance=tolerance)
         more = {"device": run_on, "gpu": device} if run_on == "cuda" else {"profile": profile}

@@ -23,6 +23,12 @@ impl<'a> Model<'a> {
             let gives = self.return_of(f);
             body.walk(&mut |n| {
                 let memory = |n: &Node| element(&n.plain).is_some();
+                // A reference to a vector is its memory; one that is made there has any format.
+                let refers = |a: Option<Entity>, from: &Node| match self.origin(from) {
+                    Origin::Entity(b) => pair(a, Some(b)),
+                    Origin::Made => {}
+                    Origin::Unknown => pair(a, None),
+                };
                 match n.kind.as_str() {
                     "VarDecl" if memory(n) => {
                         let init = n
@@ -50,7 +56,9 @@ impl<'a> Model<'a> {
                             pair(gives, self.memory(v));
                         }
                     }
-                    "CallExpr" => {
+                    "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
+                        if n.kind == "CallExpr" || self.called(n).is_some() =>
+                    {
                         let callee = n.inner.first().map(strip);
                         let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
                         let own = d
@@ -60,8 +68,12 @@ impl<'a> Model<'a> {
                         let mut params: Vec<Option<&Node>> =
                             own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
                         params.resize(n.inner.len(), None);
-                        for (arg, p) in n.inner.iter().skip(1).zip(params) {
+                        let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
+                        for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
                             match p {
+                                Some(p) if is_reference(&p.plain) && lanes(&p.plain).is_some() => {
+                                    refers(self.entity_of(p), arg);
+                                }
                                 Some(p) if element(&p.plain).is_some() => {
                                     pair(self.entity_of(p), self.memory(arg));
                                 }
@@ -144,8 +156,28 @@ impl<'a> Model<'a> {
     }
 }
 
+impl<'a> Model<'a> {
+    /// The function with a body that an expression calls.
+    pub(crate) fn called(&self, n: &Node) -> Option<&'a Node> {
+        let c = strip(n.inner.first()?);
+        let d = self.decls.get(&c.refers?).copied()?;
+        self.definition(d).filter(|_| d.is_function())
+    }
+}
+
+/// A reference, not a pointer?
+pub(crate) fn is_reference(t: &str) -> bool {
+    t.contains('&') && !t.contains('*')
+}
+
+/// Is an operator called that is a method, whose object is the first argument?
+pub(crate) fn is_object_call(n: &Node, f: &Node) -> bool {
+    n.kind == "CXXOperatorCallExpr" && f.kind == "CXXMethodDecl"
+}
+
 /// Functions that have a version for each format of what they are given the address of.
-const OVERLOADED: [&str; 12] = [
+const OVERLOADED: [&str; 13] = [
+    "__ldcv",
     "atomicAdd",
     "atomicAdd_block",
     "atomicAdd_system",

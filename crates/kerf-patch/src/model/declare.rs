@@ -2,14 +2,8 @@
 use super::*;
 
 impl<'a> Model<'a> {
-    pub(super) fn add(
-        &mut self,
-        node: &'a Node,
-        kind: Kind,
-        own: Format,
-        holds_one: bool,
-        function: &str,
-    ) {
+    pub(super) fn add(&mut self, node: &'a Node, kind: Kind, shape: Shape, function: &str) {
+        let holds_one = shape.scalar || shape.vector;
         let Some(loc) = node.loc.or(node.begin) else {
             return;
         };
@@ -21,8 +15,10 @@ impl<'a> Model<'a> {
                 self.things.push(Thing {
                     name: node.name.clone(),
                     kind,
-                    own,
-                    scalar: holds_one,
+                    own: shape.own,
+                    scalar: shape.scalar,
+                    lanes: shape.lanes,
+                    vector: shape.vector,
                     types: Vec::new(),
                     names: Vec::new(),
                     function: function.to_owned(),
@@ -95,7 +91,7 @@ impl<'a> Model<'a> {
 
     pub(super) fn declare(&mut self) {
         let functions = self.functions.clone();
-        let mut all: Vec<(&'a Node, Kind, Format, bool, String)> = Vec::new();
+        let mut all: Vec<(&'a Node, Kind, Shape, String)> = Vec::new();
         for f in &functions {
             let kernel = self.is_kernel(f);
             for p in f.params() {
@@ -104,8 +100,8 @@ impl<'a> Model<'a> {
                 } else {
                     Kind::Parameter
                 };
-                if let Some((own, one)) = shape(p) {
-                    all.push((p, kind, own, one, f.name.clone()));
+                if let Some(s) = shape(p) {
+                    all.push((p, kind, s, f.name.clone()));
                 }
             }
             // Prototypes have to agree with the definition.
@@ -114,25 +110,27 @@ impl<'a> Model<'a> {
             });
             let others: Vec<&'a Node> = redeclared.collect();
             for p in others.iter().flat_map(|d| d.params()) {
-                if let Some((own, one)) = shape(p) {
-                    all.push((p, Kind::Parameter, own, one, f.name.clone()));
+                if let Some(s) = shape(p) {
+                    all.push((p, Kind::Parameter, s, f.name.clone()));
                 }
             }
             for d in std::iter::once(*f).chain(others) {
-                if let Some(own) = returned(d) {
-                    all.push((d, Kind::Return, own.0, own.1, f.name.clone()));
+                if let Some(s) = returned(d) {
+                    all.push((d, Kind::Return, s, f.name.clone()));
                 }
             }
             if let Some(b) = f.body() {
                 b.walk(&mut |n| {
                     if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
-                        && let Some((own, one)) = shape(n)
+                        && let Some(s) = shape(n)
                     {
-                        all.push((n, Kind::Local, own, one, f.name.clone()));
+                        all.push((n, Kind::Local, s, f.name.clone()));
                     }
-                    if is_pointer_cast(n) && element(&n.plain).is_some() {
-                        let own = element(&n.plain).unwrap_or(Format::F64);
-                        all.push((n, Kind::Cast, own, false, f.name.clone()));
+                    if is_pointer_cast(n)
+                        && let Some(own) = element(&n.plain)
+                    {
+                        let s = Shape::memory(own, &n.plain);
+                        all.push((n, Kind::Cast, s, f.name.clone()));
                     }
                     true
                 });
@@ -140,33 +138,34 @@ impl<'a> Model<'a> {
         }
         for d in self.decls.values().copied() {
             if d.kind == "FieldDecl"
-                && let Some((own, one)) = shape(d)
+                && let Some(s) = shape(d)
             {
-                all.push((d, Kind::Field, own, one, String::new()));
+                all.push((d, Kind::Field, s, String::new()));
             }
         }
         for n in &self.ast.top {
             if n.kind == "VarDecl"
-                && let Some((own, one)) = shape(n)
+                && let Some(s) = shape(n)
             {
-                all.push((n, Kind::Global, own, one, String::new()));
+                all.push((n, Kind::Global, s, String::new()));
             }
         }
-        for (n, kind, own, one, function) in all {
-            self.add(n, kind, own, one, &function);
+        for (n, kind, shape, function) in all {
+            self.add(n, kind, shape, &function);
         }
         // A kernel's scalars are what its callers pass: host code that is not seen here.
         for t in &mut self.things {
-            if t.kind == Kind::KernelParameter && t.scalar {
+            if t.kind == Kind::KernelParameter && (t.scalar || t.vector) {
                 t.fixed = Some("callers of the kernel pass it".into());
             }
-            if t.kind == Kind::Global && t.scalar {
+            if t.kind == Kind::Global && (t.scalar || t.vector) {
                 t.fixed = t
                     .fixed
                     .take()
                     .or(Some("the host may read or write it".into()));
             }
         }
+        self.instantiations();
         self.records_in_memory();
         self.templates();
         self.one_declaration();
@@ -194,6 +193,33 @@ impl<'a> Model<'a> {
                 if named {
                     self.fix(*e, "the host may read or write it");
                 }
+            }
+        }
+    }
+
+    /// `template void kernel<double>(double *);` has to agree with the template.
+    fn instantiations(&mut self) {
+        let mut found: Vec<(Entity, usize, Token, usize)> = Vec::new();
+        for f in &self.functions {
+            if !self.is_kernel(f) || !self.is_template(f) {
+                continue;
+            }
+            let params: Vec<Option<Entity>> = f.params().map(|p| self.entity_of(p)).collect();
+            for (file, s) in self.sources {
+                for list in explicit(s, &f.name) {
+                    for (e, (from, to)) in params.iter().zip(list) {
+                        if let (Some(e), Some(t)) = (e, type_token(s, from, to)) {
+                            found.push((*e, *file, t, from));
+                        }
+                    }
+                }
+            }
+        }
+        for (e, file, token, from) in found {
+            let t = &mut self.things[e];
+            if !t.types.contains(&(file, token)) {
+                t.types.push((file, token));
+                t.names.push((file, from, token.to));
             }
         }
     }
@@ -288,20 +314,107 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Format of a declaration, and whether it is one number.
-pub(super) fn shape(n: &Node) -> Option<(Format, bool)> {
-    match scalar(&n.plain) {
-        Some(f) => Some((f, true)),
-        None => element(&n.plain).map(|f| (f, false)),
+/// What a declaration holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) own: Format,
+    pub(super) scalar: bool,
+    pub(super) vector: bool,
+    pub(super) lanes: Option<u8>,
+}
+
+impl Shape {
+    /// Of memory with numbers.
+    pub(super) fn memory(own: Format, t: &str) -> Shape {
+        Shape {
+            own,
+            scalar: false,
+            vector: false,
+            lanes: lanes(t),
+        }
+    }
+
+    fn of(t: &str) -> Option<Shape> {
+        if let Some(own) = scalar(t) {
+            let one = Shape::memory(own, t);
+            return Some(Shape {
+                scalar: true,
+                ..one
+            });
+        }
+        if let Some((own, _)) = vector(t) {
+            let one = Shape::memory(own, t);
+            return Some(Shape {
+                vector: true,
+                ..one
+            });
+        }
+        element(t).map(|own| Shape::memory(own, t))
     }
 }
 
-/// Format of what a function gives, and whether it is one number.
-pub(super) fn returned(f: &Node) -> Option<(Format, bool)> {
+/// What a declaration holds, if it is numbers.
+pub(super) fn shape(n: &Node) -> Option<Shape> {
+    Shape::of(&n.plain)
+}
+
+/// What a function gives, if it is numbers.
+pub(super) fn returned(f: &Node) -> Option<Shape> {
     let end = f.plain.find('(')?;
-    let t = f.plain[..end].trim();
-    match scalar(t) {
-        Some(f) => Some((f, true)),
-        None => element(t).map(|f| (f, false)),
+    Shape::of(f.plain[..end].trim())
+}
+
+/// Parameters of each explicit instantiation of a function: from, to.
+fn explicit(s: &Source, name: &str) -> Vec<Vec<(usize, usize)>> {
+    let all = s.tokens(0, s.text.len());
+    let word = |k: usize| all.get(k).map_or("", |t| s.word(*t));
+    let mut out = Vec::new();
+    for k in (0..all.len()).filter(|k| word(*k) == "template" && word(k + 1) != "<") {
+        let end = (k..all.len())
+            .find(|j| matches!(word(*j), ";" | "{"))
+            .unwrap_or(k);
+        let Some(named) = (k..end).find(|j| word(*j) == name) else {
+            continue;
+        };
+        let Some(open) = (named..end).find(|j| word(*j) == "(") else {
+            continue;
+        };
+        let (mut list, mut depth, mut from) = (Vec::new(), 0, all[open].to);
+        for j in open..end {
+            match word(j) {
+                "(" | "<" => depth += 1,
+                ")" | ">" => depth -= 1,
+                _ => {}
+            }
+            let last = depth == 0 && word(j) == ")";
+            if last || depth == 1 && word(j) == "," {
+                list.push((from, all[j].from));
+                from = all[j].to;
+            }
+            if last {
+                break;
+            }
+        }
+        out.push(list);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn explicit_instantiations_are_found() {
+        let text = "template <class T> void k(T *a, int n) {}\ntemplate void k<double>(double *, int);\ntemplate __global__ void other<float>(float *);\n";
+        let s = Source::new(Path::new("/k.cu"), text.to_owned());
+        let found = explicit(&s, "k");
+        assert_eq!(found.len(), 1);
+        let words: Vec<&str> = found[0]
+            .iter()
+            .map(|(a, b)| s.slice(*a, *b).trim())
+            .collect();
+        assert_eq!(words, ["double *", "int"]);
     }
 }

@@ -36,7 +36,12 @@ impl<'a> Model<'a> {
                 }) {
                     Some(d) => {
                         let own = self.things[e].own;
-                        self.add(d, Kind::Local, own, false, &f.name);
+                        self.add(
+                            d,
+                            Kind::Local,
+                            declare::Shape::memory(own, &d.plain),
+                            &f.name,
+                        );
                         if let Some(h) = self.entity_of(d) {
                             self.join(e, h);
                             pointers.insert(d.id, h);

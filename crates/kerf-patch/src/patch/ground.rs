@@ -12,7 +12,6 @@ impl Ground<'_> {
             .collect();
         let mut model = Model::new(self.ast, self.sources, &symbols);
         let module = self
-            .subject
             .program
             .module()
             .map_err(|e| PatchError::Clang(e.to_string()))?;
@@ -49,6 +48,7 @@ impl Ground<'_> {
         } = solve(&model, &marks, self.cl);
         let mut notes = Vec::new();
         self.helpers(&model, &helpers, &mut edits);
+        self.includes(&model, &narrow, &mut edits);
         self.shapes(&model, plan, &mut edits, &mut notes);
         for (name, k) in &plan.kernels {
             if k.partition.is_some() {
@@ -98,7 +98,7 @@ impl Ground<'_> {
     pub(super) fn held(
         &self,
         m: &Model,
-        narrow: &BTreeSet<usize>,
+        narrow: &Formats,
     ) -> (Vec<(String, Format)>, BTreeSet<String>) {
         let mut converted = BTreeSet::new();
         let Ok(module) = self.subject.program.module() else {
@@ -119,17 +119,21 @@ impl Ground<'_> {
             let Some(p) = f.and_then(|f| f.params().nth(*number)) else {
                 continue;
             };
-            let small = m.entity_of(p).is_some_and(|e| {
-                let t = &m.things[e];
-                narrow.contains(&m.class(e))
-                    && t.own == Format::F64
-                    && t.kind == Kind::KernelParameter
+            let small = m.entity_of(p).and_then(|e| {
+                let parameter = m.things[e].kind == Kind::KernelParameter;
+                narrow.get(&m.class(e)).copied().filter(|_| parameter)
             });
             let record = m.pointed_fields(p);
-            let fields = !record.is_empty() && record.iter().all(|e| narrow.contains(&m.class(*e)));
+            let fields: Option<Vec<Format>> = record
+                .iter()
+                .map(|e| narrow.get(&m.class(*e)).copied())
+                .collect();
+            let fields = fields.and_then(|f| f.first().copied());
             let name = &w.buffers[*buffer].name;
-            if (small || fields) && !out.iter().any(|o| o.0 == *name) {
-                out.push((name.clone(), Format::F32));
+            if let Some(f) = small.or(fields)
+                && !out.iter().any(|o| o.0 == *name)
+            {
+                out.push((name.clone(), f));
             }
             let class = m.entity_of(p).map(|e| m.class(e));
             if m.copies.iter().any(|c| Some(m.class(c.0)) == class) {
@@ -137,6 +141,29 @@ impl Ground<'_> {
             }
         }
         (out, converted)
+    }
+
+    /// Headers of the types that the source did not have.
+    fn includes(&self, m: &Model, narrow: &Formats, edits: &mut Edits) {
+        let mut wanted: BTreeSet<(usize, &str)> = BTreeSet::new();
+        for (e, t) in m.things.iter().enumerate() {
+            let header = match narrow.get(&m.class(e)) {
+                Some(Format::F16) => "cuda_fp16.h",
+                Some(Format::Bf16) => "cuda_bf16.h",
+                _ => continue,
+            };
+            wanted.extend(t.types.iter().map(|(file, _)| (*file, header)));
+        }
+        for (file, header) in wanted {
+            let Some(s) = self.sources.get(&file) else {
+                continue;
+            };
+            if !s.text.contains(header) {
+                let place = after_includes(&s.text);
+                let rank = usize::from(header == "cuda_bf16.h") + 1;
+                let _ = edits.before(file, place, rank, &format!("#include <{header}>\n"));
+            }
+        }
     }
 
     /// Puts functions that have no name in CUDA C++ before the kernels.
@@ -164,15 +191,7 @@ impl Ground<'_> {
             .min();
         let first = first.unwrap_or(s.text.len());
         let head = &s.text[..first.min(s.text.len())];
-        let mut at = 0;
-        let mut after = None;
-        for l in head.split_inclusive('\n') {
-            at += l.len();
-            if l.trim_start().starts_with("#include") {
-                after = Some(at);
-            }
-        }
-        let place = after.unwrap_or(0);
+        let place = after_includes(head);
         let vector = names.iter().any(|n| n.ends_with("load")) && !head.contains("<vector>");
         let vector = if vector { "#include <vector>\n" } else { "" };
         let text = format!("{vector}\n{}", text.join("\n"));
@@ -244,4 +263,21 @@ impl Ground<'_> {
             }
         }
     }
+}
+
+/// The place after the last `#include` that is not under a condition; the beginning, where there is none.
+fn after_includes(text: &str) -> usize {
+    let (mut at, mut after, mut depth) = (0, 0, 0usize);
+    for l in text.split_inclusive('\n') {
+        at += l.len();
+        let word = l.trim_start();
+        if word.starts_with("#if") {
+            depth += 1;
+        } else if word.starts_with("#endif") {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && (word.starts_with("#include") || word.starts_with("#pragma once")) {
+            after = at;
+        }
+    }
+    after
 }

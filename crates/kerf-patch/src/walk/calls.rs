@@ -1,5 +1,7 @@
 //! Calls: of the user's functions, and of math functions by whatever name the plan's version has.
 use super::*;
+use crate::model::LOADS;
+use crate::model::connect::is_object_call;
 
 impl<'w, 'a> Walk<'w, 'a> {
     pub(super) fn call(&mut self, n: &'a Node, want: Want) -> Ty {
@@ -13,12 +15,23 @@ impl<'w, 'a> Walk<'w, 'a> {
             .and_then(|d| self.model.definition(d));
         if let Some(f) = own {
             let params: Vec<&Node> = f.params().collect();
-            for (k, a) in args.iter().enumerate() {
+            let object = usize::from(is_object_call(n, f));
+            if n.kind == "CXXMemberCallExpr" || object == 1 {
+                self.indices_of(if object == 1 { &args[0] } else { callee });
+            }
+            for (k, a) in args.iter().skip(object).enumerate() {
                 let p = params.get(k).and_then(|p| self.model.entity_of(p));
-                match p.filter(|p| self.model.things[*p].scalar) {
+                let thing = p.map(|p| &self.model.things[p]);
+                match p.filter(|_| thing.is_some_and(|t| t.scalar || t.vector)) {
+                    Some(p) if self.model.things[p].vector => self.give(a, n, p),
                     Some(p) => {
                         let t = self.visit(a, self.format(p).into());
                         self.def(p, t);
+                    }
+                    // A reference to a vector that is made there.
+                    None if p.is_some() && vector(&a.plain).is_some() => {
+                        let want = p.map_or(Want::Any, |p| self.format(p).into());
+                        self.visit(a, want);
                     }
                     None if p.is_some() => self.indices_arg(a),
                     None => {
@@ -29,7 +42,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             return match self
                 .model
                 .return_of(f)
-                .filter(|_| scalar(&n.plain).is_some())
+                .filter(|_| scalar(&n.plain).is_some() || vector(&n.plain).is_some())
             {
                 Some(e) => {
                     self.used(e, want);
@@ -39,11 +52,40 @@ impl<'w, 'a> Walk<'w, 'a> {
             };
         }
         let name = c.refers_name.clone();
+        if name.starts_with("make_double") && vector(&n.plain).is_some() {
+            return self.make(c, args, want);
+        }
+        if LOADS.contains(&name.as_str())
+            && let Some(e) = args.first().and_then(|a| self.model.memory(a))
+        {
+            self.indices_arg(&args[0]);
+            self.used(e, want);
+            return match scalar(&n.plain) {
+                Some(_) => self.read(n, e),
+                None if vector(&n.plain).is_some() => ty(self.format(e)),
+                None => Ty::Other,
+            };
+        }
+        if name.starts_with("__shfl_")
+            && scalar(&n.plain).is_some()
+            && let [_, value, rest @ ..] = args
+        {
+            // It gives the format of what it is given.
+            rest.iter().for_each(|a| {
+                self.visit(a, Want::Any);
+            });
+            return self.visit(value, want);
+        }
         if !math::is_known(&name)
             || scalar(&n.plain).is_none() && !args.iter().any(|a| scalar(&a.plain).is_some())
         {
             for a in args {
-                self.visit(a, Want::Any);
+                match vector(&a.plain) {
+                    Some(_) => self.natural_vector(a, n),
+                    None => {
+                        self.visit(a, Want::Any);
+                    }
+                }
             }
             return self.natural(n);
         }

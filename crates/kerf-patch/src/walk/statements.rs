@@ -16,6 +16,12 @@ impl<'w, 'a> Walk<'w, 'a> {
         let (_, shown) = self.operator(n);
         let wanted = self.wanted(n, self.marks_at(shown), false);
         let have = self.format(e);
+        if is_stored_only(have) {
+            let t = self.visit(r, Want::from(wanted.unwrap_or(Format::F32)));
+            self.update(n, l, r, e, t);
+            self.def(e, wanted.map_or(Ty::Flex, ty));
+            return Ty::F32;
+        }
         let seeking = self.edits.is_none();
         match (wanted, have) {
             (Some(Format::F32), Format::F32) => {
@@ -56,9 +62,18 @@ impl<'w, 'a> Walk<'w, 'a> {
         };
         self.visit(c, Want::Any);
         if scalar(&n.plain).is_none() {
-            self.visit(a, Want::Any);
-            self.visit(b, Want::Any);
-            return Ty::Other;
+            let Some((own, _)) = vector(&n.plain) else {
+                self.visit(a, Want::Any);
+                self.visit(b, Want::Any);
+                return Ty::Other;
+            };
+            let (x, y) = (self.visit(a, want), self.visit(b, want));
+            if x == y {
+                return x;
+            }
+            // Both sides of a choice have one type.
+            self.convert(a, n, x, own);
+            return self.convert(b, n, y, own);
         }
         let (first, second) = if flexible(a) { (b, a) } else { (a, b) };
         let x = self.visit(first, want);
@@ -118,7 +133,9 @@ impl<'w, 'a> Walk<'w, 'a> {
         };
         let want: Want = self.format(e).into();
         let s = strip(init);
-        if s.kind == "InitListExpr" {
+        if self.model.things[e].vector {
+            self.give(init, n, e);
+        } else if s.kind == "InitListExpr" {
             self.list(s, e, want);
         } else if self.model.things[e].scalar {
             let t = self.visit(init, want);
@@ -139,7 +156,8 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.def(e, t);
                 // Braces let no number be narrowed.
                 if scalar(&c.plain).is_some() && want == Want::F32 {
-                    self.coerce(c, n, t, want);
+                    let t = self.coerce(c, n, t, want);
+                    self.store(c, n, e, t);
                 }
             }
         }

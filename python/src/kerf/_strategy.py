@@ -1,0 +1,134 @@
+"""Strategies by the names that Kernel Tuner has for them, driven by ``kerf search drive``."""
+
+import json
+import subprocess
+import time
+import warnings
+
+from ._program import KerfError, KerfWarning, _failure, program
+
+# Kernel Tuner's name: Kerf's strategy, and whether that is another method of the same kind.
+STRATEGIES = {
+    "random_sample": ("random", False),
+    "simulated_annealing": ("annealing", False),
+    "dual_annealing": ("annealing", True),
+    "diff_evo": ("differential", False),
+    "genetic_algorithm": ("naive-ga", False),
+    "bayes_opt": ("guided", False),
+    "greedy_mls": ("local", False),
+    "mls": ("local", False),
+    "ordered_greedy_mls": ("local", False),
+    "greedy_ils": ("local", False),
+    "minimize": ("local", True),
+    "basinhopping": ("local", True),
+    "pso": ("differential", True),
+    "firefly_algorithm": ("differential", True),
+}
+OWN = ("guided", "random", "naive-ga", "annealing", "differential", "local")
+
+# Settings of Kernel Tuner's strategies, which Kerf's choose themselves.
+SETTINGS = frozenset(
+    """T T_min alpha maxiter popsize method mutation_chance constraint_aware w c1 c2 B0 gamma neighbor neighbour
+    restart no_improvement random_walk order strict covariancekernel covariancelengthscale acq_params initial_sample_size
+    samplingmethod samplingiter diversity num_initial_samples""".split()
+)
+# How many it runs where nothing says so, as Kernel Tuner's own defaults of evaluations.
+DEFAULT_BUDGET = 100
+
+
+def refuse(name, why):
+    raise KerfError(f"tune_kernel: {name} has no counterpart in Kerf: {why}")
+
+
+def plan(strategy, options, count):
+    """Kerf's strategy for a name, its budget, seconds and seed; the name is None for brute force."""
+    options = dict(options or {})
+    limits = {k: options.pop(k, None) for k in ("max_fevals", "fraction", "time_limit", "seed")}
+    if strategy is not None and not isinstance(strategy, str):
+        refuse(f"strategy {strategy!r}", "a strategy is a name")
+    if strategy in (None, "brute_force"):
+        name, other = None, False
+    elif strategy in STRATEGIES:
+        name, other = STRATEGIES[strategy]
+    elif strategy.replace("_", "-") in OWN:
+        name, other = strategy.replace("_", "-"), False
+    else:
+        known = ", ".join(["brute_force", *STRATEGIES, *OWN])
+        raise KerfError(f"tune_kernel: there is no strategy {strategy!r}", f"there are {known}")
+    ignored = sorted(k for k in options if k in SETTINGS)
+    unknown = sorted(k for k in options if k not in SETTINGS)
+    if unknown:
+        refuse(f"strategy_options {unknown}", "max_fevals, fraction, time_limit and seed are known")
+    if name is None and (ignored or any(v is not None for k, v in limits.items() if k not in ("max_fevals", "time_limit"))):
+        refuse(f"strategy_options {sorted(ignored) or ['fraction', 'seed']}", "brute_force takes max_fevals and time_limit")
+    if other:
+        warnings.warn(f"{strategy} is done by Kerf's {name}, the nearest that it has", KerfWarning, stacklevel=4)
+    if ignored:
+        warnings.warn(f"strategy_options {ignored} are ignored: Kerf's {name} has no such settings", KerfWarning, stacklevel=4)
+    if limits["max_fevals"] is not None:
+        budget = int(limits["max_fevals"])
+    elif limits["fraction"] is not None or name == "random":
+        share = 0.1 if limits["fraction"] is None else limits["fraction"]
+        budget = max(1, -int(-share * count // 1))
+    else:
+        budget = count if name is None else DEFAULT_BUDGET
+    if budget < 1:
+        raise KerfError(f"tune_kernel: max_fevals is {budget}, and one evaluation is the least")
+    return name, min(budget, count), limits["time_limit"], int(limits["seed"] or 1)
+
+
+def drive(name, tune_params, configs, budget, seed, at_once, measure):
+    """Lets a strategy ask for configurations; ``measure`` takes some and gives what is to be small for each, or None."""
+    keys = list(tune_params)
+    values = {k: list(tune_params[k]) for k in keys}
+    points = [[values[k].index(c[k]) for k in keys] for c in configs]
+    task = {
+        "schema": "kerf.search-drive/1",
+        "parameters": [{"name": k, "values": [str(v) for v in values[k]]} for k in keys],
+        "points": points,
+        "strategy": name,
+        "seed": seed,
+        "budget": budget,
+        "at_once": at_once,
+    }
+    child = subprocess.Popen(
+        [program(), "search", "drive"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    try:
+        print(json.dumps(task), file=child.stdin, flush=True)
+        for line in child.stdout:
+            said = json.loads(line)
+            if "ask" not in said:
+                return said["done"]
+            wanted = [{k: values[k][i] for k, i in zip(keys, point)} for point in said["ask"]]
+            answers = measure(wanted)
+            if answers is None:
+                return "time_limit"
+            for point, value in zip(said["ask"], answers):
+                print(json.dumps({"point": point, "time": value}), file=child.stdin, flush=True)
+        raise _failure(child.stderr.read().splitlines(), child.wait())
+    except BrokenPipeError:
+        raise _failure(child.stderr.read().splitlines(), child.wait()) from None
+    finally:
+        child.terminate()
+        child.wait()
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass
+
+
+class Clock:
+    """Whether a limit in seconds is over."""
+
+    def __init__(self, seconds):
+        self.end = None if seconds is None else time.monotonic() + float(seconds)
+
+    def over(self):
+        return self.end is not None and time.monotonic() >= self.end
