@@ -157,6 +157,7 @@ pub fn launch(
         return Err(code::INVALID_DEVICE_FUNCTION.into());
     };
     let count = k.params.len();
+    let static_shared = k.static_shared_bytes as u32;
     let name = k.name.clone();
     let info = tracing.then(|| k.clone());
     let mut pointers: Vec<*mut c_void> = match count {
@@ -185,6 +186,17 @@ pub fn launch(
             code::NOT_SUPPORTED,
             format!("{name} cannot run on the CPU: {why}"),
         ));
+    }
+    if on_cpu && cooperative {
+        let threads = block.iter().product::<u32>();
+        let all = shared as u32 + static_shared;
+        let most = s.on_device(|d| {
+            Ok(d.blocks_per_sm(program, &f.symbol, threads, all)? * d.attribute(16)? as u32)
+        })?;
+        let blocks: u64 = grid.iter().map(|g| u64::from(*g)).product();
+        if blocks > u64::from(most) {
+            return Err(code::COOPERATIVE_TOO_LARGE.into());
+        }
     }
     let c_name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
     if on_cpu {

@@ -7,6 +7,7 @@ mod search;
 mod subject;
 mod types;
 pub mod values;
+mod weighted;
 
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
@@ -16,7 +17,7 @@ use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
 use crate::store::{self, Phase, Store};
 use kerf_pass::{Plan, SiteFormat};
-use kerf_search::{Assignment, Outcome};
+use kerf_search::Outcome;
 use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
 use search::Searcher;
 pub use search::{Local, LocalKernel};
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use types::{AppError, AppEvent, AppResult, Request, Share, TimeBy};
 use values::{NoValues, Source, Values, values};
+use weighted::Weighted;
 
 /// Kernels are taken, the longest first, until they have this part of the run time.
 pub const COVERED: f64 = 0.75;
@@ -87,32 +89,6 @@ fn profile(trace: &mut Trace, out: &std::path::Path, resume: bool) -> Result<(),
 fn bare(name: &str) -> &str {
     let head = name.split('<').next().unwrap_or(name);
     head.rsplit("::").next().unwrap_or(head)
-}
-
-/// Predicted time: each kernel's score against its own, by its part of the run time.
-struct Weighted<'s> {
-    score: StaticScore<'s>,
-    parts: Vec<f64>,
-    base: Vec<f64>,
-}
-
-impl CostModel for Weighted<'_> {
-    fn predict(&self, a: &Assignment) -> Option<f64> {
-        let now = self.score.by_kernel(a);
-        let rest = 1.0 - self.parts.iter().sum::<f64>();
-        let mine = self.parts.iter().zip(now.iter().zip(&self.base));
-        Some(
-            rest + mine
-                .map(|(p, (n, b))| if *b > 0.0 { p * n / b } else { *p })
-                .sum::<f64>(),
-        )
-    }
-    fn describe(&self) -> String {
-        format!(
-            "{}, kernels by their part of the run time",
-            self.score.describe()
-        )
-    }
 }
 
 struct Evaluation {
@@ -198,6 +174,10 @@ impl App<'_> {
                 break;
             }
             times.extend(seconds(&self.request.time, &ran)?);
+            // Beyond the tolerance its time is of little interest: once is enough.
+            if error.as_ref().is_ok_and(|e| *e > self.request.tolerance) {
+                break;
+            }
         }
         let time = match (self.base_time, times.is_empty()) {
             (Some(b), false) if b > 0.0 => Some(median(times) / b),
@@ -240,6 +220,7 @@ pub fn tune<'w>(
             Source::File(p, _) => Some(p.clone()),
             _ => None,
         },
+        copies: matches!(r.source, Source::Copies),
     };
     let advice = |e: &RunFailure| match e {
         RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
@@ -340,15 +321,11 @@ pub fn tune<'w>(
         .iter()
         .map(|k| some.iter().any(|s| s.symbol == k.symbol))
         .collect();
-    let cost = {
-        let score = StaticScore::new(&subject, &t, Weights::of_profile(&r.profile));
-        let base = score.by_kernel(&vec![0; t.groups.len()]);
-        Weighted {
-            score,
-            parts: parts.clone(),
-            base,
-        }
-    };
+    let cost = Weighted::new(
+        StaticScore::new(&subject, &t, Weights::of_profile(&r.profile)),
+        parts,
+        t.groups.len(),
+    );
     let mut problem = t.problem(&subject, r.tolerance);
     // Operations of kernels that take little time stay; memory is shared, so it may still change there.
     for (g, v) in t.groups.iter().zip(&mut problem.variables) {

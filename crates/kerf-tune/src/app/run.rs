@@ -127,6 +127,8 @@ pub struct Runner {
     pub scratch: PathBuf,
     /// A file that it writes, removed before each run.
     pub output: Option<PathBuf>,
+    /// Keep what is copied from the device: much, where nobody compares it.
+    pub copies: bool,
 }
 
 fn last_line(text: &str) -> String {
@@ -162,6 +164,7 @@ impl Runner {
             .arg(&self.command)
             .env("KERF_DEVICE", &self.device)
             .env("KERF_TRACE", &trace)
+            .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
             .env_remove("KERF_PLAN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
