@@ -320,7 +320,7 @@ pub fn finish(s: &mut State) {
         "device_copies": t.device_copies,
         "fixed": t.fixed,
         "allocations": t.allocations,
-        "recorded": t.recorded.launches,
+        "recorded": t.recorded.all(),
     });
     let path = t.folder.join("trace.json");
     if let Err(e) = std::fs::write(&path, json.to_string()) {

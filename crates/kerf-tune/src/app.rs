@@ -103,6 +103,7 @@ struct App<'r> {
     reference: Values,
     base_time: Option<f64>,
     limit: Duration,
+    started: Instant,
 }
 
 fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
@@ -145,6 +146,12 @@ fn save(
 }
 
 impl App<'_> {
+    /// Is the time for the search used?
+    fn over(&self) -> bool {
+        let most = self.request.most;
+        most.is_some_and(|m| self.started.elapsed() >= m)
+    }
+
     fn evaluate(
         &self,
         plan: &Plan,
@@ -278,7 +285,18 @@ pub fn tune<'w>(
         })
         .collect();
     let t: Tunable = with_storage(&subject, &r.formats, r.grouping, r.storage)?;
-    watch(&AppEvent::Prepared(own.wall_s, &shares, t.groups.len()));
+    let chosen: Vec<bool> = subject
+        .kernels
+        .iter()
+        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
+        .collect();
+    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
+    let may_change = |g: &Group| match g.holds.is_empty() {
+        true => chosen[g.at],
+        false => g.holds.iter().any(|p| chosen[p.at]),
+    };
+    let free = t.groups.iter().filter(|g| may_change(g)).count();
+    watch(&AppEvent::Prepared(own.wall_s, &shares, free));
     // Again, to see whether it repeats; and as often as times ask for.
     let runs = match r.time {
         TimeBy::Predicted => 1,
@@ -308,6 +326,7 @@ pub fn tune<'w>(
         base_time: (!times.is_empty()).then(|| median(times)),
         limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
         runner,
+        started: clock,
     };
     // By position in the subject, all kernels that were launched.
     let launched = |symbol: &str| own.trace.kernels.iter().find(|k| k.symbol == symbol);
@@ -316,24 +335,14 @@ pub fn tune<'w>(
         .iter()
         .map(|k| launched(&k.symbol).map_or(0.0, part))
         .collect();
-    let chosen: Vec<bool> = subject
-        .kernels
-        .iter()
-        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
-        .collect();
     let cost = Weighted::new(
         StaticScore::new(&subject, &t, Weights::of_profile(&r.profile)),
         parts,
         t.groups.len(),
     );
     let mut problem = t.problem(&subject, r.tolerance);
-    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
     for (g, v) in t.groups.iter().zip(&mut problem.variables) {
-        let tuned = match g.holds.is_empty() {
-            true => chosen[g.at],
-            false => g.holds.iter().any(|p| chosen[p.at]),
-        };
-        if !tuned {
+        if !may_change(g) {
             v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
         }
     }

@@ -86,8 +86,12 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         );
     }
     let lowered = r.groups.iter().filter(|g| g.1 != "f64").count();
-    t += &format!("\n{lowered} of {} groups lowered:\n", r.groups.len());
-    for (name, format) in &r.groups {
+    let all = r.groups.len();
+    t += &match lowered {
+        0 => format!("\nnone of {all} groups lowered\n"),
+        n => format!("\n{n} of {all} groups lowered (result.json has all):\n"),
+    };
+    for (name, format) in r.groups.iter().filter(|g| g.1 != "f64") {
         t += &format!("  {format:4}  {name}\n");
     }
     if let Some(l) = &r.local {
@@ -165,6 +169,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         resume: a.resume,
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
+        most: a.max_time.map(Duration::from_secs_f64),
         command,
     };
     let budget = request.budget;
