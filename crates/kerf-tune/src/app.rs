@@ -234,7 +234,9 @@ pub fn tune<'w>(
         RunFailure::Untraced => {
             "build it with kerf cc, and let it end by itself (not by _exit or abort)"
         }
-        RunFailure::Failed { .. } => "run it by hand with KERF_DEVICE set, and mend that first",
+        RunFailure::Failed { .. } => {
+            "run it by hand with KERF_DEVICE set, and mend that first; if it always ends so, put `|| true` behind the command"
+        }
         RunFailure::Start(_) => "check the command",
     };
     let mut own = runner.run(None, r.limit).map_err(|e| {

@@ -132,7 +132,8 @@ pub struct Runner {
 }
 
 fn last_line(text: &str) -> String {
-    let line = text.lines().rev().find(|l| !l.trim().is_empty());
+    let says = |l: &&str| l.chars().any(char::is_alphanumeric);
+    let line = text.lines().rev().find(says);
     line.map_or_else(String::new, |l| format!(": {}", l.trim()))
 }
 

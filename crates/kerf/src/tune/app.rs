@@ -76,7 +76,11 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     );
     t += "\nkernels:\n";
     for k in &r.kernels {
-        let mark = if k.tuned { "tuned" } else { "as it is" };
+        let mark = match (k.tuned, r.verdict.as_str()) {
+            (true, "tuned") => "tuned",
+            (true, _) => "searched",
+            (false, _) => "as it is",
+        };
         t += &format!(
             "  {:5.1} %  {:6} launches  {}  {}\n",
             100.0 * k.part,
@@ -114,12 +118,14 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
             _ => "  together the application fails\n".to_owned(),
         };
     }
-    t += &format!(
-        "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
-        out.display(),
-        out.display(),
-        r.command
-    );
+    if r.verdict == "tuned" {
+        t += &format!(
+            "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
+            out.display(),
+            out.display(),
+            r.command
+        );
+    }
     t
 }
 
