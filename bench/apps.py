@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures and tables of applications tuned at several thresholds, in the manner of figures 3 to 8 and table 1
+"""Figures and tables of applications tuned at several thresholds, in the manner of figures 3 to 9 and table 1
 of Kotipalli et al., AMPT-GA (ICS 2019).
 
   apps.py collect RUN OUT   RUN has STRATEGY-TOLERANCE/ folders of `kerf tune --app`; writes OUT/evaluations.csv
@@ -19,7 +19,7 @@ COLOURS = {"ampt-ga": "#3b6fb6", "delta-debug": "#d9822b", "naive-ga": "#7a9e4b"
 def collect(run, out):
     rows, results = [], []
     for d in sorted(os.listdir(run)):
-        m = re.match(r"(%s|random\d+|allfloat)-?(.*)$" % "|".join(NAMES), d)
+        m = re.match(r"(ampt-ga-no-[a-z]+|%s|random\d+|allfloat|local)-?(.*)$" % "|".join(NAMES), d)
         db = os.path.join(run, d, "evaluations.sqlite")
         if not m or not os.path.exists(db):
             continue
@@ -31,6 +31,9 @@ def collect(run, out):
         if os.path.exists(path):
             r = json.load(open(path))
             narrow = sum(f != "f64" for _, f in r["groups"])
+            if r.get("local"):
+                json.dump(r["local"] | {"whole": {"speedup": r["speedup"], "error": r["error"], "evaluations": r["evaluations"]}},
+                          open(os.path.join(out, "local.json"), "w"), indent=1)
             results.append([strategy, tolerance, r["verdict"], r["evaluations"], r["failed"], r["error"],
                             r["speedup"], narrow, len(r["groups"]), r["time_by"]])
     with open(os.path.join(out, "evaluations.csv"), "w") as f:
@@ -105,6 +108,26 @@ def bars(path, title, ylabel, tolerances, value, marks=None):
     p.save(path)
 
 
+def parts(path, tolerance, results, loop, single, double, fast, floats):
+    """AMPT-GA at one threshold, whole and without one of its parts."""
+    rows = []
+    for name in ["ampt-ga"] + ["ampt-ga-no-" + x for x in ["score", "groups", "filter", "first"]]:
+        if (name, tolerance) in results:
+            key = "%s-%s" % (name, tolerance)
+            fom = single / loop.get(key, double) if single and double else fast((name, tolerance)) / floats
+            rows.append((name.replace("ampt-ga-", ""), fom, results[name, tolerance]["evaluations"]))
+    if len(rows) < 2:
+        return
+    p = Svg("AMPT-GA without its parts, threshold %s" % tolerance, "part left out, and executions", "FOM / FOM of floats",
+            (0, len(rows)), (0, 1.15 * max(r[1] for r in rows)))
+    for i, (name, fom, runs) in enumerate(rows):
+        x, w = p.x(i + 0.2), p.x(0.6) - p.x(0)
+        p.t.append('<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>' % (x, p.y(fom), w, p.y(0) - p.y(fom), COLOURS["ampt-ga"]))
+        p.text(x + w / 2, p.y(fom) - 3, number(fom), "middle", 10)
+        p.text(x + w / 2, p.y(0) + 16, "%s (%s)" % (name, runs), "middle", 11)
+    p.save(path)
+
+
 def steps(p, points, colour):
     d = ""
     for i, (x, y) in enumerate(points):
@@ -168,6 +191,8 @@ def draw(out):
         if m:
             near.setdefault(m[1], []).append(abs(float(m[4]) - float(m[3])))
     text = []
+    if len(tolerances) > 1:
+        parts(at("figure9.svg"), tolerances[1], results, loop, single, double, fast, floats)
     if near and len(tolerances) > 1:
         limit = float(tolerances[1])
         p = Svg("Error under neighbouring inputs, threshold %s" % tolerances[1], "sum of differences", "part of the inputs",
@@ -201,8 +226,15 @@ def draw(out):
             f.write("\nAll that can be in float: %s times as fast (%s), error %s.\n" % (number(floats), how, number(error.get("allfloat-"))))
         f.write("".join("\n%s\n" % x for x in text))
         if os.path.exists(at("local.json")):
-            local = json.load(open(at("local.json"))).get("local")
-            f.write("\nKernels tuned alone, and together:\n\n```\n%s\n```\n" % json.dumps(local, indent=1))
+            local = json.load(open(at("local.json")))
+            f.write("\nKernels tuned alone (table 1):\n\n| tuned | executions | speed-up | error |\n|---|---|---|---|\n")
+            for k in local["kernels"]:
+                f.write("| %s | %d | %.3f | %s |\n" % (k["name"].split("(")[0], k["evaluations"], k["speedup"], number(k["error"])))
+            gain = sum(k["speedup"] - 1 for k in local["kernels"])
+            f.write("| gains of the kernels added up | | %.3f | %s |\n" % (1 + gain, number(sum(k["error"] for k in local["kernels"]))))
+            f.write("| their plans together | | %s | %s |\n" % (number(local["speedup"]), number(local["error"])))
+            w = local["whole"]
+            f.write("| the application as a whole | %d | %.3f | %s |\n" % (w["evaluations"], w["speedup"], number(w["error"])))
 
 
 if __name__ == "__main__":

@@ -194,7 +194,8 @@ impl CpuExecutor {
         self.addresses(&k).map(|_| ())
     }
 
-    /// Launches a kernel; `args[i]` points at argument i.
+    /// Launches a kernel; `args[i]` points at argument i. A cooperative grid can wait for all its blocks.
+    #[allow(clippy::too_many_arguments)] // a launch's own
     pub(crate) fn launch_with(
         &mut self,
         symbol: &str,
@@ -203,6 +204,7 @@ impl CpuExecutor {
         block: [u32; 3],
         dynamic_shared: u32,
         args: &[*const u8],
+        cooperative: bool,
     ) -> Result<(), ExecError> {
         let k = self
             .lowered
@@ -233,6 +235,7 @@ impl CpuExecutor {
             block,
             dynamic_shared,
             static_shared: self.lowered.static_shared,
+            cooperative: cooperative && k.syncs_grid,
         };
         let entry = Entry {
             mode: k.mode,
@@ -363,7 +366,8 @@ impl Executor for CpuExecutor {
             .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
             .collect::<Result<Vec<_>, _>>()?;
         let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
-        self.launch_with(l.symbol, l.name, l.grid, l.block, l.dynamic_shared, &args)
+        let shared = l.dynamic_shared;
+        self.launch_with(l.symbol, l.name, l.grid, l.block, shared, &args, false)
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

@@ -7,7 +7,7 @@ use crate::inline_ptx::Unlifted;
 use serde::{Deserialize, Serialize};
 
 /// First bytes of every blob.
-const MAGIC: &[u8; 8] = b"KERFBLOB";
+pub(crate) const MAGIC: &[u8; 8] = b"KERFBLOB";
 
 /// What the runtime has to know of the bitcode.
 #[derive(Debug, Clone, Serialize, Deserialize)]

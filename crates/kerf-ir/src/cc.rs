@@ -5,6 +5,7 @@
 //! Kerf's own is linked. With `-rdc=true` modules are only compiled here: the runtime links them when the
 //! program starts, since only then it is known which objects are in it.
 mod advice;
+mod archives;
 mod headers;
 mod managed;
 pub mod options;
@@ -406,7 +407,7 @@ impl Build<'_> {
             h.starts_with("-fsanitize") || *h == "-fPIC" || *h == "-pg" || h.starts_with("-flto")
         };
         a.extend(self.o.host.iter().filter(only_link).cloned());
-        a.extend(items.iter().cloned());
+        a.extend(archives::whole(items));
         if let Some(m) = &self.openmp {
             a.push("-fopenmp".into());
             if let Some(l) = &m.library {

@@ -28,6 +28,25 @@ pub struct Obstacle {
     pub location: Option<Location>,
 }
 
+/// What waiting for all blocks of a grid is called: an obstacle for workloads, whose launches are not
+/// cooperative; applications may launch so.
+pub const GRID_SYNC: &str = "cooperative grid synchronisation";
+
+/// Does the function read where a cooperative grid's barrier is? Cooperative groups do, and nothing else.
+pub fn reads_grid_workspace(n: &str) -> bool {
+    let register = n.strip_prefix("llvm.nvvm.read.ptx.sreg.");
+    matches!(register, Some("envreg1" | "envreg2"))
+}
+
+/// Can a kernel wait for all blocks of its grid?
+pub fn syncs_grid(kernel: Value) -> bool {
+    let calls = |f: &Value| {
+        let mut all = f.instructions().into_iter();
+        all.any(|i| i.callee_name().is_some_and(|n| reads_grid_workspace(&n)))
+    };
+    reachable(kernel).iter().any(calls)
+}
+
 fn refused_intrinsic(n: &str) -> Option<&'static str> {
     let n = n.strip_prefix("llvm.nvvm.")?;
     let table: &[(&str, &str)] = &[
@@ -74,10 +93,16 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
     if let Some(why) = refused_intrinsic(n) {
         return Some((n.to_owned(), why.to_owned()));
     }
+    if reads_grid_workspace(n) {
+        return Some((
+            GRID_SYNC.into(),
+            "launches of workloads are not cooperative (those of applications, kerf cc, may be)".into(),
+        ));
+    }
     if n.contains("cudaCGGetIntrinsicHandle") || n.contains("cudaCGSynchronize") {
         return Some((
-            "cooperative grid synchronisation".into(),
-            "blocks of a grid run one after another".into(),
+            format!("call of {n}"),
+            "it belongs to the device runtime, which is not supported".into(),
         ));
     }
     if n.starts_with("cudaLaunchDevice") || n.starts_with("cudaGetParameterBuffer") {
@@ -120,18 +145,7 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
                             .map_or("this inline PTX is not known".to_owned(), |u| {
                                 u.reason.clone()
                             });
-                        // Cooperative groups find the grid's barrier by these registers, and nothing else does.
-                        let (what, why) = if text.contains("%envreg") {
-                            (
-                                "cooperative grid synchronisation".to_owned(),
-                                "blocks of a grid run one after another".to_owned(),
-                            )
-                        } else {
-                            (
-                                format!("inline PTX `{}`", text.trim().replace('\n', " ")),
-                                why,
-                            )
-                        };
+                        let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
                         put(Obstacle {
                             what,
                             why,

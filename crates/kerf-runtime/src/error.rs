@@ -23,6 +23,7 @@ pub mod code {
     pub const TIMEOUT: i32 = 702;
     pub const ASSERT: i32 = 710;
     pub const LAUNCH_FAILURE: i32 = 719;
+    pub const COOPERATIVE_TOO_LARGE: i32 = 720;
     pub const NOT_SUPPORTED: i32 = 801;
     pub const UNKNOWN: i32 = 999;
 }

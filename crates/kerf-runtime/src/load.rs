@@ -3,7 +3,7 @@ use crate::error::{Failed, code};
 use crate::state::{State, Unit};
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
-use kerf_ir::obstacles::{Scope, obstacles};
+use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles};
 use kerf_ir::{finish, prepare};
 use kerf_pass::{Plan, SiteFormat};
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
         };
         let why: Vec<String> = obstacles(&m, f, &unlifted)
             .into_iter()
-            .filter(|o| o.scope == Scope::CpuRun)
+            .filter(|o| o.scope == Scope::CpuRun && o.what != GRID_SYNC)
             .map(|o| format!("{}: {}", o.what, o.why))
             .collect();
         if !why.is_empty() {

@@ -1,7 +1,7 @@
 //! What a run did, for `kerf tune --app`: kernels with their times, and what came back to the host.
 //!
 //! `KERF_TRACE` names a folder: `trace.json`, the units' prepared bitcode, and `copies.bin` with every byte
-//! that the application copied from the device.
+//! that the application copied from the device, unless `KERF_TRACE_COPIES` is 0.
 use crate::error::{Failed, code};
 use crate::record::Record;
 use crate::state::{Allocation, State};
@@ -54,6 +54,7 @@ pub struct Trace {
     copies_file: std::io::BufWriter<std::fs::File>,
     written: u64,
     truncated: bool,
+    keeps_copies: bool,
     kernels: BTreeMap<String, Kernel>,
     units: Vec<Unit>,
     copies: Vec<Copy>,
@@ -89,7 +90,7 @@ pub fn element(e: &(Vec<ScalarAt>, u64)) -> Element {
 
 impl Trace {
     /// Begins, in a folder that is made if it is not there.
-    pub fn start(folder: PathBuf) -> Result<Trace, Failed> {
+    pub fn start(folder: PathBuf, keeps_copies: bool) -> Result<Trace, Failed> {
         std::fs::create_dir_all(&folder).map_err(io(&folder))?;
         let path = folder.join("copies.bin");
         let file = std::fs::File::create(&path).map_err(io(&path))?;
@@ -99,6 +100,7 @@ impl Trace {
             copies_file: std::io::BufWriter::new(file),
             written: 0,
             truncated: false,
+            keeps_copies,
             kernels: BTreeMap::new(),
             units: Vec::new(),
             copies: Vec::new(),
@@ -138,6 +140,9 @@ impl Trace {
     }
 
     fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), Failed> {
+        if !self.keeps_copies {
+            return Ok(());
+        }
         if self.written + bytes.len() as u64 > MOST {
             self.truncated = true;
             return Ok(());
@@ -315,7 +320,7 @@ pub fn finish(s: &mut State) {
         "device_copies": t.device_copies,
         "fixed": t.fixed,
         "allocations": t.allocations,
-        "recorded": t.recorded.launches,
+        "recorded": t.recorded.all(),
     });
     let path = t.folder.join("trace.json");
     if let Err(e) = std::fs::write(&path, json.to_string()) {

@@ -17,7 +17,7 @@ mod random;
 mod ryoo;
 mod walk;
 
-pub use ampt_ga::ampt_ga;
+pub use ampt_ga::{Parts, ampt_ga};
 pub use annealing::annealing;
 pub use dataflow::dataflow;
 pub use degree::{heu, omg, smp};

@@ -1,7 +1,7 @@
 //! What a strategy is, and the strategies by name.
 use crate::outcome::{Evaluation, History, Outcome};
 use crate::problem::{Assignment, Search};
-use crate::strategies;
+use crate::strategies::{self, Parts};
 use serde::{Deserialize, Serialize};
 
 /// What a strategy wants next.
@@ -118,7 +118,8 @@ fn first(problem: &crate::Problem) -> Assignment {
     listed.cloned().unwrap_or_else(|| problem.identity())
 }
 
-/// A strategy by its name. `_` and `-` are one.
+/// A strategy by its name. `_` and `-` are one. `ampt-ga-no-groups`, `-no-filter`, `-no-first` and `-no-score`
+/// leave out a part of AMPT-GA, for comparison.
 pub fn by_name<'p>(
     name: &str,
     search: Search<'p>,
@@ -137,7 +138,7 @@ pub fn by_name<'p>(
         "delta-debug" => Box::new(strategies::delta_debug(search)),
         "dataflow" => Box::new(strategies::dataflow(search)),
         "naive-ga" => Box::new(strategies::naive_ga(search)),
-        "ampt-ga" => Box::new(strategies::ampt_ga(search)),
+        "ampt-ga" => Box::new(strategies::ampt_ga(search, Parts::ALL)),
         "annealing" => Box::new(strategies::annealing(search)),
         "differential" => Box::new(strategies::differential(search)),
         "local" => Box::new(strategies::local(search)),
@@ -145,6 +146,9 @@ pub fn by_name<'p>(
         "smp" => Box::new(strategies::smp(search)?),
         "heu" => Box::new(strategies::heu(search)?),
         "omg" => Box::new(strategies::omg(search)?),
-        _ => return Err(StrategyError::Unknown(name.to_owned())),
+        _ => match plain.strip_prefix("ampt-ga-").and_then(Parts::without) {
+            Some(parts) => Box::new(strategies::ampt_ga(search, parts)),
+            None => return Err(StrategyError::Unknown(name.to_owned())),
+        },
     })
 }

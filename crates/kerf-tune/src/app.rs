@@ -7,6 +7,7 @@ mod search;
 mod subject;
 mod types;
 pub mod values;
+mod weighted;
 
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
@@ -16,7 +17,7 @@ use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
 use crate::store::{self, Phase, Store};
 use kerf_pass::{Plan, SiteFormat};
-use kerf_search::{Assignment, Outcome};
+use kerf_search::Outcome;
 use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
 use search::Searcher;
 pub use search::{Local, LocalKernel};
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use types::{AppError, AppEvent, AppResult, Request, Share, TimeBy};
 use values::{NoValues, Source, Values, values};
+use weighted::Weighted;
 
 /// Kernels are taken, the longest first, until they have this part of the run time.
 pub const COVERED: f64 = 0.75;
@@ -89,32 +91,6 @@ fn bare(name: &str) -> &str {
     head.rsplit("::").next().unwrap_or(head)
 }
 
-/// Predicted time: each kernel's score against its own, by its part of the run time.
-struct Weighted<'s> {
-    score: StaticScore<'s>,
-    parts: Vec<f64>,
-    base: Vec<f64>,
-}
-
-impl CostModel for Weighted<'_> {
-    fn predict(&self, a: &Assignment) -> Option<f64> {
-        let now = self.score.by_kernel(a);
-        let rest = 1.0 - self.parts.iter().sum::<f64>();
-        let mine = self.parts.iter().zip(now.iter().zip(&self.base));
-        Some(
-            rest + mine
-                .map(|(p, (n, b))| if *b > 0.0 { p * n / b } else { *p })
-                .sum::<f64>(),
-        )
-    }
-    fn describe(&self) -> String {
-        format!(
-            "{}, kernels by their part of the run time",
-            self.score.describe()
-        )
-    }
-}
-
 struct Evaluation {
     error: Result<f64, String>,
     time: Option<f64>,
@@ -127,6 +103,7 @@ struct App<'r> {
     reference: Values,
     base_time: Option<f64>,
     limit: Duration,
+    started: Instant,
 }
 
 fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
@@ -169,6 +146,12 @@ fn save(
 }
 
 impl App<'_> {
+    /// Is the time for the search used?
+    fn over(&self) -> bool {
+        let most = self.request.most;
+        most.is_some_and(|m| self.started.elapsed() >= m)
+    }
+
     fn evaluate(
         &self,
         plan: &Plan,
@@ -198,6 +181,10 @@ impl App<'_> {
                 break;
             }
             times.extend(seconds(&self.request.time, &ran)?);
+            // Beyond the tolerance its time is of little interest: once is enough.
+            if error.as_ref().is_ok_and(|e| *e > self.request.tolerance) {
+                break;
+            }
         }
         let time = match (self.base_time, times.is_empty()) {
             (Some(b), false) if b > 0.0 => Some(median(times) / b),
@@ -240,13 +227,16 @@ pub fn tune<'w>(
             Source::File(p, _) => Some(p.clone()),
             _ => None,
         },
+        copies: matches!(r.source, Source::Copies),
     };
     let advice = |e: &RunFailure| match e {
         RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
         RunFailure::Untraced => {
             "build it with kerf cc, and let it end by itself (not by _exit or abort)"
         }
-        RunFailure::Failed { .. } => "run it by hand with KERF_DEVICE set, and mend that first",
+        RunFailure::Failed { .. } => {
+            "run it by hand with KERF_DEVICE set, and mend that first; if it always ends so, put `|| true` behind the command"
+        }
         RunFailure::Start(_) => "check the command",
     };
     let mut own = runner.run(None, r.limit).map_err(|e| {
@@ -297,7 +287,18 @@ pub fn tune<'w>(
         })
         .collect();
     let t: Tunable = with_storage(&subject, &r.formats, r.grouping, r.storage)?;
-    watch(&AppEvent::Prepared(own.wall_s, &shares, t.groups.len()));
+    let chosen: Vec<bool> = subject
+        .kernels
+        .iter()
+        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
+        .collect();
+    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
+    let may_change = |g: &Group| match g.holds.is_empty() {
+        true => chosen[g.at],
+        false => g.holds.iter().any(|p| chosen[p.at]),
+    };
+    let free = t.groups.iter().filter(|g| may_change(g)).count();
+    watch(&AppEvent::Prepared(own.wall_s, &shares, free));
     // Again, to see whether it repeats; and as often as times ask for.
     let runs = match r.time {
         TimeBy::Predicted => 1,
@@ -327,6 +328,7 @@ pub fn tune<'w>(
         base_time: (!times.is_empty()).then(|| median(times)),
         limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
         runner,
+        started: clock,
     };
     // By position in the subject, all kernels that were launched.
     let launched = |symbol: &str| own.trace.kernels.iter().find(|k| k.symbol == symbol);
@@ -335,28 +337,14 @@ pub fn tune<'w>(
         .iter()
         .map(|k| launched(&k.symbol).map_or(0.0, part))
         .collect();
-    let chosen: Vec<bool> = subject
-        .kernels
-        .iter()
-        .map(|k| some.iter().any(|s| s.symbol == k.symbol))
-        .collect();
-    let cost = {
-        let score = StaticScore::new(&subject, &t, Weights::of_profile(&r.profile));
-        let base = score.by_kernel(&vec![0; t.groups.len()]);
-        Weighted {
-            score,
-            parts: parts.clone(),
-            base,
-        }
-    };
+    let cost = Weighted::new(
+        StaticScore::new(&subject, &t, Weights::of_profile(&r.profile)),
+        parts,
+        t.groups.len(),
+    );
     let mut problem = t.problem(&subject, r.tolerance);
-    // Operations of kernels that take little time stay; memory is shared, so it may still change there.
     for (g, v) in t.groups.iter().zip(&mut problem.variables) {
-        let tuned = match g.holds.is_empty() {
-            true => chosen[g.at],
-            false => g.holds.iter().any(|p| chosen[p.at]),
-        };
-        if !tuned {
+        if !may_change(g) {
             v.levels.iter_mut().skip(1).for_each(|l| l.veto = true);
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! Operations are counted by format, and conversions where formats meet: one for each value and each
 //! format that some user wants it in, as the passes place them. Nothing is executed, so how often a loop
-//! runs is a guess. Memory traffic, registers and latency are left out; the score ranks plans and is an
-//! optimistic time.
+//! runs is a guess. Registers and latency are left out; the score ranks plans and is an optimistic time.
+//! Memory is apart: what is loaded and stored costs nothing in the score itself, as published, and can be
+//! asked for beside it.
 use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::setting::PARTS;
@@ -12,7 +13,7 @@ use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
 use kerf_pass::MathVariant;
 use kerf_search::Assignment;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A loop is taken to run this often.
 const LOOP: f64 = 16.0;
@@ -26,10 +27,24 @@ pub struct Weights {
     costs: BTreeMap<String, f64>,
     /// Whether loops count more than once.
     loops: bool,
+    /// What a byte from or to memory costs; none if the profile does not tell.
+    byte: Option<f64>,
 }
 
 /// Formats by their names in a profile.
 const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf16];
+
+/// A load counts as this part of itself where one of the same memory went before it in the kernel: neighbours
+/// share lines of the caches.
+const NEAR: f64 = 0.25;
+
+/// A byte of device memory in f64 additions, `unit` of which a multiprocessor does in a clock.
+fn byte(p: &DeviceProfile, unit: f64) -> Option<f64> {
+    let l = &p.limits;
+    let (sms, clock) = (l.sms.value?, l.clock_mhz.value?);
+    let bytes = l.copy_bandwidth.value.filter(|b| *b > 0.0)?;
+    Some(unit * sms * clock * 1e6 / bytes)
+}
 
 impl Weights {
     /// As the text has them: one f64 or two f32 operations a cycle, four cycles for a conversion. What
@@ -39,6 +54,7 @@ impl Weights {
             source: "static score, weights of AMPT-GA".into(),
             costs: BTreeMap::new(),
             loops: false,
+            byte: None,
         }
     }
 
@@ -55,6 +71,7 @@ impl Weights {
             source: format!("static score, throughputs of profile {}", p.name),
             costs: costs.collect(),
             loops: true,
+            byte: byte(p, unit),
         }
     }
 
@@ -69,6 +86,7 @@ impl Weights {
             source: format!("static counts, energies of profile {}", p.name),
             costs: costs.into_iter().map(|(k, e)| (k, e / unit)).collect(),
             loops: true,
+            byte: None,
         })
     }
 
@@ -185,6 +203,8 @@ struct Node {
     /// Times that it runs, as guessed, for each of its lanes.
     times: f64,
     users: Vec<usize>,
+    /// Part of its bytes that come from memory, if it loads or stores.
+    near: f64,
 }
 
 /// The score.
@@ -202,7 +222,11 @@ impl<'s> StaticScore<'s> {
         let mut nodes: Vec<Node> = Vec::new();
         for (at, k) in subject.kernels.iter().enumerate() {
             let first = nodes.len();
+            let mut met = BTreeSet::new();
             for s in &k.sites {
+                let memory = ["load", "store"].contains(&s.op.as_str());
+                let group = tunable.chosen.get(&(at, s.id)).map(|c| c.0);
+                let again = group.is_some_and(|g| !met.insert((g, s.op.clone())));
                 let times = match weights.loops {
                     true => LOOP.powi(s.loop_depth as i32),
                     false => 1.0,
@@ -215,6 +239,11 @@ impl<'s> StaticScore<'s> {
                     cost: cost.to_vec(),
                     times: times * f64::from(s.lanes.max(1)),
                     users: Vec::new(),
+                    near: match (memory, again) {
+                        (false, _) => 0.0,
+                        (true, false) => 1.0,
+                        (true, true) => NEAR,
+                    },
                 });
             }
             for (site, from) in k.operands.iter().enumerate() {
@@ -249,6 +278,18 @@ impl<'s> StaticScore<'s> {
         let part = self.tunable.part(at, a).unwrap_or(0);
         let part = f64::from(part) / f64::from(PARTS);
         Some((1.0 - part) * cost(first) + part * second.map_or(0.0, cost))
+    }
+
+    /// What the bytes cost that each kernel loads and stores, by the formats in which they are held; none if
+    /// the weights do not tell.
+    pub fn memory_by_kernel(&self, a: &[u8]) -> Option<Vec<f64>> {
+        let byte = self.weights.byte?;
+        let mut all = vec![0.0; self.subject.kernels.len()];
+        for n in &self.nodes {
+            let bytes = self.format(n, a).bytes() as f64;
+            all[n.place.0] += byte * bytes * n.near * n.times;
+        }
+        Some(all)
     }
 
     /// Cost of all operations and conversions.

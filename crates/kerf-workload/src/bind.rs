@@ -223,6 +223,10 @@ fn struct_arg(
             pointers.push((at, ids[*index], offset));
             continue;
         }
+        // A null pointer may be written as 0.
+        if let (ArgValue::Int(0), ScalarKind::Ptr) = (v, f.kind) {
+            continue;
+        }
         let b = scalar_value(v, f.kind, &p.name)?;
         match out.get_mut(at..at + b.len()) {
             Some(slot) => slot.copy_from_slice(&b),

@@ -178,7 +178,7 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         }
     }
     if !any {
-        return Err("the launch changed nothing".into());
+        return Err("its launches changed nothing".into());
     }
     let size = |n: u64| {
         let hit = buffers.iter().find(|b| b["allocation"].as_u64() == Some(n));

@@ -69,6 +69,9 @@ pub struct Args {
     /// Tune each kernel of the application alone too, and compare: what is lost by not seeing the whole.
     #[arg(long, requires = "app")]
     local: bool,
+    /// Seconds after which the search of an application ends with what it has.
+    #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]
+    max_time: Option<f64>,
     /// References smaller than this count as this in relative errors of an application.
     #[arg(
         long,

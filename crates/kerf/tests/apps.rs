@@ -96,6 +96,27 @@ fn programs_keep_the_habits_that_nvcc_allows() {
 }
 
 #[test]
+fn blocks_of_a_cooperative_grid_wait_for_each_other() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "grid");
+    let r = run(&app, &[]);
+    assert_eq!(
+        String::from_utf8_lossy(&r.stdout),
+        "cooperative 1, 0 wrong\nPASS\n",
+        "{}",
+        text(&r)
+    );
+    // A block that returns never arrives; the others are told so, at once.
+    let r = run(&app, &["leave"]);
+    assert!(text(&r).contains("deadlocked"), "{}", text(&r));
+    assert!(
+        String::from_utf8_lossy(&r.stdout).contains("left: cudaErrorLaunch"),
+        "{}",
+        text(&r)
+    );
+}
+
+#[test]
 fn host_threads_by_openmp_launch_kernels() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("openmp");

@@ -1,6 +1,6 @@
 // Shock: a point explosion in a quarter of a plane, on a mesh that moves with the gas.
 //
-//   shock [-n elements_a_side] [-s steps] [-o file] [-q]
+//   shock [-n elements_a_side] [-s steps] [-e energy] [-o file] [-q]
 //
 // Mirroring the plane at its diagonal changes nothing, so a computation without rounding would be symmetric:
 // what it is short of that is an error measure that needs no reference. Total energy is conserved by the
@@ -52,15 +52,17 @@ static double total_energy(const Mesh &m) {
 
 int main(int argc, char **argv) {
   int n = 48, steps = 120;
+  double source = 0.25;
   bool quiet = false;
   const char *out = nullptr;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "-n") && i + 1 < argc) n = atoi(argv[++i]);
     else if (!strcmp(argv[i], "-s") && i + 1 < argc) steps = atoi(argv[++i]);
+    else if (!strcmp(argv[i], "-e") && i + 1 < argc) source = atof(argv[++i]);
     else if (!strcmp(argv[i], "-o") && i + 1 < argc) out = argv[++i];
     else if (!strcmp(argv[i], "-q")) quiet = true;
     else {
-      fprintf(stderr, "usage: %s [-n elements_a_side] [-s steps] [-o file] [-q]\n", argv[0]);
+      fprintf(stderr, "usage: %s [-n elements_a_side] [-s steps] [-e energy] [-o file] [-q]\n", argv[0]);
       return 1;
     }
   }
@@ -80,7 +82,7 @@ int main(int argc, char **argv) {
   double *limits = array(blocks(elements));
 
   place_nodes<<<blocks(nodes), THREADS>>>(n, m.x, m.y, m.u, m.v);
-  fill_elements<<<blocks(elements), THREADS>>>(n, m.x, m.y, 1.0, 0.25, 1e-6, m.element_mass, m.area, m.energy);
+  fill_elements<<<blocks(elements), THREADS>>>(n, m.x, m.y, 1.0, source, 1e-6, m.element_mass, m.area, m.energy);
   node_masses<<<blocks(nodes), THREADS>>>(n, m.element_mass, m.mass);
   CHECK(cudaGetLastError());
   double before = total_energy(m);

@@ -7,9 +7,10 @@
 //! deadlocked, and the fault says who waits where.
 mod calls;
 mod collective;
+mod grid;
 mod lane;
 
-pub(super) use calls::{ARRIVE, assert, barrier, check, printf, trap, warp};
+pub(super) use calls::{ARRIVE, assert, barrier, check, printf, spin, trap, warp};
 
 use super::context::Context;
 use super::launch::{Fault, FaultKind, Shared};
@@ -23,6 +24,9 @@ pub type BlockFn = extern "C" fn(*mut Context, *const *const u8);
 
 /// Entry of a kernel in coroutine mode.
 pub type ThreadFn = extern "C" fn(*mut Context, *const *const u8, u32, u32, u32);
+
+/// A thread of a block.
+type Thread = Coroutine<(), (), (), ArenaStack>;
 
 /// State of one worker thread of the executor.
 pub struct Worker<'a> {
@@ -167,6 +171,34 @@ impl<'a> Worker<'a> {
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<(), MemoryError> {
+        let mut threads = self.start(ctx, entry, args)?;
+        let n = threads.len();
+        let warps: Vec<(usize, usize)> = (0..n).step_by(32).map(|w| (w, (w + 32).min(n))).collect();
+        let mut running = true;
+        while running && !self.shared.stopped() {
+            for &(from, to) in &warps {
+                self.run_warp(&mut threads, from, to);
+                if self.shared.stopped() {
+                    break;
+                }
+            }
+            running = !self.shared.stopped() && self.lanes.iter().any(|l| l.wait != Wait::Done);
+            if running && !self.resolve_barriers() {
+                self.deadlock(ctx);
+                running = false;
+            }
+        }
+        self.end(threads);
+        Ok(())
+    }
+
+    /// The threads of a block, none of which has begun; their lanes are the worker's.
+    fn start(
+        &mut self,
+        ctx: &mut Context,
+        entry: ThreadFn,
+        args: *const *const u8,
+    ) -> Result<Vec<Thread>, MemoryError> {
         let [nx, ny, nz] = ctx.ntid;
         let n = (nx * ny * nz) as usize;
         self.lanes.clear();
@@ -183,27 +215,17 @@ impl<'a> Worker<'a> {
             threads.push(Coroutine::with_stack(
                 stack,
                 move |yielder: &Yielder<(), ()>, ()| {
-                    // SAFETY: lane and context outlive the coroutine, which ends or is reset below.
+                    // SAFETY: lane and context outlive the coroutine, which ends or is reset in `end`.
                     unsafe { (*lane).yielder = yielder };
                     entry(context, args, x, y, z);
                 },
             ));
         }
-        let warps: Vec<(usize, usize)> = (0..n).step_by(32).map(|w| (w, (w + 32).min(n))).collect();
-        let mut running = true;
-        while running && !self.shared.stopped() {
-            for &(from, to) in &warps {
-                self.run_warp(&mut threads, from, to);
-                if self.shared.stopped() {
-                    break;
-                }
-            }
-            running = !self.shared.stopped() && self.lanes.iter().any(|l| l.wait != Wait::Done);
-            if running && !self.resolve_barriers() {
-                self.deadlock(ctx);
-                running = false;
-            }
-        }
+        Ok(threads)
+    }
+
+    /// Takes the stacks of threads back, wherever these are.
+    fn end(&mut self, threads: Vec<Thread>) {
         for mut co in threads {
             if !co.done() {
                 // SAFETY: compiled code holds nothing that needs dropping.
@@ -211,15 +233,9 @@ impl<'a> Worker<'a> {
             }
             self.stacks.push(co.into_stack());
         }
-        Ok(())
     }
 
-    fn run_warp(
-        &mut self,
-        threads: &mut [Coroutine<(), (), (), ArenaStack>],
-        from: usize,
-        to: usize,
-    ) {
+    fn run_warp(&mut self, threads: &mut [Thread], from: usize, to: usize) {
         loop {
             for (t, thread) in threads.iter_mut().enumerate().take(to).skip(from) {
                 if self.lanes[t].wait != Wait::Ready {
@@ -248,6 +264,7 @@ impl<'a> Worker<'a> {
         for (wait, name) in [
             (Wait::Barrier, "a barrier"),
             (Wait::Warp, "a warp operation"),
+            (Wait::Spin, "other blocks"),
         ] {
             if let Some(t) = first(wait) {
                 let n = self.lanes.iter().filter(|l| l.wait == wait).count();

@@ -25,6 +25,8 @@ pub struct Context {
     pub runtime: *mut c_void,
     /// State and values of threads between regions.
     pub frame: *mut u8,
+    /// Workspace of a cooperative grid: its size, and the barrier's counter; null otherwise.
+    pub grid: *mut u8,
 }
 
 /// Byte offsets of [`Context`]'s fields.
@@ -43,6 +45,8 @@ pub mod offset {
     pub const SHARED_BYTES: u64 = 48;
     /// `frame`.
     pub const FRAME: u64 = 64;
+    /// `grid`.
+    pub const GRID: u64 = 72;
 }
 
 #[cfg(test)]
@@ -64,5 +68,6 @@ mod tests {
             offset::SHARED_BYTES
         );
         assert_eq!(std::mem::offset_of!(Context, frame) as u64, offset::FRAME);
+        assert_eq!(std::mem::offset_of!(Context, grid) as u64, offset::GRID);
     }
 }

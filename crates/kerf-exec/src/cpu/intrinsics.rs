@@ -18,7 +18,7 @@ pub(super) use float::flush;
 
 use super::lower::Lead;
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Value};
+use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Ordering, Value};
 
 /// Operations of a kernel that the CPU models instead of reproducing: the special-function unit in f16 and
 /// bf16.
@@ -72,6 +72,17 @@ fn nvvm(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value
         .or_else(|| convert::conversion(m, b, i, n))
         .or_else(|| integer::lower(b, i, n))
         .or_else(|| float::simple_float(b, i, n))
+}
+
+/// Other blocks of a cooperative grid get their turn before a load that may be waiting for them: one that
+/// is volatile or atomic.
+pub(super) fn yield_before(m: &Module, lead: &Lead, i: Value) {
+    let polls = i.opcode() == Some(Opcode::LLVMLoad)
+        && (i.is_volatile() || i.ordering() != Ordering::LLVMAtomicOrderingNotAtomic);
+    if polls {
+        let b = Builder::before(i);
+        calls::runtime(m, "kerf_spin", m.void_ty(), &lead.all(), &b);
+    }
 }
 
 /// Lowers one instruction in place.

@@ -1,4 +1,6 @@
 //! One launch: what its workers share, and how blocks are handed out.
+mod grid;
+
 use super::block::{BlockFn, ThreadFn, Worker};
 use super::context::Context;
 use super::lower::{AccessSite, Mode};
@@ -242,6 +244,8 @@ pub struct Shape {
     pub dynamic_shared: u32,
     /// Static shared memory in bytes.
     pub static_shared: u64,
+    /// All blocks at once, so that they can wait for each other.
+    pub cooperative: bool,
 }
 
 /// Memory that a worker keeps between launches.
@@ -250,6 +254,7 @@ pub struct Reserve {
     stacks: Vec<ArenaStack>,
     shared: Option<(usize, usize)>,
     frame: Option<(usize, usize)>,
+    grid: Option<(usize, usize)>,
 }
 
 /// Room of at least `bytes`, kept from launch to launch.
@@ -339,6 +344,7 @@ pub fn run(
             shared_bytes: bytes,
             runtime: std::ptr::null_mut(),
             frame: frame_room as *mut u8,
+            grid: std::ptr::null_mut(),
         };
         let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
         // Blocks are taken a few at a time: one shared counter a block would cost short blocks dear.
@@ -397,7 +403,10 @@ pub fn run(
                 .get_or_insert(e);
         }
     };
-    if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 {
+    if shape.cooperative {
+        let mut reserve = reserves[0].lock().unwrap_or_else(|e| e.into_inner());
+        record(grid::run(shared, &mut reserve, entry, shape, args.0));
+    } else if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 {
         record(work(0));
     } else {
         pool.broadcast(|c| record(work(c.index())));

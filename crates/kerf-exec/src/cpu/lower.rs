@@ -16,8 +16,9 @@ pub use memcheck::{AccessSite, Variable};
 
 use super::intrinsics;
 use super::regions;
+use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
-use kerf_ir::obstacles::{Scope, obstacles};
+use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
 
 /// How the threads of a block are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct LoweredKernel {
     pub regions: usize,
     /// Bytes of the frame, in that mode.
     pub frame_bytes: u64,
+    /// May wait for all blocks of the grid, if it is launched so.
+    pub syncs_grid: bool,
 }
 
 /// The result: an object file and what is in it.
@@ -109,7 +112,7 @@ fn drop_refused(m: &Module) {
     let refused = |k: &Value| {
         obstacles(m, *k, &[])
             .iter()
-            .any(|o| o.scope == Scope::CpuRun)
+            .any(|o| o.scope == Scope::CpuRun && o.what != GRID_SYNC)
     };
     let mut dead: Vec<Value> = m.kernel_functions().into_iter().filter(refused).collect();
     while !dead.is_empty() {
@@ -130,11 +133,17 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     drop_refused(&m);
     super::reciprocals::fold(&m);
     let mut kernels: Vec<LoweredKernel> = Vec::new();
+    let mut polling: Vec<String> = Vec::new();
     for k in m.kernel_functions() {
+        let whole_grid = syncs_grid(k);
+        if whole_grid {
+            polling.extend(reachable(k).iter().map(|f| f.name()));
+        }
         let mode = match (
             needs::needs_coroutines(k),
             regions::eligible(k, needs::is_collective),
         ) {
+            _ if whole_grid => Mode::Coroutine,
             (false, _) => Mode::Loop,
             (true, true) if !options.no_regions => Mode::Regions,
             (true, _) => Mode::Coroutine,
@@ -148,6 +157,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
             modelled: intrinsics::modelled(k),
             regions: 0,
             frame_bytes: 0,
+            syncs_grid: whole_grid,
         });
         for (i, p) in k.params().into_iter().enumerate() {
             if k.byval(i as u32).is_some() {
@@ -170,7 +180,11 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     let static_shared = shared::place_shared(&m);
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         let lead = Lead::of(f);
+        let polls = polling.contains(&f.name());
         for i in f.instructions() {
+            if polls {
+                intrinsics::yield_before(&m, &lead, i);
+            }
             intrinsics::lower(&m, &lead, i)?;
         }
     }

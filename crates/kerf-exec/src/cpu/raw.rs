@@ -47,6 +47,7 @@ const ATTRIBUTES: &[(i32, i32)] = &[
     (89, 1),
     (90, 1),
     (91, 1),
+    (95, 1),
     (97, 232_448),
     (99, 1),
     (100, 1),
@@ -150,7 +151,8 @@ impl RawDevice for CpuDevice {
             .get_mut(program)
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?;
         let args: Vec<*const u8> = l.args.iter().map(|a| a.cast::<u8>().cast_const()).collect();
-        p.launch_with(l.symbol, l.name, l.grid, l.block, l.shared, &args)?;
+        let shared = l.shared;
+        p.launch_with(l.symbol, l.name, l.grid, l.block, shared, &args, l.cooperative)?;
         Ok(crate::Executor::printed(p))
     }
     fn stats(&mut self, program: usize, symbol: &str) -> Result<KernelStats, ExecError> {

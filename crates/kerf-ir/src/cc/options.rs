@@ -326,9 +326,10 @@ impl Reader {
             "default-stream" => {
                 let v = self.value(whole, joined)?;
                 if v == "per-thread" {
-                    return Err(CcError::Usage(
-                        "--default-stream per-thread is not supported by kerf cc".into(),
-                    ));
+                    self.warned(
+                        "--default-stream per-thread",
+                        "threads share one default stream, in which more waits for each other",
+                    );
                 }
             }
             "maxrregcount" => {

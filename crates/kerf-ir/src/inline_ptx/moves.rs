@@ -155,7 +155,10 @@ impl Lifter {
         ];
         let sizes = ["dynamic_smem_size", "total_smem_size"];
         let family = read.split('.').next().unwrap_or_default();
-        if !ty.is_int() || !(KNOWN.contains(&family) || sizes.contains(&family)) {
+        // The workspace of a cooperative grid, where its barrier is.
+        let grid = ["envreg1", "envreg2"];
+        let known = KNOWN.contains(&family) || sizes.contains(&family) || grid.contains(&family);
+        if !ty.is_int() || !known {
             return unknown();
         }
         let mut v = self.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{read}"), &[], &[])?;

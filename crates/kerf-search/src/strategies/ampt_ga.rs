@@ -22,9 +22,47 @@ const GROUPS: f64 = 0.25;
 /// most kernels.
 const BINDING: f64 = 0.5;
 
+/// Which of its parts are on: figure 9 of the publication leaves out one at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Mutations change whole groups.
+    pub groups: bool,
+    /// What scores no better than the best so far is not executed.
+    pub filter: bool,
+    /// The first generation has everything high and everything low.
+    pub first: bool,
+    /// Performance is the score, not the measured time.
+    pub score: bool,
+}
+
+impl Parts {
+    /// As published.
+    pub const ALL: Parts = Parts {
+        groups: true,
+        filter: true,
+        first: true,
+        score: true,
+    };
+
+    /// By the end of a strategy's name: `no-groups`, `no-filter`, `no-first`, `no-score`.
+    pub fn without(part: &str) -> Option<Parts> {
+        let mut p = Parts::ALL;
+        match part {
+            "no-groups" => p.groups = false,
+            "no-filter" => p.filter = false,
+            "no-first" => p.first = false,
+            // Without a score there is nothing to filter by.
+            "no-score" => (p.score, p.filter) = (false, false),
+            _ => return None,
+        }
+        Some(p)
+    }
+}
+
 struct AmptGa<'p> {
     existing: Existing<'p>,
     groups: Vec<Vec<usize>>,
+    parts: Parts,
 }
 
 /// Variables between which conversions are dear, united.
@@ -46,6 +84,7 @@ fn groups(problem: &Problem) -> Vec<Vec<usize>> {
 
 struct Run<'r> {
     groups: &'r [Vec<usize>],
+    parts: Parts,
     search: &'r Search<'r>,
     probe: &'r Probe<'r>,
     /// Score of the best that was executed and is within the tolerance.
@@ -62,8 +101,8 @@ impl Run<'_> {
         if let Some(f) = self.rated.get(a) {
             return Ok(*f);
         }
-        let score = self.search.predict(a);
-        if score.is_some_and(|s| s >= self.best) {
+        let score = self.search.predict(a).filter(|_| self.parts.score);
+        if self.parts.filter && score.is_some_and(|s| s >= self.best) {
             // Filtered: neither executed nor considered. Not remembered, since nothing was learnt.
             return Ok(f64::INFINITY);
         }
@@ -86,12 +125,15 @@ impl Run<'_> {
 
 impl Evolution for Run<'_> {
     fn first(&self, problem: &Problem) -> Vec<Assignment> {
-        vec![problem.identity(), problem.all_low()]
+        match self.parts.first {
+            true => vec![problem.identity(), problem.all_low()],
+            false => Vec::new(),
+        }
     }
     fn mutate(&self, problem: &Problem, rng: &mut Rng, a: &mut Assignment) {
         let before = a.clone();
         mutate_variables(problem, rng, a);
-        if !rng.chance(GROUPS) {
+        if !self.parts.groups || !rng.chance(GROUPS) {
             return;
         }
         // A group that the mutation touched changes as one, to the level that was drawn.
@@ -113,6 +155,7 @@ impl Script for AmptGa<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
         let mut run = Run {
             groups: &self.groups,
+            parts: self.parts,
             search,
             probe,
             best: f64::INFINITY,
@@ -124,8 +167,13 @@ impl Script for AmptGa<'_> {
 }
 
 /// AMPT-GA.
-pub fn ampt_ga(search: Search<'_>) -> impl Strategy + '_ {
+pub fn ampt_ga(search: Search<'_>, parts: Parts) -> impl Strategy + '_ {
     let groups = groups(search.problem);
     let existing = Existing::new(search.problem);
-    Scripted::new(search, AmptGa { existing, groups })
+    let script = AmptGa {
+        existing,
+        groups,
+        parts,
+    };
+    Scripted::new(search, script)
 }

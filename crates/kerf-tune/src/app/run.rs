@@ -127,10 +127,13 @@ pub struct Runner {
     pub scratch: PathBuf,
     /// A file that it writes, removed before each run.
     pub output: Option<PathBuf>,
+    /// Keep what is copied from the device: much, where nobody compares it.
+    pub copies: bool,
 }
 
 fn last_line(text: &str) -> String {
-    let line = text.lines().rev().find(|l| !l.trim().is_empty());
+    let says = |l: &&str| l.chars().any(char::is_alphanumeric);
+    let line = text.lines().rev().find(says);
     line.map_or_else(String::new, |l| format!(": {}", l.trim()))
 }
 
@@ -162,6 +165,7 @@ impl Runner {
             .arg(&self.command)
             .env("KERF_DEVICE", &self.device)
             .env("KERF_TRACE", &trace)
+            .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
             .env_remove("KERF_PLAN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

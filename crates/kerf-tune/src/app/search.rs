@@ -110,12 +110,18 @@ impl Searcher<'_, '_> {
             },
         )?;
         let mut session = Session::new(problem, strategy.as_mut(), r.budget);
+        let mut late = false;
         while let Some(a) = session.wanted() {
+            if self.app.over() {
+                late = true;
+                break;
+            }
             let o = self.evaluate(phase, &a, session.executed().len())?;
             session.tell(&a, o);
         }
         let executed = session.executed().len();
-        Ok((session.finish().reason, executed))
+        let reason = session.finish().reason;
+        Ok((if late { Reason::Budget } else { reason }, executed))
     }
 
     /// Everything that ran, the program itself first.

@@ -1,7 +1,8 @@
 //! What is known of an application from one run: its kernels, and the allocations that they share.
-use super::AppError;
 use super::run::{Element, Trace};
+use super::{AppError, bare};
 use crate::problem::Tunable;
+use crate::storage::Place;
 use crate::subject::{NARROW, Subject};
 use kerf_ir::llvm::Module;
 use kerf_pass::SiteFormat;
@@ -33,6 +34,30 @@ fn buffer(number: usize, bytes: usize, element: Option<&Element>) -> BufferSpec 
         shape: None,
         span: 0..0,
         line: 0,
+    }
+}
+
+/// What kernels call a buffer, since its number says nothing to people.
+fn by_parameters(places: &[Place]) -> String {
+    const SHOWN: usize = 3;
+    let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
+    for p in places {
+        let kernel = bare(&p.kernel);
+        match names.iter_mut().find(|n| n.0 == p.name) {
+            Some((_, kernels)) if kernels.contains(&kernel) => {}
+            Some((_, kernels)) => kernels.push(kernel),
+            None => names.push((&p.name, vec![kernel])),
+        }
+    }
+    let shown = names.iter().take(SHOWN).map(|(name, kernels)| {
+        let more = if kernels.len() > SHOWN { ", ..." } else { "" };
+        let some = kernels.len().min(SHOWN);
+        format!("{name} of {}{more}", kernels[..some].join(", "))
+    });
+    let text: Vec<String> = shown.collect();
+    match text.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", text.join("; ")),
     }
 }
 
@@ -70,6 +95,9 @@ pub(super) fn subject(trace: &Trace, folder: &Path) -> Result<Subject, AppError>
     };
     let mut s = Subject::of_application(&modules, buffers.collect(), &touches);
     for stored in &mut s.stored {
+        if !stored.buffers.is_empty() {
+            stored.name += &by_parameters(&stored.places);
+        }
         let why = trace
             .fixed
             .iter()

@@ -71,6 +71,8 @@ pub struct Request {
     pub limit: Duration,
     /// Tune each kernel alone too, and compare.
     pub local: bool,
+    /// After this, what ran decides, and nothing more is evaluated.
+    pub most: Option<Duration>,
 }
 
 /// Why there is no result.

@@ -76,7 +76,11 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     );
     t += "\nkernels:\n";
     for k in &r.kernels {
-        let mark = if k.tuned { "tuned" } else { "as it is" };
+        let mark = match (k.tuned, r.verdict.as_str()) {
+            (true, "tuned") => "tuned",
+            (true, _) => "searched",
+            (false, _) => "as it is",
+        };
         t += &format!(
             "  {:5.1} %  {:6} launches  {}  {}\n",
             100.0 * k.part,
@@ -86,8 +90,12 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         );
     }
     let lowered = r.groups.iter().filter(|g| g.1 != "f64").count();
-    t += &format!("\n{lowered} of {} groups lowered:\n", r.groups.len());
-    for (name, format) in &r.groups {
+    let all = r.groups.len();
+    t += &match lowered {
+        0 => format!("\nnone of {all} groups lowered\n"),
+        n => format!("\n{n} of {all} groups lowered (result.json has all):\n"),
+    };
+    for (name, format) in r.groups.iter().filter(|g| g.1 != "f64") {
         t += &format!("  {format:4}  {name}\n");
     }
     if let Some(l) = &r.local {
@@ -110,12 +118,14 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
             _ => "  together the application fails\n".to_owned(),
         };
     }
-    t += &format!(
-        "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
-        out.display(),
-        out.display(),
-        r.command
-    );
+    if r.verdict == "tuned" {
+        t += &format!(
+            "\n{} has plan.json: KERF_PLAN={}/plan.json {}\n",
+            out.display(),
+            out.display(),
+            r.command
+        );
+    }
     t
 }
 
@@ -165,6 +175,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         resume: a.resume,
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
+        most: a.max_time.map(Duration::from_secs_f64),
         command,
     };
     let budget = request.budget;

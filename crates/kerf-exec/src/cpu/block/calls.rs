@@ -47,6 +47,20 @@ pub(in crate::cpu) extern "C" fn barrier(
     }
 }
 
+/// Before a load that may wait for another block: in a cooperative grid, that one gets its turn.
+pub(in crate::cpu) extern "C" fn spin(ctx: *const Context, x: u32, y: u32, z: u32) {
+    // SAFETY: as in `barrier`.
+    unsafe {
+        if (*ctx).grid.is_null() {
+            return;
+        }
+        let w = worker(ctx);
+        let l = &mut w.lanes[linear(&*ctx, x, y, z)];
+        l.wait = Wait::Spin;
+        (*l.yielder).suspend(());
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 pub(in crate::cpu) extern "C" fn warp(
     ctx: *const Context,

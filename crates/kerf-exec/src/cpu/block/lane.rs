@@ -6,6 +6,8 @@ pub(super) enum Wait {
     Ready,
     Barrier,
     Warp,
+    /// Has yielded to the other blocks of its grid.
+    Spin,
     Done,
 }
 

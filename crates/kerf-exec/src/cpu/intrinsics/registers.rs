@@ -53,6 +53,15 @@ pub(super) fn special_register(b: &Builder, lead: &Lead, n: &str, ty: Type) -> O
             "clock" | "clock64" | "globaltimer" | "clock.hi" | "globaltimer.lo" => {
                 b.intrinsic("llvm.readcyclecounter", &[], &[])
             }
+            // The driver leaves the address of a cooperative grid's workspace in these two.
+            "envreg1" => {
+                let v = field(b, lead.ctx, offset::GRID, b.int_ty(64));
+                b.zext_or_trunc(b.lshr(v, b.i64(32)), i32t)
+            }
+            "envreg2" => {
+                let v = field(b, lead.ctx, offset::GRID, b.int_ty(64));
+                b.zext_or_trunc(v, i32t)
+            }
             _ if n.starts_with("envreg") => return Some(ty.zero()),
             _ => return None,
         },

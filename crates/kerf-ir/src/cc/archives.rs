@@ -1,0 +1,73 @@
+//! Archives with device code are linked whole.
+//!
+//! A linker takes a member of an archive if host code refers to something in it. Host code refers to nothing in a
+//! member that has device functions only, and device code is linked when the program starts.
+use std::path::Path;
+
+fn has_device_code(path: &Path) -> bool {
+    let marked = |bytes: Vec<u8>| {
+        let magic = crate::blob::MAGIC;
+        bytes.windows(magic.len()).any(|w| w == magic)
+    };
+    std::fs::read(path).is_ok_and(marked)
+}
+
+/// The archive that an item of the command line stands for.
+fn archive(item: &str, folders: &[&str]) -> Option<std::path::PathBuf> {
+    if item.ends_with(".a") && !item.starts_with('-') {
+        return Some(item.into());
+    }
+    let name = item.strip_prefix("-l")?;
+    for f in folders {
+        let file = |end: &str| Path::new(f).join(format!("lib{name}.{end}"));
+        match (file("so").exists(), file("a")) {
+            (true, _) => return None,
+            (false, a) if a.exists() => return Some(a),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What the linker is given: archives that have device code with all their members, once.
+pub(super) fn whole(items: &[String]) -> Vec<String> {
+    let folders: Vec<&str> = items.iter().filter_map(|i| i.strip_prefix("-L")).collect();
+    let (mut out, mut met) = (Vec::new(), Vec::new());
+    for i in items {
+        match archive(i, &folders).filter(|a| has_device_code(a)) {
+            None => out.push(i.clone()),
+            Some(a) if met.contains(&a) => {}
+            Some(a) => {
+                out.push("-Wl,--whole-archive".into());
+                out.push(i.clone());
+                out.push("-Wl,--no-whole-archive".into());
+                met.push(a);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_archives_with_device_code_are_taken_whole_and_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let put = |name: &str, text: &str| {
+            let p = dir.path().join(name);
+            std::fs::write(&p, text).expect("written");
+            p.display().to_string()
+        };
+        let (device, host) = (put("d.a", "!<arch> KERFBLOB.."), put("h.a", "!<arch>"));
+        put("libx.a", "..KERFBLOB");
+        let folder = format!("-L{}", dir.path().display());
+        let items = [&device, &host, &folder, "-lx", "-lm", &device].map(String::from);
+        let (on, off) = ("-Wl,--whole-archive", "-Wl,--no-whole-archive");
+        assert_eq!(
+            whole(&items),
+            [on, &device, off, &host, &folder, on, "-lx", off, "-lm"]
+        );
+    }
+}
