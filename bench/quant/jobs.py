@@ -1,43 +1,71 @@
-"""Lines for the campaign program, most wanted first.  python jobs.py {bench,long,short} [f32|f16]"""
+"""Lines for the campaign program, most wanted first.
+
+    python jobs.py bench [WORDS]                     two epochs of 7,680 images of each network, for speeds
+    python jobs.py fp32 NET=EPOCHS[xSEEDS] ...       training without quantization; the weights are kept
+    python jobs.py tables NET=EPOCHS[xSEEDS] ...     fine-tuning from these weights: tables 2 to 5 and 7 of the chapter
+    python jobs.py scratch NET=EPOCHS[xSEEDS] ...    the main methods without a start from trained weights
+
+`NET=EPOCHS@N` trains on the first N images only. WORDS go to every line of a network: `mobilenet-v2+planar=1x4`.
+"""
 import sys
 
-mode = sys.argv[1]
-arithmetic = sys.argv[2] if len(sys.argv) > 2 else "f16"
-others = sys.argv[-1] if sys.argv[-1] in ("f16", "f32") else arithmetic
-nets = ["resnet18", "mobilenet-v2", "efficientnet-b0"]
+METHODS = ["max", "rand+mix", "rand", "mix", "moving-average", "bernoulli", "quant-noise", "schedule-a", "schedule-b",
+           "pact", "fracbits", "dq"]
+# The chapter's tau and eta (200 2, 100 4, 50 8) are for some ten thousand steps; ours are a fifth of that and less.
+WINDOWS = [(40, 2), (10, 8)]
 
 
-def line(net, method, bits, epochs, seed, optimizer="sgd", arith=None, *words):
-    arith = arith or (arithmetic if net == "resnet18" else others)
-    print(net, method, bits, bits, epochs, seed, optimizer, arith, *words)
+def line(net, method, bits, epochs, seed, optimizer, *words):
+    print(net, method, bits, bits, epochs, seed, optimizer, "f16", *words)
 
 
+def spec(text):
+    name, rest = text.split("=", 1)
+    net, *words = name.split("+")
+    rest, _, images = rest.partition("@")
+    epochs, _, seeds = rest.partition("x")
+    if images:
+        words.append(f"images={images}")
+    return net, int(epochs), int(seeds or 1), words
+
+
+mode, nets = sys.argv[1], [spec(a) for a in sys.argv[2:] if "=" in a]
 if mode == "bench":
-    for arith in ["f16", "f32"]:
+    words = sys.argv[2:]
+    for net in ["resnet18", "efficientnet-b0", "mobilenet-v2"]:
         for method in ["fp32", "max"]:
-            line("resnet18", method, 8, 2, 1, "sgd", arith)
-    for net in nets[1:]:
-        line(net, "max", 8, 2, 1, "sgd", "f16")
-elif mode == "long":
-    line("resnet18", "fp32", 8, int(sys.argv[3]), 1, "sgd", "f32")
-    line("efficientnet-b0", "fp32", 8, int(sys.argv[4]), 1, "sgd", "f32")
-    line("resnet18", "max", 8, int(sys.argv[3]), 1, "sgd", "f16", "export")
-elif mode == "short":
-    epochs = {n: int(e) for n, e in zip(nets, sys.argv[3:6])}
-    methods = ["max", "rand+mix", "moving-average", "rand", "mix"]
-    more = ["schedule-b", "quant-noise", "bernoulli", "schedule-a", "pact"]
-    for seed in [1, 2, 3, 4, 5, 6]:
-        for net in nets:
-            # The slower networks have fewer seeds.
-            if seed > (6 if net == "resnet18" else 3):
+            line(net, method, 8, 2, 1, "sgd", "images=7680", *words)
+elif mode == "fp32":
+    for seed in range(1, 1 + max(n[2] for n in nets)):
+        for net, epochs, seeds, words in nets:
+            if seed <= seeds:
+                line(net, "fp32", 8, epochs, seed, "sgd", "batch=256", "rate=0.2", f"save={net}-{seed}", *words)
+elif mode == "tables":
+    # starts=2: there are so many trained networks of each kind; seed s starts from number s modulo that.
+    starts = dict(a.split(":") for a in sys.argv[2:] if ":" in a and "=" not in a)
+    for seed in range(1, 1 + max(n[2] for n in nets)):
+        for net, epochs, seeds, words in nets:
+            if seed > seeds:
                 continue
-            line(net, "fp32", 8, epochs[net], seed)
+            start = f"from={net}-{1 + (seed - 1) % int(starts.get(net, 1))}"
+            sgd = ["batch=256", "rate=0.04", start, *words]
+            adam = ["batch=256", "rate=4e-4", start, *words]
+            line(net, "fp32", 8, epochs, seed, "sgd", *sgd)
+            line(net, "fp32", 8, epochs, seed, "adam", *adam)
             for bits in [4, 8]:
-                for m in methods:
-                    line(net, m, bits, epochs[net], seed)
-        if seed == 2:
-            for m in more:
-                for s in [1, 2]:
-                    line("resnet18", m, 4, epochs["resnet18"], s)
-            for m in ["fp32", "max", "rand", "rand+mix"]:
-                line("resnet18", m, 8, epochs["resnet18"], 1, "adam")
+                for m in METHODS:
+                    # Without ReLUs PACT is MAX: the chapter says that it does not apply.
+                    if not (m == "pact" and net.startswith("efficientnet")):
+                        line(net, m, bits, epochs, seed, "sgd", *sgd)
+                for tau, eta in WINDOWS:
+                    line(net, "rand+mix", bits, epochs, seed, "sgd", f"tau={tau}", f"eta={eta}", *sgd)
+                line(net, "rand+mix", bits, epochs, seed, "sgd", "fractional", *sgd)
+                for m in ["max", "rand", "rand+mix"]:
+                    line(net, m, bits, epochs, seed, "adam", *adam)
+elif mode == "scratch":
+    for seed in range(1, 1 + max(n[2] for n in nets)):
+        for net, epochs, seeds, words in nets:
+            if seed <= seeds:
+                for bits in [4, 8]:
+                    for m in ["max", "rand+mix", "mix", "schedule-b"]:
+                        line(net, m, bits, epochs, seed, "sgd", "batch=256", "rate=0.2", *words)

@@ -5,8 +5,11 @@
 //! ```
 //!
 //! `JOBS` has a line a training: network, method (`fp32` for none), bits of weights and of activations, epochs, seed,
-//! `sgd` or `adam`, `f32` or `f16`, and words such as `export` or `tau=50`. Workers share the list by claiming lines in
-//! `OUT/claims`; one stops where the next training would not end in time. Results go to `OUT/WORKER.jsonl`.
+//! `sgd` or `adam`, `f32` or `f16`, and words: `batch=256`, `rate=0.1`, `tau=50`, `eta=4`, `threshold=1e-5`,
+//! `fractional`, `images=25600` (the first ones only), `save=NAME` and `from=NAME` (weights, `OUT/NAME.safetensors`),
+//! `plain` (also evaluated without quantization), `export` (as ONNX), `tuned` (cuDNN tries kernels), `planar` (see
+//! `Torch::planar_depthwise`). Workers share the list by claiming lines in `OUT/claims`, first those whose `from` is
+//! there; one stops where the next training would not end in time. Results go to `OUT/WORKER.jsonl`.
 use kerf_quant::backend::Optimizer;
 use kerf_quant::data::images::Images;
 use kerf_quant::data::{Dataset, open};
@@ -14,7 +17,7 @@ use kerf_quant::decision::Decision;
 use kerf_quant::experiment::{Recipe, prepare};
 use kerf_quant::points::Policy;
 use kerf_quant::steering::Settings;
-use kerf_quant::torch::{Arithmetic, Torch, device};
+use kerf_quant::torch::{Arithmetic, Torch, device, try_kernels};
 use kerf_quant::train::{Event, Schedule, TrainConfig, Trainer, evaluate};
 use kerf_quant::{onnx, weights};
 use std::collections::BTreeMap;
@@ -54,12 +57,16 @@ impl Job {
             words: f[8..].iter().map(|w| w.to_string()).collect(),
         })
     }
-    fn number(&self, key: &str) -> Option<f64> {
-        let word = self
-            .words
+    fn word(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w == word)
+    }
+    fn text(&self, key: &str) -> Option<&str> {
+        self.words
             .iter()
-            .find_map(|w| w.strip_prefix(key)?.strip_prefix('='));
-        word?.parse().ok()
+            .find_map(|w| w.strip_prefix(key)?.strip_prefix('='))
+    }
+    fn number(&self, key: &str) -> Option<f64> {
+        self.text(key)?.parse().ok()
     }
     fn recipe(&self, batch: usize) -> Recipe {
         let optimizer = match self.adam {
@@ -83,7 +90,7 @@ impl Job {
             // Trainings are some hundred steps long; published values are for some ten thousand.
             tau: self.number("tau").unwrap_or(20.0) as u64,
             eta: self.number("eta").unwrap_or(4.0) as u64,
-            fractional: self.words.iter().any(|w| w == "fractional"),
+            fractional: self.word("fractional"),
             ..Settings::default()
         };
         if quantized {
@@ -122,6 +129,10 @@ fn train(
 ) -> Result<serde_json::Value, Failure> {
     let begun = Instant::now();
     let (data, test) = sets;
+    let data = match job.number("images") {
+        Some(n) => &data.clone().first(n as usize),
+        None => data,
+    };
     let batch = job.number("batch").unwrap_or(512.0) as usize;
     let recipe = job.recipe(batch);
     let (graph, points, mut steering) = prepare(&recipe, &data.input(), data.classes())?;
@@ -138,6 +149,12 @@ fn train(
         device(dev)?,
         arithmetic,
     )?;
+    try_kernels(job.word("tuned"));
+    backend.planar_depthwise(job.word("planar"));
+    let stored = |name: &str| out.join(format!("{name}.safetensors"));
+    if let Some(name) = job.text("from") {
+        weights::load(&stored(name), &graph, &mut backend)?;
+    }
     let watched = test.clone().first(WATCHED);
     let mut rows = Vec::new();
     let mut watch = |e: &Event| {
@@ -178,12 +195,20 @@ fn train(
     if error.is_none() {
         let decisions = steering.inference();
         let score = evaluate(&mut backend, test, &decisions)?;
-        let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
-        let plain = evaluate(&mut backend, test, &pass)?;
         result["correct"] = score.correct.into();
         result["count"] = score.count.into();
-        result["unquantized_correct"] = plain.correct.into();
-        if job.words.iter().any(|w| w == "export") {
+        if job.word("plain") {
+            let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
+            let plain = evaluate(&mut backend, test, &pass)?;
+            result["unquantized_correct"] = plain.correct.into();
+        }
+        if let Some(name) = job.text("save") {
+            // Under its name only when it is whole: other workers wait for it.
+            let part = out.join(format!("{name}.part"));
+            weights::write(&part, &weights::of(&graph, &backend)?)?;
+            std::fs::rename(&part, stored(name))?;
+        }
+        if job.word("export") {
             let named = weights::of(&graph, &backend)?;
             let read = |n: &str| named.get(n).cloned();
             let base = format!("{}-{}-{}", job.network, job.method, job.activation_bits);
@@ -235,27 +260,55 @@ fn main() -> Result<(), Failure> {
         .append(true)
         .open(out.join(format!("{worker}.jsonl")));
     let mut log = log?;
-    let mut epoch_s: BTreeMap<(String, bool, bool), f64> = BTreeMap::new();
-    for (i, line) in text.lines().enumerate() {
-        let Some(job) = Job::parse(line) else {
-            continue;
+    let mut epoch_s: BTreeMap<(String, String, String), f64> = BTreeMap::new();
+    let jobs: Vec<(&str, Job)> = text
+        .lines()
+        .filter_map(|l| Some((l, Job::parse(l)?)))
+        .collect();
+    let mut done = vec![false; jobs.len()];
+    loop {
+        // The first line that is nobody's and can begin.
+        let (mut next, mut waiting) = (None, false);
+        for (i, (_, job)) in jobs.iter().enumerate() {
+            if done[i] {
+                continue;
+            }
+            let kind = (
+                job.network.clone(),
+                job.method.clone(),
+                format!("{}", job.half),
+            );
+            let part = job.number("images").unwrap_or(50_000.0) / 50_000.0;
+            let need = epoch_s.get(&kind).copied().unwrap_or(0.0) * job.epochs as f64 * part;
+            if begun.elapsed().as_secs_f64() + need > limit {
+                continue;
+            }
+            let there = |name| out.join(format!("{name}.safetensors")).exists();
+            if !job.text("from").is_none_or(there) {
+                waiting = true;
+                continue;
+            }
+            let claim = out.join("claims").join(format!("{i}"));
+            let claim = std::fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(claim);
+            done[i] = true;
+            if claim.is_ok() {
+                next = Some((i, kind, part));
+                break;
+            }
+        }
+        let Some((i, kind, part)) = next else {
+            if waiting {
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                continue;
+            }
+            return Ok(());
         };
-        let kind = (job.network.clone(), job.half, job.method == "fp32");
-        let need = epoch_s.get(&kind).copied().unwrap_or(0.0) * job.epochs as f64;
-        if begun.elapsed().as_secs_f64() + need > limit {
-            continue;
-        }
-        let claim = out.join("claims").join(format!("{i}"));
-        if std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(claim)
-            .is_err()
-        {
-            continue;
-        }
+        let (line, job) = &jobs[i];
         let begin_s = begun.elapsed().as_secs_f64();
-        let mut result = match train(&job, &sets, dev, out) {
+        let mut result = match train(job, &sets, dev, out) {
             Ok(r) => r,
             Err(e) => serde_json::json!({"line": line, "error": e.to_string()}),
         };
@@ -264,12 +317,15 @@ fn main() -> Result<(), Failure> {
         writeln!(log, "{result}")?;
         log.flush()?;
         if let Some(w) = result["wall_s"].as_f64() {
-            epoch_s.insert(kind, w / job.epochs as f64);
+            epoch_s.insert(kind, w / job.epochs as f64 / part);
         }
         eprintln!(
-            "{worker}: {line}: {} of {}",
-            result["correct"], result["count"]
+            "{:.0} {worker}: {line}: {} of {} in {:.1} s {}",
+            begun.elapsed().as_secs_f64(),
+            result["correct"],
+            result["count"],
+            result["wall_s"].as_f64().unwrap_or(0.0),
+            result["error"]
         );
     }
-    Ok(())
 }

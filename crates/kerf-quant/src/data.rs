@@ -44,7 +44,7 @@ pub enum DataError {
         list: String,
     },
     /// Data of another shape than the network takes.
-    #[error("the data {data} is {found:?}, and the network {network} takes {expected:?}")]
+    #[error("the data {data} is {found}, and the network {network} takes {expected}")]
     Mismatch {
         /// The data.
         data: String,

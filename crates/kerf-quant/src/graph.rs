@@ -37,6 +37,17 @@ pub enum InputSpec {
     },
 }
 
+impl std::fmt::Display for InputSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            InputSpec::Reals(shape) => write!(f, "images of {shape:?}"),
+            InputSpec::Tokens { length, count } => {
+                write!(f, "text in rows of {length} of {count} characters")
+            }
+        }
+    }
+}
+
 /// What a node computes. Images are `[channels, height, width]`, text is `[length, features]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

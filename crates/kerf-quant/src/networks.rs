@@ -79,7 +79,7 @@ pub enum NetworkError {
     #[error("there is no network `{0}`; there are {list}", list = names().join(", "))]
     Unknown(String),
     /// Made for something else.
-    #[error("the network {network} takes {takes}, and the data is {found:?}")]
+    #[error("the network {network} takes {takes}, and the data is {found}")]
     Input {
         /// The network.
         network: &'static str,

@@ -46,6 +46,7 @@ pub struct Torch {
     /// Loss and hits of steps that were not asked for yet.
     pending: Vec<(Tensor, Tensor, u64)>,
     random: bool,
+    planar: bool,
 }
 
 fn failed(e: TchError) -> BackendError {
@@ -87,8 +88,14 @@ pub fn device(name: &str) -> Result<Device, BackendError> {
                     for CPUs only";
         return Err(refuse(what.into()));
     }
-    tch::Cuda::cudnn_set_benchmark(true);
+    try_kernels(true);
     Ok(device)
+}
+
+/// Whether cuDNN tries its kernels in the first steps of a process and keeps the fastest ([`device`] says yes). For
+/// trainings of seconds the trials cost more than they bring.
+pub fn try_kernels(yes: bool) {
+    tch::Cuda::cudnn_set_benchmark(yes);
 }
 
 /// Loads the part of libtorch for GPUs, which registers itself. The linker leaves it out, since nothing names it.
@@ -126,7 +133,14 @@ impl Torch {
             quantizer,
             resident: images::Resident::default(),
             pending: Vec::new(),
+            planar: false,
         })
+    }
+
+    /// Whether convolutions of single channels are computed plane by plane, by libtorch's own kernels, instead of by
+    /// cuDNN's with channels last. Which is faster depends on the GPU and the arithmetic.
+    pub fn planar_depthwise(&mut self, yes: bool) {
+        self.planar = yes;
     }
 
     fn input(&mut self, batch: &Batch) -> Result<Tensor, BackendError> {

@@ -1,4 +1,5 @@
 //! A network's nodes as operations of libtorch.
+use super::images::channels_last;
 use super::{Arithmetic, Torch};
 use crate::decision::Decision;
 use crate::graph::{Op, Value};
@@ -114,15 +115,19 @@ fn node(
                 true => Some(cast(t.parameters.get(&n.name, "bias")?)?),
                 false => None,
             };
-            let pair = |p: &[usize; 2]| p.map(|v| v as i64);
-            cast(&x)?.f_conv2d(
-                &w,
-                b.as_ref(),
-                pair(stride),
-                pair(padding),
-                [1, 1],
-                *groups as i64,
-            )
+            let (s, p) = (stride.map(|v| v as i64), padding.map(|v| v as i64));
+            let x = cast(&x)?;
+            let groups = *groups as i64;
+            if groups == 1 || !t.planar {
+                return x.f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups);
+            }
+            // The same weight with the strides of planes, which choose the kernel.
+            let shape = w.size();
+            let w = w.f_reshape([shape[0], -1])?.f_view(&shape[..])?;
+            let y = x
+                .f_contiguous()?
+                .f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups)?;
+            channels_last(&y)
         }
         Op::Linear { bias, .. } => {
             let w = cast(&weight(t, i, decisions)?)?;

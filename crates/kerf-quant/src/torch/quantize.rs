@@ -1,9 +1,12 @@
-//! Fake quantization on the device, with the bits of [`crate::quantizer`], and what is told of the points.
+//! Fake quantization on the device, with the bits of [`crate::quantizer`].
 //!
-//! The usual case (whole tensor or each channel, nothing random) is one fused operation of libtorch each way; grids of
-//! observed ranges are computed on the device. Weights that are alike share the computation of their grids.
+//! The usual case (whole tensor or each channel) is one fused operation of libtorch each way; grids of observed ranges
+//! are computed on the device. Weights that are alike share the computation of their grids.
+mod told;
+mod written;
+
 use super::parameters::Parameters;
-use crate::decision::{Decision, Histogram, Noise, PointGradient, PointReport, Range, Scheme};
+use crate::decision::{Decision, Noise, Range, Scheme};
 use crate::graph::{Graph, Op, Value};
 use crate::points::{Point, Subject};
 use crate::quantizer::Grid;
@@ -139,7 +142,8 @@ impl Quantizer {
         let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
         for (i, (p, d)) in points.iter().zip(decisions).enumerate() {
             let plain = matches!(d.range, Range::Observed { shrink } if shrink == 0.0);
-            let alike = p.is_weight() && plain && d.scheme == Scheme::Symmetric && self.fused(d);
+            let alike = p.is_weight() && plain && d.scheme == Scheme::Symmetric;
+            let alike = alike && d.noise == Noise::None && self.fused(p, d);
             let (Some(steps), true) = (d.steps, alike) else {
                 continue;
             };
@@ -177,9 +181,10 @@ impl Quantizer {
         Ok(())
     }
 
-    /// Whether one operation of libtorch does all of it.
-    fn fused(&self, d: &Decision) -> bool {
-        d.noise == Noise::None && d.blend.is_none() && !self.want.gradients
+    /// Whether one operation of libtorch does most of it. Nobody asks for gradients of weights' ranges.
+    fn fused(&self, p: &Point, d: &Decision) -> bool {
+        let noise = d.noise == Noise::None || p.channels.is_none();
+        noise && d.blend.is_none() && (!self.want.gradients || p.is_weight())
     }
 
     /// The tensor on its grid.
@@ -194,7 +199,7 @@ impl Quantizer {
         let Some(steps) = d.steps else {
             return Ok(x.shallow_clone());
         };
-        if !self.fused(d) {
+        if !self.fused(point, d) {
             return self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps);
         }
         if let Some(step) = &self.weight_steps[at] {
@@ -204,14 +209,19 @@ impl Quantizer {
                     let zero = step.f_zeros_like()?;
                     x.f_fake_quantize_per_channel_affine(step, &zero, 0, -half, half)
                 }
-                None => self.whole(x, step, &self.no_offset, -half, half),
+                None => self.whole(x, step, &self.no_offset, -half, half, Noise::None),
             };
         }
         match (&d.range, point.channels) {
             (Range::Fixed { lo, hi }, None) if lo.len() == 1 => {
                 let g = Grid::new(lo[0], hi[0], steps, d.scheme);
                 let (zero, low, high) = offset(&g, d.scheme);
-                x.f_fake_quantize_per_tensor_affine(f64::from(g.step), zero, low, high)
+                if d.noise == Noise::None {
+                    return x.f_fake_quantize_per_tensor_affine(f64::from(g.step), zero, low, high);
+                }
+                let step = self.constant(g.step)?;
+                let zero = Tensor::f_full([1], zero, (Kind::Int, self.device))?;
+                self.whole(x, &step, &zero, low, high, d.noise)
             }
             (Range::Fixed { lo, hi }, Some(_)) if d.scheme == Scheme::Symmetric => {
                 let grids = lo
@@ -228,12 +238,13 @@ impl Quantizer {
                 let shrink = *shrink;
                 let (step, zero, low, high) =
                     tch::no_grad(|| self.observed(at, x, shrink, steps, d.scheme))?;
-                self.whole(x, &step, &zero, low, high)
+                self.whole(x, &step, &zero, low, high, d.noise)
             }
             _ => self.slow(at, point, d, &x.f_to_kind(Kind::Float)?, steps),
         }
     }
 
+    /// A whole tensor on one grid.
     fn whole(
         &self,
         x: &Tensor,
@@ -241,16 +252,32 @@ impl Quantizer {
         zero: &Tensor,
         low: i64,
         high: i64,
+        noise: Noise,
     ) -> Result<Tensor, TchError> {
         let (step, zero) = (step.f_view([1])?, zero.f_view([1])?);
-        let y = x.f_internal_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+        // Rounding up with the probability of the fraction is rounding to nearest after a shift by at most half a step.
+        let moved = match noise {
+            Noise::Rounding => {
+                let by = x.f_detach()?.f_to_kind(Kind::Float)?.f_rand_like()?;
+                Some(x.f_add(&by.f_sub_scalar(0.5)?.f_mul(&step)?)?)
+            }
+            _ => None,
+        };
+        let from = moved.as_ref().unwrap_or(x);
+        let (y, _) = from.f_internal_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
             &step,
             &zero,
             &self.enabled,
             low,
             high,
         )?;
-        Ok(y.0)
+        match noise {
+            Noise::Portion(p) => {
+                let chosen = x.f_detach()?.f_rand_like()?.f_lt(f64::from(p))?;
+                y.f_where_self(&chosen, x)
+            }
+            _ => Ok(y),
+        }
     }
 
     /// Lowest and highest value of a whole tensor, the highest lowered.
@@ -327,273 +354,6 @@ impl Quantizer {
             }
         }
     }
-
-    /// Statistics that were asked for.
-    fn look(&mut self, at: usize, point: &Point, x: &Tensor) -> Result<(), TchError> {
-        if !self.want.statistics && self.want.histogram.is_none() {
-            return Ok(());
-        }
-        let x = x.f_detach()?;
-        let (min, max) = match point.channels {
-            Some(_) => (
-                x.f_amin(&rest(&x)[..], false)?,
-                x.f_amax(&rest(&x)[..], false)?,
-            ),
-            None => dense(&x)?.f_aminmax(None, false)?,
-        };
-        if let (Some(parts), false) = (self.want.histogram, point.is_weight()) {
-            let rows = x.size()[0];
-            let each = (x.numel() as i64 / rows.max(1)).max(1);
-            let some = dense(&x.f_narrow(0, 0, rows.min((SAMPLE / each).max(1)))?)?;
-            let some = some.f_to_kind(Kind::Float)?;
-            let (lo, hi) = some.f_aminmax(None, false)?;
-            // It refuses what is no number; the loss will say so.
-            let counts = some.f_reshape(-1)?.f_histc(parts as i64);
-            self.seen[at].histogram = counts.ok().map(|c| (lo, hi, c));
-        }
-        self.seen[at].min = Some(min);
-        self.seen[at].max = Some(max);
-        Ok(())
-    }
-
-    /// Everything else, written out.
-    fn slow(
-        &mut self,
-        at: usize,
-        point: &Point,
-        d: &Decision,
-        x: &Tensor,
-        steps: f32,
-    ) -> Result<Tensor, TchError> {
-        let before = x.f_detach()?;
-        let (y, pass, trace) = tch::no_grad(|| self.written_out(at, point, d, &before, steps))?;
-        // The value is y to the bit: what is added is zero, and carries the gradient.
-        let y = x.f_sub(&before)?.f_mul(&pass)?.f_add(&y)?;
-        // Nothing flows back to the network's input.
-        if self.want.gradients && y.requires_grad() {
-            self.seen[at].trace = Some(Trace {
-                y: y.shallow_clone(),
-                ..trace
-            });
-        }
-        Ok(y)
-    }
-
-    fn written_out(
-        &mut self,
-        at: usize,
-        point: &Point,
-        d: &Decision,
-        x: &Tensor,
-        steps: f32,
-    ) -> Result<(Tensor, Tensor, Trace), TchError> {
-        let (lo, hi) = match (&d.range, point.channels) {
-            (Range::Fixed { lo, hi }, _) => {
-                let put = |v: &[f32]| along(&Tensor::f_from_slice(v)?.f_to(self.device)?, x);
-                (put(lo)?, put(hi)?)
-            }
-            (Range::Observed { shrink }, None) => {
-                let (lo, hi) = self.span(at, x, *shrink)?;
-                let lo = match lo {
-                    Some(lo) => lo,
-                    None => self.constant(0.0)?,
-                };
-                (lo.f_squeeze()?, hi.f_squeeze()?)
-            }
-            (Range::Observed { shrink }, Some(_)) => {
-                let hi = x.f_amax(&rest(x)[..], false)?;
-                let hi = hi.f_sub(&hi.f_mul_scalar(f64::from(*shrink))?)?;
-                (along(&x.f_amin(&rest(x)[..], false)?, x)?, along(&hi, x)?)
-            }
-        };
-        let (lo, hi) = (lo.f_clamp_max(0.0)?, hi.f_clamp_min(0.0)?);
-        let first = self.on_grid(d, x, &lo, &hi, steps)?;
-        let kind = |t: &Tensor| t.f_to_kind(Kind::Float);
-        let (mut y, mut pass) = (first.y.shallow_clone(), kind(&first.inside)?);
-        let mut other = None;
-        if let Some((steps2, part)) = d.blend {
-            let second = self.on_grid(d, x, &lo, &hi, steps2)?;
-            let (a, b) = (f64::from(1.0 - part), f64::from(part));
-            y = y.f_mul_scalar(a)?.f_add(&second.y.f_mul_scalar(b)?)?;
-            pass = pass
-                .f_mul_scalar(a)?
-                .f_add(&kind(&second.inside)?.f_mul_scalar(b)?)?;
-            other = Some(second.y.f_sub(&first.y)?);
-        }
-        if let Noise::Portion(p) = d.noise {
-            let chosen = x.f_rand_like()?.f_lt(f64::from(p))?;
-            y = y.f_where_self(&chosen, x)?;
-            pass = pass.f_where_self(&chosen, &pass.f_ones_like()?)?;
-        }
-        let trace = Trace {
-            y: y.shallow_clone(),
-            above: first.above,
-            below: first.below,
-            inside: first.inside,
-            offset: first.offset,
-            other,
-        };
-        Ok((y, pass, trace))
-    }
-
-    fn on_grid(
-        &mut self,
-        d: &Decision,
-        x: &Tensor,
-        lo: &Tensor,
-        hi: &Tensor,
-        steps: f32,
-    ) -> Result<Placed, TchError> {
-        let half = (steps / 2.0).floor();
-        let all = self.constant(steps)?;
-        let (step, low, high) = match d.scheme {
-            Scheme::Affine => {
-                let step = at_least(&hi.f_sub(lo)?.f_div(&all)?)?;
-                let zero = lo
-                    .f_neg()?
-                    .f_div(&step)?
-                    .f_round()?
-                    .f_clamp_max(f64::from(steps))?;
-                let high = all.f_sub(&zero)?;
-                (step, zero.f_neg()?, high)
-            }
-            scheme => {
-                let reach = lo.f_neg()?.f_maximum(hi)?;
-                let (step, low, high) = match scheme {
-                    Scheme::Symmetric => {
-                        let half = half.max(1.0);
-                        (reach.f_div(&self.constant(half)?)?, -half, half)
-                    }
-                    _ => {
-                        let step = reach.f_mul_scalar(2.0)?.f_div(&all)?;
-                        (step, -((steps + 1.0) / 2.0).floor().max(1.0), half)
-                    }
-                };
-                (at_least(&step)?, self.constant(low)?, self.constant(high)?)
-            }
-        };
-        let inverse = self.constant(1.0)?.f_div(&step)?;
-        let place = x.f_mul(&inverse)?;
-        let r = match d.noise {
-            Noise::Rounding => place.f_add(&x.f_rand_like()?)?.f_floor()?,
-            _ => place.f_round()?,
-        };
-        let (above, below) = (r.f_gt_tensor(&high)?, r.f_lt_tensor(&low)?);
-        let y = r.f_maximum(&low)?.f_minimum(&high)?.f_mul(&step)?;
-        Ok(Placed {
-            inside: above.f_logical_or(&below)?.f_logical_not()?,
-            offset: r.f_sub(&place)?,
-            y,
-            above,
-            below,
-        })
-    }
-
-    /// Gradients of the parameters; those of points that were asked for are kept.
-    pub(super) fn backward(
-        &mut self,
-        loss: &Tensor,
-        leaves: &[Tensor],
-        scale: f64,
-    ) -> Result<Vec<Tensor>, TchError> {
-        let mut inputs: Vec<&Tensor> = leaves.iter().collect();
-        let traced: Vec<usize> = (0..self.seen.len())
-            .filter(|i| self.seen[*i].trace.is_some())
-            .collect();
-        let of = |i: &usize| self.seen[*i].trace.as_ref().map(|t| &t.y);
-        inputs.extend(traced.iter().filter_map(of));
-        let loss = loss.f_mul_scalar(scale)?;
-        let mut all = Tensor::f_run_backward(&[&loss], &inputs, false, false)?;
-        let own = all.split_off(leaves.len());
-        tch::no_grad(|| -> Result<(), TchError> {
-            for (i, g) in traced.into_iter().zip(own) {
-                let Some(t) = self.seen[i].trace.take() else {
-                    continue;
-                };
-                let g = g.f_to_kind(Kind::Float)?.f_mul_scalar(1.0 / scale)?;
-                let sum = |m: &Tensor| g.f_mul(&m.f_to_kind(Kind::Float)?)?.f_sum(Kind::Double);
-                let zero = || Tensor::f_zeros([1], (Kind::Double, g.device()))?.f_squeeze();
-                let inner = t.offset.f_mul(&t.inside.f_to_kind(Kind::Float)?)?;
-                let blend = match &t.other {
-                    Some(o) => sum(o)?,
-                    None => zero()?,
-                };
-                let parts = [sum(&t.above)?, sum(&t.below)?, sum(&inner)?, blend];
-                self.seen[i].gradient = Some(Tensor::f_stack(&parts, 0)?);
-            }
-            Ok(())
-        })?;
-        Ok(all)
-    }
-
-    /// What was seen, in one transfer for ranges, one for histograms and one for gradients.
-    pub(super) fn report(&mut self, points: &[Point]) -> Result<Vec<PointReport>, TchError> {
-        let fetch = |parts: Vec<Tensor>| -> Result<Vec<f64>, TchError> {
-            if parts.is_empty() {
-                return Ok(Vec::new());
-            }
-            let flat: Result<Vec<Tensor>, TchError> = parts
-                .iter()
-                .map(|t| t.f_reshape(-1)?.f_to_kind(Kind::Double))
-                .collect();
-            Vec::<f64>::try_from(Tensor::f_cat(&flat?, 0)?)
-        };
-        let mut parts = Vec::new();
-        for s in &self.seen {
-            parts.extend(
-                [&s.min, &s.max]
-                    .into_iter()
-                    .flatten()
-                    .map(Tensor::shallow_clone),
-            );
-            if let Some((lo, hi, counts)) = &s.histogram {
-                parts.extend([lo, hi, counts].map(Tensor::shallow_clone));
-            }
-            parts.extend(s.gradient.iter().map(Tensor::shallow_clone));
-        }
-        let mut values = fetch(parts)?.into_iter();
-        let mut take = |n: usize| values.by_ref().take(n).collect::<Vec<f64>>();
-        let narrow = |v: Vec<f64>| v.into_iter().map(|x| x as f32).collect::<Vec<f32>>();
-        let mut all = Vec::new();
-        for (s, p) in self.seen.iter().zip(points) {
-            let mut one = PointReport::default();
-            if s.min.is_some() {
-                let n = p.channels.unwrap_or(1);
-                one.min = narrow(take(n));
-                one.max = narrow(take(n));
-            }
-            if let Some((_, _, counts)) = &s.histogram {
-                let ends = take(2);
-                one.histogram = Some(Histogram {
-                    lo: ends[0] as f32,
-                    hi: ends[1] as f32,
-                    counts: take(counts.numel()),
-                });
-            }
-            if self.want.gradients && s.gradient.is_none() {
-                one.gradient = Some(PointGradient::default());
-            }
-            if s.gradient.is_some() {
-                let g = take(4);
-                one.gradient = Some(PointGradient {
-                    above: g[0],
-                    below: g[1],
-                    step: g[2],
-                    blend: g[3],
-                });
-            }
-            all.push(one);
-        }
-        Ok(all)
-    }
-}
-
-struct Placed {
-    y: Tensor,
-    inside: Tensor,
-    above: Tensor,
-    below: Tensor,
-    offset: Tensor,
 }
 
 /// Zero point and ends as libtorch takes them: zero has to be among the integers.

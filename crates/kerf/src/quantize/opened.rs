@@ -120,7 +120,7 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
 pub fn fits(model: &Model, data: &dyn Dataset) -> Result<(), Failure> {
     if data.input() != model.input || data.classes() > model.classes {
         return Err(Failure::new(format!(
-            "the data {} is {:?} with {} classes, and the network {} was trained on {:?} with {}",
+            "the data {} is {} with {} classes, and the network {} was trained on {} with {}",
             data.name(),
             data.input(),
             data.classes(),
@@ -153,6 +153,9 @@ impl From<TrainError> for Failure {
     fn from(e: TrainError) -> Failure {
         match e {
             TrainError::Data(e) => e.into(),
+            TrainError::NotANumber { kept: None, .. } => {
+                Failure::new(e.to_string()).help("lower --rate, or set --clip-norm 1")
+            }
             TrainError::NotANumber { .. } => Failure::new(e.to_string())
                 .help("lower --rate, or set --clip-norm 1; --resume goes on from the checkpoint"),
             TrainError::OtherRun { .. } => Failure::new(e.to_string())
