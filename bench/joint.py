@@ -2,12 +2,17 @@
 """Joint search of precision (and math variants) and launch against one after the other, at equal budgets, on recorded spaces.
 
 bench/joint.py KERF SPACE.json...
+bench/joint.py --results FOLDER          what bench/joint.sh measured: real searches, speed-ups measured again at the end
 
 A space is what `kerf tune W.toml --what precision,launch --strategy exhaustive` leaves in space.json. Each
 search is `kerf search replay --strategy guided`; the two stages of a sequence have half of the budget each, and
 the second one begins with what the first one found.
 """
+import glob
 import json
+import math
+import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -69,6 +74,52 @@ def compare(kerf, path):
         print(f"  budget {budget:2}: joint {a:.4f}, precision then launch {b:.4f}, launch then precision {c:.4f}")
 
 
-if __name__ == "__main__":
+def search_best(folder, tolerance):
+    """The fastest evaluation within the tolerance that a search made, and how many it made."""
+    with sqlite3.connect(f"file:{folder}/evaluations.sqlite?mode=ro", uri=True) as c:
+        rows = list(c.execute("select error, failure, time_ratio from evaluation where phase = 'search' order by id"))
+    good = [t for e, f, t in rows if f is None and e is not None and e <= tolerance and t is not None]
+    return min(good, default=1.0), len(rows)
+
+
+def results(folder):
+    found = {}
+    for path in sorted(glob.glob(f"{folder}/*.json")):
+        name, strategy, budget, seed = os.path.basename(path)[:-5].rsplit(".", 3)
+        try:
+            r = json.load(open(path))
+        except ValueError:
+            continue
+        s = r["speedup"]
+        best, runs = search_best(path[:-5], r["criteria"]["tolerance"])
+        key = (int(budget), name, int(seed))
+        found.setdefault(key, {})[strategy] = (s["value"], s["low"], s["high"], 1 / best, runs)
+    order = ("guided", "launch-last", "launch-first")
+    print("budget,workload,seed," + ",".join(f"{s}_speedup,{s}_low,{s}_high,{s}_in_search,{s}_runs" for s in order) + ",verdict")
+    sums, counts = {}, {}
+    for (budget, name, seed), all_of in sorted(found.items()):
+        if any(s not in all_of for s in order):
+            continue
+        mine = all_of["guided"]
+        verdict = []
+        for s in order[1:]:
+            theirs = all_of[s]
+            apart = mine[1] > theirs[2], mine[2] < theirs[1]
+            said = "ahead" if apart[0] else "behind" if apart[1] else "tie"
+            verdict.append(f"{said} of {s}" if said != "tie" else f"tie with {s}")
+            counts.setdefault((budget, s), {}).setdefault(said, []).append(name)
+        for s in order:
+            sums.setdefault((budget, s), []).append(math.log(all_of[s][0]))
+        cells = ",".join("{:.4f},{:.4f},{:.4f},{:.4f},{}".format(*all_of[s]) for s in order)
+        print(f"{budget},{name},{seed},{cells},{'; '.join(verdict)}")
+    for (budget, s), logs in sorted(sums.items()):
+        print(f"# budget {budget}, {s}: geometric mean {math.exp(sum(logs) / len(logs)):.4f} of {len(logs)}")
+    for (budget, s), c in sorted(counts.items()):
+        print(f"# budget {budget}, one search against {s}: " + ", ".join(f"{k} {len(v)} ({' '.join(v)})" for k, v in sorted(c.items())))
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["--results"]:
+    results(sys.argv[2])
+elif __name__ == "__main__":
     for p in sys.argv[2:]:
         compare(sys.argv[1], p)

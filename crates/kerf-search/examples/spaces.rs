@@ -2,12 +2,14 @@
 //! strategy for listed spaces, compared on recorded spaces, parts of them (`parts=N`), and synthetic ones.
 //!
 //! `spaces table seeds=30 FILE... guided random local`
+//! `spaces kernels=3 from=20 seeds=4 budget=100 guided annealing` is over made-up kernels of every family.
 //! `spaces synthetic=12 from=20 most=5000 seeds=4 budget=100 v: v:opening=20 v:slow=0.3,fields=1`
 use kerf_search::problem::{NoModels, Search};
 use kerf_search::recorded::Recorded;
 use kerf_search::repeat::repeat;
 use kerf_search::rng::Rng;
 use kerf_search::strategies::{Settings, guided_points_with};
+use kerf_search::synthetic_kernels::{FAMILIES, kernel_space};
 use kerf_search::synthetic_launch::launch_space;
 use kerf_search::{Evaluation, Problem, by_name, run};
 
@@ -54,6 +56,7 @@ fn part(r: &Recorded, seed: u64) -> Option<Recorded> {
 fn main() {
     let mut files = Vec::new();
     let (mut seeds, mut synthetic, mut parts, mut first) = (10u64, 0u64, 0u64, 1u64);
+    let mut kernels = 0u64;
     let mut budget = 200;
     let mut table = false;
     let (mut most, mut from) = (30000, 0u64);
@@ -65,6 +68,7 @@ fn main() {
                 "first" => first = v.parse().expect("n"),
                 "budget" => budget = v.parse().expect("n"),
                 "synthetic" => synthetic = v.parse().expect("n"),
+                "kernels" => kernels = v.parse().expect("n"),
                 "parts" => parts = v.parse().expect("n"),
                 "most" => most = v.parse().expect("n"),
                 "from" => from = v.parse().expect("n"),
@@ -83,6 +87,7 @@ fn main() {
                     "fields" => s.fields = x as usize,
                     "local" => s.local = x as usize,
                     "branch" => s.branch = x as usize,
+                    "tired" => s.tired = x,
                     "extra" => s.prices.extra = x,
                     "product" => s.prices.product = x,
                     "middle" => s.prices.middle = x,
@@ -131,6 +136,10 @@ fn main() {
         spaces.drain(..whole.len());
     }
     spaces.extend((from..from + synthetic).filter_map(|s| launch_space(s, most).ok()));
+    for family in FAMILIES {
+        let all = from..from + kernels;
+        spaces.extend(all.filter_map(|s| kernel_space(family, s, most).ok()));
+    }
     let marks = [25, 50, 100, 200];
     let mut totals = vec![[0.0; 4]; variants.len()];
     for r in &spaces {

@@ -19,6 +19,7 @@ pub mod space;
 pub mod strategies;
 pub mod strategy;
 pub mod synthetic;
+pub mod synthetic_kernels;
 pub mod synthetic_launch;
 
 pub use outcome::{Evaluation, History, Outcome};

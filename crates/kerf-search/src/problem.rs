@@ -59,6 +59,13 @@ pub struct Variable {
     /// Outputs (stores) that it contributes to; none stands for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<u32>,
+    /// Its levels are in no order, and none of them is less precise than another: shapes of launches.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unordered: bool,
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
 }
 
 fn one() -> u32 {
@@ -75,10 +82,14 @@ impl Variable {
             block: 0,
             members: 1,
             outputs: Vec::new(),
+            unordered: false,
         }
     }
-    /// The lowest level that is not vetoed.
+    /// The lowest level that is not vetoed; the program's own where levels are in no order.
     pub fn lowest(&self) -> u8 {
+        if self.unordered {
+            return 0;
+        }
         let found = self.levels.iter().rposition(|l| !l.veto);
         found.unwrap_or(0) as u8
     }
@@ -205,9 +216,13 @@ impl Problem {
     pub fn all_low(&self) -> Assignment {
         self.variables.iter().map(Variable::lowest).collect()
     }
-    /// Every variable at this level, or at the nearest higher one that is not vetoed.
+    /// Every variable at this level, or at the nearest higher one that is not vetoed; those without an order as they
+    /// are.
     pub fn uniform(&self, level: u8) -> Assignment {
-        let at = |v: &Variable| v.allowed().filter(|l| *l <= level).max().unwrap_or(0);
+        let at = |v: &Variable| match v.unordered {
+            true => 0,
+            false => v.allowed().filter(|l| *l <= level).max().unwrap_or(0),
+        };
         self.variables.iter().map(at).collect()
     }
     /// The number of assignments without vetoed levels, capped.

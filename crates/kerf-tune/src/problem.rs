@@ -446,7 +446,10 @@ impl Tunable {
         let edges = edges
             .into_iter()
             .map(|((a, b), weight)| Edge { a, b, weight });
-        let variables = self.groups.iter().map(variable).collect();
+        let mut variables: Vec<kerf_search::Variable> = self.groups.iter().map(variable).collect();
+        for i in self.shapes() {
+            variables[i].unordered = true;
+        }
         Problem::precision(variables, edges.collect(), tolerance)
     }
 }

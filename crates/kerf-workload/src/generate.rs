@@ -106,18 +106,62 @@ pub fn generate(
         .try_reserve_exact(bytes)
         .map_err(|_| memory())?;
     let mut out = vec![0; bytes];
-    let mut job = Job {
-        spec,
-        sizes,
-        stream: match spec.seed {
-            Some(seed) => Stream::of_seed(seed),
-            None => Stream::named(workload_seed, &spec.name),
-        },
-        out: &mut out,
-        leaf: 0,
+    let stream = match spec.seed {
+        Some(seed) => Stream::of_seed(seed),
+        None => Stream::named(workload_seed, &spec.name),
     };
-    job.part(&spec.init, &spec.elem, 0)?;
+    let fill = |first: usize, out: &mut [u8]| {
+        let mut job = Job {
+            spec,
+            sizes,
+            stream,
+            out,
+            first: first as u64,
+            leaf: 0,
+        };
+        job.part(&spec.init, &spec.elem, 0)
+    };
+    let each = part(spec);
+    let piece = each.saturating_mul(spec.elem.size());
+    if piece == 0 || bytes <= piece {
+        fill(0, &mut out)?;
+        return Ok(out);
+    }
+    // Scalars depend on their number alone, so the pieces are the same bytes on any number of cores.
+    std::thread::scope(|s| {
+        let pieces = out.chunks_mut(piece).enumerate();
+        let fill = &fill;
+        let all: Vec<_> = pieces
+            .map(|(n, out)| s.spawn(move || fill(n * each, out)))
+            .collect();
+        let ended = all.into_iter().map(|t| match t.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect::<Result<(), GenerateError>>()
+    })?;
     Ok(out)
+}
+
+/// Elements that one thread fills, at least.
+const PART: usize = 1 << 17;
+
+/// Threads at most: beyond these, memory is what limits.
+const MOST_THREADS: usize = 16;
+
+/// Elements of a piece that one thread fills; an even number, since normal numbers come in pairs.
+fn part(spec: &BufferSpec) -> usize {
+    let read = |i: &Init| matches!(i, Init::File(_));
+    let from_file = match &spec.init {
+        Init::Fields(all) => all.iter().any(read),
+        one => read(one),
+    };
+    if from_file || spec.len < 2 * PART {
+        return spec.len;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = spec.len.div_ceil(cores.min(MOST_THREADS));
+    share.max(PART).next_multiple_of(2)
 }
 
 /// One buffer being filled.
@@ -126,6 +170,8 @@ struct Job<'a> {
     sizes: &'a [(String, i64)],
     stream: Stream,
     out: &'a mut [u8],
+    /// Number of the first element of `out`.
+    first: u64,
     /// Counts the scalar and vector fields, which have streams of their own.
     leaf: u32,
 }
@@ -151,6 +197,7 @@ impl Job<'_> {
             stride: self.spec.elem.size(),
             scalar,
             width: elem.scalar_count(),
+            first: self.first * elem.scalar_count() as u64,
         };
         self.leaf_values(init, &place)
     }

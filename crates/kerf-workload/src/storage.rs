@@ -36,15 +36,36 @@ impl Held {
     }
 }
 
+/// Numbers that one thread converts, at least.
+const PIECE: usize = 1 << 18;
+
 fn convert(bytes: &[u8], from: Format, to: Format) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() / from.bytes() * to.bytes());
-    for c in bytes.chunks_exact(from.bytes()) {
+    let count = bytes.len() / from.bytes();
+    let mut out = vec![0; count * to.bytes()];
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = count.div_ceil(cores).max(PIECE);
+    let inputs = bytes.chunks(each * from.bytes());
+    let pieces = inputs.zip(out.chunks_mut(each * to.bytes()));
+    std::thread::scope(|s| {
+        for (mine, out) in pieces {
+            let mut work = move || piece(mine, out, from, to);
+            match count > each {
+                true => drop(s.spawn(work)),
+                false => work(),
+            }
+        }
+    });
+    out
+}
+
+fn piece(bytes: &[u8], out: &mut [u8], from: Format, to: Format) {
+    let numbers = bytes.chunks_exact(from.bytes());
+    for (c, out) in numbers.zip(out.chunks_exact_mut(to.bytes())) {
         let mut raw = [0u8; 8];
         raw[..c.len()].copy_from_slice(c);
         let bits = to.encode(from.decode(u64::from_le_bytes(raw)));
-        out.extend_from_slice(&bits.to_le_bytes()[..to.bytes()]);
+        out.copy_from_slice(&bits.to_le_bytes()[..to.bytes()]);
     }
-    out
 }
 
 /// Who uses a buffer, and in which format; none for its own.

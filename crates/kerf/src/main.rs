@@ -222,6 +222,10 @@ enum Command {
         /// Sizes of the workload files on a GPU too, for sfu-tradeoff: errors beside those of the CPU.
         #[arg(long)]
         own_sizes: bool,
+        /// Only compare calls one by one with whole-kernel fast-math, for sfu-tradeoff on a GPU: two degrees, no
+        /// energy.
+        #[arg(long)]
+        calls: bool,
         /// Go on in a folder that has results, for sfu-tradeoff: workloads that it has are not run again.
         #[arg(long, requires = "out")]
         resume: bool,
@@ -435,6 +439,7 @@ fn main() {
             gpu,
             quick,
             own_sizes,
+            calls,
             resume,
             out,
             ..
@@ -444,6 +449,7 @@ fn main() {
                 gpu: (device == DeviceArg::Cuda).then_some(gpu),
                 quick,
                 own_sizes,
+                calls,
                 resume,
                 out,
             };
@@ -452,10 +458,11 @@ fn main() {
         Command::Study {
             name,
             own_sizes,
+            calls,
             resume,
             ..
-        } if own_sizes || resume => Err(Failure::new(format!(
-            "--own-sizes and --resume are for {}, not for {name}",
+        } if own_sizes || calls || resume => Err(Failure::new(format!(
+            "--own-sizes, --calls and --resume are for {}, not for {name}",
             study::tradeoff::NAME
         ))),
         Command::Study {

@@ -112,7 +112,8 @@ pub struct Args {
     select: kerf_pass::Select,
     /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential or local;
     /// heu, smp or omg search the part of the warps alone (with --what approx); launch (its default) and
-    /// ryoo search shapes alone (with --what launch).
+    /// ryoo search shapes alone (with --what launch); launch-first and launch-last search shapes before or after
+    /// everything else, each with half of the budget, for comparison with guided.
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     /// Evaluations of the search, at most.
@@ -430,7 +431,14 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     if let Some(command) = a.app.clone() {
         return app::run(a, command, format, style);
     }
-    if own && !shapes {
+    let stages = strategy.starts_with("launch-");
+    if stages && (shapes || !a.what.contains(&What::Launch)) {
+        return Err(Failure::new(format!(
+            "{strategy} searches launches and something else one after the other"
+        ))
+        .help("add --what precision,launch, or approx"));
+    }
+    if own && !shapes && !stages {
         return Err(Failure::new(format!(
             "{strategy} searches shapes of launches, and nothing else"
         ))

@@ -26,6 +26,10 @@ const DROPPED: f64 = 0.02;
 /// Logarithm of how much coarser a level is than the one above, where nobody said: 13 bits.
 const STEP: f64 = 9.0;
 
+/// What variables whose levels are in no order add to the program's own error, as a logarithm below it: shapes of
+/// launches do not round.
+const NEGLIGIBLE: f64 = 12.0;
+
 /// Fits that are kept at most; each costs time in every prediction.
 const KEPT: usize = 8;
 
@@ -95,6 +99,10 @@ impl<'p> ErrorModel<'p> {
         let predicted: Vec<Vec<Option<f64>>> = (0..problem.variables.len())
             .map(|i| {
                 let v = &problem.variables[i];
+                if v.unordered {
+                    let none = own.min(tolerance) - NEGLIGIBLE;
+                    return v.levels.iter().map(|_| Some(none)).collect();
+                }
                 let mut alone = problem.identity();
                 let levels = v.levels.iter().enumerate().map(|(l, level)| {
                     alone[i] = l as u8;

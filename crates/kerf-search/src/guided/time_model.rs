@@ -26,6 +26,9 @@ const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 /// What the belief that starts from predictions counts beforehand.
 const TRUST: f64 = 0.5;
 
+/// What levels in no order are taken to change of the time, at least.
+const SHAPES: f64 = 0.3;
+
 /// The model.
 pub struct TimeModel<'p> {
     beliefs: Vec<Belief<'p>>,
@@ -156,6 +159,10 @@ impl<'p> Belief<'p> {
                     let counted = v.levels[0].cost - v.levels[l].cost;
                     let counted = if total > 0.0 { counted / total } else { 0.0 };
                     *gain = alone.max(counted.abs());
+                    if v.unordered {
+                        // Predictions of shapes are weak, and often there are none.
+                        *gain = gain.max(SHAPES);
+                    }
                 }
             }
             for (c, e) in casts.iter_mut().zip(&problem.edges) {
@@ -183,6 +190,7 @@ impl<'p> Belief<'p> {
             return f.of(a);
         }
         let lowered = a.iter().zip(&self.search.problem.variables);
+        let lowered = lowered.filter(|(_, v)| !v.unordered);
         let far = lowered.map(|(l, v)| f64::from(*l) / (v.levels.len().max(2) - 1) as f64);
         (1.0 - 0.5 * far.sum::<f64>() / a.len().max(1) as f64, 0.0)
     }

@@ -48,6 +48,61 @@ impl Branches {
     }
 }
 
+/// When it is the turn of another branch. Visits that find nothing near the fastest make the next one later: where
+/// flags hardly matter, or the right ones were found at once, questions are better spent elsewhere.
+#[derive(Debug, Clone)]
+pub struct Turns {
+    every: usize,
+    tired: f64,
+    interval: f64,
+    due: f64,
+    /// The fastest time when the branch that is being visited was chosen.
+    visiting: Option<f64>,
+}
+
+/// A visit paid if it found a time of at most this over the fastest.
+const NEAR: f64 = 1.05;
+
+/// Visits are no rarer than one in so many times as many questions as at first.
+const RAREST: f64 = 4.0;
+
+impl Turns {
+    /// Every so many questions (0: never), later by a factor after each visit in vain.
+    pub fn new(every: usize, tired: f64) -> Turns {
+        Turns {
+            every,
+            tired,
+            interval: every as f64,
+            due: 1.0,
+            visiting: None,
+        }
+    }
+
+    /// Whether it is the turn of another branch at this question.
+    pub fn due(&self, asked: usize) -> bool {
+        self.every > 0 && asked as f64 >= self.due
+    }
+
+    /// A visit begins.
+    pub fn began(&mut self, asked: usize, fastest: f64) {
+        self.visiting = Some(fastest);
+        self.due = asked as f64 + self.interval;
+    }
+
+    /// What came of a question; none if it failed.
+    pub fn told(&mut self, time: Option<f64>) {
+        let Some(fastest) = self.visiting.take() else {
+            return;
+        };
+        let before = self.interval;
+        self.interval = match time.is_some_and(|t| t <= NEAR * fastest) {
+            true => self.every as f64,
+            false => (self.interval * self.tired).min(RAREST * self.every as f64),
+        };
+        self.due += self.interval - before;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +114,26 @@ mod tests {
             Variable::new(format!("v{i}"), levels)
         };
         Problem::categorical(values.iter().enumerate().map(one).collect(), Vec::new())
+    }
+
+    #[test]
+    fn visits_in_vain_become_rare_and_others_do_not() {
+        let visits = |time: Option<f64>| {
+            let mut t = Turns::new(4, 1.3);
+            let mut n = 0;
+            for asked in 1..=100 {
+                if t.due(asked) {
+                    t.began(asked, 1.0);
+                    n += 1;
+                }
+                t.told(time);
+            }
+            n
+        };
+        assert_eq!(visits(Some(1.02)), 25);
+        assert!((8..12).contains(&visits(Some(2.0))), "{}", visits(Some(2.0)));
+        assert_eq!(visits(None), visits(Some(2.0)));
+        assert!(!Turns::new(0, 1.3).due(1));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::guided::linear::{log_improvement, log_normal_cdf};
 use crate::outcome::{History, Outcome};
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
-use crate::strategies::branches::Branches;
+use crate::strategies::branches::{Branches, Turns};
 use crate::strategies::listed::Listed;
 use crate::strategy::{Reason, Step, Strategy};
 
@@ -45,6 +45,8 @@ pub struct Settings {
     pub local: usize,
     /// Every so many questions are for another branch than the fastest's; 0 for never.
     pub branch: usize,
+    /// By this factor later after each of them that found nothing near the fastest.
+    pub tired: f64,
 }
 
 impl Default for Settings {
@@ -58,6 +60,7 @@ impl Default for Settings {
             fields: 1,
             local: 2,
             branch: 4,
+            tired: 1.0,
         }
     }
 }
@@ -85,6 +88,7 @@ struct GuidedPoints<'p> {
     tried: (usize, usize),
     any_failed: bool,
     branches: Branches,
+    turns: Turns,
     /// Runs at the last choice of lengths.
     tuned: usize,
     /// The fastest at the last choice of the pool.
@@ -122,6 +126,7 @@ pub fn guided_points_with<'p>(
         tried: (0, 0),
         any_failed: false,
         branches: Branches::new(search.problem),
+        turns: Turns::new(settings.branch, settings.tired),
         tuned: 0,
         pooled_for: None,
         asked: 0,
@@ -342,8 +347,7 @@ impl<'p> GuidedPoints<'p> {
 
     /// The fastest of another branch, where it is the turn of one.
     fn other_branch(&mut self) -> Option<&'p Assignment> {
-        let every = self.settings.branch;
-        if every == 0 || self.asked % every != 1 % every {
+        if !self.turns.due(self.asked) {
             return None;
         }
         let fastest: Vec<&'p Assignment> = self
@@ -351,7 +355,10 @@ impl<'p> GuidedPoints<'p> {
             .into_iter()
             .map(|p| self.listed.at(p))
             .collect();
-        self.branches.other(&fastest, &mut self.rng)
+        let other = self.branches.other(&fastest, &mut self.rng)?;
+        let best = self.history.best().and_then(|e| e.outcome.time());
+        self.turns.began(self.asked, best.unwrap_or(f64::INFINITY));
+        Some(other)
     }
 
     fn promising(&mut self) -> Option<usize> {
@@ -430,6 +437,7 @@ impl Strategy for GuidedPoints<'_> {
         {
             self.seen[i] = true;
             self.ran.push(i);
+            self.turns.told(o.time().filter(|t| t.is_finite()));
         }
     }
     fn history(&self) -> &History {

@@ -1,10 +1,11 @@
 //! What is tried call by call, to be compared with whole-kernel fast-math.
 use crate::approx::ORDER;
-use crate::problem::Tunable;
+use crate::problem::{Grouping, Tunable, Wish, of_wish};
 use crate::subject::Subject;
+use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
-use kerf_workload::job::{Change, Choice, Start};
+use kerf_workload::job::{Change, Choice, Deed, Start};
 use std::collections::BTreeMap;
 
 /// Functions that `-use_fast_math` computes by the special-function unit (CUDA C++ Programming Guide), in
@@ -67,9 +68,11 @@ fn up_to(all: &[Calls], limit: MathVariant) -> Plan {
 fn changes(all: &[Calls], pick: impl Fn(&Calls) -> Vec<MathVariant>) -> Vec<Change> {
     let one = |c: &Calls, v: MathVariant| Change {
         what: format!("{}: {v}", c.name),
-        kernel: c.kernel.clone(),
-        sites: c.sites.clone(),
-        variant: v,
+        deed: Deed::Calls {
+            kernel: c.kernel.clone(),
+            sites: c.sites.clone(),
+            variant: v,
+        },
     };
     // The first choice of every call comes before the second of any, so that a limit leaves none out.
     let picks: Vec<Vec<MathVariant>> = all.iter().map(pick).collect();
@@ -81,6 +84,49 @@ fn changes(all: &[Calls], pick: impl Fn(&Calls) -> Vec<MathVariant>) -> Vec<Chan
         }
     }
     out.truncate(MOST);
+    out
+}
+
+/// Changes to narrower formats of each start, at most.
+const MOST_NARROWER: usize = 10;
+
+/// Memory and operations one by one in narrower formats: memory first, since that is what most kernels wait for.
+fn narrower(subject: &Subject) -> Vec<Change> {
+    let wish = Wish {
+        formats: &[SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16],
+        by: Grouping::Variable,
+        storage: true,
+        approx: None,
+    };
+    let Ok(t) = of_wish(subject, &wish) else {
+        return Vec::new();
+    };
+    let memory = |held: bool| {
+        let all = t.groups.iter().enumerate();
+        all.filter(move |(_, g)| g.holds.is_empty() != held)
+    };
+    let mut out = Vec::new();
+    let mut add = |i: usize, level: usize| {
+        let g = &t.groups[i];
+        if let Some(format) = g.formats.get(level) {
+            let mut a = vec![0u8; t.groups.len()];
+            a[i] = level as u8;
+            out.push(Change {
+                what: format!("{}: {format}", g.name),
+                deed: Deed::Narrower(t.plan(subject, &a)),
+            });
+        }
+    };
+    memory(true).for_each(|(i, _)| add(i, 1));
+    // Of f32, what f16 has no range for.
+    memory(true)
+        .filter(|(_, g)| g.formats[0].format() == Some(SiteFormat::F32))
+        .for_each(|(i, _)| add(i, 2));
+    // Operations in half precision are no faster than in single, but for what goes with memory.
+    memory(false)
+        .filter(|(_, g)| g.formats[0].format() == Some(SiteFormat::F64))
+        .for_each(|(i, _)| add(i, 1));
+    out.truncate(MOST_NARROWER);
     out
 }
 
@@ -136,6 +182,10 @@ pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> Choice {
             changes: changes(&all, |c| c.can.iter().rev().copied().collect()),
         },
     ];
+    // In f64 the cheapest variants are far from what fast-math gives, which leaves f64 alone.
+    let wide = |s: &Site| s.format == Format::F64;
+    let double = subject.kernels.iter().any(|k| k.sites.iter().any(wide));
+    starts[usize::from(double)].changes.extend(narrower(subject));
     for v in ORDER {
         let plan = up_to(&all, v);
         if !plan.is_identity() && starts.iter().all(|s| s.plan != plan) {

@@ -14,6 +14,8 @@ pub(super) struct Place {
     pub(super) scalar: Scalar,
     /// How many a field has.
     pub(super) width: usize,
+    /// Number of the first scalar.
+    pub(super) first: u64,
 }
 
 impl Place {
@@ -42,7 +44,7 @@ impl Place {
         out: &mut [u8],
         mut value: impl FnMut(u64) -> Result<Number, E>,
     ) -> Result<(), E> {
-        let mut index = 0;
+        let mut index = self.first;
         for element in out.chunks_exact_mut(self.stride.max(1)) {
             for to in self.scalars(element) {
                 bits::store(self.scalar, value(index)?, to);
@@ -62,12 +64,12 @@ impl Place {
         let size = self.scalar.bytes();
         if self.stride == size * self.width {
             // No gaps: one flat loop, which is the common case and the fast one.
-            for (i, to) in (0..).zip(out.chunks_exact_mut(size)) {
+            for (i, to) in (self.first..).zip(out.chunks_exact_mut(size)) {
                 store(i, to);
             }
             return;
         }
-        let mut index = 0;
+        let mut index = self.first;
         for element in out.chunks_exact_mut(self.stride.max(1)) {
             for to in self.scalars(element) {
                 store(index, to);

@@ -72,6 +72,31 @@ fn values_depend_only_on_seed_name_and_index() {
 }
 
 #[test]
+fn large_buffers_are_made_in_pieces_of_the_same_bytes() {
+    let fields = ElemType::Struct(vec![
+        ElemType::Scalar(Scalar::F32),
+        ElemType::Scalar(Scalar::I32),
+    ]);
+    let cases = [
+        (ElemType::Scalar(Scalar::F64), Init::Normal { mean: 1.0, sd: 2.0 }),
+        (ElemType::Scalar(Scalar::F32), expr("rand + i % 7")),
+        (
+            fields,
+            Init::Fields(vec![uniform(0.0, 1.0), Init::Constant(Number::Int(3))]),
+        ),
+    ];
+    for (elem, init) in cases {
+        let size = elem.size();
+        // Of the long one every piece but the first begins somewhere within.
+        let long = generate(&spec(elem.clone(), 3 * PART + 5, init.clone()), 1, &[]).unwrap();
+        let short = generate(&spec(elem, PART + 1, init), 1, &[]).unwrap();
+        assert_eq!(long.len(), (3 * PART + 5) * size);
+        assert_eq!(long[..short.len()], short[..]);
+        assert!(long[2 * PART * size..].iter().any(|b| *b != 0));
+    }
+}
+
+#[test]
 fn known_bytes() {
     // These are part of the format: digests kept from one release hold for the next.
     let hex = |bytes: Vec<u8>| {

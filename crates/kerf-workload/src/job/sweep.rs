@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 pub use deviation::Deviation;
-pub use sites::{Change, Choice, Chosen, Start, Timed};
+pub use sites::{Change, Choice, Chosen, Deed, Start, Timed};
 pub use turn::Turn;
 
 /// What to run.

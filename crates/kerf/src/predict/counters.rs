@@ -32,7 +32,10 @@ pub fn count(workload: &Path, sizes: &[(String, i64)], gpu: i32) -> Result<Vec<C
     })?;
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let mut c = Command::new(&ncu);
-    c.args(["--csv", "--target-processes", "all", "--launch-count", "64"]);
+    c.args(["--csv", "--target-processes", "all"]);
+    // The first launch of each kernel, grid and block: a run may have thousands that are alike.
+    c.args(["--filter-mode", "per-launch-config", "--launch-count", "1"]);
+    c.args(["--clock-control", "none"]);
     c.args(["--metrics", &METRICS.join(",")]);
     c.arg(exe).arg("run").arg(workload);
     c.args([

@@ -68,11 +68,12 @@ fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
     let off = model.map_or_else(String::new, |m| format!(" +- {:.0} %", 100.0 * m.error_90));
     let _ = writeln!(
         o,
-        "{} on {}: {}{off} predicted from samples that took {}",
+        "{} on {}: {}{off} predicted from samples that took {}, {:.1} % of it",
         style.bold(name),
         p.device,
         style.bold(&seconds(total)),
-        seconds(p.sampled_s)
+        seconds(p.sampled_s),
+        100.0 * p.sampled_s / total.max(1e-12)
     );
     let columns = [
         "kernel",
@@ -177,6 +178,7 @@ pub fn run(
             let v = serde_json::json!({
                 "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
                 "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,
+                "sampled_part": p.sampled_s / total.max(1e-12),
                 "error_90": model.map(|m| m.error_90), "launches": each.collect::<Vec<_>>(),
             });
             say(&format!("{v:#}\n"))?;

@@ -57,6 +57,8 @@ pub struct Options {
     pub quick: bool,
     /// Sizes of the workload files, on a GPU too.
     pub own_sizes: bool,
+    /// Two degrees, and calls one by one against fast-math.
+    pub calls: bool,
     /// Go on in a folder that has results: workloads that it has are not run again.
     pub resume: bool,
     /// Folder for files.
@@ -184,7 +186,7 @@ fn job(path: &Path, o: &Options) -> Result<Job, Failure> {
             Device::Cpu
         },
         ordinal: o.gpu.unwrap_or(0),
-        energy_s: if o.quick { 0.0 } else { ENERGY_S },
+        energy_s: if o.quick || o.calls { 0.0 } else { ENERGY_S },
         repeats: if o.quick {
             REPEATS_BETWEEN
         } else {
@@ -197,6 +199,7 @@ fn job(path: &Path, o: &Options) -> Result<Job, Failure> {
 
 fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
     let parts = match (o.gpu, o.quick) {
+        _ if o.calls => 1,
         (Some(_), false) => PARTS,
         _ => FEW_DEGREES,
     };
@@ -206,7 +209,7 @@ fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
         degrees: (0..=parts)
             .map(|n| f64::from(n) / f64::from(parts))
             .collect(),
-        slots: o.gpu.is_some(),
+        slots: o.gpu.is_some() && !o.calls,
         choice: o.gpu.is_some() && !o.own_sizes,
         lock: o.gpu.map(|_| lock.to_path_buf()),
     };
@@ -283,6 +286,12 @@ impl Done<'_> {
 
 /// Runs the study.
 pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+    if o.calls && (o.gpu.is_none() || o.own_sizes) {
+        return Err(
+            Failure::new("--calls compares times, at sizes that a GPU is for")
+                .help("use --device cuda, without --own-sizes"),
+        );
+    }
     let paths = found(o)?;
     let mut before = Vec::new();
     if let Some(dir) = &o.out {

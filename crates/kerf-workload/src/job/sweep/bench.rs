@@ -5,6 +5,7 @@ use super::super::timed::Runner;
 use super::super::{Device, JobError};
 use super::Sweep;
 use crate::run::{Contents, Session};
+use crate::storage::{self, Held};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -31,9 +32,15 @@ pub(super) struct Bench<'b> {
 }
 
 /// A version that is ready to be loaded.
-pub(super) enum Built {
-    Cpu(Box<CpuExecutor>, Vec<String>),
-    Binary(Vec<u8>, Vec<String>),
+pub(super) struct Built {
+    code: Code,
+    symbols: Vec<String>,
+    storage: Vec<Option<Held>>,
+}
+
+enum Code {
+    Cpu(Box<CpuExecutor>),
+    Binary(Vec<u8>),
 }
 
 /// A version on the device.
@@ -41,6 +48,8 @@ pub(super) struct Loaded {
     pub runner: Runner,
     /// Kernels in two versions.
     pub symbols: Vec<String>,
+    /// Buffers that it holds in other formats.
+    storage: Vec<Option<Held>>,
 }
 
 /// Seconds of work after which a GPU's clock is up.
@@ -64,46 +73,59 @@ impl<'b> Bench<'b> {
                 symbols.push(info.symbol.clone());
             }
         }
-        Ok(match job.device {
+        let storage = storage::assign(self.base, plan).map_err(JobError::Input)?;
+        let code = match job.device {
             Device::Cpu => {
                 let options = CpuOptions {
                     threads: job.threads,
                     ..CpuOptions::default()
                 };
-                Built::Cpu(Box::new(CpuExecutor::new(&m, options)?), symbols)
+                Code::Cpu(Box::new(CpuExecutor::new(&m, options)?))
             }
             Device::Cuda => {
                 let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile {
                     message: e.0,
                     help: None,
                 })?;
-                Built::Binary(kerf_exec::cuda::assemble(&ptx, job.ordinal)?, symbols)
+                Code::Binary(kerf_exec::cuda::assemble(&ptx, job.ordinal)?)
             }
+        };
+        Ok(Built {
+            code,
+            symbols,
+            storage,
         })
     }
 
     /// On the device, with the inputs that all versions share.
     pub fn load(&self, built: Built) -> Result<Loaded, JobError> {
-        let (exec, symbols): (Box<dyn Executor>, _) = match built {
-            Built::Cpu(e, s) => (e, s),
-            Built::Binary(b, s) => {
+        let exec: Box<dyn Executor> = match built.code {
+            Code::Cpu(e) => e,
+            Code::Binary(b) => {
                 let exec = CudaExecutor::from_binary(&b, self.used, self.sweep.job.ordinal)?;
-                (Box::new(exec), s)
+                Box::new(exec)
             }
         };
-        let runner = Runner::with(exec, &self.at(&symbols, 0.0), Some(self.contents.clone()))?;
-        Ok(Loaded { runner, symbols })
+        let (symbols, storage) = (built.symbols, built.storage);
+        let session = self.at(&symbols, &storage, 0.0);
+        let contents = session.as_held(&self.contents);
+        let runner = Runner::with(exec, &session, Some(contents))?;
+        Ok(Loaded {
+            runner,
+            symbols,
+            storage,
+        })
     }
 
     /// The session at a degree.
-    fn at(&self, symbols: &[String], lambda: f64) -> Session<'b> {
+    fn at(&self, symbols: &[String], storage: &[Option<Held>], lambda: f64) -> Session<'b> {
         Session {
             workload: self.base.workload,
             kernels: self.base.kernels,
             globals: self.base.globals,
             params: self.base.params.clone(),
             seed: self.base.seed,
-            storage: Vec::new(),
+            storage: storage.to_vec(),
             perturb: self.base.perturb,
             lambda: symbols.iter().map(|s| (s.clone(), lambda as f32)).collect(),
             regroup: BTreeMap::new(),
@@ -113,14 +135,14 @@ impl<'b> Bench<'b> {
 
     /// Runs once at a degree, without a clock.
     pub fn run(&self, l: &mut Loaded, lambda: f64) -> Result<Outputs, JobError> {
-        l.runner.run(&self.at(&l.symbols, lambda))?;
+        l.runner.run(&self.at(&l.symbols, &l.storage, lambda))?;
         self.outputs(l)
     }
 
     /// Records the run at a degree, so that it can be sampled; two replays warm it up. Without effect on
     /// the CPU, where the run is made at once.
     pub fn record(&self, l: &mut Loaded, lambda: f64) -> Result<(), JobError> {
-        let s = self.at(&l.symbols, lambda);
+        let s = self.at(&l.symbols, &l.storage, lambda);
         if self.sweep.job.device == Device::Cpu {
             l.runner.run(&s)?;
             return Ok(());
@@ -130,7 +152,7 @@ impl<'b> Bench<'b> {
 
     /// One sample of what was recorded.
     pub fn sample(&self, l: &mut Loaded, lambda: f64) -> Result<f64, JobError> {
-        l.runner.sample(&self.at(&l.symbols, lambda))
+        l.runner.sample(&self.at(&l.symbols, &l.storage, lambda))
     }
 
     /// Runs at a degree; times where the device has them.
@@ -151,11 +173,9 @@ impl<'b> Bench<'b> {
     }
 
     fn outputs(&self, l: &mut Loaded) -> Result<Outputs, JobError> {
-        let read = |o| {
-            self.base
-                .output(l.runner.exec.as_mut(), &l.runner.loaded, o)
-        };
-        let all: Result<Outputs, _> = self.base.outputs().into_iter().map(read).collect();
+        let session = self.at(&l.symbols, &l.storage, 0.0);
+        let read = |o| session.output(l.runner.exec.as_mut(), &l.runner.loaded, o);
+        let all: Result<Outputs, _> = session.outputs().into_iter().map(read).collect();
         Ok(all?)
     }
 

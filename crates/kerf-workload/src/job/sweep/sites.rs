@@ -5,6 +5,9 @@
 //! special-function unit, and every f32 operation flushes subnormal numbers. Errors are against the program
 //! with every operation in double words, its buffers in their own formats; where it cannot be had, against
 //! the program as it is.
+//!
+//! The choice is made twice: of calls alone, and of calls together with operations and memory in narrower formats,
+//! which fast-math does not have.
 use super::super::JobError;
 use super::super::report::Times;
 use super::bench::{Bench, Built, Loaded, Outputs};
@@ -13,22 +16,56 @@ use kerf_ir::finish::Reflect;
 use kerf_pass::{MathVariant, Plan};
 use serde::{Deserialize, Serialize};
 
-/// Calls of one kernel that are computed another way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a change does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    /// Calls of one kernel are computed another way.
+    Calls {
+        /// Kernel, as plans name it.
+        kernel: String,
+        /// Its sites.
+        sites: Vec<usize>,
+        /// What they become.
+        variant: MathVariant,
+    },
+    /// Operations or memory have a narrower format: those of this plan.
+    Narrower(Plan),
+}
+
+/// Something about a plan that is changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// For people: `div line 12: accurate`.
     pub what: String,
-    /// Kernel, as plans name it.
-    pub kernel: String,
-    /// Its sites.
-    pub sites: Vec<usize>,
-    /// What they become.
-    pub variant: MathVariant,
+    /// What is done.
+    pub deed: Deed,
 }
 
 impl Change {
+    fn narrower(&self) -> bool {
+        matches!(self.deed, Deed::Narrower(_))
+    }
+
     fn overlaps(&self, o: &Change) -> bool {
-        self.kernel == o.kernel && self.sites.iter().any(|s| o.sites.contains(s))
+        match (&self.deed, &o.deed) {
+            (
+                Deed::Calls { kernel, sites, .. },
+                Deed::Calls {
+                    kernel: k,
+                    sites: s,
+                    ..
+                },
+            ) => kernel == k && sites.iter().any(|x| s.contains(x)),
+            (Deed::Narrower(a), Deed::Narrower(b)) => a.kernels.iter().any(|(name, mine)| {
+                b.kernels.get(name).is_some_and(|o| {
+                    mine.sites.keys().any(|s| o.sites.contains_key(s))
+                        || mine.storage.keys().any(|s| o.storage.contains_key(s))
+                })
+            }),
+            // A call has a variant in any format.
+            _ => false,
+        }
     }
 }
 
@@ -76,6 +113,10 @@ pub struct Chosen {
     pub chosen: Timed,
     /// What was chosen, for people.
     pub what: String,
+    /// The same with operations and memory in narrower formats, where that is faster; the worst element is no
+    /// worse, the mean may be.
+    #[serde(default)]
+    pub narrower: Option<(Timed, String)>,
     /// Versions that were tried.
     pub tried: usize,
 }
@@ -87,7 +128,7 @@ const SAME: f64 = 1.05;
 const GAIN: f64 = 0.003;
 
 /// Samples of each of the versions in turn.
-const ROUNDS: u32 = 11;
+const ROUNDS: usize = 21;
 
 /// Samples of a version that is tried.
 const TRIES: u32 = 5;
@@ -103,12 +144,28 @@ pub(super) struct Ready {
 fn changed(start: &Plan, changes: &[&Change]) -> Plan {
     let mut plan = start.clone();
     for c in changes {
-        let k = plan.kernels.entry(c.kernel.clone()).or_default();
-        for s in &c.sites {
-            match c.variant {
-                MathVariant::Accurate => k.math.remove(s),
-                v => k.math.insert(*s, v),
-            };
+        match &c.deed {
+            Deed::Calls {
+                kernel,
+                sites,
+                variant,
+            } => {
+                let k = plan.kernels.entry(kernel.clone()).or_default();
+                for s in sites {
+                    match variant {
+                        MathVariant::Accurate => k.math.remove(s),
+                        v => k.math.insert(*s, *v),
+                    };
+                }
+            }
+            Deed::Narrower(p) => {
+                for (name, theirs) in &p.kernels {
+                    let k = plan.kernels.entry(name.clone()).or_default();
+                    k.sites.extend(theirs.sites.iter().map(|(s, f)| (*s, *f)));
+                    let held = theirs.storage.iter().map(|(n, f)| (n.clone(), *f));
+                    k.storage.extend(held);
+                }
+            }
         }
     }
     plan
@@ -122,6 +179,11 @@ struct Fitting {
 }
 
 impl Fitting {
+    fn narrower(&self, c: &Choice) -> bool {
+        let all = &c.starts[self.start].changes;
+        self.changes.iter().any(|i| all[*i].narrower())
+    }
+
     fn plan(&self, c: &Choice) -> (Plan, String) {
         let start = &c.starts[self.start];
         let list: Vec<&Change> = self.changes.iter().map(|i| &start.changes[*i]).collect();
@@ -218,44 +280,67 @@ impl Bench<'_> {
             let singles: Vec<(usize, f64)> = mine
                 .filter_map(|f| Some((*f.changes.first()?, f.seconds)))
                 .collect();
-            let mut changes = together(start, base[s], &singles);
-            // Errors add up: the change that gains least goes first.
-            while changes.len() > 1 {
-                let mut f = Fitting {
-                    start: s,
-                    changes: changes.clone(),
-                    seconds: f64::INFINITY,
-                };
-                let built = self.build(&f.plan(c).0)?;
-                let (times, outputs) = self.measure(&mut self.load(built)?, 1.0, TRIES)?;
-                tried += 1;
-                if fits(&outputs) {
-                    f.seconds = median(&times);
-                    fitting.push(f);
-                    break;
+            let all = together(start, base[s], &singles);
+            let calls = all.iter().copied();
+            let calls: Vec<usize> = calls.filter(|i| !start.changes[*i].narrower()).collect();
+            let more = all.len() > calls.len();
+            for mut changes in [calls, all].into_iter().take(1 + usize::from(more)) {
+                // Errors add up: the change that gains least goes first.
+                while changes.len() > 1 {
+                    let mut f = Fitting {
+                        start: s,
+                        changes: changes.clone(),
+                        seconds: f64::INFINITY,
+                    };
+                    // What works alone need not together.
+                    let Ok(mut l) = self.build(&f.plan(c).0).and_then(|b| self.load(b)) else {
+                        changes.pop();
+                        continue;
+                    };
+                    let (times, outputs) = self.measure(&mut l, 1.0, TRIES)?;
+                    tried += 1;
+                    if fits(&outputs) {
+                        f.seconds = median(&times);
+                        fitting.push(f);
+                        break;
+                    }
+                    changes.pop();
                 }
-                changes.pop();
             }
         }
         // Of two that are as fast, the one with fewer changes.
         let rank = |f: &Fitting| f.seconds * (1.0 + GAIN * f.changes.len() as f64);
         fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
-        let (plan, what) = match fitting.first() {
+        let (plan, what) = match fitting.iter().find(|f| !f.narrower(c)) {
             Some(f) => f.plan(c),
             None => (Plan::default(), "every call accurate".to_owned()),
         };
+        let narrower = fitting.first().filter(|f| f.narrower(c)).map(|f| f.plan(c));
         let built = self.build(&plan)?;
         let mut chosen = self.load(built)?;
         let error = deviation(w, reference, &self.run(&mut chosen, 1.0)?);
-        // In turn, so that a clock that moves is in all of them.
-        let mut samples: [Vec<f64>; 3] = Default::default();
-        let mut all = [own, &mut fast, &mut chosen];
+        let mut joint = match narrower {
+            None => None,
+            Some((plan, what)) => {
+                let built = self.build(&plan)?;
+                let mut l = self.load(built)?;
+                let error = deviation(w, reference, &self.run(&mut l, 1.0)?);
+                Some((l, what, error))
+            }
+        };
+        // In turn, so that a clock that moves is in all of them; each begins as often as any other, since what
+        // ran before is in the caches.
+        let mut all = vec![own, &mut fast, &mut chosen];
+        all.extend(joint.as_mut().map(|j| &mut j.0));
+        let count = all.len();
+        let mut samples: Vec<Vec<f64>> = vec![Vec::new(); count];
         for l in &mut all {
             self.record(l, 1.0)?;
         }
-        for _ in 0..ROUNDS {
-            for (l, s) in all.iter_mut().zip(&mut samples) {
-                s.push(self.sample(l, 1.0)?);
+        for round in 0..ROUNDS {
+            for i in 0..count {
+                let i = (i + round) % count;
+                samples[i].push(self.sample(all[i], 1.0)?);
             }
         }
         let own_error = deviation(w, reference, own_outputs);
@@ -265,7 +350,10 @@ impl Bench<'_> {
                 error,
             })
         };
-        let [own, fast, chosen] = samples;
+        let mut samples = samples.into_iter();
+        let mut next = || samples.next().unwrap_or_default();
+        let (own, fast, chosen) = (next(), next(), next());
+        let last = next();
         let of = || -> Option<Chosen> {
             Some(Chosen {
                 exact: exact.is_some(),
@@ -273,6 +361,7 @@ impl Bench<'_> {
                 fast: timed((fast, bound))?,
                 chosen: timed((chosen, error))?,
                 what,
+                narrower: joint.and_then(|(_, what, error)| Some((timed((last, error))?, what))),
                 tried,
             })
         };
@@ -283,13 +372,27 @@ impl Bench<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kerf_pass::SiteFormat;
 
     fn change(sites: &[usize]) -> Change {
         Change {
             what: String::new(),
-            kernel: "k".into(),
-            sites: sites.to_vec(),
-            variant: MathVariant::Accurate,
+            deed: Deed::Calls {
+                kernel: "k".into(),
+                sites: sites.to_vec(),
+                variant: MathVariant::Accurate,
+            },
+        }
+    }
+
+    fn held(names: &[&str]) -> Change {
+        let mut plan = Plan::default();
+        let k = plan.kernels.entry("k".into()).or_default();
+        let all = names.iter().map(|n| ((*n).to_owned(), SiteFormat::F16));
+        k.storage.extend(all);
+        Change {
+            what: String::new(),
+            deed: Deed::Narrower(plan),
         }
     }
 
@@ -302,5 +405,15 @@ mod tests {
         };
         let singles = [(0, 0.9), (1, 0.8), (2, 0.85), (3, 0.9999)];
         assert_eq!(together(&start, 1.0, &singles), [1, 2]);
+    }
+
+    #[test]
+    fn memory_is_narrowed_once_and_beside_calls() {
+        let (a, b, c) = (held(&["x"]), held(&["x", "y"]), held(&["z"]));
+        assert!(a.overlaps(&b) && !a.overlaps(&c) && !a.overlaps(&change(&[1])));
+        let plan = changed(&Plan::default(), &[&b, &c]);
+        let k = &plan.kernels["k"];
+        assert_eq!(k.storage.keys().collect::<Vec<_>>(), ["x", "y", "z"]);
+        assert!(k.math.is_empty());
     }
 }

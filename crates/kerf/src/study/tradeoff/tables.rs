@@ -134,14 +134,23 @@ pub fn repeats(all: &[Tradeoff]) -> String {
 /// Call by call against whole-kernel fast-math.
 pub fn sites(all: &[Tradeoff]) -> String {
     let mut out = String::from(
-        "workload,reference,own_ms,fast_ms,chosen_ms,fast_over_chosen,low,high,own_worst,fast_worst,chosen_worst,fast_mean,chosen_mean,tried,what\n",
+        "workload,reference,own_ms,fast_ms,chosen_ms,fast_over_chosen,low,high,own_worst,fast_worst,chosen_worst,fast_mean,chosen_mean,tried,narrower_ms,fast_over_narrower,narrower_low,narrower_high,narrower_worst,narrower_mean,what,narrower\n",
     );
     for t in all {
         let Some(c) = &t.swept.chosen else { continue };
         let ms = |x: &Timed| 1e3 * x.times.median_s;
-        let (gain, low, high) = gain(c);
+        let (gain, low, high) = gain(&c.fast, &c.chosen);
+        let narrower = c.narrower.as_ref().map_or_else(
+            || [",,,,,".to_owned(), String::new()],
+            |(n, what)| {
+                let (g, l, h) = self::gain(&c.fast, n);
+                let (worst, mean) = (n.error.max_rel, n.error.mean_rel);
+                let numbers = format!("{:.5},{g:.4},{l:.4},{h:.4},{worst:.3e},{mean:.3e}", ms(n));
+                [numbers, what.clone()]
+            },
+        );
         out += &format!(
-            "{},{},{:.5},{:.5},{:.5},{gain:.4},{low:.4},{high:.4},{:.3e},{:.3e},{:.3e},{:.3e},{:.3e},{},\"{}\"\n",
+            "{},{},{:.5},{:.5},{:.5},{gain:.4},{low:.4},{high:.4},{:.3e},{:.3e},{:.3e},{:.3e},{:.3e},{},{},\"{}\",\"{}\"\n",
             t.name,
             if c.exact { "double words" } else { "own" },
             ms(&c.own),
@@ -153,7 +162,9 @@ pub fn sites(all: &[Tradeoff]) -> String {
             c.fast.error.mean_rel,
             c.chosen.error.mean_rel,
             c.tried,
-            c.what
+            narrower[0],
+            c.what,
+            narrower[1]
         );
     }
     out
@@ -161,8 +172,8 @@ pub fn sites(all: &[Tradeoff]) -> String {
 
 /// How many times as fast the choice is as fast-math: the median over rounds in turn, and an interval of
 /// about 95 % by order statistics.
-fn gain(c: &Chosen) -> (f64, f64, f64) {
-    let pairs = c.fast.times.samples_s.iter().zip(&c.chosen.times.samples_s);
+fn gain(fast: &Timed, other: &Timed) -> (f64, f64, f64) {
+    let pairs = fast.times.samples_s.iter().zip(&other.times.samples_s);
     let ratios = Times::new(pairs.map(|(f, c)| f / c).collect());
     ratios.map_or((f64::NAN, f64::NAN, f64::NAN), |r| {
         (r.median_s, r.low_s, r.high_s)
@@ -236,17 +247,25 @@ pub fn summary(all: &[Tradeoff]) -> String {
     }
     let chosen: Vec<&Chosen> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
     if !chosen.is_empty() {
-        let (mut faster, mut slower) = (0, 0);
-        for (gain, low, high) in chosen.iter().map(|c| gain(c)) {
-            faster += usize::from(gain > 1.0 + APART && low > 1.0);
-            slower += usize::from(gain < 1.0 - APART && high < 1.0);
-        }
-        out += &format!(
-            "call by call against whole-kernel fast-math, the worst element no worse: faster by more than {} % on {faster}, slower on {slower}, as fast on {} of {}\n",
-            100.0 * APART,
-            chosen.len() - faster - slower,
-            chosen.len()
-        );
+        let mut count = |what: &str, gains: Vec<(f64, f64, f64)>| {
+            let faster = |g: &&(f64, f64, f64)| g.0 > 1.0 + APART && g.1 > 1.0;
+            let slower = |g: &&(f64, f64, f64)| g.0 < 1.0 - APART && g.2 < 1.0;
+            let faster = gains.iter().filter(faster).count();
+            let slower = gains.iter().filter(slower).count();
+            out += &format!(
+                "{what} against whole-kernel fast-math, the worst element no worse: faster by more than {} % on {faster}, slower on {slower}, as fast on {} of {}\n",
+                100.0 * APART,
+                gains.len() - faster - slower,
+                gains.len()
+            );
+        };
+        let calls = chosen.iter().map(|c| gain(&c.fast, &c.chosen));
+        count("call by call", calls.collect());
+        let joint = chosen.iter().map(|c| {
+            let n = c.narrower.as_ref().map_or(&c.chosen, |n| &n.0);
+            gain(&c.fast, n)
+        });
+        count("calls, operations and memory", joint.collect());
     }
     let fitted = all.iter().filter(|t| t.time_fit.is_some()).count();
     if fitted > 0 {

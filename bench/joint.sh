@@ -1,0 +1,47 @@
+#!/bin/sh
+# One search over precision, approximation and launch against two in a row, at equal budgets, on a GPU.
+#   bench/joint.sh --pack KERF OUT        here: bundles the workloads below into the folder OUT
+#   bench/joint.sh KERF FOLDER OUT        on the GPU machine: FOLDER is that bundle
+#   bench/joint.py --results OUT          the table
+# BUDGETS (16) and SEEDS (1) are lists; PARALLEL searches (24) take turns on the GPU.
+table() {
+  cat <<'END'
+black_scholes 1e-6 n=524288
+mri_q         1e-6 voxels=16384 samples=128
+nbody         1e-6 n=2048 steps=1
+lavamd        1e-6 nb=5
+jacobi2d      1e-6 n=768 steps=2
+correlation   1e-6 n=512 m=256
+cfd           1e-6 nx=32 ny=32 nz=32
+conv2d        1e-6 width=960 height=540
+END
+}
+if [ "$1" = --list ]; then table; exit 0; fi
+if [ "$1" = --pack ] && [ $# -eq 3 ]; then
+  cd "$(dirname "$0")/.." || exit 2
+  kerf=$2 out=$3
+  "$kerf" bundle $(table | while read -r n _; do ls examples/*/"$n".toml; done) --out "$out"
+  exit $?
+fi
+[ $# -eq 3 ] || { echo "usage: $0 KERF FOLDER OUT" >&2; exit 2; }
+kerf=$1 folder=$2 out=$3
+mkdir -p "$out"
+export kerf folder out
+for budget in ${BUDGETS:-16}; do
+  for seed in ${SEEDS:-1}; do
+    table | while read -r line; do
+      for s in guided launch-last launch-first; do echo "$s $budget $seed $line"; done
+    done
+  done
+done | xargs -P "${PARALLEL:-24}" -I LINE sh -c '
+  set -- LINE
+  strategy=$1 budget=$2 seed=$3 name=$4 tolerance=$5
+  shift 5
+  sizes=
+  for s in "$@"; do sizes="$sizes --size $s"; done
+  to=$out/$name.$strategy.$budget.$seed
+  "$kerf" --format json tune "$folder/$name.toml" --what precision,approx,launch --strategy "$strategy" --budget "$budget" \
+    --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --workers 1 --repeats 9 $sizes \
+    --out "$to" > "$to.json" 2> "$to.txt"
+  echo "$(date +%T) $name $strategy $budget $seed: exit $?"
+'

@@ -1,0 +1,221 @@
+//! Launch and the rest one after the other, each with half of the evaluations: what one search over both is compared
+//! with.
+//!
+//! The first stage leaves the variables of the second as the program has them; the second one keeps what the
+//! first found. Both are guided searches.
+use super::choice::LaunchChoice;
+use kerf_search::problem::Metrics;
+use kerf_search::script::{Missing, Probe, Script};
+use kerf_search::strategy::{Reason, Step, by_name};
+use kerf_search::{Assignment, Edge, Models, Outcome, Problem, Search};
+
+/// Which comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The launch.
+    First,
+    /// Everything else.
+    Last,
+}
+
+/// A search in two stages.
+pub struct Staged {
+    shapes: Vec<usize>,
+    order: Order,
+}
+
+impl Staged {
+    /// Stages of a choice of launches.
+    pub fn new(launch: &LaunchChoice, order: Order) -> Staged {
+        let shapes = launch.variables.iter().map(|v| v.group).chain(launch.fixed);
+        Staged {
+            shapes: shapes.collect(),
+            order,
+        }
+    }
+}
+
+/// Predictions of a stage: those of the whole, with the rest as it stands.
+struct Within<'m> {
+    models: &'m dyn Models,
+    fixed: &'m [u8],
+    mine: &'m [usize],
+}
+
+impl Within<'_> {
+    fn whole(&self, a: &[u8]) -> Assignment {
+        let mut all = self.fixed.to_vec();
+        for (at, level) in self.mine.iter().zip(a) {
+            all[*at] = *level;
+        }
+        all
+    }
+}
+
+impl Models for Within<'_> {
+    fn time(&self, a: &[u8]) -> Option<f64> {
+        self.models.time(&self.whole(a))
+    }
+    fn error(&self, a: &[u8]) -> Option<f64> {
+        self.models.error(&self.whole(a))
+    }
+    fn metrics(&self, a: &[u8]) -> Option<Metrics> {
+        self.models.metrics(&self.whole(a))
+    }
+}
+
+/// The part of a problem that some of its variables are.
+fn part(problem: &Problem, mine: &[usize], baseline: Option<Outcome>) -> Problem {
+    let place = |i: usize| mine.iter().position(|m| *m == i);
+    let edge = |e: &Edge| {
+        Some(Edge {
+            a: place(e.a)?,
+            b: place(e.b)?,
+            weight: e.weight,
+        })
+    };
+    Problem {
+        variables: mine.iter().map(|i| problem.variables[*i].clone()).collect(),
+        edges: problem.edges.iter().filter_map(edge).collect(),
+        tolerance: problem.tolerance,
+        baseline,
+        points: None,
+    }
+}
+
+/// One stage over the variables `mine`, the others as in `fixed`. Gives its best.
+fn stage(
+    search: &Search,
+    probe: &Probe,
+    fixed: &Assignment,
+    mine: &[usize],
+    budget: usize,
+) -> Result<Assignment, Missing> {
+    let baseline = match *fixed == search.problem.identity() {
+        true => search.problem.baseline,
+        false => Some(probe.one(fixed)?),
+    };
+    let problem = part(search.problem, mine, baseline);
+    let models = Within {
+        models: search.models,
+        fixed,
+        mine,
+    };
+    let inner = Search {
+        problem: &problem,
+        models: &models,
+        seed: search.seed,
+        budget,
+    };
+    let Ok(mut strategy) = by_name("guided", inner) else {
+        return Ok(fixed.clone());
+    };
+    let known = problem.identity();
+    let (mut asked, mut seen) = (0, vec![known.clone()]);
+    loop {
+        let all = match strategy.ask() {
+            Step::Evaluate(a) => vec![a],
+            Step::Batch(all) => all,
+            Step::Done(_) => break,
+        };
+        for a in all {
+            let first = !seen.contains(&a);
+            if first && asked >= budget {
+                return Ok(best(&*strategy, &models, fixed));
+            }
+            let outcome = match (a == known, baseline) {
+                (true, Some(o)) => o,
+                _ => probe.one(&models.whole(&a))?,
+            };
+            if first {
+                asked += 1;
+                seen.push(a.clone());
+            }
+            strategy.tell(&a, &outcome);
+        }
+    }
+    Ok(best(&*strategy, &models, fixed))
+}
+
+fn best(
+    strategy: &dyn kerf_search::Strategy,
+    models: &Within,
+    fixed: &Assignment,
+) -> Assignment {
+    let found = strategy.best();
+    found.map_or_else(|| fixed.clone(), |e| models.whole(&e.assignment))
+}
+
+impl Script for Staged {
+    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+        let every = 0..search.problem.variables.len();
+        let rest: Vec<usize> = every.filter(|i| !self.shapes.contains(i)).collect();
+        let (first, second) = match self.order {
+            Order::First => (&self.shapes, &rest),
+            Order::Last => (&rest, &self.shapes),
+        };
+        let half = search.budget / 2;
+        let now = stage(search, probe, &search.problem.identity(), first, half)?;
+        stage(search, probe, &now, second, search.budget - half)?;
+        Ok(Reason::Budget)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kerf_search::problem::NoModels;
+    use kerf_search::script::Scripted;
+    use kerf_search::session::run;
+    use kerf_search::{Level, Variable};
+
+    fn problem() -> Problem {
+        let variable = |name: &str, n: usize| {
+            let level = |l: usize| Level::named(format!("{name}{l}"));
+            Variable::new(name, (0..n).map(level).collect())
+        };
+        let all = vec![variable("format", 2), variable("shape", 4)];
+        Problem::precision(all, Vec::new(), 1e-3)
+    }
+
+    /// Shape 3 is the best for the lowered program, and shape 1 for the program as it is.
+    fn outcome(a: &[u8]) -> Outcome {
+        let table = [[1.0, 0.8, 1.1, 1.2], [0.9, 0.85, 0.9, 0.5]];
+        Outcome::ran(1e-4 * f64::from(a[0]), table[a[0] as usize][a[1] as usize])
+    }
+
+    fn found(order: Order, budget: usize) -> (Assignment, usize) {
+        let p = problem();
+        let search = Search {
+            problem: &p,
+            models: &NoModels,
+            seed: 1,
+            budget,
+        };
+        let staged = Staged {
+            shapes: vec![1],
+            order,
+        };
+        let mut s = Scripted::new(search, staged);
+        let done = run(&p, &mut s, budget, outcome);
+        let best = done.best.expect("a best");
+        (best.assignment, done.executed.len())
+    }
+
+    #[test]
+    fn the_first_stage_decides_without_the_second() {
+        // Formats first find the lowered program, whose best shape is then found.
+        assert_eq!(found(Order::Last, 8).0, [1, 3]);
+        // Shapes first settle on that of the program as it is.
+        assert_eq!(found(Order::First, 8).0[1], 1);
+    }
+
+    #[test]
+    fn both_stages_keep_to_their_half() {
+        for budget in [2, 3, 5] {
+            for order in [Order::First, Order::Last] {
+                assert!(found(order, budget).1 <= budget);
+            }
+        }
+    }
+}
