@@ -1,14 +1,17 @@
 #!/bin/bash
 # Measured speed-ups at four tolerances, in a bundle (kerf bundle examples/*/*.toml --out DIR) or in the repository.
 #
-#   bench/speedups.sh KERF WORKLOADS OUT [prepare]
+#   bench/speedups.sh KERF WORKLOADS OUT [prepare|decide]
 #
 # Each workload below is tuned to 1e-3, 1e-6, 1e-9 and 1e-12 of rel_l2, one tolerance after the other, and several
 # workloads at a time; they take turns on the GPU. OUT/NAME-TOLERANCE has the results, bench/speedups.py makes a
-# table of them. Where nothing within a tolerance is faster, tighter ones are not searched. With `prepare`, only what
-# needs no GPU is made: references and counts, into OUT/prepared. Variables: DEVICE=cpu|cuda, JOBS (workloads at
+# table of them. Where nothing within a tolerance is faster, tighter ones are not searched, and neither is one that the
+# plan before is within already. With `prepare`, only what needs no GPU is made: references and counts, into
+# OUT/prepared. With `decide`, the two tightest tolerances are searched on the CPU at the file's own sizes, into
+# OUT/decided: where no plan is within, no GPU is needed to know that nothing is faster. Variables: DEVICE=cpu|cuda, JOBS (workloads at
 # a time), BUDGET (executions of a search), WINDOW (seconds of energy), LIMIT (seconds after which no search begins and those
-# that run are stopped), LIST (other lines of NAME and sizes).
+# that run are stopped), TOLERANCES, LIST (other lines of NAME and
+# sizes).
 set -u
 kerf=$(realpath "$1"); from=$(realpath "$2"); mkdir -p "$3"; out=$(realpath "$3"); only=${4:-}
 device=${DEVICE:-cuda}; jobs=${JOBS:-14}; began=$(date +%s); limit=$((began + ${LIMIT:-100000}))
@@ -31,6 +34,14 @@ naive_scan n=1048576
 reaction_rates n=16384
 uncoalesced rows=2048 columns=2048"}
 
+# What a result says, and the largest error of its plan on any input.
+verdict() { sed -n 's/^ *"verdict": *"\([a-z]*\)".*/\1/p' "$1" 2>/dev/null | head -1; }
+worst() {
+  python3 -c 'import json, sys
+r = json.load(open(sys.argv[1])); v = r.get("validation") or {}
+print(max(r.get("error") or 0.0, v.get("worst") or 0.0))' "$1" 2>/dev/null
+}
+
 one() {
   set -- $1; name=$1; shift
   w=$(ls "$from/$name.toml" "$from"/*/"$name.toml" 2>/dev/null | head -1)
@@ -42,7 +53,27 @@ one() {
     echo "$name ready: $? after $(($(date +%s) - began)) s"
     return
   fi
-  for t in 1e-3 1e-6 1e-9 1e-12; do
+  if [ "$only" = decide ]; then
+    for t in 1e-9 1e-12; do
+      dir="$out/decided/$name-$t"; mkdir -p "$dir"; left=$((limit - $(date +%s)))
+      [ "$left" -gt 5 ] || { echo "$name $t: not decided, no time"; break; }
+      nice -n 19 timeout "$left" "$kerf" tune "$w" --device cpu --tolerance "$t" --metric rel_l2 --budget 25 --validate 0 \
+        --workers 1 --resume --out "$dir" > "$dir.txt" 2>&1
+      echo "$name $t: decided: $? after $(($(date +%s) - began)) s: $(verdict "$dir/result.json")"
+      rm -rf "$dir/references"
+      [ "$(verdict "$dir/result.json")" = tuned ] || break
+    done
+    return
+  fi
+  within=
+  for t in ${TOLERANCES:-1e-3 1e-6 1e-9 1e-12}; do
+    if [ -n "$within" ] && awk "BEGIN { exit !($within <= $t) }"; then
+      echo "$name $t: the plan before is within ($within)"; continue
+    fi
+    d="$out/decided/$name-$t/result.json"
+    case $t in 1e-9 | 1e-12)
+      [ "$(verdict "$d")" != unchanged ] || { echo "$name $t: no plan is within, on the CPU"; break; } ;;
+    esac
     dir="$out/$name-$t"; left=$((limit - $(date +%s)))
     [ "$left" -gt 5 ] || { echo "$name $t: no time"; break; }
     mkdir -p "$dir"; ln -sfn "$ready/references" "$dir/references"
@@ -52,9 +83,10 @@ one() {
     echo "$name $t: $? after $(($(date +%s) - began)) s: $(grep -E 'faster|unchanged|nothing|cannot be met' "$dir.txt" | head -1)"
     cp "$dir/counts.json" "$ready/" 2>/dev/null
     rm -f "$dir/references"
-    ! grep -q '"verdict": *"\(unchanged\|unmet\)"' "$dir/result.json" 2>/dev/null || break
+    case "$(verdict "$dir/result.json")" in unchanged | unmet) break ;; esac
+    within=$(worst "$dir/result.json")
   done
 }
-export -f one
+export -f one verdict worst
 export kerf from out device began limit only
 echo "$list" | xargs -P "$jobs" -d '\n' -I{} bash -c 'one "{}"' | tee -a "$out/log.txt"

@@ -182,8 +182,6 @@ impl Build<'_> {
             flags.push("-std=c++17".into());
         }
         flags.extend(self.o.device.iter().cloned());
-        // Nothing is optimised by clang, but below 2 it marks every loop as not to be unrolled, later either.
-        flags.push("-O2".into());
         flags.extend(self.folder_args(true));
         if self.openmp.is_some() {
             // Pragmas are for the host side, but declarations behind `#ifdef _OPENMP` are for both.

@@ -115,6 +115,98 @@ fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Binary> {
     done.into_iter().map(|d| d.1).collect()
 }
 
+/// A program that another compiler made of the same source, beside Kerf's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// What it was called.
+    pub name: String,
+    /// Median of a run in seconds.
+    pub seconds: f64,
+    /// Lower end of the median's 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Median of its time over that of Kerf's program, taken in turn.
+    pub ratio: f64,
+    /// Lower end of that median's 95 % interval.
+    pub ratio_low: f64,
+    /// Upper end.
+    pub ratio_high: f64,
+    /// Registers, by kernel.
+    pub registers: Vec<(String, u32)>,
+}
+
+/// Times programs that have the workload's kernels under the same symbols (PTX or a binary, as nvcc writes
+/// them) in turn with Kerf's own. The first that is given back is Kerf's.
+pub fn beside(
+    job: &Job,
+    subject: &Subject,
+    others: &[(String, Vec<u8>)],
+) -> Result<Vec<Result<Beside, JobError>>, JobError> {
+    let m = subject.program.module()?;
+    let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
+    let session = Session::plain(&subject.workload, &infos, &globals);
+    let used = session.check()?;
+    let mut all = vec![("kerf".to_owned(), Ok(compiled(job, subject, &Plan::default())?))];
+    for (name, bytes) in others {
+        // A binary is an ELF file; everything else is taken for PTX.
+        let binary = match bytes.starts_with(b"\x7fELF") {
+            true => Ok(bytes.clone()),
+            false => assemble(&String::from_utf8_lossy(bytes), job.ordinal).map_err(JobError::from),
+        };
+        all.push((name.clone(), binary));
+    }
+    let mut running = Vec::new();
+    for (name, binary) in all {
+        let load = || -> Result<_, JobError> {
+            let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
+            let loaded = session.load(&mut exec)?;
+            Ok((exec, loaded, Vec::new()))
+        };
+        running.push((name, load()));
+    }
+    for n in 0..job.warmup + job.repeats.max(1) {
+        for (_, one) in &mut running {
+            let Ok((exec, loaded, times)) = one else {
+                continue;
+            };
+            session.reset(exec, loaded)?;
+            let t = session.run(exec, loaded)?;
+            if n >= job.warmup {
+                times.push(t);
+            }
+        }
+    }
+    let own = match running.first() {
+        Some((_, Ok((_, _, times)))) => times.clone(),
+        _ => Vec::new(),
+    };
+    let mut out = Vec::new();
+    for (name, one) in running {
+        let finished = || -> Result<Beside, JobError> {
+            let (exec, _, times): (_, _, Vec<f64>) = one?;
+            let none = || JobError::Input("nothing was timed".into());
+            let ratios = times.iter().zip(&own).map(|(t, o)| t / o).collect();
+            let of = Times::new(ratios).ok_or_else(none)?;
+            let mine = Times::new(times).ok_or_else(none)?;
+            let stats = exec.kernel_stats();
+            let registers = stats.iter().filter_map(|k| Some((k.symbol.clone(), k.registers?)));
+            Ok(Beside {
+                name,
+                seconds: mine.median_s,
+                low: mine.low_s,
+                high: mine.high_s,
+                ratio: of.median_s,
+                ratio_low: of.low_s,
+                ratio_high: of.high_s,
+                registers: registers.collect(),
+            })
+        };
+        out.push(finished());
+    }
+    Ok(out)
+}
+
 /// Measures plans in this process; `keep` is a folder for what the driver's assembler made of each. `done` gets each as soon as it is there, or why there is none.
 pub fn measure(
     job: &Job,

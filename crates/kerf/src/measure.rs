@@ -8,7 +8,7 @@ use kerf_pass::SiteFormat;
 use kerf_tune::measure::{self, Measured};
 use kerf_tune::problem::tunable;
 use kerf_tune::subject::Subject;
-use kerf_workload::job::JobError;
+use kerf_workload::job::{Job, JobError};
 use std::path::PathBuf;
 
 /// Arguments of the command.
@@ -40,6 +40,9 @@ pub struct Args {
     /// Keep what the driver's assembler made of them in this folder.
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Instead of plans, time what other compilers made of the source (PTX or binaries) in turn with Kerf's program.
+    #[arg(long, value_delimiter = ',')]
+    beside: Vec<PathBuf>,
     /// Only list the plans.
     #[arg(long)]
     list: bool,
@@ -58,6 +61,9 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     )?;
     job.warmup = 3;
     let subject = Subject::load(&a.workload, &a.sizes, &job.toolchain())?;
+    if !a.beside.is_empty() {
+        return beside(&job, &subject, &a.beside);
+    }
     let refused = |e: kerf_tune::problem::ProblemError| Failure::new(e.to_string());
     let t = tunable(&subject, &a.formats, a.by.into()).map_err(refused)?;
     let mut plans = measure::plans(&subject, &t, a.plans, a.seed)?;
@@ -95,4 +101,24 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
         },
     )?;
     Ok(i32::from(failed > 0))
+}
+
+/// Programs of other compilers, one line of JSON each.
+fn beside(job: &Job, subject: &Subject, files: &[PathBuf]) -> Result<i32, Failure> {
+    let mut others = Vec::new();
+    for f in files {
+        let bytes = std::fs::read(f).map_err(|e| Failure::new(format!("{}: {e}", f.display())))?;
+        others.push((f.display().to_string(), bytes));
+    }
+    let mut failed = false;
+    for one in measure::beside(job, subject, &others)? {
+        match one {
+            Ok(b) => say(&format!("{}\n", serde_json::to_string(&b).unwrap_or_default()))?,
+            Err(e) => {
+                failed = true;
+                note(&format!("warning: {e}"));
+            }
+        }
+    }
+    Ok(i32::from(failed))
 }

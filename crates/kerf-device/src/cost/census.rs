@@ -47,6 +47,8 @@ pub(super) struct BlockWork {
     pub loops: bool,
     /// Copies of the body that the compiler lays out together.
     pub unrolled: f64,
+    /// Part of `clocks` that the copies share: counting rounds, the branch back, addresses that step with it.
+    pub shared: Clocks,
 }
 
 /// One kernel.
@@ -93,6 +95,8 @@ fn parts(branch: Value) -> bool {
 /// LLVM unrolls loops of unknown length up to this size for NVPTX, and at most so often.
 const UNROLLED_SIZE: usize = 75;
 const UNROLLED_MOST: usize = 8;
+/// Loops of known length that are not longer than this, all copies together, disappear.
+const UNROLLED_WHOLE: usize = 300;
 
 /// Size of a loop's body, as LLVM and the assembler see it; none where a barrier or a call with a slow
 /// path stands in the way.
@@ -118,6 +122,56 @@ fn size(b: Block) -> Option<usize> {
     Some(n)
 }
 
+/// Rounds of a loop that is one block, where the source says them.
+fn known_rounds(b: Block) -> Option<usize> {
+    let branch = b.terminator()?;
+    let compare = branch.operands().into_iter().next()?;
+    if compare.opcode() != Some(Opcode::LLVMICmp) {
+        return None;
+    }
+    let end = compare.operands().into_iter().find_map(|o| o.const_int())?;
+    for phi in b.instructions() {
+        if phi.opcode() != Some(Opcode::LLVMPHI) {
+            break;
+        }
+        let incoming = phi.incoming();
+        let next = incoming.iter().find(|p| p.1 == b)?.0;
+        let start = incoming.iter().find(|p| p.1 != b)?.0.const_int();
+        let tested = compare.operands().contains(&next) || compare.operands().contains(&phi);
+        if let (true, Some(start), Some(Opcode::LLVMAdd)) = (tested, start, next.opcode()) {
+            let step = next.operands().into_iter().find(|o| o.is_constant())?;
+            // Counting down, the step is the two's complement.
+            let bits = step.ty().int_bits().clamp(1, 64);
+            let step = ((step.const_int()? << (64 - bits)) as i64 >> (64 - bits)).unsigned_abs();
+            return Some((start.abs_diff(end) / step.max(1)).max(1) as usize);
+        }
+    }
+    None
+}
+
+/// Does a value only step with a loop: a count of rounds, or an address made of one?
+fn steps(b: Block, v: Value, depth: u32) -> bool {
+    use Opcode::*;
+    if !v.is_instruction() || v.block() != b {
+        return true;
+    }
+    match v.opcode() {
+        Some(LLVMPHI) => {
+            let next = v.incoming().into_iter().find(|p| p.1 == b).map(|p| p.0);
+            next.is_some_and(|n| {
+                n.opcode() == Some(LLVMAdd)
+                    && n.operands().contains(&v)
+                    && n.operands().iter().any(|o| o.is_constant())
+            })
+        }
+        Some(
+            LLVMAdd | LLVMSub | LLVMShl | LLVMMul | LLVMOr | LLVMSExt | LLVMZExt | LLVMTrunc
+            | LLVMGetElementPtr,
+        ) if depth > 0 => v.operands().into_iter().all(|o| steps(b, o, depth - 1)),
+        _ => false,
+    }
+}
+
 fn block(
     r: &Rates,
     look: &mut Accesses,
@@ -139,6 +193,7 @@ fn block(
         short: false,
         loops,
         unrolled: 1.0,
+        shared: [0.0; UNITS],
     };
     let instructions = b.instructions();
     let place: BTreeMap<Value, usize> = instructions
@@ -200,7 +255,23 @@ fn block(
         while u > 1 && u * n > UNROLLED_SIZE {
             u /= 2;
         }
-        out.unrolled = u as f64;
+        let whole = known_rounds(b).filter(|rounds| rounds * n <= UNROLLED_WHOLE);
+        out.unrolled = whole.unwrap_or(u).max(1) as f64;
+        // Copies have their addresses as offsets in the instruction, and one branch back.
+        for i in &instructions {
+            let only = |v: &Value| v.users().iter().all(|u| u.opcode() == Some(Opcode::LLVMBr));
+            let shared = match i.opcode() {
+                Some(Opcode::LLVMBr) => true,
+                Some(Opcode::LLVMICmp) => only(i),
+                Some(Opcode::LLVMPHI) | None => false,
+                Some(_) => steps(b, *i, 4),
+            };
+            if shared {
+                for (a, c) in out.shared.iter_mut().zip(cost(r, *i).clocks) {
+                    *a += c;
+                }
+            }
+        }
     }
     out
 }

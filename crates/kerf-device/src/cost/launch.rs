@@ -3,7 +3,7 @@ use super::census::{BlockWork, KernelWork};
 use super::rates::{Rates, UNITS};
 use super::{CostModel, LaunchPrediction, Resource, Share, Unit, combine, memory};
 use crate::occupancy::{Demand, WARP};
-use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory};
+use kerf_pass::count::{Access, Direction, LaunchCounts, Memory};
 use std::collections::BTreeMap;
 
 /// Resources of the units, in their order.
@@ -89,8 +89,9 @@ impl CostModel {
     fn units(&self, r: &Rates, work: &KernelWork, l: &LaunchCounts) -> [f64; UNITS] {
         let mut all = [0.0; UNITS];
         for (b, warps) in work.blocks.iter().zip(warps(work, l)) {
-            for (sum, c) in all.iter_mut().zip(b.clocks) {
-                *sum += warps * f64::from(WARP) * c;
+            let saved = 1.0 - 1.0 / copies(b, l);
+            for ((sum, c), shared) in all.iter_mut().zip(b.clocks).zip(b.shared) {
+                *sum += warps * f64::from(WARP) * (c - saved * shared);
             }
             for a in &b.accesses {
                 all[Unit::LoadStore as usize] += warps * passes(r, a, l.block);
@@ -202,7 +203,7 @@ impl CostModel {
             // Between the mean warp and the one that does most, whom the others wait for at barriers.
             let mean = executed[k] / warps;
             let times = 0.5 * (mean + mean.max(c.longest as f64));
-            sum += times * alone_in(r, b, &c, l, latency.map(|l| l[k].as_slice()), partitions);
+            sum += times * alone_in(r, b, l, latency.map(|l| l[k].as_slice()), partitions);
         }
         sum
     }
@@ -239,11 +240,17 @@ fn wait(r: &Rates, a: &Access, global: f64) -> f64 {
 /// Part of a load's latency that remains where its result is wanted in another block.
 const NOT_HIDDEN: f64 = 0.1;
 
+/// Copies of a loop's body that lie together. A loop is unrolled no further than it goes round.
+fn copies(b: &BlockWork, l: &LaunchCounts) -> f64 {
+    let entered = b.before.map_or(1, |n| l.blocks[n].threads).max(1);
+    let rounds = (l.blocks[b.number].threads as f64 / entered as f64).max(1.0);
+    b.unrolled.min(rounds)
+}
+
 /// Clocks of one warp for one execution of a block.
 fn alone_in(
     r: &Rates,
     b: &BlockWork,
-    count: &BlockCount,
     l: &LaunchCounts,
     global: Option<&[f64]>,
     partitions: f64,
@@ -291,10 +298,7 @@ fn alone_in(
         from[*next].unwrap_or(0.0)
     });
     let recurrence = recurrence.fold(0.0, f64::max);
-    // A loop is unrolled no further than it goes round.
-    let entered = b.before.map_or(1, |n| l.blocks[n].threads).max(1);
-    let rounds = (count.threads as f64 / entered as f64).max(1.0);
-    let copies = b.unrolled.min(rounds);
+    let copies = copies(b, l);
     let each = (path + (copies - 1.0) * recurrence) / copies;
     each.max(recurrence).max(issue)
 }

@@ -92,11 +92,23 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
     Ok(0)
 }
 
+/// Parts of the optimum's speed-up after few executions.
+fn cuts(all: &[Case], strategy: &str) -> String {
+    let scores = || all.iter().filter_map(|c| Some((c, c.of(strategy)?)));
+    let most = scores().map(|(_, s)| s.cut.len()).max().unwrap_or(0);
+    let part = |i: usize| {
+        let of = scores().filter_map(|(c, s)| Some(s.cut.get(i)?.1 / c.optimum));
+        format!("{:.1}", 100.0 * geometric_mean(of))
+    };
+    let parts: Vec<String> = (0..most).map(part).collect();
+    format!("{} %", parts.join(", "))
+}
+
 fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
     let mut out = String::new();
     let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
     type Cell = fn(&Case, &str) -> String;
-    let tables: [(&str, Cell); 3] = [
+    let tables: [(&str, Cell); 4] = [
         ("Speed-up found (geometric mean of the seeds)", |c, s| {
             c.of(s).map_or("-".into(), |x| format!("{:.3}", x.speedup))
         }),
@@ -104,6 +116,14 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             c.of(s)
                 .map_or("-".into(), |x| format!("{:.1}", x.executions))
         }),
+        (
+            "Executions until as fast as what the first gives, begun again where it ends before (* never, of some seed: counts as all)",
+            |c, s| {
+                let star = |n: usize| if n > 0 { "*" } else { "" };
+                c.of(s)
+                    .map_or("-".into(), |x| format!("{:.1}{}", x.reach, star(x.never)))
+            },
+        ),
         ("Efficiency: speed-up over executions", |c, s| {
             c.of(s)
                 .map_or("-".into(), |x| format!("{:.3}", x.speedup / x.executions))
@@ -137,6 +157,8 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             "at least 97 %",
             "executions",
             "most",
+            "until as fast as the first",
+            "cut at 3, 5, 8",
         ],
     );
     for n in &names {
@@ -153,6 +175,8 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             format!("{good} of {}", all.len()),
             format!("{:.1}", geometric_mean(scores().map(|(_, s)| s.executions))),
             scores().map(|(_, s)| s.most).max().unwrap_or(0).to_string(),
+            format!("{:.1}", geometric_mean(scores().map(|(_, s)| s.reach))),
+            cuts(all, n),
         ]);
     }
     let _ = writeln!(out, "{}", t.render(style));
