@@ -5,7 +5,7 @@ use kerf_hardround::function::Function;
 use kerf_hardround::leaf::{self, Query};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{Room, Work};
+use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
 use std::ops::ControlFlow;
 
 #[test]
@@ -108,4 +108,26 @@ fn too_little_room_loses_nothing() {
         let there: Vec<_> = there.into_iter().flat_map(|t| t.1).collect();
         assert_eq!(there, here, "{lines} {candidates}");
     }
+}
+
+/// A device that cannot be opened ends a search whose units wait for it.
+#[test]
+fn no_device() {
+    let q = Query {
+        function: Function::Exp,
+        format: BINARY64,
+        bits: 60,
+        isa: Some(Isa::best()),
+    };
+    let units = Units::new(&q, 2f64.powi(-1000), 0.5).expect("a range");
+    let work = Work {
+        query: &q,
+        units: &units,
+        range: 0..units.len(),
+        threads: 2,
+        room: Room::usual(64),
+    };
+    let open = || Err(GpuError::Full);
+    let result = search_opening(open, &work, |_| true, |_, _, _| ControlFlow::Continue(()));
+    assert!(matches!(result, Err(GpuError::Full)));
 }

@@ -17,6 +17,8 @@ const UNIFORM: i32 = 40;
 pub const MARGIN: u64 = 1 << 12;
 /// Pieces of at most this many arguments that no polynomial describes are evaluated one by one.
 const SMALL: u64 = 48;
+/// Longer pieces that begin or end with arguments that are all hard are divided, so that those are not listed by the million.
+const LISTED: u64 = 4096;
 
 /// Arguments counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -149,6 +151,9 @@ fn divide(
     match block(q.function, q.format, grid) {
         Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
             let alike = poly.uniform(q.eps()) == Some(true);
+            if !alike && grid.len() > LISTED && hard_at_an_end(q, grid) {
+                return halves(q, grid, visitor, tally, cases);
+            }
             visitor.smooth(q, grid, &poly, alike, tally, cases);
         }
         Block::Overflow | Block::Underflow => tally.out_of_range += grid.len(),
@@ -157,12 +162,30 @@ fn divide(
                 evaluate(q, grid, m, tally, cases);
             }
         }
-        _ => {
-            let middle = grid.first + grid.len() / 2;
-            divide(q, &grid.part(grid.first, middle), visitor, tally, cases);
-            divide(q, &grid.part(middle, grid.end), visitor, tally, cases);
-        }
+        _ => halves(q, grid, visitor, tally, cases),
     }
+}
+
+fn halves(
+    q: &Query,
+    grid: &Grid,
+    visitor: &mut impl Visitor,
+    tally: &mut Tally,
+    cases: &mut Vec<Case>,
+) {
+    let middle = grid.first + grid.len() / 2;
+    divide(q, &grid.part(grid.first, middle), visitor, tally, cases);
+    divide(q, &grid.part(middle, grid.end), visitor, tally, cases);
+}
+
+/// Whether the first two arguments or the last two have the query's bits: next to a limit all have them from somewhere on.
+fn hard_at_an_end(q: &Query, grid: &Grid) -> bool {
+    let hard = |m: u64| {
+        let v = value(q.function, q.format, &grid.float(m, 64));
+        v.is_ok_and(|v| v.k.is_some_and(|k| k >= q.bits))
+    };
+    let last = grid.end - 1;
+    hard(grid.first) && hard(grid.first + 1) || hard(last) && hard(last - 1)
 }
 
 /// Identical bits at the start of a fraction.

@@ -94,6 +94,17 @@ fn damage_is_found() {
         }
     });
     assert!(mistakes(&short, 0).contains("d is less"));
+    let uneven = changed(&r, |u| u.counts.tested[1] += 1);
+    assert!(mistakes(&uneven, 0).contains("do not fit each other"));
+    let few = changed(&r, |u| u.counts.tested[0] /= 2);
+    assert!(mistakes(&few, 0).contains("do not fit each other"));
+    let said = changed(&r, |u| {
+        u.cases.clear();
+        for p in &mut u.pieces {
+            p.method = Method::NoneHard;
+        }
+    });
+    assert!(mistakes(&said, 0).contains("cannot be proven"));
     let mut lost = r.clone();
     lost.units.pop();
     assert!(mistakes(&lost, 0).contains("missing"));
@@ -104,4 +115,48 @@ fn damage_is_found() {
     assert!(Record::parse(&(text.clone() + "\n")).is_err());
     // A line that was cut off is no mistake: it is done again.
     assert_eq!(Record::parse(&text).unwrap().units.len(), 0);
+}
+
+/// A search of everything sees the one case that is missing, and finds nothing wrong with a right record.
+#[test]
+fn all_is_searched_again() {
+    let r = record(Function::Log, 1.25, 1.25 + 2f64.powi(-25), 24);
+    let cases: usize = r.units.iter().map(|u| u.cases.len()).sum();
+    assert!(cases > 2, "{cases}");
+    let v = verify(&r, u64::MAX, 1);
+    assert_eq!(v.mistakes, [""; 0]);
+    for at in [0, cases / 2, cases - 1] {
+        let mut short = r.clone();
+        let mut before = 0;
+        for u in &mut short.units {
+            if (before..before + u.cases.len()).contains(&at) {
+                u.cases.remove(at - before);
+                u.hash = u.digest(&short.header);
+                break;
+            }
+            before += u.cases.len();
+        }
+        let found = verify(&short, u64::MAX, 1).mistakes;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("hard and not listed"), "{found:?}");
+    }
+}
+
+/// Uniform pieces of all kinds are proven: next to zero and to limits, subnormal arguments and results.
+#[test]
+fn uniform_pieces_are_proven() {
+    for (f, from, to, bits) in [
+        (Function::Sin, 2f64.powi(-1074), 2f64.powi(-1022), 40),
+        (Function::Tan, 2f64.powi(-45), 1.0001 * 2f64.powi(-45), 60),
+        (Function::Exp, 2f64.powi(-60), 2f64.powi(-54), 40),
+        (Function::Cos, 2f64.powi(-40), 2f64.powi(-30), 40),
+        (Function::Exp, -745.2, -745.15, 40),
+        (Function::Expm1, -50.0, -49.99, 44),
+        (Function::Atan, 2f64.powi(60), 2f64.powi(64), 30),
+        (Function::Acos, -2f64.powi(-60), -2f64.powi(-62), 40),
+    ] {
+        let v = verify(&record(f, from, to, bits), 1, 1);
+        assert_eq!(v.mistakes, [""; 0], "{}", f.name());
+        assert!(v.uniform > 0, "{}", f.name());
+    }
 }

@@ -189,6 +189,13 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         );
     }
     text += &format!("; {} others with {} bits or more", listed.len(), query.bits);
+    let hard: u64 = sum.by_k.iter().skip(query.bits as usize).sum();
+    let unlisted = hard.saturating_sub(listed.len() as u64);
+    if unlisted > 0 {
+        text += &format!(
+            " are listed, and {unlisted} not: they are in stretches where all have them, as next to a limit"
+        );
+    }
     let shown = listed.iter().take(100);
     for w in shown {
         text += &format!("\n  {} {}", w.x, w.k);

@@ -66,14 +66,18 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         "{}: {} on [{}, {}), {} bits: {verdict}\n",
         path, h.function, h.from, h.to, h.bits
     );
+    let away = (v.tested_cases as f64 - v.expected) / v.expected.sqrt();
+    let away = match v.expected >= 10.0 {
+        true => format!(", {away:+.1} standard deviations from that"),
+        false => String::new(),
+    };
     out += &format!(
-        "{} of {} units, {} cases computed again ({} where the test was used; chance would give {:.1}, {:+.1} standard deviations), {} stretches of {} arguments searched again, {} pieces proven to be uniform, {} values computed\n",
+        "{} of {} units, {} cases computed again ({} where the test was used; chance would give {:.1}{away}), {} stretches of {} arguments searched again, {} pieces proven to be uniform, {} values computed\n",
         v.units,
         h.units,
         v.cases,
         v.tested_cases,
         v.expected,
-        (v.tested_cases as f64 - v.expected) / v.expected.max(1.0).sqrt(),
         v.stretches,
         v.arguments,
         v.uniform,
