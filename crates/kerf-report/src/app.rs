@@ -151,7 +151,7 @@ fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
         Some(_) => " class=\"n\"",
         None => "",
     };
-    let mut o = String::from("<div class=\"scroll\"><table class=\"wide\"><thead><tr>");
+    let mut o = String::from("<div class=\"scroll\"><table><thead><tr>");
     for (k, h) in heads.iter().enumerate() {
         let _ = write!(
             o,
