@@ -20,6 +20,24 @@ const AXES: [&str; 3] = ["bx", "by", "bz"];
 /// Elements of the largest buffer that a first file has: beyond it, an index was misread.
 const MOST_ELEMENTS: i128 = 1 << 26;
 
+/// Threads of a first launch, at most.
+const MOST_THREADS: i128 = 1 << 18;
+
+/// Does a launch have a sensible number of threads, if all sizes are this?
+fn threads(k: &Known, size: u32) -> bool {
+    let mut all: i128 = 1;
+    for p in k.extents.threads.iter().flatten() {
+        let text = Writer::expression(&k.kernel, p);
+        let value =
+            Expr::parse(&text).and_then(|e| e.eval(|_| Some(Number::Int(i128::from(size)))));
+        match value {
+            Ok(Number::Int(v)) if v > 0 => all = all.saturating_mul(v),
+            _ => return false,
+        }
+    }
+    all <= MOST_THREADS
+}
+
 /// A kernel and what its code tells.
 pub struct Known {
     /// Its parameters.
@@ -110,11 +128,13 @@ impl Writer<'_> {
     fn find_sizes(&mut self) {
         for k in self.known {
             let used = k.extents.threads.iter().flatten().count();
-            let wide = match used {
+            // Also of a kernel with one dimension and `n * n` threads.
+            let fits = [16384, 128, 32, 16].into_iter().find(|w| threads(k, *w));
+            let wide = fits.unwrap_or(match used {
                 0 | 1 => 16384,
                 2 => 128,
                 _ => 32,
-            };
+            });
             for p in k.extents.threads.iter().flatten() {
                 for at in p.parameters() {
                     self.sizes.insert(named(&k.kernel.params[at].name), wide);
