@@ -286,7 +286,7 @@ function progress() {
 (() => {
   const s = $("groups");
   s.append(...title("groups", "Variables", "What changes together, what it became, and why it did not go lower. “Alone” is the error of the program with only this one lowered, where that ran."));
-  const rows = G.map((g, i) => [g.name, el("span", null, fmt(g.formats[0]), g.format !== g.formats[0] ? [" → ", fmt(g.format)] : ""), g.lines.slice(0, 6).join(", ") + (g.lines.length > 6 ? ", …" : ""), g.holds && g.holds.length ? g.holds.reduce((a, h) => a + h.sites.length, 0) : g.sites.length, D.alone[i] === null ? "" : sci(D.alone[i]), why(g.kept) || (g.format !== g.formats[0] ? "as low as was allowed" : "")]);
+  const rows = G.map((g, i) => [g.name, el("span", null, fmt(g.formats[0]), g.format !== g.formats[0] ? [" → ", fmt(g.format)] : ""), g.lines.slice(0, 6).join(", ") + (g.lines.length > 6 ? ", …" : ""), g.holds && g.holds.length ? g.holds.reduce((a, h) => a + h.sites.length, 0) : g.sites.length || "", D.alone[i] === null ? "" : sci(D.alone[i]), why(g.kept) || (g.format !== g.formats[0] ? "as low as was allowed" : "")]);
   s.append(table(["variable", "format", "lines", "#operations", "#alone", "why not lower"], rows, "wide stack"));
   const fixed = new Map();
   R.sites.filter(x => x.fixed).forEach(x => fixed.set(x.fixed, [...(fixed.get(x.fixed) || []), x.line]));

@@ -6,11 +6,11 @@ use crate::ReportError;
 use crate::gather::Gathered;
 
 const HTML: &str = include_str!("../assets/page.html");
-const CSS: &str = include_str!("../assets/page.css");
+pub(crate) const CSS: &str = include_str!("../assets/page.css");
 const JS: &str = include_str!("../assets/page.js");
 
 /// Text inside an element or an attribute.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,6 +1,8 @@
 //! A workload file for a kernel that has none yet: what its code tells, and a note where it does not.
+use crate::Number;
+use crate::expr::Expr;
 use kerf_ir::extent::{Extents, Polynomial, Symbol};
-use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
+use kerf_ir::kernels::{GlobalInfo, KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -14,6 +16,27 @@ fn counts(name: &str) -> bool {
 }
 
 const AXES: [&str; 3] = ["bx", "by", "bz"];
+
+/// Elements of the largest buffer that a first file has: beyond it, an index was misread.
+const MOST_ELEMENTS: i128 = 1 << 26;
+
+/// Threads of a first launch, at most.
+const MOST_THREADS: i128 = 1 << 18;
+
+/// Does a launch have a sensible number of threads, if all sizes are this?
+fn threads(k: &Known, size: u32) -> bool {
+    let mut all: i128 = 1;
+    for p in k.extents.threads.iter().flatten() {
+        let text = Writer::expression(&k.kernel, p);
+        let value =
+            Expr::parse(&text).and_then(|e| e.eval(|_| Some(Number::Int(i128::from(size)))));
+        match value {
+            Ok(Number::Int(v)) if v > 0 => all = all.saturating_mul(v),
+            _ => return false,
+        }
+    }
+    all <= MOST_THREADS
+}
 
 /// A kernel and what its code tells.
 pub struct Known {
@@ -105,11 +128,13 @@ impl Writer<'_> {
     fn find_sizes(&mut self) {
         for k in self.known {
             let used = k.extents.threads.iter().flatten().count();
-            let wide = match used {
+            // Also of a kernel with one dimension and `n * n` threads.
+            let fits = [16384, 128, 32, 16].into_iter().find(|w| threads(k, *w));
+            let wide = fits.unwrap_or(match used {
                 0 | 1 => 16384,
                 2 => 128,
                 _ => 32,
-            };
+            });
             for p in k.extents.threads.iter().flatten() {
                 for at in p.parameters() {
                     self.sizes.insert(named(&k.kernel.params[at].name), wide);
@@ -129,6 +154,31 @@ impl Writer<'_> {
 
     fn first_size(&self) -> String {
         self.sizes.keys().next().cloned().unwrap_or("n".into())
+    }
+
+    /// Kernels share buffers by the names of their parameters, where the types agree.
+    fn buffer_name(&self, k: &KernelInfo, at: usize) -> String {
+        let p = &k.params[at];
+        let name = named(&p.name);
+        let scalars = |p: &Param| match &p.kind {
+            ParamKind::Pointer { element: e, .. } => Some(element(e)),
+            _ => None,
+        };
+        let mut all = self.known.iter().flat_map(|k| &k.kernel.params);
+        let first = all.find(|q| named(&q.name) == name && scalars(q).is_some());
+        match first {
+            Some(q) if scalars(q) != scalars(p) => format!("{name}_{}", named(&k.name)),
+            _ => name,
+        }
+    }
+
+    /// Is it a number of elements that a buffer can have, with the sizes as they are?
+    fn is_length(&self, text: &str) -> bool {
+        let Ok(e) = Expr::parse(text) else {
+            return false;
+        };
+        let value = e.eval(|n| self.sizes.get(n).map(|v| Number::Int(i128::from(*v))));
+        matches!(value, Ok(Number::Int(1..=MOST_ELEMENTS)))
     }
 
     fn buffers(&mut self, out: &mut String) {
@@ -151,7 +201,7 @@ impl Writer<'_> {
                 else {
                     continue;
                 };
-                let name = named(&p.name);
+                let name = self.buffer_name(&k.kernel, at);
                 if *space == 3 || done.contains(&name) {
                     continue;
                 }
@@ -174,8 +224,10 @@ impl Writer<'_> {
                     .map(|b| b.divided(i128::from(*element_bytes)).rounded());
                 // An extent that depends on the block's size is that of the largest block.
                 let whole = whole.map(|w| Self::expression(&k.kernel, &w));
-                match whole.filter(|w| !AXES.iter().any(|a| w.contains(a)) && !w.contains("grid_"))
-                {
+                let seen = |w: &String| {
+                    !AXES.iter().any(|a| w.contains(a)) && !w.contains("grid_") && self.is_length(w)
+                };
+                match whole.filter(seen) {
                     Some(w) => {
                         let _ = writeln!(out, "len  = \"{w}\"");
                     }
@@ -261,7 +313,7 @@ impl Writer<'_> {
             let name = named(&p.name);
             args.push(match &p.kind {
                 ParamKind::Pointer { space: 3, .. } => "{ local = \"bx * 8\" }".into(),
-                ParamKind::Pointer { .. } => format!("\"{name}\""),
+                ParamKind::Pointer { .. } => format!("\"{}\"", self.buffer_name(info, at)),
                 ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
                     format!("\"{name}\"")
                 }

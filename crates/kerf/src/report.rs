@@ -4,7 +4,7 @@ use crate::files;
 use crate::output::{Format, say};
 use crate::progress::Work;
 use kerf_report::gather::gather;
-use kerf_report::{ReportError, evaluations, explain, markdown, page};
+use kerf_report::{ReportError, app, evaluations, explain, markdown, page};
 use std::path::PathBuf;
 
 /// Arguments of `kerf report`.
@@ -46,15 +46,24 @@ pub fn report(a: &Args, format: Format) -> Result<i32, Failure> {
         })?;
         return Ok(0);
     }
-    let shown = Work::begin("reading the result");
-    let g = gather(&a.dir)?;
-    drop(shown);
+    let (summary, whole) = match app::read(&a.dir)? {
+        Some(r) => (app::markdown(&r), app::page(&r)),
+        None => {
+            let shown = Work::begin("reading the result");
+            let g = gather(&a.dir)?;
+            drop(shown);
+            match a.markdown {
+                true => (markdown::markdown(&g), String::new()),
+                false => (String::new(), page::page(&g)?),
+            }
+        }
+    };
     if a.markdown {
-        say(&markdown::markdown(&g))?;
+        say(&summary)?;
         return Ok(0);
     }
     let path = a.out.clone().unwrap_or_else(|| a.dir.join("report.html"));
-    files::write_whole(&path, &page::page(&g)?).map_err(|e| {
+    files::write_whole(&path, &whole).map_err(|e| {
         Failure::new(format!("cannot write {}: {e}", path.display()))
             .help("choose another place with --out")
     })?;
@@ -70,6 +79,16 @@ pub fn report(a: &Args, format: Format) -> Result<i32, Failure> {
 
 /// Runs `kerf explain`.
 pub fn explained(a: &ExplainArgs, format: Format) -> Result<i32, Failure> {
+    if let Some(r) = app::read(&a.dir)? {
+        let text = match format {
+            Format::Json => {
+                serde_json::to_string_pretty(&r).map_err(|e| Failure::new(e.to_string()))? + "\n"
+            }
+            Format::Human | Format::Csv => app::explain(&r),
+        };
+        say(&text)?;
+        return Ok(0);
+    }
     let g = gather(&a.dir)?;
     match format {
         Format::Json => {

@@ -68,6 +68,13 @@ impl<'a> Model<'a> {
                         let mut params: Vec<Option<&Node>> =
                             own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
                         params.resize(n.inner.len(), None);
+                        if own.is_none()
+                            && SINES.contains(&name)
+                            && let [_, _, a, b, ..] = n.inner.as_slice()
+                        {
+                            pair(self.memory(a), self.memory(b));
+                            return true;
+                        }
                         let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
                         for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
                             match p {
@@ -174,6 +181,9 @@ pub(crate) fn is_reference(t: &str) -> bool {
 pub(crate) fn is_object_call(n: &Node, f: &Node) -> bool {
     n.kind == "CXXOperatorCallExpr" && f.kind == "CXXMethodDecl"
 }
+
+/// Functions that write sine and cosine to two addresses of one format.
+pub(crate) const SINES: [&str; 2] = ["sincos", "sincospi"];
 
 /// Functions that have a version for each format of what they are given the address of.
 const OVERLOADED: [&str; 13] = [

@@ -380,16 +380,17 @@ fn explicit(s: &Source, name: &str) -> Vec<Vec<(usize, usize)>> {
             continue;
         };
         let (mut list, mut depth, mut from) = (Vec::new(), 0, all[open].to);
-        for j in open..end {
-            match word(j) {
+        for t in &all[open..end] {
+            let one = s.word(*t);
+            match one {
                 "(" | "<" => depth += 1,
                 ")" | ">" => depth -= 1,
                 _ => {}
             }
-            let last = depth == 0 && word(j) == ")";
-            if last || depth == 1 && word(j) == "," {
-                list.push((from, all[j].from));
-                from = all[j].to;
+            let last = depth == 0 && one == ")";
+            if last || depth == 1 && one == "," {
+                list.push((from, t.from));
+                from = t.to;
             }
             if last {
                 break;

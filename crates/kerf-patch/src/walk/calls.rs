@@ -1,7 +1,7 @@
 //! Calls: of the user's functions, and of math functions by whatever name the plan's version has.
 use super::*;
 use crate::model::LOADS;
-use crate::model::connect::is_object_call;
+use crate::model::connect::{SINES, is_object_call};
 
 impl<'w, 'a> Walk<'w, 'a> {
     pub(super) fn call(&mut self, n: &'a Node, want: Want) -> Ty {
@@ -66,6 +66,14 @@ impl<'w, 'a> Walk<'w, 'a> {
                 None => Ty::Other,
             };
         }
+        if SINES.contains(&name.as_str())
+            && let [angle, sine, cosine] = args
+            && let Some(e) = self.model.memory(sine)
+        {
+            self.indices_arg(sine);
+            self.indices_arg(cosine);
+            return self.sines(n, c, angle, e);
+        }
         if name.starts_with("__shfl_")
             && scalar(&n.plain).is_some()
             && let [_, value, rest @ ..] = args
@@ -90,6 +98,31 @@ impl<'w, 'a> Walk<'w, 'a> {
             return self.natural(n);
         }
         self.math(n, c, args, &name, want)
+    }
+
+    /// `sincos(x, &s, &c)` in the format of what it writes to.
+    fn sines(&mut self, n: &'a Node, callee: &'a Node, angle: &'a Node, e: Entity) -> Ty {
+        let all = self.marks_at(n.begin.map(|b| (b.file, b.shown)));
+        let mine: Vec<&Mark> = all.iter().filter(|m| m.from == Format::F64).collect();
+        self.def(e, agreed(&mine).map_or(Ty::Flex, ty));
+        let f = self.format(e);
+        self.visit(angle, f.into());
+        let new = match f {
+            Format::F32 => format!("{}f", callee.refers_name),
+            _ => return Ty::Other,
+        };
+        let Some(b) = callee.begin else {
+            return Ty::Other;
+        };
+        let there = self
+            .source(b.file)
+            .is_some_and(|s| s.at(b) == callee.refers_name);
+        if !there || b.via == Via::Macro {
+            self.say(n, "the function's name is in the body of a macro");
+            return Ty::Other;
+        }
+        self.edit(n, |e| e.replace(b.file, b.offset, b.after(), &new));
+        Ty::Other
     }
 
     pub(super) fn indices_arg(&mut self, a: &'a Node) {
