@@ -449,7 +449,14 @@ impl Build<'_> {
     fn run(&mut self) -> Result<(), CcError> {
         let before = self.dir.path().join("kerf_host.h");
         let late = compile::late_macros(&self.o.common).1;
-        let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
+        // The version of nvcc that the headers are of, which programs look at.
+        let version = [("MAJOR", 12), ("MINOR", 9), ("BUILD", 86)]
+            .map(|(part, n)| format!("#define __CUDACC_VER_{part}__ {n}\n"))
+            .concat();
+        let guarded = format!(
+            "{}#ifdef __CUDA__\n{version}{late}#endif\n",
+            compile::CUDA_HOST
+        );
         std::fs::write(&before, guarded).map_err(io(&before))?;
         let arch = self.o.arch(&self.tools.arch);
         let o = self.o.clone();

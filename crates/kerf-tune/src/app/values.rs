@@ -44,6 +44,9 @@ pub enum NoValues {
     /// The pattern.
     #[error("nothing in the application's output matches `{0}`")]
     NoMatch(String),
+    /// The pattern matches words.
+    #[error("what matches `{0}` has no number in it")]
+    NoNumber(String),
     /// The file.
     #[error("{0}: {1}")]
     File(String, String),
@@ -171,6 +174,7 @@ pub fn values(source: &Source, ran: &Ran, folder: &Path) -> Result<Values, NoVal
         Source::Stdout(r) => {
             let floats = by_pattern(r, &ran.stdout);
             match floats.is_empty() {
+                true if r.is_match(&ran.stdout) => Err(NoValues::NoNumber(r.as_str().to_owned())),
                 true => Err(NoValues::NoMatch(r.as_str().to_owned())),
                 false => Ok(Values {
                     floats,
