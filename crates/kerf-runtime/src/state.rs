@@ -264,7 +264,10 @@ impl State {
         if self.config.is_none() {
             let c = configure()?;
             if let Some(dir) = var("KERF_TRACE") {
-                self.trace = Some(Trace::start(dir.into(), var("KERF_TRACE_COPIES").is_none_or(|v| v != "0"))?);
+                self.trace = Some(Trace::start(
+                    dir.into(),
+                    var("KERF_TRACE_COPIES").is_none_or(|v| v != "0"),
+                )?);
                 // SAFETY: a plain function without arguments.
                 unsafe { libc::atexit(at_exit) };
             }

@@ -240,9 +240,7 @@ pub fn tune<'w>(
             "run it by hand with KERF_DEVICE set, and mend that first; if it always ends so, put `|| true` behind the command"
         }
         RunFailure::Unlike(_) => "run it by hand and try the pattern of --require with grep -E",
-        RunFailure::Unwritten(_) => {
-            "check --output-file; its path is relative to where kerf runs"
-        }
+        RunFailure::Unwritten(_) => "check --output-file; its path is relative to where kerf runs",
         RunFailure::Start(_) => "check the command",
     };
     let mut own = runner.run(None, r.limit).map_err(|e| {

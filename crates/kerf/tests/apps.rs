@@ -185,7 +185,9 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
     let source = sources().join("faults.cu").display().to_string();
     // Named by the Makefile only: a note. Called: the linker says by what name.
     let out = dir.path().join("linked").display().to_string();
-    let r = kerf().args(["cc", &source, "-lcublas", "-o", &out]).output();
+    let r = kerf()
+        .args(["cc", &source, "-lcublas", "-o", &out])
+        .output();
     let r = r.expect("kerf runs");
     assert!(r.status.success(), "{}", text(&r));
     assert!(text(&r).contains("cuBLAS is not supported"), "{}", text(&r));

@@ -173,7 +173,15 @@ impl RawDevice for CpuDevice {
         let args: Vec<*const u8> = l.args.iter().map(|a| a.cast::<u8>().cast_const()).collect();
         p.beside = beside;
         let shared = l.shared;
-        p.launch_with(l.symbol, l.name, l.grid, l.block, shared, &args, l.cooperative)?;
+        p.launch_with(
+            l.symbol,
+            l.name,
+            l.grid,
+            l.block,
+            shared,
+            &args,
+            l.cooperative,
+        )?;
         Ok(crate::Executor::printed(p))
     }
     fn stats(&mut self, program: usize, symbol: &str) -> Result<KernelStats, ExecError> {

@@ -148,8 +148,10 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         ("--size", !a.sizes.is_empty()),
     ];
     if let Some((option, _)) = other.into_iter().find(|o| o.1) {
-        return Err(Failure::new(format!("{option} is not for applications yet"))
-            .help("kerf record makes workloads of its kernels, which have it"));
+        return Err(
+            Failure::new(format!("{option} is not for applications yet"))
+                .help("kerf record makes workloads of its kernels, which have it"),
+        );
     }
     let cuda = a.device == DeviceArg::Cuda;
     let time = match (&a.time_pattern, a.time) {
