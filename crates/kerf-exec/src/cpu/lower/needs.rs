@@ -28,6 +28,32 @@ pub(super) fn needs_coroutines(kernel: Value) -> bool {
     })
 }
 
+/// Does an address come from shared memory, as far as casts and steps tell?
+fn is_shared(address: Value) -> bool {
+    let mut a = address;
+    for _ in 0..32 {
+        match a.ty().space() {
+            0 => {}
+            space => return space == 3,
+        }
+        let through = match a.opcode() {
+            Some(o) => [
+                Opcode::LLVMGetElementPtr,
+                Opcode::LLVMAddrSpaceCast,
+                Opcode::LLVMBitCast,
+            ]
+            .contains(&o),
+            // A constant expression; anything else has no operands, or none that is a pointer.
+            None => true,
+        };
+        match a.operands().first() {
+            Some(o) if through && o.ty().is_ptr() => a = *o,
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Threads of a warp are brought together before each volatile access of shared memory. Programs of before Volta
 /// count on warps in step there (the last steps of a reduction, without a barrier), and GPUs still run them as meant.
 pub(super) fn keep_step(m: &Module) {
@@ -37,7 +63,7 @@ pub(super) fn keep_step(m: &Module) {
             Some(Opcode::LLVMStore) => i.operand(1),
             _ => continue,
         };
-        if i.is_volatile() && address.ty().space() == 3 {
+        if i.is_volatile() && is_shared(address) {
             Builder::before(i).intrinsic("llvm.nvvm.activemask", &[], &[]);
         }
     }
