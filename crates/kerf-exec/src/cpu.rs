@@ -66,6 +66,8 @@ pub struct CpuExecutor {
     found: BTreeMap<String, (usize, Vec<(usize, usize)>)>,
     arena: Arena,
     order: u64,
+    /// Memory of an application that holds several programs, for memcheck.
+    pub(crate) beside: Vec<Range>,
 }
 
 impl CpuExecutor {
@@ -115,6 +117,7 @@ impl CpuExecutor {
             found: BTreeMap::new(),
             arena,
             order: options.order,
+            beside: Vec::new(),
         })
     }
 
@@ -274,6 +277,7 @@ impl CpuExecutor {
                 element: b.element,
             })
             .chain(self.variables.iter().cloned())
+            .chain(self.beside.iter().cloned())
             .collect()
     }
 

@@ -96,7 +96,8 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
     if reads_grid_workspace(n) {
         return Some((
             GRID_SYNC.into(),
-            "launches of workloads are not cooperative (those of applications, kerf cc, may be)".into(),
+            "launches of workloads are not cooperative (those of applications, kerf cc, may be)"
+                .into(),
         ));
     }
     if n.contains("cudaCGGetIntrinsicHandle") || n.contains("cudaCGSynchronize") {

@@ -217,6 +217,9 @@ pub fn launch(
     }
     if tracing {
         s.on_device(|d| d.prepare(program, &f.symbol))?;
+        if !on_cpu {
+            s.take_turn();
+        }
     }
     let clock = worked();
     let timer = match (tracing, on_cpu) {

@@ -2,7 +2,7 @@
 use crate::error::{Failed, code};
 use crate::state::{State, Unit};
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::Module;
+use kerf_ir::llvm::{Builder, Linkage, Module};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles};
 use kerf_ir::{finish, prepare};
 use kerf_pass::{Plan, SiteFormat};
@@ -54,6 +54,18 @@ fn undefined(m: &Module) -> Vec<String> {
         .collect()
 }
 
+/// What tables of virtual functions have in place of those without a body: NVIDIA's compiler has it, a GPU's driver
+/// does not.
+fn provide(m: &Module) {
+    let missing = m.function("__cxa_pure_virtual");
+    if let Some(f) = missing.filter(|f| f.is_declaration()) {
+        let b = Builder::at_end(m.append_block(f, "entry"));
+        b.intrinsic("llvm.trap", &[], &[]);
+        b.unreachable();
+        f.set_linkage(Linkage::LLVMInternalLinkage);
+    }
+}
+
 /// The part of a plan that is for these kernels.
 fn part(plan: &Plan, infos: &[KernelInfo]) -> Plan {
     let mut p = plan.clone();
@@ -85,6 +97,7 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
             ));
         }
     }
+    provide(&m);
     let unlifted: Vec<_> = u.meta.iter().flat_map(|x| x.unlifted.clone()).collect();
     let infos = kernels::kernels(&m);
     let mut refused = BTreeMap::new();

@@ -100,6 +100,8 @@ pub struct State {
     pub device: Option<Box<dyn RawDevice>>,
     /// What is noted of the run.
     pub trace: Option<Trace>,
+    /// Held while it is this program's turn on the GPU.
+    pub turn: Option<std::fs::File>,
     /// Host's addresses of `__managed__` variables.
     pub managed: Vec<usize>,
     /// May a kernel have changed them since they were last brought to the host?
@@ -120,6 +122,7 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     config: None,
     device: None,
     trace: None,
+    turn: None,
     managed: Vec::new(),
     managed_changed: false,
 }));
@@ -234,12 +237,37 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
 }
 
 impl State {
+    /// Waits until no other program that is traced runs on the GPU; until this one ends. Programs are compiled
+    /// before that, beside each other.
+    pub fn take_turn(&mut self) {
+        if self.turn.is_some() {
+            return;
+        }
+        let Some(path) = var("KERF_TURN") else {
+            return;
+        };
+        let open = std::fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
+        if let Ok(file) = open {
+            use std::os::fd::AsRawFd;
+            // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
+            unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
+            self.turn = Some(file);
+        }
+    }
+
     /// The configuration, read at first use.
     pub fn config(&mut self) -> Result<&Config, Failed> {
         if self.config.is_none() {
             let c = configure()?;
             if let Some(dir) = var("KERF_TRACE") {
-                self.trace = Some(Trace::start(dir.into(), var("KERF_TRACE_COPIES").is_none_or(|v| v != "0"))?);
+                self.trace = Some(Trace::start(
+                    dir.into(),
+                    var("KERF_TRACE_COPIES").is_none_or(|v| v != "0"),
+                )?);
                 // SAFETY: a plain function without arguments.
                 unsafe { libc::atexit(at_exit) };
             }

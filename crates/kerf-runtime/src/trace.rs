@@ -257,12 +257,12 @@ pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Fai
     t.keep(data, c)
 }
 
-/// Managed memory that kernels have worked on counts as copied when it is freed, or at the end.
+/// Managed and pinned memory that kernels have worked on counts as copied when it is freed, or at the end.
 fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
     let Some(e) = &a.element else {
         return Ok(());
     };
-    if a.place != Place::Managed || s.trace.is_none() {
+    if a.place == Place::Device || s.trace.is_none() {
         return Ok(());
     }
     s.on_device(|d| d.synchronize())?;

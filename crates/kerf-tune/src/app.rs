@@ -16,6 +16,7 @@ use crate::problem::{Group, Tunable, with_storage};
 use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
 use crate::store::{self, Phase, Store};
+use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Outcome;
 use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
@@ -228,6 +229,7 @@ pub fn tune<'w>(
             _ => None,
         },
         copies: matches!(r.source, Source::Copies),
+        require: r.require.clone(),
     };
     let advice = |e: &RunFailure| match e {
         RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
@@ -237,6 +239,8 @@ pub fn tune<'w>(
         RunFailure::Failed { .. } => {
             "run it by hand with KERF_DEVICE set, and mend that first; if it always ends so, put `|| true` behind the command"
         }
+        RunFailure::Unlike(_) => "run it by hand and try the pattern of --require with grep -E",
+        RunFailure::Unwritten(_) => "check --output-file; its path is relative to where kerf runs",
         RunFailure::Start(_) => "check the command",
     };
     let mut own = runner.run(None, r.limit).map_err(|e| {
@@ -246,6 +250,9 @@ pub fn tune<'w>(
     let help = |e: &NoValues| match e {
         NoValues::NoMatch(_) => {
             "run the application and try the pattern on its output with grep -E"
+        }
+        NoValues::NoNumber(_) => {
+            "put brackets around the number, e.g. 'error +(\\S+)'; --require says what has to be printed"
         }
         NoValues::File(..) => "check --output-file; its path is relative to where kerf runs",
         NoValues::NoCopies => "say what to compare with --stdout-pattern or --output-file",
@@ -384,6 +391,20 @@ pub fn tune<'w>(
     let best = fastest(&points, r.tolerance).unwrap_or_else(|| points[0].clone());
     let tuned = best.assignment != problem.identity();
     let plan = t.plan(&subject, &best.assignment);
+    if evaluations > 0 && failed == evaluations {
+        warnings.push(
+            "the application failed with every plan: its own check may be stricter than the tolerance"
+                .into(),
+        );
+    }
+    let least = points.iter().skip(1).map(|p| p.error);
+    if !tuned && r.metric == Metric::MaxRel && least.fold(f64::INFINITY, f64::min) > 0.1 {
+        warnings.push(
+            "every plan had a large relative error: numbers near zero may decide that; --floor X measures smaller numbers against X, \
+             --metric rel_l2 looks at all numbers together"
+                .into(),
+        );
+    }
     warnings.push(
         "the plan was judged on the application's own run; other inputs were not tried".into(),
     );

@@ -69,6 +69,10 @@ pub struct Args {
     /// Tune each kernel of the application alone too, and compare: what is lost by not seeing the whole.
     #[arg(long, requires = "app")]
     local: bool,
+    /// A run of the application counts as failed unless its standard output matches: for programs that print FAIL and
+    /// end with 0.
+    #[arg(long, value_name = "REGEX", requires = "app")]
+    require: Option<String>,
     /// Seconds after which the search of an application ends with what it has.
     #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]
     max_time: Option<f64>,

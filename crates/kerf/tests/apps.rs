@@ -117,6 +117,20 @@ fn blocks_of_a_cooperative_grid_wait_for_each_other() {
 }
 
 #[test]
+fn warps_are_in_step_where_old_programs_count_on_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "steps");
+    assert_eq!(text(&run(&app, &[])), "PASS\n");
+    // A program without faults has none under memcheck either.
+    let r = Command::new(&app)
+        .env("KERF_DEVICE", "cpu")
+        .env("KERF_MEMCHECK", "1")
+        .output()
+        .expect("the application runs");
+    assert_eq!(text(&r), "PASS\n");
+}
+
+#[test]
 fn host_threads_by_openmp_launch_kernels() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("openmp");
@@ -169,7 +183,19 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
         text(&r)
     };
     let source = sources().join("faults.cu").display().to_string();
-    assert!(refused(&[&source, "-lcublas"]).contains("cuBLAS"));
+    // Named by the Makefile only: a note. Called: the linker says by what name.
+    let out = dir.path().join("linked").display().to_string();
+    let r = kerf()
+        .args(["cc", &source, "-lcublas", "-o", &out])
+        .output();
+    let r = r.expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    assert!(text(&r).contains("cuBLAS is not supported"), "{}", text(&r));
+    let calls = dir.path().join("calls.cu");
+    let code = "extern \"C\" int cublasCreate_v2(void **);\nint main() { void *h; return cublasCreate_v2(&h); }\n";
+    std::fs::write(&calls, code).expect("written");
+    let calls = calls.display().to_string();
+    assert!(refused(&[&calls, "-lcublas", "-o", &out]).contains("cublasCreate_v2"));
     assert!(refused(&["missing.cu"]).contains("missing.cu"));
     let bad = dir.path().join("bad.cu");
     std::fs::write(&bad, "#include <cufft.h>\nint main() {}\n").expect("written");

@@ -132,6 +132,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     m.drop_used();
     drop_refused(&m);
     super::reciprocals::fold(&m);
+    needs::keep_step(&m);
     let mut kernels: Vec<LoweredKernel> = Vec::new();
     let mut polling: Vec<String> = Vec::new();
     for k in m.kernel_functions() {

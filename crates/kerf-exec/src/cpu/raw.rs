@@ -1,9 +1,11 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
+use super::launch::Range;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use kerf_ir::llvm::Module;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// What the device says of itself where a figure cannot be had from the processor: an H200's, so that
@@ -66,6 +68,8 @@ pub struct CpuDevice {
     programs: Vec<CpuExecutor>,
     events: Vec<Option<Option<Instant>>>,
     streams: Vec<bool>,
+    /// Allocations, which kernels may touch.
+    allocated: BTreeMap<u64, usize>,
 }
 
 impl CpuDevice {
@@ -76,7 +80,19 @@ impl CpuDevice {
             programs: Vec::new(),
             events: Vec::new(),
             streams: Vec::new(),
+            allocated: BTreeMap::new(),
         }
+    }
+
+    /// The allocations as memcheck knows them, by their order.
+    fn ranges(&self) -> Vec<Range> {
+        let all = self.allocated.iter().map(|(at, bytes)| Range {
+            start: *at as usize,
+            end: *at as usize + bytes,
+            name: format!("at {at:#x}"),
+            element: 1,
+        });
+        all.collect()
     }
 
     fn program(&self, n: usize) -> Result<&CpuExecutor, ExecError> {
@@ -146,13 +162,26 @@ impl RawDevice for CpuDevice {
     }
     fn launch(&mut self, program: usize, l: &mut RawLaunch) -> Result<Vec<u8>, ExecError> {
         self.check_stream(l.stream)?;
+        let beside = match self.options.memcheck {
+            true => self.ranges(),
+            false => Vec::new(),
+        };
         let p = self
             .programs
             .get_mut(program)
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?;
         let args: Vec<*const u8> = l.args.iter().map(|a| a.cast::<u8>().cast_const()).collect();
+        p.beside = beside;
         let shared = l.shared;
-        p.launch_with(l.symbol, l.name, l.grid, l.block, shared, &args, l.cooperative)?;
+        p.launch_with(
+            l.symbol,
+            l.name,
+            l.grid,
+            l.block,
+            shared,
+            &args,
+            l.cooperative,
+        )?;
         Ok(crate::Executor::printed(p))
     }
     fn stats(&mut self, program: usize, symbol: &str) -> Result<KernelStats, ExecError> {
@@ -183,10 +212,11 @@ impl RawDevice for CpuDevice {
             return Err(refused());
         }
         if bytes >= LARGE {
-            let bytes = bytes.next_multiple_of(4096);
-            return super::memory::map(bytes)
+            let at = super::memory::map(bytes.next_multiple_of(4096))
                 .map(|a| a as u64)
-                .map_err(|e| ExecError::Memory(e.to_string()));
+                .map_err(|e| ExecError::Memory(e.to_string()))?;
+            self.allocated.insert(at, bytes);
+            return Ok(at);
         }
         let mut p = std::ptr::null_mut();
         // SAFETY: the out pointer is valid; the block is as large as what is cleared.
@@ -197,9 +227,11 @@ impl RawDevice for CpuDevice {
             }
             libc::memset(p, 0, size);
         }
+        self.allocated.insert(p as u64, bytes);
         Ok(p as u64)
     }
     fn free(&mut self, address: u64, bytes: usize, _place: Place) -> Result<(), ExecError> {
+        self.allocated.remove(&address);
         // SAFETY: the caller keeps what `alloc` gave, with its size, and frees it once.
         unsafe {
             if bytes >= LARGE {

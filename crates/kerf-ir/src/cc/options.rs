@@ -152,7 +152,12 @@ impl Reader {
             // LLVM's OpenMP has what GNU's has, and clang's code needs LLVM's.
             "gomp" | "iomp5" | "omp" => self.o.openmp = true,
             _ => match foreign(name) {
-                Some(full) => return Err(CcError::Library(full.to_owned())),
+                // Makefiles name libraries that programs do not use, or only by their headers for kernels. What is
+                // used is named when the program is linked.
+                Some(full) => self.warned(
+                    &format!("-l{name}"),
+                    &format!("{full} is not supported; programs that call it are not linked"),
+                ),
                 None => self.o.items.push(Item::Plain(format!("-l{name}"))),
             },
         }

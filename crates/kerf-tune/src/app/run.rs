@@ -111,6 +111,12 @@ pub enum RunFailure {
     /// It took too long.
     #[error("the application did not end within {0} s")]
     Hangs(f64),
+    /// It printed that it failed, or did not print that it did not.
+    #[error("the application's output does not match `{0}`")]
+    Unlike(String),
+    /// What is to be compared is older than the run.
+    #[error("the application did not write {0}")]
+    Unwritten(String),
     /// It is none of Kerf's.
     #[error("the application made no call of Kerf's runtime")]
     Untraced,
@@ -125,8 +131,10 @@ pub struct Runner {
     pub device: String,
     /// Folder for traces.
     pub scratch: PathBuf,
-    /// A file that it writes, removed before each run.
+    /// A file that it writes.
     pub output: Option<PathBuf>,
+    /// What standard output has to have.
+    pub require: Option<regex_lite::Regex>,
     /// Keep what is copied from the device: much, where nobody compares it.
     pub copies: bool,
 }
@@ -152,20 +160,27 @@ impl Runner {
         self.scratch.join("trace")
     }
 
+    /// What searches beside each other take turns by, so that each measures times alone.
+    fn turn(&self) -> PathBuf {
+        let folder = self.scratch.parent().unwrap_or(&self.scratch);
+        folder.join("kerf-turn.lock")
+    }
+
     /// Runs it once, with a plan's file or as it is.
     pub fn run(&self, plan: Option<&Path>, limit: Duration) -> Result<Ran, RunFailure> {
         let start = |e: std::io::Error| RunFailure::Start(e.to_string());
         let trace = self.trace();
         let _ = std::fs::remove_dir_all(&trace);
-        if let Some(o) = &self.output {
-            let _ = std::fs::remove_file(o);
-        }
+        // Not removed: the name may be wrong.
+        let written = |o: &PathBuf| std::fs::metadata(o).and_then(|m| m.modified()).ok();
+        let before = self.output.as_ref().map(written);
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
             .env("KERF_DEVICE", &self.device)
             .env("KERF_TRACE", &trace)
             .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
+            .env("KERF_TURN", self.turn())
             .env_remove("KERF_PLAN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -211,6 +226,14 @@ impl Runner {
                 _ => "no status".into(),
             };
             return Err(RunFailure::Failed { status, said });
+        }
+        if let Some(r) = self.require.as_ref().filter(|r| !r.is_match(&stdout)) {
+            return Err(RunFailure::Unlike(r.as_str().to_owned()));
+        }
+        if let (Some(o), Some(Some(then))) = (&self.output, before)
+            && written(o) == Some(then)
+        {
+            return Err(RunFailure::Unwritten(o.display().to_string()));
         }
         let file = trace.join("trace.json");
         let Ok(text) = std::fs::read_to_string(&file) else {

@@ -71,6 +71,8 @@ pub struct Request {
     pub limit: Duration,
     /// Tune each kernel alone too, and compare.
     pub local: bool,
+    /// What standard output has to have for a run to count.
+    pub require: Option<regex_lite::Regex>,
     /// After this, what ran decides, and nothing more is evaluated.
     pub most: Option<Duration>,
 }

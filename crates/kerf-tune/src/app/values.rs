@@ -44,6 +44,9 @@ pub enum NoValues {
     /// The pattern.
     #[error("nothing in the application's output matches `{0}`")]
     NoMatch(String),
+    /// The pattern matches words.
+    #[error("what matches `{0}` has no number in it")]
+    NoNumber(String),
     /// The file.
     #[error("{0}: {1}")]
     File(String, String),
@@ -86,8 +89,8 @@ fn decode(bytes: &[u8], f: Format) -> impl Iterator<Item = f64> + '_ {
 /// A format by its name.
 pub fn format_named(s: &str) -> Option<Format> {
     Some(match s {
-        "f64" => Format::F64,
-        "f32" => Format::F32,
+        "f64" | "double" => Format::F64,
+        "f32" | "float" => Format::F32,
         "f16" => Format::F16,
         "bf16" => Format::Bf16,
         _ => return None,
@@ -114,6 +117,11 @@ fn from_file(path: &Path, raw: Option<Format>) -> Result<Values, NoValues> {
         return Ok(v);
     }
     let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
+    if raw.is_none() && bytes.contains(&0) {
+        return Err(bad(
+            "it is binary; say what it holds, e.g. FILE:f64 or FILE:f32".into(),
+        ));
+    }
     v.floats = match raw {
         Some(f) => decode(&bytes, f).collect(),
         None => numbers(&String::from_utf8_lossy(&bytes)),
@@ -171,6 +179,7 @@ pub fn values(source: &Source, ran: &Ran, folder: &Path) -> Result<Values, NoVal
         Source::Stdout(r) => {
             let floats = by_pattern(r, &ran.stdout);
             match floats.is_empty() {
+                true if r.is_match(&ran.stdout) => Err(NoValues::NoNumber(r.as_str().to_owned())),
                 true => Err(NoValues::NoMatch(r.as_str().to_owned())),
                 false => Ok(Values {
                     floats,

@@ -141,6 +141,18 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
                 .help("use a metric of which less is better, e.g. max_rel, max_abs or rel_l2"),
         );
     }
+    let other = [
+        ("--what approx", a.what.contains(&super::What::Approx)),
+        ("--what launch", a.what.contains(&super::What::Launch)),
+        ("--sensitivity", a.sensitivity),
+        ("--size", !a.sizes.is_empty()),
+    ];
+    if let Some((option, _)) = other.into_iter().find(|o| o.1) {
+        return Err(
+            Failure::new(format!("{option} is not for applications yet"))
+                .help("kerf record makes workloads of its kernels, which have it"),
+        );
+    }
     let cuda = a.device == DeviceArg::Cuda;
     let time = match (&a.time_pattern, a.time) {
         (Some(p), _) => TimeBy::Pattern(pattern("--time-pattern", p)?),
@@ -150,6 +162,8 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         _ => TimeBy::Predicted,
     };
     let source = source(&a)?;
+    let require = a.require.as_deref().map(|r| pattern("--require", r));
+    let require = require.transpose()?;
     let request = Request {
         device: match cuda {
             true => format!("cuda:{}", a.gpu),
@@ -175,6 +189,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         resume: a.resume,
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
+        require,
         most: a.max_time.map(Duration::from_secs_f64),
         command,
     };
@@ -206,7 +221,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         AppEvent::Evaluated(n, Ok(error), time) => {
             let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
             let (time, tolerance) = (time.unwrap_or(f64::INFINITY), tolerance);
-            if *error <= tolerance && best.is_none_or(|b| time < b) && time.is_finite() {
+            if *error <= tolerance && time < best.unwrap_or(1.0) {
                 best = Some(time);
             }
             let b = best.map_or_else(String::new, |b| format!("; best {b:.3}"));

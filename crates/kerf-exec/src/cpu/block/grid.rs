@@ -79,9 +79,8 @@ impl Worker<'_> {
 
     /// Runs a block until each of its threads waits; says whether any came further.
     fn turn(&mut self, b: &mut Resident) -> bool {
-        let spinning = |lanes: &[Lane]| -> Vec<bool> {
-            lanes.iter().map(|l| l.wait == Wait::Spin).collect()
-        };
+        let spinning =
+            |lanes: &[Lane]| -> Vec<bool> { lanes.iter().map(|l| l.wait == Wait::Spin).collect() };
         let before = spinning(&self.lanes);
         for l in self.lanes.iter_mut().filter(|l| l.wait == Wait::Spin) {
             l.wait = Wait::Ready;
