@@ -7,10 +7,11 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 # Lints are errors under the Rust version that Cargo.toml names; later ones bring new lints, which are
 # shown but do not fail the tests of who has not changed anything.
 RUST := $(shell sed -n 's/^rust-version *= *"\(.*\)".*/\1/p' Cargo.toml)
+comma := ,
 DENY = $(if $(findstring rustc $(RUST).,$(shell rustc --version 2>/dev/null)),-D warnings)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test bench clean
+.PHONY: help setup setup-dev demo test features bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +34,9 @@ test: setup-dev ## check the formatting, the lints, the tests, the documentation
 	scripts/book.py --check
 	scripts/test-readme.py $(TARGET_DIR)/debug/kerf
 	scripts/test-python.sh
+
+features: setup-dev ## lint what is built on demand: onnxruntime, and libtorch where LIBTORCH names one
+	cargo clippy -p kerf-quant -p kerf --features onnxruntime$(if $(LIBTORCH),$(comma)libtorch) --all-targets --locked -- $(DENY)
 
 bench: setup ## compare the CPU executor with PoCL (bench/identity.sh runs in a bundle, on a GPU machine)
 	cargo build --release --locked

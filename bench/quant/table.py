@@ -27,6 +27,8 @@ for path in sys.argv[1:]:
             print("failed:", r)
             continue
         words = dict((w.split("=", 1) + [""])[:2] for w in r["words"])
+        if int(words.get("images", 50000)) < 10000:
+            continue  # for speeds only
         if "from" not in words:
             start = "trained from nothing"
         else:
@@ -126,3 +128,21 @@ for g in groups:
         cells = [verdict(pair(g, bits, a, b)) for bits in (8, 4)]
         if cells != ["not run", "not run"]:
             print(f"| {text} | {cells[0]} | {cells[1]} |")
+
+# Networks as repetitions: the mean over seeds of each, then Student's interval over networks.
+for optimizer, claims in (("sgd", SGD), ("adam", ADAM)):
+    tuned = [g for g in groups if g[1] == "fine-tuned" and g[4] == optimizer and any(k[0] == g and k[1] == "rand" for k in runs)]
+    if len(tuned) < 2:
+        continue
+    print(f"\n### Claims over {len(tuned)} networks, fine-tuned, {optimizer}\n")
+    print("| claim | 8 bits | 4 bits |\n|---|---|---|")
+    for text, a, b in claims:
+        cells = []
+        for bits in (8, 4):
+            each = [p[0] for g in tuned if (p := pair(g, bits, a, b))]
+            if not each:
+                cells.append("not run")
+                continue
+            shown = ", ".join(f"{d:+.2f}" for d in each)
+            cells.append(f"{verdict((*student(each), len(each)))} [{shown}]")
+        print(f"| {text} | {cells[0]} | {cells[1]} |")

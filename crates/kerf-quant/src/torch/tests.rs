@@ -301,3 +301,103 @@ fn devices_that_are_not_there_are_named() {
     let e = device("gpu").unwrap_err().to_string();
     assert!(e.contains("cuda:N"), "{e}");
 }
+
+/// Noise is on the fused path too: rounding goes to one of two neighbours and is right on average, a portion is on the
+/// grid and the rest untouched; gradients pass inside the range.
+#[test]
+fn noise_is_what_it_says() {
+    let mut b = Builder::images("one", [1, 64, 64]);
+    let x = b.conv("conv", Value::Input, 2, 3, 1, 1);
+    let x = b.add("flat", Op::Flatten, &[x]);
+    b.linear("fc", x, 2);
+    let graph = b.finish().unwrap();
+    let points = Policy::default().points(&graph).unwrap();
+    let input = points.iter().position(|p| !p.is_weight()).unwrap();
+    let x = values(64 * 64, 3);
+    for dev in devices() {
+        let new = Torch::new(
+            graph.clone(),
+            points.clone(),
+            sgd(),
+            1,
+            dev,
+            Arithmetic::F32,
+        );
+        let mut t = new.unwrap();
+        for range in [
+            Range::Observed { shrink: 0.0 },
+            Range::Fixed {
+                lo: vec![-1.0],
+                hi: vec![1.5],
+            },
+        ] {
+            let plain = decision(15.0, Scheme::Affine, range);
+            let rounded = quantizer::fake_quantize(&x, None, &plain).0;
+            for noise in [Noise::Rounding, Noise::Portion(0.25)] {
+                let d = Decision {
+                    noise,
+                    ..plain.clone()
+                };
+                let mut all = vec![Decision::pass(Scheme::Affine); points.len()];
+                all[input] = d.clone();
+                let want = quantize::Want::default();
+                t.quantizer
+                    .begin(&points, &all, want, &t.parameters)
+                    .unwrap();
+                let leaf = Tensor::from_slice(&x).view([1, 1, 64, 64]).to(dev);
+                let leaf = leaf.set_requires_grad(true);
+                let y = t.quantizer.apply(input, &points[input], &d, &leaf).unwrap();
+                let g = Tensor::run_backward(&[y.sum(Kind::Float)], &[&leaf], false, false);
+                let got = Vec::<f32>::try_from(y.detach().contiguous().view(-1)).unwrap();
+                let g = Vec::<f32>::try_from(g[0].contiguous().view(-1)).unwrap();
+                assert!(g.iter().all(|v| *v == 0.0 || *v == 1.0));
+                assert!(g.iter().sum::<f32>() > 0.8 * x.len() as f32);
+                let mut levels = rounded.clone();
+                levels.sort_by(f32::total_cmp);
+                levels.dedup();
+                let step = levels[1] - levels[0];
+                let inside = |v: f32| v > levels[0] && v < levels[levels.len() - 1];
+                let (mut moved, mut error) = (0, 0.0);
+                for ((v, r), y) in x
+                    .iter()
+                    .zip(&rounded)
+                    .zip(&got)
+                    .filter(|((v, _), _)| inside(**v))
+                {
+                    assert!((v - y).abs() < step * 1.001, "{v} {y} {step}");
+                    moved += usize::from(y != r);
+                    error += f64::from(y - v);
+                }
+                let part = moved as f64 / x.len() as f64;
+                match noise {
+                    // Many values are zero or on the grid; the others go the other way at times.
+                    Noise::Rounding => assert!((0.05..0.5).contains(&part), "{dev:?} {part}"),
+                    _ => assert!((0.3..0.9).contains(&part), "{dev:?} {part}"),
+                }
+                assert!(
+                    (error / x.len() as f64).abs() < 0.02 * f64::from(step),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
+
+/// Both ways to convolve single channels give the same but for the order of sums.
+#[test]
+fn planes_and_channels_last_agree() {
+    let data = images(16);
+    let graph = crate::networks::by_name("mobilenet-v2", &data.input(), 10).unwrap();
+    let batch = data.batch(&[1, 2, 3, 4], None).unwrap();
+    for dev in devices() {
+        let new = Torch::new(graph.clone(), Vec::new(), sgd(), 1, dev, Arithmetic::F32);
+        let mut t = new.unwrap();
+        let one = t.evaluate(&batch, &[], true).unwrap().logits.unwrap();
+        t.planar_depthwise(true);
+        let two = t.evaluate(&batch, &[], true).unwrap().logits.unwrap();
+        let most = one.data.iter().fold(0f32, |m, v| m.max(v.abs()));
+        for (a, b) in one.data.iter().zip(&two.data) {
+            assert!((a - b).abs() < 0.02 * most.max(1e-3), "{dev:?}: {a} {b}");
+        }
+    }
+}
