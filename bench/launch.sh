@@ -7,28 +7,41 @@
 # One line of JSON a timing in OUT/NAME-NUMBER.jsonl (kerf_tune::launch::table::Row).
 large() {
   cat <<'END'
-black_scholes n=67108864
 jacobi2d n=8192 steps=1
+srad rows=8192 columns=8192 steps=1
+reaction_rates_f32 n=5242880
+image_denoising width=15360 height=4320
+naive_scan n=67108864
 conv2d width=15360 height=8640
+gmm_data_term width=15360 height=4320 iterations=1
+bilateral_filter width=15360 height=4320 radius=3 times=1
+reaction_rates n=5242880
+correlation n=8192 m=8192
+gaussian n=8192
+black_scholes_cl n=67108864
+matmul m=8192 n=8192 k=256
+black_scholes n=134217728
+black_scholes_f32 n=134217728
+coulomb nx=16384 ny=16384 atoms=100
+uncoalesced rows=16384 columns=16384
+backprop n_in=1048576 n_out=64 epochs=1
+mri_q_f32 voxels=67108864 samples=64
+correlation_f32 n=16384 m=8192
+asian_paths n=50331648 steps=16
+nearest_neighbour records=8388608 places=16
+gaussian_f32 n=12288
+black_scholes n=67108864
 reaction_rates n=4194304
 reaction_rates_f32 n=8388608
 nearest_neighbour records=4194304 places=64
-black_scholes_f32 n=134217728
-asian_paths n=50331648 steps=16
 uncoalesced rows=16384 columns=8192
-srad rows=8192 columns=8192 steps=1
 ocean log_n=13 frames=1
-gaussian n=8192
 gaussian_f32 n=8192
 coulomb nx=16384 ny=8192 atoms=100
-bilateral_filter width=15360 height=4320 radius=3 times=1
-image_denoising width=15360 height=4320
 correlation n=8192 m=4096
 correlation_f32 n=8192 m=8192
 matmul m=4096 n=8192 k=512
-naive_scan n=67108864
 mri_q voxels=33554432 samples=128
-gmm_data_term width=15360 height=4320 iterations=1
 END
 }
 small() {

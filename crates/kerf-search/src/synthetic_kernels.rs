@@ -103,7 +103,10 @@ fn parameters(family: &str) -> Parameters {
             ("SB", on()),
         ],
         "hotspot" => vec![
-            ("block_size_x", values(&[8.0, 16.0, 32.0, 64.0, 128.0, 256.0])),
+            (
+                "block_size_x",
+                values(&[8.0, 16.0, 32.0, 64.0, 128.0, 256.0]),
+            ),
             ("block_size_y", values(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0])),
             ("tile_size_x", values(&[1.0, 2.0, 3.0, 4.0, 6.0, 8.0])),
             ("tile_size_y", values(&[1.0, 2.0, 3.0, 4.0, 6.0, 8.0])),
@@ -112,16 +115,25 @@ fn parameters(family: &str) -> Parameters {
             ("sh_power", on()),
         ],
         "dedispersion" => vec![
-            ("block_size_x", values(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0])),
+            (
+                "block_size_x",
+                values(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]),
+            ),
             ("block_size_y", values(&[4.0, 8.0, 16.0, 32.0, 64.0, 128.0])),
             ("tile_size_x", values(&[1.0, 2.0, 3.0, 4.0, 8.0, 16.0])),
             ("tile_size_y", values(&[1.0, 2.0, 4.0, 8.0])),
             ("tile_stride_x", on()),
             ("tile_stride_y", on()),
-            ("loop_unroll_factor_channel", values(&[0.0, 1.0, 2.0, 4.0, 8.0])),
+            (
+                "loop_unroll_factor_channel",
+                values(&[0.0, 1.0, 2.0, 4.0, 8.0]),
+            ),
         ],
         _ => vec![
-            ("block_size_x", (1..=32).map(|i| 32.0 * f64::from(i)).collect()),
+            (
+                "block_size_x",
+                (1..=32).map(|i| 32.0 * f64::from(i)).collect(),
+            ),
             ("vector", values(&[1.0, 2.0, 4.0])),
             ("loop_unroll_factor", values(&[0.0, 1.0, 2.0, 4.0, 8.0])),
             ("use_shuffle", on()),
@@ -138,13 +150,18 @@ fn exists(family: &str, v: &[f64]) -> bool {
                 return false;
             };
             let divides = |a: f64, b: f64| a % b == 0.0;
-            divides(m, mc * vm) && divides(n, nc * vn) && mc * nc <= 1024.0 && divides(k * m, mc * nc)
+            divides(m, mc * vm)
+                && divides(n, nc * vn)
+                && mc * nc <= 1024.0
+                && divides(k * m, mc * nc)
         }
         "hotspot" => (32.0..=1024.0).contains(&(v[0] * v[1])) && v[4] % v[5] == 0.0,
         "dedispersion" => {
             let threads = v[0] * v[1];
             // A stride means something for tiles only.
-            (32.0..=1024.0).contains(&threads) && (v[2] > 1.0 || v[4] == 0.0) && (v[3] > 1.0 || v[5] == 0.0)
+            (32.0..=1024.0).contains(&threads)
+                && (v[2] > 1.0 || v[4] == 0.0)
+                && (v[3] > 1.0 || v[5] == 0.0)
         }
         _ => true,
     }
@@ -170,7 +187,13 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
             let coalesced = 1.0 + 1.5 / (mc * vm).min(32.0);
             let work = 1.0 + 3.0 / each + 0.25 / vm + 0.25 / vn + 0.02 * spilled + 1.5 / kwg;
             let blocks = (2048.0 / mwg) * (2048.0 / nwg);
-            m.time(work, 24.0 * loads * coalesced, active, each.sqrt().min(6.0), blocks) * flags.exp()
+            m.time(
+                work,
+                24.0 * loads * coalesced,
+                active,
+                each.sqrt().min(6.0),
+                blocks,
+            ) * flags.exp()
         }
         "hotspot" => {
             let [bx, by, tx, ty, t, unroll, power] = *v else {
@@ -190,7 +213,8 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
             let coalesced = 1.0 + 0.6 * (32.0 / bx.min(32.0) - 1.0).sqrt();
             let traffic = again * coalesced * (3.0 - 0.5 * power) / t;
             let blocks = 4096.0 * 4096.0 / (inner_x * inner_y);
-            m.time(work, traffic, active, each.sqrt().min(3.0), blocks) * m.flag(2, power > 0.0, t > 2.0).exp()
+            m.time(work, traffic, active, each.sqrt().min(3.0), blocks)
+                * m.flag(2, power > 0.0, t > 2.0).exp()
         }
         "dedispersion" => {
             let [bx, by, tx, ty, sx, sy, unroll] = *v else {
@@ -202,20 +226,31 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
                 return None;
             }
             let active = m.warps(bx * by, registers, 0.0)?;
-            let strided = (1.0 + 0.15 * (tx - 1.0).min(4.0) * (1.0 - sx)) * (1.0 + 0.05 * (ty - 1.0) * (1.0 - sy));
+            let strided = (1.0 + 0.15 * (tx - 1.0).min(4.0) * (1.0 - sx))
+                * (1.0 + 0.05 * (ty - 1.0) * (1.0 - sy));
             let reuse = 0.25 + 0.75 / (by * ty).sqrt();
             let coalesced = 1.0 + 0.5 * (32.0 / bx.min(32.0) - 1.0);
             let work = 1.0 + 0.7 / each + 0.2 / unroll.max(0.6) + 0.01 * unroll * each / 8.0;
             let blocks = (25600.0 / (bx * tx)) * (2048.0 / (by * ty));
             let flags = m.flag(3, sx > 0.0, false) + m.flag(4, sy > 0.0, sx > 0.0);
-            m.time(work, 2.0 * reuse * coalesced * strided, active, each.sqrt(), blocks) * flags.exp()
+            m.time(
+                work,
+                2.0 * reuse * coalesced * strided,
+                active,
+                each.sqrt(),
+                blocks,
+            ) * flags.exp()
         }
         _ => {
             let [bx, vector, unroll, shuffle, blocks] = *v else {
                 return None;
             };
             let registers = m.base * 0.6 + 2.0 * vector * unroll.max(1.0);
-            let bytes = if shuffle > 0.0 { 128.0 } else { 4.0 * bx * vector };
+            let bytes = if shuffle > 0.0 {
+                128.0
+            } else {
+                4.0 * bx * vector
+            };
             let active = m.warps(bx, registers, bytes)?;
             let filled = (blocks * bx / 32.0 / (m.multiprocessors * active)).min(1.0);
             let tail = 1.0 + blocks / 20000.0 + bx / 16000.0;
@@ -223,7 +258,11 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
             let work = 0.3 + 0.3 / unroll.max(0.7) + 0.02 * bx.log2() * (2.0 - shuffle);
             let ready = vector * unroll.clamp(1.0, 4.0).sqrt();
             let flags = m.flag(5, shuffle > 0.0, vector > 2.0);
-            m.time(work, 1.0 + 0.2 / vector, active * filled, ready, 1e6) * tail * idle * flags.exp() / filled.sqrt()
+            m.time(work, 1.0 + 0.2 / vector, active * filled, ready, 1e6)
+                * tail
+                * idle
+                * flags.exp()
+                / filled.sqrt()
         }
     })
 }
@@ -290,11 +329,18 @@ mod tests {
                 let mut sorted = times.clone();
                 sorted.sort_by(f64::total_cmp);
                 let middle = sorted[sorted.len() / 2];
-                assert!(best > 0.0 && middle > 1.2 * best, "{family} {seed}: {middle} {best}");
+                assert!(
+                    best > 0.0 && middle > 1.2 * best,
+                    "{family} {seed}: {middle} {best}"
+                );
                 assert!(times.iter().all(|t| t.is_finite()));
                 // Few are near the optimum, or any search would do.
                 let near = times.iter().filter(|t| **t < 1.02 * best).count();
-                assert!(near * 40 < times.len(), "{family} {seed}: {near} of {}", times.len());
+                assert!(
+                    near * 40 < times.len(),
+                    "{family} {seed}: {near} of {}",
+                    times.len()
+                );
             }
         }
     }

@@ -242,11 +242,18 @@ impl Store {
             path: self.path.clone(),
             why: e.to_string(),
         })?;
+        // Finalists are measured again, and then have all their samples; nothing else is evaluated twice.
+        let verb = match phase {
+            Phase::Final => "INSERT OR REPLACE",
+            _ => "INSERT",
+        };
         self.db
             .execute(
-                "INSERT INTO evaluation
+                &format!(
+                    "{verb} INTO evaluation
                  (phase, assignment, input, error, failure, time_ratio, wall_s, detail)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                ),
                 params![
                     phase.name(),
                     text(a),
@@ -371,6 +378,19 @@ mod tests {
         seed: 7,
         perturb: None,
     };
+
+    #[test]
+    fn finalists_may_be_measured_again() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join(FILE);
+        let mut s = Store::open(&path, &json!({"seed": 1}), false).expect("opens");
+        let mut put = |phase, time| s.put(phase, &[1], &INPUT, &evaluated(Some(0.1)), Some(time));
+        put(Phase::Final, 0.5).expect("kept");
+        put(Phase::Final, 0.6).expect("kept instead");
+        put(Phase::Search, 0.5).expect("kept");
+        assert!(put(Phase::Search, 0.6).is_err());
+        assert_eq!(s.count().expect("a count"), 2);
+    }
 
     #[test]
     fn what_was_put_is_there_after_opening_again() {

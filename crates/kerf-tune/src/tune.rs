@@ -194,6 +194,9 @@ fn description(
     all
 }
 
+/// Without a tolerance, a shape's error may be this many times the program's own: sums in another order differ.
+const OWN_ERRORS: f64 = 4.0;
+
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -201,7 +204,16 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let subject = Subject::load(&request.job.workload, &request.job.overrides, &tools)?;
     // With a ratio the tolerance is known when the cheapest version has run.
     let given = request.ratio.map(|_| 1.0).or(request.tolerance);
-    let criteria = Criteria::new(&subject.workload, given, request.metric)?;
+    // Shapes round nothing, so that without a tolerance the program's own error is one.
+    let shapes_alone = request.launch && request.formats.is_empty() && request.approx.is_none();
+    let mut by_own_error = false;
+    let criteria = match Criteria::new(&subject.workload, given, request.metric) {
+        Err(CriteriaError::None) if shapes_alone => {
+            by_own_error = true;
+            Criteria::new(&subject.workload, Some(1.0), request.metric)?
+        }
+        other => other?,
+    };
     let input = Input {
         seed: request.job.seed.unwrap_or(subject.workload.seed),
         perturb: None,
@@ -320,6 +332,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     }
     let floor = tuner.floor()?;
     let cheapest = tuner.cheapest(&mut problem, &floor)?;
+    if let (true, Some(own)) = (by_own_error, floor.error) {
+        let tolerance = (OWN_ERRORS * own).max(f64::EPSILON);
+        tuner.evaluator.criteria.scale(tolerance);
+        problem.tolerance = Some(tuner.tolerance());
+    }
     let criteria = tuner.evaluator.criteria.clone();
     let identity = problem.identity();
     let own = tuner.known[&identity].clone();

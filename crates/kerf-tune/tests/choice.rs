@@ -2,9 +2,10 @@
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_num::Format;
-use kerf_pass::MathVariant;
+use kerf_pass::{MathVariant, Plan};
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::versions;
+use kerf_workload::job::{Change, Deed, Start};
 
 /// A quotient and a root in f32, a quotient and a root in f64, and a sum.
 const IR: &str = r#"
@@ -110,10 +111,30 @@ fn fast_math_changes_f32_and_calls_are_changed_one_by_one() {
     assert_eq!(starts[0].plan, v.cheap);
     assert!(starts[1].plan.is_identity());
     for s in &starts[..2] {
-        let mut sites: Vec<usize> = s.changes.iter().flat_map(|c| c.sites.clone()).collect();
+        let of = |c: &Change| match &c.deed {
+            Deed::Calls { sites, .. } => sites.clone(),
+            Deed::Narrower(_) => Vec::new(),
+        };
+        let mut sites: Vec<usize> = s.changes.iter().flat_map(of).collect();
         sites.sort_unstable();
         sites.dedup();
         assert_eq!(sites.len(), 4, "{:?}", s.changes);
+    }
+    // Memory and operations in narrower formats are tried once, and each can be built.
+    let narrower = |s: &Start| -> Vec<Plan> {
+        let of = |c: &Change| match &c.deed {
+            Deed::Narrower(p) => Some(p.clone()),
+            Deed::Calls { .. } => None,
+        };
+        s.changes.iter().filter_map(of).collect()
+    };
+    assert!(narrower(&starts[0]).is_empty());
+    let plans = narrower(&starts[1]);
+    assert!(plans.iter().any(|p| !p.kernels["k"].storage.is_empty()));
+    for p in plans {
+        assert!(p.kernels["k"].math.is_empty());
+        p.apply(&subject.program.module().expect("a module"))
+            .expect("applies");
     }
     assert!(starts.iter().any(|s| s.what.contains("newton1")));
     for s in starts {

@@ -223,10 +223,17 @@ fn limits(a: &Args, workload: &Path) -> sampled::Limits {
         let m = program.module().map_err(JobError::from)?;
         let work = kerf_tune::counts::work(&counts);
         let p = model.predict(&m, &kerf_pass::Plan::default(), &work)?;
-        let all = p.launches.iter();
-        Ok(all
-            .map(|l| (l.symbol.clone(), l.limit.to_string()))
-            .collect())
+        let blocks = |symbol: &str| {
+            let counted = work.launches.iter().find(|l| l.symbol == symbol);
+            counted.map_or(1.0, |l| l.grid.iter().map(|g| f64::from(*g)).product())
+        };
+        let all = p.launches.into_iter().map(|l| sampled::Limit {
+            blocks: blocks(&l.symbol),
+            waves: l.waves,
+            shares: l.shares,
+            symbol: l.symbol,
+        });
+        Ok(all.collect())
     };
     work().unwrap_or_default()
 }

@@ -131,7 +131,11 @@ mod tests {
             n
         };
         assert_eq!(visits(Some(1.02)), 25);
-        assert!((8..12).contains(&visits(Some(2.0))), "{}", visits(Some(2.0)));
+        assert!(
+            (8..12).contains(&visits(Some(2.0))),
+            "{}",
+            visits(Some(2.0))
+        );
         assert_eq!(visits(None), visits(Some(2.0)));
         assert!(!Turns::new(0, 1.3).due(1));
     }

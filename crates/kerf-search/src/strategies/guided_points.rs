@@ -60,7 +60,7 @@ impl Default for Settings {
             fields: 1,
             local: 2,
             branch: 4,
-            tired: 1.0,
+            tired: 1.3,
         }
     }
 }

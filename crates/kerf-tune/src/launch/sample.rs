@@ -65,22 +65,23 @@ impl Cut {
 
 /// How a launch is sampled, by its number of waves; none: too short, it runs whole.
 ///
-/// Dao samples at 2 and 3. Waves of an H200 are so short, and its caches so large, that larger samples are worth
-/// more where they cost little: below 20 waves samples would be half of the launch and more, from 150 on they
-/// are 8 % of it and less (docs/launch.md).
+/// Dao samples at 2 and 3. Waves of an H200 are so short, and its caches so large, that the line through 2 and 6
+/// is better by a half; shorter launches get less, since samples would be most of them (docs/launch.md).
 pub fn cut(waves: f64) -> Option<Cut> {
     let (short, long) = match waves {
         w if w < LEAST_WAVES => return None,
         w if w < 50.0 => (1, 3),
-        w if w < 150.0 => (1, 4),
-        w if w < 300.0 => (3, 6),
-        _ => (6, 12),
+        w if w < LONG_WAVES => (1, 4),
+        _ => (2, 6),
     };
     Some(Cut { short, long })
 }
 
-/// Waves at which [`cut`] changes.
-pub const BOUNDS: [f64; 4] = [LEAST_WAVES, 50.0, 150.0, 300.0];
+/// From so many waves on samples are less than a tenth of the launch.
+pub const LONG_WAVES: f64 = 100.0;
+
+/// Waves at which [`cut`] changes, and some beyond, for tables.
+pub const BOUNDS: [f64; 5] = [LEAST_WAVES, 50.0, LONG_WAVES, 150.0, 300.0];
 
 /// Launches of fewer waves than this are measured whole: samples would be most of them.
 pub const LEAST_WAVES: f64 = 20.0;
@@ -240,7 +241,8 @@ mod tests {
         let part = |w: f64| cut(w).map(|c| f64::from(c.waves()) / w);
         assert!(part(20.0).is_some_and(|p| p <= 0.25));
         assert!(part(50.0).is_some_and(|p| p <= 0.12));
-        for w in [150.0, 200.0, 299.0, 300.0, 1000.0] {
+        assert!(part(100.0).is_some_and(|p| p <= 0.1));
+        for w in [125.0, 150.0, 200.0, 300.0, 1000.0] {
             assert!(part(w).is_some_and(|p| p <= 0.08), "{w}");
         }
     }

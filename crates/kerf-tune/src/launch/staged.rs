@@ -137,11 +137,7 @@ fn stage(
     Ok(best(&*strategy, &models, fixed))
 }
 
-fn best(
-    strategy: &dyn kerf_search::Strategy,
-    models: &Within,
-    fixed: &Assignment,
-) -> Assignment {
+fn best(strategy: &dyn kerf_search::Strategy, models: &Within, fixed: &Assignment) -> Assignment {
     let found = strategy.best();
     found.map_or_else(|| fixed.clone(), |e| models.whole(&e.assignment))
 }

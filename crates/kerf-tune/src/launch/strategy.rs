@@ -19,9 +19,10 @@ pub fn named<'p>(
     match (name, launch) {
         ("launch", Some(l)) => Ok(Box::new(Scripted::new(search, Tuners(l)))),
         ("ryoo", Some(l)) => Ok(Box::new(Scripted::new(search, Ryoo(l)))),
-        ("launch-first", Some(l)) => {
-            Ok(Box::new(Scripted::new(search, Staged::new(l, Order::First))))
-        }
+        ("launch-first", Some(l)) => Ok(Box::new(Scripted::new(
+            search,
+            Staged::new(l, Order::First),
+        ))),
         ("launch-last", Some(l)) => {
             Ok(Box::new(Scripted::new(search, Staged::new(l, Order::Last))))
         }

@@ -185,7 +185,9 @@ pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> Choice {
     // In f64 the cheapest variants are far from what fast-math gives, which leaves f64 alone.
     let wide = |s: &Site| s.format == Format::F64;
     let double = subject.kernels.iter().any(|k| k.sites.iter().any(wide));
-    starts[usize::from(double)].changes.extend(narrower(subject));
+    starts[usize::from(double)]
+        .changes
+        .extend(narrower(subject));
     for v in ORDER {
         let plan = up_to(&all, v);
         if !plan.is_identity() && starts.iter().all(|s| s.plan != plan) {

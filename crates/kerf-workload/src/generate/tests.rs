@@ -78,7 +78,10 @@ fn large_buffers_are_made_in_pieces_of_the_same_bytes() {
         ElemType::Scalar(Scalar::I32),
     ]);
     let cases = [
-        (ElemType::Scalar(Scalar::F64), Init::Normal { mean: 1.0, sd: 2.0 }),
+        (
+            ElemType::Scalar(Scalar::F64),
+            Init::Normal { mean: 1.0, sd: 2.0 },
+        ),
         (ElemType::Scalar(Scalar::F32), expr("rand + i % 7")),
         (
             fields,

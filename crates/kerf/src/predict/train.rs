@@ -14,8 +14,8 @@ pub struct Args {
     /// Record: a folder or files of timings (.jsonl, also gzipped), or a table (.csv) that this command wrote.
     #[arg(required = true)]
     record: Vec<PathBuf>,
-    /// Hardware counters of the record's launches: tables of `ncu --csv`. The model is trained on launches that
-    /// have counters, and compared with one that does without.
+    /// Hardware counters of the record's launches: tables of `ncu --csv`, each named after its workload (W.csv). The
+    /// model is trained on launches that have counters, and compared with one that does without.
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     counters: Vec<PathBuf>,
     /// Device that the record is of.
@@ -63,18 +63,31 @@ fn by_waves(all: &[ByWaves], style: Style) -> String {
     t.render(style)
 }
 
+/// The workload of a launch.
+fn workload(i: &Instance) -> String {
+    i.name.split(' ').next().unwrap_or_default().to_owned()
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let rows = record::read(&a.record).map_err(Failure::new)?;
     let mut all = record::instances(&rows);
     let mut without = None;
     if !a.counters.is_empty() {
-        let mut counted = Vec::new();
+        let mut tables = Vec::new();
         for f in &a.counters {
-            counted.extend(super::counters::read(f)?);
+            tables.push((f.file_stem(), super::counters::read(f)?));
         }
+        // Workloads share names of kernels, in other formats: a table that is named after one is for that one.
+        let names: Vec<String> = all.iter().map(workload).collect();
         let found = |i: &mut Instance| {
-            let c = counters::find(&counted, &[&i.kernel], i.block, i.grid).copied();
+            let mine = workload(i);
+            let mut fitting = tables.iter().filter(|(stem, _)| {
+                let named = |n: &String| stem.is_some_and(|s| s == n.as_str());
+                named(&mine) || !names.iter().any(named)
+            });
+            let c = fitting
+                .find_map(|(_, t)| counters::find(t, &[&i.kernel], i.block, i.grid).copied());
             i.samples.counters = c;
             c.is_some()
         };

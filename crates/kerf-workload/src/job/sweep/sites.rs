@@ -261,7 +261,12 @@ impl Bench<'_> {
         let mut base = vec![f64::INFINITY; c.starts.len()];
         let mut tried = 1;
         for (start, change, built) in ready.tries {
-            let (times, outputs) = self.measure(&mut self.load(built)?, 1.0, TRIES)?;
+            // One that does not run is none to choose.
+            let ran = self.load(built);
+            let Ok((times, outputs)) = ran.and_then(|mut l| self.measure(&mut l, 1.0, TRIES))
+            else {
+                continue;
+            };
             tried += 1;
             let seconds = median(&times);
             if change.is_none() {
