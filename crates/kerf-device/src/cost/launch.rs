@@ -241,7 +241,7 @@ fn wait(r: &Rates, a: &Access, global: f64) -> f64 {
 const NOT_HIDDEN: f64 = 0.1;
 
 /// Copies of a loop's body that lie together. A loop is unrolled no further than it goes round.
-fn copies(b: &BlockWork, l: &LaunchCounts) -> f64 {
+pub(super) fn copies(b: &BlockWork, l: &LaunchCounts) -> f64 {
     let entered = b.before.map_or(1, |n| l.blocks[n].threads).max(1);
     let rounds = (l.blocks[b.number].threads as f64 / entered as f64).max(1.0);
     b.unrolled.min(rounds)

@@ -1,6 +1,6 @@
 //! Bytes between the levels of memory, and how long each load waits for its own.
 use super::census::KernelWork;
-use super::launch::warps;
+use super::launch::{copies, warps};
 use super::rates::Rates;
 use super::{CostModel, memory};
 use crate::occupancy::WARP;
@@ -132,7 +132,10 @@ impl CostModel {
             for t in touches.iter().filter(|t| t.load) {
                 let fetched = left.min(t.bytes);
                 left -= fetched;
-                let from_memory = fetched / t.bytes.max(1.0);
+                // Loads of an unrolled loop's rounds are waited for together: the slowest of them decides.
+                let together = copies(&work.blocks[t.block], l);
+                let from_l2 = (from_l2 * together).min(1.0);
+                let from_memory = (together * fetched / t.bytes.max(1.0)).min(1.0);
                 out.latency[t.block][t.access] =
                     near + from_l2 * (middle - near) + from_memory * (far - middle);
             }

@@ -11,8 +11,9 @@ use crate::problem::Search;
 use crate::rng::Rng;
 use crate::strategy::{Reason, Step, Strategy};
 
-/// The search ends when no assignment is expected to gain this much of the time.
-const WORTHWHILE: f64 = 0.001;
+/// The search ends when no assignment is expected to gain this much of the time: a third of what measured times
+/// repeat to. On recorded tables a third of this takes 11.0 runs instead of 7.8, and finds 0.05 % more.
+const WORTHWHILE: f64 = 0.003;
 
 /// Then it doubts the error model by this factor, and goes on while that makes something worthwhile.
 const DOUBT: f64 = 2.0;
