@@ -20,8 +20,18 @@ fn main() {
         for (c, s) in of() {
             println!(
                 "{name:12} {:36} {:.2e} optimum {:.3} found {:.3} worst {:.3} runs {:5.1} reach {:5.1} never {} cut {:?}",
-                c.space, c.tolerance, c.optimum, s.speedup, s.worst, s.executions, s.reach, s.never,
-                s.cut.iter().map(|x| (1e3 * x.1 / c.optimum).round() / 1e3).collect::<Vec<_>>()
+                c.space,
+                c.tolerance,
+                c.optimum,
+                s.speedup,
+                s.worst,
+                s.executions,
+                s.reach,
+                s.never,
+                s.cut
+                    .iter()
+                    .map(|x| (1e3 * x.1 / c.optimum).round() / 1e3)
+                    .collect::<Vec<_>>()
             );
         }
         let least = of().map(|(c, s)| s.worst / c.optimum).fold(1.0, f64::min);

@@ -147,7 +147,10 @@ pub fn beside(
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let session = Session::plain(&subject.workload, &infos, &globals);
     let used = session.check()?;
-    let mut all = vec![("kerf".to_owned(), Ok(compiled(job, subject, &Plan::default())?))];
+    let mut all = vec![(
+        "kerf".to_owned(),
+        Ok(compiled(job, subject, &Plan::default())?),
+    )];
     for (name, bytes) in others {
         // A binary is an ELF file; everything else is taken for PTX.
         let binary = match bytes.starts_with(b"\x7fELF") {
@@ -190,7 +193,9 @@ pub fn beside(
             let of = Times::new(ratios).ok_or_else(none)?;
             let mine = Times::new(times).ok_or_else(none)?;
             let stats = exec.kernel_stats();
-            let registers = stats.iter().filter_map(|k| Some((k.symbol.clone(), k.registers?)));
+            let registers = stats
+                .iter()
+                .filter_map(|k| Some((k.symbol.clone(), k.registers?)));
             Ok(Beside {
                 name,
                 seconds: mine.median_s,

@@ -113,7 +113,10 @@ fn beside(job: &Job, subject: &Subject, files: &[PathBuf]) -> Result<i32, Failur
     let mut failed = false;
     for one in measure::beside(job, subject, &others)? {
         match one {
-            Ok(b) => say(&format!("{}\n", serde_json::to_string(&b).unwrap_or_default()))?,
+            Ok(b) => say(&format!(
+                "{}\n",
+                serde_json::to_string(&b).unwrap_or_default()
+            ))?,
             Err(e) => {
                 failed = true;
                 note(&format!("warning: {e}"));

@@ -98,13 +98,15 @@ const UNROLLED_MOST: usize = 8;
 /// Loops of known length that are not longer than this, all copies together, disappear.
 const UNROLLED_WHOLE: usize = 300;
 
-/// Size of a loop's body, as LLVM and the assembler see it; none where a barrier or a call with a slow
-/// path stands in the way.
+/// Size of a loop's body, as LLVM sees it: addresses are parts of loads, and the copies share one branch back with its
+/// comparison. None where a barrier or a call with a slow path stands in the way.
 fn size(b: Block) -> Option<usize> {
     let mut n = 0;
     for i in b.instructions() {
         match i.opcode() {
-            Some(Opcode::LLVMPHI) => {}
+            Some(
+                Opcode::LLVMPHI | Opcode::LLVMGetElementPtr | Opcode::LLVMBr | Opcode::LLVMICmp,
+            ) => {}
             Some(Opcode::LLVMCall) => {
                 let name = i.callee_name().unwrap_or_default();
                 if name.starts_with("__nv_") && !name.starts_with("__nv_f") {

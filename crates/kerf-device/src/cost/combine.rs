@@ -39,9 +39,17 @@ fn together(times: impl Iterator<Item = f64>, exponent: f64) -> f64 {
         .powf(1.0 / exponent)
 }
 
-/// Seconds that the device works on a launch.
-pub(super) fn seconds(shares: &[Share]) -> f64 {
+/// Seconds that the device works on a launch. A warp that is `alone` on its scheduler waits for memory and for its own
+/// operations one after the other, and nobody's requests are before its own.
+pub(super) fn seconds(shares: &[Share], alone: bool) -> f64 {
     use Resource::*;
+    if alone {
+        let of = |r: Resource| -> f64 {
+            let all = shares.iter().filter(|s| s.resource == r);
+            all.map(|s| s.seconds).sum()
+        };
+        return of(Latency) * weight(Latency) + of(MemoryLatency);
+    }
     let of = |r: Resource| {
         let all = shares.iter().filter(|s| s.resource == r);
         all.map(|s| s.seconds).sum::<f64>() * weight(r)

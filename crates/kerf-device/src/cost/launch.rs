@@ -131,7 +131,8 @@ impl CostModel {
         let partitions = f64::from(self.machine.partitions);
         let lanes = (here * f64::from(warps_of_block)).min(partitions) / partitions;
 
-        let levels = self.levels(r, work, own, l, missed);
+        let lone = here * f64::from(warps_of_block) <= 1.0;
+        let levels = self.levels(r, work, own, l, missed, lone);
         let mut clocks = self.units(r, work, l);
         for (k, c) in clocks.iter_mut().enumerate() {
             *c *= fullest / blocks;
@@ -159,7 +160,7 @@ impl CostModel {
         shares.push(share(Resource::Latency, s(alone * waves)));
         shares.push(share(Resource::MemoryLatency, s((full - alone) * waves)));
         shares.push(share(Resource::Launch, self.launch_s));
-        let device_seconds = combine::seconds(&shares);
+        let device_seconds = combine::seconds(&shares, lone);
         let seconds = device_seconds.max(combine::weight(Resource::Launch) * self.launch_s);
         shares
             .iter_mut()

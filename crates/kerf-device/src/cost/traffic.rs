@@ -81,6 +81,7 @@ impl CostModel {
         own: &KernelWork,
         l: &LaunchCounts,
         missed: f64,
+        lone: bool,
     ) -> Levels {
         let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
         let warps = warps(work, l);
@@ -133,9 +134,14 @@ impl CostModel {
                 let fetched = left.min(t.bytes);
                 left -= fetched;
                 // Loads of an unrolled loop's rounds are waited for together: the slowest of them decides.
-                let together = copies(&work.blocks[t.block], l);
+                // So are those of one round by a warp without others to hide behind.
+                let beside = touches.iter().filter(|o| o.load && o.block == t.block);
+                let beside = if lone { beside.count() as f64 } else { 1.0 };
+                let together = beside * copies(&work.blocks[t.block], l);
                 let from_l2 = (from_l2 * together).min(1.0);
-                let from_memory = (together * fetched / t.bytes.max(1.0)).min(1.0);
+                // Of what L2 is asked for, no more than it misses.
+                let own = fetched / t.bytes.max(1.0);
+                let from_memory = (together * own).min(own.max(missed * from_l2));
                 out.latency[t.block][t.access] =
                     near + from_l2 * (middle - near) + from_memory * (far - middle);
             }
