@@ -19,9 +19,10 @@ const FINALISTS: usize = 5;
 /// Measurements of one finalist, at most.
 const LAPS: usize = 4;
 
-/// The race as it stands: each plan's samples over the program's.
-fn race(all: &[Vec<f64>]) -> Race {
-    let first = all.iter().map(Vec::len).min().unwrap_or(0).max(1);
+/// The race as it stands: each plan's samples over the program's, `first` a lap. Not what the shortest has: when a race
+/// is taken up again, all may have several laps.
+fn race(all: &[Vec<f64>], first: usize) -> Race {
+    let first = first.max(1);
     let rules = Rules {
         first,
         most: first * LAPS,
@@ -35,8 +36,8 @@ fn race(all: &[Vec<f64>]) -> Race {
 }
 
 /// Who is measured next, if anybody; and where everybody stands.
-fn judged(all: &[Vec<f64>]) -> (Option<usize>, Vec<Standing>) {
-    let r = race(all);
+fn judged(all: &[Vec<f64>], first: usize) -> (Option<usize>, Vec<Standing>) {
+    let r = race(all, first);
     (r.ask(), r.standings())
 }
 
@@ -64,13 +65,14 @@ impl Tuner<'_> {
         if all.len() < 2 {
             return Ok(());
         }
+        let lap = self.evaluator.job.repeats.saturating_mul(FINAL_RUNS) as usize;
         // The limit of the laps is each candidate's own; this one is for all of them together.
         for _ in 0..LAPS * all.len() {
             let samples: Vec<Vec<f64>> = all.iter().map(|a| self.samples(a)).collect();
             if samples.iter().any(Vec::is_empty) {
                 return Ok(());
             }
-            let (next, standings) = judged(&samples);
+            let (next, standings) = judged(&samples, lap);
             let tie = standings.iter().filter(|s| s.place == Place::Tie);
             self.tied = tie.map(|s| all[s.candidate].clone()).collect();
             match next {
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn what_overlaps_is_measured_again_and_nothing_else() {
         // Far apart: decided.
-        let (next, s) = judged(&[around(0.5, 45, 0.01), around(0.6, 45, 0.01)]);
+        let (next, s) = judged(&[around(0.5, 45, 0.01), around(0.6, 45, 0.01)], 45);
         assert_eq!(
             (next, s[0].place, s[1].place),
             (None, Place::Winner, Place::Slower)
@@ -161,11 +163,12 @@ mod tests {
             around(0.501, 45, 0.01),
             around(0.6, 45, 0.01),
         ];
-        let (next, _) = judged(&close);
+        let (next, _) = judged(&close, 45);
         assert!(next.is_some_and(|i| i < 2), "{next:?}");
         // All laps are used: a tie, and it is told.
         let used = [around(0.500, 180, 0.02), around(0.5002, 180, 0.02)];
-        let (next, s) = judged(&used);
+        let (next, s) = judged(&used, 45);
+        assert_eq!(next, None);
         assert!(s.iter().all(|x| x.place == Place::Tie), "{next:?} {s:?}");
     }
 }

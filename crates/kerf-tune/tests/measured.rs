@@ -1,0 +1,188 @@
+//! A whole search with measured times, where there is no GPU: workers run the jobs on the CPU and make the times up, so
+//! that what only GPUs reach (finals, races, ties, their store and resumption) is run too.
+use kerf_device::bundled;
+use kerf_ir::compile::Toolchain;
+use kerf_pass::SiteFormat;
+use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::models::CostKind;
+use kerf_tune::problem::Grouping;
+use kerf_tune::result::{TuneResult, Verdict};
+use kerf_tune::tune::{Request, tune};
+use kerf_tune::validate::Trials;
+use kerf_workload::job::{Device, Job, JobError, Report, Times, Workshop, execute_with};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Four products that share nothing, so that there are plans which differ and take as long.
+const IR: &str = r#"
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k(ptr %x, ptr %a, ptr %b, ptr %c, ptr %d) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %px = getelementptr double, ptr %x, i32 %t
+  %v = load double, ptr %px
+  %va = fmul double %v, 3.1
+  %vb = fmul double %v, 3.3
+  %vc = fadd double %v, 3.7
+  %vd = fadd double %v, 3.9
+  %pa = getelementptr double, ptr %a, i32 %t
+  %pb = getelementptr double, ptr %b, i32 %t
+  %pc = getelementptr double, ptr %c, i32 %t
+  %pd = getelementptr double, ptr %d, i32 %t
+  store double %va, ptr %pa
+  store double %vb, ptr %pb
+  store double %vc, ptr %pc
+  store double %vd, ptr %pd
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+"#;
+
+/// Times that repeat to one percent: any lowered operation makes the program a tenth faster, and more of them nothing.
+fn samples(count: u32, lowered: bool, lap: u32) -> Option<Times> {
+    let time = if lowered { 0.9e-3 } else { 1e-3 };
+    let noise = |i: u32| f64::from((i * 7 + lap * 3) % 11) - 5.0;
+    Times::new(
+        (0..count)
+            .map(|i| time * (1.0 + 0.002 * noise(i)))
+            .collect(),
+    )
+}
+
+/// The file with a line for each job that ran.
+fn log(dir: &Path, write: bool) -> File {
+    let mut open = File::options();
+    open.read(true).append(write).create(write);
+    open.open(dir.join("jobs.txt")).expect("a file")
+}
+
+/// The worker: jobs for a GPU, on the CPU.
+fn serve() {
+    let mut kept = Workshop::default();
+    let mut lap = 0;
+    kerf_exec::worker::serve(|job: Job| -> Result<Report, JobError> {
+        let here = Job {
+            device: Device::Cpu,
+            baseline: false,
+            warmup: 0,
+            repeats: 1,
+            ..job.clone()
+        };
+        let mut r = execute_with(&here, &mut kept)?;
+        lap += 1;
+        // How errors are spread, for the page, is no evaluation.
+        if !job.scatter {
+            let mut log = log(job.workload.parent().expect("a folder"), true);
+            writeln!(log, "{lap}").expect("written");
+        }
+        r.times = samples(job.repeats, !job.plan.is_identity(), lap);
+        r.baseline = job
+            .baseline
+            .then(|| samples(job.repeats, false, lap + 5))
+            .flatten();
+        Ok(r)
+    });
+}
+
+fn request(dir: &Path, resume: bool) -> Request {
+    let tools = Toolchain {
+        clang: None,
+        cuda: None,
+        libdevice: None,
+        arch: "sm_90".into(),
+        cache: None,
+    };
+    Request {
+        job: Job {
+            device: Device::Cuda,
+            repeats: 5,
+            ..Job::plain(dir.join("w.toml"), &tools)
+        },
+        tolerance: Some(1e-6),
+        metric: None,
+        strategy: "exhaustive".into(),
+        budget: 40,
+        ratio: None,
+        formats: vec![SiteFormat::F32],
+        approx: None,
+        launch: false,
+        grouping: Grouping::Site,
+        storage: false,
+        energy_s: 0.0,
+        profile: bundled::find("h200")
+            .expect("known")
+            .bundled
+            .load()
+            .expect("a profile"),
+        cost: CostKind::Static,
+        out: dir.join("result"),
+        seed: 1,
+        sensitivity: false,
+        resume,
+        trials: Trials {
+            inputs: 4,
+            perturb: 1e-3,
+            confidence: 0.95,
+            skip: 0,
+        },
+        limit: Duration::from_secs(60),
+        workers: 1,
+        program: WorkerProgram {
+            path: std::env::current_exe().expect("this program"),
+            args: vec!["worker".into()],
+        },
+        remote: Vec::new(),
+    }
+}
+
+fn run(dir: &Path, resume: bool) -> (TuneResult, usize) {
+    let result = tune(&request(dir, resume), &mut |_| ()).expect("a result");
+    let jobs = BufReader::new(log(dir, false)).lines().count();
+    (result, jobs)
+}
+
+fn main() {
+    if std::env::args().nth(1).is_some_and(|a| a == "worker") {
+        return serve();
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("k.ll"), IR).expect("written");
+    let buffer = |name: &str, more: &str| {
+        format!("[[buffer]]\nname = \"{name}\"\ntype = \"f64\"\nlen = 64\n{more}\n")
+    };
+    let mut text = String::from("source = \"k.ll\"\n");
+    text += &buffer("x", "init = { uniform = [1.0, 2.0] }");
+    for name in ["a", "b", "c", "d"] {
+        text += &buffer(name, "output = true");
+    }
+    text += "[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [64]\nargs = [\"x\", \"a\", \"b\", \"c\", \"d\"]\n";
+    std::fs::write(dir.path().join("w.toml"), text).expect("written");
+    let (first, jobs) = run(dir.path(), false);
+    assert_eq!(first.verdict, Verdict::Tuned, "{:?}", first.warnings);
+    assert_eq!(first.effort.search, 15, "every plan but the program");
+    let s = &first.speedup;
+    assert_eq!(s.kind, "measured");
+    assert!((s.value - 1.0 / 0.9).abs() < 0.02, "{s:?}");
+    assert!(s.low.is_some_and(|l| l <= s.value) && s.high.is_some_and(|h| h >= s.value));
+    // All plans take as long: the finalists were measured several times, and what cannot be told apart is said.
+    let laps = s.timing.as_ref().map_or(0, |t| t.samples / 15);
+    assert!(laps > 1, "{s:?}");
+    assert_eq!(first.effort.finals, 5);
+    assert!(!first.ties.is_empty());
+    assert!(
+        first
+            .ties
+            .iter()
+            .all(|t| t.point.assignment != first.assignment)
+    );
+    // Nothing is run again, and the result is the same.
+    let (second, jobs_then) = run(dir.path(), true);
+    assert_eq!(jobs_then, jobs);
+    assert_eq!(second.assignment, first.assignment);
+    assert_eq!(second.speedup, first.speedup);
+    println!(
+        "a search with measured times: {laps} laps of the chosen plan, {} ties",
+        first.ties.len()
+    );
+}
