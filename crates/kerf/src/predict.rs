@@ -122,6 +122,20 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
     if p.launches.len() > SHOWN {
         let _ = writeln!(o, "  and {} more (--format json)", p.launches.len() - SHOWN);
     }
+    let kernels: f64 = p
+        .launches
+        .iter()
+        .map(|l| l.seconds * l.repeats as f64)
+        .sum();
+    let rest = p.seconds - kernels;
+    if rest > 0.05 * p.seconds {
+        let _ = writeln!(
+            o,
+            "  kernels {}; the host's start of a run, and copies between launches, {}",
+            seconds(kernels),
+            seconds(rest)
+        );
+    }
     if !p.assumed.is_empty() {
         let _ = writeln!(o, "  assumed, not in the profile: {}", p.assumed.join(", "));
     }
