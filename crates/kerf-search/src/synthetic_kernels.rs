@@ -5,10 +5,10 @@
 //! For choosing rules of strategies without looking at recorded spaces. Parameters are as the kernels' authors
 //! publish them (Nugteren's CLBlast for the matrix product, van Werkhoven's Kernel Tuner examples for the
 //! stencil and for dedispersion); no time is theirs.
-use crate::outcome::{Evaluation, Outcome};
-use crate::problem::{Assignment, Level, Problem, Variable};
+use crate::outcome::Outcome;
 use crate::recorded::{Recorded, RecordedError};
 use crate::rng::Rng;
+use crate::synthetic_launch::{numbers, tabulated};
 
 /// The families.
 pub const FAMILIES: [&str; 4] = ["gemm", "hotspot", "dedispersion", "reduction"];
@@ -271,46 +271,18 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
 pub fn kernel_space(family: &str, seed: u64, most: usize) -> Result<Recorded, RecordedError> {
     let all = parameters(family);
     let machine = Machine::new(family, seed);
-    let variables: Vec<Variable> = all
+    let variables = all
         .iter()
-        .map(|(name, values)| {
-            let level = |x: &f64| Level {
-                value: Some(*x),
-                ..Level::named(x.to_string())
-            };
-            Variable::new(*name, values.iter().map(level).collect())
-        })
+        .map(|(name, values)| numbers((*name).to_owned(), values))
         .collect();
-    let mut outcomes = Vec::new();
-    let mut a: Assignment = vec![0; all.len()];
-    'all: loop {
-        let v: Vec<f64> = all.iter().zip(&a).map(|(p, l)| p.1[*l as usize]).collect();
-        if exists(family, &v) {
-            let time = run(family, &machine, &v).map(|t| t * machine.odds(&a));
-            outcomes.push(Evaluation {
-                outcome: time.map_or(Outcome::Failed, |t| Outcome::ran(0.0, t)),
-                assignment: a.clone(),
-            });
-        }
-        for (l, v) in a.iter_mut().zip(&all) {
-            *l += 1;
-            if (*l as usize) < v.1.len() {
-                continue 'all;
-            }
-            *l = 0;
-        }
-        break;
-    }
-    if outcomes.len() > most {
-        let mut rng = Rng::new(seed);
-        rng.shuffle(&mut outcomes);
-        outcomes.truncate(most);
-    }
-    let problem = Problem {
-        points: None,
-        ..Problem::categorical(variables, Vec::new())
-    };
-    Recorded::new(format!("{family} {seed}"), problem, outcomes)
+    tabulated(format!("{family} {seed}"), variables, seed, most, |a| {
+        let v: Vec<f64> = all.iter().zip(a).map(|(p, l)| p.1[*l as usize]).collect();
+        exists(family, &v).then(|| {
+            run(family, &machine, &v)
+                .map(|t| t * machine.odds(a))
+                .map_or(Outcome::Failed, |t| Outcome::ran(0.0, t))
+        })
+    })
 }
 
 #[cfg(test)]

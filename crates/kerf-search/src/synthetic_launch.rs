@@ -245,27 +245,29 @@ impl Kernel {
     }
 }
 
-/// A launch space by seed, with all its outcomes; not larger than `most` points.
-pub fn launch_space(seed: u64, most: usize) -> Result<Recorded, RecordedError> {
-    let kernel = Kernel::new(seed);
-    let variables: Vec<Variable> = kernel
-        .roles
-        .iter()
-        .enumerate()
-        .map(|(i, (role, values))| {
-            let level = |x: &f64| Level {
-                value: Some(*x),
-                ..Level::named(x.to_string())
-            };
-            Variable::new(format!("{role:?}{i}"), values.iter().map(level).collect())
-        })
-        .collect();
+/// A variable whose levels are numbers.
+pub(crate) fn numbers(name: String, values: &[f64]) -> Variable {
+    let level = |x: &f64| Level {
+        value: Some(*x),
+        ..Level::named(x.to_string())
+    };
+    Variable::new(name, values.iter().map(level).collect())
+}
+
+/// All points of a space that `outcome` has one for, at most `most` of them, by chance.
+pub(crate) fn tabulated(
+    name: String,
+    variables: Vec<Variable>,
+    seed: u64,
+    most: usize,
+    outcome: impl Fn(&Assignment) -> Option<Outcome>,
+) -> Result<Recorded, RecordedError> {
     let mut outcomes = Vec::new();
     let mut a: Assignment = vec![0; variables.len()];
     'all: loop {
-        if kernel.exists(&a) {
+        if let Some(outcome) = outcome(&a) {
             outcomes.push(Evaluation {
-                outcome: kernel.run(&a),
+                outcome,
                 assignment: a.clone(),
             });
         }
@@ -287,5 +289,21 @@ pub fn launch_space(seed: u64, most: usize) -> Result<Recorded, RecordedError> {
         points: None,
         ..Problem::categorical(variables, Vec::new())
     };
-    Recorded::new(format!("synthetic launch {seed}"), problem, outcomes)
+    Recorded::new(name, problem, outcomes)
+}
+
+/// A launch space by seed, with all its outcomes; not larger than `most` points.
+pub fn launch_space(seed: u64, most: usize) -> Result<Recorded, RecordedError> {
+    let kernel = Kernel::new(seed);
+    let roles = kernel.roles.iter().enumerate();
+    let variables = roles
+        .map(|(i, (role, values))| numbers(format!("{role:?}{i}"), values))
+        .collect();
+    tabulated(
+        format!("synthetic launch {seed}"),
+        variables,
+        seed,
+        most,
+        |a| kernel.exists(a).then(|| kernel.run(a)),
+    )
 }

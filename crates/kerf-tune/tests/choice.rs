@@ -1,5 +1,6 @@
 //! What is compared with whole-kernel fast-math.
-use kerf_ir::compile::Toolchain;
+mod common;
+
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan};
@@ -58,13 +59,7 @@ fn fast_math_changes_f32_and_calls_are_changed_one_by_one() {
     std::fs::write(dir.path().join("k.ll"), IR).expect("writes");
     let file = dir.path().join("w.toml");
     std::fs::write(&file, WORKLOAD).expect("writes");
-    let tools = Toolchain {
-        clang: None,
-        cuda: None,
-        libdevice: None,
-        arch: "sm_90".into(),
-        cache: None,
-    };
+    let tools = common::bare();
     let subject = Subject::load(&file, &[], &tools).expect("a subject");
     let v = versions(&subject).expect("versions");
     let format = |site: &usize| subject.kernels[0].sites[*site].format;

@@ -1,7 +1,8 @@
 //! The cost model from counts as the search asks it, and what counted ranges forbid.
+mod common;
+
 use kerf_device::bundled;
 use kerf_device::cost::{CostModel as Device, Work};
-use kerf_ir::compile::Toolchain;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
@@ -45,13 +46,7 @@ fn subject() -> Subject {
     );
     let path = dir.path().join("w.toml");
     std::fs::write(&path, text).expect("written");
-    let tools = Toolchain {
-        clang: None,
-        cuda: None,
-        libdevice: None,
-        arch: "sm_90".into(),
-        cache: None,
-    };
+    let tools = common::bare();
     Subject::load(&path, &[], &tools).expect("a subject")
 }
 

@@ -1,4 +1,6 @@
 //! Single launches: runs of a grid's blocks, what belongs together, what cannot run.
+mod common;
+
 use kerf_device::bundled;
 use kerf_device::occupancy::Machine;
 use kerf_ir::compile::Toolchain;
@@ -50,13 +52,7 @@ fn folder(grid: &str, more: &str) -> (tempfile::TempDir, PathBuf, Toolchain) {
          [[launch]]\nkernel = \"k\"\ngrid = {grid}\nblock = [\"bx\"]\nargs = [\"out\"]\n{more}\n"
     );
     std::fs::write(&path, text).expect("written");
-    let tools = Toolchain {
-        clang: None,
-        cuda: None,
-        libdevice: None,
-        arch: "sm_90".into(),
-        cache: None,
-    };
+    let tools = common::bare();
     (dir, path, tools)
 }
 

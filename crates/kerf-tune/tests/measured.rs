@@ -1,7 +1,8 @@
 //! A whole search with measured times, where there is no GPU: workers run the jobs on the CPU and make the times up, so
 //! that what only GPUs reach (finals, races, ties, their store and resumption) is run too.
+mod common;
+
 use kerf_device::bundled;
-use kerf_ir::compile::Toolchain;
 use kerf_pass::SiteFormat;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::models::CostKind;
@@ -86,13 +87,7 @@ fn serve() {
 }
 
 fn request(dir: &Path, resume: bool) -> Request {
-    let tools = Toolchain {
-        clang: None,
-        cuda: None,
-        libdevice: None,
-        arch: "sm_90".into(),
-        cache: None,
-    };
+    let tools = common::bare();
     Request {
         job: Job {
             device: Device::Cuda,

@@ -1,5 +1,6 @@
 //! From LLVM IR to search problems, scores and plans.
-use kerf_ir::compile::Toolchain;
+mod common;
+
 use kerf_pass::{MathVariant, Select, SiteFormat};
 use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
@@ -62,13 +63,7 @@ fn subject_of(ir: &str) -> Subject {
     std::fs::write(dir.path().join("k.ll"), ir).expect("written");
     let path = dir.path().join("w.toml");
     std::fs::write(&path, WORKLOAD).expect("written");
-    let tools = Toolchain {
-        clang: None,
-        cuda: None,
-        libdevice: None,
-        arch: "sm_90".into(),
-        cache: None,
-    };
+    let tools = common::bare();
     Subject::load(&path, &[], &tools).expect("a subject")
 }
 
