@@ -85,11 +85,10 @@ fn into_phi(i: Value) -> bool {
     match (wide.next(), wide.next()) {
         (None, _) => true,
         (Some((_, from)), None) => {
+            // Elsewhere than at the head of a loop it is only done earlier, not less often.
             let here = phi.block();
-            let ways = from.terminator().map_or(0, |t| t.successors().len());
-            // A loop gets a block of its own before it.
             let head = incoming.iter().any(|(_, b)| goes_back(*b, here));
-            (ways == 1 || head) && !goes_back(*from, here)
+            head && !goes_back(*from, here)
         }
         _ => false,
     }
