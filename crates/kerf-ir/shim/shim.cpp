@@ -525,6 +525,16 @@ void kerf_expand_constant_users(LLVMValueRef g) {
   convertUsersOfConstantsToInstructions({cast<Constant>(unwrap(g))});
 }
 
+/// Gives a global variable what another one has beside type, content and name: linkage, alignment, visibility, and
+/// whether the host fills it.
+void kerf_copy_global(LLVMValueRef to, LLVMValueRef from) {
+  auto *t = cast<GlobalVariable>(unwrap(to));
+  auto *f = cast<GlobalVariable>(unwrap(from));
+  t->setLinkage(f->getLinkage());
+  t->copyAttributesFrom(f);
+  t->setConstant(f->isConstant());
+}
+
 /// Removes every use in llvm.used and llvm.compiler.used.
 void kerf_drop_used(LLVMModuleRef m) {
   Module *mod = unwrap(m);

@@ -29,7 +29,7 @@ pub struct KernelPlan {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub math: BTreeMap<usize, MathVariant>,
     /// Format in which a buffer or array is held: a pointer parameter by name or number, a shared or
-    /// local array by name.
+    /// local array by name, a variable of the program as `constant NAME` or `device NAME`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<String, SiteFormat>,
     /// A second version of the kernel, and which warps run it; the first is the one described above.

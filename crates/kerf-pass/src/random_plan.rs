@@ -60,6 +60,10 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
         let format = formats[random.below(formats.len() as u64) as usize];
         let can = storage::possible(m, f, &k, format.word());
         for (name, object) in storage::objects(f, &k) {
+            // Variables of the program are filled by whoever runs it.
+            if matches!(object, Object::Variable(_)) {
+                continue;
+            }
             let array = !matches!(object, Object::Parameter(_));
             if random.below(2) == 0 && array && can.contains(&name) {
                 mine.storage.insert(name, format);

@@ -1,8 +1,9 @@
-//! Storage: a buffer, shared array or local array held in a narrower format.
+//! Storage: a buffer, shared array, local array or variable of the program held in a narrower format.
 //!
 //! Loads become narrow loads and a widening, stores a rounding and a narrow store, and every step through
 //! the buffer is scaled. That is possible only where all that is done with its address is seen and all
 //! its content is of one format; otherwise the buffer is refused, with the reason.
+mod content;
 mod find;
 mod rewrite;
 mod steps;
@@ -16,7 +17,7 @@ use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 
-pub use find::{Object, objects};
+pub use find::{Object, is_variable, objects, variable};
 pub use survey::{Kind, Surveyed, survey};
 
 /// An object that is to be held in another format.
@@ -57,7 +58,7 @@ const STRANGER: &str =
 
 /// Traces an object; none where there is nothing to do.
 fn traced(m: &Module, name: &str, object: Object, to: Format) -> Result<Option<Traced>, String> {
-    if let Object::Shared(g) = object {
+    if let Object::Shared(g) | Object::Variable(g) = object {
         g.expand_constant_users();
     }
     let trace = trace::trace(m, object, to)?;
@@ -147,7 +148,7 @@ pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
     }
     let mut traces: Vec<Traced> = Vec::new();
     for n in all {
-        // A shared variable may be asked for by several kernels.
+        // A variable may be asked for by several kernels.
         if !traces.iter().any(|t| t.held.object == n.object) {
             traces.extend(traced(m, "", n.object, n.to).map_err(LlvmError)?);
         }
@@ -166,28 +167,31 @@ pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
     if all.is_empty() { Ok(()) } else { m.verify() }
 }
 
-/// Do two kernels want different things of one shared variable? Gives its name.
+/// Name of a variable that several kernels may use.
+fn common(o: Object) -> Option<(Value, String)> {
+    match o {
+        Object::Shared(g) | Object::Variable(g) => Some((g, find::shared_name(g))),
+        Object::Parameter(_) | Object::Local(_) => None,
+    }
+}
+
+/// Do two kernels want different things of one variable? Gives its name.
 pub(crate) fn conflict(a: &[Narrowed], b: &[Narrowed]) -> Option<String> {
     a.iter().find_map(|x| {
         let y = b.iter().find(|y| y.object == x.object)?;
-        match (x.object, x.to != y.to) {
-            (Object::Shared(g), true) => Some(find::shared_name(g)),
-            _ => None,
-        }
+        common(x.object).filter(|_| x.to != y.to).map(|c| c.1)
     })
 }
 
-/// A shared variable of the plan that a kernel without that wish uses too: its name.
+/// A variable of the plan that a kernel without that wish uses too: its name.
 pub(crate) fn also_used(all: &[Narrowed], kernel: Value, mine: &[Narrowed]) -> Option<String> {
     let reach = kerf_ir::kernels::reachable(kernel);
-    all.iter().find_map(|n| match n.object {
-        Object::Shared(g) if !mine.iter().any(|o| o.object == n.object) => {
-            let used = g
-                .users()
-                .iter()
-                .any(|u| u.is_instruction() && reach.contains(&u.block().function()));
-            used.then(|| find::shared_name(g))
-        }
-        _ => None,
+    all.iter().find_map(|n| {
+        let (g, name) = common(n.object).filter(|_| !mine.iter().any(|o| o.object == n.object))?;
+        let used = g
+            .users()
+            .iter()
+            .any(|u| u.is_instruction() && reach.contains(&u.block().function()));
+        used.then_some(name)
     })
 }

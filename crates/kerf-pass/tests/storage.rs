@@ -434,3 +434,124 @@ end:
     let e = plan(&[("x", F32)], &[]).apply(&m).expect_err("refused");
     assert!(e.to_string().contains("lead into an element"), "{e}");
 }
+
+/// A kernel that reads two constants and updates a variable, and one that has nothing to do with them.
+const VARIABLES: &str = "
+@_ZN2ns1cE = dso_local addrspace(4) externally_initialized constant [4 x { double, double }] zeroinitializer, align 8
+@t = internal addrspace(4) constant [3 x double] [double 1.0, double -2.5, double 1.0e-1], align 8
+@d = dso_local addrspace(1) externally_initialized global double 0.1, align 8
+@other = dso_local addrspace(4) externally_initialized constant [4 x double] zeroinitializer, align 8
+define ptx_kernel void @k(ptr %x, i64 %i) {
+  %p = getelementptr { double, double }, ptr addrspacecast (ptr addrspace(4) @_ZN2ns1cE to ptr), i64 %i
+  %q = getelementptr i8, ptr %p, i64 8
+  %v = load double, ptr %q, align 8
+  %r = getelementptr [3 x double], ptr addrspace(4) @t, i64 0, i64 %i
+  %w = load double, ptr addrspace(4) %r, align 8
+  %s = fadd double %v, %w
+  store double %s, ptr addrspacecast (ptr addrspace(1) @d to ptr), align 8
+  store double %s, ptr %x, align 8
+  ret void
+}
+define ptx_kernel void @l(ptr %x) {
+  %v = load double, ptr addrspacecast (ptr addrspace(4) @other to ptr), align 8
+  store double %v, ptr %x, align 8
+  ret void
+}";
+
+#[test]
+fn variables_of_the_program_shrink_and_stay_the_hosts() {
+    let m = whole(VARIABLES);
+    let k = held(
+        &m,
+        &[("constant c", F32), ("constant t", F16), ("device d", F32)],
+    );
+    counts(
+        &k,
+        &[
+            ("getelementptr { float, float }", 1),
+            ("getelementptr i8, ptr %", 1),
+            ("i64 4", 1),
+            ("load float", 1),
+            ("getelementptr [3 x half]", 1),
+            ("load half", 1),
+            ("fadd double", 1),
+            ("store float", 1),
+            ("store double", 1),
+        ],
+    );
+    counts(
+        &m.print(),
+        &[
+            (
+                "@_ZN2ns1cE = dso_local addrspace(4) externally_initialized constant [4 x { float, float }] zeroinitializer, align 8",
+                1,
+            ),
+            (
+                "@t = internal addrspace(4) constant [3 x half] [half 0xH3C00, half 0xHC100, half 0xH2E66], align 8",
+                1,
+            ),
+            (
+                "@d = dso_local addrspace(1) externally_initialized global float 0x3FB99999A0000000, align 8",
+                1,
+            ),
+            ("constant [4 x double] zeroinitializer", 1),
+        ],
+    );
+}
+
+#[test]
+fn variables_by_name() {
+    // By symbol too, and in the format that it has nothing is done.
+    let m = whole(VARIABLES);
+    let k = held(&m, &[("constant _ZN2ns1cE", F32), ("device d", F64)]);
+    counts(&k, &[("load float", 1), ("store double", 2)]);
+    for (name, words) in [
+        ("c", "constant c, constant t, device d"),
+        ("device c", "constant c"),
+        ("constant other", "no such"),
+    ] {
+        let m = whole(VARIABLES);
+        let e = plan(&[(name, F32)], &[]).apply(&m).expect_err("is refused");
+        assert!(e.to_string().contains(words), "{name}: {e}");
+    }
+    // Where several have a name, the symbol is it.
+    let twins = VARIABLES.replace(
+        "@t =",
+        "@_ZN2ns1tE = addrspace(4) constant double 1.0\n@t =",
+    );
+    let m = whole(&twins.replace("@other to ptr", "@_ZN2ns1tE to ptr"));
+    let e = plan(&[("c", F32)], &[]).apply(&m).expect_err("is refused");
+    assert!(
+        e.to_string().contains("constant c, constant t, device d"),
+        "{e}"
+    );
+    let mut p = Plan::default();
+    let l = p.kernels.entry("l".into()).or_default();
+    l.storage.insert("constant _ZN2ns1tE".into(), F32);
+    p.apply(&m).expect("applies");
+    counts(
+        &m.print(),
+        &[("@_ZN2ns1tE = addrspace(4) constant float 1.0", 1)],
+    );
+}
+
+#[test]
+fn variables_that_stay_as_they_are() {
+    let refused = |text: &str, name: &str, words: &str| {
+        let m = whole(text);
+        let e = plan(&[(name, F32)], &[]).apply(&m).expect_err("is refused");
+        assert!(e.to_string().contains(words), "{e}");
+    };
+    // Another kernel reads it too.
+    let both = VARIABLES.replace("@other to ptr", "@_ZN2ns1cE to ptr");
+    refused(&both, "constant c", "kernels k and l use the variable `c`");
+    // Its address is in a table.
+    let table = VARIABLES.replace(
+        "@other =",
+        "@table = addrspace(4) constant [1 x ptr addrspace(4)] [ptr addrspace(4) @t]\n@other =",
+    );
+    refused(&table, "constant t", "part of a constant");
+    // It is not numbers alone.
+    let mixed = VARIABLES.replace("{ double, double }", "{ double, i64 }");
+    refused(&mixed, "constant c", "{ double, i64 }");
+}

@@ -126,6 +126,13 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
             Some((info.symbol.clone(), k.storage.clone()))
         })
         .collect();
+    let mut held = plan.kernels.values().flat_map(|k| k.storage.keys());
+    if let Some(v) = held.find(|n| kerf_pass::storage::is_variable(n)) {
+        let why = format!(
+            "{v} cannot be held in another format: an application fills its variables itself"
+        );
+        return Err(bad("KERF_PLAN", why));
+    }
     plan.apply(&m).map_err(|e| bad("KERF_PLAN", e))?;
     let lambda = plan
         .kernels

@@ -1,4 +1,4 @@
-//! What is held in memory as a variable of the search: buffers, shared and local arrays.
+//! What is held in memory as a variable of the search: buffers, shared and local arrays, variables of the program.
 //!
 //! Whoever touches a buffer has to hold it alike, so all parameters that get it, all buffers that such a
 //! parameter gets, and what is copied or swapped between them are one variable.
@@ -31,7 +31,7 @@ pub struct Place {
 /// Memory that changes its format as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
-    /// For people: `buffer in`, `buffers u, next`, `shared tile in k`.
+    /// For people: `buffer in`, `buffers u, next`, `shared tile in k`, `constant table`.
     pub name: String,
     /// Its format; none if it is not known.
     pub own: Option<Format>,
@@ -147,6 +147,14 @@ pub(crate) fn stored_of(
             }
         }
     }
+    for (symbol, buffer) in &t.variables {
+        for (k, o) in &flat {
+            let s = &kernels[*k].all[*o].0;
+            if s.kind == Kind::Variable && s.symbol.as_ref() == Some(symbol) {
+                sets.join(*buffer, node(*k, *o));
+            }
+        }
+    }
     for (a, b) in &t.copies {
         sets.join(*a, *b);
     }
@@ -174,6 +182,25 @@ pub(crate) fn stored_of(
     out
 }
 
+/// Whether a kernel gets a buffer, or it is the content of a variable.
+fn touched(t: &Touches, buffer: usize) -> bool {
+    t.parameters.iter().any(|p| p.2 == buffer) || t.variables.iter().any(|v| v.1 == buffer)
+}
+
+/// What people call variables of the program and the buffers that go with them: a variable's own content goes by its name.
+fn named_variables(w: &Workload, t: &Touches, keys: &[&str], buffers: &[usize]) -> String {
+    let beside: Vec<&str> = buffers
+        .iter()
+        .filter(|b| !t.variables.iter().any(|v| v.1 == **b))
+        .map(|b| w.buffers[*b].name.as_str())
+        .collect();
+    match beside.as_slice() {
+        [] => keys.join(", "),
+        [one] => format!("{}, buffer {one}", keys.join(", ")),
+        all => format!("{}, buffers {}", keys.join(", "), all.join(", ")),
+    }
+}
+
 /// One variable; none if there is nothing to hold.
 fn one(
     w: &Workload,
@@ -195,9 +222,7 @@ fn one(
                     "the address of `{}` is passed in a struct",
                     b2.name
                 ));
-            } else if b2.symbol.is_some() {
-                why = Some(format!("`{}` is a variable of the program", b2.name));
-            } else if buffers.len() > 1 && !t.parameters.iter().any(|p| p.2 == *b) {
+            } else if buffers.len() > 1 && !touched(t, *b) {
                 why = Some(format!("`{}` is copied, and no kernel touches it", b2.name));
             } else if own.is_some_and(|f| precision(to.word()) < precision(f)) {
                 why = why.or_else(|| unfit(b2, to));
@@ -215,6 +240,10 @@ fn one(
             if s.format.is_some() && s.format != own {
                 why = why.or_else(|| Some(of() + "it holds another format"));
             }
+            if s.kind == Kind::Variable && t.application {
+                let text = "applications keep the formats of their variables";
+                why = why.or_else(|| Some(text.into()));
+            }
             if s.symbol.as_ref().is_some_and(|s| others.contains(s)) {
                 let text = "a kernel that the workload does not launch uses it too";
                 why = why.or_else(|| Some(text.into()));
@@ -228,12 +257,20 @@ fn one(
         let all = w.buffers[*b].elem.scalars();
         all.iter().any(|(_, s)| s.is_float())
     };
-    let touched = objects.iter().any(|o| !get(o).1.is_empty());
-    if !touched && !buffers.iter().any(floats) {
+    let any = objects.iter().any(|o| !get(o).1.is_empty());
+    if !any && !buffers.iter().any(floats) {
         return None; // integers, or nothing
     }
     let names: Vec<String> = buffers.iter().map(|b| w.buffers[*b].name.clone()).collect();
+    let mut keys: Vec<&str> = Vec::new();
+    for o in objects {
+        let s = &get(o).0;
+        if s.kind == Kind::Variable && !keys.contains(&s.key.as_str()) {
+            keys.push(&s.key);
+        }
+    }
     let name = match names.as_slice() {
+        _ if !keys.is_empty() => named_variables(w, t, &keys, buffers),
         [] => {
             let (s, k) = (&get(objects.first()?).0, &kernels[objects.first()?.0].name);
             let what = if s.kind == Kind::Local {
@@ -249,10 +286,11 @@ fn one(
         [one] => format!("buffer {one}"),
         all => format!("buffers {}", all.join(", ")),
     };
-    // A parameter that a kernel does not use is named all the same: its buffer is held so.
+    // A parameter that a kernel does not use is named all the same: its buffer is held so. A variable is named by all
+    // kernels that have anything to do with it.
     let named = |o: &&(usize, usize)| {
         let (s, sites) = get(o);
-        !sites.is_empty() || matches!(s.kind, Kind::Parameter(_))
+        !sites.is_empty() || matches!(s.kind, Kind::Parameter(_) | Kind::Variable)
     };
     let places = objects.iter().filter(named).map(|o| Place {
         kernel: kernels[o.0].name.clone(),

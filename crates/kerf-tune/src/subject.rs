@@ -7,6 +7,7 @@ use kerf_ir::program::{self, Program, sha256};
 use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, Variable};
 use kerf_num::Format;
+use kerf_pass::storage::Object;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
 use kerf_workload::run::Session;
 use kerf_workload::storage::Touches;
@@ -180,12 +181,12 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
     (k, objects)
 }
 
-/// Shared variables of kernels that the workload does not launch.
+/// Shared variables, and variables of the program, of kernels that the workload does not launch.
 fn used_elsewhere(m: &Module, infos: &[KernelInfo], launched: &[String]) -> Vec<String> {
     let idle = infos.iter().filter(|k| !launched.contains(&k.symbol));
     let objects = idle.filter_map(|k| Some(kerf_pass::storage::objects(m.function(&k.symbol)?, k)));
     let shared = objects.flatten().filter_map(|(_, o)| match o {
-        kerf_pass::storage::Object::Shared(g) => Some(g.name()),
+        Object::Shared(g) | Object::Variable(g) => Some(g.name()),
         _ => None,
     });
     shared.collect()

@@ -23,8 +23,8 @@ pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
 
 pub use sweep::{
-    Change, Choice, Chosen, Deed, Degree, Deviation, Repeated, Start, Sweep, Swept, Timed, Turn,
-    sweep,
+    Change, Choice, Chosen, Deed, Degree, Deviation, NOT_YET, Repeated, Start, Sweep, Swept, Timed,
+    Turn, sweep,
 };
 
 use crate::accept::Accept;

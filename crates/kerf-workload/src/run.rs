@@ -216,6 +216,12 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Symbol of the variable that a buffer is bound to; none if it is bound to none, or to one that is not there.
+    pub(crate) fn symbol_of(&self, b: &BufferSpec) -> Option<&'a str> {
+        let found = self.variable(b.symbol.as_deref()?, b.line).ok()?;
+        Some(&found.symbol)
+    }
+
     /// Checks every distinct launch against the signatures; gives all mistakes, and the symbols of
     /// the kernels that are launched.
     pub fn check(&self) -> Result<Vec<String>, Mistakes> {

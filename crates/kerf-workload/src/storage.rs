@@ -1,14 +1,16 @@
 //! Buffers that a plan holds in narrower formats: which they are, and their bytes.
 //!
-//! A plan names a kernel's parameters; the workload says which buffer each of them is, launch by launch.
+//! A plan names a kernel's parameters; the workload says which buffer each of them is, launch by launch, and which are the
+//! contents of `__constant__` and `__device__` variables, which a plan names too.
 //! Whoever touches a buffer has to hold it in the same format. Inputs are rounded once on their way to
 //! the device; outputs come back in the type that the workload gives them.
 use crate::expand::{ArgValue, ConcreteStep, expand};
 use crate::mistakes::Mistakes;
 use crate::run::Session;
 use crate::workload::BufferSpec;
-use kerf_ir::kernels::{Param, ParamKind, ScalarKind, find};
+use kerf_ir::kernels::{GlobalInfo, Param, ParamKind, ScalarKind, find};
 use kerf_num::Format;
+use kerf_pass::storage::variable;
 use kerf_pass::{Plan, SiteFormat};
 use std::collections::BTreeMap;
 
@@ -92,6 +94,38 @@ fn own_format(p: &Param) -> Option<Format> {
     formats.all(|f| f == Some(first)).then_some(first)
 }
 
+/// The format of a variable's numbers, if they are of one.
+fn own_of(g: &GlobalInfo) -> Option<Format> {
+    let mut formats = g.scalars.iter().map(|s| match s.kind {
+        ScalarKind::Float(f) => Some(f),
+        _ => None,
+    });
+    let first = formats.next()??;
+    formats.all(|f| f == Some(first)).then_some(first)
+}
+
+/// Contents of variables that a plan holds in other formats: buffer, who says so, format.
+fn in_variables(session: &Session, plan: &Plan) -> Vec<(usize, String, Option<SiteFormat>)> {
+    let symbols = || session.globals.iter().map(|g| (g.symbol.as_str(), g.space));
+    let mut out = Vec::new();
+    for (kernel, k) in &plan.kernels {
+        for (key, format) in &k.storage {
+            let Some(symbol) = variable(key, symbols()) else {
+                continue;
+            };
+            let own = session.globals.iter().find(|g| g.symbol == symbol);
+            let own = own.and_then(own_of).map(SiteFormat::from);
+            let format = Some(*format).filter(|f| own != Some(*f));
+            for (n, b) in session.workload.buffers.iter().enumerate() {
+                if session.symbol_of(b) == Some(symbol) {
+                    out.push((n, format!("kernel {kernel} ({key})"), format));
+                }
+            }
+        }
+    }
+    out
+}
+
 /// All kinds of use of each buffer, one of each.
 fn uses(session: &Session, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, String> {
     let mut all: BTreeMap<usize, Vec<Use>> = BTreeMap::new();
@@ -101,6 +135,9 @@ fn uses(session: &Session, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, Str
             list.push(Use { who, format });
         }
     };
+    for (buffer, who, format) in in_variables(session, plan) {
+        add(buffer, who, format);
+    }
     let mut copies = Vec::new();
     for step in expand(session.workload, &session.params).map_err(|e| e.to_string())? {
         let l = match step.map_err(|e| e.to_string())? {
@@ -172,6 +209,10 @@ pub struct Touches {
     pub in_structs: Vec<usize>,
     /// Buffers that are copied, from and to.
     pub copies: Vec<(usize, usize)>,
+    /// Symbol of a variable of the program, and the buffer that is its content.
+    pub variables: Vec<(String, usize)>,
+    /// They are those of an application, whose variables Kerf does not fill.
+    pub application: bool,
 }
 
 /// Who touches which buffer.
@@ -180,6 +221,11 @@ pub fn touches(session: &Session) -> Result<Touches, Mistakes> {
     fn add<T: PartialEq>(list: &mut Vec<T>, x: T) {
         if !list.contains(&x) {
             list.push(x);
+        }
+    }
+    for (n, b) in session.workload.buffers.iter().enumerate() {
+        if let Some(symbol) = session.symbol_of(b) {
+            t.variables.push((symbol.to_owned(), n));
         }
     }
     for step in expand(session.workload, &session.params)? {

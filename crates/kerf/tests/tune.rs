@@ -1,4 +1,6 @@
 //! `kerf tune` and `kerf check`, as users call them.
+#[path = "tune/constants.rs"]
+mod constants;
 #[path = "tune/refused.rs"]
 mod refused;
 

@@ -66,6 +66,65 @@ fn converts(i: Value) -> bool {
     matches!(i.opcode(), Some(Opcode::LLVMFPExt | Opcode::LLVMFPTrunc))
 }
 
+/// Does the optimiser take a rounding into the phi that it rounds? It does where all but one of the values that come in are
+/// constants, or were widened from the format that is rounded to; the other one is rounded before the loop, once. So a sum
+/// that is computed narrow and carried wide is carried narrow (LLVM's `foldOpIntoPhi`).
+fn into_phi(i: Value) -> bool {
+    let phi = match i.opcode() {
+        Some(Opcode::LLVMFPTrunc) => i.operand(0),
+        _ => return false,
+    };
+    if phi.opcode() != Some(Opcode::LLVMPHI) || phi.users().len() != 1 {
+        return false;
+    }
+    let narrow = |v: Value| {
+        v.is_constant() || v.opcode() == Some(Opcode::LLVMFPExt) && v.operand(0).ty() == i.ty()
+    };
+    let incoming = phi.incoming();
+    let mut wide = incoming.iter().filter(|(v, _)| !narrow(*v));
+    match (wide.next(), wide.next()) {
+        (None, _) => true,
+        (Some((_, from)), None) => {
+            // Elsewhere than at the head of a loop it is only done earlier, not less often.
+            let here = phi.block();
+            let head = incoming.iter().any(|(_, b)| goes_back(*b, here));
+            head && !goes_back(*from, here)
+        }
+        _ => false,
+    }
+}
+
+/// Is the way from one block to another one back to the head of a loop? Blocks stand in the order in which they are first
+/// reached.
+fn goes_back(from: Block, to: Block) -> bool {
+    let all = to.function().blocks();
+    let place = |b: Block| all.iter().position(|o| *o == b);
+    place(from) >= place(to)
+}
+
+/// A phi whose only use is a rounding back to what was widened for it.
+fn rounds_back(phi: Value, widened: Value) -> bool {
+    phi.opcode() == Some(Opcode::LLVMPHI)
+        && phi
+            .users()
+            .iter()
+            .any(|u| into_phi(*u) && u.ty() == widened.operand(0).ty())
+}
+
+/// Conversions that are not there any more when the program runs, or not in this block.
+fn gone(b: Block, i: Value, loops: bool) -> bool {
+    if !converts(i) {
+        return false;
+    }
+    let widens = i.opcode() == Some(Opcode::LLVMFPExt);
+    let carried = |u: &Value| widens && rounds_back(*u, i);
+    let users = i.users();
+    // One whose result leaves the loop is moved behind it.
+    into_phi(i)
+        || loops && !users.iter().any(|u| u.block() == b && !carried(u))
+        || !users.is_empty() && users.iter().all(carried)
+}
+
 /// Does a block wait for a value? A conversion waits only if its own result is waited for.
 fn wanted(b: Block, v: Value) -> bool {
     v.users().into_iter().any(|u| {
@@ -206,8 +265,7 @@ fn block(
     // A barrier, and nothing else, keeps everything after it from beginning.
     let mut barrier = None;
     for (k, i) in instructions.iter().enumerate() {
-        // A conversion whose result leaves the loop is moved behind it.
-        let c = match loops && converts(*i) && !i.users().iter().any(|u| u.block() == b) {
+        let c = match gone(b, *i, loops) {
             true => Cost::default(),
             false => cost(r, *i),
         };
@@ -325,4 +383,46 @@ pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, 
         out.insert(info.symbol, work);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop that adds up in f32 and carries the sum in f64; `first` is what it begins with, `more` another use.
+    fn conversions(first: &str, more: &str) -> Vec<bool> {
+        let text = format!(
+            "define float @f(i32 %n, double %d) {{
+entry:
+  br label %l
+l:
+  %i = phi i32 [ 0, %entry ], [ %j, %l ]
+  %s = phi double [ {first}, %entry ], [ %e, %l ]
+  %t = fptrunc double %s to float
+  {more}
+  %f = fadd float %t, 1.5
+  %e = fpext float %f to double
+  %j = add i32 %i, 1
+  %c = icmp eq i32 %j, %n
+  br i1 %c, label %end, label %l
+end:
+  ret float %f
+}}"
+        );
+        let m = Module::parse(text.as_bytes(), "f.ll").expect("parses");
+        let f = m.function("f").expect("it");
+        let b = f.blocks()[1];
+        let all = b.instructions().into_iter().filter(|i| converts(*i));
+        all.map(|i| gone(b, i, true)).collect()
+    }
+
+    #[test]
+    fn sums_are_carried_as_they_are_computed() {
+        assert_eq!(conversions("0.0", ""), [true, true]);
+        // What the sum begins with is rounded before the loop.
+        assert_eq!(conversions("%d", ""), [true, true]);
+        // Wanted wide as well: it stays.
+        let other = "%w = fadd double %s, 1.0";
+        assert_eq!(conversions("0.0", other), [false, false]);
+    }
 }

@@ -22,6 +22,18 @@ impl Value {
         }
         out
     }
+    /// All global variables of the module that a function belongs to.
+    pub fn module_globals(self) -> Vec<Value> {
+        let mut out = Vec::new();
+        unsafe {
+            let mut g = LLVMGetFirstGlobal(LLVMGetGlobalParent(self.0));
+            while !g.is_null() {
+                out.push(Value(g));
+                g = LLVMGetNextGlobal(g);
+            }
+        }
+        out
+    }
     /// Is a function or global only declared?
     pub fn is_declaration(self) -> bool {
         unsafe { LLVMIsDeclaration(self.0) != 0 }

@@ -35,6 +35,7 @@ unsafe extern "C" {
     pub fn kerf_remove_unreachable(f: LLVMValueRef);
     pub fn kerf_clone_function(f: LLVMValueRef, name: *const c_char) -> LLVMValueRef;
     pub fn kerf_expand_constant_users(g: LLVMValueRef);
+    pub fn kerf_copy_global(to: LLVMValueRef, from: LLVMValueRef);
     pub fn kerf_drop_used(m: LLVMModuleRef);
     pub fn kerf_strict_math(m: LLVMModuleRef);
     pub fn kerf_mark_pure(f: LLVMValueRef);

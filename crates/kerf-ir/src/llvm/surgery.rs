@@ -75,6 +75,10 @@ impl Value {
     pub fn expand_constant_users(self) {
         unsafe { shim::kerf_expand_constant_users(self.0) }
     }
+    /// Makes a global variable what another one is in all but type, content and name.
+    pub fn copy_global(self, from: Value) {
+        unsafe { shim::kerf_copy_global(self.0, from.0) }
+    }
     /// Marks the loop of this latch branch as parallel in the accesses of `body`.
     pub fn mark_parallel(self, body: Value) {
         unsafe { shim::kerf_mark_parallel(self.0, body.0) }

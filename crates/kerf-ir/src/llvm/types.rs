@@ -115,6 +115,22 @@ impl Type {
     pub fn real(self, v: f64) -> Value {
         Value(unsafe { LLVMConstReal(self.0, v) })
     }
+    /// A constant array of elements of this type.
+    pub fn array_of(self, elements: &[Value]) -> Value {
+        let mut v: Vec<_> = elements.iter().map(|e| e.0).collect();
+        Value(unsafe { LLVMConstArray2(self.0, v.as_mut_ptr(), v.len() as u64) })
+    }
+    /// A constant struct of these fields, whose type has no name; this is any type of the same context.
+    pub fn struct_of(self, fields: &[Value]) -> Value {
+        let mut v: Vec<_> = fields.iter().map(|e| e.0).collect();
+        let n = v.len() as u32;
+        Value(unsafe { LLVMConstStructInContext(LLVMGetTypeContext(self.0), v.as_mut_ptr(), n, 0) })
+    }
+    /// A constant vector of these lanes.
+    pub fn vector_of(lanes: &[Value]) -> Value {
+        let mut v: Vec<_> = lanes.iter().map(|e| e.0).collect();
+        Value(unsafe { LLVMConstVector(v.as_mut_ptr(), v.len() as u32) })
+    }
     /// The array type of `n` of these.
     pub fn array(self, n: u64) -> Type {
         Type(unsafe { LLVMArrayType2(self.0, n) })

@@ -82,7 +82,7 @@ impl Value {
     pub fn is_poison(self) -> bool {
         unsafe { LLVMIsPoison(self.0) != 0 }
     }
-    /// Lane `i` of a constant vector, or element `i` of a constant array.
+    /// Lane `i` of a constant vector, element `i` of a constant array, field `i` of a constant struct.
     pub fn lane_constant(self, i: u32) -> Option<Value> {
         let v = unsafe { LLVMGetAggregateElement(self.0, i) };
         (!v.is_null()).then_some(Value(v))

@@ -108,8 +108,8 @@ pub enum PlanError {
         /// What stands against it.
         why: String,
     },
-    /// Kernels want a shared variable in different formats.
-    #[error("kernels {} use the shared variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
+    /// Kernels want a variable in different formats.
+    #[error("kernels {} use the variable `{variable}`, which the plan does not hold in one format", kernels.join(" and "))]
     SharedVariable {
         /// The variable.
         variable: String,

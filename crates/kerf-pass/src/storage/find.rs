@@ -1,5 +1,6 @@
-//! The objects of a kernel that have a format: pointer parameters, shared variables, local arrays.
-use kerf_ir::kernels::{KernelInfo, reachable};
+//! The objects of a kernel that have a format: pointer parameters, shared variables, local arrays, and the program's
+//! `__constant__` and `__device__` variables.
+use kerf_ir::kernels::{KernelInfo, reachable, used_globals};
 use kerf_ir::llvm::{Opcode, Value, demangle, space};
 
 /// What holds numbers.
@@ -11,13 +12,15 @@ pub enum Object {
     Shared(Value),
     /// A local array.
     Local(Value),
+    /// A `__constant__` or `__device__` variable.
+    Variable(Value),
 }
 
 impl Object {
     /// The value that is its address.
     pub fn address(self) -> Value {
         match self {
-            Object::Parameter(v) | Object::Shared(v) | Object::Local(v) => v,
+            Object::Parameter(v) | Object::Shared(v) | Object::Local(v) | Object::Variable(v) => v,
         }
     }
 }
@@ -26,6 +29,72 @@ impl Object {
 pub(super) fn shared_name(g: Value) -> String {
     let name = demangle(&g.name());
     name.rsplit("::").next().unwrap_or(&name).to_owned()
+}
+
+/// What kind of variable the plan's name of one begins with.
+fn kind_of(space: u32) -> Option<&'static str> {
+    match space {
+        space::CONSTANT => Some("constant"),
+        space::GLOBAL => Some("device"),
+        _ => None,
+    }
+}
+
+/// Variables of the program, with their address spaces.
+fn variables(kernel: Value) -> Vec<(String, u32)> {
+    let all = kernel.module_globals().into_iter();
+    all.filter(|g| !g.is_declaration())
+        .map(|g| (g.name(), g.ty().space()))
+        .collect()
+}
+
+/// The symbol of the variable that a plan names, `constant NAME` or `device NAME`, among those of a program (symbol and
+/// address space). NAME is without namespaces where that is enough, and the symbol otherwise.
+pub fn variable<'a>(key: &str, all: impl Iterator<Item = (&'a str, u32)>) -> Option<&'a str> {
+    let (kind, name) = key.split_once(' ')?;
+    let mine: Vec<&str> = all
+        .filter(|(_, space)| kind_of(*space) == Some(kind))
+        .map(|v| v.0)
+        .collect();
+    if let Some(symbol) = mine.iter().copied().find(|s| *s == name) {
+        return Some(symbol);
+    }
+    let mut hits = mine.into_iter().filter(|s| short(s) == name);
+    hits.next().filter(|_| hits.next().is_none())
+}
+
+/// Whether a plan's name is one of a variable of the program.
+pub fn is_variable(key: &str) -> bool {
+    key.split_once(' ')
+        .is_some_and(|(kind, _)| matches!(kind, "constant" | "device"))
+}
+
+fn short(symbol: &str) -> String {
+    let name = demangle(symbol);
+    name.rsplit("::").next().unwrap_or(&name).to_owned()
+}
+
+/// Variables of the program that a kernel uses, as a plan names them.
+fn variables_of(kernel: Value) -> Vec<(String, Object)> {
+    let all = variables(kernel);
+    let mut out = Vec::new();
+    for g in used_globals(kernel) {
+        let symbol = g.name();
+        // What the compiler made is no variable of the source.
+        let made = [".", "__const.", "llvm."];
+        let made = symbol.is_empty() || made.iter().any(|p| symbol.starts_with(p));
+        let Some(kind) = kind_of(g.ty().space()).filter(|_| !made && !g.is_declaration()) else {
+            continue;
+        };
+        let key = format!("{kind} {}", short(&symbol));
+        let pairs = || all.iter().map(|(s, space)| (s.as_str(), *space));
+        let key = match variable(&key, pairs()) == Some(symbol.as_str()) {
+            true => key,
+            false => format!("{kind} {symbol}"),
+        };
+        out.push((key, Object::Variable(g)));
+    }
+    out
 }
 
 fn local_name(a: Value) -> String {
@@ -92,6 +161,8 @@ pub fn objects(kernel: Value, info: &KernelInfo) -> Vec<(String, Object)> {
             .map(|a| (local_name(a), Object::Local(a))),
     );
     number_twins(&mut out);
+    // Last, so that numbers of twins are what they would be without.
+    out.extend(variables_of(kernel));
     out
 }
 
@@ -109,7 +180,8 @@ fn number_twins(all: &mut [(String, Object)]) {
     }
 }
 
-/// The object that a plan names: a parameter by name or number, a shared or local array by name.
+/// The object that a plan names: a parameter by name or number, a shared or local array by name, a variable of the program
+/// as `constant NAME` or `device NAME`.
 pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Object, String> {
     if let Ok(k) = name.parse::<usize>() {
         let p = kernel.params().get(k).copied();
@@ -119,12 +191,22 @@ pub(super) fn find(kernel: Value, info: &KernelInfo, name: &str) -> Result<Objec
             .ok_or_else(|| format!("parameter {k} is no pointer"));
     }
     let all = objects(kernel, info);
+    if is_variable(name) {
+        let pairs = variables(kernel);
+        let symbol = variable(name, pairs.iter().map(|(s, space)| (s.as_str(), *space)));
+        let hit = all
+            .iter()
+            .find(|(_, o)| matches!(o, Object::Variable(g) if Some(g.name().as_str()) == symbol));
+        if let Some((_, o)) = hit {
+            return Ok(*o);
+        }
+    }
     let symbol = |o: &Object| matches!(o, Object::Shared(g) if g.name() == name);
     let hits: Vec<&(String, Object)> = all.iter().filter(|(n, o)| n == name || symbol(o)).collect();
     match hits.as_slice() {
         [one] => Ok(one.1),
         [] => Err(format!(
-            "the kernel has no such parameter or array; it has {}",
+            "the kernel has no such parameter, array or variable; it has {}",
             all.iter()
                 .map(|o| o.0.as_str())
                 .collect::<Vec<_>>()

@@ -1,4 +1,5 @@
 //! Loads, stores and steps of an object, over narrower elements.
+use super::content;
 use super::find::Object;
 use super::steps::{Step, narrow_type, step};
 use super::trace::Trace;
@@ -86,6 +87,20 @@ pub(super) fn object(m: &Module, object: Object, from: Format, to: Format) {
                 new.set_align(scaled_align(a, from, to));
                 let name = a.name();
                 a.become_value(new);
+                new.set_name(&name);
+            }
+        }
+        Object::Variable(g) => {
+            if let Some(t) = narrow_type(m, g.global_type(), from, to) {
+                let new = m.add_global(t, "", g.ty().space());
+                if let Some(first) = g.initializer() {
+                    new.set_initializer(content::narrowed(first, t));
+                }
+                // The host fills it as before, and vector accesses may count on its alignment.
+                new.copy_global(g);
+                let name = g.name();
+                g.replace_with(new);
+                g.delete_global();
                 new.set_name(&name);
             }
         }

@@ -15,6 +15,8 @@ pub enum Kind {
     Shared,
     /// A local array.
     Local,
+    /// A `__constant__` or `__device__` variable.
+    Variable,
 }
 
 /// An object that holds numbers.
@@ -26,7 +28,7 @@ pub struct Surveyed {
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// Symbol of a shared variable, which other kernels may use too.
+    /// Symbol of a variable that other kernels may use too.
     pub symbol: Option<String>,
     /// Format of its numbers, if they can be seen.
     pub format: Option<Format>,
@@ -46,6 +48,7 @@ fn key(all: &[(String, Object)], at: usize, number: usize) -> Option<String> {
         _ if alone && name.parse::<usize>().is_err() => Some(name.clone()),
         Object::Parameter(_) => Some(number.to_string()),
         Object::Shared(g) => Some(g.name()),
+        Object::Variable(_) => Some(name.clone()),
         Object::Local(_) => None,
     }
 }
@@ -54,7 +57,7 @@ fn key(all: &[(String, Object)], at: usize, number: usize) -> Option<String> {
 pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Vec<Surveyed> {
     let all = objects(kernel, info);
     for (_, o) in &all {
-        if let Object::Shared(g) = o {
+        if let Object::Shared(g) | Object::Variable(g) = o {
             g.expand_constant_users();
         }
     }
@@ -68,6 +71,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
             Object::Parameter(_) => (Kind::Parameter(number), None),
             Object::Shared(g) => (Kind::Shared, Some(g.name())),
             Object::Local(_) => (Kind::Local, None),
+            Object::Variable(g) => (Kind::Variable, Some(g.name())),
         };
         let mut s = Surveyed {
             key: key.clone().unwrap_or_default(),

@@ -1,4 +1,5 @@
 //! Everything that is done with an object's address.
+use super::content;
 use super::find::Object;
 use super::steps::{narrow_type, step};
 use kerf_ir::llvm::{Module, Opcode, RmwOp, Value};
@@ -179,6 +180,7 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
                     let other = format!("{other:?}");
                     return Err(format!("its address is used by {}", &other[4..]));
                 }
+                None if u.is_constant() && !u.is_global_var() && u.users().is_empty() => {} // of no use
                 None => return Err("its address is part of a constant".into()),
             }
         }
@@ -226,6 +228,12 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
         Object::Shared(g) if m.size_of(g.global_type()) == 0 => None,
         Object::Shared(g) => Some(g.global_type()),
         Object::Local(a) => Some(a.allocated_type()),
+        Object::Variable(g) => {
+            if g.initializer().is_some_and(|c| !content::is_plain(c)) {
+                return Err("its first content is more than numbers".into());
+            }
+            Some(g.global_type())
+        }
     };
     // Dynamic shared memory has no size: as much as the host gives is always enough.
     let whole = whole.filter(|w| m.size_of(*w) > 0 || !t.words.is_empty());

@@ -51,6 +51,10 @@ impl Ground<'_> {
         self.includes(&model, &narrow, &mut edits);
         self.shapes(&model, plan, &mut edits, &mut notes);
         for (name, k) in &plan.kernels {
+            let variables = k.storage.keys();
+            for v in variables.filter(|v| kerf_pass::storage::is_variable(v)) {
+                notes.push(format!("{v} of {name} keeps its format in source"));
+            }
             if k.partition.is_some() {
                 notes.push(format!(
                     "{name} runs in two versions in the plan; source has the first for all warps"

@@ -92,6 +92,8 @@ pub(super) fn subject(trace: &Trace, folder: &Path) -> Result<Subject, AppError>
             .iter()
             .filter_map(|(a, b)| Some((at(a)?, at(b)?)))
             .collect(),
+        variables: Vec::new(),
+        application: true,
     };
     let mut s = Subject::of_application(&modules, buffers.collect(), &touches);
     for stored in &mut s.stored {

@@ -9,6 +9,7 @@ use kerf_ir::llvm::Module;
 use kerf_ir::program::{Program, sha256};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const LIBDEVICE_HELP: &str =
     "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
@@ -19,30 +20,58 @@ struct Library {
     arch: String,
     whole: Vec<u8>,
     roots: BTreeSet<String>,
-    part: Vec<u8>,
+    part: Arc<Vec<u8>>,
 }
 
 impl Library {
     /// A part with these functions. Their f32 versions are in it as well: plans come to need them.
-    fn with(&mut self, needed: &[String]) -> Result<&[u8], JobError> {
+    fn with(&mut self, needed: &[String]) -> Result<Arc<Vec<u8>>, JobError> {
         if !needed.iter().all(|n| self.roots.contains(n)) {
             for n in needed {
                 self.roots.extend([n.clone(), format!("{n}f")]);
             }
             let part = finish::trim(&self.whole, &self.roots, &self.arch);
-            self.part = part.map_err(|e| JobError::Compile {
+            self.part = Arc::new(part.map_err(|e| JobError::Compile {
                 message: format!("{}: {}", self.path.display(), e.0),
                 help: Some(LIBDEVICE_HELP.into()),
-            })?;
+            })?);
         }
-        Ok(&self.part)
+        Ok(self.part.clone())
+    }
+}
+
+/// libdevice for one program after another, on any number of threads.
+#[derive(Default)]
+pub(super) struct Libdevice(Option<Library>);
+
+impl Libdevice {
+    /// A part with what a prepared module needs; empty where it needs nothing.
+    pub(super) fn part(&mut self, m: &Module, tools: &Toolchain) -> Result<Arc<Vec<u8>>, JobError> {
+        let needed = finish::needed(m);
+        if needed.is_empty() {
+            return Ok(Arc::default());
+        }
+        let path = tools.libdevice.as_ref().ok_or_else(missing)?;
+        let held = self.0.take();
+        let held = held.filter(|l| (&l.path, &l.arch) == (path, &tools.arch));
+        let library = match held {
+            Some(l) => l,
+            None => Library {
+                path: path.clone(),
+                arch: tools.arch.clone(),
+                whole: read(path)?,
+                roots: BTreeSet::new(),
+                part: Arc::default(),
+            },
+        };
+        self.0.insert(library).with(&needed)
     }
 }
 
 /// What one job leaves for the next in the same process.
 #[derive(Default)]
 pub struct Workshop {
-    libdevice: Option<Library>,
+    libdevice: Libdevice,
     /// Assembled program as it is, by digest and architecture.
     own: Option<(String, String, Vec<u8>)>,
     context: Option<KeptContext>,
@@ -61,35 +90,8 @@ struct Originals {
 impl Workshop {
     /// Finishes a prepared module.
     pub(super) fn finish(&mut self, m: &Module, tools: &Toolchain) -> Result<(), JobError> {
-        self.finish_as(m, tools, Reflect::default())
-    }
-
-    /// Finishes a prepared module, with f32 operations as `reflect` has them.
-    pub(super) fn finish_as(
-        &mut self,
-        m: &Module,
-        tools: &Toolchain,
-        reflect: Reflect,
-    ) -> Result<(), JobError> {
-        let needed = finish::needed(m);
-        if needed.is_empty() {
-            return with_libdevice(m, &[], tools, reflect);
-        }
-        let path = tools.libdevice.as_ref().ok_or_else(missing)?;
-        let held = self.libdevice.take();
-        let held = held.filter(|l| (&l.path, &l.arch) == (path, &tools.arch));
-        let library = match held {
-            Some(l) => l,
-            None => Library {
-                path: path.clone(),
-                arch: tools.arch.clone(),
-                whole: read(path)?,
-                roots: BTreeSet::new(),
-                part: Vec::new(),
-            },
-        };
-        let lib = self.libdevice.insert(library).with(&needed)?;
-        with_libdevice(m, lib, tools, reflect)
+        let lib = self.libdevice.part(m, tools)?;
+        with_libdevice(m, &lib, tools, Reflect::default())
     }
 
     /// What a session's buffers begin with, where that can be kept: most jobs of a worker have the same inputs.
@@ -166,7 +168,8 @@ fn missing() -> JobError {
     }
 }
 
-fn with_libdevice(
+/// Finishes a prepared module with a part of libdevice, with f32 operations as `reflect` has them.
+pub(super) fn with_libdevice(
     m: &Module,
     lib: &[u8],
     tools: &Toolchain,

@@ -8,13 +8,12 @@ mod sites;
 mod turn;
 
 use super::check::refuse;
-use super::finished::Workshop;
 use super::report::{Energy, Times};
 use super::{Device, Job, JobError};
 use crate::digest::digest;
 use crate::run::Session;
 use crate::workload::Workload;
-use bench::{Bench, Built, Loaded, Outputs};
+use bench::{Bench, Built, Loaded, Maker, Outputs, no_version, plain};
 use deviation::deviation;
 use kerf_exec::cuda::watch::Watch;
 use kerf_exec::{DeviceInfo, KernelStats};
@@ -27,6 +26,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 pub use deviation::Deviation;
+use sites::Tries;
 pub use sites::{Change, Choice, Chosen, Deed, Start, Timed};
 pub use turn::Turn;
 
@@ -51,7 +51,12 @@ pub struct Sweep {
     pub choice: Option<Choice>,
     /// File that is locked while the device is used.
     pub lock: Option<PathBuf>,
+    /// Threads that make versions ready for a GPU.
+    pub builders: usize,
 }
+
+/// Why calls were not compared in what is told before they are.
+pub const NOT_YET: &str = "the run was stopped before calls were compared with fast-math";
 
 /// One degree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -199,7 +204,7 @@ impl Bench<'_> {
             .collect())
     }
 
-    fn measured(&mut self, ready: Ready) -> Result<Swept, JobError> {
+    fn measured(&self, ready: Ready, so_far: &mut dyn FnMut(&Swept)) -> Result<Swept, JobError> {
         let (sweep, w) = (self.sweep, self.base.workload);
         let repeats = sweep.job.repeats;
         let clock = std::time::Instant::now();
@@ -241,13 +246,9 @@ impl Bench<'_> {
             None => None,
             Some(b) => Some(self.again(&mut self.load(b)?, &reference)?),
         };
-        let chosen = match (&sweep.choice, ready.choice) {
-            (Some(c), Some(r)) => r.and_then(|r| self.choose(c, r, &mut own, &reference)),
-            _ => Ok(None),
-        };
         let mut settings: BTreeMap<String, i64> = w.sizes.iter().cloned().collect();
         settings.extend(self.base.params.clone());
-        Ok(Swept {
+        let mut swept = Swept {
             device,
             settings,
             own: own_times,
@@ -261,16 +262,29 @@ impl Bench<'_> {
             slots,
             kernels: stats,
             energy,
-            not_chosen: chosen.as_ref().err().map(ToString::to_string),
-            chosen: chosen.ok().flatten(),
+            not_chosen: None,
+            chosen: None,
             turn_s: clock.elapsed().as_secs_f64(),
-        })
+        };
+        if let (Some(c), Some(r)) = (&sweep.choice, ready.choice) {
+            swept.not_chosen = Some(NOT_YET.into());
+            so_far(&swept);
+            let chosen = r.and_then(|r| self.choose(c, r, &mut own, &reference));
+            swept.not_chosen = chosen.as_ref().err().map(ToString::to_string);
+            swept.chosen = chosen.ok().flatten();
+            swept.turn_s = clock.elapsed().as_secs_f64();
+        }
+        Ok(swept)
     }
 }
 
 /// Carries it out in this process. `making_ready` is the caller's share of the machine, which ends when the
-/// device is asked for.
-pub fn sweep(sweep: &Sweep, making_ready: Turn) -> Result<Swept, JobError> {
+/// device is asked for. `so_far` gets what is known before calls are compared one by one, which takes longest.
+pub fn sweep(
+    sweep: &Sweep,
+    making_ready: Turn,
+    so_far: &mut dyn FnMut(&Swept),
+) -> Result<Swept, JobError> {
     let job = &sweep.job;
     let workload = Workload::read(&job.workload, &job.overrides)?;
     let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
@@ -288,27 +302,37 @@ pub fn sweep(sweep: &Sweep, making_ready: Turn) -> Result<Swept, JobError> {
     let watch = (gpu && job.energy_s > 0.0)
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
-    let mut bench = Bench {
+    // A context takes longer to make than most kernels run: it stays.
+    let _context = match gpu {
+        true => Some(kerf_exec::cuda::keep(job.ordinal)?),
+        false => None,
+    };
+    let bench = Bench {
         sweep,
-        program: &program,
+        maker: Maker::new(job, &program),
         base: &base,
         used: &used,
         contents: base.contents()?,
         watch,
-        shop: Workshop::default(),
     };
-    if gpu {
-        bench.shop.keep_context(job.ordinal)?;
-    }
+    let mut wanted = vec![
+        plain(&Plan::default()),
+        plain(&sweep.cheap),
+        plain(&sweep.parts),
+    ];
+    wanted.extend(sweep.slots.as_ref().map(plain));
     let choice = sweep.choice.as_ref().filter(|_| gpu);
+    let tries = choice.map(|c| Tries::of(c, &mut wanted));
+    let mut built = bench.build_all(&wanted).into_iter();
+    let mut next = || built.next().unwrap_or_else(|| Err(no_version()));
     let ready = Ready {
-        own: bench.build(&Plan::default())?,
-        cheap: bench.build(&sweep.cheap)?,
-        parts: bench.build(&sweep.parts)?,
-        slots: sweep.slots.as_ref().map(|p| bench.build(p)).transpose()?,
-        choice: choice.map(|c| bench.ready(c)),
+        own: next()?,
+        cheap: next()?,
+        parts: next()?,
+        slots: sweep.slots.as_ref().map(|_| next()).transpose()?,
+        choice: tries.map(|t| t.ready(next)),
     };
     drop(making_ready);
     let _turn = Turn::alone(sweep.lock.as_deref())?;
-    bench.measured(ready)
+    bench.measured(ready, so_far)
 }

@@ -74,6 +74,9 @@ struct Ask {
     slots: bool,
     choice: bool,
     lock: Option<PathBuf>,
+    builders: usize,
+    /// Folder for what is known before calls are compared one by one.
+    kept: Option<PathBuf>,
 }
 
 /// What it answers.
@@ -101,9 +104,18 @@ fn answer(a: Ask) -> Result<Answer, String> {
         degrees: a.degrees,
         ratio: RATIO,
         lock: a.lock,
+        builders: a.builders,
         job: a.job,
     };
-    let swept = kerf_workload::job::sweep(&sweep, turn).map_err(|e| e.to_string())?;
+    let name = name_of(&sweep.job.workload);
+    let mut so_far = |s: &Swept| {
+        if let Some(dir) = &a.kept {
+            let t = Tradeoff::new(name.clone(), v.calls.clone(), s.clone(), RATIO);
+            // Whoever asked writes it again, and tells what fails.
+            let _ = kept::write(dir, &t);
+        }
+    };
+    let swept = kerf_workload::job::sweep(&sweep, turn, &mut so_far).map_err(|e| e.to_string())?;
     Ok(Answer {
         swept,
         calls: v.calls,
@@ -197,7 +209,18 @@ fn job(path: &Path, o: &Options) -> Result<Job, Failure> {
     })
 }
 
-fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
+fn name_of(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.into_owned()
+}
+
+/// Threads of a worker that makes ready, where so many do so at a time: more than there are cores, since some wait.
+fn builders(workers: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (4 * cores / workers.max(1)).clamp(1, cores)
+}
+
+fn one(path: &Path, o: &Options, lock: &Path, workers: usize) -> Result<Tradeoff, Failure> {
     let parts = match (o.gpu, o.quick) {
         _ if o.calls => 1,
         (Some(_), false) => PARTS,
@@ -212,6 +235,8 @@ fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
         slots: o.gpu.is_some() && !o.calls,
         choice: o.gpu.is_some() && !o.own_sizes,
         lock: o.gpu.map(|_| lock.to_path_buf()),
+        builders: builders(workers),
+        kept: o.out.clone(),
     };
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| Failure::new(e.to_string());
@@ -230,13 +255,7 @@ fn one(path: &Path, o: &Options, lock: &Path) -> Result<Tradeoff, Failure> {
             "warning: {file}: calls were not compared with fast-math: {why}"
         ));
     }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(Tradeoff::new(
-        name.into_owned(),
-        told.calls,
-        told.swept,
-        RATIO,
-    ))
+    Ok(Tradeoff::new(name_of(path), told.calls, told.swept, RATIO))
 }
 
 fn json(all: &[Tradeoff]) -> String {
@@ -310,12 +329,12 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     };
     // On a GPU, all make ready at once and then take turns.
     let workers = match o.gpu {
-        Some(_) => MOST_WORKERS,
+        Some(_) => MOST_WORKERS.min(paths.len()),
         None => 1,
     };
     let clock = std::time::Instant::now();
     std::thread::scope(|s| {
-        for _ in 0..workers.min(paths.len()) {
+        for _ in 0..workers {
             s.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
@@ -323,7 +342,7 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
                     if ran_before.contains(&i) {
                         continue;
                     }
-                    let ended = one(path, o, lock.path()).and_then(|t| {
+                    let ended = one(path, o, lock.path(), workers).and_then(|t| {
                         progress::line(&format!(
                             "{}: {:.1} s of the device, {:.0} s in all",
                             t.name,

@@ -1,8 +1,8 @@
 //! Versions of one program on a device: built, loaded with the same inputs, timed, their energy measured.
-use super::super::finished::Workshop;
+use super::super::finished::{Libdevice, with_libdevice};
 use super::super::report::{Energy, Times};
 use super::super::timed::Runner;
-use super::super::{Device, JobError};
+use super::super::{Device, Job, JobError};
 use super::Sweep;
 use crate::run::{Contents, Session};
 use crate::storage::{self, Held};
@@ -12,23 +12,107 @@ use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::cuda::watch::Watch;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
+use kerf_ir::llvm::Module;
 use kerf_ir::program::Program;
 use kerf_pass::Plan;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Outputs of a run, in the order of the workload's.
 pub(super) type Outputs = Vec<Vec<u8>>;
 
+/// A version that is wanted: the program with a plan, and f32 operations as the second has them.
+pub(super) type Wanted = (Plan, Reflect);
+
+/// A version with nothing special about f32 operations.
+pub(super) fn plain(plan: &Plan) -> Wanted {
+    (plan.clone(), Reflect::default())
+}
+
+/// What makes machine code of plans, on any thread.
+pub(super) struct Maker<'b> {
+    job: &'b Job,
+    program: &'b Program,
+    libdevice: Mutex<Libdevice>,
+}
+
+impl<'b> Maker<'b> {
+    pub fn new(job: &'b Job, program: &'b Program) -> Maker<'b> {
+        Maker {
+            job,
+            program,
+            libdevice: Mutex::default(),
+        }
+    }
+
+    fn finished(&self, (plan, reflect): &Wanted) -> Result<Module, JobError> {
+        let m = self.program.module()?;
+        plan.apply(&m)?;
+        let tools = self.job.toolchain();
+        // Others wait for libdevice, not for the optimiser.
+        let lib = {
+            let mut held = self.libdevice.lock().unwrap_or_else(|e| e.into_inner());
+            held.part(&m, &tools)?
+        };
+        with_libdevice(&m, &lib, &tools, *reflect)?;
+        Ok(m)
+    }
+
+    fn binary(&self, wanted: &Wanted) -> Result<Vec<u8>, JobError> {
+        let m = self.finished(wanted)?;
+        let ptx = finish::ptx(&m, &self.job.arch).map_err(|e| JobError::Compile {
+            message: e.0,
+            help: None,
+        })?;
+        Ok(kerf_exec::cuda::assemble(&ptx, self.job.ordinal)?)
+    }
+
+    fn executor(&self, wanted: &Wanted) -> Result<Code, JobError> {
+        let options = CpuOptions {
+            threads: self.job.threads,
+            ..CpuOptions::default()
+        };
+        let m = self.finished(wanted)?;
+        Ok(Code::Cpu(Box::new(CpuExecutor::new(&m, options)?)))
+    }
+}
+
+/// What `make` gives for each of a list, on so many threads, in the order of the list.
+fn on_threads<T: Sync, R: Send>(
+    all: &[T],
+    threads: usize,
+    make: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    std::thread::scope(|s| {
+        for _ in 0..threads.clamp(1, all.len().max(1)) {
+            s.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(i) else { break };
+                    let made = make(one);
+                    let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+                    done.push((i, made));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
+
 /// What all versions have in common.
 pub(super) struct Bench<'b> {
     pub sweep: &'b Sweep,
-    pub program: &'b Program,
+    pub maker: Maker<'b>,
     pub base: &'b Session<'b>,
     pub used: &'b [String],
     pub contents: Contents,
     pub watch: Option<Watch>,
-    pub shop: Workshop,
 }
 
 /// A version that is ready to be loaded.
@@ -52,21 +136,37 @@ pub(super) struct Loaded {
     storage: Vec<Option<Held>>,
 }
 
+/// Where a list of versions is shorter than what was asked for, which it is not.
+pub(super) fn no_version() -> JobError {
+    JobError::Input("a version of the program is missing".into())
+}
+
 /// Seconds of work after which a GPU's clock is up.
 const WAKE_S: f64 = 0.2;
 
 impl<'b> Bench<'b> {
     /// The program with a plan; machine code is made at once.
-    pub fn build(&mut self, plan: &Plan) -> Result<Built, JobError> {
-        self.build_as(plan, Reflect::default())
+    pub fn build(&self, plan: &Plan) -> Result<Built, JobError> {
+        let mut one = self.build_all(&[plain(plan)]);
+        one.pop().unwrap_or_else(|| Err(no_version()))
     }
 
-    /// The program with a plan, and f32 operations as `reflect` has them.
-    pub fn build_as(&mut self, plan: &Plan, reflect: Reflect) -> Result<Built, JobError> {
-        let m = self.program.module()?;
-        plan.apply(&m)?;
-        let job = &self.sweep.job;
-        self.shop.finish_as(&m, &job.toolchain(), reflect)?;
+    /// Many versions, in the order of the list. For a GPU they are made beside each other: compiling one of them takes one
+    /// core a second, and there may be fifty.
+    pub fn build_all(&self, wanted: &[Wanted]) -> Vec<Result<Built, JobError>> {
+        let maker = &self.maker;
+        let codes: Vec<Result<Code, JobError>> = match maker.job.device {
+            Device::Cpu => wanted.iter().map(|w| maker.executor(w)).collect(),
+            Device::Cuda => on_threads(wanted, self.sweep.builders, |w| maker.binary(w))
+                .into_iter()
+                .map(|b| b.map(Code::Binary))
+                .collect(),
+        };
+        let pairs = codes.into_iter().zip(wanted);
+        pairs.map(|(code, w)| self.built(code?, &w.0)).collect()
+    }
+
+    fn built(&self, code: Code, plan: &Plan) -> Result<Built, JobError> {
         let mut symbols = Vec::new();
         for (name, k) in &plan.kernels {
             if let (Some(_), Ok(info)) = (&k.partition, kernels::find(self.base.kernels, name)) {
@@ -74,22 +174,6 @@ impl<'b> Bench<'b> {
             }
         }
         let storage = storage::assign(self.base, plan).map_err(JobError::Input)?;
-        let code = match job.device {
-            Device::Cpu => {
-                let options = CpuOptions {
-                    threads: job.threads,
-                    ..CpuOptions::default()
-                };
-                Code::Cpu(Box::new(CpuExecutor::new(&m, options)?))
-            }
-            Device::Cuda => {
-                let ptx = finish::ptx(&m, &job.arch).map_err(|e| JobError::Compile {
-                    message: e.0,
-                    help: None,
-                })?;
-                Code::Binary(kerf_exec::cuda::assemble(&ptx, job.ordinal)?)
-            }
-        };
         Ok(Built {
             code,
             symbols,
@@ -197,5 +281,24 @@ impl<'b> Bench<'b> {
             Some(w) => l.runner.energy(w, self.sweep.job.energy_s),
             None => Ok(None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_make_is_in_order() {
+        let all: Vec<u64> = (0..40).collect();
+        for threads in [0, 1, 3, 64] {
+            let got = on_threads(&all, threads, |x| {
+                // The first ones take longest.
+                std::thread::sleep(std::time::Duration::from_micros(40 - x));
+                x * x
+            });
+            assert_eq!(got, all.iter().map(|x| x * x).collect::<Vec<_>>());
+        }
+        assert!(on_threads(&[] as &[u64], 4, |x| *x).is_empty());
     }
 }

@@ -10,7 +10,7 @@
 //! which fast-math does not have.
 use super::super::JobError;
 use super::super::report::Times;
-use super::bench::{Bench, Built, Loaded, Outputs};
+use super::bench::{Bench, Built, Loaded, Outputs, Wanted, plain};
 use super::deviation::{Deviation, deviation};
 use kerf_ir::finish::Reflect;
 use kerf_pass::{MathVariant, Plan};
@@ -212,31 +212,58 @@ fn together(start: &Start, base: f64, singles: &[(usize, f64)]) -> Vec<usize> {
     taken
 }
 
-impl Bench<'_> {
-    /// Builds what the comparison needs, before anything is timed. A change that cannot be built is not one.
-    pub(super) fn ready(&mut self, c: &Choice) -> Result<Ready, JobError> {
+/// What a list of versions says of the comparison.
+pub(super) struct Tries {
+    exact: bool,
+    tries: Vec<(usize, Option<usize>)>,
+}
+
+impl Tries {
+    /// Adds what the comparison needs to a list of versions, the one that takes longest first.
+    pub(super) fn of(c: &Choice, wanted: &mut Vec<Wanted>) -> Tries {
         let flush = Reflect {
             ftz: true,
             ..Reflect::default()
         };
-        let fast = self.build_as(&c.fast, flush)?;
-        let exact = c.exact.as_ref().and_then(|p| self.build(p).ok());
+        wanted.extend(c.exact.as_ref().map(plain));
+        wanted.push((c.fast.clone(), flush));
         let mut tries = Vec::new();
         for (s, start) in c.starts.iter().enumerate() {
             let singles = start.changes.iter().enumerate();
             let singles = singles.map(|(i, change)| (Some(i), changed(&start.plan, &[change])));
             for (i, plan) in std::iter::once((None, start.plan.clone())).chain(singles) {
-                if let Ok(b) = self.build(&plan) {
-                    tries.push((s, i, b));
-                }
+                wanted.push(plain(&plan));
+                tries.push((s, i));
             }
         }
-        Ok(Ready { fast, exact, tries })
+        Tries {
+            exact: c.exact.is_some(),
+            tries,
+        }
     }
 
+    /// The same from what was made of the list. A change that cannot be built is not one.
+    pub(super) fn ready(
+        self,
+        mut next: impl FnMut() -> Result<Built, JobError>,
+    ) -> Result<Ready, JobError> {
+        let exact = self.exact.then(&mut next).and_then(Result::ok);
+        let fast = next();
+        let tries = self.tries.into_iter();
+        let tries = tries.filter_map(|(s, i)| Some((s, i, next().ok()?)));
+        let tries = tries.collect();
+        Ok(Ready {
+            fast: fast?,
+            exact,
+            tries,
+        })
+    }
+}
+
+impl Bench<'_> {
     /// Chooses and compares. `own` is the program as it is, with its outputs.
     pub(super) fn choose(
-        &mut self,
+        &self,
         c: &Choice,
         ready: Ready,
         own: &mut Loaded,

@@ -1,7 +1,9 @@
-//! One file for each workload that has ended, so that a run that was stopped goes on.
+//! One file for each workload that has ended, or was stopped when only its calls were left, so that a run that was stopped
+//! goes on.
 use crate::fail::Failure;
 use crate::files;
 use kerf_tune::tradeoff::Tradeoff;
+use kerf_workload::job::NOT_YET;
 use std::path::{Path, PathBuf};
 
 fn folder(dir: &Path) -> PathBuf {
@@ -41,11 +43,14 @@ pub fn read(
             return Err(Failure::new(format!("{} has results", dir.display()))
                 .help("--resume goes on there; or choose another folder with --out"));
         }
-        let t = serde_json::from_str(&text).map_err(|e| {
+        let t: Tradeoff = serde_json::from_str(&text).map_err(|e| {
             Failure::new(format!("{} is no result: {e}", from.display()))
                 .help("delete it, and the workload is run again")
         })?;
-        all.push((i, t));
+        // What was stopped before its end is run again; until then the file is what there is.
+        if t.swept.not_chosen.as_deref() != Some(NOT_YET) {
+            all.push((i, t));
+        }
     }
     Ok(all)
 }
