@@ -43,7 +43,7 @@ fn launch(d: &mut dyn RawDevice, program: usize) -> Vec<i32> {
 #[test]
 fn kept_code_runs_and_has_its_variables() {
     let m = Module::parse(TEXT.as_bytes(), "kept").expect("it parses");
-    let (image, object) = kept::make(&m).expect("it compiles");
+    let (image, object) = kept::make(&m).expect("it compiles").expect("it is kept");
     let mut d = CpuDevice::new(CpuOptions::default());
     let p = d.load_kept(&image, &object).expect("it loads");
     let p = p.expect("it is for this machine");
@@ -58,7 +58,7 @@ fn kept_code_runs_and_has_its_variables() {
 #[test]
 fn code_for_others_is_left_alone() {
     let m = Module::parse(TEXT.as_bytes(), "kept").expect("it parses");
-    let (image, object) = kept::make(&m).expect("it compiles");
+    let (image, object) = kept::make(&m).expect("it compiles").expect("it is kept");
     let mut d = CpuDevice::new(CpuOptions::default());
     let mut other = image.clone();
     other.target = "another processor".into();
@@ -73,4 +73,20 @@ fn code_for_others_is_left_alone() {
     });
     let none = checked.load_kept(&image, &object).expect("no failure");
     assert!(none.is_none());
+}
+
+#[test]
+fn code_with_tables_of_this_process_is_not_kept() {
+    let text = r#"
+target triple = "nvptx64-nvidia-cuda"
+declare double @llvm.nvvm.rcp.approx.ftz.d(double)
+define ptx_kernel void @inverse(ptr addrspace(1) %p) {
+  %x = load double, ptr addrspace(1) %p
+  %y = call double @llvm.nvvm.rcp.approx.ftz.d(double %x)
+  store double %y, ptr addrspace(1) %p
+  ret void
+}
+"#;
+    let m = Module::parse(text.as_bytes(), "kept").expect("it parses");
+    assert!(kept::make(&m).expect("it compiles").is_none());
 }

@@ -161,7 +161,7 @@ impl RawDevice for CpuDevice {
             return Ok(None);
         }
         let made = super::kept::make(finished);
-        made.map(Some).map_err(|e| ExecError::Compile(e.0))
+        made.map_err(|e| ExecError::Compile(e.0))
     }
     fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
         if self.options.memcheck || self.options.no_regions {
