@@ -123,7 +123,10 @@ impl Guided<'_> {
         let identity = problem.identity();
         let found = |a: &[u8]| a.iter().zip(&identity).any(|(x, y)| x != y);
         let blind = self.errors.as_ref().is_some_and(ErrorModel::is_blind);
-        if !blind || self.history.best().is_some_and(|b| found(&b.assignment)) {
+        // Shapes of launches are gains of their own, and have runs of their own.
+        let shapes = problem.variables.iter().any(|v| v.unordered);
+        let lowered = self.history.best().is_some_and(|b| found(&b.assignment));
+        if !blind || shapes || lowered {
             return None;
         }
         self.learn();
