@@ -5,6 +5,7 @@ mod context;
 mod directed;
 mod heap;
 mod intrinsics;
+pub mod kept;
 pub mod launch;
 pub mod lower;
 mod memory;
@@ -81,6 +82,11 @@ impl CpuExecutor {
             },
         )
         .map_err(|e| ExecError::Compile(e.0))?;
+        Self::of(lowered, options)
+    }
+
+    /// An executor of code for this machine.
+    fn of(lowered: Lowered, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
         let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
         let variables = lowered
             .variables

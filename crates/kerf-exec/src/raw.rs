@@ -4,6 +4,7 @@
 //! passes plain addresses, inside structs and arrays too. Both kinds of device are behind one trait, which
 //! Kerf's CUDA runtime is written against.
 use crate::{ExecError, KernelStats};
+use kerf_ir::blob::Image;
 use kerf_ir::llvm::Module;
 use std::ffi::c_void;
 
@@ -67,6 +68,15 @@ pub trait RawDevice {
     fn enter(&mut self) -> Result<(), ExecError>;
     /// Makes a finished module ready to be launched.
     fn load(&mut self, finished: &Module, arch: &str) -> Result<usize, ExecError>;
+    /// Code of a finished module that [`RawDevice::load_kept`] takes, now or in another process; none if it can only be
+    /// loaded.
+    fn image(
+        &mut self,
+        finished: &Module,
+        arch: &str,
+    ) -> Result<Option<(Image, Vec<u8>)>, ExecError>;
+    /// Makes code that a program keeps ready to be launched; none if it is not for this device.
+    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError>;
     /// Address and size of a variable of a loaded program.
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError>;
     /// Does what the first launch of a kernel would have to do, so that its time is not of that launch.

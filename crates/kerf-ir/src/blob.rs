@@ -1,10 +1,13 @@
-//! A device program as it travels inside an application's binary: a header, then bitcode.
+//! A device program as it travels inside an application's binary: a header, bitcode, and code made of it.
 //!
 //! `kerf cc` puts it where nvcc puts a fat binary; Kerf's runtime reads it when the application registers
-//! it. The runtime is only given an address, so the header says how long the rest is.
-use crate::finish::Reflect;
+//! it. The runtime is only given an address, so the header says how long the rest is. The code is of the program as
+//! it is written, for devices that the compiler knew of; plans and other devices need the bitcode.
+use crate::finish::{Reflect, capability};
 use crate::inline_ptx::Unlifted;
+use crate::kernels::KernelInfo;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// First bytes of every blob.
 pub(crate) const MAGIC: &[u8; 8] = b"KERFBLOB";
@@ -35,6 +38,73 @@ pub struct Meta {
     /// `__managed__` variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed: Vec<Managed>,
+    /// Bytes of what is kept behind the bitcode; set by [`pack`].
+    #[serde(default)]
+    pub kept: usize,
+}
+
+/// Code of the program as it is written, made by the compiler so that the program need not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The kernels.
+    pub kernels: Vec<KernelInfo>,
+    /// Why the CPU cannot run some of them.
+    pub refused: BTreeMap<String, String>,
+    /// What there is; of those that suit a device, the first is the best.
+    pub images: Vec<Image>,
+}
+
+/// Code for one kind of device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// Which kind of code.
+    pub kind: ImageKind,
+    /// What it is for: an architecture, or a processor with the version of Kerf that made it.
+    pub target: String,
+    /// Its bytes; set by [`pack`].
+    #[serde(default)]
+    pub bytes: usize,
+    /// What the executor has to know of it.
+    #[serde(default)]
+    pub about: serde_json::Value,
+}
+
+/// Kinds of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageKind {
+    /// Machine code of a GPU.
+    Cubin,
+    /// Text that a GPU's driver assembles.
+    Ptx,
+    /// An object for the CPU executor.
+    Host,
+}
+
+impl Image {
+    /// Can a GPU of a capability (90 for `sm_90`) have it? Machine code is for one generation, PTX for all later
+    /// ones too, and what is for an architecture's own features (`sm_90a`) for that one only.
+    pub fn suits_gpu(&self, device: u64) -> bool {
+        let made = capability(&self.target);
+        let only = self.target.ends_with(char::is_alphabetic);
+        match self.kind {
+            ImageKind::Host => false,
+            _ if only => device == made,
+            ImageKind::Cubin => device / 10 == made / 10 && device >= made,
+            ImageKind::Ptx => device >= made,
+        }
+    }
+}
+
+/// A program that was packed.
+#[derive(Debug, Clone)]
+pub struct Blob<'a> {
+    /// What is said of it.
+    pub meta: Meta,
+    /// Bitcode.
+    pub bitcode: &'a [u8],
+    /// What is kept, still packed; empty if nothing is.
+    pub kept: &'a [u8],
 }
 
 /// A `__managed__` variable.
@@ -77,47 +147,114 @@ pub enum BlobError {
     Version(String),
 }
 
-/// Packs a program.
-pub fn pack(meta: &Meta, bitcode: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
-    let head = serde_json::to_vec(meta)?;
+/// Packs a program, with code that is kept, image by image.
+pub fn pack(
+    meta: &Meta,
+    bitcode: &[u8],
+    kept: Option<(&Kept, &[Vec<u8>])>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut behind = Vec::new();
+    if let Some((k, images)) = kept {
+        let mut k = k.clone();
+        for (i, bytes) in k.images.iter_mut().zip(images) {
+            i.bytes = bytes.len();
+        }
+        let head = serde_json::to_vec(&k)?;
+        behind.extend((head.len() as u64).to_le_bytes());
+        behind.extend(head);
+        images.iter().for_each(|b| behind.extend(b));
+    }
+    let meta = Meta {
+        kept: behind.len(),
+        ..meta.clone()
+    };
+    let head = serde_json::to_vec(&meta)?;
     let mut out = MAGIC.to_vec();
     out.extend((head.len() as u64).to_le_bytes());
     out.extend((bitcode.len() as u64).to_le_bytes());
     out.extend(head);
     out.extend(bitcode);
+    out.extend(behind);
     Ok(out)
+}
+
+fn length(bytes: &[u8], at: usize) -> Option<usize> {
+    let b = bytes.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(b.try_into().ok()?) as usize)
+}
+
+fn damaged() -> BlobError {
+    BlobError::Version("it is cut off".into())
+}
+
+/// Reads what [`pack`] wrote.
+pub fn read(bytes: &[u8]) -> Result<Blob<'_>, BlobError> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(BlobError::Foreign);
+    }
+    let (Some(head), Some(body)) = (length(bytes, 8), length(bytes, 16)) else {
+        return Err(damaged());
+    };
+    let part = |at: usize, n: usize| {
+        let end = at.checked_add(n).ok_or_else(damaged)?;
+        bytes.get(at..end).ok_or_else(damaged)
+    };
+    let meta: Meta =
+        serde_json::from_slice(part(24, head)?).map_err(|e| BlobError::Version(e.to_string()))?;
+    Ok(Blob {
+        bitcode: part(24 + head, body)?,
+        kept: part(24 + head + body, meta.kept)?,
+        meta,
+    })
 }
 
 /// Reads a program at an address.
 ///
 /// # Safety
 /// `at` is what [`pack`] gave, or at least 8 readable bytes of something else.
-pub unsafe fn unpack(at: *const u8) -> Result<(Meta, &'static [u8]), BlobError> {
+pub unsafe fn unpack(at: *const u8) -> Result<Blob<'static>, BlobError> {
     // SAFETY: as the caller promises; lengths are read only behind the magic.
     unsafe {
         if std::slice::from_raw_parts(at, 8) != MAGIC {
             return Err(BlobError::Foreign);
         }
-        let length = |o: usize| {
-            let mut b = [0u8; 8];
-            std::ptr::copy_nonoverlapping(at.add(o), b.as_mut_ptr(), 8);
-            u64::from_le_bytes(b) as usize
+        let front = std::slice::from_raw_parts(at, 24);
+        let (Some(head), Some(body)) = (length(front, 8), length(front, 16)) else {
+            return Err(damaged());
         };
-        let (head, body) = (length(8), length(16));
         let text = std::slice::from_raw_parts(at.add(24), head);
         let meta: Meta =
             serde_json::from_slice(text).map_err(|e| BlobError::Version(e.to_string()))?;
-        Ok((meta, std::slice::from_raw_parts(at.add(24 + head), body)))
+        Ok(Blob {
+            bitcode: std::slice::from_raw_parts(at.add(24 + head), body),
+            kept: std::slice::from_raw_parts(at.add(24 + head + body), meta.kept),
+            meta,
+        })
     }
+}
+
+/// Reads what is kept in a [`Blob`]: its description, and the bytes of each image. None if there is nothing, or
+/// another version of Kerf wrote it; the bitcode is there for that.
+pub fn read_kept(kept: &[u8]) -> Option<(Kept, Vec<&[u8]>)> {
+    let head = length(kept, 0)?;
+    let mut at = head.checked_add(8)?;
+    let k: Kept = serde_json::from_slice(kept.get(8..at)?).ok()?;
+    let mut images = Vec::new();
+    for i in &k.images {
+        let end = at.checked_add(i.bytes)?;
+        images.push(kept.get(at..end)?);
+        at = end;
+    }
+    Some((k, images))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::{Param, ParamKind, ScalarAt, ScalarKind};
 
-    #[test]
-    fn what_is_packed_comes_back() {
-        let meta = Meta {
+    fn meta() -> Meta {
+        Meta {
             version: 1,
             source: "a.cu".into(),
             arch: "sm_90".into(),
@@ -131,18 +268,116 @@ mod tests {
                 symbol: "m".into(),
                 first: "0a00".into(),
             }],
-        };
-        let bytes = pack(&meta, b"BC\xc0\xde").expect("packs");
+            kept: 0,
+        }
+    }
+
+    fn image(kind: ImageKind, target: &str) -> Image {
+        Image {
+            kind,
+            target: target.into(),
+            bytes: 0,
+            about: serde_json::Value::Null,
+        }
+    }
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let bytes = pack(&meta(), b"BC\xc0\xde", None).expect("packs");
         // SAFETY: just packed.
-        let (back, code) = unsafe { unpack(bytes.as_ptr()) }.expect("unpacks");
-        assert_eq!((back.source.as_str(), code), ("a.cu", &b"BC\xc0\xde"[..]));
-        assert!(back.reflect().ftz && !back.reflect().precise_sqrt);
-        assert_eq!(back.managed[0].bytes(), [10, 0]);
+        let b = unsafe { unpack(bytes.as_ptr()) }.expect("unpacks");
+        assert_eq!(
+            (b.meta.source.as_str(), b.bitcode),
+            ("a.cu", &b"BC\xc0\xde"[..])
+        );
+        assert!(b.meta.reflect().ftz && !b.meta.reflect().precise_sqrt);
+        assert_eq!(b.meta.managed[0].bytes(), [10, 0]);
+        assert!(read_kept(b.kept).is_none());
         let other = [0x50, 0xed, 0x55, 0xba, 0, 0, 0, 0u8];
         // SAFETY: eight bytes.
         assert!(matches!(
             unsafe { unpack(other.as_ptr()) },
             Err(BlobError::Foreign)
         ));
+    }
+
+    #[test]
+    fn kept_code_comes_back_image_by_image() {
+        let element = ScalarAt {
+            offset: 0,
+            kind: ScalarKind::Float(kerf_num::Format::F64),
+        };
+        let param = |name: &str, kind: ParamKind| Param {
+            name: name.into(),
+            type_name: "t".into(),
+            inferred: false,
+            used: true,
+            kind,
+        };
+        let word = ScalarKind::Int {
+            bits: 32,
+            signed: true,
+        };
+        let pointer = ParamKind::Pointer {
+            space: 1,
+            element_bytes: 8,
+            element: vec![element],
+        };
+        let by_value = ParamKind::Struct {
+            bytes: 8,
+            align: 8,
+            fields: vec![ScalarAt {
+                offset: 0,
+                kind: ScalarKind::Ptr,
+            }],
+        };
+        let k = Kept {
+            kernels: vec![KernelInfo {
+                symbol: "_Z1kPdi".into(),
+                name: "k".into(),
+                signature: "k(double*, int)".into(),
+                params: vec![
+                    param("x", pointer),
+                    param("n", ParamKind::Scalar { scalar: word }),
+                    param("s", by_value),
+                ],
+                static_shared_bytes: 16,
+                dynamic_shared: true,
+            }],
+            refused: BTreeMap::from([("b".into(), "why".into())]),
+            images: vec![
+                image(ImageKind::Cubin, "sm_90"),
+                image(ImageKind::Host, "x86"),
+            ],
+        };
+        let images = [b"ELF".to_vec(), b"object".to_vec()];
+        let bytes = pack(&meta(), b"BC", Some((&k, &images))).expect("packs");
+        let b = read(&bytes).expect("reads");
+        let (back, parts) = read_kept(b.kept).expect("something is kept");
+        assert_eq!((back.kernels, back.refused), (k.kernels, k.refused));
+        assert_eq!(parts, [&b"ELF"[..], &b"object"[..]]);
+        assert_eq!(b.bitcode, b"BC");
+        // SAFETY: just packed.
+        let same = unsafe { unpack(bytes.as_ptr()) }.expect("unpacks");
+        assert_eq!(same.kept, b.kept);
+        // What is cut off is refused, not read beyond its end.
+        for n in 8..bytes.len() {
+            assert!(read(&bytes[..n]).is_err(), "{n} bytes");
+        }
+        assert!(read_kept(&b.kept[..b.kept.len() - 1]).is_none());
+    }
+
+    #[test]
+    fn a_gpu_has_code_of_its_generation_and_ptx_of_earlier_ones() {
+        let suits = |kind, target: &str, device| image(kind, target).suits_gpu(device);
+        assert!(suits(ImageKind::Cubin, "sm_90", 90));
+        assert!(suits(ImageKind::Cubin, "sm_80", 86));
+        assert!(!suits(ImageKind::Cubin, "sm_86", 80));
+        assert!(!suits(ImageKind::Cubin, "sm_90", 100));
+        assert!(suits(ImageKind::Ptx, "sm_70", 90));
+        assert!(!suits(ImageKind::Ptx, "sm_90", 80));
+        assert!(suits(ImageKind::Ptx, "sm_90a", 90));
+        assert!(!suits(ImageKind::Ptx, "sm_90a", 100));
+        assert!(!suits(ImageKind::Host, "sm_90", 90));
     }
 }

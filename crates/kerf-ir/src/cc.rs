@@ -84,11 +84,15 @@ struct Build<'a> {
     runtime: Option<&'a Path>,
     o: Options,
     dir: tempfile::TempDir,
-    /// Folders of headers that Kerf brings: for all, and OpenMP with one thread.
-    headers: (PathBuf, PathBuf),
+    /// Folders of headers that Kerf brings.
+    headers: headers::Folders,
     openmp: Option<OpenMp>,
+    keep: Option<Keep<'a>>,
     told: Told,
 }
+
+/// Adds code to a packed program in a file ([`blob::Kept`]), or says why it cannot.
+pub type Keep<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 
 fn io(path: &Path) -> impl Fn(std::io::Error) -> CcError {
     let path = path.to_owned();
@@ -119,14 +123,15 @@ impl Build<'_> {
     /// Folders of headers that Kerf brings. The host's OpenMP is of no use to device code: its header
     /// needs pragmas that are not looked at there.
     fn folder_args(&self, device: bool) -> Vec<String> {
-        let mut a = vec!["-idirafter".into(), self.headers.0.display().to_string()];
+        let mut a = vec!["-idirafter".into(), self.headers.all.display().to_string()];
+        a.extend(["-isystem".into(), self.headers.first.display().to_string()]);
         match &self.openmp {
             _ if !self.o.openmp => {}
             Some(OpenMp { include, .. }) if !device => {
                 let i = include.iter().map(|i| i.display().to_string());
                 a.extend(i.flat_map(|i| ["-idirafter".into(), i]));
             }
-            _ => a.extend(["-isystem".into(), self.headers.1.display().to_string()]),
+            _ => a.extend(["-isystem".into(), self.headers.omp.display().to_string()]),
         }
         a
     }
@@ -221,11 +226,21 @@ impl Build<'_> {
             }),
             unlifted,
             managed,
+            kept: 0,
         };
-        let bytes = blob::pack(&meta, &bitcode)
+        let bytes = blob::pack(&meta, &bitcode, None)
             .map_err(|e| CcError::Usage(format!("{}: {e}", source.display())))?;
         let path = self.dir.path().join(format!("{id}.kerf"));
         std::fs::write(&path, bytes).map_err(io(&path))?;
+        // Code that is linked with other files' is not known yet.
+        if let (Some(keep), true) = (self.keep, prepared)
+            && let Err(why) = keep(&path)
+        {
+            self.told.notes.push(format!(
+                "{}: kernels will be compiled when the program starts: {why}",
+                source.display()
+            ));
+        }
         Ok(path)
     }
 
@@ -453,6 +468,9 @@ impl Build<'_> {
                 self.o.common.push(format!("{macro_name}={n}"));
             }
         }
+        if !self.o.common.iter().any(|c| c == "-U__NVCC__") {
+            self.o.common.push("-D__KERF_NVCC__=1".into());
+        }
         let late = compile::late_macros(&self.o.common).1;
         let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
         std::fs::write(&before, guarded).map_err(io(&before))?;
@@ -533,6 +551,7 @@ pub fn run(
     tools: &Toolchain,
     runtime: Option<&Path>,
     openmp: Option<&Path>,
+    keep: Option<Keep>,
     args: &[String],
 ) -> Result<Told, (CcError, Option<String>)> {
     let build = || -> Result<Told, CcError> {
@@ -560,6 +579,7 @@ pub fn run(
             headers,
             dir,
             openmp: None,
+            keep,
             told: Told::default(),
         };
         b.find_openmp(openmp)?;

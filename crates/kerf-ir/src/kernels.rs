@@ -8,10 +8,10 @@ pub use reach::{reachable, retain, used_globals};
 
 use crate::llvm::{Module, Opcode, Type, Value, demangle};
 use kerf_num::Format;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Kind of a scalar in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScalarKind {
     /// Floating point.
@@ -81,7 +81,7 @@ impl ScalarKind {
 }
 
 /// A scalar at a byte offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScalarAt {
     /// Byte offset.
     pub offset: u64,
@@ -90,7 +90,7 @@ pub struct ScalarAt {
 }
 
 /// What a kernel parameter is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ParamKind {
     /// A pointer to elements.
@@ -119,7 +119,7 @@ pub enum ParamKind {
 }
 
 /// One parameter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// Name in the source, or `argN`.
     pub name: String,
@@ -135,7 +135,7 @@ pub struct Param {
 }
 
 /// One kernel.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
     /// Symbol.
     pub symbol: String,

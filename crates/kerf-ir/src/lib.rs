@@ -26,4 +26,8 @@ pub mod program;
 pub mod random_kernel;
 pub mod sites;
 mod small_fma;
+pub mod unit;
 pub mod variables;
+
+/// Digest of this crate's own sources: code that another version made may not fit this one.
+pub const DIGEST: &str = env!("KERF_IR_DIGEST");

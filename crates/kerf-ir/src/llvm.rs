@@ -27,7 +27,7 @@ pub use llvm_sys::{
     LLVMTypeKind as TypeKind,
 };
 pub use module::Module;
-pub use target::{HostJit, Machine, PassOptions};
+pub use target::{HostJit, Machine, PassOptions, host_target};
 pub use types::Type;
 pub use value::Value;
 

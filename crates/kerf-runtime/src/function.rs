@@ -34,7 +34,7 @@ extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) ->
         let arch = s.units[f.module].meta[0].arch.clone();
         let version = finish::capability(&arch) as i32;
         let u = s.unit(f.module)?;
-        let program = u.program;
+        let program = u.program_of(&f.symbol);
         let shared = u
             .kernels
             .iter()
@@ -120,7 +120,7 @@ fn occupancy(
         return Err(code::INVALID_VALUE.into());
     }
     let u = s.unit(f.module)?;
-    let program = u.program;
+    let program = u.program_of(&f.symbol);
     let fixed = u
         .kernels
         .iter()

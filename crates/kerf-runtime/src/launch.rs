@@ -147,7 +147,7 @@ pub fn launch(
         .ok_or(Failed::from(code::INVALID_DEVICE_FUNCTION))?;
     check(grid, block)?;
     let u = s.unit(f.module)?;
-    let program = u.program;
+    let program = u.program_of(&f.symbol);
     let k = u
         .kernels
         .iter()
@@ -240,8 +240,15 @@ pub fn launch(
         stream,
         cooperative,
     };
+    // The blocks of a cooperative grid take turns, all at once.
+    if on_cpu && !cooperative {
+        crate::watch::begin(&name);
+    }
     let printed = s.on_device(|d| d.launch(program, &mut l));
     RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
+    if on_cpu {
+        crate::watch::end();
+    }
     let mut seconds = worked() - clock;
     if let Some((a, b)) = timer {
         seconds = s.on_device(|d| {

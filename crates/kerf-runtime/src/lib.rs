@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 #![allow(non_snake_case, clippy::too_many_arguments)] // CUDA's names and signatures
 
+mod cache;
 mod copy;
 mod device;
 mod driver;
@@ -26,3 +27,4 @@ mod stream;
 mod symbol;
 mod trace;
 mod unsupported;
+mod watch;

@@ -1,18 +1,20 @@
 //! Device code from bitcode to something that can be launched, when it is first needed.
+use crate::cache;
 use crate::error::{Failed, code};
 use crate::state::{State, Unit};
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{Builder, Linkage, Module};
-use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles};
-use kerf_ir::{finish, prepare};
+use kerf_ir::llvm::Module;
+use kerf_ir::{blob, finish, prepare, unit as device_code};
 use kerf_pass::{Plan, SiteFormat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A unit that is ready.
 #[derive(Clone)]
 pub struct Loaded {
     /// Its number on the device.
     pub program: usize,
+    /// Another one, with kernels that a plan changed.
+    pub apart: Option<(usize, BTreeSet<String>)>,
     /// Its kernels, as the source has them.
     pub kernels: Vec<KernelInfo>,
     /// Last argument of kernels that run in two versions.
@@ -21,6 +23,16 @@ pub struct Loaded {
     pub refused: BTreeMap<String, String>,
     /// Formats that the plan holds parameters in, by kernel.
     pub storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
+}
+
+impl Loaded {
+    /// The program that a kernel is in.
+    pub fn program_of(&self, symbol: &str) -> usize {
+        match &self.apart {
+            Some((program, kernels)) if kernels.contains(symbol) => *program,
+            _ => self.program,
+        }
+    }
 }
 
 fn bad(what: &str, why: impl std::fmt::Display) -> Failed {
@@ -54,18 +66,6 @@ fn undefined(m: &Module) -> Vec<String> {
         .collect()
 }
 
-/// What tables of virtual functions have in place of those without a body: NVIDIA's compiler has it, a GPU's driver
-/// does not.
-fn provide(m: &Module) {
-    let missing = m.function("__cxa_pure_virtual");
-    if let Some(f) = missing.filter(|f| f.is_declaration()) {
-        let b = Builder::at_end(m.append_block(f, "entry"));
-        b.intrinsic("llvm.trap", &[], &[]);
-        b.unreachable();
-        f.set_linkage(Linkage::LLVMInternalLinkage);
-    }
-}
-
 /// The part of a plan that is for these kernels.
 fn part(plan: &Plan, infos: &[KernelInfo]) -> Plan {
     let mut p = plan.clone();
@@ -74,13 +74,139 @@ fn part(plan: &Plan, infos: &[KernelInfo]) -> Plan {
     p
 }
 
+/// Symbols of the kernels that a plan names.
+fn named(plan: &Plan, infos: &[KernelInfo]) -> BTreeSet<String> {
+    let found = plan
+        .kernels
+        .keys()
+        .filter_map(|n| kernels::find(infos, n).ok());
+    found.map(|k| k.symbol.clone()).collect()
+}
+
+/// What the device has of a unit after a plan was applied.
+struct Compiled {
+    program: usize,
+    lambda: BTreeMap<String, f32>,
+    storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
+}
+
+/// Applies a plan to a prepared module, and compiles it for the device.
+fn compile(
+    s: &mut State,
+    unit: usize,
+    m: &Module,
+    plan: &Plan,
+    infos: &[KernelInfo],
+) -> Result<Compiled, Failed> {
+    let meta = &s.units[unit].meta[0];
+    let (source, arch, reflect) = (meta.source.clone(), meta.arch.clone(), meta.reflect());
+    let recorded = meta.libdevice.clone().map(std::path::PathBuf::from);
+    let path = s.config()?.libdevice.clone();
+    let path = path.or(recorded.filter(|p| p.is_file()));
+    let of = |n: &str| kernels::find(infos, n).ok().map(|k| k.symbol.clone());
+    let storage = plan
+        .kernels
+        .iter()
+        .filter_map(|(n, k)| Some((of(n)?, k.storage.clone())))
+        .collect();
+    let lambda = plan
+        .kernels
+        .iter()
+        .filter_map(|(n, k)| Some((of(n)?, k.partition.as_ref()?.lambda as f32)))
+        .collect();
+    let done = |program| Compiled {
+        program,
+        lambda,
+        storage,
+    };
+    let symbols: Vec<String> = m.kernel_functions().iter().map(|f| f.name()).collect();
+    let entry = cache::entry(s, unit, plan, &symbols, path.as_deref())?;
+    if let Some((image, bytes)) = entry.as_deref().and_then(cache::get)
+        && let Ok(Some(program)) = s.on_device(|d| d.load_kept(&image, &bytes))
+    {
+        return Ok(done(program));
+    }
+    plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
+    let library = match &path {
+        Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
+        None if finish::needed(m).is_empty() => Vec::new(),
+        None => {
+            return Err(bad(
+                "libdevice.10.bc",
+                "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
+            ));
+        }
+    };
+    finish::finish(m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))?;
+    if let Some(entry) = entry
+        && let Some((image, bytes)) = s.on_device(|d| d.image(m, &arch))?
+        && let Some(program) = s.on_device(|d| d.load_kept(&image, &bytes))?
+    {
+        cache::put(&entry, &image, &bytes);
+        return Ok(done(program));
+    }
+    Ok(done(s.on_device(|d| d.load(m, &arch))?))
+}
+
+/// A unit by the code that the compiler made of it: the kernels that a plan changes are compiled, the others are not.
+/// None if nothing is kept for this device, or kernels cannot be apart from each other.
+fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
+    let config = s.config()?.clone();
+    if config.memcheck || config.compile {
+        return Ok(None);
+    }
+    let Some((kept, images)) = blob::read_kept(s.units[unit].kept) else {
+        return Ok(None);
+    };
+    let plan = part(&config.plan, &kept.kernels);
+    let changed = named(&plan, &kept.kernels);
+    let mut module = None;
+    if !changed.is_empty() || s.trace.is_some() {
+        let m = prepared(&s.units[unit])?;
+        if !changed.is_empty() && !device_code::separable(&m) {
+            return Ok(None);
+        }
+        module = Some(m);
+    }
+    s.device()?;
+    let mut taken = kept.images.iter().zip(images).filter_map(|(image, bytes)| {
+        // An image that the device refuses is no failure: the next may do, and there is the bitcode.
+        s.on_device(|d| d.load_kept(image, bytes)).ok().flatten()
+    });
+    let Some(program) = taken.next() else {
+        return Ok(None);
+    };
+    drop(taken);
+    if let (Some(t), Some(m)) = (&mut s.trace, &module) {
+        let source = &s.units[unit].meta[0].source;
+        t.module(unit, source, m, &kept.kernels)?;
+    }
+    let mut loaded = Loaded {
+        program,
+        apart: None,
+        kernels: kept.kernels,
+        lambda: BTreeMap::new(),
+        refused: kept.refused,
+        storage: BTreeMap::new(),
+    };
+    if let (Some(m), false) = (module, changed.is_empty()) {
+        m.drop_used();
+        kernels::retain(&m, |k| changed.contains(&k.name()));
+        device_code::provide(&m);
+        let c = compile(s, unit, &m, &plan, &loaded.kernels)?;
+        (loaded.lambda, loaded.storage) = (c.lambda, c.storage);
+        loaded.apart = Some((c.program, changed));
+    }
+    Ok(Some(loaded))
+}
+
 fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
+    if let Some(l) = from_kept(s, unit)? {
+        return Ok(l);
+    }
     let config = s.config()?.clone();
     let u = &s.units[unit];
     let source = u.meta[0].source.clone();
-    let arch = u.meta[0].arch.clone();
-    let reflect = u.meta[0].reflect();
-    let recorded = u.meta[0].libdevice.clone().map(std::path::PathBuf::from);
     let m = prepared(u)?;
     if !u.meta[0].prepared {
         let open = undefined(&m);
@@ -97,35 +223,14 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
             ));
         }
     }
-    provide(&m);
+    device_code::provide(&m);
     let unlifted: Vec<_> = u.meta.iter().flat_map(|x| x.unlifted.clone()).collect();
     let infos = kernels::kernels(&m);
-    let mut refused = BTreeMap::new();
-    for k in &infos {
-        let Some(f) = m.function(&k.symbol) else {
-            continue;
-        };
-        let why: Vec<String> = obstacles(&m, f, &unlifted)
-            .into_iter()
-            .filter(|o| o.scope == Scope::CpuRun && o.what != GRID_SYNC)
-            .map(|o| format!("{}: {}", o.what, o.why))
-            .collect();
-        if !why.is_empty() {
-            refused.insert(k.symbol.clone(), why.join("; "));
-        }
-    }
+    let refused = device_code::refused(&m, &infos, &unlifted);
     if let Some(t) = &mut s.trace {
         t.module(unit, &source, &m, &infos)?;
     }
     let plan = part(&config.plan, &infos);
-    let storage = plan
-        .kernels
-        .iter()
-        .filter_map(|(n, k)| {
-            let info = kernels::find(&infos, n).ok()?;
-            Some((info.symbol.clone(), k.storage.clone()))
-        })
-        .collect();
     let mut held = plan.kernels.values().flat_map(|k| k.storage.keys());
     if let Some(v) = held.find(|n| kerf_pass::storage::is_variable(n)) {
         let why = format!(
@@ -133,34 +238,14 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
         );
         return Err(bad("KERF_PLAN", why));
     }
-    plan.apply(&m).map_err(|e| bad("KERF_PLAN", e))?;
-    let lambda = plan
-        .kernels
-        .iter()
-        .filter_map(|(n, k)| {
-            let info = kernels::find(&infos, n).ok()?;
-            Some((info.symbol.clone(), k.partition.as_ref()?.lambda as f32))
-        })
-        .collect();
-    let path = config.libdevice.or(recorded.filter(|p| p.is_file()));
-    let library = match &path {
-        Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
-        None if finish::needed(&m).is_empty() => Vec::new(),
-        None => {
-            return Err(bad(
-                "libdevice.10.bc",
-                "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
-            ));
-        }
-    };
-    finish::finish(&m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))?;
-    let program = s.on_device(|d| d.load(&m, &arch))?;
+    let c = compile(s, unit, &m, &plan, &infos)?;
     Ok(Loaded {
-        program,
+        program: c.program,
+        apart: None,
         kernels: infos,
-        lambda,
+        lambda: c.lambda,
         refused,
-        storage,
+        storage: c.storage,
     })
 }
 
@@ -179,5 +264,25 @@ impl State {
             Some(Err(e)) => Err(e.clone()),
             None => Err(code::INVALID_IMAGE.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_kernels_are_in_a_program_of_their_own() {
+        let mut l = Loaded {
+            program: 3,
+            apart: None,
+            kernels: Vec::new(),
+            lambda: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            storage: BTreeMap::new(),
+        };
+        assert_eq!(l.program_of("a"), 3);
+        l.apart = Some((4, BTreeSet::from(["a".to_owned()])));
+        assert_eq!((l.program_of("a"), l.program_of("b")), (4, 3));
     }
 }

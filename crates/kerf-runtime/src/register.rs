@@ -49,8 +49,8 @@ unsafe fn unit_of(h: *mut *mut c_void) -> usize {
 unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
     // SAFETY: as the caller promises.
     let blob = unsafe { blob::unpack((*w).data) };
-    let (meta, bitcode) = match blob {
-        Ok((m, b)) => (m, b),
+    let blob = match blob {
+        Ok(b) => b,
         Err(e) => {
             say(&format!("{e}: build the program with kerf cc"));
             std::process::exit(2);
@@ -63,6 +63,7 @@ unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
                 s.units.push(Unit {
                     meta: Vec::new(),
                     bitcode: Vec::new(),
+                    kept: &[],
                     loaded: None,
                 });
                 s.units.len() - 1
@@ -70,9 +71,11 @@ unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
         };
         if linked {
             s.linked = Some(at);
+        } else {
+            s.units[at].kept = blob.kept;
         }
-        s.units[at].meta.push(meta);
-        s.units[at].bitcode.push(bitcode);
+        s.units[at].meta.push(blob.meta);
+        s.units[at].bitcode.push(blob.bitcode);
         at
     })
 }

@@ -44,6 +44,8 @@ pub struct Unit {
     pub meta: Vec<Meta>,
     /// Bitcode of each part.
     pub bitcode: Vec<&'static [u8]>,
+    /// Code that the compiler made of it, packed; of files that are not linked with others.
+    pub kept: &'static [u8],
     /// Once it was needed.
     pub loaded: Option<Result<Loaded, Failed>>,
 }
@@ -78,6 +80,10 @@ pub struct Config {
     pub memcheck: bool,
     /// Threads of the CPU executor.
     pub threads: usize,
+    /// Kernels are compiled from bitcode although code is kept.
+    pub compile: bool,
+    /// Folder for what is compiled, for the next start.
+    pub cache: Option<PathBuf>,
 }
 
 /// The runtime's state.
@@ -144,7 +150,8 @@ pub fn say(text: &str) {
     eprintln!("kerf: {text}");
 }
 
-fn folder_of_this_library() -> Option<PathBuf> {
+/// This library's file.
+pub fn this_library() -> Option<PathBuf> {
     // SAFETY: the address is of this library; the name is copied.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
@@ -153,8 +160,7 @@ fn folder_of_this_library() -> Option<PathBuf> {
             return None;
         }
         let name = std::ffi::CStr::from_ptr(info.dli_fname).to_str().ok()?;
-        let path = std::fs::canonicalize(name).ok()?;
-        Some(path.parent()?.to_owned())
+        std::fs::canonicalize(name).ok()
     }
 }
 
@@ -165,7 +171,7 @@ fn var(name: &str) -> Option<String> {
 /// libdevice: as told, beside this library, in a set-up above it, in a CUDA installation.
 fn libdevice() -> Option<PathBuf> {
     let name = "nvvm/libdevice/libdevice.10.bc";
-    let here = folder_of_this_library();
+    let here = this_library().and_then(|p| Some(p.parent()?.to_owned()));
     let beside = here.iter().map(|h| h.join("libdevice.10.bc"));
     let above = here
         .iter()
@@ -188,6 +194,17 @@ fn libdevice() -> Option<PathBuf> {
                 .map(|c| PathBuf::from(c).join(name)),
         )
         .find(|p| p.is_file())
+}
+
+/// Where `kerf` keeps what it compiles, and so do programs.
+fn cache() -> Option<PathBuf> {
+    if std::env::var_os("KERF_NO_CACHE").is_some() {
+        return None;
+    }
+    let own = var("KERF_CACHE").map(PathBuf::from);
+    let xdg = var("XDG_CACHE_HOME").map(|p| PathBuf::from(p).join("kerf"));
+    let home = var("HOME").map(|p| PathBuf::from(p).join(".cache/kerf"));
+    own.or(xdg).or(home).map(|p| p.join("programs"))
 }
 
 fn configure() -> Result<Config, Failed> {
@@ -214,6 +231,8 @@ fn configure() -> Result<Config, Failed> {
         threads: var("KERF_THREADS")
             .and_then(|v| v.parse().ok())
             .unwrap_or(0),
+        compile: var("KERF_COMPILE").is_some_and(|v| v != "0"),
+        cache: cache(),
     })
 }
 

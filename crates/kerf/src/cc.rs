@@ -1,9 +1,11 @@
 //! `kerf cc`: a compiler driver for CUDA applications, in place of nvcc.
+mod libraries;
+
 use crate::fail::Failure;
 use crate::output::{note, say};
-use crate::toolchain;
+use crate::{keep, toolchain};
 use kerf_ir::cc::{self, CcError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Kerf's runtime: as told, or beside this program. A test's build puts it into `deps`; the newer one is
 /// taken.
@@ -25,17 +27,39 @@ pub fn runtime() -> Option<PathBuf> {
 
 /// Builds what the arguments say.
 pub fn run(args: &[String]) -> Result<i32, Failure> {
+    if let [word, file] = args
+        && word == keep::WORD
+    {
+        return keep::run(Path::new(file));
+    }
     if args.iter().any(|a| a == "--version" || a == "-V") {
+        // Build systems look for the words of NVIDIA's, and for the version of its headers.
         say(&format!(
-            "kerf cc {}: CUDA compilation tools, release 12.9 (headers), by clang\n",
+            "nvcc: kerf cc {}, by clang, in place of NVIDIA's Cuda compiler driver\n\
+             Cuda compilation tools, release 12.9, V12.9.86\n",
             env!("CARGO_PKG_VERSION")
         ))?;
         return Ok(0);
     }
     let tools = toolchain::discover("sm_90");
+    if args.iter().any(|a| a == "-print-libdir") {
+        say(&format!("{}\n", libraries::folder(&tools)?.display()))?;
+        return Ok(0);
+    }
+    if args.iter().any(|a| a == "-v" || a == "--verbose") {
+        libraries::describe(&tools, args);
+    }
     let openmp = std::env::var_os("KERF_OPENMP").filter(|p| !p.is_empty());
     let openmp = openmp.map(PathBuf::from);
-    match cc::run(&tools, runtime().as_deref(), openmp.as_deref(), args) {
+    let beside = |file: &Path| keep::beside(&tools, file);
+    let told = cc::run(
+        &tools,
+        runtime().as_deref(),
+        openmp.as_deref(),
+        Some(&beside),
+        args,
+    );
+    match told {
         Ok(told) => {
             for n in told.notes {
                 note(&format!("kerf cc: note: {n}"));

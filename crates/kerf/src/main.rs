@@ -11,6 +11,7 @@ mod guard;
 mod hardround;
 mod init;
 mod inspect;
+mod keep;
 mod launch_table;
 mod measure;
 mod output;

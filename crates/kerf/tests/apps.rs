@@ -95,6 +95,81 @@ fn programs_keep_the_habits_that_nvcc_allows() {
     assert_eq!(String::from_utf8_lossy(&r.stdout), "PASS\n", "{}", text(&r));
 }
 
+/// Where the device code of a program without others' lies in its binary.
+fn blob(bytes: &[u8]) -> usize {
+    let magic = b"KERFBLOB";
+    let found = bytes.windows(magic.len()).position(|w| w == magic);
+    found.expect("the program has device code")
+}
+
+#[test]
+fn programs_start_with_the_code_that_the_compiler_made() {
+    use kerf_ir::blob::{ImageKind, read, read_kept};
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "tiny");
+    let mut bytes = std::fs::read(&app).expect("the program");
+    let at = blob(&bytes);
+    let b = read(&bytes[at..]).expect("device code");
+    let (kept, _) = read_kept(b.kept).expect("code is kept");
+    let kinds: Vec<ImageKind> = kept.images.iter().map(|i| i.kind).collect();
+    assert!(kinds.contains(&ImageKind::Host), "{kinds:?}");
+    assert!(kinds.contains(&ImageKind::Ptx), "{kinds:?}");
+    assert_eq!(kept.kernels.len(), 2);
+    // The code does what the bitcode does.
+    let compiled = |app: &Path| {
+        Command::new(app)
+            .env("KERF_DEVICE", "cpu")
+            .env("KERF_COMPILE", "1")
+            .output()
+            .expect("the application runs")
+    };
+    let (with, without) = (run(&app, &[]), compiled(&app));
+    assert!(with.status.success(), "{}", text(&with));
+    assert_eq!(with.stdout, without.stdout);
+    // Without its bitcode the program still runs, but cannot compile.
+    let start = at + (b.bitcode.as_ptr() as usize - bytes[at..].as_ptr() as usize);
+    let end = start + b.bitcode.len();
+    bytes[start..end].fill(0);
+    let broken = dir.path().join("broken");
+    std::fs::write(&broken, bytes).expect("written");
+    std::fs::set_permissions(
+        &broken,
+        std::fs::metadata(&app).expect("it is there").permissions(),
+    )
+    .expect("it may run");
+    assert_eq!(run(&broken, &[]).stdout, with.stdout);
+    assert_ne!(compiled(&broken).stdout, with.stdout);
+}
+
+#[test]
+fn another_linker_finds_the_runtime_by_cudas_name() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let object = dir.path().join("tiny.o");
+    let r = kerf()
+        .args(["cc", "-c", "-o"])
+        .arg(&object)
+        .arg(sources().join("tiny.cu"))
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let r = kerf()
+        .args(["cc", "-print-libdir"])
+        .output()
+        .expect("kerf runs");
+    let libraries = String::from_utf8_lossy(&r.stdout).trim().to_owned();
+    let app = dir.path().join("app");
+    let r = Command::new("g++")
+        .arg(&object)
+        .arg(format!("-L{libraries}"))
+        .args(["-lcudart", "-o"])
+        .arg(&app)
+        .output()
+        .expect("g++ runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let r = run(&app, &[]);
+    assert!(text(&r).starts_with("sum "), "{}", text(&r));
+}
+
 #[test]
 fn blocks_of_a_cooperative_grid_wait_for_each_other() {
     let dir = tempfile::tempdir().expect("a folder");

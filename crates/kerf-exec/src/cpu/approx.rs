@@ -6,11 +6,12 @@
 //! with the instructions that ptxas puts around them for sm_90. The forms in f16 and bf16 are *modelled*:
 //! computed in f32 and rounded; the executor says so in its output.
 use super::intrinsics::flush;
-use super::{seeds, sfu};
+use super::{kept, seeds, sfu};
 use kerf_ir::llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 fn table(b: &Builder, address: usize) -> Value {
+    kept::note_address();
     b.cast(Opcode::LLVMIntToPtr, b.i64(address as u64), b.ptr_ty(0))
 }
 

@@ -217,6 +217,14 @@ fn out_of(r: &Range, address: usize, what: &str) -> String {
     )
 }
 
+/// Blocks that were begun in this process, a few at a time; and launches.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// A number that grows while launches come on.
+pub fn progress() -> u64 {
+    BEGUN.load(Ordering::Relaxed)
+}
+
 /// Addresses of a compiled kernel.
 pub struct Entry {
     /// How it is run.
@@ -351,6 +359,7 @@ pub fn run(
         let mut mine = 0..0u64;
         let mut take = || {
             if mine.is_empty() {
+                BEGUN.fetch_add(1, Ordering::Relaxed);
                 let start = next.fetch_add(chunk, Ordering::Relaxed).min(blocks);
                 mine = start..(start + chunk).min(blocks);
             }

@@ -19,9 +19,10 @@ use super::regions;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
+use serde::{Deserialize, Serialize};
 
 /// How the threads of a block are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// One call runs all threads in a loop.
     Loop,
@@ -32,7 +33,7 @@ pub enum Mode {
 }
 
 /// What the executor must know about a lowered kernel.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoweredKernel {
     /// Symbol of the kernel in the source module.
     pub symbol: String,

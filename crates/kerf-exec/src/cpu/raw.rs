@@ -4,6 +4,7 @@ use super::launch::Range;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
+use kerf_ir::blob::Image;
 use kerf_ir::llvm::Module;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -150,6 +151,24 @@ impl RawDevice for CpuDevice {
         self.programs
             .push(CpuExecutor::new(finished, self.options)?);
         Ok(self.programs.len() - 1)
+    }
+    fn image(
+        &mut self,
+        _finished: &Module,
+        _arch: &str,
+    ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
+        // Most kernels need tables of this process; to find out would be to compile them twice.
+        Ok(None)
+    }
+    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
+        if self.options.memcheck || self.options.no_regions {
+            return Ok(None);
+        }
+        let Some(lowered) = super::kept::read(image, bytes) else {
+            return Ok(None);
+        };
+        self.programs.push(CpuExecutor::of(lowered, self.options)?);
+        Ok(Some(self.programs.len() - 1))
     }
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError> {
         self.program(program)?.variable(symbol)

@@ -99,6 +99,7 @@ static SQUARES_17: LazyLock<Vec<u16>> = LazyLock::new(|| squares(17));
 
 /// An element of an array of ours, of a type, by its index.
 fn constant(b: &Builder, t: Type, base: usize, index: Value) -> Value {
+    super::kept::note_address();
     let p = b.cast(Opcode::LLVMIntToPtr, b.i64(base as u64), b.ptr_ty(0));
     let v = b.load(t, b.index(t, p, index));
     v.mark("invariant.load");

@@ -3,6 +3,7 @@ use super::driver::{Context, Loaded, check};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
+use kerf_ir::blob::{Image, ImageKind};
 use kerf_ir::llvm::Module;
 use std::collections::BTreeMap;
 
@@ -78,6 +79,40 @@ impl RawDevice for CudaDevice {
             loaded,
         });
         Ok(self.programs.len() - 1)
+    }
+    fn image(
+        &mut self,
+        finished: &Module,
+        arch: &str,
+    ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
+        // The driver keeps what it assembles by itself.
+        let ptx = kerf_ir::finish::ptx(finished, arch).map_err(|e| ExecError::Compile(e.0))?;
+        let image = Image {
+            kind: ImageKind::Ptx,
+            target: arch.to_owned(),
+            bytes: ptx.len(),
+            about: serde_json::Value::Null,
+        };
+        Ok(Some((image, ptx.into_bytes())))
+    }
+    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
+        if !image.suits_gpu(self.context.capability as u64) {
+            return Ok(None);
+        }
+        let loaded = match image.kind {
+            ImageKind::Cubin => {
+                // In the program it lies anywhere; memory of its own is aligned.
+                let aligned = bytes.to_vec();
+                self.context.load_binary(&aligned)?
+            }
+            ImageKind::Ptx => self.context.load(&String::from_utf8_lossy(bytes), 4)?,
+            ImageKind::Host => return Ok(None),
+        };
+        self.programs.push(Program {
+            functions: BTreeMap::new(),
+            loaded,
+        });
+        Ok(Some(self.programs.len() - 1))
     }
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError> {
         match self.programs.get(program) {

@@ -8,19 +8,44 @@ const NVTX: &str = include_str!("../cuda/nvtx.h");
 /// One thread, which is a legal execution: for machines without LLVM's OpenMP.
 const SERIAL_OMP: &str = include_str!("../cuda/omp.h");
 
-/// Writes them and gives their folders: what every compilation may include, and OpenMP with one thread.
+/// Cooperative groups, which have functions for clusters that only nvcc's front end understands.
+fn not_for_nvcc(name: &str) -> String {
+    format!(
+        "#pragma push_macro(\"__NVCC__\")\n#undef __NVCC__\n#include_next <{name}>\n#pragma pop_macro(\"__NVCC__\")\n"
+    )
+}
+
+/// Folders of headers.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    /// What every compilation may include.
+    pub all: PathBuf,
+    /// OpenMP with one thread.
+    pub omp: PathBuf,
+    /// What stands before CUDA's own.
+    pub first: PathBuf,
+}
+
+/// Writes them and gives their folders.
 ///
 /// A folder in the cache has one name for one content, so that compilations are found again there; without
 /// a cache they go to `else_to`.
-pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
-    let content = program::sha256(format!("{NVTX}{SERIAL_OMP}").as_bytes());
+pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<Folders> {
+    let groups = [
+        "cooperative_groups.h",
+        "cooperative_groups/reduce.h",
+        "cooperative_groups/scan.h",
+        "cooperative_groups/memcpy_async.h",
+    ]
+    .map(|n| (n, not_for_nvcc(n)));
+    let content = program::sha256(format!("{NVTX}{SERIAL_OMP}{groups:?}").as_bytes());
     let in_cache = cache.map(|c| c.join(format!("headers-{}", &content[..16])));
     let root = match &in_cache {
         Some(d) if std::fs::create_dir_all(d).is_ok() => d.clone(),
         _ => else_to.join("headers"),
     };
-    let (all, omp) = (root.join("all"), root.join("omp"));
-    let files = [
+    let (all, omp, first) = (root.join("all"), root.join("omp"), root.join("first"));
+    let mut files = vec![
         (all.join("nvToolsExt.h"), NVTX),
         (all.join("nvToolsExtCuda.h"), NVTX),
         (all.join("nvToolsExtCudaRt.h"), NVTX),
@@ -29,6 +54,11 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<(PathBuf, 
         (all.join("nvtx3/nvToolsExtCudaRt.h"), NVTX),
         (omp.join("omp.h"), SERIAL_OMP),
     ];
+    files.extend(
+        groups
+            .iter()
+            .map(|(n, text)| (first.join(n), text.as_str())),
+    );
     for (path, text) in files {
         if std::fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
             continue;
@@ -41,5 +71,5 @@ pub fn write(cache: Option<&Path>, else_to: &Path) -> std::io::Result<(PathBuf, 
         std::fs::write(&part, text)?;
         std::fs::rename(&part, &path)?;
     }
-    Ok((all, omp))
+    Ok(Folders { all, omp, first })
 }

@@ -47,3 +47,16 @@ KERF_MATH(float, f)
 #define __managed__ __device__ __attribute__((annotate("kerf.managed")))
 #undef KERF_HOST
 #endif
+// kerf cc takes nvcc's place, and programs ask for nvcc by its macro. NVIDIA's C++ headers do too, for what only nvcc's
+// front end understands: they look before the macro is there.
+#if defined(__KERF_NVCC__) && !defined(__NVCC__)
+#ifdef __cplusplus
+#if __has_include(<cuda/std/__cccl/compiler.h>)
+#include <cuda/std/__cccl/compiler.h>
+#endif
+#if __has_include(<nv/target>)
+#include <nv/target>
+#endif
+#endif
+#define __NVCC__ 1
+#endif

@@ -64,6 +64,24 @@ fn owned(p: *mut std::ffi::c_char) -> String {
     }
 }
 
+/// What [`Machine::host`] compiles for: triple, processor and features. Code for it runs where this is the same.
+pub fn host_target() -> [String; 3] {
+    init();
+    // SAFETY: owned messages of LLVM's.
+    let (triple, cpu, features) = unsafe {
+        (
+            owned(LLVMGetDefaultTargetTriple()),
+            owned(LLVMGetHostCPUName()),
+            owned(LLVMGetHostCPUFeatures()),
+        )
+    };
+    // LLVM prefers 256-bit vectors on AVX-512 parts; the thread loop gains from the full width.
+    // Native half and bfloat instructions are left out: vcvtneps2bf16 flushes subnormals, and
+    // results should not depend on which processor runs them.
+    let features = format!("{features},-prefer-256-bit,-avx512fp16,-avx512bf16,-avxneconvert");
+    [triple, cpu, features]
+}
+
 // SAFETY (unsafe blocks of this impl): `self.raw` is a live target machine; modules are live.
 impl Machine {
     fn new(triple: &str, cpu: &str, features: &str) -> Result<Machine, LlvmError> {
@@ -107,18 +125,7 @@ impl Machine {
     }
     /// This machine's processor.
     pub fn host() -> Result<Machine, LlvmError> {
-        init();
-        let (triple, cpu, features) = unsafe {
-            (
-                owned(LLVMGetDefaultTargetTriple()),
-                owned(LLVMGetHostCPUName()),
-                owned(LLVMGetHostCPUFeatures()),
-            )
-        };
-        // LLVM prefers 256-bit vectors on AVX-512 parts; the thread loop gains from the full width.
-        // Native half and bfloat instructions are left out: vcvtneps2bf16 flushes subnormals, and
-        // results should not depend on which processor runs them.
-        let features = format!("{features},-prefer-256-bit,-avx512fp16,-avx512bf16,-avxneconvert");
+        let [triple, cpu, features] = host_target();
         Self::new(&triple, &cpu, &features)
     }
     /// Sets a module's triple and data layout to this machine's.

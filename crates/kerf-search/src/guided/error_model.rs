@@ -136,6 +136,11 @@ impl<'p> ErrorModel<'p> {
         Some(model)
     }
 
+    /// Did nobody say what variables contribute?
+    pub fn is_blind(&self) -> bool {
+        self.deviations.common == BLIND.common
+    }
+
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
         let ran = all.iter().filter(|e| e.assignment.iter().any(|l| *l > 0));

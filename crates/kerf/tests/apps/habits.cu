@@ -1,5 +1,8 @@
 // What programs for nvcc are used to: no includes, managed variables, CUDA's math on the host, marks for a
 // profiler, threads of the host that launch, libraries of templates compiled for an older architecture.
+#ifndef __NVCC__
+#error "programs ask for nvcc by this macro"
+#endif
 #include <cub/cub.cuh>
 #include <nvToolsExt.h>
 #include <thread>

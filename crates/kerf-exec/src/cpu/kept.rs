@@ -1,0 +1,74 @@
+//! Code for the CPU that `kerf cc` makes and a program keeps: an object, what is in it, and where it may run.
+use super::lower::{self, LowerOptions, Lowered, LoweredKernel};
+use kerf_ir::blob::{Image, ImageKind};
+use kerf_ir::llvm::{LlvmError, Module, host_target};
+use kerf_ir::program::sha256;
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+
+thread_local! {
+    /// Did code that was lowered since the flag was cleared get an address of this process?
+    static ADDRESSES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Code gets the address of a table in this process, and is of no use to another.
+pub(super) fn note_address() {
+    ADDRESSES.set(true);
+}
+
+/// What the executor has to know of an object.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    kernels: Vec<LoweredKernel>,
+    static_shared: u64,
+    sizes: Vec<(String, usize)>,
+}
+
+/// The processor, and the version of the executor, whose functions the code calls. Both have to be the same.
+pub fn target() -> String {
+    let all = format!(
+        "{:?} {} {}",
+        host_target(),
+        kerf_ir::DIGEST,
+        env!("KERF_EXEC_DIGEST")
+    );
+    sha256(all.as_bytes())
+}
+
+/// Code of a finished module for this machine's processor; none if it needs tables of this process, as what stands for
+/// the special-function unit does.
+pub fn make(finished: &Module) -> Result<Option<(Image, Vec<u8>)>, LlvmError> {
+    ADDRESSES.set(false);
+    let l = lower::lower(finished, LowerOptions::default())?;
+    if ADDRESSES.get() {
+        return Ok(None);
+    }
+    let contents = Contents {
+        kernels: l.kernels,
+        static_shared: l.static_shared,
+        sizes: l.sizes,
+    };
+    let image = Image {
+        kind: ImageKind::Host,
+        target: target(),
+        bytes: l.object.len(),
+        about: serde_json::to_value(contents).map_err(|e| LlvmError(e.to_string()))?,
+    };
+    Ok(Some((image, l.object)))
+}
+
+/// The code again; none if it is for another processor or another version of Kerf.
+pub(super) fn read(image: &Image, object: &[u8]) -> Option<Lowered> {
+    if image.kind != ImageKind::Host || image.target != target() {
+        return None;
+    }
+    let c: Contents = serde_json::from_value(image.about.clone()).ok()?;
+    Some(Lowered {
+        object: object.to_vec(),
+        kernels: c.kernels,
+        static_shared: c.static_shared,
+        accesses: Vec::new(),
+        variables: Vec::new(),
+        sizes: c.sizes,
+    })
+}
