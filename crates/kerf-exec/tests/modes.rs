@@ -22,8 +22,10 @@ fn regions_agree_with_coroutines() {
     let lib = libdevice();
     let range = std::env::var("KERF_TEST_SEEDS").unwrap_or_else(|_| "0..10".into());
     let (a, b) = range.split_once("..").expect("A..B");
+    let range = a.parse::<u64>().expect("a number")..b.parse::<u64>().expect("a number");
     let mut split = 0;
-    for seed in a.parse::<u64>().expect("a number")..b.parse::<u64>().expect("a number") {
+    // Seed 7193 reads a table at `tid & 3` beside an index that may wrap: LLVM's vectoriser gets that wrong.
+    for seed in range.chain([7193]) {
         let p = identity::prepare(seed, 4, &lib, "sm_90", false).expect("prepares");
         let run = |no_regions| {
             let mut e = CpuExecutor::new(

@@ -24,9 +24,11 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 using namespace llvm;
 
@@ -435,18 +437,16 @@ void kerf_mark_parallel(LLVMValueRef latch, LLVMValueRef body) {
     if (i.mayReadOrWriteMemory())
       i.setMetadata(LLVMContext::MD_access_group, group);
   MDNode *par = MDNode::get(c, {MDString::get(c, "llvm.loop.parallel_accesses"), group});
-  MDNode *vec = MDNode::get(c, {MDString::get(c, "llvm.loop.vectorize.enable"),
-                                ConstantAsMetadata::get(ConstantInt::getTrue(c))});
-  MDNode *id = MDNode::getDistinct(c, {nullptr, par, vec});
+  MDNode *id = MDNode::getDistinct(c, {nullptr, par});
   id->replaceOperandWith(0, id);
   br->setMetadata(LLVMContext::MD_loop, id);
 }
 
-/// LLVM's vectoriser does not check whether narrow index arithmetic wraps in a loop that is marked
-/// parallel: `a[x & 3]` would be read as consecutive. Where an address of such a loop is a cast of
-/// something that steps with it, and no wrapping is not proven, the mark is taken back, and the
-/// vectoriser makes its usual checks.
-void kerf_check_parallel(LLVMValueRef f) {
+/// Says which loops are to be vectorised: those marked parallel, unless their addresses step in
+/// integers of two widths that may wrap. There LLVM's vectoriser takes the check of the wider for
+/// one of the narrower (SCEVWrapPredicate::implies does not compare widths, LLVM 22), and would read
+/// `a[x & 3]` beside `b[s + x]` as consecutive; such loops, marked or not, stay scalar.
+void kerf_choose_vector_loops(LLVMValueRef f) {
   Function &fn = *unwrap<Function>(f);
   if (fn.isDeclaration())
     return;
@@ -457,26 +457,29 @@ void kerf_check_parallel(LLVMValueRef f) {
   TargetLibraryInfo tli(impl);
   ScalarEvolution se(fn, tli, ac, dt, li);
   for (Loop *loop : li.getLoopsInPreorder()) {
-    if (!loop->isAnnotatedParallel())
+    if (!loop->isInnermost())
       continue;
-    bool safe = true;
+    std::set<unsigned> widths;
     for (BasicBlock *bb : loop->blocks())
       for (Instruction &i : *bb) {
         Value *p = getLoadStorePointerOperand(&i);
         if (!p || !se.isSCEVable(p->getType()))
           continue;
-        safe &= !SCEVExprContains(se.getSCEV(p), [&](const SCEV *s) {
-          auto *cast = dyn_cast<SCEVCastExpr>(s);
-          return cast && SCEVExprContains(cast->getOperand(), [&](const SCEV *t) {
-                   auto *ar = dyn_cast<SCEVAddRecExpr>(t);
-                   return ar && ar->getLoop() == loop;
-                 });
+        (void)SCEVExprContains(se.getSCEV(p), [&](const SCEV *s) {
+          if (auto *cast = dyn_cast<SCEVCastExpr>(s))
+            (void)SCEVExprContains(cast->getOperand(), [&](const SCEV *t) {
+              auto *ar = dyn_cast<SCEVAddRecExpr>(t);
+              if (ar && ar->getLoop() == loop && ar->getType()->isIntegerTy())
+                widths.insert(ar->getType()->getIntegerBitWidth());
+              return false;
+            });
+          return false;
         });
       }
-    if (!safe)
-      for (BasicBlock *bb : loop->blocks())
-        for (Instruction &i : *bb)
-          i.setMetadata(LLVMContext::MD_access_group, nullptr);
+    bool safe = widths.size() < 2;
+    if (safe && !findOptionMDForLoop(loop, "llvm.loop.parallel_accesses"))
+      continue;
+    addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", safe);
   }
 }
 

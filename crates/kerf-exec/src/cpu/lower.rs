@@ -217,10 +217,10 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         vectorize: true,
         inline_threshold: None,
     };
-    // First without vectorising: addresses must be simple before the parallel marks can be judged.
+    // First without vectorising: addresses must be simple before loops can be judged.
     host.run_passes(&m, "default<O2>", PassOptions::default())?;
     for f in m.functions() {
-        f.check_parallel();
+        f.choose_vector_loops();
     }
     host.run_passes(&m, "default<O3>", passes)?;
     kerf_ir::bf16_fence::drop(&m);

@@ -181,7 +181,13 @@ fn set_state(b: &Builder, f: Value, state: i32) {
     let (i32t, i64t) = (b.int_ty(32), b.int_ty(64));
     let nx = field(b, p[0], offset::NTID, i32t);
     let ny = field(b, p[0], offset::NTID + 4, i32t);
-    let linear = b.add(p[1], b.mul(nx, b.add(p[2], b.mul(ny, p[3]))));
+    let plane = b.mul(ny, p[3]);
+    let row = b.add(p[2], plane);
+    let rows = b.mul(nx, row);
+    let linear = b.add(p[1], rows);
+    for v in [plane, row, rows, linear] {
+        v.set_no_wrap();
+    }
     let frame = field(b, p[0], offset::FRAME, b.ptr_ty(0));
     let slot = b.index(i32t, frame, b.zext_or_trunc(linear, i64t));
     b.store(i32t.int(state as u32 as u64), slot);

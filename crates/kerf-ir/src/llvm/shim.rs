@@ -27,7 +27,7 @@ unsafe extern "C" {
         n: c_uint,
     ) -> LLVMValueRef;
     pub fn kerf_mark_parallel(latch: LLVMValueRef, body: LLVMValueRef);
-    pub fn kerf_check_parallel(f: LLVMValueRef);
+    pub fn kerf_choose_vector_loops(f: LLVMValueRef);
     pub fn kerf_split_before(inst: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_demote(v: LLVMValueRef, at: LLVMBasicBlockRef) -> LLVMValueRef;

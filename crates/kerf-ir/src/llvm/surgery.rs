@@ -83,9 +83,9 @@ impl Value {
     pub fn mark_parallel(self, body: Value) {
         unsafe { shim::kerf_mark_parallel(self.0, body.0) }
     }
-    /// Takes the parallel mark from loops of this function where the vectoriser could not trust it.
-    pub fn check_parallel(self) {
-        unsafe { shim::kerf_check_parallel(self.0) }
+    /// Says which loops of this function are to be vectorised, and which must not be.
+    pub fn choose_vector_loops(self) {
+        unsafe { shim::kerf_choose_vector_loops(self.0) }
     }
     /// Marks a function and its calls as pure.
     pub fn mark_pure(self) {
