@@ -44,6 +44,9 @@ pub struct Recipe {
     pub train: TrainConfig,
     /// Part of the training data that is held out, for `kerf quantize tune`.
     pub held_out: f64,
+    /// Side of the square that is blanked in images of training; 0 for none.
+    #[serde(default)]
+    pub cutout: usize,
     /// SHA-256 of the weights that training starts from.
     pub start: Option<String>,
 }
