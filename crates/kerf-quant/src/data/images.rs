@@ -9,7 +9,7 @@ pub mod npy;
 #[cfg(test)]
 mod tests;
 
-use super::{DataError, Dataset};
+use super::{DataError, Dataset, Scaling};
 use crate::backend::{Batch, BatchInput};
 use crate::graph::InputSpec;
 use crate::seed;
@@ -318,6 +318,14 @@ impl Dataset for Images {
     }
     fn classes(&self) -> usize {
         self.classes
+    }
+    fn scaling(&self) -> Option<Scaling> {
+        let Normal { mean, std } = self.normal().clone();
+        let divisor = match self.store.pixels {
+            Pixels::Bytes(_) => 255.0,
+            Pixels::Reals(_) => 1.0,
+        };
+        Some(Scaling { divisor, mean, std })
     }
     fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError> {
         if let Some(i) = indices.iter().find(|i| **i >= self.len()) {

@@ -243,6 +243,9 @@ fn arrays_of_bytes_and_reals() {
     );
     assert_eq!(train.labels(), [0, 2, 1]);
 
+    save_npy(&at("test_x.npy"), "|u1", "(3, 5, 5, 3)", &[7; 225]);
+    let e = npy::load(dir.path(), "own").unwrap_err().to_string();
+    assert!(e.contains("x.transpose(0, 3, 1, 2)"), "{e}");
     save_npy(&at("test_x.npy"), "|u1", "(3, 2, 2)", &[7; 12]);
     let e = npy::load(dir.path(), "own").unwrap_err().to_string();
     assert!(e.contains("[1, 2, 2]") && e.contains("[2, 2, 2]"), "{e}");
