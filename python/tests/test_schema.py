@@ -112,10 +112,25 @@ class Documents(unittest.TestCase):
             ["hardround", "check-libm", "--list", cases, "log"],
             ["hardround", "exp", "--type", "binary16"],
             *self.applications(),
+            *self.networks(),
         ]:
             code, out, err = command("--format", "json", *words)
             self.assertIn(code, (0, 1), err)
             self.fits(json.loads(out))
+
+    def networks(self):
+        """A network, trained for an epoch on images that are drawn."""
+        run = os.path.join(self.folder.name, "network")
+        onnx = os.path.join(self.folder.name, "network.onnx")
+        train = ["quantize", "train", "--data", "stripes", "--epochs", "1", "--batch", "128", "--held-out", "0.1", "--out", run]
+        return [
+            train,
+            ["quantize", "eval", run],
+            ["quantize", "sensitivity", run],
+            ["quantize", "tune", run, "--max-drop", "20%", "--budget", "4"],
+            ["quantize", "export", run, "--onnx", onnx],
+            ["quantize", "methods"],
+        ]
 
     def applications(self):
         """A small application, built and tuned."""

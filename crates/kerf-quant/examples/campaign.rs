@@ -6,10 +6,11 @@
 //!
 //! `JOBS` has a line a training: network, method (`fp32` for none), bits of weights and of activations, epochs, seed,
 //! `sgd` or `adam`, `f32` or `f16`, and words: `batch=256`, `rate=0.1`, `tau=50`, `eta=4`, `threshold=1e-5`,
-//! `fractional`, `images=25600` (the first ones only), `save=NAME` and `from=NAME` (weights, `OUT/NAME.safetensors`),
+//! `fractional`, `cutout=8`, `images=25600` (the first ones only), `save=NAME` and `from=NAME` (weights, `OUT/NAME.safetensors`),
 //! `plain` (also evaluated without quantization), `export` (as ONNX), `tuned` (cuDNN tries kernels), `planar` (see
 //! `Torch::planar_depthwise`). Workers share the list by claiming lines in `OUT/claims`, first those whose `from` is
-//! there; one stops where the next training would not end in time. Results go to `OUT/WORKER.jsonl`.
+//! there; one stops where the next training would not end in time. Results go to `OUT/WORKER.jsonl`. A worker named
+//! `NETWORK.N` takes lines of that network first: libraries load and cuDNN tries kernels once.
 use kerf_quant::backend::Optimizer;
 use kerf_quant::data::images::Images;
 use kerf_quant::data::{Dataset, open};
@@ -116,6 +117,7 @@ impl Job {
                 seed: self.seed,
             },
             held_out: 0.0,
+            cutout: self.number("cutout").unwrap_or(0.0) as usize,
             start: None,
         }
     }
@@ -133,6 +135,9 @@ fn train(
         Some(n) => &data.clone().first(n as usize),
         None => data,
     };
+    let data = &data
+        .clone()
+        .cutout(job.number("cutout").unwrap_or(0.0) as usize);
     let batch = job.number("batch").unwrap_or(512.0) as usize;
     let recipe = job.recipe(batch);
     let (graph, points, mut steering) = prepare(&recipe, &data.input(), data.classes())?;
@@ -269,7 +274,11 @@ fn main() -> Result<(), Failure> {
     loop {
         // The first line that is nobody's and can begin.
         let (mut next, mut waiting) = (None, false);
-        for (i, (_, job)) in jobs.iter().enumerate() {
+        let own = |j: &Job| worker.split('.').next() == Some(j.network.as_str());
+        let all = || jobs.iter().enumerate();
+        let order = all().filter(|(_, (_, j))| own(j));
+        let order = order.chain(all().filter(|(_, (_, j))| !own(j)));
+        for (i, (_, job)) in order {
             if done[i] {
                 continue;
             }

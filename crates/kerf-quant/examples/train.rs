@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let method = rest.first().map_or("max", String::as_str);
     let epochs = rest.get(1).map_or(Ok(1), |e| e.parse())?;
-    let (train, test) = open(data, Path::new("."))?;
+    let (train, test) = open(data, Path::new("."), 0)?;
     let recipe = Recipe {
         network: "small-cnn".into(),
         data: data.clone(),
@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..TrainConfig::default()
         },
         held_out: 0.0,
+        cutout: 0,
         start: None,
     };
     let make =

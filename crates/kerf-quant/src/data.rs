@@ -7,6 +7,7 @@ pub mod text;
 
 use crate::backend::Batch;
 use crate::graph::InputSpec;
+use serde::{Deserialize, Serialize};
 
 /// Why samples cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,17 @@ pub enum DataError {
     },
 }
 
+/// What is done to the values of an image before a network sees them: `(value / divisor - mean) / std`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// 255 for bytes, 1 for reals.
+    pub divisor: f32,
+    /// Mean of each channel.
+    pub mean: Vec<f32>,
+    /// Deviation of each channel.
+    pub std: Vec<f32>,
+}
+
 /// A set of samples. The same indices and seed give the same batch on every machine.
 pub trait Dataset: Sync {
     /// For people and records: `fashion-mnist test`.
@@ -73,6 +85,10 @@ pub trait Dataset: Sync {
     fn classes(&self) -> usize;
     /// These samples; with a seed, changed at random as is usual in training on this data (crops, mirror images).
     fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError>;
+    /// What is done to images; none where nothing is.
+    fn scaling(&self) -> Option<Scaling> {
+        None
+    }
 }
 
 /// A file's bytes.

@@ -44,8 +44,16 @@ pub struct Recipe {
     pub train: TrainConfig,
     /// Part of the training data that is held out, for `kerf quantize tune`.
     pub held_out: f64,
+    /// Side of the square that is blanked in images of training; 0 for none.
+    #[serde(default, skip_serializing_if = "none")]
+    pub cutout: usize,
     /// SHA-256 of the weights that training starts from.
     pub start: Option<String>,
+}
+
+/// Recipes without it are written as before there was one, so that their runs can go on.
+fn none(cutout: &usize) -> bool {
+    *cutout == 0
 }
 
 /// Makes a backend for a network, points, an optimizer and a seed.
@@ -215,6 +223,7 @@ impl Experiment<'_> {
             points,
             bits: steering.targets(),
             decisions,
+            scaling: self.train.scaling(),
         };
         folder::write_json(&folder.join("model.json"), &model)?;
         let shorter = |h: &Option<Histogram>| h.as_ref().map(|h| h.spread(h.lo, h.hi, PARTS));

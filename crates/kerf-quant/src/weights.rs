@@ -189,10 +189,26 @@ pub fn of(graph: &Graph, backend: &dyn Backend) -> Result<Named, WeightsError> {
     each.collect()
 }
 
+/// What PyTorch's wrappers put before the names of a whole network: `DataParallel`, `compile`, Lightning.
+const WRAPPERS: [&str; 3] = ["module.", "_orig_mod.", "model."];
+
+/// Names without what a wrapper has put before all of them.
+fn unwrapped(all: Named) -> Named {
+    let before = |w: &&&str| !all.is_empty() && all.keys().all(|n| n.starts_with(**w));
+    match WRAPPERS.iter().find(before) {
+        None => all,
+        Some(w) => unwrapped(
+            all.into_iter()
+                .map(|(n, t)| (n[w.len()..].to_owned(), t))
+                .collect(),
+        ),
+    }
+}
+
 /// Gives a network these weights. All that does not fit is named; nothing is changed then. Counters that a file leaves
 /// out are taken as they are.
 pub fn load(path: &Path, graph: &Graph, backend: &mut dyn Backend) -> Result<(), WeightsError> {
-    let all = read(path)?;
+    let all = unwrapped(read(path)?);
     put(&path.display().to_string(), &all, graph, backend)
 }
 
@@ -277,6 +293,30 @@ mod tests {
             file.tensor("bn1.num_batches_tracked").unwrap().dtype(),
             Dtype::I64
         );
+    }
+
+    #[test]
+    fn what_a_wrapper_puts_before_names_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.safetensors");
+        let (g, a) = backend("small-cnn", 1);
+        let all = of(&g, &a).unwrap();
+        for before in ["module.", "_orig_mod.module."] {
+            let wrapped = all
+                .iter()
+                .map(|(n, t)| (format!("{before}{n}"), t.clone()))
+                .collect();
+            write(&path, &wrapped).unwrap();
+            let (_, mut b) = backend("small-cnn", 2);
+            load(&path, &g, &mut b).unwrap();
+            assert_eq!(of(&g, &b).unwrap(), all);
+        }
+        // One name of another network among them: nothing is guessed.
+        let mut mixed = all.clone();
+        mixed.insert("module.fc.bias".into(), Tensor::filled([10], 0.0));
+        write(&path, &mixed).unwrap();
+        let (_, mut b) = backend("small-cnn", 2);
+        assert!(load(&path, &g, &mut b).is_err());
     }
 
     #[test]

@@ -147,6 +147,7 @@ fn mistakes_are_named() {
     for (args, part) in [
         (&["--bits", "9"][..], "2 to 8"),
         (&["--method", "maxx"], "maxx"),
+        (&["--cutout", "4"], "--cutout 4: stripes"),
         (&["--keep", "conv9"], "no node `conv9`"),
         (&["--keep", "conv1", "--quantize", "conv1"], "both"),
         (&["--bits-of", "conv9.weight=4"], "conv2.weight"),

@@ -9,7 +9,7 @@ pub mod npy;
 #[cfg(test)]
 mod tests;
 
-use super::{DataError, Dataset};
+use super::{DataError, Dataset, Scaling};
 use crate::backend::{Batch, BatchInput};
 use crate::graph::InputSpec;
 use crate::seed;
@@ -45,6 +45,9 @@ pub struct Augment {
     pub pad: usize,
     /// Whether half of the images are mirrored, left to right.
     pub flip: bool,
+    /// Side of a square that is blanked at a random place (DeVries and Taylor, "Improved Regularization of
+    /// Convolutional Neural Networks with Cutout"); 0 for none.
+    pub cutout: usize,
 }
 
 /// Mean and standard deviation of each channel, which images are normalised by.
@@ -76,6 +79,16 @@ pub struct Move {
     pub left: i32,
     /// Whether it is mirrored after that.
     pub flip: bool,
+    /// What is blanked after that: first row and column, and those behind the last; may reach over the edges.
+    pub hole: [i32; 4],
+}
+
+impl Move {
+    /// Whether a pixel of the part is blanked.
+    fn blank(&self, y: usize, x: usize) -> bool {
+        let [top, left, bottom, right] = self.hole;
+        (top..bottom).contains(&(y as i32)) && (left..right).contains(&(x as i32))
+    }
 }
 
 /// Images by their numbers in a store, and what is done to each.
@@ -97,7 +110,8 @@ impl PartialEq for ImageBatch {
 }
 
 impl ImageBatch {
-    /// The images as reals. What padding adds is zero before normalisation, as in torchvision.
+    /// The images as reals. What padding adds is zero before normalisation, as in torchvision; what is blanked is zero
+    /// after it.
     pub fn reals(&self) -> Vec<f32> {
         let [c, h, w] = self.store.shape;
         let size = c * h * w;
@@ -120,15 +134,15 @@ impl ImageBatch {
                 for y in 0..h {
                     let from_y = y as i32 + m.top;
                     let row = &mut image[(k * h + y) * w..][..w];
-                    if from_y < 0 || from_y >= h as i32 {
-                        row.fill(zero);
-                        continue;
-                    }
-                    let line = base + (k * h + from_y as usize) * w;
+                    let inside = (0..h as i32).contains(&from_y);
+                    let line = base + (k * h + from_y.max(0) as usize) * w;
                     for (x, to) in row.iter_mut().enumerate() {
+                        if m.blank(y, x) {
+                            continue;
+                        }
                         let x = if m.flip { w - 1 - x } else { x };
                         let from_x = x as i32 + m.left;
-                        *to = if from_x < 0 || from_x >= w as i32 {
+                        *to = if !inside || from_x < 0 || from_x >= w as i32 {
                             zero
                         } else {
                             match &self.store.pixels {
@@ -221,6 +235,11 @@ impl Images {
         self.augment = augment;
         self
     }
+    /// With a square of this side blanked in each image of training; 0 for none.
+    pub fn cutout(mut self, side: usize) -> Images {
+        self.augment.cutout = side;
+        self
+    }
     /// Normalised by these instead of its own: a test set by its training set's.
     pub fn normalised_as(mut self, other: &Images) -> Images {
         let store = Store {
@@ -300,6 +319,14 @@ impl Dataset for Images {
     fn classes(&self) -> usize {
         self.classes
     }
+    fn scaling(&self) -> Option<Scaling> {
+        let Normal { mean, std } = self.normal().clone();
+        let divisor = match self.store.pixels {
+            Pixels::Bytes(_) => 255.0,
+            Pixels::Reals(_) => 1.0,
+        };
+        Some(Scaling { divisor, mean, std })
+    }
     fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError> {
         if let Some(i) = indices.iter().find(|i| **i >= self.len()) {
             return Err(DataError::Corrupt {
@@ -307,19 +334,33 @@ impl Dataset for Images {
                 what: format!("image {i} was asked for; there are {}", self.len()),
             });
         }
-        let Augment { pad, flip } = self.augment;
+        let Augment { pad, flip, cutout } = self.augment;
+        let [_, height, width] = self.store.shape;
         let places = (2 * pad + 1) as f32;
         let draw = |seed: u64, index: usize| {
             let own = seed::step(seed, index as u64);
             let at = |k| (seed::unit(own, k) * places) as i32 - pad as i32;
+            // Centres are everywhere alike, so that edges are blanked as often as the middle.
+            let side = cutout as i32;
+            let blank = |k, n: usize| (seed::unit(own, k) * n as f32) as i32 - side / 2;
+            let hole = match cutout {
+                0 => [0; 4],
+                _ => {
+                    let (top, left) = (blank(3, height), blank(4, width));
+                    [top, left, top + side, left + side]
+                }
+            };
             Move {
                 top: at(0),
                 left: at(1),
                 flip: flip && seed::unit(own, 2) < 0.5,
+                hole,
             }
         };
         let moves = match augment {
-            Some(s) if pad > 0 || flip => indices.iter().map(|&i| draw(s, i)).collect(),
+            Some(s) if pad > 0 || flip || cutout > 0 => {
+                indices.iter().map(|&i| draw(s, i)).collect()
+            }
             _ => Vec::new(),
         };
         Ok(Batch {

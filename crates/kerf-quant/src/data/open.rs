@@ -9,13 +9,13 @@ pub type Boxed = Box<dyn Dataset + Send + Sync>;
 /// Sets that `kerf quantize data` fetches, each into the folder of its name.
 pub const NAMED: [&str; 3] = ["cifar10", "fashion-mnist", "mnist"];
 
-/// Training and test set.
+/// Training and test set, a square of side `cutout` blanked in images of training (0 for none).
 ///
 /// `spec` is one of [`NAMED`], in `store`, or a folder: CIFAR's batches, IDX files, `train_x.npy` and so on, or
 /// `train/CLASS/*.png`.
-pub fn open(spec: &str, store: &Path) -> Result<(Boxed, Boxed), DataError> {
+pub fn open(spec: &str, store: &Path, cutout: usize) -> Result<(Boxed, Boxed), DataError> {
     let (train, test) = images(spec, store)?;
-    Ok((Box::new(train), Box::new(test)))
+    Ok((Box::new(train.cutout(cutout)), Box::new(test)))
 }
 
 /// Likewise, as images.

@@ -1,5 +1,5 @@
 //! Part of a data set.
-use super::{DataError, Dataset};
+use super::{DataError, Dataset, Scaling};
 use crate::backend::Batch;
 use crate::graph::InputSpec;
 
@@ -41,6 +41,9 @@ impl Dataset for Part<'_> {
     fn batch(&self, indices: &[usize], augment: Option<u64>) -> Result<Batch, DataError> {
         let own: Vec<usize> = indices.iter().map(|i| self.indices[*i]).collect();
         self.of.batch(&own, augment)
+    }
+    fn scaling(&self) -> Option<Scaling> {
+        self.of.scaling()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files of an experiment.
 use super::{ExperimentError, RunResult, SCHEMA};
+use crate::data::Scaling;
 use crate::decision::Decision;
 use crate::files::write_whole;
 use crate::graph::{Graph, InputSpec};
@@ -26,6 +27,9 @@ pub struct Model {
     pub bits: Vec<f64>,
     /// How it is evaluated.
     pub decisions: Vec<Decision>,
+    /// What is done to images before it sees them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
 }
 
 impl Model {

@@ -17,6 +17,7 @@ fn recipe(policy: Option<Policy>) -> Recipe {
             ..TrainConfig::default()
         },
         held_out: 0.1,
+        cutout: 0,
         start: None,
     }
 }

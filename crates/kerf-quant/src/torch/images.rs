@@ -75,12 +75,18 @@ impl Resident {
         let kept = &self.kept[at];
         let [c, h, w] = images.store.shape.map(|d| d as i64);
         let n = images.indices.len() as i64;
+        let holes = images.moves.iter().any(|m| m.hole != [0; 4]);
         // One transfer for all that the host says of the images.
         let mut host: Vec<i32> = images.indices.iter().map(|i| *i as i32).collect();
         if !images.moves.is_empty() {
             host.extend(images.moves.iter().map(|m| m.top));
             host.extend(images.moves.iter().map(|m| m.left));
             host.extend(images.moves.iter().map(|m| i32::from(m.flip)));
+            if holes {
+                for k in 0..4 {
+                    host.extend(images.moves.iter().map(|m| m.hole[k]));
+                }
+            }
         }
         let host = Tensor::f_from_slice(&host)?.f_view([-1, n])?.f_to(device)?;
         let index = host.f_select(0, 0)?.f_to_kind(Kind::Int64)?;
@@ -116,6 +122,20 @@ impl Resident {
                 .f_view([n, h, w, c])?
         } else {
             pixels.f_sub(&kept.table)?.f_div(&kept.deviation)?
+        };
+        let x = match holes {
+            true => {
+                let row = |k: i64| host.f_select(0, k)?.f_view([n, 1]);
+                let within = |size: i64, first: i64| {
+                    let v = Tensor::f_arange(size, (Kind::Int, device))?.f_view([1, size])?;
+                    v.f_ge_tensor(&row(4 + first)?)?
+                        .f_logical_and(&v.f_lt_tensor(&row(6 + first)?)?)
+                };
+                let rows = within(h, 0)?.f_view([n, h, 1, 1])?;
+                let hole = rows.f_logical_and(&within(w, 1)?.f_view([n, 1, w, 1])?)?;
+                x.f_masked_fill(&hole, 0.0)?
+            }
+            false => x,
         };
         x.f_permute([0, 3, 1, 2])
     }

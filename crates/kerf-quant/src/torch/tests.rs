@@ -163,7 +163,11 @@ fn images(n: usize) -> Images {
         10,
     )
     .unwrap();
-    i.augmented(Augment { pad: 2, flip: true })
+    i.augmented(Augment {
+        pad: 2,
+        flip: true,
+        cutout: 0,
+    })
 }
 
 #[test]
@@ -171,7 +175,8 @@ fn images_on_the_device_have_the_hosts_bits() {
     let data = images(20);
     for dev in devices() {
         let mut r = images::Resident::default();
-        for augment in [None, Some(3)] {
+        for (augment, side) in [(None, 0), (Some(3), 0), (Some(3), 3), (Some(4), 8)] {
+            let data = data.clone().cutout(side);
             let b = data.batch(&[3, 0, 19, 7], augment).unwrap();
             let BatchInput::Images(i) = &b.input else {
                 panic!()

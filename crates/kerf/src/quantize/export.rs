@@ -39,14 +39,21 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
     let t = trained(&a.folder, a.seed, &a.at)?;
     let quantized = !a.fp32 && !t.model.points.is_empty();
     let read = |name: &str| t.backend.read(name).ok();
-    let notes = [
+    let mut notes = vec![
         ("network", t.model.network.clone()),
         ("data", t.result.recipe.data.clone()),
-        (
-            "input",
-            "normalised by the training data's mean and deviation of each channel".to_owned(),
-        ),
     ];
+    // Whoever runs the file has to do the same to images.
+    let formula = match &t.model.scaling {
+        Some(s) if s.divisor == 1.0 => "(x - mean) / std".to_owned(),
+        Some(s) => format!("(x / {} - mean) / std", s.divisor),
+        None => "as in training".to_owned(),
+    };
+    notes.push(("input", formula.clone()));
+    if let Some(s) = &t.model.scaling {
+        notes.push(("mean", json!(s.mean).to_string()));
+        notes.push(("std", json!(s.std).to_string()));
+    }
     let source = Source {
         graph: &t.graph,
         points: if quantized { &t.model.points } else { &[] },
@@ -65,6 +72,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
             "bytes": bytes.len(),
             "opset": opset,
             "quantized": quantized,
+            "scaling": t.model.scaling,
         });
         say(&format!("{all:#}\n"))?;
         return Ok(0);
@@ -75,8 +83,12 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
         "FP32"
     };
     let size = bytes.len() as f64 / 1e6;
+    let input = match &t.model.scaling {
+        Some(s) => format!("{formula}, mean {:?}, std {:?}", s.mean, s.std),
+        None => formula,
+    };
     say(&format!(
-        "{}: {}, {what}, opset {opset}, {size:.2} MB\n",
+        "{}: {}, {what}, opset {opset}, {size:.2} MB\n  input  {input}\n",
         a.onnx.display(),
         t.model.network
     ))?;

@@ -9,7 +9,7 @@ use kerf_quant::data::{DataError, Dataset};
 use kerf_quant::experiment::{
     ExperimentError, Model, RunResult, read_model, read_result, seed_folder,
 };
-use kerf_quant::graph::Graph;
+use kerf_quant::graph::{Graph, InputSpec};
 use kerf_quant::points::Point;
 use kerf_quant::train::TrainError;
 use kerf_quant::{bits::BitsError, weights};
@@ -37,6 +37,23 @@ pub struct DataArgs {
 impl DataArgs {
     /// Training and test data.
     pub fn open(&self, spec: &str) -> Result<(Boxed, Boxed), Failure> {
+        self.open_cut(spec, 0)
+    }
+    /// Training and test data, a square of this side blanked in images of training.
+    pub fn open_cut(&self, spec: &str, cutout: usize) -> Result<(Boxed, Boxed), Failure> {
+        let (train, test) = self.open_any(spec, cutout)?;
+        let side = match train.input() {
+            InputSpec::Reals(s) if spec != "stripes" => s.iter().skip(1).copied().min(),
+            _ => Some(0),
+        };
+        if cutout > side.unwrap_or(0) {
+            let what = format!("--cutout {cutout}: {} is {}", train.name(), train.input());
+            return Err(Failure::new(what)
+                .help("it blanks a square of this side in images from files, smaller than these"));
+        }
+        Ok((train, test))
+    }
+    fn open_any(&self, spec: &str, cutout: usize) -> Result<(Boxed, Boxed), Failure> {
         if spec == "stripes" {
             let (a, b) = Stripes::pair(4096, 1000);
             return Ok((Box::new(a), Box::new(b)));
@@ -51,7 +68,7 @@ impl DataArgs {
             let (a, b) = Text::pair(path)?;
             return Ok((Box::new(a), Box::new(b)));
         }
-        Ok(open(spec, &self.data_dir)?)
+        Ok(open(spec, &self.data_dir, cutout)?)
     }
     /// The backend: the CPU's, unless a device of libtorch was named.
     pub fn backend(

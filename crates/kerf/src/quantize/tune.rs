@@ -84,6 +84,15 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
             "note: training held nothing out; the search uses samples that the network has seen",
         );
     }
+    let coarse = 100.0 / kerf_quant::data::Dataset::len(&data).max(1) as f64;
+    if coarse > a.max_drop && a.max_drop > 0.0 {
+        progress.say(&format!(
+            "note: one of {} samples is {coarse:.2} points, so a drop of {} cannot be seen on them; a larger --held-out or \
+             --part helps",
+            kerf_quant::data::Dataset::len(&data),
+            a.max_drop
+        ));
+    }
     let found = search(&request, t.backend.as_mut(), &mut |done, drop, best| {
         let best = best.map_or(String::new(), |b| format!("; best {b:.3} of the cost"));
         progress.status(&format!(
@@ -94,6 +103,20 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     progress.end();
     let found = found?;
     let Some(bits) = &found.bits else {
+        if format == Format::Json {
+            let report = json!({
+                "schema": "kerf.quantize-tune/1",
+                "max_drop_points": a.max_drop,
+                "searched_on": kerf_quant::data::Dataset::name(&data),
+                "held_out": held > 0.0,
+                "found": found,
+                "test": null,
+                "size": null,
+                "met": false,
+            });
+            say(&format!("{report:#}\n"))?;
+            return Ok(1);
+        }
         let least = found.tried.first().map_or(0.0, |f| f.drop_points);
         say(&format!(
             "nothing loses {} points or less: the bits of training themselves lose {least:.2}\n",

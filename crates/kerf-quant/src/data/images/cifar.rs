@@ -21,7 +21,11 @@ pub const TEST: &str = "test_batch.bin";
 pub fn load(folder: &Path) -> Result<(Images, Images), DataError> {
     let train = read(folder, &TRAIN, "cifar10 train")?;
     let test = read(folder, &[TEST], "cifar10 test")?.normalised_as(&train);
-    let augment = Augment { pad: 4, flip: true };
+    let augment = Augment {
+        pad: 4,
+        flip: true,
+        cutout: 0,
+    };
     Ok((train.augmented(augment), test))
 }
 

@@ -217,5 +217,10 @@ pub fn load(folder: &Path, name: &str) -> Result<(Images, Images), DataError> {
     }
     let test = test.normalised_as(&train);
     let pad = train.shape()[1] / 8;
-    Ok((train.augmented(Augment { pad, flip: true }), test))
+    let augment = Augment {
+        pad,
+        flip: true,
+        cutout: 0,
+    };
+    Ok((train.augmented(augment), test))
 }

@@ -95,6 +95,10 @@ fn pair(folder: &Path, set: &str, name: &str) -> Result<Images, DataError> {
 pub fn load(folder: &Path, name: &str, flip: bool) -> Result<(Images, Images), DataError> {
     let train = pair(folder, "train", &format!("{name} train"))?;
     let test = pair(folder, "t10k", &format!("{name} test"))?.normalised_as(&train);
-    let augment = Augment { pad: 2, flip };
+    let augment = Augment {
+        pad: 2,
+        flip,
+        cutout: 0,
+    };
     Ok((train.augmented(augment), test))
 }

@@ -165,6 +165,14 @@ pub fn load(folder: &Path, name: &str) -> Result<(Images, Images), DataError> {
     let make = |(y, a, name): (Vec<u32>, Array, String), set: &str| {
         let path = folder.join(format!("{set}_x.npy"));
         let shape = match a.shape[..] {
+            [_, h, w, c @ (1 | 3 | 4)] if h == w && h > 4 => {
+                let what = format!(
+                    "shape {:?} looks like [images, height, width, channels]; save it with \
+                     numpy.ascontiguousarray(x.transpose(0, 3, 1, 2)), as [images, {c}, {h}, {w}]",
+                    a.shape
+                );
+                return Err(corrupt(&path, what));
+            }
             [_, c, h, w] => [c, h, w],
             [_, h, w] => [1, h, w],
             _ => {

@@ -62,11 +62,19 @@ fn crops_and_mirror_images_are_those_of_the_padded_image() {
             top: -4,
             left: 3,
             flip: false,
+            hole: [0; 4],
         },
         Move {
             top: 2,
             left: -1,
             flip: true,
+            hole: [0; 4],
+        },
+        Move {
+            top: 2,
+            left: 4,
+            flip: true,
+            hole: [-3, 20, 5, 28],
         },
     ] {
         b.moves = vec![m];
@@ -78,7 +86,10 @@ fn crops_and_mirror_images_are_those_of_the_padded_image() {
                     // Where a pixel came from: mirrored within the part, then moved.
                     let (v, u) = (y + m.top, if m.flip { 31 - x } else { x } + m.left);
                     let inside = (0..32).contains(&v) && (0..32).contains(&u);
-                    let want = if inside {
+                    let want = if m.hole[0] <= y && y < m.hole[2] && m.hole[1] <= x && x < m.hole[3]
+                    {
+                        0.0
+                    } else if inside {
                         plain[c * 1024 + (v * 32 + u) as usize]
                     } else {
                         zero
@@ -232,6 +243,9 @@ fn arrays_of_bytes_and_reals() {
     );
     assert_eq!(train.labels(), [0, 2, 1]);
 
+    save_npy(&at("test_x.npy"), "|u1", "(3, 5, 5, 3)", &[7; 225]);
+    let e = npy::load(dir.path(), "own").unwrap_err().to_string();
+    assert!(e.contains("x.transpose(0, 3, 1, 2)"), "{e}");
     save_npy(&at("test_x.npy"), "|u1", "(3, 2, 2)", &[7; 12]);
     let e = npy::load(dir.path(), "own").unwrap_err().to_string();
     assert!(e.contains("[1, 2, 2]") && e.contains("[2, 2, 2]"), "{e}");
