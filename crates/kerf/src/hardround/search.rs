@@ -82,15 +82,15 @@ fn serve(a: &SearchArgs, post: &Post) -> Result<(), Failure> {
     let units = Units::new(&query, from, to)?;
     let header = Header::new(&query, from, to, units.len(), device(a));
     let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(post.local));
-    let mut engine = Engine::new(gpu, share(a))?;
+    let mut engine = Engine::new(gpu, share(a, Some(post)))?;
     spread::work(post, &mut engine, &query, &units, &header)
 }
 
 /// Threads of each process: those asked for, or its share of the cores.
-fn share(a: &SearchArgs) -> usize {
-    match (a.threads, a.processes) {
-        (0, n) => (threads(0) / n.max(1)).max(1),
-        (n, _) => n,
+fn share(a: &SearchArgs, post: Option<&Post>) -> usize {
+    match (a.threads, post) {
+        (0, Some(post)) => post.threads(),
+        (n, _) => threads(n),
     }
 }
 
@@ -157,7 +157,8 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     match team {
         Some(team) => {
             let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
-            spread::coordinate_units(team, &query, share(a), gpu, &mut state)?;
+            let threads = share(a, team.own.as_ref());
+            spread::coordinate_units(team, &query, threads, gpu, &mut state)?;
         }
         None => state.search(a, &query)?,
     }
@@ -275,12 +276,13 @@ fn open<'a>(
 
 /// The GPU of a process, by its number on the machine; more processes than GPUs share them.
 pub fn own_gpu(local: usize) -> i32 {
-    let local = local as i32;
-    let there = |n: &i32| CudaExecutor::capability(*n).is_ok();
-    match local == 0 || there(&local) {
-        true => local,
-        false => local % (0..local).take_while(there).count().max(1) as i32,
-    }
+    (local % gpus(local + 1)) as i32
+}
+
+/// GPUs of this machine, up to a number; at least one.
+pub fn gpus(most: usize) -> usize {
+    let there = |n: &usize| CudaExecutor::capability(*n as i32).is_ok();
+    (0..most).take_while(there).count().max(1)
 }
 
 /// What searches units.
