@@ -121,12 +121,21 @@ fn secret() -> Result<String, Failure> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Ranks that mpirun or srun started, by what it tells them.
-fn ranks() -> Option<usize> {
+/// Ranks that mpirun or srun started, this one among them, by what it tells them.
+fn started() -> Option<usize> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"]
         .iter()
         .find_map(|v| std::env::var(v).ok()?.parse().ok())
-        .filter(|n| *n > 1)
+}
+
+/// The same where there are others.
+fn ranks() -> Option<usize> {
+    started().filter(|n| *n > 1)
+}
+
+/// Whether this process is a rank: its terminal is mpirun's and says nothing about where the text goes.
+pub fn is_rank() -> bool {
+    started().is_some()
 }
 
 /// Refuses to do everything N times.
