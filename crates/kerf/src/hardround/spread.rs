@@ -39,7 +39,13 @@ pub fn work(
 fn missing(running: &Running) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     let mut at = 0;
-    for unit in running.done.keys().copied().chain([running.units.len()]) {
+    for unit in running
+        .done
+        .numbers
+        .iter()
+        .copied()
+        .chain([running.units.len()])
+    {
         if at < unit {
             all.push(at..unit);
         }
