@@ -15,6 +15,10 @@ pub struct Ranks {
     pub rank: usize,
     /// Number among the ranks of this machine, which says which GPU is its own.
     pub local: usize,
+    /// Ranks of this machine.
+    pub here: usize,
+    /// Those of them that may use the same cores as this one, itself among them.
+    pub sharing: usize,
     /// Where ranks listen: name and port, by rank. A rank of this machine is reached by the loopback.
     pub addresses: Vec<String>,
     /// Secret of this run, the same on all ranks.
@@ -23,8 +27,9 @@ pub struct Ranks {
     pub listener: TcpListener,
 }
 
-/// Meets the other ranks; none where there is no other. `secret` is rank 0's.
-pub fn meet(secret: &str) -> Result<Option<Ranks>, ClusterError> {
+/// Meets the other ranks; none where there is no other. `secret` is rank 0's; `cores` stands for the cores that this
+/// rank may use: ranks of one machine that give the same share them.
+pub fn meet(secret: &str, cores: u64) -> Result<Option<Ranks>, ClusterError> {
     let failed = |what: &str| ClusterError::Protocol(what.to_owned());
     let universe = mpi::initialize().ok_or_else(|| failed("MPI could not be initialised"))?;
     let world = universe.world();
@@ -40,7 +45,7 @@ pub fn meet(secret: &str) -> Result<Option<Ranks>, ClusterError> {
         .port();
     let name = mpi::environment::processor_name().map_err(|_| failed("no processor name"))?;
     let mut mine = [0u8; ADDRESS];
-    let text = format!("{name}:{port}");
+    let text = format!("{cores:x} {name}:{port}");
     for (to, from) in mine.iter_mut().zip(text.bytes()) {
         *to = from;
     }
@@ -55,21 +60,46 @@ pub fn meet(secret: &str) -> Result<Option<Ranks>, ClusterError> {
         let end = b.iter().position(|b| *b == 0).unwrap_or(b.len());
         String::from_utf8_lossy(&b[..end]).into_owned()
     };
-    let names: Vec<String> = all.chunks(ADDRESS).map(read).collect();
-    let host = |a: &str| a.rsplit_once(':').map_or(String::new(), |p| p.0.to_owned());
-    let local = names[..rank].iter().filter(|a| host(a) == name).count();
-    let addresses = names
+    let all: Vec<Place> = all.chunks(ADDRESS).map(|b| Place::read(&read(b))).collect();
+    let near = |p: &&Place| p.host == name;
+    let addresses = all
         .iter()
-        .map(|a| match a.rsplit_once(':') {
-            Some((h, port)) if h == name => format!("127.0.0.1:{port}"),
-            _ => a.clone(),
+        .map(|p| match near(&p) {
+            true => format!("127.0.0.1:{}", p.port),
+            false => format!("{}:{}", p.host, p.port),
         })
         .collect();
     Ok(Some(Ranks {
         rank,
-        local,
+        local: all[..rank].iter().filter(near).count(),
+        here: all.iter().filter(near).count(),
+        sharing: all
+            .iter()
+            .filter(near)
+            .filter(|p| p.cores == all[rank].cores)
+            .count(),
         addresses,
         token: read(&token).trim_end().to_owned(),
         listener,
     }))
+}
+
+/// Where a rank is, as it tells the others.
+#[derive(Debug, PartialEq)]
+struct Place {
+    cores: String,
+    host: String,
+    port: String,
+}
+
+impl Place {
+    fn read(text: &str) -> Place {
+        let (cores, address) = text.split_once(' ').unwrap_or(("", text));
+        let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+        Place {
+            cores: cores.to_owned(),
+            host: host.to_owned(),
+            port: port.to_owned(),
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::leaf::{Case, Found, Method, Piece, Query};
 use crate::search::Counts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io::BufRead;
 
 /// Name of the format of certificates.
 pub const SCHEMA: &str = "kerf.hardround-certificate/1";
@@ -198,28 +199,50 @@ pub struct Record {
 impl Record {
     /// Reads one. A last line without an end is left out.
     pub fn parse(text: &str) -> Result<Record, CertificateError> {
-        let whole = text.rfind('\n').map_or(0, |n| n + 1);
-        let mut lines = text[..whole].lines().enumerate();
-        let first = lines.next().map_or("", |l| l.1);
-        let header: Header =
-            serde_json::from_str(first).map_err(|e| CertificateError::Header(e.to_string()))?;
-        if header.schema != SCHEMA {
-            return Err(CertificateError::Schema(header.schema));
-        }
         let mut units = Vec::new();
-        for (n, line) in lines {
-            let unit: Unit = serde_json::from_str(line)
-                .map_err(|e| CertificateError::Line(n + 1, e.to_string()))?;
-            if unit.digest(&header) != unit.hash {
-                let what = format!("the hash of unit {} is not that of its content", unit.unit);
-                return Err(CertificateError::Line(n + 1, what));
-            }
-            units.push(unit);
-        }
+        let read = read(text.as_bytes(), |u| units.push(u))?;
+        let (header, whole) =
+            read.ok_or_else(|| CertificateError::Header("it has no end".into()))?;
         Ok(Record {
             header,
             units,
-            whole: whole as u64,
+            whole,
         })
     }
+}
+
+/// Reads a certificate line by line: gives its header and the bytes of its whole lines, and each unit to `each`. None
+/// where not even the first line is whole.
+pub fn read(
+    mut input: impl BufRead,
+    mut each: impl FnMut(Unit),
+) -> Result<Option<(Header, u64)>, CertificateError> {
+    let mut header: Option<Header> = None;
+    let (mut whole, mut line) = (0, String::new());
+    for n in 1.. {
+        line.clear();
+        let bytes = input.read_line(&mut line);
+        let bytes = bytes.map_err(|e| CertificateError::Line(n, e.to_string()))?;
+        if !line.ends_with('\n') {
+            break;
+        }
+        whole += bytes as u64;
+        let Some(of) = &header else {
+            let first: Header =
+                serde_json::from_str(&line).map_err(|e| CertificateError::Header(e.to_string()))?;
+            if first.schema != SCHEMA {
+                return Err(CertificateError::Schema(first.schema));
+            }
+            header = Some(first);
+            continue;
+        };
+        let unit: Unit =
+            serde_json::from_str(&line).map_err(|e| CertificateError::Line(n, e.to_string()))?;
+        if unit.digest(of) != unit.hash {
+            let what = format!("the hash of unit {} is not that of its content", unit.unit);
+            return Err(CertificateError::Line(n, what));
+        }
+        each(unit);
+    }
+    Ok(header.map(|h| (h, whole)))
 }

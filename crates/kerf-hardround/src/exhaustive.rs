@@ -1,6 +1,6 @@
 //! Every argument of a range, counted by the number of identical bits after its round bit: for formats with
 //! few enough numbers.
-use crate::confirm::{NoValue, value};
+use crate::confirm::{NoValue, Value, value};
 use crate::format::Grid;
 use crate::leaf::{Case, Query};
 use crate::poly::{Block, Poly, block, uniform};
@@ -50,6 +50,20 @@ impl Tally {
         self.exact += o.exact;
         self.out_of_range += o.out_of_range;
         self.uniform += o.uniform;
+    }
+    /// Adds the negative arguments of an odd or even function to the positive ones.
+    pub fn mirror(&mut self, odd: bool, cases: &mut Vec<Case>) {
+        let same = self.clone();
+        self.add(&same);
+        let negative = |c: &Case| Case {
+            x: -c.x,
+            value: Value {
+                negative: c.value.negative != odd,
+                ..c.value
+            },
+        };
+        let mirrored: Vec<Case> = cases.iter().map(negative).collect();
+        cases.extend(mirrored);
     }
     /// Counts an argument with k identical bits.
     pub fn count(&mut self, k: u32) {

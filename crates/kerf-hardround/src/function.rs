@@ -100,6 +100,16 @@ impl Function {
         }
     }
 
+    /// Whether f(-x) is -f(x), or f(x): then one sign tells the other. None where it is neither.
+    pub fn odd(self) -> Option<bool> {
+        match self {
+            Sin | Tan | Asin | Atan | Sinh | Tanh | Cbrt => Some(true),
+            Cos | Cosh => Some(false),
+            Power(n) => Some(n % 2 != 0),
+            _ => None,
+        }
+    }
+
     /// The domain in words.
     pub fn domain(self) -> &'static str {
         match self {

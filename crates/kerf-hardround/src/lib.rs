@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod exhaustive;
 pub mod format;
 pub mod function;
+mod hits;
 mod interval;
 mod lanes;
 pub mod leaf;

@@ -6,8 +6,10 @@
 //! are off by 2^-109 relatively, and F, below 2^54, by less than 2^-55. Smaller values are MPFR's.
 use crate::format::{Format, Grid};
 use crate::function::Function;
+use rug::Float;
+#[cfg(test)]
+use rug::Integer;
 use rug::float::Round;
-use rug::{Float, Integer};
 
 /// Steps of a table: as many values come of one call of MPFR.
 const TURNS: u64 = 1024;
@@ -50,11 +52,12 @@ impl Turn {
         }
     }
 
-    fn then(self, o: Turn) -> Turn {
-        Turn {
-            sin: times(self.sin, o.cos) + times(self.cos, o.sin),
-            cos: times(self.cos, o.cos) - times(self.sin, o.sin),
-        }
+    fn sin(self, o: Turn) -> u128 {
+        (times(self.sin, o.cos) + times(self.cos, o.sin)).unsigned_abs()
+    }
+
+    fn cos(self, o: Turn) -> u128 {
+        (times(self.cos, o.cos) - times(self.sin, o.sin)).unsigned_abs()
     }
 }
 
@@ -77,8 +80,51 @@ fn upper(a: u128, b: u128) -> u128 {
     a1 * b1 + (middle >> 64) + (other >> 64)
 }
 
+/// The first of 128 bits of a quotient: `(a << shift) / b` rounded down, and that shift. It has 125 or 126 bits.
+fn quotient(a: u128, b: u128) -> (u128, u32) {
+    let (left, right) = (a.leading_zeros(), b.leading_zeros());
+    let (a, b) = (a << left, b << right);
+    let (rest, first) = divide(a >> 3, (a << 61) as u64, b);
+    (first << 64 | divide(rest, 0, b).1, 125 + left - right)
+}
+
+/// Remainder and quotient of (n 2^64 + low) / d, for n < d and a d whose first bit is set: Knuth's division by two words.
+#[inline(always)]
+fn divide(n: u128, low: u64, d: u128) -> (u128, u128) {
+    const ONE: u128 = 1 << 64;
+    let (d1, d0) = (d >> 64, d & (ONE - 1));
+    let mut q = if n >> 64 >= d1 { ONE - 1 } else { n / d1 };
+    let mut r = n - q * d1;
+    while r < ONE && q * d0 > (r << 64 | u128::from(low)) {
+        q -= 1;
+        r += d1;
+    }
+    let rest = (r << 64 | u128::from(low)).wrapping_sub(q * d0);
+    (rest, q)
+}
+
 /// Calls `each` for every argument with F modulo 1 in 64 bits, within [`ERROR`] of it; none where MPFR has to decide.
-pub fn visit(f: Function, format: Format, grid: &Grid, mut each: impl FnMut(u64, Option<u64>)) {
+pub fn visit(f: Function, format: Format, grid: &Grid, each: impl FnMut(u64, Option<u64>)) {
+    let least = 1u128 << (POINT - SMALLEST);
+    match f {
+        Function::Sin => turn(grid, each, |a, b| fraction(format, a.sin(b), POINT)),
+        Function::Cos => turn(grid, each, |a, b| fraction(format, a.cos(b), POINT)),
+        _ => turn(grid, each, |a, b| {
+            let (s, c) = (a.sin(b), a.cos(b));
+            if s < least || c < least {
+                return None;
+            }
+            let (v, point) = quotient(s, c);
+            fraction(format, v, point)
+        }),
+    }
+}
+
+fn turn(
+    grid: &Grid,
+    mut each: impl FnMut(u64, Option<u64>),
+    value: impl Fn(Turn, Turn) -> Option<u64>,
+) {
     let exact = |m: u64| grid.float(m, 64);
     let count = TURNS.min(grid.len());
     let table: Vec<Turn> = (0..count).map(|m| Turn::new(exact(m))).collect();
@@ -86,27 +132,15 @@ pub fn visit(f: Function, format: Format, grid: &Grid, mut each: impl FnMut(u64,
     while at < grid.end {
         let base = Turn::new(exact(at));
         for (m, turn) in (at..grid.end).zip(&table) {
-            each(m, fraction(f, format, base.then(*turn)));
+            each(m, value(base, *turn));
         }
         at += count;
     }
 }
 
-/// F modulo 1 from a sine and a cosine.
-fn fraction(f: Function, format: Format, t: Turn) -> Option<u64> {
-    let least = 1u128 << (POINT - SMALLEST);
-    let (s, c) = (t.sin.unsigned_abs(), t.cos.unsigned_abs());
-    let (v, point) = match f {
-        Function::Sin => (s, POINT),
-        Function::Cos => (c, POINT),
-        _ if s < least || c < least => return None,
-        _ => {
-            // As many bits after the point as give the quotient 125 or 126.
-            let point = 125 + s.leading_zeros() - c.leading_zeros();
-            let v = (Integer::from(s) << point) / Integer::from(c);
-            (v.to_u128()?, point)
-        }
-    };
+/// F modulo 1 from a value with so many bits after the point.
+#[inline(always)]
+fn fraction(format: Format, v: u128, point: u32) -> Option<u64> {
     let exponent = 127 - v.leading_zeros() as i32 - point as i32;
     if exponent < -(SMALLEST as i32) || exponent >= format.highest {
         return None;
@@ -116,5 +150,35 @@ fn fraction(f: Function, format: Format, t: Turn) -> Option<u64> {
     match bits - 64 {
         more @ 0.. => Some((v >> more) as u64),
         less => Some((v << -less) as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As GMP divides, also next to the ends of what a word of the quotient can be.
+    #[test]
+    fn quotients() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut word = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let mut wide = || match word() % 4 {
+            0 => u128::from(word()) << 63 | u128::from(u64::MAX),
+            1 => u128::from(u64::MAX) << (word() % 63) | u128::from(word() % 3),
+            2 => (1u128 << (64 + word() % 63)) - u128::from(word() % 3),
+            _ => u128::from(word()) << 63 | u128::from(word()),
+        };
+        for _ in 0..20_000 {
+            let (a, b) = (wide(), wide());
+            let (q, shift) = quotient(a, b);
+            let exact = (Integer::from(a) << shift) / Integer::from(b);
+            assert_eq!(exact, q, "{a} {b}");
+            assert!((125..=126).contains(&(128 - q.leading_zeros())), "{a} {b}");
+        }
     }
 }

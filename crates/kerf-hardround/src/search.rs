@@ -5,7 +5,7 @@ use crate::lsg::{GROUPS, failures};
 use crate::plan::{LEAST_RUNS, LEVELS, Plan, SPLITS};
 use crate::poly::{DEGREE, Poly, shift};
 use crate::tables::{RUN, STARTS, Tables};
-use crate::walk;
+use crate::{hits, walk};
 use serde::{Deserialize, Serialize};
 
 /// Instructions that the test is compiled for.
@@ -44,6 +44,9 @@ impl Isa {
         }
     }
 }
+
+/// Arguments of a line that failed to the end are visited one by one up to this many: then finding them is faster.
+const VISITED: u64 = 1 << 13;
 
 /// How many intervals each phase saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -212,16 +215,23 @@ fn walk_lines(
     let near = crate::plan::fraction((eps + plan.settled[1]).min(0.25)) + 1;
     for i in 0..lines.len() {
         let (b, a) = (lines.b[i], lines.a[i]);
+        let mut look = |j: u64| {
+            let t = j as f64 - last.n as f64 / 2.0;
+            let value = b
+                .wrapping_add(a.wrapping_mul(j))
+                .wrapping_add(crate::plan::signed(second / 2.0 * t * t));
+            if value < near || value.wrapping_neg() < near {
+                candidates.push(start + lines.at[i] + j);
+            }
+        };
         let mut z = b.wrapping_add(last.offset);
+        if last.n > VISITED {
+            hits::each(z, a, d, last.n, look);
+            continue;
+        }
         for j in 0..last.n {
             if z < d {
-                let t = j as f64 - last.n as f64 / 2.0;
-                let value = b
-                    .wrapping_add(a.wrapping_mul(j))
-                    .wrapping_add(crate::plan::signed(second / 2.0 * t * t));
-                if value < near || value.wrapping_neg() < near {
-                    candidates.push(start + lines.at[i] + j);
-                }
+                look(j);
             }
             z = z.wrapping_add(a);
         }

@@ -83,11 +83,16 @@ impl Units {
         Ok(Units::of(q, &parts, zero))
     }
 
-    /// All numbers of the format that are in the function's domain.
+    /// All numbers of the format that are in the function's domain; of an odd or even function those that are not
+    /// negative, which tell the others.
     pub fn all(q: &Query) -> Units {
+        let signs: &[bool] = match q.function.odd() {
+            Some(_) => &[false],
+            None => &[true, false],
+        };
         let top = 1u64 << q.format.precision;
         let mut parts = Vec::new();
-        for negative in [true, false] {
+        for &negative in signs {
             for exponent in q.format.lowest..=q.format.ulp(q.format.highest) {
                 let first = if exponent == q.format.lowest {
                     1

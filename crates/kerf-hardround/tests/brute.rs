@@ -92,6 +92,26 @@ fn as_the_walk_on_longer_ranges() {
     );
 }
 
+/// Slopes next to simple fractions: intervals are long, and what fails to the end is found without visiting.
+#[test]
+fn as_the_walk_where_lines_are_long() {
+    let query = |isa| Query {
+        function: Function::Acos,
+        format: BINARY64,
+        bits: 24,
+        isa,
+    };
+    let x = 1.0 / 512.0f64;
+    let to = f64::from_bits(x.to_bits() + (1 << 30));
+    let (parts, _) = kerf_hardround::format::grids(BINARY64, x, to).unwrap();
+    let best = Some(Isa::best());
+    let fast = search(&query(best), &parts[0], &mut Scratch::default());
+    let slow = search(&query(None), &parts[0], &mut Scratch::default());
+    assert_eq!(fast.cases, slow.cases);
+    let walked = fast.counts.walked / fast.counts.failed[3].max(1);
+    assert!(walked > 8192 && fast.cases.len() > 60, "{walked}");
+}
+
 /// Where the unit of the result changes within the range, F'' changes its sign, or the value is near zero.
 #[test]
 fn at_zeros_and_edges_of_binades() {

@@ -79,6 +79,49 @@ fn halves_by_mpfr() {
     }
 }
 
+/// Negative arguments of odd and even functions are what the positive ones tell.
+#[test]
+fn negative_arguments_are_mirrored() {
+    for function in functions() {
+        let Some(odd) = function.odd() else { continue };
+        let q = Query {
+            function,
+            format: BFLOAT16,
+            bits: 9,
+            isa: None,
+        };
+        let visit = |grids: &[Grid]| {
+            let mut all = (Tally::default(), Vec::new());
+            for g in grids {
+                let (t, c) = tally(&q, g);
+                all.0.add(&t);
+                all.1.extend(c);
+            }
+            all
+        };
+        let units = Units::all(&q);
+        let positive: Vec<Grid> = (0..units.len()).map_while(|i| units.get(i)).collect();
+        assert!(positive.iter().all(|g| !g.negative), "{function:?}");
+        let negative: Vec<Grid> = positive
+            .iter()
+            .map(|g| Grid {
+                negative: true,
+                ..*g
+            })
+            .collect();
+        let (mut sum, mut cases) = visit(&positive);
+        let (below, mut hard) = visit(&negative);
+        sum.mirror(odd, &mut cases);
+        let mut half = below.clone();
+        half.add(&below);
+        assert_eq!(sum, half, "{function:?}");
+        cases.retain(|c| c.x < 0.0);
+        cases.sort_by(|a, b| a.x.total_cmp(&b.x));
+        hard.sort_by(|a, b| a.x.total_cmp(&b.x));
+        assert_eq!(cases, hard, "{function:?}");
+    }
+}
+
 /// Large arguments of sine, cosine and tangent, against MPFR on every argument.
 #[test]
 fn large_angles_by_mpfr() {

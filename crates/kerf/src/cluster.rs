@@ -52,6 +52,39 @@ pub struct Post {
     pub token: String,
     /// Number among the processes of this machine: which GPU it uses.
     pub local: usize,
+    /// Processes of this machine.
+    pub here: usize,
+    /// Those of them that may use the same cores, this one among them.
+    pub sharing: usize,
+}
+
+impl Post {
+    /// Threads that are its own: its share of the cores that it may use.
+    pub fn threads(&self) -> usize {
+        (available() / self.sharing.max(1)).max(1)
+    }
+
+    /// What to say where ranks may use half the machine's cores at most, as when mpirun binds each to one.
+    #[cfg(feature = "mpi")]
+    fn bound(&self) -> Option<String> {
+        let cores = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let cores = cores.lines().filter(|l| l.starts_with("processor")).count();
+        bound(self.here, self.threads(), cores)
+    }
+}
+
+#[cfg(any(feature = "mpi", test))]
+fn bound(here: usize, threads: usize, cores: usize) -> Option<String> {
+    (2 * here * threads <= cores).then(|| {
+        format!(
+            "each of {here} ranks may use {threads} of {cores} cores of this machine; mpirun --bind-to none gives them all"
+        )
+    })
+}
+
+/// Cores that this process may use.
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Team {
@@ -88,12 +121,21 @@ fn secret() -> Result<String, Failure> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Ranks that mpirun or srun started, by what it tells them.
-fn ranks() -> Option<usize> {
+/// Ranks that mpirun or srun started, this one among them, by what it tells them.
+fn started() -> Option<usize> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"]
         .iter()
         .find_map(|v| std::env::var(v).ok()?.parse().ok())
-        .filter(|n| *n > 1)
+}
+
+/// The same where there are others.
+fn ranks() -> Option<usize> {
+    started().filter(|n| *n > 1)
+}
+
+/// Whether this process is a rank: its terminal is mpirun's and says nothing about where the text goes.
+pub fn is_rank() -> bool {
+    started().is_some()
 }
 
 /// Refuses to do everything N times.
@@ -108,11 +150,22 @@ fn by_mpi() -> Result<Option<Role>, Failure> {
     }
 }
 
+/// A number that stands for the cores that this process may use.
+#[cfg(feature = "mpi")]
+fn cores() -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut h = DefaultHasher::new();
+    let list = |l: &&str| l.starts_with("Cpus_allowed_list");
+    status.lines().find(list).hash(&mut h);
+    h.finish()
+}
+
 /// The ranks, met.
 #[cfg(feature = "mpi")]
 pub fn meet() -> Result<Option<kerf_cluster::ranks::Ranks>, Failure> {
     match ranks() {
-        Some(_) => Ok(kerf_cluster::ranks::meet(&secret()?)?),
+        Some(_) => Ok(kerf_cluster::ranks::meet(&secret()?, cores())?),
         None => Ok(None),
     }
 }
@@ -124,7 +177,14 @@ fn by_mpi() -> Result<Option<Role>, Failure> {
         address: r.addresses[0].clone(),
         token: r.token.clone(),
         local: r.local,
+        here: r.here,
+        sharing: r.sharing,
     };
+    if r.rank == 0
+        && let Some(said) = post.bound()
+    {
+        crate::output::note(&said);
+    }
     Ok(Some(match r.rank {
         0 => Role::Coordinator(Team {
             listener: r.listener,
@@ -163,7 +223,10 @@ pub fn role(processes: usize) -> Result<Role, Failure> {
     for local in 0..processes {
         let child = Command::new(&program)
             .args(std::env::args_os().skip(1))
-            .env(JOIN, format!("{address} {} {local}", team.token))
+            .env(
+                JOIN,
+                format!("{address} {} {local} {processes}", team.token),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
@@ -175,9 +238,29 @@ pub fn role(processes: usize) -> Result<Role, Failure> {
 
 fn parse(text: &str) -> Option<Post> {
     let mut words = text.split(' ');
+    let [address, token] = [words.next()?, words.next()?].map(str::to_owned);
+    let local = words.next()?.parse().ok()?;
+    let processes = words.next()?.parse().ok()?;
     Some(Post {
-        address: words.next()?.to_owned(),
-        token: words.next()?.to_owned(),
-        local: words.next()?.parse().ok()?,
+        address,
+        token,
+        local,
+        here: processes,
+        sharing: processes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_shared_and_bound_ranks_are_told() {
+        let post = parse("127.0.0.1:9 secret 1 1000000").expect("a post");
+        assert_eq!((post.local, post.threads()), (1, 1));
+        assert!(parse("127.0.0.1:9 secret 1").is_none());
+        assert_eq!(bound(2, 8, 16), None);
+        assert_eq!(bound(3, 5, 16), None);
+        assert!(bound(2, 1, 16).is_some_and(|s| s.contains("1 of 16 cores")));
+    }
 }

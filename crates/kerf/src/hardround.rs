@@ -1,4 +1,5 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
+mod done;
 mod journal;
 mod libm;
 mod search;

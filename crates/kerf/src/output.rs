@@ -76,7 +76,9 @@ impl Style {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
-                std::env::var_os("NO_COLOR").is_none() && std::io::stdout().is_terminal()
+                std::env::var_os("NO_COLOR").is_none()
+                    && std::io::stdout().is_terminal()
+                    && !crate::cluster::is_rank()
             }
         })
     }

@@ -74,7 +74,7 @@ fn ranks_give_what_one_process_gives_also_when_one_is_killed() {
             "--from",
             "1",
             "--to",
-            "0x1.008p+0",
+            "0x1.003p+0",
             "--bits",
             "38",
         ])
@@ -92,7 +92,7 @@ fn ranks_give_what_one_process_gives_also_when_one_is_killed() {
         "--from",
         "1",
         "--to",
-        "0x1.008p+0",
+        "0x1.003p+0",
         "--bits",
         "38",
         "--out",

@@ -1,9 +1,10 @@
 //! The certificate while it is being written: a line a unit, whole or not there. A thread makes durable what was
 //! written, so that nobody waits for the disk but at the end.
+use super::done::Done;
 use crate::fail::Failure;
-use kerf_hardround::certificate::{Header, Record, Unit};
+use kerf_hardround::certificate::{Header, read};
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -46,12 +47,8 @@ impl Durable {
 }
 
 impl Journal {
-    /// Begins one, or goes on with one; gives the units that it has.
-    pub fn open(
-        path: &Path,
-        header: &Header,
-        resume: bool,
-    ) -> Result<(Journal, Vec<Unit>), Failure> {
+    /// Begins one, or goes on with one; gives what is known of the units that it has.
+    pub fn open(path: &Path, header: &Header, resume: bool) -> Result<(Journal, Done), Failure> {
         let fail = |e: std::io::Error| {
             Failure::new(format!("cannot write {}: {e}", path.display()))
                 .help("choose another place with --certificate")
@@ -64,31 +61,28 @@ impl Journal {
             return Err(Failure::new(format!("{} is not a file", path.display()))
                 .help("choose another place with --certificate"));
         }
-        let mut units = Vec::new();
+        let mut done = Done::default();
         let mut whole = 0;
         let mut started = false;
         if path.exists() {
-            let text = std::fs::read_to_string(path).map_err(fail)?;
+            let file = BufReader::new(File::open(path).map_err(fail)?);
+            let there = read(file, |u| done.add(u)).map_err(|e| {
+                Failure::new(format!("{}: {e}", path.display()))
+                    .help("remove the file to begin anew")
+            })?;
             // A file that was cut off within its first line has nothing to go on with.
-            if text.contains('\n') {
-                let record = Record::parse(&text).map_err(|e| {
-                    Failure::new(format!("{}: {e}", path.display()))
-                        .help("remove the file to begin anew")
-                })?;
-                if !record.header.same(header) {
+            if let Some((of, length)) = there {
+                if !of.same(header) {
                     return Err(
                         Failure::new(format!("{} is of another search", path.display())).help(
                             format!(
                                 "it has {} on [{}, {}) with {} bits; choose another --certificate",
-                                record.header.function,
-                                record.header.from,
-                                record.header.to,
-                                record.header.bits
+                                of.function, of.from, of.to, of.bits
                             ),
                         ),
                     );
                 }
-                (units, whole, started) = (record.units, record.whole, true);
+                (whole, started) = (length, true);
             }
         }
         let mut file = File::options()
@@ -109,7 +103,7 @@ impl Journal {
         if !started {
             journal.line(&serde_json::to_string(header).unwrap_or_default())?;
         }
-        Ok((journal, units))
+        Ok((journal, done))
     }
 
     /// Adds a line; on failure the file ends with the line before.

@@ -1,4 +1,5 @@
 //! The search in binary64: progress, checkpoints, the list.
+use super::done::Done;
 use super::journal::Journal;
 use super::show::{self, Summary};
 use super::{SearchArgs, find, spread, threads};
@@ -15,7 +16,6 @@ use kerf_hardround::leaf::{Case, Found, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected, work};
 use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
-use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
@@ -82,15 +82,15 @@ fn serve(a: &SearchArgs, post: &Post) -> Result<(), Failure> {
     let units = Units::new(&query, from, to)?;
     let header = Header::new(&query, from, to, units.len(), device(a));
     let gpu = (a.device == DeviceArg::Cuda).then(|| own_gpu(post.local));
-    let mut engine = Engine::new(gpu, share(a))?;
+    let mut engine = Engine::new(gpu, share(a, Some(post)))?;
     spread::work(post, &mut engine, &query, &units, &header)
 }
 
 /// Threads of each process: those asked for, or its share of the cores.
-fn share(a: &SearchArgs) -> usize {
-    match (a.threads, a.processes) {
-        (0, n) => (threads(0) / n.max(1)).max(1),
-        (n, _) => n,
+fn share(a: &SearchArgs, post: Option<&Post>) -> usize {
+    match (a.threads, post) {
+        (0, Some(post)) => post.threads(),
+        (n, _) => threads(n),
     }
 }
 
@@ -130,17 +130,17 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     let device = device(a);
     let header = Header::new(&query, from, to, units.len(), device);
     let mut journal = None;
-    let mut done = BTreeMap::new();
+    let mut done = Done::default();
     if let Some(path) = certificate(a)? {
-        let (j, units) = Journal::open(&path, &header, a.resume)?;
-        done.extend(units.into_iter().map(|u| (u.unit, u)));
+        let j;
+        (j, done) = Journal::open(&path, &header, a.resume)?;
         journal = Some(j);
     }
     let mut state = Running {
         header: &header,
         units: &units,
         journal,
-        resumed: done.len() as u64,
+        resumed: done.numbers.len() as u64,
         done,
         began: Instant::now(),
         said: Instant::now(),
@@ -157,7 +157,8 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     match team {
         Some(team) => {
             let gpu = (a.device == DeviceArg::Cuda).then_some(a.gpu);
-            spread::coordinate_units(team, &query, share(a), gpu, &mut state)?;
+            let threads = share(a, team.own.as_ref());
+            spread::coordinate_units(team, &query, threads, gpu, &mut state)?;
         }
         None => state.search(a, &query)?,
     }
@@ -175,7 +176,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
         from,
         to,
         zero: units.zero,
-        units: state.done.into_values().collect(),
+        done: state.done,
         seconds: state.began.elapsed().as_secs_f64(),
         opened: state.opened,
         device: device.into(),
@@ -275,12 +276,13 @@ fn open<'a>(
 
 /// The GPU of a process, by its number on the machine; more processes than GPUs share them.
 pub fn own_gpu(local: usize) -> i32 {
-    let local = local as i32;
-    let there = |n: &i32| CudaExecutor::capability(*n).is_ok();
-    match local == 0 || there(&local) {
-        true => local,
-        false => local % (0..local).take_while(there).count().max(1) as i32,
-    }
+    (local % gpus(local + 1)) as i32
+}
+
+/// GPUs of this machine, up to a number; at least one.
+pub fn gpus(most: usize) -> usize {
+    let there = |n: &usize| CudaExecutor::capability(*n as i32).is_ok();
+    (0..most).take_while(there).count().max(1)
 }
 
 /// What searches units.
@@ -390,7 +392,7 @@ pub struct Running<'a> {
     pub units: &'a Units,
     journal: Option<Journal>,
     /// Units that are done.
-    pub done: BTreeMap<u64, Unit>,
+    pub done: Done,
     resumed: u64,
     began: Instant,
     said: Instant,
@@ -400,7 +402,7 @@ pub struct Running<'a> {
 
 impl Running<'_> {
     fn search(&mut self, a: &SearchArgs, q: &Query) -> Result<(), Failure> {
-        let there: std::collections::BTreeSet<u64> = self.done.keys().copied().collect();
+        let there = self.done.numbers.clone();
         let (units, header) = (self.units, self.header);
         let mut failure = None;
         let wanted = |i| !there.contains(&i);
@@ -430,7 +432,7 @@ impl Running<'_> {
         };
         let said = self.said.elapsed() >= after;
         let at = said.then(|| unit.first.clone());
-        self.done.insert(unit.unit, unit);
+        self.done.add(unit);
         if let Some(at) = at {
             self.said = Instant::now();
             progress::status(&self.progress(&at));
@@ -440,8 +442,8 @@ impl Running<'_> {
 
     fn progress(&self, at: &str) -> String {
         let seconds = self.began.elapsed().as_secs_f64();
-        let (done, all) = (self.done.len() as u64, self.units.len());
-        let cases: usize = self.done.values().map(|u| u.cases.len()).sum();
+        let (done, all) = (self.done.numbers.len() as u64, self.units.len());
+        let cases = self.done.cases.len();
         let each = seconds / (done - self.resumed).max(1) as f64;
         format!(
             "{}{:5.1} %, near {at}: {cases} cases, {:.2e} arguments/s, about {} left",

@@ -1,12 +1,12 @@
 //! Lists of hard cases as text, CSV, JSON and in CORE-MATH's form.
+use super::done::{Done, TRIVIAL};
 use crate::fail::Failure;
 use crate::files;
 use crate::output::Style;
 use crate::table::Table;
-use kerf_hardround::certificate::{Unit, Written};
+use kerf_hardround::certificate::Written;
 use kerf_hardround::format::{hex, parse};
-use kerf_hardround::leaf::{Method, Query};
-use kerf_hardround::search::Counts;
+use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{expected, words};
 use std::path::Path;
 
@@ -24,8 +24,8 @@ pub struct Summary {
     pub at_zero: Option<Written>,
     /// Whether the value at zero is exact.
     pub zero_exact: bool,
-    /// Units, all of them.
-    pub units: Vec<Unit>,
+    /// What was found in all units.
+    pub done: Done,
     /// Time taken, without that of what was resumed.
     pub seconds: f64,
     /// Of that, until the GPU was ready.
@@ -36,19 +36,14 @@ pub struct Summary {
 
 impl Summary {
     fn cases(&self) -> Vec<&Written> {
-        let mut all: Vec<&Written> = self.units.iter().flat_map(|u| &u.cases).collect();
+        let mut all: Vec<&Written> = self.done.cases.iter().collect();
         all.extend(&self.at_zero);
         let x = |w: &Written| parse(&w.x).unwrap_or(f64::NAN);
         all.sort_by(|a, b| x(a).total_cmp(&x(b)));
         all
     }
     fn arguments(&self) -> u64 {
-        self.units.iter().map(|u| u.length).sum()
-    }
-    fn counts(&self) -> Counts {
-        let mut all = Counts::default();
-        self.units.iter().for_each(|u| all.add(&u.counts));
-        all
+        self.done.arguments
     }
     fn title(&self) -> String {
         format!(
@@ -61,36 +56,13 @@ impl Summary {
     }
     /// Arguments by how they were dealt with, where that is worth saying.
     fn trivial(&self) -> Vec<(&'static str, u64)> {
-        let sum = |m: Method| -> u64 {
-            let pieces = self.units.iter().flat_map(|u| &u.pieces);
-            pieces.filter(|p| p.method == m).map(|p| p.length).sum()
-        };
-        [
-            (
-                "all hard: the value stays next to numbers of the format; not listed",
-                Method::AllHard,
-            ),
-            (
-                "none hard: the value stays away from them",
-                Method::NoneHard,
-            ),
-            (
-                "overflow: results beyond the largest number",
-                Method::Overflow,
-            ),
-            (
-                "underflow: results below a quarter of the smallest number",
-                Method::Underflow,
-            ),
-        ]
-        .into_iter()
-        .map(|(w, m)| (w, sum(m)))
-        .filter(|(_, n)| *n > 0)
-        .collect()
+        let all = TRIVIAL.into_iter().zip(self.done.trivial);
+        let all = all.map(|((_, what), n)| (what, n));
+        all.filter(|(_, n)| *n > 0).collect()
     }
     fn exact(&self) -> (u64, Vec<&String>) {
-        let n = self.units.iter().map(|u| u.exact).sum::<u64>() + u64::from(self.zero_exact);
-        (n, self.units.iter().flat_map(|u| &u.exact_first).collect())
+        let n = self.done.exact + u64::from(self.zero_exact);
+        (n, self.done.exact_first.values().flatten().collect())
     }
 }
 
@@ -145,7 +117,7 @@ pub fn human(s: &Summary, style: Style) -> String {
     for (what, n) in s.trivial() {
         out += &format!("{n} arguments {what}\n");
     }
-    let c = s.counts();
+    let c = s.done.counts;
     out += &format!(
         "intervals tested {:?}, failed {:?}; {} arguments walked, {} evaluated with MPFR\n",
         c.tested, c.failed, c.walked, c.evaluated
@@ -181,7 +153,7 @@ pub fn json(s: &Summary) -> serde_json::Value {
         "arguments": s.arguments(),
         "expected": expected(u128::from(s.arguments()), s.query.bits),
         "seconds": s.seconds,
-        "counts": s.counts(),
+        "counts": s.done.counts,
         "exact": exact,
         "exact_first": first,
         "zero_in_range": s.zero,

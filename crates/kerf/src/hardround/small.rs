@@ -102,6 +102,11 @@ pub fn run(a: &SearchArgs, format: Format, style: Style) -> Result<i32, Failure>
         DeviceArg::Cuda => on_gpu(&query, &units, threads(a.threads), a.gpu)?,
     };
     drop(shown);
+    if a.from.is_none()
+        && let Some(odd) = function.odd()
+    {
+        sum.mirror(odd, &mut cases);
+    }
     let mut zero_exact = units.zero;
     if let Some(Ok(value)) = units.at_zero(&query)
         && let Some(k) = value.k

@@ -1,5 +1,5 @@
 //! The search over processes.
-use super::search::{BATCH, Engine, Running, own_gpu};
+use super::search::{BATCH, Engine, Running, gpus, own_gpu};
 use crate::cluster::{Post, Team};
 use crate::fail::Failure;
 use crate::output::note;
@@ -39,7 +39,13 @@ pub fn work(
 fn missing(running: &Running) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     let mut at = 0;
-    for unit in running.done.keys().copied().chain([running.units.len()]) {
+    for unit in running
+        .done
+        .numbers
+        .iter()
+        .copied()
+        .chain([running.units.len()])
+    {
         if at < unit {
             all.push(at..unit);
         }
@@ -71,6 +77,17 @@ pub fn coordinate_units(
         .map_err(|e| Failure::new(format!("cannot listen: {e}")))?;
     let (header, units) = (running.header, running.units);
     let own = team.own.clone();
+    let here = own.as_ref().map_or(team.workers, |p| p.here);
+    // Ranks that each see a GPU of their own see one.
+    if gpu.is_some() && std::env::var_os("CUDA_VISIBLE_DEVICES").is_none() {
+        let there = gpus(here);
+        if there < here {
+            note(&format!(
+                "{here} processes of this machine share {there} GPU{}",
+                if there == 1 { "" } else { "s" }
+            ));
+        }
+    }
     let began = std::time::Instant::now();
     std::thread::scope(|scope| {
         // This process works too where it is a rank; a failure of its own is told when nobody is left.

@@ -1,0 +1,64 @@
+//! What is known of the units that are done: sums and cases, so that memory does not grow with their number.
+use kerf_hardround::certificate::{Unit, Written};
+use kerf_hardround::leaf::Method;
+use kerf_hardround::search::Counts;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ways of dealing with arguments that are worth saying.
+pub const TRIVIAL: [(Method, &str); 4] = [
+    (
+        Method::AllHard,
+        "all hard: the value stays next to numbers of the format; not listed",
+    ),
+    (
+        Method::NoneHard,
+        "none hard: the value stays away from them",
+    ),
+    (
+        Method::Overflow,
+        "overflow: results beyond the largest number",
+    ),
+    (
+        Method::Underflow,
+        "underflow: results below a quarter of the smallest number",
+    ),
+];
+
+/// Units that are done.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Their numbers.
+    pub numbers: BTreeSet<u64>,
+    /// Their arguments.
+    pub arguments: u64,
+    /// What the phases saw.
+    pub counts: Counts,
+    /// Hard cases, in no order.
+    pub cases: Vec<Written>,
+    /// Arguments by [`TRIVIAL`].
+    pub trivial: [u64; TRIVIAL.len()],
+    /// Exact cases.
+    pub exact: u64,
+    /// The first of each unit that has some.
+    pub exact_first: BTreeMap<u64, Vec<String>>,
+}
+
+impl Done {
+    /// One more; one that is there already changes nothing.
+    pub fn add(&mut self, u: Unit) {
+        if !self.numbers.insert(u.unit) {
+            return;
+        }
+        self.arguments += u.length;
+        self.counts.add(&u.counts);
+        for (sum, (method, _)) in self.trivial.iter_mut().zip(TRIVIAL) {
+            let alike = u.pieces.iter().filter(|p| p.method == method);
+            *sum += alike.map(|p| p.length).sum::<u64>();
+        }
+        self.exact += u.exact;
+        if !u.exact_first.is_empty() {
+            self.exact_first.insert(u.unit, u.exact_first);
+        }
+        self.cases.extend(u.cases);
+    }
+}
