@@ -396,9 +396,9 @@ fn refused(e: TuneError) -> Failure {
                 }
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
-                StrategyError::NotOneDegree(_) | StrategyError::NoMetrics(_) => {
-                    Some("use guided, or another strategy".into())
-                }
+                StrategyError::NotOneDegree(_)
+                | StrategyError::NotBoth(_)
+                | StrategyError::NoMetrics(_) => Some("use guided, or another strategy".into()),
             };
             let f = Failure::new(e.to_string());
             match help {
