@@ -142,8 +142,8 @@ fn main() {
             NAMES.join(", ")
         );
         for (name, recipe) in recipes() {
-            let of = args.iter().find_map(|a| a.strip_prefix("of="));
-            if of.is_some_and(|o| !name.contains(o)) {
+            let only = args.iter().find_map(|a| a.strip_prefix("of="));
+            if only.is_some_and(|o| !name.contains(o)) {
                 continue;
             }
             let mut sums = [0.0; 3];

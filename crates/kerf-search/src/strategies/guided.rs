@@ -29,6 +29,9 @@ const SHAPES_MORE: usize = 2;
 const SHAPES_FEWER: usize = 5;
 const IN_VAIN: usize = 3;
 
+/// Changes of shapes that are weighed against each other, at most.
+const MOST_SHAPES: usize = 2000;
+
 /// Parts into which variables are split, where nobody said what they contribute and nothing lowered has passed: the
 /// model takes them for alike, and one that spoils the error speaks for all.
 const PARTS: [usize; 3] = [2, 4, 8];
@@ -110,7 +113,7 @@ impl Guided<'_> {
         found
     }
 
-    /// The most promising change of one variable without an order in the best assignment, where it is its turn.
+    /// [`Guided::shape`], where it is its turn.
     fn turn(&mut self) -> Option<Vec<u8>> {
         let every = match self.vain {
             [_, others] if others >= IN_VAIN => SHAPES_MORE,
@@ -123,20 +126,32 @@ impl Guided<'_> {
         self.shape()
     }
 
-    /// The most promising change of one variable without an order in the best assignment.
+    /// The most promising change of one or two variables without an order in the best assignment: a shape, and that code is
+    /// compiled for it.
     fn shape(&mut self) -> Option<Vec<u8>> {
         let best = self.history.best()?.assignment.clone();
         self.learn();
+        let variables = &self.search.problem.variables;
+        let changed = |from: &[u8], after: usize| -> Vec<(usize, Vec<u8>)> {
+            let mut out = Vec::new();
+            for (i, v) in variables.iter().enumerate().skip(after) {
+                for l in v.allowed().filter(|l| v.unordered && *l != from[i]) {
+                    let mut a = from.to_vec();
+                    a[i] = l;
+                    out.push((i + 1, a));
+                }
+            }
+            out
+        };
+        let one = changed(&best, 0);
+        let two = one.iter().flat_map(|(next, a)| changed(a, *next));
+        let all: Vec<Vec<u8>> = one.iter().cloned().chain(two).map(|c| c.1).collect();
         let proposer = self.proposer(1.0);
         let mut top: Option<(Vec<u8>, f64)> = None;
-        for (i, v) in self.search.problem.variables.iter().enumerate() {
-            for l in v.allowed().filter(|l| v.unordered && *l != best[i]) {
-                let mut a = best.clone();
-                a[i] = l;
-                let value = proposer.value(&a);
-                if self.history.get(&a).is_none() && top.as_ref().is_none_or(|t| value > t.1) {
-                    top = Some((a, value));
-                }
+        for a in all.into_iter().take(MOST_SHAPES) {
+            let value = proposer.value(&a);
+            if self.history.get(&a).is_none() && top.as_ref().is_none_or(|t| value > t.1) {
+                top = Some((a, value));
             }
         }
         top.map(|t| t.0)
