@@ -144,3 +144,50 @@ impl Joint {
 }
 
 impl Models for Joint {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Search;
+    use crate::session::run;
+    use crate::strategies::guided;
+
+    fn problem(seed: u64) -> Joint {
+        let formats = Recipe {
+            variables: 6,
+            sensitivity: None,
+            noise: 0.0,
+            ..Recipe::default()
+        };
+        let recipe = JointRecipe {
+            formats,
+            ..JointRecipe::default()
+        };
+        Joint::new(recipe, seed)
+    }
+
+    #[test]
+    fn the_program_itself_takes_one() {
+        let j = problem(1);
+        assert!((j.true_time(&j.problem.identity()) - 1.0).abs() < 1e-12);
+        assert!(j.problem.check().is_ok());
+    }
+
+    #[test]
+    fn where_no_format_passes_the_best_shape_is_found() {
+        for seed in 1..=4 {
+            let mut j = problem(seed);
+            j.problem.tolerance = Some(1e-14);
+            let best = j.optimum().1;
+            let search = Search {
+                problem: &j.problem,
+                models: &j,
+                seed,
+                budget: 20,
+            };
+            let done = run(&j.problem, &mut guided(search), 20, |a| j.evaluate(a));
+            let found = done.best.and_then(|b| b.outcome.time()).unwrap_or(1.0);
+            assert!(found <= 1.01 * best, "seed {seed}: {found} for {best}");
+        }
+    }
+}
