@@ -3,9 +3,11 @@
 #   bench/joint.sh --pack KERF OUT        here: bundles the workloads below into the folder OUT
 #   bench/joint.sh KERF FOLDER OUT        on the GPU machine: FOLDER is that bundle
 #   bench/joint.py --results OUT          the table
-# BUDGETS (16) and SEEDS (1) are lists; PARALLEL searches (24) take turns on the GPU.
+#   bench/joint.sh --prepare KERF FOLDER  here: references and counts of the workloads, by the CPU, into FOLDER/prepared
+# BUDGETS (16), SEEDS (1) and WORKLOADS (all) are lists; PARALLEL searches (24) take turns on the GPU. Results are written as
+# they come; searches take what is in FOLDER/prepared.
 table() {
-  cat <<'END'
+  cat <<'END' | while read -r name rest; do case " ${WORKLOADS:-$name} " in *" $name "*) echo "$name $rest" ;; esac; done
 black_scholes 1e-6 n=524288
 mri_q         1e-6 voxels=16384 samples=128
 nbody         1e-6 n=2048 steps=1
@@ -22,6 +24,19 @@ if [ "$1" = --pack ] && [ $# -eq 3 ]; then
   kerf=$2 out=$3
   "$kerf" bundle $(table | while read -r n _; do ls examples/*/"$n".toml; done) --out "$out"
   exit $?
+fi
+if [ "$1" = --prepare ] && [ $# -eq 3 ]; then
+  kerf=$2 folder=$3
+  table | while read -r name tolerance rest; do
+    sizes=
+    for s in $rest; do sizes="$sizes --size $s"; done
+    to=$folder/prepared/$name
+    mkdir -p "$to"
+    "$kerf" -q tune "$folder/$name.toml" --what precision,approx,launch --budget 1 --tolerance "$tolerance" --validate 0 \
+      $sizes --out "$to" > /dev/null </dev/null
+    for f in "$to"/*; do case $f in */counts*.json | */references) ;; *) rm -rf "$f" ;; esac; done
+  done
+  exit
 fi
 [ $# -eq 3 ] || { echo "usage: $0 KERF FOLDER OUT" >&2; exit 2; }
 kerf=$1 folder=$2 out=$3
@@ -40,8 +55,11 @@ done | xargs -P "${PARALLEL:-24}" -I LINE sh -c '
   sizes=
   for s in "$@"; do sizes="$sizes --size $s"; done
   to=$out/$name.$strategy.$budget.$seed
+  mkdir -p "$to"
+  if [ -d "$folder/prepared/$name" ]; then cp -r "$folder/prepared/$name/." "$to"; fi
   "$kerf" --format json tune "$folder/$name.toml" --what precision,approx,launch --strategy "$strategy" --budget "$budget" \
     --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --workers 1 --repeats 9 $sizes \
     --out "$to" > "$to.json" 2> "$to.txt"
   echo "$(date +%T) $name $strategy $budget $seed: exit $?"
+  rm -rf "$to/references"
 '

@@ -15,6 +15,7 @@ mod local;
 mod naive_ga;
 mod random;
 mod ryoo;
+mod staged;
 mod walk;
 
 pub use ampt_ga::{Parts, ampt_ga};
@@ -30,3 +31,4 @@ pub use local::local;
 pub use naive_ga::naive_ga;
 pub use random::{draw, random};
 pub use ryoo::ryoo;
+pub use staged::{Order, staged};

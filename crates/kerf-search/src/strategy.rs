@@ -1,7 +1,7 @@
 //! What a strategy is, and the strategies by name.
 use crate::outcome::{Evaluation, History, Outcome};
 use crate::problem::{Assignment, Search};
-use crate::strategies::{self, Parts};
+use crate::strategies::{self, Order, Parts};
 use serde::{Deserialize, Serialize};
 
 /// What a strategy wants next.
@@ -75,6 +75,11 @@ pub enum StrategyError {
         "the strategy `{0}` searches one degree of approximation, and this space has other variables"
     )]
     NotOneDegree(String),
+    /// Shapes apart from the rest, where one of the two is missing.
+    #[error(
+        "the strategy `{0}` searches launch shapes apart from the rest, and this space has not both"
+    )]
+    NotBoth(String),
     /// A strategy that prunes by static metrics, and nobody knows any.
     #[error("the strategy `{0}` prunes by static metrics, and nothing gives any for this space")]
     NoMetrics(String),
@@ -94,6 +99,9 @@ pub const NAMES: [&str; 11] = [
     "local",
     "ryoo",
 ];
+
+/// The strategies that search shapes of launches apart from the rest, for comparison with one search over both.
+pub const STAGED_NAMES: [&str; 2] = ["launch-first", "launch-last"];
 
 /// The strategies for one degree of approximation.
 pub const DEGREE_NAMES: [&str; 3] = ["heu", "smp", "omg"];
@@ -143,6 +151,17 @@ pub fn by_name<'p>(
         "differential" => Box::new(strategies::differential(search)),
         "local" => Box::new(strategies::local(search)),
         "ryoo" => Box::new(strategies::ryoo(search)?),
+        "launch-first" | "launch-last" => {
+            let shapes = search.problem.variables.iter().filter(|v| v.unordered);
+            if [0, search.problem.variables.len()].contains(&shapes.count()) {
+                return Err(StrategyError::NotBoth(plain));
+            }
+            let order = match plain == "launch-first" {
+                true => Order::First,
+                false => Order::Last,
+            };
+            Box::new(strategies::staged(search, order))
+        }
         "smp" => Box::new(strategies::smp(search)?),
         "heu" => Box::new(strategies::heu(search)?),
         "omg" => Box::new(strategies::omg(search)?),

@@ -2,8 +2,8 @@
 use kerf_search::session::{Diverged, Session};
 use kerf_search::synthetic::{Errors, Recipe, Synthetic};
 use kerf_search::{
-    Assignment, Edge, Level, NAMES, NoModels, Outcome, Problem, Reason, Search, Step, Trace,
-    Variable, by_name, replay, run,
+    Assignment, Edge, Level, NAMES, NoModels, Outcome, Problem, Reason, Search, Step,
+    StrategyError, Trace, Variable, by_name, replay, run,
 };
 use std::collections::BTreeSet;
 
@@ -247,6 +247,8 @@ fn unknown_names_are_refused() {
         "{said}"
     );
     assert!(by_name("delta_debug", s).is_ok());
+    let said = by_name("launch_last", s).err().expect("a refusal");
+    assert_eq!(said, StrategyError::NotBoth("launch-last".into()));
     let mut done = by_name("exhaustive", s).expect("a strategy");
     done.tell(&[0], &Outcome::ran(0.0, 1.0));
     done.tell(&[1], &Outcome::Failed);

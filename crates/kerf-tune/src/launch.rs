@@ -2,8 +2,7 @@
 //!
 //! * [`space`] is what there is to choose from and what cannot run, [`tuners`] leave the promising part of it,
 //!   [`funnel`] is all of them one after the other.
-//! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches,
-//!   [`staged`] two that take them apart from the rest.
+//! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches.
 //! * [`auto`] gives shapes to a workload that lists none; [`prepare`] finds out what the tuners want to know.
 //! * [`sample`] takes samples of launches, for predictions and, by [`narrow`], for searches on a GPU.
 //! * [`table`] times every shape, [`work`] counts it, for comparison; [`record`] reads that back, [`compare`] sets strategies side
@@ -17,7 +16,6 @@ pub mod prepare;
 pub mod record;
 pub mod sample;
 pub mod space;
-pub mod staged;
 pub mod strategy;
 pub mod table;
 pub mod tuners;

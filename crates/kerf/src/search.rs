@@ -12,7 +12,7 @@ use crate::table::Table;
 use kerf_search::recorded::Recorded;
 use kerf_search::repeat::{Mark, Repeated, repeat};
 use kerf_search::strategy::StrategyError;
-use kerf_search::{DEGREE_NAMES, NAMES, Reason, Search, suitable};
+use kerf_search::{DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Search, suitable};
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
 
@@ -135,7 +135,9 @@ fn refused(e: StrategyError) -> Failure {
         StrategyError::NoMetrics(_) => {
             f.help("recorded files have none; use guided, random, local or another strategy")
         }
-        StrategyError::NotOneDegree(_) => f.help("use guided, or another strategy"),
+        StrategyError::NotOneDegree(_) | StrategyError::NotBoth(_) => {
+            f.help("use guided, or another strategy")
+        }
     }
 }
 
@@ -145,6 +147,7 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
         if !NAMES
             .iter()
             .chain(&DEGREE_NAMES)
+            .chain(&STAGED_NAMES)
             .chain(&["all"])
             .any(|n| *n == name.replace('_', "-"))
         {

@@ -14,7 +14,7 @@ use crate::{
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::NAMES;
-use kerf_search::strategy::{DEGREE_NAMES, StrategyError};
+use kerf_search::strategy::{DEGREE_NAMES, STAGED_NAMES, StrategyError};
 use kerf_tune::approx::Approx;
 use kerf_tune::check::{self, CheckError, DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
@@ -396,9 +396,9 @@ fn refused(e: TuneError) -> Failure {
                 }
                 StrategyError::TooLarge(..) => Some("use guided, or --by chain".into()),
                 StrategyError::NotOrdered(_) => None,
-                StrategyError::NotOneDegree(_) | StrategyError::NoMetrics(_) => {
-                    Some("use guided, or another strategy".into())
-                }
+                StrategyError::NotOneDegree(_)
+                | StrategyError::NotBoth(_)
+                | StrategyError::NoMetrics(_) => Some("use guided, or another strategy".into()),
             };
             let f = Failure::new(e.to_string());
             match help {
@@ -429,20 +429,20 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let strategy = a.strategy.as_deref().unwrap_or(default).replace('_', "-");
     let own = LAUNCH_NAMES.contains(&strategy.as_str());
     let degree = DEGREE_NAMES.contains(&strategy.as_str());
-    if !NAMES.contains(&strategy.as_str()) && !degree && !own {
+    let stages = STAGED_NAMES.contains(&strategy.as_str());
+    if !NAMES.contains(&strategy.as_str()) && !degree && !own && !stages {
         return Err(refused(StrategyError::Unknown(strategy).into()));
     }
     if let Some(command) = a.app.clone() {
         return app::run(a, command, format, style);
     }
-    let stages = strategy.starts_with("launch-");
     if stages && (shapes || !a.what.contains(&What::Launch)) {
         return Err(Failure::new(format!(
             "{strategy} searches launches and something else one after the other"
         ))
         .help("add --what precision,launch, or approx"));
     }
-    if own && !shapes && !stages {
+    if own && !shapes {
         return Err(Failure::new(format!(
             "{strategy} searches shapes of launches, and nothing else"
         ))

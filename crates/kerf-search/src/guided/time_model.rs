@@ -26,8 +26,10 @@ const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 /// What the belief that starts from predictions counts beforehand.
 const TRUST: f64 = 0.5;
 
-/// What levels in no order are taken to change of the time, at least.
+/// What levels in no order are taken to change of the time, at least; and by the belief that knows nothing, for which
+/// parts count for more.
 const SHAPES: f64 = 0.3;
+const SHAPES_UNKNOWN: f64 = 0.13;
 
 /// The model.
 pub struct TimeModel<'p> {
@@ -144,7 +146,16 @@ impl<'p> Belief<'p> {
         let mut gains: Vec<Vec<f64>> = problem
             .variables
             .iter()
-            .map(|v| vec![0.7 / n as f64; v.levels.len()])
+            .map(|v| {
+                let each = 0.7 / n as f64;
+                // However many formats there are, a shape is one decision for all of the time.
+                let each = if v.unordered {
+                    each.max(SHAPES_UNKNOWN)
+                } else {
+                    each
+                };
+                vec![each; v.levels.len()]
+            })
             .collect();
         if let Some(f) = &forecast {
             let base = f.exact(&identity);

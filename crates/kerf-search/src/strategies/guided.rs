@@ -22,8 +22,15 @@ const WORTHWHILE_SHAPE: f64 = 0.001;
 const DOUBT: f64 = 2.0;
 
 /// Every so many questions are for another level of a variable without an order, in the best assignment so far: a
-/// shape of a launch rounds nothing, so that it is a gain whatever comes of the rest.
+/// shape of a launch rounds nothing, so that it is a gain whatever comes of the rest. More of them where the others have
+/// gained nothing this often, fewer where shapes have.
 const SHAPES: usize = 3;
+const SHAPES_MORE: usize = 2;
+const SHAPES_FEWER: usize = 5;
+const IN_VAIN: usize = 3;
+
+/// Changes of shapes that are weighed against each other, at most.
+const MOST_SHAPES: usize = 2000;
 
 /// Parts into which variables are split, where nobody said what they contribute and nothing lowered has passed: the
 /// model takes them for alike, and one that spoils the error speaks for all.
@@ -43,6 +50,11 @@ struct Guided<'p> {
     /// Runs asked for, and those among them out of doubt.
     asked: usize,
     doubted: usize,
+    /// What was asked for last for the sake of its shape.
+    shaped: Option<Vec<u8>>,
+    /// Questions since the last one for a shape; those for shapes and for others since one of them was a gain.
+    since: usize,
+    vain: [usize; 2],
     stale: bool,
 }
 
@@ -59,6 +71,9 @@ pub fn guided(search: Search<'_>) -> impl Strategy + '_ {
         opening,
         asked: 0,
         doubted: 0,
+        shaped: None,
+        since: 0,
+        vain: [0, 0],
         stale: false,
         search,
     }
@@ -98,26 +113,55 @@ impl Guided<'_> {
         found
     }
 
-    /// The most promising change of one variable without an order in the best assignment, where it is its turn.
-    fn shape(&mut self) -> Option<Vec<u8>> {
-        if !(self.asked + 1).is_multiple_of(SHAPES) {
+    /// [`Guided::shape`], where it is its turn.
+    fn turn(&mut self) -> Option<Vec<u8>> {
+        let every = match self.vain {
+            [_, others] if others >= IN_VAIN => SHAPES_MORE,
+            [shapes, _] if shapes > IN_VAIN => SHAPES_FEWER,
+            _ => SHAPES,
+        };
+        if self.since + 1 < every {
             return None;
         }
+        self.shape()
+    }
+
+    /// The most promising change of one or two variables without an order in the best assignment: a shape, and that code is
+    /// compiled for it.
+    fn shape(&mut self) -> Option<Vec<u8>> {
         let best = self.history.best()?.assignment.clone();
         self.learn();
+        let variables = &self.search.problem.variables;
+        let changed = |from: &[u8], after: usize| -> Vec<(usize, Vec<u8>)> {
+            let mut out = Vec::new();
+            for (i, v) in variables.iter().enumerate().skip(after) {
+                for l in v.allowed().filter(|l| v.unordered && *l != from[i]) {
+                    let mut a = from.to_vec();
+                    a[i] = l;
+                    out.push((i + 1, a));
+                }
+            }
+            out
+        };
+        let one = changed(&best, 0);
+        let two = one.iter().flat_map(|(next, a)| changed(a, *next));
+        let all: Vec<Vec<u8>> = one.iter().cloned().chain(two).map(|c| c.1).collect();
         let proposer = self.proposer(1.0);
         let mut top: Option<(Vec<u8>, f64)> = None;
-        for (i, v) in self.search.problem.variables.iter().enumerate() {
-            for l in v.allowed().filter(|l| v.unordered && *l != best[i]) {
-                let mut a = best.clone();
-                a[i] = l;
-                let value = proposer.value(&a);
-                if self.history.get(&a).is_none() && top.as_ref().is_none_or(|t| value > t.1) {
-                    top = Some((a, value));
-                }
+        for a in all.into_iter().take(MOST_SHAPES) {
+            let value = proposer.value(&a);
+            if self.history.get(&a).is_none() && top.as_ref().is_none_or(|t| value > t.1) {
+                top = Some((a, value));
             }
         }
         top.map(|t| t.0)
+    }
+
+    /// Asks for something for the sake of its shape.
+    fn shaped(&mut self, a: Vec<u8>) -> Step {
+        self.asked += 1;
+        self.shaped = Some(a.clone());
+        Step::Evaluate(a)
     }
 
     /// A part of the variables lowered, as delta debugging does: for searches that would end with nothing.
@@ -157,9 +201,8 @@ impl Strategy for Guided<'_> {
         if let Some(a) = self.opening.pop() {
             return Step::Evaluate(a);
         }
-        if let Some(a) = self.shape() {
-            self.asked += 1;
-            return Step::Evaluate(a);
+        if let Some(a) = self.turn() {
+            return self.shaped(a);
         }
         let best = self.history.best().and_then(|e| e.outcome.time());
         let shapes = self.search.problem.variables.iter().any(|v| v.unordered);
@@ -182,10 +225,32 @@ impl Strategy for Guided<'_> {
             self.asked += 1;
             return Step::Evaluate(a);
         }
+        // Shapes that gained nothing make those that were not tried look like them.
+        if self.vain[0] <= IN_VAIN
+            && let Some(a) = self.shape()
+        {
+            return self.shaped(a);
+        }
         Step::Done(Reason::Bracketed)
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
-        self.stale |= self.history.note(self.search.problem, a, o);
+        let before = self.history.best().and_then(|e| e.outcome.time());
+        let new = self.history.note(self.search.problem, a, o);
+        self.stale |= new;
+        if !new {
+            return;
+        }
+        let now = self.history.best().and_then(|e| e.outcome.time());
+        let gained = match (before, now) {
+            (Some(b), Some(n)) => n < b * (1.0 - WORTHWHILE),
+            (b, n) => b.is_none() && n.is_some(),
+        };
+        let shape = self.shaped.take().is_some_and(|s| s == a);
+        // The opening is nobody's turn.
+        let turn = usize::from(self.asked + self.doubted > 0);
+        self.since = if shape { 0 } else { self.since + turn };
+        let vain = &mut self.vain[usize::from(!shape)];
+        *vain = if gained { 0 } else { *vain + 1 };
     }
     fn history(&self) -> &History {
         &self.history
@@ -274,7 +339,10 @@ mod tests {
             budget: 8,
         };
         let mut s = Guided {
-            asked: SHAPES - 1,
+            asked: 0,
+            shaped: None,
+            since: SHAPES,
+            vain: [0, 0],
             history: History::default(),
             errors: ErrorModel::new(search),
             times: TimeModel::new(search),
@@ -285,6 +353,6 @@ mod tests {
             search,
         };
         s.tell(&[0, 0, 0, 0], &Outcome::ran(0.0, 1.0));
-        assert_eq!(s.shape(), None);
+        assert_eq!((s.turn(), s.shape()), (None, None));
     }
 }

@@ -179,13 +179,21 @@ impl LaunchChoice {
         let points = space::points(w, &c)
             .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
         let mut found: Vec<(Params, Candidate)> = Vec::new();
+        let macros = space::macros(w);
+        let compiled = w.launch_space.default_params();
         for (n, p) in points.iter().enumerate() {
             let own: Params = p
                 .iter()
                 .filter(|(x, _)| c.params.contains(x))
                 .map(|(x, v)| (x.clone(), *v))
                 .collect();
-            let looks = space::look(w, k.module, &self.infos, &c.kernels, p, k.needs, k.machine);
+            let other = macros.iter().find(|m| p.get(*m) != compiled.get(*m));
+            let looks = match other {
+                Some(m) => Err(format!(
+                    "`{m}` is a macro of the source, which is compiled once: another value would change the launch and not the code (kerf.tune_kernel compiles for each value)"
+                )),
+                None => space::look(w, k.module, &self.infos, &c.kernels, p, k.needs, k.machine),
+            };
             match looks {
                 Ok(looks) => {
                     let at = found.len();

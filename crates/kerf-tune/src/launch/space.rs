@@ -132,6 +132,43 @@ pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {
     Some(out)
 }
 
+/// Launch parameters that are macros too: by the flags, or because a line of the source defines or asks for them. A
+/// program is compiled once, so that other values of theirs would change the launch and not the code.
+pub fn macros(w: &Workload) -> Vec<String> {
+    // A bundle has no source; its programs came from one that was looked at.
+    let text = std::fs::read_to_string(&w.source).unwrap_or_default();
+    let params = w.launch_space.params.iter().map(|p| &p.0);
+    params
+        .filter(|p| is_macro(p, &w.flags, &text))
+        .cloned()
+        .collect()
+}
+
+fn is_macro(name: &str, flags: &[String], source: &str) -> bool {
+    let flagged = flags.iter().enumerate().any(|(i, f)| {
+        let after = i > 0 && flags[i - 1] == "-D";
+        let given = if after {
+            Some(f.as_str())
+        } else {
+            f.strip_prefix("-D")
+        };
+        given.is_some_and(|g| g.split('=').next() == Some(name))
+    });
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    flagged
+        || source.lines().any(|l| {
+            let Some(l) = l.trim_start().strip_prefix('#') else {
+                return false;
+            };
+            let mut words = l.split(|c| !word(c)).filter(|w| !w.is_empty());
+            match words.next() {
+                Some("define") => words.next() == Some(name),
+                Some("ifdef" | "ifndef" | "if" | "elif") => words.any(|w| w == name),
+                _ => false,
+            }
+        })
+}
+
 /// What a kernel takes of a multiprocessor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -289,4 +326,26 @@ pub fn look(
         });
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_are_known_from_flags_and_lines() {
+        let flags: Vec<String> = ["-DTILE=4", "-D", "UNROLL", "-DTILES=2"]
+            .map(String::from)
+            .into();
+        assert!(is_macro("TILE", &flags, ""));
+        assert!(is_macro("UNROLL", &flags, ""));
+        assert!(!is_macro("TIL", &flags, ""));
+        let source = "#ifndef BM\n#  define BM 8\n#endif\n#if defined(BN) && BK > 2\nint bx = BX;\n// #define BY\n";
+        for m in ["BM", "BN", "BK"] {
+            assert!(is_macro(m, &[], source), "{m}");
+        }
+        for no in ["bx", "BX", "BY", "defin"] {
+            assert!(!is_macro(no, &[], source), "{no}");
+        }
+    }
 }

@@ -1,14 +1,12 @@
-//! Strategies that know of launches: the tuners' own, Ryoo's static pruning and searches in two stages for
-//! comparison.
+//! Strategies that know of launches: the tuners' own, and Ryoo's static pruning for comparison.
 use super::choice::LaunchChoice;
-use super::staged::{Order, Staged};
 use super::tuners::Candidate;
 use kerf_search::script::{Missing, Probe, Script, Scripted};
 use kerf_search::strategy::{Reason, Strategy, StrategyError, by_name};
 use kerf_search::{Assignment, Search};
 
 /// Names of the strategies of this file.
-pub const NAMES: [&str; 4] = ["launch", "ryoo", "launch-first", "launch-last"];
+pub const NAMES: [&str; 2] = ["launch", "ryoo"];
 
 /// A strategy by its name; those of `kerf-search` too.
 pub fn named<'p>(
@@ -19,13 +17,6 @@ pub fn named<'p>(
     match (name, launch) {
         ("launch", Some(l)) => Ok(Box::new(Scripted::new(search, Tuners(l)))),
         ("ryoo", Some(l)) => Ok(Box::new(Scripted::new(search, Ryoo(l)))),
-        ("launch-first", Some(l)) => Ok(Box::new(Scripted::new(
-            search,
-            Staged::new(l, Order::First),
-        ))),
-        ("launch-last", Some(l)) => {
-            Ok(Box::new(Scripted::new(search, Staged::new(l, Order::Last))))
-        }
         _ => by_name(name, search),
     }
 }

@@ -2,12 +2,11 @@
 //! with.
 //!
 //! The first stage leaves the variables of the second as the program has them; the second one keeps what the
-//! first found. Both are guided searches.
-use super::choice::LaunchChoice;
-use kerf_search::problem::Metrics;
-use kerf_search::script::{Missing, Probe, Script};
-use kerf_search::strategy::{Reason, Step, by_name};
-use kerf_search::{Assignment, Edge, Models, Outcome, Problem, Search};
+//! first found. Both are guided searches. Shapes of launches are the variables without an order.
+use crate::outcome::Outcome;
+use crate::problem::{Assignment, Edge, Metrics, Models, Problem, Search};
+use crate::script::{Missing, Probe, Script, Scripted};
+use crate::strategy::{Reason, Step, Strategy};
 
 /// Which comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,20 +18,16 @@ pub enum Order {
 }
 
 /// A search in two stages.
-pub struct Staged {
+struct Staged {
     shapes: Vec<usize>,
     order: Order,
 }
 
-impl Staged {
-    /// Stages of a choice of launches.
-    pub fn new(launch: &LaunchChoice, order: Order) -> Staged {
-        let shapes = launch.variables.iter().map(|v| v.group).chain(launch.fixed);
-        Staged {
-            shapes: shapes.collect(),
-            order,
-        }
-    }
+/// Shapes before or after everything else.
+pub fn staged(search: Search<'_>, order: Order) -> impl Strategy + '_ {
+    let all = search.problem.variables.iter().enumerate();
+    let shapes = all.filter(|(_, v)| v.unordered).map(|(i, _)| i).collect();
+    Scripted::new(search, Staged { shapes, order })
 }
 
 /// Predictions of a stage: those of the whole, with the rest as it stands.
@@ -107,9 +102,7 @@ fn stage(
         seed: search.seed,
         budget,
     };
-    let Ok(mut strategy) = by_name("guided", inner) else {
-        return Ok(fixed.clone());
-    };
+    let mut strategy = super::guided(inner);
     let known = problem.identity();
     let (mut asked, mut seen) = (0, vec![known.clone()]);
     loop {
@@ -121,7 +114,7 @@ fn stage(
         for a in all {
             let first = !seen.contains(&a);
             if first && asked >= budget {
-                return Ok(best(&*strategy, &models, fixed));
+                return Ok(best(&strategy, &models, fixed));
             }
             let outcome = match (a == known, baseline) {
                 (true, Some(o)) => o,
@@ -134,10 +127,10 @@ fn stage(
             strategy.tell(&a, &outcome);
         }
     }
-    Ok(best(&*strategy, &models, fixed))
+    Ok(best(&strategy, &models, fixed))
 }
 
-fn best(strategy: &dyn kerf_search::Strategy, models: &Within, fixed: &Assignment) -> Assignment {
+fn best(strategy: &dyn Strategy, models: &Within, fixed: &Assignment) -> Assignment {
     let found = strategy.best();
     found.map_or_else(|| fixed.clone(), |e| models.whole(&e.assignment))
 }
@@ -160,17 +153,16 @@ impl Script for Staged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kerf_search::problem::NoModels;
-    use kerf_search::script::Scripted;
-    use kerf_search::session::run;
-    use kerf_search::{Level, Variable};
+    use crate::problem::{Level, NoModels, Variable};
+    use crate::session::run;
 
     fn problem() -> Problem {
         let variable = |name: &str, n: usize| {
             let level = |l: usize| Level::named(format!("{name}{l}"));
             Variable::new(name, (0..n).map(level).collect())
         };
-        let all = vec![variable("format", 2), variable("shape", 4)];
+        let mut all = vec![variable("format", 2), variable("shape", 4)];
+        all[1].unordered = true;
         Problem::precision(all, Vec::new(), 1e-3)
     }
 
@@ -188,11 +180,7 @@ mod tests {
             seed: 1,
             budget,
         };
-        let staged = Staged {
-            shapes: vec![1],
-            order,
-        };
-        let mut s = Scripted::new(search, staged);
+        let mut s = staged(search, order);
         let done = run(&p, &mut s, budget, outcome);
         let best = done.best.expect("a best");
         (best.assignment, done.executed.len())
