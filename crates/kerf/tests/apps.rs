@@ -171,41 +171,6 @@ fn another_linker_finds_the_runtime_by_cudas_name() {
 }
 
 #[test]
-fn another_linker_takes_device_code_out_of_archives() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let put = |name: &str, text: &str| {
-        std::fs::write(dir.path().join(name), text).expect("written");
-    };
-    // Host code refers to nothing in more.o.
-    put("more.cu", "__device__ int more(int x) { return x + 1; }\n");
-    let main = "#include <cstdio>\n__device__ int more(int);\n\
-        __global__ void k(int *p) { *p = more(41); }\n\
-        int main() { int *d, h = 0; cudaMalloc(&d, 4); k<<<1, 1>>>(d);\n\
-        cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); printf(\"%d\\n\", h); }\n";
-    put("main.cu", main);
-    let cc = |args: &[&str]| {
-        let r = kerf().arg("cc").args(args).current_dir(dir.path()).output();
-        let r = r.expect("kerf runs");
-        assert!(r.status.success(), "{}", text(&r));
-        String::from_utf8_lossy(&r.stdout).trim().to_owned()
-    };
-    cc(&["-dc", "more.cu", "-o", "more.o"]);
-    cc(&["-dc", "main.cu", "-o", "main.o"]);
-    cc(&["-lib", "more.o", "-o", "libmore.a"]);
-    cc(&["-dlink", "main.o", "libmore.a", "-o", "linked.o"]);
-    let folder = format!("-L{}", cc(&["-print-libdir"]));
-    let r = Command::new("g++")
-        .args(["main.o", "linked.o", "libmore.a", &folder])
-        .args(["-lcudart", "-o", "app"])
-        .current_dir(dir.path())
-        .output()
-        .expect("g++ runs");
-    assert!(r.status.success(), "{}", text(&r));
-    let r = run(&dir.path().join("app"), &[]);
-    assert_eq!(text(&r), "42\n");
-}
-
-#[test]
 fn blocks_of_a_cooperative_grid_wait_for_each_other() {
     let dir = tempfile::tempdir().expect("a folder");
     let app = build(dir.path(), "grid");
