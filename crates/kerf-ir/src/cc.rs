@@ -491,7 +491,12 @@ impl Build<'_> {
             }
             Goal::DeviceLink => {
                 let empty = self.dir.path().join("empty.c");
-                std::fs::write(&empty, "").map_err(io(&empty))?;
+                let given = o.items.iter().filter_map(|i| match i {
+                    Item::Plain(p) => Some(p.clone()),
+                    Item::Source(..) => None,
+                });
+                let given: Vec<String> = given.collect();
+                std::fs::write(&empty, archives::wanted(&given)).map_err(io(&empty))?;
                 let out = o.output.clone().unwrap_or_else(|| "a_dlink.o".into());
                 let a = ["-c", "-x", "c"].map(String::from).to_vec();
                 let a = [a, vec!["-o".into(), out.display().to_string()]].concat();

@@ -48,10 +48,13 @@ fn prepared(u: &Unit) -> Result<Module, Failed> {
         m.link(bytes, &meta.source)
             .map_err(|e| bad(&meta.source, e.0))?;
     }
-    if !first.prepared {
-        prepare::prepare(&m, &first.arch).map_err(e)?;
+    if first.prepared {
+        return Ok(m);
     }
-    Ok(m)
+    prepare::prepare(&m, &first.arch).map_err(e)?;
+    // Arrays are called by the first of their names in debug information, and its order is another after reading: a plan
+    // that was made for what a trace wrote has to find the same names here.
+    Module::parse(&m.bitcode(), &first.source).map_err(e)
 }
 
 /// Functions that are called and defined nowhere: what NVIDIA's device linker would refuse.

@@ -107,7 +107,7 @@ pub struct State {
     /// What is noted of the run.
     pub trace: Option<Trace>,
     /// Held while it is this program's turn on the GPU.
-    pub turn: Option<std::fs::File>,
+    pub turn: Option<Turn>,
     /// Host's addresses of `__managed__` variables.
     pub managed: Vec<usize>,
     /// May a kernel have changed them since they were last brought to the host?
@@ -255,14 +255,25 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
     }
 }
 
+/// Whose turn it is on a GPU that programs share.
+pub struct Turn {
+    file: std::fs::File,
+    alone: bool,
+}
+
+impl Turn {
+    fn lock(&self, how: i32) {
+        use std::os::fd::AsRawFd;
+        // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
+        unsafe { libc::flock(self.file.as_raw_fd(), how) };
+    }
+}
+
 impl State {
-    /// Waits until no other program that is traced runs on the GPU; until this one ends. Programs are compiled
-    /// before that, beside each other.
-    pub fn take_turn(&mut self) {
-        if self.turn.is_some() {
-            return;
-        }
-        let Some(path) = var("KERF_TURN") else {
+    /// Programs that are traced open the device and compile beside each other, but not while one runs kernels:
+    /// times would be of both.
+    fn wait_for_start(&mut self) {
+        let Some(path) = var("KERF_TURN").filter(|_| self.trace.is_some()) else {
             return;
         };
         let open = std::fs::OpenOptions::new()
@@ -271,10 +282,18 @@ impl State {
             .write(true)
             .open(&path);
         if let Ok(file) = open {
-            use std::os::fd::AsRawFd;
-            // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
-            unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
-            self.turn = Some(file);
+            let turn = Turn { file, alone: false };
+            turn.lock(libc::LOCK_SH);
+            self.turn = Some(turn);
+        }
+    }
+
+    /// Waits until no other program that is traced uses the GPU; until this one ends.
+    pub fn take_turn(&mut self) {
+        if let Some(t) = self.turn.as_mut().filter(|t| !t.alone) {
+            // The lock for all is given up before this one is waited for, so that two cannot wait for each other.
+            t.lock(libc::LOCK_EX);
+            t.alone = true;
         }
     }
 
@@ -299,6 +318,9 @@ impl State {
     pub fn device(&mut self) -> Result<&mut dyn RawDevice, Failed> {
         if self.device.is_none() {
             let c = self.config()?.clone();
+            if c.device != "cpu" {
+                self.wait_for_start();
+            }
             self.device = Some(open(&c)?);
         }
         match &mut self.device {

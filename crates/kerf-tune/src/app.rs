@@ -94,6 +94,8 @@ fn bare(name: &str) -> &str {
 
 struct Evaluation {
     error: Result<f64, String>,
+    /// The number that is furthest off, in words.
+    worst: String,
     time: Option<f64>,
     wall_s: f64,
 }
@@ -124,9 +126,9 @@ fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
     })
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
+/// Whatever else goes on on the machine only adds to a time: the least is the program's own.
+fn least(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Writes a plan as the runtime reads it; gives its file.
@@ -164,7 +166,7 @@ impl App<'_> {
             TimeBy::Predicted => 1,
             _ => self.request.repeats.max(1),
         };
-        let (mut error, mut times) = (Err(String::new()), Vec::new());
+        let (mut error, mut times, mut worst) = (Err(String::new()), Vec::new(), String::new());
         for _ in 0..runs {
             let ran = match self.runner.run(Some(&path), self.limit) {
                 Ok(r) => r,
@@ -176,6 +178,7 @@ impl App<'_> {
             let v = values(&self.request.source, &ran, &self.runner.trace());
             error = v.map_err(|e| e.to_string()).and_then(|v| {
                 let r = self.request;
+                worst = values::worst(&v, &self.reference, r.floor);
                 values::error(&v, &self.reference, r.metric, r.floor)
             });
             if error.is_err() {
@@ -188,11 +191,12 @@ impl App<'_> {
             }
         }
         let time = match (self.base_time, times.is_empty()) {
-            (Some(b), false) if b > 0.0 => Some(median(times) / b),
+            (Some(b), false) if b > 0.0 => Some(least(&times) / b),
             _ => None,
         };
         Ok(Evaluation {
             error,
+            worst,
             time,
             wall_s: clock.elapsed().as_secs_f64(),
         })
@@ -332,7 +336,7 @@ pub fn tune<'w>(
     let app = App {
         request: r,
         reference,
-        base_time: (!times.is_empty()).then(|| median(times)),
+        base_time: (!times.is_empty()).then(|| least(&times)),
         limit: Duration::from_secs_f64(PATIENCE * own.wall_s + PATIENCE_S).min(r.limit),
         runner,
         started: clock,
@@ -378,6 +382,7 @@ pub fn tune<'w>(
         cost: &cost,
         db: Store::open(&r.out.join(store::FILE), &search, r.resume)?,
         known: BTreeMap::new(),
+        nearest: None,
         watch,
     };
     s.remember()?;
@@ -399,11 +404,12 @@ pub fn tune<'w>(
     }
     let least = points.iter().skip(1).map(|p| p.error);
     if !tuned && r.metric == Metric::MaxRel && least.fold(f64::INFINITY, f64::min) > 0.1 {
-        warnings.push(
-            "every plan had a large relative error: numbers near zero may decide that; --floor X measures smaller numbers against X, \
-             --metric rel_l2 looks at all numbers together"
-                .into(),
-        );
+        let worst = s.nearest.map(|n| format!(" ({})", n.1));
+        warnings.push(format!(
+            "every plan had a large relative error{}: numbers near zero may decide that; --floor X measures smaller numbers against X, \
+             --metric rel_l2 looks at all numbers together",
+            worst.unwrap_or_default()
+        ));
     }
     warnings.push(
         "the plan was judged on the application's own run; other inputs were not tried".into(),

@@ -114,7 +114,7 @@ pub fn run(file: &Path) -> Result<i32, Failure> {
     let arch = b.meta.arch.clone();
     finish::finish(&m, &library, &arch, b.meta.reflect()).map_err(|e| bad(e.0))?;
     let mut images = Vec::new();
-    if let Ok(Some((image, object))) = kept::make(&m) {
+    if let Ok((image, object)) = kept::make(&m) {
         all.images.push(image);
         images.push(object);
         write(file, &b, &all, &images)?;

@@ -57,7 +57,26 @@ fn element(b: &Value) -> (String, usize) {
         }
         None => false,
     };
-    if fits { (text, size as usize) } else { raw }
+    match same(&kinds).filter(|_| fits) {
+        Some(s) => s,
+        None if fits => (text, size as usize),
+        None => raw,
+    }
+}
+
+/// Structs of numbers of one type are short vectors, or so many numbers.
+fn same(kinds: &[&str]) -> Option<(String, usize)> {
+    let (first, rest) = kinds.split_first()?;
+    if rest.is_empty() || rest.iter().any(|k| k != first) {
+        return None;
+    }
+    let vector = format!("{first}x{}", kinds.len());
+    let kind = match ElemType::parse(&vector) {
+        Some(_) => vector,
+        None => (*first).to_owned(),
+    };
+    let size = ElemType::parse(&kind)?.size();
+    Some((kind, size))
 }
 
 /// A scalar argument as TOML has it, exactly.
@@ -155,7 +174,9 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         }
         .ok_or_else(|| format!("there is no type {kind}"))?;
         if is_struct {
-            return Err("a buffer of structs cannot be recorded yet".into());
+            return Err(
+                "a buffer of structs with fields of several types cannot be recorded yet".into(),
+            );
         }
         npy::write(&to.join(&npy_name), &elem, &[bytes / size], &data)
             .map_err(|e| e.to_string())?;
@@ -258,4 +279,25 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     }
     say(&told)?;
     Ok(i32::from(told.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn elements_are_numbers_vectors_or_bytes() {
+        let of = |kinds: &[&str], size: u64| {
+            let scalars: Vec<Value> = kinds.iter().map(|k| json!([0, k])).collect();
+            element(&json!({ "element": [scalars, size] }))
+        };
+        assert_eq!(of(&["f64"], 8), ("f64".into(), 8));
+        assert_eq!(of(&["f64"; 3], 24), ("f64x3".into(), 24));
+        assert_eq!(of(&["f32"; 5], 20), ("f32".into(), 4));
+        assert_eq!(of(&["f64", "i32"], 12).0, "[\"f64\", \"i32\"]");
+        // Padding, pointers: bytes.
+        assert_eq!(of(&["f64", "i32"], 16), ("u8".into(), 1));
+        assert_eq!(of(&["ptr", "f64"], 16), ("u8".into(), 1));
+    }
 }

@@ -430,7 +430,11 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let own = LAUNCH_NAMES.contains(&strategy.as_str());
     let degree = DEGREE_NAMES.contains(&strategy.as_str());
     let stages = STAGED_NAMES.contains(&strategy.as_str());
-    if !NAMES.contains(&strategy.as_str()) && !degree && !own && !stages {
+    // AMPT-GA without one of its parts, for comparison.
+    let parts = ["no-groups", "no-filter", "no-first", "no-score"];
+    let part = strategy.strip_prefix("ampt-ga-");
+    let part = part.is_some_and(|p| parts.contains(&p));
+    if !NAMES.contains(&strategy.as_str()) && !degree && !own && !stages && !part {
         return Err(refused(StrategyError::Unknown(strategy).into()));
     }
     if let Some(command) = a.app.clone() {

@@ -346,6 +346,8 @@ fn an_application_is_tuned_and_recorded() {
         let r = kerf()
             .args([
                 "tune",
+                "--strategy",
+                "ampt-ga-no-first",
                 "--app",
                 "./tiny x y.txt",
                 "--tolerance",

@@ -6,14 +6,9 @@
 //! with the instructions that ptxas puts around them for sm_90. The forms in f16 and bf16 are *modelled*:
 //! computed in f32 and rounded; the executor says so in its output.
 use super::intrinsics::flush;
-use super::{kept, seeds, sfu};
+use super::{sfu, symbols};
 use kerf_ir::llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
-
-fn table(b: &Builder, address: usize) -> Value {
-    kept::note_address();
-    b.cast(Opcode::LLVMIntToPtr, b.i64(address as u64), b.ptr_ty(0))
-}
 
 struct Words {
     hi: Value,
@@ -39,13 +34,10 @@ fn from_high(b: &Builder, hi: Value) -> Value {
     b.bitcast(w, b.float_ty(Format::F64))
 }
 
-fn lookup(b: &Builder, address: usize, index: Value) -> Value {
+fn lookup(b: &Builder, table: &str, index: Value) -> Value {
     let i64t = b.int_ty(64);
-    let p = b.index(
-        b.int_ty(32),
-        table(b, address),
-        b.zext_or_trunc(index, i64t),
-    );
+    let index = b.zext_or_trunc(index, i64t);
+    let p = b.index(b.int_ty(32), b.external(table), index);
     let v = b.load(b.int_ty(32), p);
     v.mark("invariant.load");
     v
@@ -54,7 +46,7 @@ fn lookup(b: &Builder, address: usize, index: Value) -> Value {
 /// `rcp.approx.ftz.f64`.
 pub fn rcp_f64(b: &Builder, x: Value) -> Value {
     let w = words(b, x);
-    let t = lookup(b, seeds::rcp().as_ptr() as usize, w.mantissa);
+    let t = lookup(b, symbols::RCP_SEEDS, w.mantissa);
     let shift = b.sub(b.i32(1023), w.exponent);
     let high = b.add(t, b.shl(shift, b.i32(20)));
     // The result's exponent field; at or below zero it flushes.
@@ -77,7 +69,7 @@ fn rsqrt_seed(b: &Builder, x: Value) -> Value {
     let odd = b.and(b.sub(w.exponent, b.i32(1023)), b.i32(1));
     // Two tables in one: the odd exponents' half comes second.
     let index = b.or(w.mantissa, b.shl(odd, b.i32(20)));
-    let t = lookup(b, seeds::rsqrt().as_ptr() as usize, index);
+    let t = lookup(b, symbols::RSQRT_SEEDS, index);
     let half = b.bin(
         Opcode::LLVMAShr,
         b.sub(b.sub(w.exponent, b.i32(1023)), odd),

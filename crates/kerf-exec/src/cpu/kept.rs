@@ -4,17 +4,6 @@ use kerf_ir::blob::{Image, ImageKind};
 use kerf_ir::llvm::{LlvmError, Module, host_target};
 use kerf_ir::program::sha256;
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
-
-thread_local! {
-    /// Did code that was lowered since the flag was cleared get an address of this process?
-    static ADDRESSES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Code gets the address of a table in this process, and is of no use to another.
-pub(super) fn note_address() {
-    ADDRESSES.set(true);
-}
 
 /// What the executor has to know of an object.
 #[derive(Serialize, Deserialize)]
@@ -22,6 +11,7 @@ struct Contents {
     kernels: Vec<LoweredKernel>,
     static_shared: u64,
     sizes: Vec<(String, usize)>,
+    tables: Vec<String>,
 }
 
 /// The processor, and the version of the executor, whose functions the code calls. Both have to be the same.
@@ -35,18 +25,14 @@ pub fn target() -> String {
     sha256(all.as_bytes())
 }
 
-/// Code of a finished module for this machine's processor; none if it needs tables of this process, as what stands for
-/// the special-function unit does.
-pub fn make(finished: &Module) -> Result<Option<(Image, Vec<u8>)>, LlvmError> {
-    ADDRESSES.set(false);
+/// Code of a finished module for this machine's processor.
+pub fn make(finished: &Module) -> Result<(Image, Vec<u8>), LlvmError> {
     let l = lower::lower(finished, LowerOptions::default())?;
-    if ADDRESSES.get() {
-        return Ok(None);
-    }
     let contents = Contents {
         kernels: l.kernels,
         static_shared: l.static_shared,
         sizes: l.sizes,
+        tables: l.tables,
     };
     let image = Image {
         kind: ImageKind::Host,
@@ -54,7 +40,7 @@ pub fn make(finished: &Module) -> Result<Option<(Image, Vec<u8>)>, LlvmError> {
         bytes: l.object.len(),
         about: serde_json::to_value(contents).map_err(|e| LlvmError(e.to_string()))?,
     };
-    Ok(Some((image, l.object)))
+    Ok((image, l.object))
 }
 
 /// The code again; none if it is for another processor or another version of Kerf.
@@ -70,5 +56,6 @@ pub(super) fn read(image: &Image, object: &[u8]) -> Option<Lowered> {
         accesses: Vec::new(),
         variables: Vec::new(),
         sizes: c.sizes,
+        tables: c.tables,
     })
 }

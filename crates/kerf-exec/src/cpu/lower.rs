@@ -16,6 +16,7 @@ pub use memcheck::{AccessSite, Variable};
 
 use super::intrinsics;
 use super::regions;
+use super::symbols;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
@@ -70,6 +71,8 @@ pub struct Lowered {
     pub variables: Vec<Variable>,
     /// Symbols and bytes of all device variables.
     pub sizes: Vec<(String, usize)>,
+    /// Tables of the executor's that the code names.
+    pub tables: Vec<String>,
 }
 
 /// Options of the lowering.
@@ -224,6 +227,8 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     }
     host.run_passes(&m, "default<O3>", passes)?;
     kerf_ir::bf16_fence::drop(&m);
+    let named = m.globals().into_iter().map(|g| g.name());
+    let tables = named.filter(|n| symbols::table(n).is_some()).collect();
     let object = host.object(&m)?;
     Ok(Lowered {
         object,
@@ -232,10 +237,16 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         accesses,
         variables,
         sizes,
+        tables,
     })
 }
 
 /// Loads a lowered object with the runtime's symbols.
 pub fn load(l: &Lowered) -> Result<HostJit, LlvmError> {
-    HostJit::load(&l.object, &super::symbols::all())
+    let mut all: Vec<(&str, usize)> = symbols::all();
+    for t in &l.tables {
+        let at = symbols::table(t).ok_or_else(|| LlvmError(format!("there is no table {t}")))?;
+        all.push((t, at));
+    }
+    HostJit::load(&l.object, &all)
 }

@@ -154,11 +154,14 @@ impl RawDevice for CpuDevice {
     }
     fn image(
         &mut self,
-        _finished: &Module,
+        finished: &Module,
         _arch: &str,
     ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
-        // Most kernels need tables of this process; to find out would be to compile them twice.
-        Ok(None)
+        if self.options.memcheck || self.options.no_regions {
+            return Ok(None);
+        }
+        let made = super::kept::make(finished).map_err(|e| ExecError::Compile(e.0))?;
+        Ok(Some(made))
     }
     fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
         if self.options.memcheck || self.options.no_regions {

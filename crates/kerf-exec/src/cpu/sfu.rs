@@ -5,6 +5,7 @@
 //! c0 + c1 x + c2 s, where s is x squared, but for the columns of the multiplier that it leaves out. What is
 //! below the last bit of the result is cut off. Negative numbers in fixed point are ones' complements.
 //! Coefficients (`tables/sfu.txt`), columns and constants were fitted to exhaustive dumps of an H200.
+use super::symbols;
 use kerf_ir::llvm::{Builder, IntPred, Opcode, Type, Value};
 use kerf_num::Format;
 use std::sync::LazyLock;
@@ -97,41 +98,51 @@ fn squares(bits: u32) -> Vec<u16> {
 static SQUARES_16: LazyLock<Vec<u16>> = LazyLock::new(|| squares(16));
 static SQUARES_17: LazyLock<Vec<u16>> = LazyLock::new(|| squares(17));
 
+/// Where the arrays are that code names.
+pub(super) fn address(name: &str) -> Option<usize> {
+    Some(match name {
+        symbols::SEGMENTS => COEFFICIENTS.all.as_ptr() as usize,
+        symbols::SQUARES_16 => SQUARES_16.as_ptr() as usize,
+        symbols::SQUARES_17 => SQUARES_17.as_ptr() as usize,
+        symbols::BINADES => TANH_BINADES.as_ptr() as usize,
+        _ => return None,
+    })
+}
+
 /// An element of an array of ours, of a type, by its index.
-fn constant(b: &Builder, t: Type, base: usize, index: Value) -> Value {
-    super::kept::note_address();
-    let p = b.cast(Opcode::LLVMIntToPtr, b.i64(base as u64), b.ptr_ty(0));
-    let v = b.load(t, b.index(t, p, index));
+fn constant(b: &Builder, t: Type, table: &str, index: Value) -> Value {
+    let v = b.load(t, b.index(t, b.external(table), index));
     v.mark("invariant.load");
     v
 }
 
 impl Table {
-    /// Address of the first segment.
-    fn address(&self) -> usize {
+    /// Number of the first segment among those of all functions.
+    fn first(&self) -> usize {
         let Coefficients { all, names } = &*COEFFICIENTS;
         let at = names.iter().find(|n| n.0 == self.name).map(|n| n.1);
         let at = at.expect("the shipped table should have every function");
-        all[at..at + self.segments].as_ptr() as usize
+        assert!(at + self.segments <= all.len(), "{} is whole", self.name);
+        at
     }
 
     /// The interpolated value, in units of 2^-(26 + n), for a segment and its x.
     fn interpolate(&self, b: &Builder, segment: Value, x: Value) -> Value {
         let i64t = b.int_ty(64);
         let wide = |v: Value| b.zext_or_trunc(v, i64t);
-        let load = |t: Type, base: usize, index: Value| constant(b, t, base, index);
         let first = b.shl(wide(segment), b.i64(2));
-        let base = self.address();
+        let base = 4 * self.first() as u64;
         let [c0, c1, c2] = [0, 1, 2].map(|k| {
-            let c = load(b.int_ty(32), base, b.add(first, b.i64(k)));
+            let at = b.add(first, b.i64(base + k));
+            let c = constant(b, b.int_ty(32), symbols::SEGMENTS, at);
             b.sext_or_trunc(c, i64t)
         });
         let x = wide(x);
-        let list = match self.bits {
-            16 => &*SQUARES_16,
-            _ => &*SQUARES_17,
+        let squares = match self.bits {
+            16 => symbols::SQUARES_16,
+            _ => symbols::SQUARES_17,
         };
-        let s = wide(load(b.int_ty(16), list.as_ptr() as usize, x));
+        let s = wide(constant(b, b.int_ty(16), squares, x));
         let s = b.shl(s, b.i64(u64::from(column(self.bits) - self.bits)));
         let sum = b.add(b.shl(c0, b.i64(self.bits.into())), b.mul(c1, x));
         b.add(b.add(sum, b.mul(c2, s)), b.i64(self.bias as u64))
@@ -337,9 +348,8 @@ pub(super) fn tanh(b: &Builder, x: Value) -> Value {
     let inside = b.icmp(IntPred::LLVMIntULT, binade, b.i32(11));
     let index = b.select(inside, binade, b.i32(0));
     let first = b.shl(b.zext_or_trunc(index, b.int_ty(64)), b.i64(1));
-    let base = TANH_BINADES.as_ptr() as usize;
-    let digits = constant(b, i32t, base, first);
-    let start = constant(b, i32t, base, b.add(first, b.i64(1)));
+    let digits = constant(b, i32t, symbols::BINADES, first);
+    let start = constant(b, i32t, symbols::BINADES, b.add(first, b.i64(1)));
     let rest = b.sub(b.i32(23), digits);
     let segment = b.add(start, b.lshr(p.mantissa, rest));
     let lower = b.lshr(p.mantissa, b.sub(rest, b.i32(17)));
@@ -361,7 +371,7 @@ mod tests {
     #[test]
     fn the_table_is_whole() {
         for t in [RCP, RSQRT, SQRT, EX2, LG2, SIN, TANH] {
-            assert!(t.address() > 0);
+            assert!(t.first() < COEFFICIENTS.all.len());
         }
         let all: usize = [RCP, RSQRT, SQRT, EX2, LG2, SIN, TANH]
             .iter()

@@ -1,5 +1,5 @@
 //! Names and addresses of everything that compiled kernels may call.
-use super::{block, directed as d, heap};
+use super::{block, directed as d, heap, seeds, sfu};
 
 unsafe extern "C" {
     fn fmod(a: f64, b: f64) -> f64;
@@ -28,7 +28,29 @@ extern "C" fn trunc_f32_bf16(x: f32) -> f32 {
     trunc_f64_bf16(f64::from(x))
 }
 
-/// All of them.
+/// Tables that stand for the special-function unit. Code has their names, not their addresses, so that it can be kept.
+pub const RCP_SEEDS: &str = "kerf_table_rcp64";
+/// See [`RCP_SEEDS`].
+pub const RSQRT_SEEDS: &str = "kerf_table_rsqrt64";
+/// See [`RCP_SEEDS`].
+pub const SEGMENTS: &str = "kerf_table_segments";
+/// See [`RCP_SEEDS`].
+pub const SQUARES_16: &str = "kerf_table_squares16";
+/// See [`RCP_SEEDS`].
+pub const SQUARES_17: &str = "kerf_table_squares17";
+/// See [`RCP_SEEDS`].
+pub const BINADES: &str = "kerf_table_binades";
+
+/// A table by its name; it is made when it is first asked for.
+pub fn table(name: &str) -> Option<usize> {
+    match name {
+        RCP_SEEDS => Some(seeds::rcp().as_ptr() as usize),
+        RSQRT_SEEDS => Some(seeds::rsqrt().as_ptr() as usize),
+        _ => sfu::address(name),
+    }
+}
+
+/// All functions.
 pub fn all() -> Vec<(&'static str, usize)> {
     macro_rules! table {
         ($($n:literal => $f:expr),* $(,)?) => { vec![$(($n, $f as *const () as usize)),*] };

@@ -25,7 +25,7 @@ pub enum Goal {
     Object,
     /// Preprocessed text (`-E`) or dependencies (`-M`): clang writes them.
     Preprocess,
-    /// The object that nvcc's device linker makes (`-dlink`); here it is empty.
+    /// The object that nvcc's device linker makes (`-dlink`); here it only names what archives have.
     DeviceLink,
     /// An archive (`-lib`).
     Archive,

@@ -363,6 +363,20 @@ impl Builder {
         let o = LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent;
         Value(unsafe { LLVMBuildFence(self.0, o, 0, NONE) })
     }
+    /// The address of a constant that is defined elsewhere, by its name.
+    pub fn external(&self, name: &str) -> Value {
+        let c = cstring(name);
+        Value(unsafe {
+            let m = LLVMGetGlobalParent(self.block().function().0);
+            let old = LLVMGetNamedGlobal(m, c.as_ptr());
+            if !old.is_null() {
+                return Value(old);
+            }
+            let g = LLVMAddGlobal(m, self.int_ty(8).0, c.as_ptr());
+            LLVMSetGlobalConstant(g, 1);
+            g
+        })
+    }
     /// A private constant string; gives its address.
     pub fn string(&self, s: &str) -> Value {
         let c = cstring(s);

@@ -145,6 +145,20 @@ fn last_line(text: &str) -> String {
     line.map_or_else(String::new, |l| format!(": {}", l.trim()))
 }
 
+/// What a program that failed said last, and what Kerf's runtime said before that: programs tell the code, the
+/// runtime why.
+fn said(stdout: &str, stderr: &str) -> String {
+    let last = match stderr.trim().is_empty() {
+        true => last_line(stdout),
+        false => last_line(stderr),
+    };
+    let told = stderr.lines().rev().find(|l| l.starts_with("kerf: "));
+    match told.map(str::trim).filter(|t| !last.contains(*t)) {
+        Some(t) => format!("{last} ({t})"),
+        None => last,
+    }
+}
+
 fn reader(from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut all = Vec::new();
@@ -216,10 +230,7 @@ impl Runner {
         };
         let (stdout, stderr) = (text(out), text(err));
         if !status.success() {
-            let said = match stderr.trim().is_empty() {
-                true => last_line(&stdout),
-                false => last_line(&stderr),
-            };
+            let said = said(&stdout, &stderr);
             let status = match (status.signal(), status.code()) {
                 (Some(s), _) => format!("signal {s}"),
                 (_, Some(c)) => format!("exit code {c}"),
@@ -246,5 +257,20 @@ impl Runner {
             trace,
             wall_s,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_with_its_cause() {
+        assert_eq!(said("a\nFAIL\n====\n", ""), ": FAIL");
+        assert_eq!(said("a", "b\nno such file\n"), ": no such file");
+        let stderr = "kerf: cudaMallocArray is not supported by Kerf's runtime\nno array\n";
+        let want = ": no array (kerf: cudaMallocArray is not supported by Kerf's runtime)";
+        assert_eq!(said("", stderr), want);
+        assert_eq!(said("", "kerf: x\n"), ": kerf: x");
     }
 }

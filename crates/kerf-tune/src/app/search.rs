@@ -51,6 +51,8 @@ pub(super) struct Searcher<'s, 'w> {
     pub db: Store,
     /// What ran, and the time that the search went by.
     pub known: BTreeMap<Assignment, (Evaluated, Option<f64>)>,
+    /// The least error of all that ran, and the number that was furthest off in it.
+    pub nearest: Option<(f64, String)>,
     pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
 }
 
@@ -86,6 +88,11 @@ impl Searcher<'_, '_> {
             TimeBy::Predicted => self.cost.predict(a),
             _ => e.time,
         };
+        if let Ok(error) = e.error
+            && self.nearest.as_ref().is_none_or(|n| error < n.0)
+        {
+            self.nearest = Some((error, e.worst.clone()));
+        }
         let mut k = kept(&e, &self.app.request.device);
         // What the search went by, so that it can go on from it.
         k.predicted = time;
@@ -159,10 +166,14 @@ impl Searcher<'_, '_> {
                 }
             }
             let free = |g: usize| problem.variables[g].levels.iter().skip(1).any(|l| !l.veto);
+            let name = k.name.clone();
             if !(0..together.len()).any(|g| mine(g) && free(g)) {
+                if (0..together.len()).any(|g| self.tunable.groups[g].at == at && free(g)) {
+                    (self.watch)(&AppEvent::Shared(&name));
+                }
                 continue;
             }
-            let name = k.name.clone();
+            (self.watch)(&AppEvent::Alone(&name));
             let (_, evaluations) = self.search(Phase::Probe, &alone)?;
             let only = |p: &Point| {
                 let all = p.assignment.iter().enumerate();
@@ -183,7 +194,11 @@ impl Searcher<'_, '_> {
                 evaluations,
             });
         }
-        let (error, speedup) = match together == problem.identity() {
+        let changed = together != problem.identity();
+        if changed {
+            (self.watch)(&AppEvent::Together);
+        }
+        let (error, speedup) = match !changed {
             true => (Some(0.0), Some(1.0)),
             false => match self.evaluate(Phase::Probe, &together, 0)? {
                 Outcome::Ran { error, time } => (Some(error), Some(1.0 / time)),

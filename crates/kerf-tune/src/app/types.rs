@@ -197,4 +197,10 @@ pub enum AppEvent<'e> {
     Prepared(f64, &'e [Share], usize),
     /// An evaluation: how many, error or failure, time.
     Evaluated(usize, Result<f64, &'e str>, Option<f64>),
+    /// A kernel is tuned alone from here on.
+    Alone(&'e str),
+    /// A kernel has nothing but memory that others share, so it is not tuned alone.
+    Shared(&'e str),
+    /// The plans of kernels that were tuned alone run together.
+    Together,
 }

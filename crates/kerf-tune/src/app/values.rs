@@ -218,6 +218,24 @@ pub fn error(
     Ok(r.value(metric, 0.999))
 }
 
+/// The number that is furthest from the reference's by its size, in words.
+pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> String {
+    let floor = floor.unwrap_or(0.0).max(f64::MIN_POSITIVE);
+    let off = |(g, r): (&f64, &f64)| (g - r).abs() / r.abs().max(floor);
+    let all = got.floats.iter().zip(&reference.floats).map(off);
+    let most = all.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    match most {
+        Some((i, _)) => format!(
+            "number {} of {} is {:e} instead of {:e}",
+            i + 1,
+            reference.floats.len(),
+            got.floats[i],
+            reference.floats[i]
+        ),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +260,18 @@ mod tests {
         assert_eq!(e(&[1.0, 3.0], &[1.0, 2.0]), Ok(0.5));
         assert!(e(&[1.0], &[1.0, 2.0]).is_err());
         assert!(e(&[f64::NAN], &[1.0]).is_err());
+    }
+
+    #[test]
+    fn the_worst_number_is_named() {
+        let v = |f: &[f64]| Values {
+            floats: f.to_vec(),
+            ..Values::default()
+        };
+        let (got, reference) = (v(&[1.0, 2e-9, 5.0]), v(&[1.1, 1e-20, 4.0]));
+        let said = worst(&got, &reference, None);
+        assert_eq!(said, "number 2 of 3 is 2e-9 instead of 1e-20");
+        let said = worst(&got, &reference, Some(1.0));
+        assert_eq!(said, "number 3 of 3 is 5e0 instead of 4e0");
     }
 }

@@ -76,8 +76,9 @@ pub fn describe(tools: &Toolchain, args: &[String]) {
         };
         let libraries = format!("\"-L{}\"", dir.display());
         note(&format!("#$ LIBRARIES={libraries}"));
-        note(&format!(
-            "#$ {linker} -o a.out a.o {libraries} -lcudadevrt -lcudart_static -lrt -lpthread -ldl"
-        ));
+        let names = "-lcudadevrt -lcudart_static -lrt -lpthread -ldl";
+        note(&format!("#$ {linker} -o a.out a.o {libraries} {names}"));
+        // CMake reads from a linker's line what C++'s own linker has to be told for files of both languages.
+        note(&format!("ld -o a.out a.o -L{} {names}", dir.display()));
     }
 }

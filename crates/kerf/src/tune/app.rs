@@ -74,7 +74,11 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         r.failed,
         r.ended.words()
     );
-    t += "\nkernels:\n";
+    t += match r.device.as_str() {
+        // Which kernels count may be otherwise on a GPU.
+        "cpu" => "\nkernels, by processor time on this CPU (--kernels chooses others):\n",
+        _ => "\nkernels:\n",
+    };
     for k in &r.kernels {
         let mark = match (k.tuned, r.verdict.as_str()) {
             (true, "tuned") => "tuned",
@@ -228,6 +232,14 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
             show(*n, &format!("error {error:.3e}{t}{b}"));
         }
         AppEvent::Evaluated(n, Err(why), _) => show(*n, &format!("failed: {why}")),
+        AppEvent::Alone(name) => {
+            best = None;
+            progress::line(&format!("{name} alone:"));
+        }
+        AppEvent::Shared(name) => progress::line(&format!(
+            "{name} has nothing but memory that it shares: not tuned alone"
+        )),
+        AppEvent::Together => progress::line("plans of the kernels together:"),
     };
     let r = app::tune(&request, &mut watch);
     progress::clear();

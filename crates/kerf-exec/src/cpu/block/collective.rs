@@ -3,14 +3,20 @@ use super::Worker;
 use super::lane::{Lane, Wait};
 use crate::cpu::intrinsics::warp_kind as kind;
 
+/// Lanes of a warp, as bits.
+fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |i| mask >> i & 1 == 1)
+}
+
 impl Worker<'_> {
     /// Answers the warp operations that are complete; says whether any thread may go on.
     pub(super) fn resolve_warp(&mut self, from: usize, to: usize) -> bool {
         let lanes = &mut self.lanes[from..to];
         let waiting = |l: &Lane| l.wait == Wait::Warp;
         let mut progress = false;
+        let mut seen = 0u32;
         for first in 0..lanes.len() {
-            if !waiting(&lanes[first]) {
+            if seen >> first & 1 == 1 || !waiting(&lanes[first]) {
                 continue;
             }
             let (op, mask, site) = (lanes[first].op, lanes[first].mask, lanes[first].site);
@@ -23,17 +29,21 @@ impl Worker<'_> {
                         l.mask == mask
                     }
             };
-            let members: Vec<usize> = (0..lanes.len()).filter(|i| same(&lanes[*i])).collect();
+            let (mut members, mut missing) = (0u32, false);
+            for (i, l) in lanes.iter().enumerate() {
+                match same(l) {
+                    true => members |= 1 << i,
+                    false => missing |= mask >> i & 1 == 1 && l.wait != Wait::Done,
+                }
+            }
+            seen |= members;
             // All lanes of the mask that still run must be here. activemask takes those that are:
             // every other lane of the warp waits for something else or is done.
-            let complete = op == kind::ACTIVE
-                || (0..lanes.len())
-                    .all(|i| mask >> i & 1 == 0 || lanes[i].wait == Wait::Done || same(&lanes[i]));
-            if !complete {
+            if missing && op != kind::ACTIVE {
                 continue;
             }
-            answer(lanes, &members, op);
-            for i in members {
+            answer(lanes, members, op);
+            for i in lanes_of(members) {
                 lanes[i].wait = Wait::Ready;
             }
             progress = true;
@@ -84,15 +94,18 @@ impl Worker<'_> {
 }
 
 /// Results of a complete warp operation.
-fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
+fn answer(lanes: &mut [Lane], active: u32, op: u32) {
+    let members = || lanes_of(active);
+    if op == kind::SYNC {
+        members().for_each(|i| lanes[i].result = 0);
+        return;
+    }
     let bit = |i: usize| 1u32 << i;
-    let active = members.iter().fold(0u32, |m, i| m | bit(*i));
-    let values: Vec<u64> = lanes.iter().map(|l| l.value).collect();
-    let set = members
-        .iter()
-        .filter(|i| values[**i] != 0)
-        .fold(0u32, |m, i| m | bit(*i));
-    for &i in members {
+    let mut values = [0u64; 32];
+    members().for_each(|i| values[i] = lanes[i].value);
+    let set = members().filter(|i| values[*i] != 0);
+    let set = set.fold(0u32, |m, i| m | bit(i));
+    for i in members() {
         let v = values[i];
         let (x, c) = (lanes[i].x, lanes[i].c);
         lanes[i].result = match op {
@@ -111,24 +124,20 @@ fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
                     }
                 };
                 let j = if ok { j } else { lane } as usize;
-                // A lane that takes no part has no value; the hardware's is undefined.
-                let from = if j < values.len() && active >> j & 1 == 1 {
-                    values[j]
-                } else {
-                    v
-                };
+                // A lane that takes no part has no value. By the manual the result is undefined; NVIDIA's own
+                // reductions count on zero, which an H200 gives.
+                let from = values.get(j).copied().unwrap_or(0);
                 (from & 0xffff_ffff) | (u64::from(ok) << 32)
             }
             kind::ALL => u64::from(set == active),
             kind::ANY => u64::from(set != 0),
             kind::UNI => u64::from(set == active || set == 0),
             kind::BALLOT => u64::from(set),
-            kind::MATCH_ANY => members
-                .iter()
-                .filter(|k| values[**k] == v)
-                .fold(0u64, |m, k| m | u64::from(bit(*k))),
+            kind::MATCH_ANY => members()
+                .filter(|k| values[*k] == v)
+                .fold(0u64, |m, k| m | u64::from(bit(k))),
             kind::MATCH_ALL => {
-                let all = members.iter().all(|k| values[*k] == v);
+                let all = members().all(|k| values[k] == v);
                 if all { u64::from(active) | 1 << 32 } else { 0 }
             }
             kind::ACTIVE => u64::from(active),
@@ -136,9 +145,8 @@ fn answer(lanes: &mut [Lane], members: &[usize], op: u32) {
                 let leader = active.trailing_zeros();
                 u64::from(leader) | (u64::from(leader == i as u32) << 32)
             }
-            kind::SYNC => 0,
             _ => {
-                let it = members.iter().map(|k| values[*k] as u32);
+                let it = members().map(|k| values[k] as u32);
                 let r = match kind::REDUX_OPS.get((op - kind::REDUX) as usize).copied() {
                     Some("add") => it.fold(0u32, u32::wrapping_add),
                     Some("min") => it.map(|v| v as i32).min().unwrap_or(0) as u32,
