@@ -2,7 +2,7 @@
 //! sizes can be those that a GPU is for.
 //!
 //! All plans are compiled first, on all cores; then each is timed run by run in turn with the program
-//! as it is.
+//! as it is. Processes that share the job's lock take turns, plan by plan.
 use crate::problem::Tunable;
 use crate::sample::sample;
 use crate::subject::Subject;
@@ -12,7 +12,7 @@ use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Assignment;
-use kerf_workload::job::{Job, JobError, Times, finish_with_tools};
+use kerf_workload::job::{Job, JobError, Times, Turn, finish_with_tools};
 use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
@@ -168,6 +168,7 @@ pub fn beside(
         };
         running.push((name, load()));
     }
+    let turn = Turn::alone(job.lock.as_deref())?;
     for n in 0..job.warmup + job.repeats.max(1) {
         for (_, one) in &mut running {
             let Ok((exec, loaded, times)) = one else {
@@ -180,6 +181,7 @@ pub fn beside(
             }
         }
     }
+    drop(turn);
     let own = match running.first() {
         Some((_, Ok((_, _, times)))) => times.clone(),
         _ => Vec::new(),
@@ -244,6 +246,7 @@ pub fn measure(
             let s = session(plan)?;
             let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
             let mut loaded = s.load(&mut exec)?;
+            let _turn = Turn::alone(job.lock.as_deref())?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for n in 0..job.warmup + job.repeats.max(1) {
                 first.reset(&mut base, &mut base_loaded)?;
