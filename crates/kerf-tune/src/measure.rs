@@ -159,6 +159,8 @@ pub fn beside(
         };
         all.push((name.clone(), binary));
     }
+    // Copies disturb as kernels do.
+    let turn = Turn::alone(job.lock.as_deref())?;
     let mut running = Vec::new();
     for (name, binary) in all {
         let load = || -> Result<_, JobError> {
@@ -168,7 +170,6 @@ pub fn beside(
         };
         running.push((name, load()));
     }
-    let turn = Turn::alone(job.lock.as_deref())?;
     for n in 0..job.warmup + job.repeats.max(1) {
         for (_, one) in &mut running {
             let Ok((exec, loaded, times)) = one else {
@@ -235,8 +236,10 @@ pub fn measure(
     let every: Vec<Plan> = plans.iter().map(|p| p.2.clone()).collect();
     let binaries = all_compiled(job, subject, &every);
     let base = compiled(job, subject, &own)?;
+    let turn = Turn::alone(job.lock.as_deref())?;
     let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
     let mut base_loaded = first.load(&mut base)?;
+    drop(turn);
     for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
         if let (Some(dir), Ok(b)) = (keep, &binary) {
             std::fs::write(dir.join(format!("{i}.cubin")), b)
@@ -244,9 +247,10 @@ pub fn measure(
         }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
+            // Copies disturb as kernels do.
+            let _turn = Turn::alone(job.lock.as_deref())?;
             let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
             let mut loaded = s.load(&mut exec)?;
-            let _turn = Turn::alone(job.lock.as_deref())?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for n in 0..job.warmup + job.repeats.max(1) {
                 first.reset(&mut base, &mut base_loaded)?;
