@@ -2,7 +2,7 @@
 //! sizes can be those that a GPU is for.
 //!
 //! All plans are compiled first, on all cores; then each is timed run by run in turn with the program
-//! as it is.
+//! as it is. Processes that share the job's lock take turns, plan by plan.
 use crate::problem::Tunable;
 use crate::sample::sample;
 use crate::subject::Subject;
@@ -12,7 +12,7 @@ use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Assignment;
-use kerf_workload::job::{Job, JobError, Times, finish_with_tools};
+use kerf_workload::job::{Job, JobError, Times, Turn, finish_with_tools};
 use kerf_workload::run::Session;
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,8 @@ pub fn beside(
         };
         all.push((name.clone(), binary));
     }
+    // Copies disturb as kernels do.
+    let turn = Turn::alone(job.lock.as_deref())?;
     let mut running = Vec::new();
     for (name, binary) in all {
         let load = || -> Result<_, JobError> {
@@ -180,6 +182,7 @@ pub fn beside(
             }
         }
     }
+    drop(turn);
     let own = match running.first() {
         Some((_, Ok((_, _, times)))) => times.clone(),
         _ => Vec::new(),
@@ -233,8 +236,10 @@ pub fn measure(
     let every: Vec<Plan> = plans.iter().map(|p| p.2.clone()).collect();
     let binaries = all_compiled(job, subject, &every);
     let base = compiled(job, subject, &own)?;
+    let turn = Turn::alone(job.lock.as_deref())?;
     let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
     let mut base_loaded = first.load(&mut base)?;
+    drop(turn);
     for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
         if let (Some(dir), Ok(b)) = (keep, &binary) {
             std::fs::write(dir.join(format!("{i}.cubin")), b)
@@ -242,6 +247,8 @@ pub fn measure(
         }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
+            // Copies disturb as kernels do.
+            let _turn = Turn::alone(job.lock.as_deref())?;
             let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
             let mut loaded = s.load(&mut exec)?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());

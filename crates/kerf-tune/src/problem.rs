@@ -357,7 +357,12 @@ fn nothing(subject: &Subject, wish: &Wish, t: &Tunable) -> ProblemError {
     } else if let Some((_, why)) = t.single.first() {
         why.clone()
     } else if wish.approx.is_some() && formats.is_empty() {
-        "none of its functions and divisions has an approximate variant".to_owned()
+        let wide = sites().any(|s| s.format == Format::F64);
+        let help = match wide {
+            true => " in f64; help: --what precision,approx tries those of f32 too",
+            false => "",
+        };
+        format!("none of its functions and divisions has an approximate variant{help}")
     } else if sites().all(|s| narrower(s.format, formats).is_empty()) {
         format!(
             "no operation is wider than {}; help: --formats f16,bf16 goes lower",

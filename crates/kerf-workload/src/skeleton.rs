@@ -237,21 +237,24 @@ impl Writer<'_> {
                         let _ = writeln!(out, "len  = \"{n}\"{g}");
                     }
                 }
-                let float = scalars
-                    .iter()
-                    .any(|s| matches!(s.kind, ScalarKind::Float(_)));
                 if r.read || !r.written {
                     let n = self.first_size();
-                    let init = match (float, r.index) {
-                        (true, _) => "{ uniform = [0.5, 1.5] }".to_owned(),
-                        (_, true) => format!("{{ uniform = [0, \"{n}\"] }}"),
-                        _ => "{ uniform = [0, 10] }".to_owned(),
+                    let integer = match r.index {
+                        true => format!("{{ uniform = [0, \"{n}\"] }}"),
+                        false => "{ uniform = [0, 10] }".to_owned(),
                     };
-                    let init = match scalars.len() > 1
-                        && !element(scalars).is_some_and(|t| t.starts_with('"'))
-                    {
-                        true => "\"zero\"".to_owned(),
-                        false => init,
+                    let one = |s: &ScalarAt| match s.kind {
+                        ScalarKind::Float(_) => "{ uniform = [0.5, 1.5] }".to_owned(),
+                        _ => integer.clone(),
+                    };
+                    // A structure has one for each of its members; zeros would tell nothing of errors.
+                    let init = match element(scalars) {
+                        Some(t) if t.starts_with('[') => {
+                            let all: Vec<String> = scalars.iter().map(one).collect();
+                            format!("[{}]", all.join(", "))
+                        }
+                        None if scalars.len() > 1 => "\"zero\"".to_owned(),
+                        _ => scalars.first().map_or(integer.clone(), one),
                     };
                     let g = match r.written {
                         true => self.guess("zero, if the kernel only writes it"),

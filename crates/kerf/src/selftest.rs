@@ -9,6 +9,7 @@ use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::identity::{self, Outputs, Prepared};
 use kerf_exec::{ExecError, Executor};
 use kerf_ir::compile::Toolchain;
+use kerf_workload::job::Turn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,6 +67,9 @@ fn on_cuda(p: &Prepared, arch: &str, ordinal: i32, level: u32) -> Result<Vec<Out
     let ptx = kerf_ir::finish::ptx(&p.module, arch).map_err(|e| ExecError::Compile(e.0))?;
     let names: Vec<String> = p.random.kernels.iter().map(|k| k.name.clone()).collect();
     let mut e = CudaExecutor::at_level(&ptx, &names, ordinal, level)?;
+    // Whoever measures on this GPU is not disturbed.
+    let _turn = Turn::alone(Some(&crate::tune::gpu_lock(ordinal)))
+        .map_err(|e| ExecError::Compile(e.to_string()))?;
     all(p, &mut e)
 }
 

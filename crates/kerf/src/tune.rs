@@ -348,6 +348,11 @@ fn cores(asked: usize) -> usize {
     }
 }
 
+/// The file that commands lock while they use a GPU, so that none is measured beside another.
+pub(crate) fn gpu_lock(gpu: i32) -> PathBuf {
+    std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))
+}
+
 /// What all evaluations have in common.
 pub(crate) fn job(
     workload: PathBuf,
@@ -371,7 +376,7 @@ pub(crate) fn job(
         warmup: 2,
         repeats,
         sample_s: SAMPLE_S,
-        lock: cuda.then(|| std::env::temp_dir().join(format!("kerf-gpu-{gpu}.lock"))),
+        lock: cuda.then(|| gpu_lock(gpu)),
         ..Job::plain(workload, &tools)
     })
 }

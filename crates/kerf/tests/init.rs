@@ -125,3 +125,22 @@ __global__ void rows(const double *v, const int *count, double *out, int n) {
     assert!(file.contains("len  = \"16 * n\""), "{file}");
     assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
 }
+
+#[test]
+fn structures_have_inputs_for_each_member() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = r#"
+struct Particle { double x, q; int kind; };
+__global__ void energy(const Particle *p, double *u, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) u[i] = p[i].kind > 4 ? p[i].q / p[i].x : p[i].q * p[i].x;
+}
+"#;
+    std::fs::write(dir.path().join("energy.cu"), source).expect("written");
+    let o = kerf(dir.path(), &["init", "energy.cu"]);
+    let file = std::fs::read_to_string(dir.path().join("energy.toml")).expect("written");
+    let real = "{ uniform = [0.5, 1.5] }";
+    let line = format!("init = [{real}, {real}, {{ uniform = [0, 10] }}]");
+    assert!(file.contains(&line), "{file}");
+    assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+}

@@ -220,7 +220,7 @@ fn builders(workers: usize) -> usize {
     (4 * cores / workers.max(1)).clamp(1, cores)
 }
 
-fn one(path: &Path, o: &Options, lock: &Path, workers: usize) -> Result<Tradeoff, Failure> {
+fn one(path: &Path, o: &Options, workers: usize) -> Result<Tradeoff, Failure> {
     let parts = match (o.gpu, o.quick) {
         _ if o.calls => 1,
         (Some(_), false) => PARTS,
@@ -234,7 +234,7 @@ fn one(path: &Path, o: &Options, lock: &Path, workers: usize) -> Result<Tradeoff
             .collect(),
         slots: o.gpu.is_some() && !o.calls,
         choice: o.gpu.is_some() && !o.own_sizes,
-        lock: o.gpu.map(|_| lock.to_path_buf()),
+        lock: o.gpu.map(crate::tune::gpu_lock),
         builders: builders(workers),
         kept: o.out.clone(),
     };
@@ -321,7 +321,6 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     if !ran_before.is_empty() {
         note(&format!("{} workloads are there already", ran_before.len()));
     }
-    let lock = tempfile::NamedTempFile::new().map_err(|e| Failure::new(e.to_string()))?;
     let next = AtomicUsize::new(0);
     let done = Done {
         out: o.out.as_deref(),
@@ -342,7 +341,7 @@ pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
                     if ran_before.contains(&i) {
                         continue;
                     }
-                    let ended = one(path, o, lock.path(), workers).and_then(|t| {
+                    let ended = one(path, o, workers).and_then(|t| {
                         progress::line(&format!(
                             "{}: {:.1} s of the device, {:.0} s in all",
                             t.name,
