@@ -182,7 +182,7 @@ enum Command {
     /// Find the fastest version of a workload's kernels within an error tolerance.
     Tune(Box<tune::Args>),
     /// Validate a result of `kerf tune` on fresh inputs.
-    Check(tune::CheckArgs),
+    Check(tune::check::Args),
     /// Say what a result of `kerf tune` cut, what it did not, and why.
     Explain(report::ExplainArgs),
     /// Carry a result of `kerf tune` into the source: a unified diff, tried before it is given.
@@ -426,7 +426,7 @@ fn main() {
         }
         Command::Device(a) => device::run(a, cli.format, style),
         Command::Tune(a) => tune::run(*a, cli.format, style),
-        Command::Check(a) => tune::check(a, cli.format, style),
+        Command::Check(a) => tune::check::run(a, cli.format, style),
         Command::Explain(a) => report::explained(&a, cli.format),
         Command::Report(a) => report::report(&a, cli.format),
         Command::Patch(a) => patch::run(&a, cli.format, style),

@@ -129,6 +129,23 @@ fn lives_across(v: Value, heads: &[Block], next: &BTreeMap<Block, Vec<Block>>) -
         })
 }
 
+/// The running thread's number in its block, as 64 bits. It is below [`THREADS`] and wraps nowhere: a
+/// loop whose index might wrap is not vectorised without checks.
+fn linear(b: &Builder, f: Value) -> Value {
+    let p = f.params();
+    let i32t = b.int_ty(32);
+    let nx = field(b, p[0], offset::NTID, i32t);
+    let ny = field(b, p[0], offset::NTID + 4, i32t);
+    let plane = b.mul(ny, p[3]);
+    let row = b.add(p[2], plane);
+    let rows = b.mul(nx, row);
+    let linear = b.add(p[1], rows);
+    for v in [plane, row, rows, linear] {
+        v.set_no_wrap();
+    }
+    b.zext_or_trunc(linear, b.int_ty(64))
+}
+
 /// Gives every alloca its place in the frame; returns the frame's size.
 fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
     let allocas: Vec<Value> = body
@@ -138,19 +155,8 @@ fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
         .collect();
     let mut end = 4 * THREADS;
     let b = Builder::before(prologue.terminator()?);
-    let p = body.params();
-    let (ctx, i32t, i64t) = (p[0], b.int_ty(32), b.int_ty(64));
-    let nx = field(&b, ctx, offset::NTID, i32t);
-    let ny = field(&b, ctx, offset::NTID + 4, i32t);
-    let plane = b.mul(ny, p[3]);
-    let row = b.add(p[2], plane);
-    let rows = b.mul(nx, row);
-    let linear = b.add(p[1], rows);
-    for v in [plane, row, rows, linear] {
-        v.set_no_wrap();
-    }
-    let linear = b.zext_or_trunc(linear, i64t);
-    let frame = field(&b, ctx, offset::FRAME, b.ptr_ty(0));
+    let linear = linear(&b, body);
+    let frame = field(&b, body.params()[0], offset::FRAME, b.ptr_ty(0));
     for a in allocas {
         let count = a.operand(0).const_int()?;
         let align = u64::from(a.align().max(1));
@@ -178,18 +184,9 @@ fn place_allocas(m: &Module, body: Value, prologue: Block) -> Option<u64> {
 /// The state slot of the running thread.
 fn set_state(b: &Builder, f: Value, state: i32) {
     let p = f.params();
-    let (i32t, i64t) = (b.int_ty(32), b.int_ty(64));
-    let nx = field(b, p[0], offset::NTID, i32t);
-    let ny = field(b, p[0], offset::NTID + 4, i32t);
-    let plane = b.mul(ny, p[3]);
-    let row = b.add(p[2], plane);
-    let rows = b.mul(nx, row);
-    let linear = b.add(p[1], rows);
-    for v in [plane, row, rows, linear] {
-        v.set_no_wrap();
-    }
+    let i32t = b.int_ty(32);
     let frame = field(b, p[0], offset::FRAME, b.ptr_ty(0));
-    let slot = b.index(i32t, frame, b.zext_or_trunc(linear, i64t));
+    let slot = b.index(i32t, frame, linear(b, f));
     b.store(i32t.int(state as u32 as u64), slot);
 }
 
