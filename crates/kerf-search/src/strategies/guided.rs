@@ -286,6 +286,23 @@ mod tests {
         }
     }
 
+    /// So many variables of two formats.
+    fn formats(n: usize) -> Vec<Variable> {
+        (0..n)
+            .map(|i| variable(&format!("v{i}"), 2, false))
+            .collect()
+    }
+
+    /// A search that knows nothing.
+    fn blind(problem: &Problem, budget: usize) -> Search<'_> {
+        Search {
+            problem,
+            models: &NoModels,
+            seed: 1,
+            budget,
+        }
+    }
+
     /// Every lowered variable is too inaccurate; shape 5 is faster.
     fn outcome(a: &[u8]) -> Outcome {
         let lowered = a[..20].iter().filter(|l| **l > 0).count() as f64;
@@ -298,18 +315,11 @@ mod tests {
 
     #[test]
     fn shapes_gain_where_precision_does_not() {
-        let mut all: Vec<Variable> = (0..20)
-            .map(|i| variable(&format!("v{i}"), 2, false))
-            .collect();
+        let mut all = formats(20);
         all.push(variable("shape", 8, true));
         all.push(variable("block size", 2, true));
         let problem = Problem::precision(all, Vec::new(), 1e-6);
-        let search = Search {
-            problem: &problem,
-            models: &NoModels,
-            seed: 1,
-            budget: 32,
-        };
+        let search = blind(&problem, 32);
         let mut s = guided(search);
         let done = run(&problem, &mut s, 32, outcome);
         let best = done.best.expect("a plan within the tolerance");
@@ -319,16 +329,8 @@ mod tests {
 
     #[test]
     fn what_one_variable_spoils_is_found_in_parts() {
-        let all = (0..16)
-            .map(|i| variable(&format!("v{i}"), 2, false))
-            .collect();
-        let problem = Problem::precision(all, Vec::new(), 1e-6);
-        let search = Search {
-            problem: &problem,
-            models: &NoModels,
-            seed: 1,
-            budget: 24,
-        };
+        let problem = Problem::precision(formats(16), Vec::new(), 1e-6);
+        let search = blind(&problem, 24);
         // Variable 3 loses everything, and the others nothing.
         let outcome = |a: &[u8]| {
             let lowered = a.iter().filter(|l| **l > 0).count() as f64;
@@ -343,16 +345,8 @@ mod tests {
 
     #[test]
     fn where_everything_can_be_low_the_search_ends_soon() {
-        let all = (0..40)
-            .map(|i| variable(&format!("v{i}"), 2, false))
-            .collect();
-        let problem = Problem::precision(all, Vec::new(), 1e-3);
-        let search = Search {
-            problem: &problem,
-            models: &NoModels,
-            seed: 1,
-            budget: 30,
-        };
+        let problem = Problem::precision(formats(40), Vec::new(), 1e-3);
+        let search = blind(&problem, 30);
         // All passes; one variable has nearly all of the gain, and the rest is less than times repeat to.
         let outcome = |a: &[u8]| {
             let lowered = a[1..].iter().filter(|l| **l > 0).count() as f64;
@@ -374,16 +368,8 @@ mod tests {
 
     #[test]
     fn without_shapes_nothing_is_asked_for_their_sake() {
-        let all = (0..4)
-            .map(|i| variable(&format!("v{i}"), 2, false))
-            .collect();
-        let problem = Problem::precision(all, Vec::new(), 1e-6);
-        let search = Search {
-            problem: &problem,
-            models: &NoModels,
-            seed: 1,
-            budget: 8,
-        };
+        let problem = Problem::precision(formats(4), Vec::new(), 1e-6);
+        let search = blind(&problem, 8);
         let mut s = Guided {
             asked: 0,
             shaped: None,
