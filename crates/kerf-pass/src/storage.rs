@@ -11,7 +11,7 @@ mod survey;
 mod trace;
 
 use crate::site_format::SiteFormat;
-use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
+use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::{LlvmError, Module, Value};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,8 @@ pub use survey::{Kind, Surveyed, survey};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Narrowed {
     object: Object,
+    /// What the source says that it holds.
+    declared: Option<Format>,
     from: Format,
     to: Format,
 }
@@ -46,10 +48,9 @@ fn stranger(t: &Traced, all: &[Traced]) -> bool {
             (o.held.from, o.held.to) == (t.held.from, t.held.to) && o.trace.pointers.contains(v)
         })
     };
-    // An integer that is copied from one to the other stands for numbers of one format.
-    let apart = |o: &Traced| {
-        o.held.from != t.held.from && o.trace.words.iter().any(|w| t.trace.words.contains(w))
-    };
+    // What is copied from one to the other is numbers of one format.
+    let copied = |o: &Traced| o.trace.loose().any(|w| t.trace.loose().any(|v| v == w));
+    let apart = |o: &Traced| o.held.from != t.held.from && copied(o);
     !t.trace.others.iter().all(known) || all.iter().any(apart)
 }
 
@@ -57,37 +58,40 @@ const STRANGER: &str =
     "it shares a pointer or a copy with something that is not held in the same format";
 
 /// Traces an object; none where there is nothing to do.
-fn traced(m: &Module, name: &str, object: Object, to: Format) -> Result<Option<Traced>, String> {
+fn traced(
+    m: &Module,
+    name: &str,
+    object: Object,
+    declared: Option<Format>,
+    to: Format,
+) -> Result<Option<Traced>, String> {
     if let Object::Shared(g) | Object::Variable(g) = object {
         g.expand_constant_users();
     }
-    let trace = trace::trace(m, object, to)?;
+    let trace = trace::trace(m, object, declared, to)?;
     let Some(from) = trace.format.filter(|from| *from != to) else {
         return Ok(None); // nothing reads or writes it, or it is in that format
     };
     Ok(Some(Traced {
         name: name.to_owned(),
-        held: Narrowed { object, from, to },
+        held: Narrowed {
+            object,
+            declared,
+            from,
+            to,
+        },
         trace,
     }))
 }
 
-/// Refuses to take integers that are copied for numbers where the source does not say that they are.
-fn numbers(kernel: Value, info: &KernelInfo, t: &Traced) -> Result<(), String> {
-    let Object::Parameter(p) = t.held.object else {
+/// Refuses to take bytes that are copied for numbers where the source does not say that they are.
+fn numbers(t: &Traced) -> Result<(), String> {
+    let Object::Parameter(_) = t.held.object else {
         return Ok(()); // a variable's type says it
     };
-    let k = kernel.params().iter().position(|q| *q == p);
-    let declared = k.and_then(|k| info.params.get(k)).filter(|p| !p.inferred);
-    let known = declared.is_some_and(|p| match &p.kind {
-        ParamKind::Pointer { element, .. } => element
-            .iter()
-            .all(|s| s.kind == ScalarKind::Float(t.held.from)),
-        _ => false,
-    });
-    match t.trace.words.is_empty() || known {
+    match t.trace.loose().next().is_none() || t.held.declared == Some(t.held.from) {
         true => Ok(()),
-        false => Err("it is copied as integers, and nothing says what they are".into()),
+        false => Err("it is copied as bytes, and nothing says what they are".into()),
     }
 }
 
@@ -108,8 +112,9 @@ pub(crate) fn check(
         if all.iter().any(|o| o.held.object == object) {
             return Err(refuse("the plan names it twice".into()));
         }
-        if let Some(t) = traced(m, name, object, format.word()).map_err(refuse)? {
-            numbers(kernel, info, &t).map_err(refuse)?;
+        let declared = find::declared(m, kernel, info, object);
+        if let Some(t) = traced(m, name, object, declared, format.word()).map_err(refuse)? {
+            numbers(&t).map_err(refuse)?;
             all.push(t);
         }
     }
@@ -123,8 +128,11 @@ pub(crate) fn check(
 pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec<String> {
     let mut all: Vec<Traced> = objects(kernel, info)
         .iter()
-        .filter_map(|(name, o)| traced(m, name, *o, to).ok().flatten())
-        .filter(|t| numbers(kernel, info, t).is_ok())
+        .filter_map(|(name, o)| {
+            let declared = find::declared(m, kernel, info, *o);
+            let t = traced(m, name, *o, declared, to).ok().flatten()?;
+            numbers(&t).is_ok().then_some(t)
+        })
         .collect();
     while let Some(k) = all.iter().position(|t| stranger(t, &all)) {
         all.remove(k);
@@ -134,23 +142,25 @@ pub fn possible(m: &Module, kernel: Value, info: &KernelInfo, to: Format) -> Vec
 
 /// Holds objects, which [`check`] has passed, in their formats.
 pub(crate) fn apply(m: &Module, all: &[Narrowed]) -> Result<(), LlvmError> {
-    let mut words = BTreeMap::new();
+    let again = |n: &Narrowed| traced(m, "", n.object, n.declared, n.to).map_err(LlvmError);
+    let (mut words, mut splits) = (BTreeMap::new(), BTreeMap::new());
     for n in all {
-        let t = traced(m, "", n.object, n.to).map_err(LlvmError)?;
-        words.extend(
-            t.into_iter()
-                .flat_map(|t| t.trace.words)
-                .map(|w| (w, n.from)),
-        );
+        if let Some(t) = again(n)? {
+            words.extend(t.trace.words.into_iter().map(|w| (w, n.from)));
+            splits.extend(t.trace.splits.into_iter().map(|c| (c, n.from)));
+        }
     }
     for (w, from) in words {
         rewrite::retype(w, from);
+    }
+    for (c, from) in splits {
+        rewrite::split(c, from);
     }
     let mut traces: Vec<Traced> = Vec::new();
     for n in all {
         // A variable may be asked for by several kernels.
         if !traces.iter().any(|t| t.held.object == n.object) {
-            traces.extend(traced(m, "", n.object, n.to).map_err(LlvmError)?);
+            traces.extend(again(n)?);
         }
     }
     // Two objects may be read through one pointer, which is rewritten once.

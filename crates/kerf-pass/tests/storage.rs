@@ -555,3 +555,47 @@ fn variables_that_stay_as_they_are() {
     let mixed = VARIABLES.replace("{ double, double }", "{ double, i64 }");
     refused(&mixed, "constant c", "{ double, i64 }");
 }
+
+/// Structs of three f64 that are copied from an array of which nothing else is done.
+fn structs() -> Module {
+    whole(
+        "@a = internal addrspace(3) global [64 x { double, double, double }] undef
+@b = internal addrspace(3) global [64 x { double, double, double }] undef
+define ptx_kernel void @k(i64 %i, ptr %y) {
+  %p = getelementptr { double, double, double }, ptr addrspace(3) @a, i64 %i
+  %q = getelementptr { double, double, double }, ptr addrspace(3) @b, i64 %i
+  call void @llvm.memcpy.p3.p3.i64(ptr addrspace(3) align 8 %q, ptr addrspace(3) align 8 %p, i64 24, i1 false)
+  %f = load double, ptr addrspace(3) @b
+  store double %f, ptr %y
+  ret void
+}
+declare void @llvm.memcpy.p3.p3.i64(ptr addrspace(3), ptr addrspace(3), i64, i1)",
+    )
+}
+
+#[test]
+fn structs_are_copied_number_by_number_where_an_end_is_narrower() {
+    let k = held(&structs(), &[("b", F32)]);
+    counts(
+        &k,
+        &[
+            ("load double", 3),
+            ("fptrunc double", 3),
+            ("store float", 3),
+            ("llvm.memcpy", 0),
+        ],
+    );
+    // Its type says what an array holds that is only copied.
+    let k = held(&structs(), &[("a", F32), ("b", F32)]);
+    counts(
+        &k,
+        &[
+            ("load float", 4),
+            ("store float", 3),
+            ("fptrunc double", 0),
+            ("llvm.memcpy", 0),
+        ],
+    );
+    // Nothing narrower: the copy stays one.
+    counts(&held(&structs(), &[]), &[("llvm.memcpy", 1)]);
+}

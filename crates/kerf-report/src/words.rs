@@ -79,7 +79,12 @@ pub fn kept(g: &Gathered, group: usize) -> String {
             measured,
         } => {
             let how = if *measured { "measured" } else { "predicted" };
-            format!("{lower} takes {time:.3} of the time instead of {chosen:.3}, {how}")
+            match k.gains_nothing() {
+                true => format!("{lower} gains nothing, {how}"),
+                false => {
+                    format!("{lower} takes {time:.3} of the time instead of {chosen:.3}, {how}")
+                }
+            }
         }
         Kept::Failed { why } => format!("{lower}: {}", why.lines().next().unwrap_or_default()),
         Kept::Veto { why } => format!("{lower}: {why}"),

@@ -87,6 +87,13 @@ pub enum Kept {
     NotTried,
 }
 
+impl Kept {
+    /// Lowered as well, it would be slower by less than is shown.
+    pub fn gains_nothing(&self) -> bool {
+        matches!(self, Kept::Slower { time, chosen, .. } if (time - chosen).abs() < 5e-4)
+    }
+}
+
 /// A group and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupResult {

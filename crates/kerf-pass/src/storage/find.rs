@@ -1,7 +1,9 @@
 //! The objects of a kernel that have a format: pointer parameters, shared variables, local arrays, and the program's
 //! `__constant__` and `__device__` variables.
-use kerf_ir::kernels::{KernelInfo, reachable, used_globals};
-use kerf_ir::llvm::{Opcode, Value, demangle, space};
+use super::steps::narrow_type;
+use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind, reachable, used_globals};
+use kerf_ir::llvm::{Module, Opcode, Type, Value, demangle, space};
+use kerf_num::Format;
 
 /// What holds numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +166,34 @@ pub fn objects(kernel: Value, info: &KernelInfo) -> Vec<(String, Object)> {
     // Last, so that numbers of twins are what they would be without.
     out.extend(variables_of(kernel));
     out
+}
+
+/// The one format of all numbers that an object is declared to hold; none if it is declared to hold anything else, or
+/// nothing is known.
+pub(super) fn declared(m: &Module, kernel: Value, info: &KernelInfo, o: Object) -> Option<Format> {
+    let of_type = |t: Type| {
+        let narrower = [(Format::F64, Format::F32), (Format::F32, Format::F16)];
+        let all = narrower.into_iter();
+        all.map(|(from, to)| narrow_type(m, t, from, to).map(|_| from))
+            .find_map(|f| f)
+    };
+    match o {
+        Object::Parameter(p) => {
+            let k = kernel.params().iter().position(|q| *q == p)?;
+            let ParamKind::Pointer { element, .. } =
+                &info.params.get(k).filter(|p| !p.inferred)?.kind
+            else {
+                return None;
+            };
+            let ScalarKind::Float(f) = element.first()?.kind else {
+                return None;
+            };
+            let all = element.iter().all(|s| s.kind == ScalarKind::Float(f));
+            all.then_some(f)
+        }
+        Object::Shared(g) | Object::Variable(g) => of_type(g.global_type()),
+        Object::Local(a) => of_type(a.allocated_type()),
+    }
 }
 
 /// Gives objects of the same name (a function's array, once for each place where it was inlined)

@@ -143,6 +143,20 @@ pub(super) fn retype(load: Value, from: Format) {
     load.erase();
 }
 
+/// Number by number, all read before any is written, in place of a copy of a struct.
+pub(super) fn split(copy: Value, from: Format) {
+    let b = Builder::before(copy);
+    let number = b.float_ty(from);
+    let (to, source) = (copy.operand(0), copy.operand(1));
+    let n = copy.operand(2).const_int().unwrap_or(0) / from.bytes() as u64;
+    let at = |p: Value, k: u64| b.gep(number, p, &[b.i64(k)], true);
+    let read: Vec<Value> = (0..n).map(|k| b.load(number, at(source, k))).collect();
+    for (k, v) in (0..).zip(read) {
+        b.store(v, at(to, k));
+    }
+    copy.erase();
+}
+
 /// Everything that is done with an object, over narrower elements.
 pub(super) fn accesses(m: &Module, t: &Trace, from: Format, to: Format) {
     for i in &t.loads {

@@ -1,5 +1,5 @@
 //! What could be held in narrower formats: every object of a kernel, with what stands against it.
-use super::find::{Object, objects, shared_name};
+use super::find::{Object, declared, objects, shared_name};
 use super::trace::trace;
 use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::{Module, Value};
@@ -86,9 +86,10 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
             together: Vec::new(),
             refused: BTreeMap::new(),
         };
+        let declared = declared(m, kernel, info, *o);
         let (mut pointers, mut others) = (Vec::new(), Vec::new());
         for f in to {
-            match trace(m, *o, *f) {
+            match trace(m, *o, declared, *f) {
                 Ok(t) => {
                     s.format = t.format;
                     s.accesses = [t.loads, t.stores, t.atomics].concat();
@@ -106,7 +107,7 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
         if s.format.is_none() {
             // Held as it is, everything is allowed that does not hide what is in it.
             for own in [Format::F64, Format::F32] {
-                if let Ok(t) = trace(m, *o, own)
+                if let Ok(t) = trace(m, *o, declared, own)
                     && t.format == Some(own)
                 {
                     s.format = t.format;

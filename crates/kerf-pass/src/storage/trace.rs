@@ -19,8 +19,10 @@ pub(super) struct Trace {
     pub atomics: Vec<Value>,
     /// Fillings with zeros.
     pub fills: Vec<Value>,
-    /// Copies of whole elements.
+    /// Copies of many whole elements, which stay copies: both ends are held in the same format.
     pub copies: Vec<Value>,
+    /// Copies of a few elements (a struct), which are made number by number where an end is narrower.
+    pub splits: Vec<Value>,
     /// Loads of integers that are stored again and nothing else: copies of small structs.
     pub words: Vec<Value>,
     /// All pointers to it.
@@ -30,6 +32,10 @@ pub(super) struct Trace {
 }
 
 impl Trace {
+    /// Copies that are made as numbers where this is held in a narrower format.
+    pub fn loose(&self) -> impl Iterator<Item = Value> {
+        self.words.iter().chain(&self.splits).copied()
+    }
     /// Leaves only what was not done before.
     pub fn keep(&mut self, done: &mut BTreeSet<Value>) {
         let lists = [
@@ -55,6 +61,9 @@ impl Trace {
         }
     }
 }
+
+/// Bytes that are copied number by number at most, as the GPU's code does it too.
+const SPLIT: u64 = 128;
 
 fn is_atomic(i: Value) -> bool {
     i.ordering() != kerf_ir::llvm::Ordering::LLVMAtomicOrderingNotAtomic
@@ -99,7 +108,7 @@ fn atomic(i: Value, to: Format) -> Result<(), String> {
     }
 }
 
-fn call(u: Value, v: Value, t: &mut Trace) -> Result<(), String> {
+fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String> {
     let name = u.callee_name().unwrap_or_else(|| "a function".into());
     if name.starts_with("llvm.lifetime.") {
         return Ok(());
@@ -117,6 +126,10 @@ fn call(u: Value, v: Value, t: &mut Trace) -> Result<(), String> {
         if u.operand(2).const_int().is_none() || u.operand(3).const_int() != Some(0) {
             return Err("it is copied byte by byte".into());
         }
+        if declared && u.operand(2).const_int().is_some_and(|n| n <= SPLIT) {
+            t.splits.push(u);
+            return Ok(());
+        }
         t.copies.push(u);
         let ends = [u.operand(0), u.operand(1)];
         t.others.extend(ends.into_iter().filter(|e| *e != v));
@@ -128,8 +141,14 @@ fn call(u: Value, v: Value, t: &mut Trace) -> Result<(), String> {
     ))
 }
 
-/// Follows an object's address; the reason if it cannot be held in another format.
-pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, String> {
+/// Follows an object's address; the reason if it cannot be held in another format. `declared` is what the source says
+/// that it holds, for what is only copied.
+pub(super) fn trace(
+    m: &Module,
+    object: Object,
+    declared: Option<Format>,
+    to: Format,
+) -> Result<Trace, String> {
     use Opcode::*;
     let root = object.address();
     let mut t = Trace::default();
@@ -174,7 +193,7 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
                     }
                 }
                 Some(LLVMICmp) => {}
-                Some(LLVMCall) => call(u, v, &mut t)?,
+                Some(LLVMCall) => call(u, v, declared.is_some(), &mut t)?,
                 Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
                 Some(other) => {
                     let other = format!("{other:?}");
@@ -196,12 +215,17 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
     }
     t.others.retain(|o| !seen.contains(o));
     t.pointers = seen;
-    let Some(from) = t.format else {
-        return match t.copies.is_empty() && t.words.is_empty() {
-            true => Ok(t),
-            false => Err("it is only copied, and nothing says what it holds".into()),
-        };
+    if t.format.is_none()
+        && [&t.copies, &t.words, &t.splits]
+            .iter()
+            .all(|l| l.is_empty())
+    {
+        return Ok(t);
+    }
+    let Some(from) = t.format.or(declared) else {
+        return Err("it is only copied, and nothing says what it holds".into());
     };
+    t.format = Some(from);
     if to.bytes() >= from.bytes() && to != from {
         return Err(format!("it holds {from}, which is no wider"));
     }
@@ -216,7 +240,7 @@ pub(super) fn trace(m: &Module, object: Object, to: Format) -> Result<Trace, Str
         let n = u.operand(2).const_int().unwrap_or(0);
         n.is_multiple_of(from.bytes() as u64)
     };
-    if !t.fills.iter().chain(&t.copies).all(whole) {
+    if !t.fills.iter().chain(&t.copies).chain(&t.splits).all(whole) {
         return Err("a part of an element is copied or filled".into());
     }
     for s in &t.steps {

@@ -81,6 +81,7 @@ fn effects(r: &TuneResult, style: Style) -> String {
 
 /// Why a group was kept, in few words.
 fn why(k: Option<&Kept>) -> String {
+    let nothing = k.is_some_and(Kept::gains_nothing);
     match k {
         None => String::new(),
         Some(Kept::Error { error }) => format!("lower: error {}", number(*error)),
@@ -90,7 +91,10 @@ fn why(k: Option<&Kept>) -> String {
             measured,
         }) => {
             let how = if *measured { "measured" } else { "predicted" };
-            format!("lower: time {time:.3} instead of {chosen:.3}, {how}")
+            match nothing {
+                true => format!("lower: no gain, {how}"),
+                false => format!("lower: time {time:.3} instead of {chosen:.3}, {how}"),
+            }
         }
         Some(Kept::Failed { why }) => {
             format!("lower: {}", why.lines().next().unwrap_or_default())
