@@ -227,7 +227,7 @@ pub fn compile(
     if language == Language::Ir {
         return Ok(Compiled {
             bitcode: bytes,
-            depends: vec![source.to_owned()],
+            depends: vec![std::path::absolute(source).unwrap_or_else(|_| source.to_owned())],
         });
     }
     let clang = tools.clang.as_ref().ok_or_else(|| CompileError::NoClang {
@@ -299,9 +299,11 @@ pub fn compile(
         tool: clang.display().to_string(),
         why,
     })?;
+    // In full: who looks whether they have changed may be in another folder.
     let depends = parse_depfile(&std::fs::read_to_string(&deps).unwrap_or_default())
         .into_iter()
         .filter(|p| !p.starts_with(dir.path()))
+        .map(|p| std::path::absolute(&p).unwrap_or(p))
         .collect();
     Ok(Compiled { bitcode, depends })
 }
