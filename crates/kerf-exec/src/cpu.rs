@@ -9,6 +9,7 @@ pub mod kept;
 pub mod launch;
 pub mod lower;
 mod memory;
+mod pool;
 mod printf;
 mod raw;
 mod reciprocals;

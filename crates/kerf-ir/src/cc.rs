@@ -6,7 +6,7 @@
 //! program starts, since only then it is known which objects are in it.
 mod advice;
 mod archives;
-mod headers;
+pub(crate) mod headers;
 mod link;
 mod managed;
 pub mod options;
@@ -410,16 +410,8 @@ impl Build<'_> {
 
     fn run(&mut self) -> Result<(), CcError> {
         let before = self.dir.path().join("kerf_host.h");
-        // The version of nvcc that the headers are of, which programs look at in host and device code.
-        for (part, n) in [("MAJOR", 12), ("MINOR", 9), ("BUILD", 86)] {
-            let macro_name = format!("-D__CUDACC_VER_{part}__");
-            if !self.o.common.iter().any(|c| c.starts_with(&macro_name)) {
-                self.o.common.push(format!("{macro_name}={n}"));
-            }
-        }
-        if !self.o.common.iter().any(|c| c == "-U__NVCC__") {
-            self.o.common.push("-D__KERF_NVCC__=1".into());
-        }
+        let macros = compile::nvcc_macros(&self.o.common);
+        self.o.common.extend(macros);
         let late = compile::late_macros(&self.o.common).1;
         let guarded = format!("{}#ifdef __CUDA__\n{late}#endif\n", compile::CUDA_HOST);
         std::fs::write(&before, guarded).map_err(io(&before))?;

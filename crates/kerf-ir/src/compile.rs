@@ -4,6 +4,7 @@
 //! instruction's line and column, and leave all optimisation to [`crate::prepare`].
 mod chevrons;
 
+use crate::cc::headers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -177,6 +178,39 @@ pub fn clang_args(language: Language, cuda: &Path, arch: &str, flags: &[String])
     a
 }
 
+/// What a CUDA source may look for that nvcc brings, and clang does not: its macros, and headers of Kerf's own.
+/// A file that `kerf cc` compiles in a program has to compile alone too.
+fn like_nvcc(tools: &Toolchain, dir: &Path, flags: &[String]) -> std::io::Result<Vec<String>> {
+    let headers = headers::write(tools.cache.as_deref(), dir)?;
+    let mut all = nvcc_macros(flags);
+    for (option, folder) in [
+        ("-isystem", &headers.first),
+        ("-idirafter", &headers.all),
+        ("-idirafter", &headers.omp),
+    ] {
+        all.extend([option.to_owned(), folder.display().to_string()]);
+    }
+    all.extend(flags.iter().cloned());
+    Ok(all)
+}
+
+/// The version of nvcc that the headers are of, and nvcc itself, which programs look at in host and device code;
+/// what `flags` say of them themselves is left out.
+pub(crate) fn nvcc_macros(flags: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for (part, n) in [("MAJOR", 12), ("MINOR", 9), ("BUILD", 86)] {
+        let name = format!("-D__CUDACC_VER_{part}__");
+        if !flags.iter().any(|f| f.starts_with(&name)) {
+            all.push(format!("{name}={n}"));
+        }
+    }
+    let own = "-D__KERF_NVCC__=1";
+    if !flags.iter().any(|f| f == "-U__NVCC__" || f == own) {
+        all.push(own.to_owned());
+    }
+    all
+}
+
 /// Compiles or reads `source`.
 pub fn compile(
     tools: &Toolchain,
@@ -193,7 +227,7 @@ pub fn compile(
     if language == Language::Ir {
         return Ok(Compiled {
             bitcode: bytes,
-            depends: vec![source.to_owned()],
+            depends: vec![std::path::absolute(source).unwrap_or_else(|_| source.to_owned())],
         });
     }
     let clang = tools.clang.as_ref().ok_or_else(|| CompileError::NoClang {
@@ -224,7 +258,10 @@ pub fn compile(
         why,
     };
     let (early, late) = match language {
-        Language::Cuda => late_macros(flags),
+        Language::Cuda => {
+            let flags = like_nvcc(tools, dir.path(), flags).map_err(written)?;
+            late_macros(&flags)
+        }
         _ => (flags.to_vec(), String::new()),
     };
     std::fs::write(&before, format!("{text}{late}")).map_err(written)?;
@@ -262,9 +299,11 @@ pub fn compile(
         tool: clang.display().to_string(),
         why,
     })?;
+    // In full: who looks whether they have changed may be in another folder.
     let depends = parse_depfile(&std::fs::read_to_string(&deps).unwrap_or_default())
         .into_iter()
         .filter(|p| !p.starts_with(dir.path()))
+        .map(|p| std::path::absolute(&p).unwrap_or(p))
         .collect();
     Ok(Compiled { bitcode, depends })
 }
@@ -283,7 +322,7 @@ pub fn syntax_args(
         _ => ("kerf_host.h", CUDA_HOST),
     };
     let (early, late) = match language {
-        Language::Cuda => late_macros(flags),
+        Language::Cuda => late_macros(&like_nvcc(tools, dir, flags)?),
         _ => (flags.to_vec(), String::new()),
     };
     let before = dir.join(name);
@@ -392,6 +431,19 @@ mod tests {
         let (rest, text) = late_macros(&flags);
         assert_eq!(rest, ["-D_GNU_SOURCE", "-Iinc"]);
         assert_eq!(text, "#define N 512\n#define F(x) x\n#undef N\n");
+    }
+
+    #[test]
+    fn macros_of_nvcc_are_there_unless_said_otherwise() {
+        let none: Vec<String> = Vec::new();
+        assert_eq!(nvcc_macros(&none).len(), 4);
+        assert_eq!(nvcc_macros(&nvcc_macros(&none)), none);
+        let own = ["-D__CUDACC_VER_MAJOR__=11", "-U__NVCC__"].map(String::from);
+        let rest = nvcc_macros(&own);
+        assert_eq!(
+            rest,
+            ["-D__CUDACC_VER_MINOR__=9", "-D__CUDACC_VER_BUILD__=86"]
+        );
     }
 
     #[test]

@@ -56,6 +56,14 @@ fn key(tools: &Toolchain, source: &Path, flags: &[String]) -> String {
         h.update(part.as_bytes());
         h.update([0]);
     }
+    // Folders that are named from here mean others elsewhere.
+    let from_here = |f: &String| match f.strip_prefix("-I") {
+        Some(folder) => !folder.starts_with('/'),
+        None => !f.starts_with(['-', '/']),
+    };
+    if flags.iter().any(from_here) {
+        h.update(format!("{:?}", std::env::current_dir().ok()).as_bytes());
+    }
     for f in flags {
         h.update(f.as_bytes());
         h.update([0]);

@@ -463,3 +463,59 @@ fn random_kernels_keep_their_bits() {
         assert!(random(seed, true) == random(seed, false), "seed {seed}");
     }
 }
+
+#[test]
+fn a_kernel_of_many_sites_is_counted_as_one_of_few() {
+    // The same steps, a few times and so often that values go straight into records; x - (x - y) - y cancels.
+    let steps = |n: usize| {
+        let one = |k: usize| {
+            let (x, last) = (
+                format!("%x{k}"),
+                if k == 0 {
+                    "%x".into()
+                } else {
+                    format!("%x{}", k - 1)
+                },
+            );
+            format!(
+                "%d{k} = fsub double {last}, 0x3FF8000000000000
+                 %m{k} = fmul double %d{k}, %d{k}
+                 {x} = call double @llvm.fma.f64(double %m{k}, double 0x3F50000000000000, double 0x3FF4000000000000)\n"
+            )
+        };
+        let all: String = (0..n).map(one).collect();
+        format!(
+            "define ptx_kernel void @k(ptr %a) {{
+               %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+               %p = getelementptr double, ptr %a, i32 %t
+               %x = load double, ptr %p
+               {all}
+               store double %x{}, ptr %p
+               ret void
+             }}",
+            n - 1
+        )
+    };
+    let data = [0.0, 1.5, -3.0, 1e-300, f64::INFINITY, f64::NAN, 1e300, 2.5];
+    let of = |n: usize| {
+        let (c, t, _) = counted(&steps(n), 1, data.len() as u32, &data);
+        sites(&c, &t)
+    };
+    let (few, many) = (of(4), of(100));
+    assert!(
+        many.len() > 300 && few.len() < 20,
+        "{} {}",
+        few.len(),
+        many.len()
+    );
+    // The first steps see the same values; local errors are not taken of the larger one.
+    for ((op, a), (other, b)) in few.iter().zip(&many).take(12) {
+        assert_eq!(op, other);
+        let without = SiteRecord {
+            local: Vec::new(),
+            ..a.clone()
+        };
+        assert_eq!(&without, b, "{op}");
+    }
+    assert!(many.iter().any(|s| s.1.cancellation.is_some_and(|c| c > 0)));
+}

@@ -252,8 +252,9 @@ pub fn is_system(p: &Path, tools: &Toolchain) -> bool {
     let cuda = tools.cuda.as_ref().is_some_and(|c| {
         p.starts_with(c) || std::fs::canonicalize(c).is_ok_and(|c| p.starts_with(c))
     });
+    let brought = tools.cache.as_ref().is_some_and(|c| p.starts_with(c));
     let own = p.components().any(|c| c.as_os_str() == "clang");
-    system || cuda || (own && p.components().any(|c| c.as_os_str() == "lib"))
+    system || cuda || brought || (own && p.components().any(|c| c.as_os_str() == "lib"))
 }
 
 /// Keeps the objects of the outermost list whose name is in one of the user's files.

@@ -35,7 +35,8 @@ pub const COVERED: f64 = 0.75;
 
 /// A candidate may take this many times as long as the program itself, and some seconds.
 const PATIENCE: f64 = 10.0;
-const PATIENCE_S: f64 = 20.0;
+/// Kernels are compiled in them, beside whatever else the machine does.
+const PATIENCE_S: f64 = 60.0;
 
 /// Kernels to tune, the longest first.
 fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
@@ -94,8 +95,8 @@ fn bare(name: &str) -> &str {
 
 struct Evaluation {
     error: Result<f64, String>,
-    /// The number that is furthest off, in words.
-    worst: String,
+    /// The number that is furthest off, in words, and whether it is small beside the others.
+    worst: (String, bool),
     time: Option<f64>,
     wall_s: f64,
 }
@@ -166,7 +167,8 @@ impl App<'_> {
             TimeBy::Predicted => 1,
             _ => self.request.repeats.max(1),
         };
-        let (mut error, mut times, mut worst) = (Err(String::new()), Vec::new(), String::new());
+        let (mut error, mut times, mut worst) =
+            (Err(String::new()), Vec::new(), Default::default());
         for _ in 0..runs {
             let ran = match self.runner.run(Some(&path), self.limit) {
                 Ok(r) => r,
@@ -274,6 +276,14 @@ pub fn tune<'w>(
         warnings.push(format!(
             "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
             reference.unknown
+        ));
+    }
+    if let Some((n, e)) = values::unseen(&reference, r.metric, r.floor, r.tolerance) {
+        warnings.push(format!(
+            "{n} of {} numbers are printed with so few digits that errors up to {e:.1e} are not seen, and the tolerance is {:e}; \
+             let the application print more digits, or compare what it copies from the device (no pattern, no file)",
+            reference.floats.len(),
+            r.tolerance
         ));
     }
     profile(&mut own.trace, &r.out, r.resume)?;
@@ -402,13 +412,13 @@ pub fn tune<'w>(
                 .into(),
         );
     }
-    let least = points.iter().skip(1).map(|p| p.error);
-    if !tuned && r.metric == Metric::MaxRel && least.fold(f64::INFINITY, f64::min) > 0.1 {
-        let worst = s.nearest.map(|n| format!(" ({})", n.1));
+    if let (false, Metric::MaxRel, Some((error, (worst, small)))) = (tuned, r.metric, &s.nearest)
+        && *error > r.tolerance
+        && (*small || *error > 0.1)
+    {
         warnings.push(format!(
-            "every plan had a large relative error{}: numbers near zero may decide that; --floor X measures smaller numbers against X, \
-             --metric rel_l2 looks at all numbers together",
-            worst.unwrap_or_default()
+            "numbers near zero may decide the relative error ({worst}): --floor X measures smaller numbers against X, \
+             --metric rel_l2 looks at all numbers together"
         ));
     }
     warnings.push(

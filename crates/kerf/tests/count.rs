@@ -74,3 +74,23 @@ fn copies_of_structs_are_traffic_too() {
     // Each thread of three launches puts one body of four doubles into the tile.
     assert_eq!(stored("shared"), 3 * 64 * 32);
 }
+
+#[test]
+fn what_a_plan_makes_of_the_program_is_counted() {
+    // Buffers are held as the plan says: a kernel that reads them as they were reads twice as far.
+    let plan = r#"{ "version": 1, "kernels": { "black_scholes": { "sites": {}, "storage": { "spot": "f32" } } } }"#;
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("plan.json");
+    std::fs::write(&path, plan).expect("writes");
+    let path = path.display().to_string();
+    let w = "examples/black_scholes/black_scholes.toml";
+    let r = counted(w, &["--plan", &path, "--size", "n=1024"]);
+    let k = kernel(&r, "black_scholes");
+    let traffic = k["traffic"].as_array().expect("traffic");
+    let loaded = |name: &str| {
+        let t = traffic.iter().find(|t| t["name"] == name).expect(name);
+        t["loaded"].as_u64().expect("a number")
+    };
+    assert_eq!(loaded("strike"), 8 * 1024);
+    assert_eq!(loaded("spot"), 4 * 1024);
+}

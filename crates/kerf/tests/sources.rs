@@ -92,6 +92,63 @@ fn what_nvcc_only_warns_of_compiles() {
 }
 
 #[test]
+fn what_looks_for_nvcc_finds_it() {
+    // Headers shared with other compilers ask for nvcc by its macro; without it their functions are the host's alone.
+    let source = "#include <cooperative_groups.h>
+         #include <omp.h>
+         #ifdef __NVCC__
+         #define HD __host__ __device__
+         #else
+         #define HD
+         #endif
+         #if __CUDACC_VER_MAJOR__ < 9
+         #error \"too old\"
+         #endif
+         struct Pair { double a, b; HD double sum() const { return a + b; } };
+         __global__ void f(const Pair *p, double *x) {
+           auto g = cooperative_groups::this_thread_block();
+           x[g.thread_rank()] = p[g.thread_rank()].sum();
+         }";
+    let p = Program::new(source, "");
+    let o = kerf(&["inspect", &p.path("p.cu")]);
+    assert!(o.status.success(), "{}", text(&o));
+    assert!(text(&o).contains("fadd"), "{}", text(&o));
+    let o = kerf(&["inspect", &p.path("p.cu"), "--", "-U__NVCC__"]);
+    assert!(!o.status.success(), "{}", text(&o));
+}
+
+#[test]
+fn what_was_compiled_from_another_folder_is_not_taken_for_this() {
+    // Two folders with files of the same names, and one of them changes; the cache must not look at the other's.
+    let inspect = |at: &Path, args: &[&str]| {
+        let o = Command::new(env!("CARGO_BIN_EXE_kerf"))
+            .arg("inspect")
+            .args(args)
+            .current_dir(at)
+            .env("KERF_CACHE", at.join("../cache"))
+            .output();
+        text(&o.expect("the program should start"))
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    for d in [&a, &b] {
+        std::fs::create_dir_all(d.join("inc")).expect("a folder");
+        std::fs::write(d.join("inc/op.h"), "#define OP +").expect("writes");
+        let kernel = "#include \"op.h\"\n__global__ void f(double *x) { x[0] = x[1] OP x[2]; }";
+        std::fs::write(d.join("p.cu"), kernel).expect("writes");
+    }
+    let other = a.join("p.cu").display().to_string();
+    let ask = |at: &Path, file: &str| inspect(at, &[file, "-I", "inc"]);
+    assert!(ask(&a, "p.cu").contains("fadd"), "{}", ask(&a, "p.cu"));
+    let kernel = "#include \"op.h\"\n__global__ void f(double *x) { x[0] = x[1] OP x[2] / x[3]; }";
+    std::fs::write(a.join("p.cu"), kernel).expect("writes");
+    assert!(ask(&b, &other).contains("fdiv"), "{}", ask(&b, &other));
+    std::fs::write(b.join("inc/op.h"), "#define OP *").expect("writes");
+    assert!(ask(&a, "p.cu").contains("fadd"), "{}", ask(&a, "p.cu"));
+    assert!(ask(&b, &other).contains("fmul"), "{}", ask(&b, &other));
+}
+
+#[test]
 fn a_matrix_is_a_buffer_of_its_elements() {
     let p = Program::new(
         "__global__ void rows(double a[][40], const double (*b)[20][20], int n) {

@@ -208,8 +208,15 @@ impl<'a> Shared<'a> {
 }
 
 fn out_of(r: &Range, address: usize, what: &str) -> String {
-    let e = r.element.max(1);
-    let index = (address as i64 - r.start as i64).div_euclid(e as i64);
+    let (e, at) = (r.element.max(1), address as i64 - r.start as i64);
+    if r.element == 0 {
+        return format!(
+            "out-of-bounds {what}: the allocation {} has {} bytes, the access is at byte {at}",
+            r.name,
+            r.end - r.start
+        );
+    }
+    let index = at.div_euclid(e as i64);
     format!(
         "out-of-bounds {what}: buffer {} has {} elements, the access is to index {index}",
         r.name,

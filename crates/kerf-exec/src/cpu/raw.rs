@@ -1,6 +1,7 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
 use super::launch::Range;
+use super::pool::Pool;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
@@ -60,9 +61,6 @@ const ATTRIBUTES: &[(i32, i32)] = &[
     (115, 1),
 ];
 
-/// Above this, memory is mapped by itself, and its pages come when they are touched.
-const LARGE: usize = 1 << 20;
-
 /// The CPU as a device.
 pub struct CpuDevice {
     options: CpuOptions,
@@ -71,6 +69,8 @@ pub struct CpuDevice {
     streams: Vec<bool>,
     /// Allocations, which kernels may touch.
     allocated: BTreeMap<u64, usize>,
+    /// Where they are.
+    pool: Pool,
 }
 
 impl CpuDevice {
@@ -82,6 +82,7 @@ impl CpuDevice {
             events: Vec::new(),
             streams: Vec::new(),
             allocated: BTreeMap::new(),
+            pool: Pool::default(),
         }
     }
 
@@ -91,7 +92,8 @@ impl CpuDevice {
             start: *at as usize,
             end: *at as usize + bytes,
             name: format!("at {at:#x}"),
-            element: 1,
+            // Not known: bytes are counted.
+            element: 0,
         });
         all.collect()
     }
@@ -229,39 +231,19 @@ impl RawDevice for CpuDevice {
     }
     fn alloc(&mut self, bytes: usize, _place: Place) -> Result<u64, ExecError> {
         let (free, _) = self.memory()?;
-        let refused = || ExecError::Memory(format!("{bytes} bytes do not fit: {free} are free"));
         if bytes > free {
-            return Err(refused());
+            let why = format!("{bytes} bytes do not fit: {free} are free");
+            return Err(ExecError::Memory(why));
         }
-        if bytes >= LARGE {
-            let at = super::memory::map(bytes.next_multiple_of(4096))
-                .map(|a| a as u64)
-                .map_err(|e| ExecError::Memory(e.to_string()))?;
-            self.allocated.insert(at, bytes);
-            return Ok(at);
-        }
-        let mut p = std::ptr::null_mut();
-        // SAFETY: the out pointer is valid; the block is as large as what is cleared.
-        unsafe {
-            let size = bytes.max(1).next_multiple_of(256);
-            if libc::posix_memalign(&mut p, 256, size) != 0 {
-                return Err(refused());
-            }
-            libc::memset(p, 0, size);
-        }
-        self.allocated.insert(p as u64, bytes);
-        Ok(p as u64)
+        let at = self.pool.alloc(bytes);
+        let at = at.map_err(|e| ExecError::Memory(e.to_string()))? as u64;
+        self.allocated.insert(at, bytes);
+        Ok(at)
     }
     fn free(&mut self, address: u64, bytes: usize, _place: Place) -> Result<(), ExecError> {
         self.allocated.remove(&address);
         // SAFETY: the caller keeps what `alloc` gave, with its size, and frees it once.
-        unsafe {
-            if bytes >= LARGE {
-                libc::munmap(address as *mut _, bytes.next_multiple_of(4096));
-            } else {
-                libc::free(address as *mut _);
-            }
-        }
+        unsafe { self.pool.free(address as usize, bytes) };
         Ok(())
     }
     fn register(&mut self, _address: u64, _bytes: usize) -> Result<(), ExecError> {

@@ -1,10 +1,11 @@
 //! Writing the counters into the program.
 use super::Detail;
-use super::local::Locals;
+use super::local::{Locals, MOST_SITES};
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
-use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Value};
+use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 use kerf_ir::sites::{classify, float_shape};
 use kerf_num::Format;
+use std::collections::BTreeMap;
 
 /// Does the operation add, so that leading bits may cancel?
 pub(super) fn is_sum(op: &str) -> bool {
@@ -40,6 +41,16 @@ enum Terms {
     Product(Value, Value, Value),
 }
 
+impl Terms {
+    /// The two numbers that are added.
+    fn summands(&self, b: &Builder) -> (Value, Value) {
+        match *self {
+            Terms::Two(x, y) => (x, y),
+            Terms::Product(x, y, z) => (b.bin(Opcode::LLVMFMul, x, y), z),
+        }
+    }
+}
+
 fn terms(i: Value, op: &str) -> Option<Terms> {
     if !is_sum(op) || float_shape(i.ty()).is_none() {
         return None;
@@ -68,6 +79,8 @@ pub(super) struct Pass<'m> {
     add_site: Value,
     detail: Detail,
     locals: Locals<'m>,
+    /// Functions that take a value, or a sum, straight into a site's record: by name.
+    apart: BTreeMap<String, Value>,
 }
 
 pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
@@ -87,7 +100,50 @@ impl<'m> Pass<'m> {
             add_site: flush(m, "__kerf_count_add_site", &joins),
             detail,
             locals: Locals::new(m),
+            apart: BTreeMap::new(),
         }
+    }
+
+    /// Takes an execution of a site straight into its record, by functions: variables of a thread's own are quicker where a
+    /// site runs often, but those of many sites take minutes to compile.
+    fn see_apart(&mut self, b: &Builder, i: Value, op: &str, to: Value) {
+        for v in values(i) {
+            for x in lanes(b, v) {
+                let Some(f) = x.ty().format() else { continue };
+                let see = self.function_apart("see", f, 1, |b, args| fields(b, args[0]));
+                b.call(see, &[to, x]);
+            }
+        }
+        let Some(t) = terms(i, op) else { return };
+        let (x, y) = t.summands(b);
+        for ((x, y), r) in lanes(b, x).into_iter().zip(lanes(b, y)).zip(lanes(b, i)) {
+            let Some(f) = r.ty().format() else { continue };
+            let lose = self.function_apart("lost", f, 3, |b, args| {
+                vec![(record::CANCELLATION, lost(b, args[0], args[1], args[2], f))]
+            });
+            b.call(lose, &[to, x, y, r]);
+        }
+    }
+
+    fn function_apart(
+        &mut self,
+        what: &str,
+        format: Format,
+        numbers: usize,
+        of: impl Fn(&Builder, &[Value]) -> Vec<(usize, Value)>,
+    ) -> Value {
+        let m = self.m;
+        let name = format!("__kerf_count_{what}_{format}");
+        *self.apart.entry(name.clone()).or_insert_with(|| {
+            let (f, b) = joining(m, &name, numbers, m.float_ty(format));
+            let args = f.params();
+            for (field, v) in of(&b, &args[1..]) {
+                let p = b.offset(args[0], b.i64(8 * field as u64));
+                put(m, f, &b, join(field), p, b.zext_or_trunc(v, m.int_ty(64)));
+            }
+            b.ret(None);
+            f
+        })
     }
 
     /// Instruments one function.
@@ -135,8 +191,6 @@ impl<'m> Pass<'m> {
                 };
                 let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
                 self.next_site += 1;
-                let mut slots = variables(FIELDS);
-                self.locals.variables(&entry, &mut slots, sites);
                 // Phis come before everything else in a block; what is not a value may be its end.
                 let at = match i.opcode() {
                     Some(Opcode::LLVMPHI) => Builder::before(start),
@@ -146,6 +200,12 @@ impl<'m> Pass<'m> {
                         None => continue,
                     },
                 };
+                if sites > MOST_SITES {
+                    self.see_apart(&at, i, &op, to);
+                    continue;
+                }
+                let mut slots = variables(FIELDS);
+                self.locals.variables(&entry, &mut slots, sites);
                 for v in values(i) {
                     for x in lanes(&at, v) {
                         see(&at, x, &slots);
@@ -188,10 +248,11 @@ fn magnitude(b: &Builder, x: Value) -> Value {
     b.and(bits, b.i64((1 << (width - 1)) - 1))
 }
 
-/// Takes a value into a site's variables.
-fn see(b: &Builder, x: Value, slots: &[Value]) {
-    let Some(f) = x.ty().format() else { return };
-    let i64t = b.int_ty(64);
+/// What a value says: fields, and what is to be joined into them.
+fn fields(b: &Builder, x: Value) -> Vec<(usize, Value)> {
+    let Some(f) = x.ty().format() else {
+        return Vec::new();
+    };
     let zero = b.i64(0);
     let m = magnitude(b, x);
     let inf = b.i64(infinity(f));
@@ -203,7 +264,22 @@ fn see(b: &Builder, x: Value, slots: &[Value]) {
         b.and(live, b.icmp(IntPred::LLVMIntULT, m, limit))
     };
     let fraction = b.i64((1 << (f.mantissa_bits() - 1)) - 1);
-    let with = |field: usize, v: Value| {
+    vec![
+        (record::LARGEST, b.select(finite, m, zero)),
+        (record::BELOW_INFINITY, b.select(live, b.sub(inf, m), zero)),
+        (record::FRACTION, b.select(live, b.and(m, fraction), zero)),
+        (record::NAN, b.icmp(IntPred::LLVMIntUGT, m, inf)),
+        (record::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf)),
+        (record::TINY_F16, below(Format::F16.min_normal())),
+        (record::TINY_F32, below(Format::F32.min_normal())),
+        (record::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero)),
+    ]
+}
+
+/// Takes a value into a site's variables.
+fn see(b: &Builder, x: Value, slots: &[Value]) {
+    let i64t = b.int_ty(64);
+    for (field, v) in fields(b, x) {
         let old = b.load(i64t, slots[field]);
         let new = match join(field) {
             Join::Largest => larger(b, v, old),
@@ -211,49 +287,42 @@ fn see(b: &Builder, x: Value, slots: &[Value]) {
             Join::Sum => b.add(b.zext_or_trunc(v, i64t), old),
         };
         b.store(new, slots[field]);
-    };
-    with(record::LARGEST, b.select(finite, m, zero));
-    with(record::BELOW_INFINITY, b.select(live, b.sub(inf, m), zero));
-    with(record::FRACTION, b.select(live, b.and(m, fraction), zero));
-    with(record::NAN, b.icmp(IntPred::LLVMIntUGT, m, inf));
-    with(record::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf));
-    with(record::TINY_F16, below(Format::F16.min_normal()));
-    with(record::TINY_F32, below(Format::F32.min_normal()));
-    with(record::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero));
+    }
+}
+
+/// The bits that a sum of two numbers lost in front.
+fn lost(b: &Builder, x: Value, y: Value, r: Value, f: Format) -> Value {
+    let (zero, one) = (b.i64(0), b.i64(1));
+    let inf = b.i64(infinity(f));
+    let shift = b.i64(u64::from(f.mantissa_bits() - 1));
+    let (x, y, r) = (magnitude(b, x), magnitude(b, y), magnitude(b, r));
+    let operand = larger(b, x, y);
+    let exponent = |m: Value| larger(b, b.lshr(m, shift), one);
+    let (e, er) = (exponent(operand), exponent(r));
+    let lost = b.select(b.icmp(IntPred::LLVMIntUGT, e, er), b.sub(e, er), zero);
+    let all = b.i64(u64::from(f.mantissa_bits()));
+    let nothing = b.icmp(IntPred::LLVMIntEQ, operand, zero);
+    let gone = b.icmp(IntPred::LLVMIntEQ, r, zero);
+    let lost = b.select(gone, b.select(nothing, zero, all), lost);
+    // An infinite result is larger than its operands, and a NaN says nothing.
+    let known = b.icmp(IntPred::LLVMIntULT, operand, inf);
+    b.select(known, lost, zero)
 }
 
 /// Takes the bits that a sum lost in front into a site's variable.
 fn cancellation(b: &Builder, i: Value, t: &Terms, f: Format, slot: Value) {
-    let (x, y) = match *t {
-        Terms::Two(x, y) => (x, y),
-        Terms::Product(x, y, z) => (b.bin(Opcode::LLVMFMul, x, y), z),
-    };
-    let (zero, one) = (b.i64(0), b.i64(1));
-    let inf = b.i64(infinity(f));
-    let shift = b.i64(u64::from(f.mantissa_bits() - 1));
+    let (x, y) = t.summands(b);
     for ((x, y), r) in lanes(b, x).into_iter().zip(lanes(b, y)).zip(lanes(b, i)) {
-        let (x, y, r) = (magnitude(b, x), magnitude(b, y), magnitude(b, r));
-        let operand = larger(b, x, y);
-        let exponent = |m: Value| larger(b, b.lshr(m, shift), one);
-        let (e, er) = (exponent(operand), exponent(r));
-        let lost = b.select(b.icmp(IntPred::LLVMIntUGT, e, er), b.sub(e, er), zero);
-        let all = b.i64(u64::from(f.mantissa_bits()));
-        let nothing = b.icmp(IntPred::LLVMIntEQ, operand, zero);
-        let gone = b.icmp(IntPred::LLVMIntEQ, r, zero);
-        let lost = b.select(gone, b.select(nothing, zero, all), lost);
-        // An infinite result is larger than its operands, and a NaN says nothing.
-        let known = b.icmp(IntPred::LLVMIntULT, operand, inf);
-        let lost = b.select(known, lost, zero);
+        let lost = lost(b, x, y, r, f);
         let old = b.load(b.int_ty(64), slot);
         b.store(larger(b, lost, old), slot);
     }
 }
 
 /// A function that joins a thread's numbers into an array.
-fn joining(m: &Module, name: &str, numbers: usize) -> (Value, Builder) {
-    let i64t = m.int_ty(64);
+fn joining(m: &Module, name: &str, numbers: usize, kind: Type) -> (Value, Builder) {
     let mut params = vec![m.ptr_ty(kerf_ir::llvm::space::GLOBAL)];
-    params.extend((0..numbers).map(|_| i64t));
+    params.extend((0..numbers).map(|_| kind));
     let f = m.add_function(name, m.void_ty().function(&params));
     f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
     // Once in the program is enough: a kernel calls it for every site.
@@ -291,7 +360,7 @@ fn put(m: &Module, f: Value, b: &Builder, how: Join, p: Value, v: Value) {
 }
 
 fn flush(m: &Module, name: &str, joins: &[Join]) -> Value {
-    let (f, b) = joining(m, name, joins.len());
+    let (f, b) = joining(m, name, joins.len(), m.int_ty(64));
     let args = f.params();
     for (k, how) in joins.iter().enumerate() {
         let p = b.offset(args[0], b.i64(8 * k as u64));
@@ -303,7 +372,7 @@ fn flush(m: &Module, name: &str, joins: &[Join]) -> Value {
 
 /// A block's count goes to that of the thread's lane, and into the largest of any thread.
 fn flush_block(m: &Module) -> Value {
-    let (f, b) = joining(m, "__kerf_count_add_block", 1);
+    let (f, b) = joining(m, "__kerf_count_add_block", 1, m.int_ty(64));
     let args = f.params();
     let register = |name: &str| b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
     let rows = b.add(

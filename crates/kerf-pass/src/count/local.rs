@@ -47,8 +47,9 @@ fn widened(b: &Builder, x: Value) -> Value {
 /// it is faster, as a loop over threads stays one that can be vectorised, but it takes long to compile.
 const INLINE: usize = 96;
 
-/// Of functions with more sites no local errors are taken: the run would take minutes.
-const MOST_SITES: usize = 200;
+/// Of functions with more sites no local errors are taken, and values go straight into records: otherwise
+/// compiling would take minutes.
+pub(super) const MOST_SITES: usize = 200;
 
 /// What is computed once more.
 fn kind(i: Value, op: &str) -> Option<Opcode> {

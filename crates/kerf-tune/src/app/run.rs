@@ -109,7 +109,7 @@ pub enum RunFailure {
         said: String,
     },
     /// It took too long.
-    #[error("the application did not end within {0} s")]
+    #[error("the application did not end within {0:.0} s")]
     Hangs(f64),
     /// It printed that it failed, or did not print that it did not.
     #[error("the application's output does not match `{0}`")]

@@ -51,8 +51,8 @@ pub(super) struct Searcher<'s, 'w> {
     pub db: Store,
     /// What ran, and the time that the search went by.
     pub known: BTreeMap<Assignment, (Evaluated, Option<f64>)>,
-    /// The least error of all that ran, and the number that was furthest off in it.
-    pub nearest: Option<(f64, String)>,
+    /// The least error of all that ran, and the number that was furthest off in it (is it small?).
+    pub nearest: Option<(f64, (String, bool))>,
     pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
 }
 

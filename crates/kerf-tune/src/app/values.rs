@@ -36,6 +36,8 @@ pub struct Values {
     pub exact: Vec<u8>,
     /// Bytes whose type nobody knows.
     pub unknown: usize,
+    /// Of numbers that were printed: half a unit of the last digit of each, 0 where there is none to round.
+    pub grains: Vec<f64>,
 }
 
 /// Why there are no numbers.
@@ -58,24 +60,56 @@ pub enum NoValues {
     TooMuch,
 }
 
-/// The numbers in a text.
-fn numbers(text: &str) -> Vec<f64> {
+/// A number and how finely it is printed: half a unit of its last digit, 0 for integers.
+fn printed(word: &str) -> Option<(f64, f64)> {
+    let number: f64 = word.parse().ok()?;
+    let (digits, exponent) = match word.split_once(['e', 'E']) {
+        Some((d, e)) => (d, e.parse().unwrap_or(0)),
+        None => (word, 0),
+    };
+    let behind = digits.split_once('.').map(|(_, f)| f.len() as i32);
+    let grain = match behind {
+        _ if !number.is_finite() => 0.0,
+        None if exponent == 0 => 0.0,
+        _ => 0.5 * 10f64.powi(exponent - behind.unwrap_or(0)),
+    };
+    Some((number, grain))
+}
+
+/// The numbers in a text, as they are printed.
+fn numbers(text: &str) -> Vec<(f64, f64)> {
     text.split(|c: char| c.is_whitespace() || ",;:()[]{}=".contains(c))
-        .filter_map(|w| w.parse().ok())
+        .filter_map(printed)
         .collect()
 }
 
-fn by_pattern(r: &Regex, text: &str) -> Vec<f64> {
+fn by_pattern(r: &Regex, text: &str) -> Vec<(f64, f64)> {
     let mut out = Vec::new();
     for c in r.captures_iter(text) {
         if c.len() > 1 {
             let groups = c.iter().skip(1).flatten();
-            out.extend(groups.filter_map(|g| g.as_str().trim().parse::<f64>().ok()));
+            out.extend(groups.filter_map(|g| printed(g.as_str().trim())));
         } else if let Some(all) = c.get(0) {
             out.extend(numbers(all.as_str()).first());
         }
     }
     out
+}
+
+/// What printed numbers cannot show: how many of them have a last digit that is coarser than the tolerance, and
+/// the largest error that none of them would show. Nothing for measures of all numbers together.
+pub fn unseen(v: &Values, metric: Metric, floor: Option<f64>, most: f64) -> Option<(usize, f64)> {
+    let floor = floor.unwrap_or(0.0);
+    let error = |(n, g): (&f64, &f64)| match metric {
+        Metric::MaxAbs => *g,
+        // An exact zero is what most programs mean by 0.000.
+        Metric::MaxRel if n.abs().max(floor) > 0.0 => g / n.abs().max(floor),
+        _ => 0.0,
+    };
+    let hidden = v.floats.iter().zip(&v.grains).map(error);
+    let hidden: Vec<f64> = hidden.filter(|e| *e > most).collect();
+    let worst = hidden.iter().copied().fold(0.0, f64::max);
+    (!hidden.is_empty()).then_some((hidden.len(), worst))
 }
 
 fn decode(bytes: &[u8], f: Format) -> impl Iterator<Item = f64> + '_ {
@@ -122,10 +156,14 @@ fn from_file(path: &Path, raw: Option<Format>) -> Result<Values, NoValues> {
             "it is binary; say what it holds, e.g. FILE:f64 or FILE:f32".into(),
         ));
     }
-    v.floats = match raw {
-        Some(f) => decode(&bytes, f).collect(),
-        None => numbers(&String::from_utf8_lossy(&bytes)),
-    };
+    match raw {
+        Some(f) => v.floats.extend(decode(&bytes, f)),
+        None => {
+            (v.floats, v.grains) = numbers(&String::from_utf8_lossy(&bytes))
+                .into_iter()
+                .unzip()
+        }
+    }
     match v.floats.is_empty() {
         true => Err(bad("there are no numbers in it".into())),
         false => Ok(v),
@@ -177,12 +215,13 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
 pub fn values(source: &Source, ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
     match source {
         Source::Stdout(r) => {
-            let floats = by_pattern(r, &ran.stdout);
+            let (floats, grains): (Vec<_>, _) = by_pattern(r, &ran.stdout).into_iter().unzip();
             match floats.is_empty() {
                 true if r.is_match(&ran.stdout) => Err(NoValues::NoNumber(r.as_str().to_owned())),
                 true => Err(NoValues::NoMatch(r.as_str().to_owned())),
                 false => Ok(Values {
                     floats,
+                    grains,
                     ..Values::default()
                 }),
             }
@@ -218,23 +257,31 @@ pub fn error(
     Ok(r.value(metric, 0.999))
 }
 
-/// The number that is furthest from the reference's by its size, in words.
-pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> String {
+/// The number that is furthest from the reference's by its size, in words; is it small beside the others?
+pub fn worst(got: &Values, reference: &Values, floor: Option<f64>) -> (String, bool) {
     let floor = floor.unwrap_or(0.0).max(f64::MIN_POSITIVE);
     let off = |(g, r): (&f64, &f64)| (g - r).abs() / r.abs().max(floor);
     let all = got.floats.iter().zip(&reference.floats).map(off);
     let most = all.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let sizes = reference.floats.iter().map(|r| r.abs());
+    let mean = sizes.filter(|r| r.is_finite()).sum::<f64>() / reference.floats.len().max(1) as f64;
     match most {
-        Some((i, _)) => format!(
-            "number {} of {} is {:e} instead of {:e}",
-            i + 1,
-            reference.floats.len(),
-            got.floats[i],
-            reference.floats[i]
+        Some((i, _)) => (
+            format!(
+                "number {} of {} is {:e} instead of {:e}",
+                i + 1,
+                reference.floats.len(),
+                got.floats[i],
+                reference.floats[i]
+            ),
+            reference.floats[i].abs().max(floor) < SMALL * mean,
         ),
-        None => String::new(),
+        None => (String::new(), false),
     }
 }
+
+/// A number below this part of the mean size is small: its relative error says little of the whole.
+const SMALL: f64 = 1e-2;
 
 #[cfg(test)]
 mod tests {
@@ -243,7 +290,10 @@ mod tests {
     #[test]
     fn numbers_are_found_by_pattern() {
         let text = "step 1 err 2.5e-3\nstep 2 err 1.5e-3\nPASS";
-        let find = |p: &str| by_pattern(&Regex::new(p).expect("a pattern"), text);
+        let find = |p: &str| -> Vec<f64> {
+            let all = by_pattern(&Regex::new(p).expect("a pattern"), text);
+            all.into_iter().map(|n| n.0).collect()
+        };
         assert_eq!(find(r"err (\S+)"), [2.5e-3, 1.5e-3]);
         assert_eq!(find(r"step \d+ err"), [1.0, 2.0]);
         assert_eq!(find(r"step (\d+) err (\S+)"), [1.0, 2.5e-3, 2.0, 1.5e-3]);
@@ -269,9 +319,35 @@ mod tests {
             ..Values::default()
         };
         let (got, reference) = (v(&[1.0, 2e-9, 5.0]), v(&[1.1, 1e-20, 4.0]));
-        let said = worst(&got, &reference, None);
+        let (said, small) = worst(&got, &reference, None);
         assert_eq!(said, "number 2 of 3 is 2e-9 instead of 1e-20");
-        let said = worst(&got, &reference, Some(1.0));
+        assert!(small);
+        let (said, small) = worst(&got, &reference, Some(1.0));
         assert_eq!(said, "number 3 of 3 is 5e0 instead of 4e0");
+        assert!(!small);
+    }
+
+    #[test]
+    fn what_is_printed_with_few_digits_is_told() {
+        let of = |text: &str| {
+            let (floats, grains) = numbers(text).into_iter().unzip();
+            Values {
+                floats,
+                grains,
+                ..Values::default()
+            }
+        };
+        let v = of("n = 4096, energy 0.0120 1.25e-3 -1E4 0.000000 nan");
+        assert_eq!(v.grains, [0.0, 0.5e-4, 0.5e-5, 0.5e4, 0.5e-6, 0.0]);
+        let said = unseen(&of("8 0.0120 1.0000000 0.000"), Metric::MaxRel, None, 1e-6);
+        let (count, error) = said.expect("one is coarse");
+        assert_eq!(count, 1);
+        assert!((error - 0.5e-4 / 0.012).abs() < 1e-12);
+        assert_eq!(
+            unseen(&of("0.0120"), Metric::MaxAbs, None, 1e-3),
+            None,
+            "half a unit of the last digit is 5e-5"
+        );
+        assert!(unseen(&of("0.000"), Metric::MaxRel, Some(1.0), 1e-6).is_some());
     }
 }

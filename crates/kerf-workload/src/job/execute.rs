@@ -366,7 +366,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     };
     spent.reference_s = clock.elapsed().as_secs_f64();
     let counts = match job.count {
-        Some(detail) => Some(counted(job, &session, &run.module()?, detail)?),
+        Some(detail) => {
+            // What ran is what is counted: buffers are held as the plan says, and kernels have to read them so.
+            let m = run.module()?;
+            job.plan.apply(&m)?;
+            Some(counted(job, &session, &m, detail)?)
+        }
         None => None,
     };
     let clock = Instant::now();
