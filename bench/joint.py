@@ -3,6 +3,7 @@
 
 bench/joint.py KERF SPACE.json...
 bench/joint.py --results FOLDER          what bench/joint.sh measured: real searches, speed-ups measured again at the end
+bench/joint.py --searches FOLDER [T]     what its searches found within the tolerance T (1e-6), also of those that were ended
 
 A space is what `kerf tune W.toml --what precision,launch --strategy exhaustive` leaves in space.json. Each
 search is `kerf search replay --strategy guided`; the two stages of a sequence have half of the budget each, and
@@ -118,8 +119,31 @@ def results(folder):
         print(f"# budget {budget}, one search against {s}: " + ", ".join(f"{k} {len(v)} ({' '.join(v)})" for k, v in sorted(c.items())))
 
 
+def searches(folder, tolerance):
+    found = {}
+    for path in sorted(glob.glob(f"{folder}/*/evaluations.sqlite")):
+        name, strategy, budget, seed = os.path.basename(os.path.dirname(path)).rsplit(".", 3)
+        if not os.path.exists(os.path.join(os.path.dirname(path), "space.json")):
+            continue  # its search did not end
+        best, runs = search_best(os.path.dirname(path), tolerance)
+        found.setdefault((int(budget), name, int(seed)), {})[strategy] = (1 / best, runs)
+    order = ("guided", "launch-last", "launch-first")
+    print("budget,workload,seed," + ",".join(f"{s},{s}_runs" for s in order))
+    sums = {}
+    for (budget, name, seed), all_of in sorted(found.items()):
+        cells = ",".join("{:.4f},{}".format(*all_of[s]) if s in all_of else "," for s in order)
+        print(f"{budget},{name},{seed},{cells}")
+        if all(s in all_of for s in order):
+            for s in order:
+                sums.setdefault((budget, s), []).append(math.log(all_of[s][0]))
+    for (budget, s), logs in sorted(sums.items()):
+        print(f"# budget {budget}, {s}: geometric mean {math.exp(sum(logs) / len(logs)):.4f} of {len(logs)}")
+
+
 if __name__ == "__main__" and sys.argv[1:2] == ["--results"]:
     results(sys.argv[2])
+elif __name__ == "__main__" and sys.argv[1:2] == ["--searches"]:
+    searches(sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 1e-6)
 elif __name__ == "__main__":
     for p in sys.argv[2:]:
         compare(sys.argv[1], p)

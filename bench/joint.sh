@@ -4,6 +4,8 @@
 #   bench/joint.sh KERF FOLDER OUT        on the GPU machine: FOLDER is that bundle
 #   bench/joint.py --results OUT          the table
 #   bench/joint.sh --prepare KERF FOLDER  here: references and counts of the workloads, by the CPU, into FOLDER/prepared
+#   bench/joint.py --searches OUT         the table of what the searches found, also of those that were ended
+# With SEARCH_ONLY=1 each is ended when its search is over: what follows (groups lowered one by one, last measurements) is not compared.
 # BUDGETS (16), SEEDS (1) and WORKLOADS (all) are lists; PARALLEL searches (24) take turns on the GPU. Results are written as
 # they come; searches take what is in FOLDER/prepared.
 table() {
@@ -33,7 +35,11 @@ if [ "$1" = --prepare ] && [ $# -eq 3 ]; then
     to=$folder/prepared/$name
     mkdir -p "$to"
     "$kerf" -q tune "$folder/$name.toml" --what precision,approx,launch --budget 1 --tolerance "$tolerance" --validate 0 \
-      $sizes --out "$to" > /dev/null </dev/null
+      $sizes --out "$to" > /dev/null </dev/null &
+    pid=$!
+    until [ -f "$to/space.json" ] || ! kill -0 $pid 2> /dev/null; do sleep 0.2; done
+    kill $pid 2> /dev/null
+    wait $pid 2> /dev/null
     for f in "$to"/*; do case $f in */counts*.json | */references) ;; *) rm -rf "$f" ;; esac; done
   done
   exit
@@ -59,7 +65,13 @@ done | xargs -P "${PARALLEL:-24}" -I LINE sh -c '
   if [ -d "$folder/prepared/$name" ]; then cp -r "$folder/prepared/$name/." "$to"; fi
   "$kerf" --format json tune "$folder/$name.toml" --what precision,approx,launch --strategy "$strategy" --budget "$budget" \
     --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --workers 1 --repeats 9 $sizes \
-    --out "$to" > "$to.json" 2> "$to.txt"
+    --out "$to" > "$to.json" 2> "$to.txt" &
+  pid=$!
+  while [ -n "$SEARCH_ONLY" ] && kill -0 $pid 2> /dev/null; do
+    if [ -f "$to/space.json" ]; then kill $pid; break; fi
+    sleep 0.2
+  done
+  wait $pid
   echo "$(date +%T) $name $strategy $budget $seed: exit $?"
   rm -rf "$to/references"
 '

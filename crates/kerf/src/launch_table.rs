@@ -2,10 +2,11 @@
 //!
 //! The kernels run in this process: it is a tool for benchmarks.
 use crate::fail::Failure;
-use crate::output::{Format, Style, say};
+use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use crate::{DeviceArg, device};
 use kerf_device::occupancy::Machine;
+use kerf_tune::launch::auto;
 use kerf_tune::launch::table::{self, Options};
 use kerf_tune::launch::tuners::Contention;
 use kerf_tune::launch::work::{self, Counted};
@@ -52,8 +53,31 @@ pub fn run(a: Args) -> Result<i32, Failure> {
     let profile = device::load(&a.profile)?;
     let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let cuda = a.device == DeviceArg::Cuda;
-    let job = crate::tune::job(a.workload, a.sizes, cuda, 0, 5, None)?;
+    let mut job = crate::tune::job(a.workload, a.sizes, cuda, 0, 5, None)?;
+    let name = job.workload.file_stem().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let folder = tempfile::tempdir().map_err(|e| Failure::new(e.to_string()))?;
+    if !a.own {
+        // A file that lists no shapes gets those that `kerf tune --what launch` would try.
+        match auto::give_shapes(&job, folder.path()) {
+            Ok(None) => {}
+            Ok(Some((path, notes))) => {
+                // The folder's name says nothing, and is gone afterwards.
+                let told = notes.iter().skip(1);
+                note(&format!(
+                    "note: {name} has no [launch_space]; blocks of usual sizes are timed"
+                ));
+                told.for_each(|n| note(&format!("note: {n}")));
+                job.workload = path;
+            }
+            Err(e) => {
+                note(&format!("note: {e}"));
+                note("note: only the file's own shapes are timed");
+            }
+        }
+    }
     let o = Options {
+        name: Some(name),
         rich: a.rich,
         samples: a.samples,
         more: a.more,

@@ -11,14 +11,21 @@ use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
 use kerf_device::cost::{CostError, CostModel, Prediction, Work};
+use kerf_device::occupancy::Machine;
+use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
+use kerf_ir::llvm::Module;
 use kerf_ir::program;
 use kerf_pass::count::Detail;
+use kerf_tune::launch::space::{self, Needs};
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What predicts where nothing is sampled.
+const ANALYTIC: &str = "analytic model";
 
 /// The value of --counters that has them counted.
 const NOW: &str = "ncu";
@@ -32,7 +39,8 @@ pub struct Args {
     /// Workload file (.toml).
     #[arg(required = true)]
     workload: Option<PathBuf>,
-    /// From what: a counting run here and a profile (cpu), or samples of the launches on this GPU (cuda).
+    /// From what: the analytic model, with a counting run here and a profile (cpu), or samples of the launches on
+    /// this GPU (cuda).
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
     /// Number of the GPU.
@@ -82,7 +90,7 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
     let mut o = String::new();
     let _ = writeln!(
         o,
-        "{} on {}: {} {}, limited by {}",
+        "{} on {}: {} {} by the {ANALYTIC}, limited by {}",
         style.bold(name),
         p.profile,
         style.bold(&seconds(p.seconds)),
@@ -197,6 +205,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
     let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
+    launchable(&w, &m, &profile)?;
     let work = kerf_tune::counts::work(&counts);
     if let Some(prefix) = &a.record {
         record(prefix, &program, &work)?;
@@ -211,12 +220,29 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Format::Json => {
             let mut v = serde_json::to_value(&p).map_err(|e| Failure::new(e.to_string()))?;
             v["schema"] = serde_json::json!("kerf.predict/1");
+            v["model"] = serde_json::json!(ANALYTIC);
             v["workload"] = serde_json::json!(workload);
             say(&format!("{v:#}\n"))?;
         }
         Format::Human | Format::Csv => say(&human(&p, &workload.display().to_string(), style))?,
     }
     Ok(0)
+}
+
+/// Refuses launches that no GPU of the profile would take: the CPU runs blocks that launch bounds forbid, and their time
+/// means nothing.
+fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), Failure> {
+    let Ok(machine) = Machine::of(profile) else {
+        return Ok(());
+    };
+    let infos = kerf_ir::kernels::kernels(m);
+    let all: Vec<String> = infos.iter().map(|k| k.symbol.clone()).collect();
+    let params = w.launch_space.default_params();
+    let look = space::look(w, m, &infos, &all, &params, &|_| Needs::default(), &machine);
+    look.map(|_| ()).map_err(|e| {
+        Failure::new(format!("{}: {e}", w.path.display()))
+            .help("change `block` of the launch, or `default` of [launch_space]")
+    })
 }
 
 /// What decides each kernel, by the analytic model on counts at the file's own sizes: those of a large run
@@ -276,6 +302,11 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
         }
     };
     let limit = Duration::from_secs_f64(a.timeout);
+    let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
+    crate::guard::survives(workload)?;
+    let program =
+        program::load(&job.toolchain(), &w.source, &w.flags).map_err(JobError::from)?;
+    launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
     let limits = limits(a, workload);
     let counted = match &a.counters {
         None => Vec::new(),

@@ -342,3 +342,41 @@ args = ["x", "out", 40, 25]"#;
         .count();
     assert!(first >= 2, "{text}");
 }
+
+#[test]
+fn tables_of_files_without_shapes_have_rows() {
+    let launch = "grid = [16]\nblock = [64]\nargs = [\"x\", \"out\", \"n\"]";
+    let table = |kernel: &str, more: &[&str]| {
+        let c = Case::new(kernel, launch, "");
+        let mut args = vec!["launch-table", "w.toml", "--device", "cpu"];
+        args.extend(more);
+        let o = c.kerf(&args);
+        let err = String::from_utf8_lossy(&o.stderr).into_owned();
+        assert!(o.status.success(), "{err}");
+        let text = String::from_utf8_lossy(&o.stdout);
+        let rows = text.lines().map(|l| serde_json::from_str(l).expect("JSON"));
+        let rows: Vec<Value> = rows.filter(|r: &Value| r["run"] == "whole").collect();
+        assert!(rows.iter().all(|r| r["workload"] == "w"), "{text}");
+        (rows.len(), err)
+    };
+    let (rows, err) = table("scale", &[]);
+    assert_eq!(rows, 6, "{err}");
+    assert!(err.contains("no [launch_space]"), "{err}");
+    assert_eq!(table("scale", &["--own"]).0, 1);
+    let (rows, err) = table("baked", &[]);
+    assert!(rows == 1 && err.contains("never reads blockDim"), "{err}");
+}
+
+#[test]
+fn predictions_say_what_they_are_and_refuse_what_no_gpu_takes() {
+    let c = Case::plain("bounded", "[64, 128]");
+    let o = c.kerf(&["predict", "w.toml"]);
+    let text = String::from_utf8_lossy(&o.stdout);
+    assert!(text.contains("by the analytic model"), "{text}");
+    let o = c.kerf(&["predict", "w.toml", "--size", "bx=128"]);
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert!(!o.status.success(), "{err}");
+    for part in ["bounded: 128 x 1 x 1 threads", "__launch_bounds__", "help:"] {
+        assert!(err.contains(part), "{err}");
+    }
+}

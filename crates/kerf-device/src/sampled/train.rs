@@ -119,7 +119,7 @@ pub fn judge(all: &[Instance]) -> Vec<Judged> {
         let model = Svr::train(&examples(rest.iter().copied()), choose(&rest));
         for i in refs.iter().filter(|i| i.kernel == k) {
             let s = &i.samples;
-            let sampled = s.short.seconds + s.long.seconds + s.middle.map_or(0.0, |m| m.seconds);
+            let sampled = s.sampled_s();
             out.push(Judged {
                 kernel: k.clone(),
                 name: i.name.clone(),

@@ -1,8 +1,8 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
-use super::sample::cut;
+use super::sample::{cut, middle, sides};
 use super::table::Row;
 use kerf_device::sampled::train::Instance;
-use kerf_device::sampled::{Sample, Samples};
+use kerf_device::sampled::{Sample, Samples, other_work};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +98,16 @@ pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Samp
     })
 }
 
+/// The timing of so many blocks from a first one on, as a sample; of several the last.
+fn exactly(all: &[&Row], whole: &Row, first: u64, count: u64) -> Option<Sample> {
+    let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
+    let mine = mine.filter(|r| u64::from(r.first) == first && r.count == count);
+    mine.last().map(|r| Sample {
+        blocks: count,
+        seconds: r.time.median_s,
+    })
+}
+
 /// Waves of samples away from the start in records that have none as large as the smaller sample.
 const ELSEWHERE: u32 = 2;
 
@@ -112,15 +122,26 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         pair.map(|(h, t)| t.seconds / h.seconds)
     };
     let ratio = differ(cut.short).or_else(|| differ(ELSEWHERE));
+    let centre = ratio.map(|r| Sample {
+        blocks: short.blocks,
+        seconds: r * short.seconds,
+    });
+    let uneven = centre.is_some_and(|m| other_work(short, m));
+    let many = wave * u64::from(cut.long);
+    // Records from before samples in the middle have none.
+    let inside = exactly(all, whole, middle(whole.count), many).filter(|_| uneven);
+    let [a, b] = sides(whole.count, short.blocks).map(|f| exactly(all, whole, f, short.blocks));
     Some(Samples {
         blocks: whole.count,
         wave,
         short,
-        long: sample(all, whole, cut.long, true)?,
-        middle: ratio.map(|r| Sample {
-            blocks: short.blocks,
-            seconds: r * short.seconds,
-        }),
+        long: match inside {
+            Some(s) => s,
+            None => sample(all, whole, cut.long, true)?,
+        },
+        middle: centre,
+        long_in_middle: inside.is_some(),
+        sides: a.zip(b).filter(|_| inside.is_some()).map(|(a, b)| [a, b]),
         threads: whole.block.iter().product(),
         registers: whole.registers,
         shared: whole.shared + whole.dynamic,

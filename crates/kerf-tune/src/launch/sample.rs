@@ -1,7 +1,7 @@
 //! Launches of a workload sampled: what a prediction of their times starts from.
 use super::space::{self, Params};
-use kerf_device::sampled::{Sample, Samples};
-use kerf_workload::job::{Bench, Job, JobError, Kind, Run, bench};
+use kerf_device::sampled::{SIDES, Sample, Samples, other_work};
+use kerf_workload::job::{Bench, Job, JobError, Kind, Run, Turn, bench};
 use serde::{Deserialize, Serialize};
 
 /// One kind of launch.
@@ -80,6 +80,67 @@ pub fn cut(waves: f64) -> Option<Cut> {
 /// From so many waves on samples are less than a tenth of the launch.
 pub const LONG_WAVES: f64 = 100.0;
 
+/// From so many waves on two more places of the grid are sampled where its start and its middle differ: all samples
+/// are 8 % of the launch then.
+const SIDES_WAVES: f64 = 175.0;
+
+/// What is sampled of a launch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Taken {
+    /// From the start.
+    pub short: Sample,
+    /// As many waves, from the middle.
+    pub middle: Sample,
+    /// More waves: from the start, or from the middle where its blocks do other work.
+    pub long: Sample,
+    /// It is from the middle.
+    pub long_in_middle: bool,
+    /// At [`SIDES`], as many waves as the smaller.
+    pub sides: Option<[Sample; 2]>,
+}
+
+/// First block of a sample of the middle.
+pub fn middle(blocks: u64) -> u64 {
+    blocks / 2
+}
+
+/// First blocks of samples of `count` blocks at [`SIDES`].
+pub fn sides(blocks: u64, count: u64) -> [u64; 2] {
+    SIDES.map(|x| ((x * blocks as f64) as u64).saturating_sub(count / 2))
+}
+
+/// Samples a launch: `part` runs blocks from a first one on, so many.
+///
+/// A grid's start can be a boundary that does other work than the rest. Then the line through samples of the start
+/// says nothing, and is taken in the middle instead, for the same price.
+pub fn take<E>(
+    blocks: u64,
+    wave: u64,
+    cut: Cut,
+    mut part: impl FnMut(u64, u64) -> Result<Sample, E>,
+) -> Result<Taken, E> {
+    let (few, many) = (wave * u64::from(cut.short), wave * u64::from(cut.long));
+    let short = part(0, few)?;
+    let centre = part(middle(blocks), few)?;
+    let long_in_middle = other_work(short, centre);
+    let from = if long_in_middle { middle(blocks) } else { 0 };
+    let long = part(from, many)?;
+    let sides = match long_in_middle && blocks as f64 >= SIDES_WAVES * wave as f64 {
+        true => {
+            let [a, b] = sides(blocks, few);
+            Some([part(a, few)?, part(b, few)?])
+        }
+        false => None,
+    };
+    Ok(Taken {
+        short,
+        middle: centre,
+        long,
+        long_in_middle,
+        sides,
+    })
+}
+
 /// Waves at which [`cut`] changes, and some beyond, for tables.
 pub const BOUNDS: [f64; 5] = [LEAST_WAVES, 50.0, LONG_WAVES, 150.0, 300.0];
 
@@ -130,27 +191,27 @@ pub fn of(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
     let Some(cut) = cut(k.blocks() as f64 / wave as f64) else {
         return Ok(None);
     };
-    let mut part = |first: u64, waves: u32| -> Result<Sample, JobError> {
-        let count = wave * u64::from(waves);
+    let t = take(k.blocks(), wave, cut, |first, count| {
         let run = Run::Part {
             first: first as u32,
             count: count as u32,
         };
-        Ok(Sample {
+        let time = b.time(k, run)?;
+        Ok::<_, JobError>(Sample {
             blocks: count,
-            seconds: b.time(k, run)?.median_s,
+            seconds: time.median_s,
         })
-    };
-    let (short, long) = (part(0, cut.short)?, part(0, cut.long)?);
-    let middle = part(k.blocks() / 2, cut.short)?;
+    })?;
     let stats = b.stats(&k.symbol).unwrap_or_default();
     let refs = space::references(b.module, b.kernels, k);
     Ok(Some(Samples {
         blocks: k.blocks(),
         wave,
-        short,
-        long,
-        middle: Some(middle),
+        short: t.short,
+        long: t.long,
+        middle: Some(t.middle),
+        long_in_middle: t.long_in_middle,
+        sides: t.sides,
         threads: k.threads(),
         registers: stats.registers.unwrap_or(0),
         shared: stats.shared_bytes.unwrap_or(0) + k.launch.shared,
@@ -166,9 +227,13 @@ pub fn sample(ask: &Ask) -> Result<Vec<Sampled>, JobError> {
     bench(
         &ask.job,
         |_, _, _| Vec::new(),
-        |b| match ask.points.is_empty() {
-            true => Ok(vec![at(b, &Params::new())?]),
-            false => ask.points.iter().map(|p| at(b, p)).collect(),
+        |b| {
+            // Other measurements on the GPU would be in the samples.
+            let _turn = Turn::alone(ask.job.lock.as_deref())?;
+            match ask.points.is_empty() {
+                true => Ok(vec![at(b, &Params::new())?]),
+                false => ask.points.iter().map(|p| at(b, p)).collect(),
+            }
         },
     )
 }
@@ -212,9 +277,7 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
             Some(_) => None,
         };
         let wave = f64::from(b.resident(&k)?.max(1) * b.sms);
-        let sampled = samples.as_ref().map_or(0.0, |s| {
-            s.short.seconds + s.long.seconds + s.middle.map_or(0.0, |m| m.seconds)
-        });
+        let sampled = samples.as_ref().map_or(0.0, Samples::sampled_s);
         out.sampled_s += sampled + whole.unwrap_or(0.0);
         out.launches.push(Launch {
             kernel: k.name.clone(),
@@ -245,6 +308,31 @@ mod tests {
         for w in [125.0, 150.0, 200.0, 300.0, 1000.0] {
             assert!(part(w).is_some_and(|p| p <= 0.08), "{w}");
         }
+    }
+
+    #[test]
+    fn the_line_is_taken_in_the_middle_where_the_start_is_a_boundary() {
+        let taken = |blocks: u64, start: f64| {
+            let mut asked = Vec::new();
+            let t = take(blocks, 100, Cut { short: 2, long: 6 }, |first, count| {
+                asked.push((first, count));
+                let each = if first == 0 { start } else { 1e-8 };
+                Ok::<_, ()>(Sample {
+                    blocks: count,
+                    seconds: each * count as f64,
+                })
+            });
+            (t, asked)
+        };
+        let (even, asked) = taken(20_000, 1.1e-8);
+        assert_eq!(asked, [(0, 200), (10_000, 200), (0, 600)]);
+        assert!(even.is_ok_and(|t| !t.long_in_middle && t.sides.is_none()));
+        let (uneven, asked) = taken(20_000, 2e-8);
+        assert_eq!(asked[2], (10_000, 600));
+        assert_eq!(asked[3..], [(2154, 200), (17_645, 200)]);
+        assert!(uneven.is_ok_and(|t| t.long_in_middle && t.sides.is_some()));
+        let (_, asked) = taken(17_000, 2e-8);
+        assert_eq!(asked.len(), 3);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! compared with.
 //!
 //! Each kernel is an instance of its own: its first launch, from the workload's first contents.
+use super::sample;
 use super::space::{self, Component, Needs, Params};
 use kerf_device::occupancy::Machine;
+use kerf_device::sampled::Sample;
 use kerf_ir::kernels;
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_workload::Workload;
-use kerf_workload::job::{Bench, Device, Job, JobError, Kind, LaunchTime, Run, bench};
+use kerf_workload::job::{Bench, Job, JobError, Kind, LaunchTime, Run, Turn, bench};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +29,8 @@ pub struct Options {
     pub check: bool,
     /// The file's own shape alone, sampled as predictions are, for training them.
     pub own: bool,
+    /// Name of the workload in rows, where not that of its file.
+    pub name: Option<String>,
 }
 
 /// One timing.
@@ -180,6 +184,18 @@ fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobEr
             });
         }
     }
+    out.retain(|i| !i.points.is_empty());
+    // Kernels whose launches no parameter changes have the file's own shape.
+    let default = w.launch_space.default_params();
+    for kind in b.kinds(&default)? {
+        let known = |i: &Instance| i.points.iter().any(|(_, k)| k.symbol == kind.symbol);
+        if !out.iter().any(known) {
+            out.push(Instance {
+                name: kind.name.clone(),
+                points: vec![(default.clone(), kind)],
+            });
+        }
+    }
     Ok(out)
 }
 
@@ -281,17 +297,21 @@ impl Table<'_, '_> {
                 }
             }
             if o.own
-                && let Some(cut) = super::sample::cut(kind.blocks() as f64 / f64::from(wave.max(1)))
+                && let Some(cut) = sample::cut(kind.blocks() as f64 / f64::from(wave.max(1)))
             {
-                for (first, waves) in [
-                    (0, cut.short),
-                    (0, cut.long),
-                    ((kind.blocks() / 2) as u32, cut.short),
-                ] {
-                    let count = waves * wave;
-                    let r = self.row(i, at, Run::Part { first, count })?;
+                sample::take(kind.blocks(), u64::from(wave), cut, |first, count| {
+                    let (first, blocks) = (first as u32, count as u32);
+                    let run = Run::Part {
+                        first,
+                        count: blocks,
+                    };
+                    let r = self.row(i, at, run)?;
                     (self.sink)(&r);
-                }
+                    Ok::<_, JobError>(Sample {
+                        blocks: count,
+                        seconds: r.time.median_s,
+                    })
+                })?;
             }
             for part in [1u64, 2, 3] {
                 let count = 2 * wave;
@@ -354,8 +374,9 @@ pub fn table(
     machine: &Machine,
     sink: &mut dyn FnMut(&Row),
 ) -> Result<(), JobError> {
-    let name = job.workload.file_stem().unwrap_or_default();
-    let name = name.to_string_lossy().into_owned();
+    let stem = job.workload.file_stem().unwrap_or_default();
+    let name = o.name.clone();
+    let name = name.unwrap_or_else(|| stem.to_string_lossy().into_owned());
     let blocks = std::cell::RefCell::new(Vec::new());
     bench(
         job,
@@ -368,18 +389,7 @@ pub fn table(
             all
         },
         |b| {
-            let lock = match (&job.lock, job.device) {
-                (Some(path), Device::Cuda) => {
-                    let f = std::fs::OpenOptions::new()
-                        .create(true)
-                        .append(true)
-                        .open(path);
-                    let f = f.map_err(|e| JobError::Input(format!("{}: {e}", path.display())))?;
-                    f.lock().map_err(|e| JobError::Input(e.to_string()))?;
-                    Some(f)
-                }
-                _ => None,
-            };
+            let _turn = Turn::alone(job.lock.as_deref())?;
             let all = instances(b.workload, b, o.rich)?;
             let mut t = Table {
                 job,
@@ -392,7 +402,6 @@ pub fn table(
             for i in &all {
                 t.instance(i, o, &fixed)?;
             }
-            drop(lock);
             Ok(())
         },
     )

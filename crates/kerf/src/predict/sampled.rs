@@ -25,7 +25,11 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
             l.whole.unwrap_or(0.0),
             "measured whole: too few waves for samples to pay",
         ),
+        (Some(s), Some(m)) if s.long_in_middle => {
+            (m.seconds(s), "line through two samples of the middle, corrected")
+        }
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
+        (Some(s), None) if s.long_in_middle => (s.placed(), "line through two samples of the middle"),
         (Some(s), None) => (s.placed(), "line through two samples"),
     }
 }
@@ -178,9 +182,10 @@ pub fn run(
             && u.abs() > UNEVEN
         {
             note(&format!(
-                "warning: {}: blocks in the middle of the grid take {:+.0} % of the time of those at its start: the work is uneven, and the prediction less sure",
+                "warning: {}: blocks in the middle of the grid take {:.0} % {} time than those at its start: the work is uneven, and the prediction less sure",
                 l.kernel,
-                100.0 * u
+                100.0 * u.abs(),
+                if u > 0.0 { "more" } else { "less" }
             ));
         }
         if l.varies {
