@@ -281,6 +281,11 @@ pub trait Models {
     fn error(&self, _a: &[u8]) -> Option<f64> {
         None
     }
+    /// A static, cast-aware score over that of the program as it is, as AMPT-GA has it (Kotipalli et al. 2019, section
+    /// 4.3): nothing that only a run tells is in it.
+    fn static_score(&self, _a: &[u8]) -> Option<f64> {
+        None
+    }
     /// Static metrics, for pruning by them.
     fn metrics(&self, _a: &[u8]) -> Option<Metrics> {
         None
@@ -312,5 +317,11 @@ impl Search<'_> {
         let told = self.models.time(a);
         told.or_else(|| self.problem.score_ratio(a))
             .filter(|t| t.is_finite() && *t > 0.0)
+    }
+    /// The static score; where nobody gives one, what there is in its place: [`Search::predict`].
+    pub fn static_score(&self, a: &[u8]) -> Option<f64> {
+        let told = self.models.static_score(a);
+        told.filter(|s| s.is_finite() && *s > 0.0)
+            .or_else(|| self.predict(a))
     }
 }

@@ -23,13 +23,17 @@ pub struct Recorded {
     pub problem: Problem,
     table: BTreeMap<Assignment, Outcome>,
     predicted: BTreeMap<Assignment, f64>,
+    scored: BTreeMap<Assignment, f64>,
     samples: BTreeMap<Assignment, Vec<f64>>,
 }
 
-/// Times that a cost model predicted, where they were recorded.
+/// Times that a cost model predicted and static scores, where they were recorded.
 impl Models for Recorded {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.predicted.get(a).copied()
+    }
+    fn static_score(&self, a: &[u8]) -> Option<f64> {
+        self.scored.get(a).copied()
     }
 }
 
@@ -45,6 +49,9 @@ struct File {
     /// For each outcome; empty if nothing was predicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     predicted: Vec<Option<f64>>,
+    /// The static score of each outcome, over that of the program as it is; empty if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    scored: Vec<Option<f64>>,
 }
 
 /// Why a file is no search space.
@@ -105,6 +112,7 @@ impl Recorded {
             problem,
             table,
             predicted: BTreeMap::new(),
+            scored: BTreeMap::new(),
             samples: BTreeMap::new(),
         };
         match recorded.optimum() {
@@ -261,11 +269,20 @@ impl Recorded {
 
     /// Adds what a cost model predicts for everything in the table.
     pub fn predicted_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
-        let all = self.table.keys();
-        self.predicted = all
-            .filter_map(|a| Some((a.clone(), time(a).filter(|t| t.is_finite() && *t > 0.0)?)))
-            .collect();
+        self.predicted = self.of_each(time);
         self
+    }
+
+    /// Adds the static score of everything in the table.
+    pub fn scored_by(mut self, score: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+        self.scored = self.of_each(score);
+        self
+    }
+
+    fn of_each(&self, f: impl Fn(&[u8]) -> Option<f64>) -> BTreeMap<Assignment, f64> {
+        let known = |a: &[u8]| f(a).filter(|t| t.is_finite() && *t > 0.0);
+        let all = self.table.keys();
+        all.filter_map(|a| Some((a.clone(), known(a)?))).collect()
     }
 
     /// The same outcomes with another tolerance; none if nothing is within it.
@@ -294,18 +311,17 @@ impl Recorded {
             assignment: a.clone(),
             outcome: *o,
         });
+        let column = |of: &BTreeMap<Assignment, f64>| match of.is_empty() {
+            true => Vec::new(),
+            false => self.table.keys().map(|a| of.get(a).copied()).collect(),
+        };
         serde_json::to_string(&File {
             schema: SCHEMA.to_owned(),
             name: self.name.clone(),
             problem: self.problem.clone(),
             outcomes: outcomes.collect(),
-            predicted: match self.predicted.is_empty() {
-                true => Vec::new(),
-                false => {
-                    let all = self.table.keys();
-                    all.map(|a| self.predicted.get(a).copied()).collect()
-                }
-            },
+            predicted: column(&self.predicted),
+            scored: column(&self.scored),
         })
     }
 }
@@ -326,12 +342,13 @@ fn own(value: Value) -> Result<Recorded, RecordedError> {
         None => return Err(format("it has neither `schema` nor `cache` nor `results`")),
     }
     let file: File = serde_json::from_value(value).map_err(|e| format(e.to_string()))?;
-    let predicted: BTreeMap<Assignment, f64> = file
-        .outcomes
-        .iter()
-        .zip(&file.predicted)
-        .filter_map(|(e, t)| Some((e.assignment.clone(), (*t)?)))
-        .collect();
+    let column = |values: &[Option<f64>]| -> BTreeMap<Assignment, f64> {
+        let each = file.outcomes.iter().zip(values);
+        each.filter_map(|(e, t)| Some((e.assignment.clone(), (*t)?)))
+            .collect()
+    };
+    let (predicted, scored) = (column(&file.predicted), column(&file.scored));
     let r = Recorded::new(file.name, file.problem, file.outcomes)?;
-    Ok(r.predicted_by(|a| predicted.get(a).copied()))
+    let r = r.predicted_by(|a| predicted.get(a).copied());
+    Ok(r.scored_by(|a| scored.get(a).copied()))
 }

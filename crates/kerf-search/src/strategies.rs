@@ -18,7 +18,7 @@ mod ryoo;
 mod staged;
 mod walk;
 
-pub use ampt_ga::{Parts, ampt_ga};
+pub use ampt_ga::{Parts, Rating, ampt_ga};
 pub use annealing::annealing;
 pub use dataflow::dataflow;
 pub use degree::{heu, omg, smp};

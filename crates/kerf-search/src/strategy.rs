@@ -86,7 +86,7 @@ pub enum StrategyError {
 }
 
 /// The strategies, the default first.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "guided",
     "exhaustive",
     "random",
@@ -94,6 +94,7 @@ pub const NAMES: [&str; 11] = [
     "dataflow",
     "naive-ga",
     "ampt-ga",
+    "ampt-ga-model",
     "annealing",
     "differential",
     "local",
@@ -113,7 +114,12 @@ pub fn suitable(search: &Search) -> Vec<&'static str> {
     let fits = |name: &&str| match *name {
         "exhaustive" => false,
         "delta-debug" | "dataflow" => !listed,
-        "ampt-ga" => search.predict(&first(search.problem)).is_some(),
+        "ampt-ga" => search.static_score(&first(search.problem)).is_some(),
+        // Without a static score it is the same.
+        "ampt-ga-model" => {
+            let a = first(search.problem);
+            search.models.static_score(&a).is_some() && search.predict(&a).is_some()
+        }
         "ryoo" => search.models.metrics(&first(search.problem)).is_some(),
         _ => true,
     };
@@ -126,7 +132,8 @@ fn first(problem: &crate::Problem) -> Assignment {
     listed.cloned().unwrap_or_else(|| problem.identity())
 }
 
-/// A strategy by its name. `_` and `-` are one. `ampt-ga-no-groups`, `-no-filter`, `-no-first` and `-no-score`
+/// A strategy by its name. `_` and `-` are one. `ampt-ga-model` is AMPT-GA with the model of time in the place of its
+/// score; `ampt-ga-no-groups`, `-no-filter`, `-no-first` and `-no-score`
 /// leave out a part of AMPT-GA, for comparison.
 pub fn by_name<'p>(
     name: &str,
@@ -165,7 +172,7 @@ pub fn by_name<'p>(
         "smp" => Box::new(strategies::smp(search)?),
         "heu" => Box::new(strategies::heu(search)?),
         "omg" => Box::new(strategies::omg(search)?),
-        _ => match plain.strip_prefix("ampt-ga-").and_then(Parts::without) {
+        _ => match plain.strip_prefix("ampt-ga-").and_then(Parts::by_name) {
             Some(parts) => Box::new(strategies::ampt_ga(search, parts)),
             None => return Err(StrategyError::Unknown(name.to_owned())),
         },

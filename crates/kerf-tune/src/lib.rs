@@ -26,6 +26,7 @@ pub mod measure;
 pub mod models;
 pub mod problem;
 pub mod ranges;
+pub mod rescore;
 pub mod result;
 pub mod sample;
 pub mod score;

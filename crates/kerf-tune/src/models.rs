@@ -58,6 +58,11 @@ pub enum CostKind {
     Static,
 }
 
+/// The static score as published, of what AMPT-GA goes by.
+pub fn published_score<'s>(subject: &'s Subject, tunable: &'s Tunable) -> StaticScore<'s> {
+    StaticScore::new(subject, tunable, Weights::published())
+}
+
 /// The static score.
 pub fn static_score<'s>(
     subject: &'s Subject,
@@ -209,14 +214,19 @@ pub fn inform_but(
     vetoes
 }
 
-/// Both as the strategies ask for them.
+/// What the strategies ask for.
 pub struct Predictions<'m> {
     /// Time.
     pub cost: &'m dyn CostModel,
+    /// AMPT-GA's score; none where `cost` is a static score itself.
+    pub published: Option<&'m dyn CostModel>,
 }
 
 impl Models for Predictions<'_> {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.cost.predict(&a.to_vec())
+    }
+    fn static_score(&self, a: &[u8]) -> Option<f64> {
+        self.published?.predict(&a.to_vec())
     }
 }

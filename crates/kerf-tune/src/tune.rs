@@ -240,8 +240,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     });
     // Strategies that refuse the problem do so before anything ran.
     let score = models::static_score(&subject, &tunable, &request.profile);
+    let published = models::published_score(&subject, &tunable);
     let predictions = Predictions {
         cost: score.as_ref(),
+        published: Some(&published),
     };
     named(
         &request.strategy,
@@ -315,6 +317,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         subject: &subject,
         tunable: &tunable,
         cost: cost.as_ref(),
+        published: &published,
         store,
         input,
         known: BTreeMap::new(),

@@ -31,6 +31,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) subject: &'t Subject,
     pub(crate) tunable: &'t Tunable,
     pub(crate) cost: &'t dyn CostModel,
+    /// What AMPT-GA goes by.
+    pub(crate) published: &'t dyn CostModel,
     pub(crate) evaluator: Evaluator,
     pub(crate) store: Store,
     pub(crate) input: Input,
@@ -366,8 +368,10 @@ impl Tuner<'_> {
 
     /// Runs the strategy to its end.
     pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
-        let cost = self.cost;
-        let predictions = Predictions { cost };
+        let predictions = Predictions {
+            cost: self.cost,
+            published: Some(self.published),
+        };
         let search = Search {
             problem,
             models: &predictions,
@@ -411,6 +415,7 @@ impl Tuner<'_> {
             outcome: self.outcome(a, e),
         });
         let r = Recorded::new(format!("{name}, {times}"), problem, all.collect()).ok()?;
-        Some(r.predicted_by(|a| self.cost.predict(&a.to_vec())))
+        let r = r.predicted_by(|a| self.cost.predict(&a.to_vec()));
+        Some(r.scored_by(|a| self.published.predict(&a.to_vec())))
     }
 }

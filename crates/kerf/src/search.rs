@@ -3,6 +3,7 @@ mod compare;
 mod drive;
 mod export;
 mod race;
+mod score;
 mod show;
 
 use crate::fail::Failure;
@@ -43,13 +44,16 @@ enum Command {
     Drive(drive::DriveArgs),
     /// Write a result folder or a recorded space as a cache of Kernel Tuner, as T4 or as T1.
     Export(export::ExportArgs),
+    /// Add the static score of AMPT-GA to a recorded space of a workload, for spaces that have none.
+    Score(score::ScoreArgs),
 }
 
 #[derive(clap::Args)]
 struct ReplayArgs {
     /// Recorded search space: Kerf's JSON, a cache file of Kernel Tuner, or T4; may be compressed (.gz).
     file: PathBuf,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential, local, ryoo;
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga (its published static score),
+    /// ampt-ga-model (Kerf's predicted time in its place), annealing, differential, local, ryoo;
     /// several with commas; `all` for those that suit the space.
     #[arg(
         long,
@@ -87,6 +91,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         Command::Race(r) => race::run(r, format, style),
         Command::Drive(d) => drive::run(d),
         Command::Export(e) => export::run(e, format),
+        Command::Score(s) => score::run(s, format),
     }
 }
 

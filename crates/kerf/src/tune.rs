@@ -115,7 +115,8 @@ pub struct Args {
     /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
     #[arg(long, default_value = "hash")]
     select: kerf_pass::Select,
-    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga, annealing, differential or local;
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga (its published static score),
+    /// ampt-ga-model (the predicted time in its place), annealing, differential or local;
     /// heu, smp or omg search the part of the warps alone (with --what approx); launch (its default) and
     /// ryoo search shapes alone (with --what launch); launch-first and launch-last search shapes before or after
     /// everything else, each with half of the budget, for comparison with guided.

@@ -2,7 +2,8 @@
 //!
 //! A cost model may be wrong altogether, say of what memory costs. So there are two beliefs, one that starts
 //! from the predictions and one that knows nothing but that lower is faster, and each counts as much as it
-//! has explained the runs.
+//! has explained the runs. Where runs repeat the predictions to the last digits, their times are these predictions
+//! (errors executed without the device, times by the model), and nothing is left to doubt.
 //!
 //! In each, the difference between measured and predicted time is a sum of normal corrections: of the gain as a
 //! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
@@ -31,6 +32,12 @@ const TRUST: f64 = 0.5;
 const SHAPES: f64 = 0.3;
 const SHAPES_UNKNOWN: f64 = 0.13;
 
+/// A time that is nearer than this to the prediction, relative, is the prediction: no clock is that good.
+const SAME: f64 = 1e-9;
+
+/// What is left to doubt then.
+const CERTAIN: f64 = 1e-6;
+
 /// The model.
 pub struct TimeModel<'p> {
     beliefs: Vec<Belief<'p>>,
@@ -38,6 +45,8 @@ pub struct TimeModel<'p> {
     weights: Vec<f64>,
     /// Predictions, where somebody makes them.
     forecast: Option<Rc<Forecast<'p>>>,
+    /// Times are the predictions themselves.
+    exact: bool,
 }
 
 /// One belief.
@@ -61,6 +70,23 @@ fn informed(search: &Search) -> bool {
     !low.is_empty() && search.predict(&low).is_some_and(|t| t != 1.0)
 }
 
+/// Whether everything that ran took the time that was predicted, and something says so that was not as the program
+/// is.
+fn repeats(f: &Forecast, all: &[Evaluation]) -> bool {
+    let mut telling = false;
+    for e in all {
+        let Some(t) = e.outcome.time().filter(|t| t.is_finite()) else {
+            continue;
+        };
+        let predicted = f.exact(&e.assignment);
+        if (t - predicted).abs() > SAME * t {
+            return false;
+        }
+        telling |= predicted != 1.0;
+    }
+    telling
+}
+
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
@@ -71,13 +97,25 @@ impl<'p> TimeModel<'p> {
                 beliefs: vec![Belief::new(search, Some(f.clone())), ignorant],
                 weights: vec![TRUST, 1.0 - TRUST],
                 forecast,
+                exact: false,
             },
             None => TimeModel {
                 beliefs: vec![ignorant],
                 weights: vec![1.0],
                 forecast,
+                exact: false,
             },
         }
+    }
+
+    /// Whether somebody predicts times.
+    pub fn is_informed(&self) -> bool {
+        self.forecast.is_some()
+    }
+
+    /// Whether times are the predictions themselves, as far as was seen.
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// Whether what is said of an assignment is by the prediction itself, not by what stands for it.
@@ -101,6 +139,10 @@ impl<'p> TimeModel<'p> {
 
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
+        self.exact = self.forecast.as_ref().is_some_and(|f| repeats(f, all));
+        if self.exact {
+            return;
+        }
         let prior = match self.beliefs.len() {
             1 => vec![1.0],
             _ => vec![TRUST, 1.0 - TRUST],
@@ -115,12 +157,19 @@ impl<'p> TimeModel<'p> {
 
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
+        if let (true, Some(f)) = (self.exact, &self.forecast) {
+            return f.of(a).0;
+        }
         let parts = self.beliefs.iter().zip(&self.weights);
         parts.map(|(b, w)| w * b.predict(a).0).sum()
     }
 
     /// Logarithm of the expected gain of an assignment over a time.
     pub fn log_gain(&self, best: f64, a: &[u8]) -> f64 {
+        if let (true, Some(f)) = (self.exact, &self.forecast) {
+            let (time, miss) = f.of(a);
+            return log_improvement(best, time, miss.max(CERTAIN));
+        }
         let parts = self.beliefs.iter().zip(&self.weights);
         let logs: Vec<f64> = parts
             .filter(|(_, w)| **w > 0.0)

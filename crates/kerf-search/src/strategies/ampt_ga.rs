@@ -1,6 +1,7 @@
 //! AMPT-GA (Kotipalli et al. 2019): a genetic algorithm on a static performance score.
 //!
-//! Performance is the predicted one. Only an individual whose score is better than that of the best so far
+//! Performance is the static score (section 4.3); Kerf's model of time can stand in its place, to see what the score
+//! does and what the search. Only an individual whose score is better than that of the best so far
 //! is executed, for its error and time; others die (section 4.5). One that is then beyond the tolerance, or
 //! measured slower than the best so far, is rejected, and the filter stays where it was (section 3). A quarter of the mutations change
 //! whole groups of variables that exchange values, to one level (section 4.4). The first generation has
@@ -31,8 +32,19 @@ pub struct Parts {
     pub filter: bool,
     /// The first generation has everything high and everything low.
     pub first: bool,
-    /// Performance is the score, not the measured time.
-    pub score: bool,
+    /// What performance is.
+    pub score: Rating,
+}
+
+/// What performance is, before anything ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rating {
+    /// The static score, as published.
+    Static,
+    /// The caller's model of time.
+    Model,
+    /// Nothing: everything is executed, and measured time counts.
+    Measured,
 }
 
 impl Parts {
@@ -41,18 +53,20 @@ impl Parts {
         groups: true,
         filter: true,
         first: true,
-        score: true,
+        score: Rating::Static,
     };
 
-    /// By the end of a strategy's name: `no-groups`, `no-filter`, `no-first`, `no-score`.
-    pub fn without(part: &str) -> Option<Parts> {
+    /// By the end of a strategy's name: `no-groups`, `no-filter`, `no-first`, `no-score`; `model` has the model of time
+    /// for its score.
+    pub fn by_name(part: &str) -> Option<Parts> {
         let mut p = Parts::ALL;
         match part {
             "no-groups" => p.groups = false,
             "no-filter" => p.filter = false,
             "no-first" => p.first = false,
             // Without a score there is nothing to filter by.
-            "no-score" => (p.score, p.filter) = (false, false),
+            "no-score" => (p.score, p.filter) = (Rating::Measured, false),
+            "model" => p.score = Rating::Model,
             _ => return None,
         }
         Some(p)
@@ -101,7 +115,11 @@ impl Run<'_> {
         if let Some(f) = self.rated.get(a) {
             return Ok(*f);
         }
-        let score = self.search.predict(a).filter(|_| self.parts.score);
+        let score = match self.parts.score {
+            Rating::Static => self.search.static_score(a),
+            Rating::Model => self.search.predict(a),
+            Rating::Measured => None,
+        };
         if self.parts.filter && score.is_some_and(|s| s >= self.best) {
             // Filtered: neither executed nor considered. Not remembered, since nothing was learnt.
             return Ok(f64::INFINITY);

@@ -54,6 +54,9 @@ impl Models for Within<'_> {
     fn error(&self, a: &[u8]) -> Option<f64> {
         self.models.error(&self.whole(a))
     }
+    fn static_score(&self, a: &[u8]) -> Option<f64> {
+        self.models.static_score(&self.whole(a))
+    }
     fn metrics(&self, a: &[u8]) -> Option<Metrics> {
         self.models.metrics(&self.whole(a))
     }

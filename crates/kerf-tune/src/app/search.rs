@@ -106,7 +106,11 @@ impl Searcher<'_, '_> {
     /// Runs the strategy to its end: why, and after how many evaluations.
     pub fn search(&mut self, phase: Phase, problem: &Problem) -> Result<(Reason, usize), AppError> {
         let r = self.app.request;
-        let predictions = Predictions { cost: self.cost };
+        let predictions = Predictions {
+            cost: self.cost,
+            // It is a static score, with bytes and parts of the run time.
+            published: None,
+        };
         let mut strategy = by_name(
             &r.strategy,
             Search {

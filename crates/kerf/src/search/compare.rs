@@ -4,7 +4,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::table::Table;
-use kerf_search::NAMES;
+use kerf_search::{Models, NAMES};
 use kerf_search::compare::{Case, compare, geometric_mean};
 use kerf_search::strategy::StrategyError;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ pub struct CompareArgs {
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "guided,ampt-ga,naive-ga,delta-debug,dataflow,random"
+        default_value = "guided,ampt-ga,ampt-ga-model,naive-ga,delta-debug,dataflow,random"
     )]
     strategy: Vec<String>,
     /// Executions of the first strategy, at most.
@@ -63,6 +63,15 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         work.now(f.display().to_string());
         work.done(i);
         let space = load(f)?;
+        let low = space.problem.all_low();
+        if Models::static_score(&space, &low).is_none()
+            && strategies.iter().any(|s| s.0 == "ampt-ga")
+        {
+            note(&format!(
+                "{}: no static score, so ampt-ga goes by predicted times; `kerf search score` adds it",
+                f.display()
+            ));
+        }
         let cases = compare(&space, &QUANTILES, &strategies, a.repeats, a.seed).map_err(refused)?;
         if cases.len() < QUANTILES.len() {
             note(&format!(
