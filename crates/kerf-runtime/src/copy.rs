@@ -41,7 +41,7 @@ pub fn line(
         }
     }
     let to_host = is_to_host(s, to, from, kind);
-    let tracing = s.trace.is_some();
+    let tracing = s.trace.as_ref().is_some_and(|t| t.keeps_copies());
     if !crate::held::copy(s, to, from, bytes, stream)? {
         s.on_device(|d| d.copy(to, from, bytes, stream, wait || tracing && to_host))?;
     }
@@ -106,7 +106,7 @@ fn rows(s: &mut State, r: Rectangle, kind: i32, stream: u64, wait: bool) -> Resu
     if r.width == 0 || r.rows == 0 {
         return Ok(());
     }
-    if s.trace.is_some() || crate::held::is_held(s, r.to) || crate::held::is_held(s, r.from) {
+    if s.watched() || crate::held::is_held(s, r.to) || crate::held::is_held(s, r.from) {
         return (0..r.rows).try_for_each(|i| {
             let (to, from) = ((i * r.to_pitch) as u64, (i * r.from_pitch) as u64);
             line(s, r.to + to, r.from + from, r.width, kind, stream, wait)

@@ -41,13 +41,33 @@ fn scaled(bytes: u64, to: Format) -> Result<u64, Failed> {
     }
 }
 
+/// Numbers in another format, rounded once. The processor's own conversions round as ours do; programs that copy in a
+/// loop would wait for anything slower.
 fn convert(bytes: &[u8], from: Format, to: Format) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() / from.bytes() * to.bytes());
-    for c in bytes.chunks_exact(from.bytes()) {
-        let mut b = [0u8; 8];
-        b[..c.len()].copy_from_slice(c);
-        let x = from.decode(u64::from_le_bytes(b));
-        out.extend(&to.encode(x).to_le_bytes()[..to.bytes()]);
+    fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
+        bytes.as_chunks::<N>().0.iter().copied()
+    }
+    let mut out = vec![0u8; bytes.len() / from.bytes() * to.bytes()];
+    match (from, to) {
+        (Format::F64, Format::F32) => {
+            for (o, b) in out.as_chunks_mut::<4>().0.iter_mut().zip(words(bytes)) {
+                *o = (f64::from_le_bytes(b) as f32).to_le_bytes();
+            }
+        }
+        (Format::F32, Format::F64) => {
+            for (o, b) in out.as_chunks_mut::<8>().0.iter_mut().zip(words(bytes)) {
+                *o = f64::from(f32::from_le_bytes(b)).to_le_bytes();
+            }
+        }
+        _ => {
+            let wide = bytes.chunks_exact(from.bytes());
+            for (o, c) in out.chunks_exact_mut(to.bytes()).zip(wide) {
+                let mut b = [0u8; 8];
+                b[..c.len()].copy_from_slice(c);
+                let x = from.decode(u64::from_le_bytes(b));
+                o.copy_from_slice(&to.encode(x).to_le_bytes()[..to.bytes()]);
+            }
+        }
     }
     out
 }
@@ -129,8 +149,8 @@ pub fn arguments(
     moved: &mut Vec<u64>,
 ) -> Result<(), Failed> {
     let wanted = u.storage.get(&k.symbol);
-    let any = s.memory.values().any(|a| a.held.is_some());
-    if wanted.is_none_or(BTreeMap::is_empty) && !any {
+    let none = |c: &crate::state::Config| c.buffers.allocations.is_empty();
+    if wanted.is_none_or(BTreeMap::is_empty) && s.config.as_ref().is_none_or(none) {
         return Ok(());
     }
     moved.resize(args.len(), 0);
@@ -191,6 +211,22 @@ mod tests {
         assert_eq!(narrow[4..8], 0.1f32.to_le_bytes());
         let wide = convert(&narrow, Format::F32, Format::F64);
         assert_eq!(wide[8..16], f64::from(0.1f32).to_le_bytes());
+        // The short way gives what the long one does, also where f32 ends.
+        for x in [
+            1e39,
+            -1e-46,
+            3.4028235677973366e38,
+            1e-40,
+            f64::INFINITY,
+            0.1,
+        ] {
+            let bits = |v: &[u8]| u32::from_le_bytes([v[0], v[1], v[2], v[3]]);
+            let short = convert(&f64::to_le_bytes(x), Format::F64, Format::F32);
+            assert_eq!(u64::from(bits(&short)), Format::F32.encode(x), "{x}");
+        }
+        let half = convert(&doubles, Format::F64, Format::F16);
+        assert_eq!(half.len(), 6);
+        assert_eq!(half[..2], [0x00, 0x3c]);
         assert!(scaled(12, Format::F32).is_err());
         assert_eq!(scaled(16, Format::F32).expect("whole"), 8);
     }

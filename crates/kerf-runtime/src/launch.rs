@@ -4,7 +4,8 @@ use crate::register::Dim3;
 use crate::state::{State, call};
 use kerf_exec::raw::RawLaunch;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Name of the kernel that runs now, for a message when it crashes.
@@ -129,6 +130,76 @@ fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), Failed> {
     }
 }
 
+/// What a launch needs of a function, found out once: programs launch the same few kernels many times.
+pub struct Ready {
+    module: usize,
+    symbol: String,
+    name: CString,
+    program: usize,
+    /// Where it is among the kernels of its unit.
+    at: usize,
+    parameters: usize,
+    static_shared: u32,
+    lambda: Option<f32>,
+    /// Why the CPU cannot run it.
+    refused: Option<String>,
+}
+
+impl Ready {
+    fn name(&self) -> &str {
+        self.name.to_str().unwrap_or(&self.symbol)
+    }
+}
+
+/// A function by the address of its stub, and the dynamic shared memory that it may have.
+fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), Failed> {
+    let invalid = || Failed::from(code::INVALID_DEVICE_FUNCTION);
+    let f = s.functions.get(&function).ok_or_else(invalid)?;
+    if let Some(r) = &f.ready {
+        return Ok((r.clone(), f.shared_limit));
+    }
+    let (module, symbol, limit) = (f.module, f.symbol.clone(), f.shared_limit);
+    let u = s.unit(module)?;
+    let missing = || {
+        let name = kerf_ir::llvm::demangle(&symbol);
+        let why = format!("there is no kernel {name}");
+        Failed::new(code::INVALID_DEVICE_FUNCTION, why)
+    };
+    let at = u.kernels.iter().position(|k| k.symbol == symbol);
+    let at = at.ok_or_else(missing)?;
+    let k = &u.kernels[at];
+    let r = Rc::new(Ready {
+        module,
+        name: CString::new(k.name.as_str()).unwrap_or_default(),
+        program: u.program_of(&symbol),
+        at,
+        parameters: k.params.len(),
+        static_shared: k.static_shared_bytes as u32,
+        lambda: u.lambda.get(&symbol).copied(),
+        refused: u.refused.get(&symbol).cloned(),
+        symbol,
+    });
+    // Its first launch is not to be taken for slow.
+    if s.trace.is_some() {
+        s.on_device(|d| d.prepare(r.program, &r.symbol))?;
+    }
+    if let Some(f) = s.functions.get_mut(&function) {
+        f.ready = Some(r.clone());
+    }
+    Ok((r, limit))
+}
+
+/// A cooperative grid that the device that the CPU stands for could not hold is refused.
+fn fits(s: &mut State, f: &Ready, threads: u32, blocks: u64, shared: u32) -> Result<(), Failed> {
+    let most = s.on_device(|d| {
+        Ok(d.blocks_per_sm(f.program, &f.symbol, threads, shared)? * d.attribute(16)? as u32)
+    })?;
+    match blocks > u64::from(most) {
+        true => Err(code::COOPERATIVE_TOO_LARGE.into()),
+        false => Ok(()),
+    }
+}
+
 /// Launches a function of the application's.
 pub fn launch(
     s: &mut State,
@@ -140,51 +211,29 @@ pub fn launch(
     stream: u64,
     cooperative: bool,
 ) -> Result<(), Failed> {
-    let f = s
-        .functions
-        .get(&function)
-        .cloned()
-        .ok_or(Failed::from(code::INVALID_DEVICE_FUNCTION))?;
+    if !s.functions.contains_key(&function) {
+        return Err(code::INVALID_DEVICE_FUNCTION.into());
+    }
     check(grid, block)?;
-    let u = s.unit(f.module)?;
-    let program = u.program_of(&f.symbol);
-    let k = u
-        .kernels
-        .iter()
-        .find(|k| k.symbol == f.symbol)
-        .ok_or_else(|| {
-            Failed::new(
-                code::INVALID_DEVICE_FUNCTION,
-                format!("there is no kernel {}", kerf_ir::llvm::demangle(&f.symbol)),
-            )
-        })?;
-    if shared + k.static_shared_bytes as usize > f.shared_limit.max(48 * 1024) {
+    let (f, shared_limit) = ready(s, function)?;
+    if shared + f.static_shared as usize > shared_limit.max(48 * 1024) {
         return Err(code::INVALID_VALUE.into());
     }
-    let tracing = s.trace.is_some();
-    let u = s.unit(f.module)?;
-    let lambda = u.lambda.get(&f.symbol).copied();
-    let refused = u.refused.get(&f.symbol).cloned();
-    let Some(k) = u.kernels.iter().find(|k| k.symbol == f.symbol) else {
-        return Err(code::INVALID_DEVICE_FUNCTION.into());
-    };
-    let count = k.params.len();
-    let static_shared = k.static_shared_bytes as u32;
-    let name = k.name.clone();
-    let info = tracing.then(|| k.clone());
-    let mut pointers: Vec<*mut c_void> = match count {
+    let (tracing, watched) = (s.trace.is_some(), s.watched());
+    let mut pointers: Vec<*mut c_void> = match f.parameters {
         0 => Vec::new(),
         // SAFETY: the caller passes one address for each parameter.
         n => unsafe { std::slice::from_raw_parts(args, n) }.to_vec(),
     };
     let mut moved = Vec::new();
-    if let Some(Ok(u)) = &s.units[f.module].loaded
-        && let Some(k) = u.kernels.iter().find(|k| k.symbol == f.symbol)
-    {
+    let mut info = None;
+    if let Some(Ok(u)) = &s.units[f.module].loaded {
+        let k = &u.kernels[f.at];
         crate::held::arguments(s, u, k, &mut pointers, &mut moved)?;
+        info = watched.then(|| k.clone());
     }
-    let mut lambda_value = lambda.unwrap_or_default();
-    if lambda.is_some() {
+    let mut lambda_value = f.lambda.unwrap_or_default();
+    if f.lambda.is_some() {
         pointers.push((&raw mut lambda_value).cast());
     }
     if let Some(k) = &info {
@@ -193,46 +242,38 @@ pub fn launch(
     }
     crate::managed::to_device(s)?;
     let on_cpu = s.device()?.kind() == "cpu";
-    if let (true, Some(why)) = (on_cpu, refused) {
-        return Err(Failed::new(
-            code::NOT_SUPPORTED,
-            format!("{name} cannot run on the CPU: {why}"),
-        ));
-    }
-    if on_cpu && cooperative {
-        let threads = block.iter().product::<u32>();
-        let all = shared as u32 + static_shared;
-        let most = s.on_device(|d| {
-            Ok(d.blocks_per_sm(program, &f.symbol, threads, all)? * d.attribute(16)? as u32)
-        })?;
-        let blocks: u64 = grid.iter().map(|g| u64::from(*g)).product();
-        if blocks > u64::from(most) {
-            return Err(code::COOPERATIVE_TOO_LARGE.into());
-        }
-    }
-    let c_name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
     if on_cpu {
-        watch_crashes();
-        RUNNING.store(c_name.as_ptr().cast_mut(), Ordering::Relaxed);
-    }
-    if tracing {
-        s.on_device(|d| d.prepare(program, &f.symbol))?;
-        if !on_cpu {
-            s.take_turn();
+        if let Some(why) = &f.refused {
+            let why = format!("{} cannot run on the CPU: {why}", f.name());
+            return Err(Failed::new(code::NOT_SUPPORTED, why));
         }
+        if cooperative {
+            let threads = block.iter().product::<u32>();
+            let blocks = grid.iter().map(|g| u64::from(*g)).product();
+            fits(s, &f, threads, blocks, shared as u32 + f.static_shared)?;
+        }
+        watch_crashes();
+        RUNNING.store(f.name.as_ptr().cast_mut(), Ordering::Relaxed);
+        // The blocks of a cooperative grid take turns, all at once.
+        if !cooperative {
+            crate::watch::begin(f.name());
+        }
+    } else if tracing {
+        s.take_turn();
     }
-    let clock = worked();
-    let timer = match (tracing, on_cpu) {
-        (true, false) => Some(s.on_device(|d| {
+    let timed = s.trace.as_ref().is_some_and(|t| t.keeps_kernels());
+    let clock = if timed && on_cpu { worked() } else { 0.0 };
+    let timer = match timed && !on_cpu {
+        true => Some(s.on_device(|d| {
             let (a, b) = (d.event(0)?, d.event(0)?);
             d.record_event(a, stream)?;
             Ok((a, b))
         })?),
-        _ => None,
+        false => None,
     };
     let mut l = RawLaunch {
         symbol: &f.symbol,
-        name: &name,
+        name: f.name(),
         grid,
         block,
         shared: shared as u32,
@@ -240,27 +281,23 @@ pub fn launch(
         stream,
         cooperative,
     };
-    // The blocks of a cooperative grid take turns, all at once.
-    if on_cpu && !cooperative {
-        crate::watch::begin(&name);
-    }
-    let printed = s.on_device(|d| d.launch(program, &mut l));
-    RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
+    let printed = s.on_device(|d| d.launch(f.program, &mut l));
     if on_cpu {
+        RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
         crate::watch::end();
     }
-    let mut seconds = worked() - clock;
-    if let Some((a, b)) = timer {
-        seconds = s.on_device(|d| {
-            d.record_event(b, stream)?;
-            d.wait_event(b)?;
-            let ms = d.elapsed_ms(a, b)?;
-            d.drop_event(a)?;
-            d.drop_event(b)?;
-            Ok(f64::from(ms) * 1e-3)
-        })?;
-    }
-    if let Some(k) = &info {
+    if let (Some(k), true) = (&info, timed) {
+        let seconds = match timer {
+            None => worked() - clock,
+            Some((a, b)) => s.on_device(|d| {
+                d.record_event(b, stream)?;
+                d.wait_event(b)?;
+                let ms = d.elapsed_ms(a, b)?;
+                d.drop_event(a)?;
+                d.drop_event(b)?;
+                Ok(f64::from(ms) * 1e-3)
+            })?,
+        };
         crate::trace::after(s, f.module, k, seconds)?;
         crate::record::after(s)?;
     }

@@ -129,20 +129,22 @@ fn compile(
     {
         return Ok(done(program));
     }
-    plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
-    let library = match &path {
-        Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
-        None if finish::needed(m).is_empty() => Vec::new(),
-        None => {
-            return Err(bad(
-                "libdevice.10.bc",
-                "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
-            ));
-        }
-    };
-    finish::finish(m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))?;
+    s.aside(|_| {
+        plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
+        let library = match &path {
+            Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
+            None if finish::needed(m).is_empty() => Vec::new(),
+            None => {
+                return Err(bad(
+                    "libdevice.10.bc",
+                    "not found; put it beside libkerfrt.so or set KERF_LIBDEVICE",
+                ));
+            }
+        };
+        finish::finish(m, &library, &arch, reflect).map_err(|e| bad(&source, e.0))
+    })?;
     if let Some(entry) = entry
-        && let Some((image, bytes)) = s.on_device(|d| d.image(m, &arch))?
+        && let Some((image, bytes)) = s.aside(|s| s.on_device(|d| d.image(m, &arch)))?
         && let Some(program) = s.on_device(|d| d.load_kept(&image, &bytes))?
     {
         cache::put(&entry, &image, &bytes);
@@ -164,7 +166,8 @@ fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
     let plan = part(&config.plan, &kept.kernels);
     let changed = named(&plan, &kept.kernels);
     let mut module = None;
-    if !changed.is_empty() || s.trace.is_some() {
+    let kept_too = s.trace.as_ref().is_some_and(|t| t.keeps_kernels());
+    if !changed.is_empty() || kept_too {
         let m = prepared(&s.units[unit])?;
         if !changed.is_empty() && !device_code::separable(&m) {
             return Ok(None);

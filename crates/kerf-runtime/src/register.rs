@@ -135,6 +135,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
                 module,
                 symbol,
                 shared_limit: 48 * 1024,
+                ready: None,
             },
         );
     });

@@ -1,6 +1,7 @@
 //! Everything the runtime knows, behind one lock: an application may call from any thread.
 use crate::error::{self, Failed, code};
 use crate::held::{Buffers, Held};
+use crate::launch::Ready;
 use crate::load::Loaded;
 use crate::trace::Trace;
 use kerf_exec::ExecError;
@@ -11,11 +12,12 @@ use kerf_ir::kernels::ScalarAt;
 use kerf_pass::Plan;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A `__global__` function of the application.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Function {
     /// Its module.
     pub module: usize,
@@ -23,6 +25,8 @@ pub struct Function {
     pub symbol: String,
     /// Dynamic shared memory it may be launched with, as the application set it.
     pub shared_limit: usize,
+    /// What launches need of it, once it was launched.
+    pub ready: Option<Rc<Ready>>,
 }
 
 /// A `__device__` or `__constant__` variable of the application.
@@ -245,9 +249,14 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
             no_regions: false,
             ..CpuOptions::default()
         }))),
-        ("cuda", Ok(n)) => kerf_exec::cuda::CudaDevice::new(n)
-            .map(|d| Box::new(d) as Box<dyn RawDevice>)
-            .map_err(|e| Failed::of(e, code::NO_DEVICE)),
+        ("cuda", Ok(n)) => {
+            // Stays open: it is asked for by several parts, and each opening takes as long as thousands of launches.
+            // SAFETY: the driver's library, by the name that it has everywhere.
+            unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) };
+            kerf_exec::cuda::CudaDevice::new(n)
+                .map(|d| Box::new(d) as Box<dyn RawDevice>)
+                .map_err(|e| Failed::of(e, code::NO_DEVICE))
+        }
         _ => Err(Failed::new(
             code::INVALID_DEVICE,
             format!("KERF_DEVICE={}: expected cpu, cuda or cuda:N", c.device),
@@ -288,6 +297,20 @@ impl State {
         }
     }
 
+    /// Does something that leaves the GPU alone, such as compiling: others may run their kernels meanwhile.
+    pub fn aside<R>(&mut self, f: impl FnOnce(&mut State) -> R) -> R {
+        let waiting = |s: &State| s.turn.as_ref().is_some_and(|t| !t.alone);
+        let lock = |s: &State, how| {
+            if let (true, Some(t)) = (waiting(s), &s.turn) {
+                t.lock(how);
+            }
+        };
+        lock(self, libc::LOCK_UN);
+        let r = f(self);
+        lock(self, libc::LOCK_SH);
+        r
+    }
+
     /// Waits until no other program that is traced uses the GPU; until this one ends.
     pub fn take_turn(&mut self) {
         if let Some(t) = self.turn.as_mut().filter(|t| !t.alone) {
@@ -302,9 +325,11 @@ impl State {
         if self.config.is_none() {
             let c = configure()?;
             if let Some(dir) = var("KERF_TRACE") {
+                let wanted = |name| var(name).is_none_or(|v| v != "0");
                 self.trace = Some(Trace::start(
                     dir.into(),
-                    var("KERF_TRACE_COPIES").is_none_or(|v| v != "0"),
+                    wanted("KERF_TRACE_COPIES"),
+                    wanted("KERF_TRACE_KERNELS"),
                 )?);
                 // SAFETY: a plain function without arguments.
                 unsafe { libc::atexit(at_exit) };
@@ -342,6 +367,11 @@ impl State {
             Ok(r) => Ok(r),
             Err(e) => Err(Failed::of(e, d.last_code())),
         }
+    }
+
+    /// Is each launch and copy looked at? Not where only the end of the run is of interest: that has a price.
+    pub fn watched(&self) -> bool {
+        self.trace.as_ref().is_some_and(Trace::watches)
     }
 
     /// The allocation that holds an address, and where it begins.

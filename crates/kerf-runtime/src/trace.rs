@@ -1,7 +1,8 @@
 //! What a run did, for `kerf tune --app`: kernels with their times, and what came back to the host.
 //!
 //! `KERF_TRACE` names a folder: `trace.json`, the units' prepared bitcode, and `copies.bin` with every byte
-//! that the application copied from the device, unless `KERF_TRACE_COPIES` is 0.
+//! that the application copied from the device, unless `KERF_TRACE_COPIES` is 0. With `KERF_TRACE_KERNELS=0` kernels are not
+//! timed, and the bitcode is not written: a program whose own figure is asked for runs as it would by itself.
 use crate::error::{Failed, code};
 use crate::record::Record;
 use crate::state::{Allocation, State};
@@ -55,6 +56,7 @@ pub struct Trace {
     written: u64,
     truncated: bool,
     keeps_copies: bool,
+    keeps_kernels: bool,
     kernels: BTreeMap<String, Kernel>,
     units: Vec<Unit>,
     copies: Vec<Copy>,
@@ -90,7 +92,11 @@ pub fn element(e: &(Vec<ScalarAt>, u64)) -> Element {
 
 impl Trace {
     /// Begins, in a folder that is made if it is not there.
-    pub fn start(folder: PathBuf, keeps_copies: bool) -> Result<Trace, Failed> {
+    pub fn start(
+        folder: PathBuf,
+        keeps_copies: bool,
+        keeps_kernels: bool,
+    ) -> Result<Trace, Failed> {
         std::fs::create_dir_all(&folder).map_err(io(&folder))?;
         let path = folder.join("copies.bin");
         let file = std::fs::File::create(&path).map_err(io(&path))?;
@@ -101,6 +107,7 @@ impl Trace {
             written: 0,
             truncated: false,
             keeps_copies,
+            keeps_kernels,
             kernels: BTreeMap::new(),
             units: Vec::new(),
             copies: Vec::new(),
@@ -111,6 +118,21 @@ impl Trace {
             allocations: BTreeMap::new(),
             recorded: Record::from_environment(),
         })
+    }
+
+    /// Are kernels timed, and their code kept?
+    pub fn keeps_kernels(&self) -> bool {
+        self.keeps_kernels
+    }
+
+    /// Is what comes back to the host kept?
+    pub fn keeps_copies(&self) -> bool {
+        self.keeps_copies
+    }
+
+    /// Is each launch and copy looked at? Types of what is copied are learnt from launches.
+    pub fn watches(&self) -> bool {
+        self.keeps_kernels || self.keeps_copies
     }
 
     /// Writes a file of the folder.
@@ -127,6 +149,9 @@ impl Trace {
         m: &Module,
         infos: &[KernelInfo],
     ) -> Result<(), Failed> {
+        if !self.keeps_kernels {
+            return Ok(());
+        }
         let name = format!("unit-{number}.bc");
         let path = self.folder.join(&name);
         std::fs::write(&path, m.bitcode()).map_err(io(&path))?;
@@ -190,7 +215,7 @@ fn whole(s: &mut State, address: u64, bytes: usize) -> Option<usize> {
 
 /// Bytes are copied.
 pub fn moved(s: &mut State, to: u64, from: u64, bytes: usize) {
-    if s.trace.is_none() {
+    if !s.watched() {
         return;
     }
     let (a, b) = (whole(s, from, bytes), whole(s, to, bytes));
@@ -201,7 +226,7 @@ pub fn moved(s: &mut State, to: u64, from: u64, bytes: usize) {
 
 /// Bytes are filled.
 pub fn filled(s: &mut State, to: u64, value: u8, bytes: usize) {
-    if s.trace.is_none() {
+    if !s.watched() {
         return;
     }
     let number = whole(s, to, bytes);

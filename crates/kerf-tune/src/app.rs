@@ -127,6 +127,11 @@ fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
     })
 }
 
+/// Do evaluations need the times of single kernels?
+fn times_kernels(time: &TimeBy) -> bool {
+    matches!(time, TimeBy::Kernels)
+}
+
 /// Whatever else goes on on the machine only adds to a time: the least is the program's own.
 fn least(all: &[f64]) -> f64 {
     all.iter().copied().fold(f64::INFINITY, f64::min)
@@ -170,7 +175,8 @@ impl App<'_> {
         let (mut error, mut times, mut worst) =
             (Err(String::new()), Vec::new(), Default::default());
         for _ in 0..runs {
-            let ran = match self.runner.run(Some(&path), self.limit) {
+            let kernels = times_kernels(&self.request.time);
+            let ran = match self.runner.run(Some(&path), self.limit, kernels) {
                 Ok(r) => r,
                 Err(e) => {
                     error = Err(e.to_string());
@@ -249,7 +255,7 @@ pub fn tune<'w>(
         RunFailure::Unwritten(_) => "check --output-file; its path is relative to where kerf runs",
         RunFailure::Start(_) => "check the command",
     };
-    let mut own = runner.run(None, r.limit).map_err(|e| {
+    let mut own = runner.run(None, r.limit, true).map_err(|e| {
         let help = advice(&e);
         AppError::Program(e, help)
     })?;
@@ -325,12 +331,19 @@ pub fn tune<'w>(
         TimeBy::Predicted => 1,
         _ => r.repeats.max(1),
     };
-    let mut times: Vec<f64> = seconds(&r.time, &own)?.into_iter().collect();
+    // The first run had its kernels timed one by one, so only their times are those of the program.
+    let first = seconds(&r.time, &own)?;
+    let mut times: Vec<f64> = first
+        .filter(|_| times_kernels(&r.time))
+        .into_iter()
+        .collect();
     for _ in 0..runs {
-        let again = runner.run(None, r.limit).map_err(|e| {
-            let help = advice(&e);
-            AppError::Program(e, help)
-        })?;
+        let again = runner
+            .run(None, r.limit, times_kernels(&r.time))
+            .map_err(|e| {
+                let help = advice(&e);
+                AppError::Program(e, help)
+            })?;
         let v = get(&again)?;
         match values::error(&v, &reference, r.metric, r.floor) {
             Ok(e) if e <= r.tolerance => {

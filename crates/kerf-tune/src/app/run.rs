@@ -180,8 +180,13 @@ impl Runner {
         folder.join("kerf-turn.lock")
     }
 
-    /// Runs it once, with a plan's file or as it is.
-    pub fn run(&self, plan: Option<&Path>, limit: Duration) -> Result<Ran, RunFailure> {
+    /// Runs it once, with a plan's file or as it is. Without `kernels` they are not timed, which would slow it down.
+    pub fn run(
+        &self,
+        plan: Option<&Path>,
+        limit: Duration,
+        kernels: bool,
+    ) -> Result<Ran, RunFailure> {
         let start = |e: std::io::Error| RunFailure::Start(e.to_string());
         let trace = self.trace();
         let _ = std::fs::remove_dir_all(&trace);
@@ -194,6 +199,7 @@ impl Runner {
             .env("KERF_DEVICE", &self.device)
             .env("KERF_TRACE", &trace)
             .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
+            .env("KERF_TRACE_KERNELS", if kernels { "1" } else { "0" })
             .env("KERF_TURN", self.turn())
             .env_remove("KERF_PLAN")
             .stdin(Stdio::null())
