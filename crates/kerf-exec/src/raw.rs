@@ -114,6 +114,16 @@ pub trait RawDevice {
     ) -> Result<(), ExecError>;
     /// Copies a rectangle.
     fn copy_rows(&mut self, r: Rectangle, stream: u64, wait: bool) -> Result<(), ExecError>;
+    /// Brings managed memory to the device or to the host, before it is asked for there.
+    fn prefetch(
+        &mut self,
+        _address: u64,
+        _bytes: usize,
+        _to_host: bool,
+        _stream: u64,
+    ) -> Result<(), ExecError> {
+        Ok(())
+    }
     /// Sets bytes.
     fn fill(&mut self, to: u64, value: u8, bytes: usize, stream: u64) -> Result<(), ExecError>;
     /// Sets 32-bit words.

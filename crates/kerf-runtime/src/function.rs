@@ -126,6 +126,10 @@ fn occupancy(
         .iter()
         .find(|k| k.symbol == f.symbol)
         .map_or(0, |k| k.static_shared_bytes as usize);
+    // More shared memory than the kernel may have: none fits.
+    if shared + fixed > f.shared_limit.max(48 * 1024) {
+        return put(to, 0);
+    }
     let on_cpu = s.device()?.kind() == "cpu";
     let all = if on_cpu { shared + fixed } else { shared };
     let n = s.on_device(|d| d.blocks_per_sm(program, &f.symbol, threads as u32, all as u32))?;

@@ -234,6 +234,57 @@ extern "C" fn cudaPointerGetAttributes(to: *mut c_void, address: *mut c_void) ->
     })
 }
 
+/// Without it the first kernel brings managed memory over, page by page. Of other memory there is nothing to bring.
+fn prefetch(
+    s: &mut State,
+    at: u64,
+    bytes: usize,
+    to_host: bool,
+    stream: u64,
+) -> Result<(), Failed> {
+    let place = s.holding(at).map(|(_, a)| a.place);
+    match bytes > 0 && place == Some(Place::Managed) {
+        true => s.on_device(|d| d.prefetch(at, bytes, to_host, stream)),
+        false => Ok(()),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemPrefetchAsync(
+    at: *const c_void,
+    bytes: usize,
+    device: i32,
+    stream: *mut c_void,
+) -> i32 {
+    call("cudaMemPrefetchAsync", |s| {
+        prefetch(s, at as u64, bytes, device < 0, stream as u64)
+    })
+}
+
+/// `cudaMemLocation`.
+#[repr(C)]
+struct Location {
+    kind: i32,
+    id: i32,
+}
+
+/// A device, by CUDA's numbers of kinds; the others are parts of the host.
+const A_DEVICE: i32 = 1;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemPrefetchAsync_v2(
+    at: *const c_void,
+    bytes: usize,
+    to: Location,
+    _flags: u32,
+    stream: *mut c_void,
+) -> i32 {
+    call("cudaMemPrefetchAsync", |s| {
+        let to_host = to.kind != A_DEVICE || to.id < 0;
+        prefetch(s, at as u64, bytes, to_host, stream as u64)
+    })
+}
+
 /// Hints: nothing depends on them.
 macro_rules! hints {
     ($($name:ident),*) => {$(
@@ -246,8 +297,6 @@ macro_rules! hints {
 hints!(
     cudaMemAdvise,
     cudaMemAdvise_v2,
-    cudaMemPrefetchAsync,
-    cudaMemPrefetchAsync_v2,
     cudaStreamAttachMemAsync,
     cudaCtxResetPersistingL2Cache,
     cudaMemPoolSetAttribute,

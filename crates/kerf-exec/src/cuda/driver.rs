@@ -137,6 +137,11 @@ impl Context {
         }
     }
 
+    /// The driver's number of the device.
+    pub(super) fn number(&self) -> i32 {
+        self.device
+    }
+
     /// Makes the context current on this thread, if it is not.
     pub(super) fn enter(&self) -> Result<(), ExecError> {
         thread_local! {

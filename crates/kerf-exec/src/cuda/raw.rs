@@ -46,6 +46,17 @@ impl CudaDevice {
         p.functions.insert(symbol.to_owned(), f);
         Ok(f)
     }
+
+    /// More dynamic shared memory than every kernel may have has to be asked for.
+    fn allow(&mut self, f: sys::CUfunction, shared: u32) -> Result<(), ExecError> {
+        if shared <= 48 * 1024 {
+            return Ok(());
+        }
+        let a = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: a function that is loaded.
+        let r = unsafe { sys::cuFuncSetAttribute(f, a, shared as i32) };
+        self.check("asking for shared memory", r)
+    }
 }
 
 fn stream_of(s: u64) -> sys::CUstream {
@@ -125,13 +136,8 @@ impl RawDevice for CudaDevice {
         let [gx, gy, gz] = l.grid;
         let [bx, by, bz] = l.block;
         let (shared, args) = (l.shared, l.args.as_mut_ptr());
+        self.allow(f, shared)?;
         unsafe {
-            if shared > 48 * 1024 {
-                let a =
-                    sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                let r = sys::cuFuncSetAttribute(f, a, shared as i32);
-                self.check("asking for shared memory", r)?;
-            }
             let s = stream_of(l.stream);
             let r = if l.cooperative {
                 sys::cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, s, args)
@@ -156,6 +162,8 @@ impl RawDevice for CudaDevice {
         threads: u32,
         shared: u32,
     ) -> Result<u32, ExecError> {
+        let f = self.function(program, symbol)?;
+        self.allow(f, shared)?;
         match self.programs.get(program) {
             Some(p) => p.loaded.blocks_per_sm(symbol, threads, shared),
             None => Err(ExecError::NoKernel(symbol.into())),
@@ -242,6 +250,18 @@ impl RawDevice for CudaDevice {
             true => self.wait_stream(stream),
             false => Ok(()),
         }
+    }
+    fn prefetch(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        to_host: bool,
+        stream: u64,
+    ) -> Result<(), ExecError> {
+        // The driver's number of the host is -1.
+        let to = if to_host { -1 } else { self.context.number() };
+        let r = unsafe { sys::cuMemPrefetchAsync(address, bytes, to, stream_of(stream)) };
+        self.check("bringing memory near", r)
     }
     fn fill(&mut self, to: u64, value: u8, bytes: usize, stream: u64) -> Result<(), ExecError> {
         let r = unsafe { sys::cuMemsetD8Async(to, value, bytes, stream_of(stream)) };

@@ -186,7 +186,12 @@ int main() {
   IS(blocks >= 1);
   OK(cudaOccupancyMaxPotentialBlockSize(&least, &threads, axpy<double>, 0, 0));
   IS(threads >= 32);
+  // More shared memory than every kernel may have fits only after it was asked for.
+  OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 256, 60 * 1024));
+  IS(blocks == 0);
   OK(cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024));
+  OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 256, 60 * 1024));
+  IS(blocks >= 1);
   // Errors.
   axpy<<<1, 2048>>>(n, 1.0, dx, dy);
   IS(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
