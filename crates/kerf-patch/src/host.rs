@@ -44,13 +44,15 @@ fn callee(n: &Node) -> &str {
 
 /// The declaration that an argument is, through casts that clang made.
 pub fn variable(n: &Node) -> Option<u64> {
-    let s = strip(n);
-    // `(void *)p` is still the pointer.
-    let s = match s.kind.as_str() {
-        "CStyleCastExpr" if s.plain.contains("void") => strip(s.inner.last()?),
-        "UnaryOperator" if s.opcode == "&" => strip(s.inner.last()?),
-        _ => s,
-    };
+    let mut s = strip(n);
+    // `(void *)p` is still the pointer, and so is `(void **)&p`.
+    loop {
+        s = match s.kind.as_str() {
+            "CStyleCastExpr" if s.plain.contains("void") => strip(s.inner.last()?),
+            "UnaryOperator" if s.opcode == "&" => strip(s.inner.last()?),
+            _ => break,
+        };
+    }
     (s.kind == "DeclRefExpr").then_some(s.refers).flatten()
 }
 

@@ -247,9 +247,13 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     if !status.success() {
         note(&format!("warning: the application ended with {status}"));
     }
-    let text = std::fs::read_to_string(scratch.path().join("trace.json")).map_err(|_| {
-        Failure::new(format!("{} made no call of Kerf's runtime", a.command[0]))
-            .help("build it with kerf cc")
+    let trace = scratch.path().join("trace.json");
+    let text = std::fs::read_to_string(trace).map_err(|_| match status.success() {
+        true => Failure::new(format!("{} made no call of Kerf's runtime", a.command[0]))
+            .help("build it with kerf cc"),
+        // What was recorded is written at the end.
+        false => Failure::new(format!("{} did not get to its end", a.command[0]))
+            .help("run it by hand; KERF_MEMCHECK=1 names a kernel that leaves its buffers"),
     })?;
     let trace: Value = serde_json::from_str(&text).map_err(|e| Failure::new(e.to_string()))?;
     std::fs::create_dir_all(&a.out).map_err(|e| fail(&a.out, &e))?;

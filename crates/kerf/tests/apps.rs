@@ -417,3 +417,20 @@ fn applications_that_cannot_be_tuned_are_told_why() {
         );
     }
 }
+
+#[test]
+fn a_program_that_dies_is_not_taken_for_a_foreign_one() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let said = |script: &str| {
+        let o = kerf()
+            .args(["record", "--out", "r", "--", "sh", "-c", script])
+            .current_dir(dir.path())
+            .output()
+            .expect("kerf starts");
+        assert!(!o.status.success());
+        text(&o)
+    };
+    let died = said("kill -6 $$");
+    assert!(died.contains("did not get to its end"), "{died}");
+    assert!(said("true").contains("made no call of Kerf's runtime"));
+}

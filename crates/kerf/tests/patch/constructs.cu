@@ -38,7 +38,7 @@ int main()
     const int n = 256, threads = 64;
     std::vector<double> x(n, 0.5), out(n);
     double *d_x, *d_out;
-    cudaMalloc(&d_x, n * sizeof(double));
+    cudaMalloc((void **)&d_x, n * sizeof(double));
     cudaMalloc(&d_out, n * sizeof(double));
     cudaMemcpy(d_x, x.data(), n * sizeof(double), cudaMemcpyHostToDevice);
     many<<<(n + threads - 1) / threads, threads>>>(d_x, d_out, n);
