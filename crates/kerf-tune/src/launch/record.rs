@@ -98,14 +98,18 @@ pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Samp
     })
 }
 
-/// The timing of so many blocks from a first one on, as a sample; of several the last.
-fn exactly(all: &[&Row], whole: &Row, first: u64, count: u64) -> Option<Sample> {
+/// Samples of a launch from one block on, the largest last.
+fn from(all: &[&Row], whole: &Row, first: u64) -> Vec<Sample> {
     let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
-    let mine = mine.filter(|r| u64::from(r.first) == first && r.count == count);
-    mine.last().map(|r| Sample {
-        blocks: count,
-        seconds: r.time.median_s,
-    })
+    let mine = mine.filter(|r| u64::from(r.first) == first);
+    let mut out: Vec<Sample> = mine
+        .map(|r| Sample {
+            blocks: r.count,
+            seconds: r.time.median_s,
+        })
+        .collect();
+    out.sort_by_key(|s| s.blocks);
+    out
 }
 
 /// Waves of samples away from the start in records that have none as large as the smaller sample.
@@ -127,10 +131,14 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         seconds: r * short.seconds,
     });
     let uneven = centre.is_some_and(|m| other_work(short, m));
-    let many = wave * u64::from(cut.long);
     // Records from before samples in the middle have none.
-    let inside = exactly(all, whole, middle(whole.count), many).filter(|_| uneven);
-    let [a, b] = sides(whole.count, short.blocks).map(|f| exactly(all, whole, f, short.blocks));
+    let many = wave * u64::from(cut.long);
+    let inside = from(all, whole, middle(whole.count)).pop();
+    let inside = inside.filter(|s| uneven && s.blocks >= many);
+    let [a, b] = sides(whole.count, short.blocks).map(|f| {
+        let mut mine = from(all, whole, f).into_iter();
+        mine.rfind(|s| s.blocks == short.blocks)
+    });
     Some(Samples {
         blocks: whole.count,
         wave,

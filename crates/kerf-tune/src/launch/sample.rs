@@ -84,6 +84,23 @@ pub const LONG_WAVES: f64 = 100.0;
 /// are 8 % of the launch then.
 const SIDES_WAVES: f64 = 175.0;
 
+/// All samples of such a launch, of its waves.
+const PART: f64 = 0.08;
+
+/// Waves of the larger sample in the middle, at most.
+const MOST_MIDDLE: f64 = 24.0;
+
+/// Waves of the larger sample in the middle of a launch of so many. A layer of blocks may use what the one before it left
+/// in the cache, and a sample shows that only if it has several: longer launches have longer ones.
+fn many_in_middle(waves: f64, cut: Cut) -> u32 {
+    match waves >= SIDES_WAVES {
+        true => {
+            (PART * waves - f64::from(4 * cut.short)).clamp(f64::from(cut.long), MOST_MIDDLE) as u32
+        }
+        false => cut.long,
+    }
+}
+
 /// What is sampled of a launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
@@ -119,13 +136,16 @@ pub fn take<E>(
     cut: Cut,
     mut part: impl FnMut(u64, u64) -> Result<Sample, E>,
 ) -> Result<Taken, E> {
-    let (few, many) = (wave * u64::from(cut.short), wave * u64::from(cut.long));
+    let few = wave * u64::from(cut.short);
     let short = part(0, few)?;
     let centre = part(middle(blocks), few)?;
     let long_in_middle = other_work(short, centre);
-    let from = if long_in_middle { middle(blocks) } else { 0 };
-    let long = part(from, many)?;
-    let sides = match long_in_middle && blocks as f64 >= SIDES_WAVES * wave as f64 {
+    let waves = blocks as f64 / wave.max(1) as f64;
+    let long = match long_in_middle {
+        true => part(middle(blocks), wave * u64::from(many_in_middle(waves, cut)))?,
+        false => part(0, wave * u64::from(cut.long))?,
+    };
+    let sides = match long_in_middle && waves >= SIDES_WAVES {
         true => {
             let [a, b] = sides(blocks, few);
             Some([part(a, few)?, part(b, few)?])
@@ -328,11 +348,15 @@ mod tests {
         assert_eq!(asked, [(0, 200), (10_000, 200), (0, 600)]);
         assert!(even.is_ok_and(|t| !t.long_in_middle && t.sides.is_none()));
         let (uneven, asked) = taken(20_000, 2e-8);
-        assert_eq!(asked[2], (10_000, 600));
+        assert_eq!(asked[2], (10_000, 800));
         assert_eq!(asked[3..], [(2154, 200), (17_645, 200)]);
         assert!(uneven.is_ok_and(|t| t.long_in_middle && t.sides.is_some()));
         let (_, asked) = taken(17_000, 2e-8);
         assert_eq!(asked.len(), 3);
+        for blocks in [17_500, 20_000, 30_000, 100_000] {
+            let all: u64 = taken(blocks, 2e-8).1.iter().map(|a| a.1).sum();
+            assert!(all as f64 <= PART * blocks as f64, "{blocks}: {all}");
+        }
     }
 
     #[test]
