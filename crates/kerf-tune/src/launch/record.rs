@@ -1,5 +1,5 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
-use super::sample::{cut, middle, sides};
+use super::sample::{cut, middle, sides, worth_sides};
 use super::table::Row;
 use kerf_device::sampled::train::Instance;
 use kerf_device::sampled::{Sample, Samples, other_work};
@@ -135,6 +135,9 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
     let many = wave * u64::from(cut.long);
     let inside = from(all, whole, middle(whole.count)).pop();
     let inside = inside.filter(|s| uneven && s.blocks >= many);
+    let worth = inside
+        .zip(centre)
+        .is_some_and(|(long, m)| worth_sides(short, m, long, whole.count));
     let [a, b] = sides(whole.count, short.blocks).map(|f| {
         let mut mine = from(all, whole, f).into_iter();
         mine.rfind(|s| s.blocks == short.blocks)
@@ -149,7 +152,7 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         },
         middle: centre,
         long_in_middle: inside.is_some(),
-        sides: a.zip(b).filter(|_| inside.is_some()).map(|(a, b)| [a, b]),
+        sides: a.zip(b).filter(|_| worth).map(|(a, b)| [a, b]),
         threads: whole.block.iter().product(),
         registers: whole.registers,
         shared: whole.shared + whole.dynamic,
