@@ -73,7 +73,7 @@ pub enum ChoiceError {
     Nothing(String),
     /// The file's own cannot.
     #[error(
-        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], by default the first value of each parameter, or the launch's `block`; choose one that can run"
+        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], without one the middle value of each parameter, or the launch's `block`; choose one that can run"
     )]
     Own(String),
     /// Too many.
