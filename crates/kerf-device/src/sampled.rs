@@ -83,6 +83,9 @@ const OTHER_WORK: f64 = 0.2;
 pub const SIDES: [f64; 2] = [0.112_701_665_379_258_3, 0.887_298_334_620_741_7];
 const SIDE_WEIGHT: f64 = 5.0 / 18.0;
 
+/// The larger sample of a long launch over the smaller, where both are of the start.
+const USUAL: u64 = 3;
+
 /// Whether a sample of the middle and one as large from the start are of different work: the line through samples of
 /// the start says nothing of the launch then.
 pub fn other_work(start: Sample, middle: Sample) -> bool {
@@ -173,12 +176,20 @@ impl Samples {
     /// What the correction looks at, but for counters.
     pub fn features(&self) -> Vec<f64> {
         let base = self.base();
+        // Samples of the middle can be longer than others: the line where others are.
+        let usual = USUAL * base.blocks;
+        let long = match self.long_in_middle && self.long.blocks > usual {
+            true => Sample {
+                blocks: usual,
+                seconds: base.seconds + self.slope() * (usual - base.blocks) as f64,
+            },
+            false => self.long,
+        };
         let waves = self.blocks as f64 / self.wave.max(1) as f64;
         let log = |x: f64| x.max(1e-12).ln();
         let warps = f64::from(self.resident * self.threads.div_ceil(32));
         vec![
-            log(self.long.seconds / base.seconds)
-                - log(self.long.blocks as f64 / base.blocks.max(1) as f64),
+            log(long.seconds / base.seconds) - log(long.blocks as f64 / base.blocks.max(1) as f64),
             self.unevenness().map_or(0.0, |u| log(1.0 + u)),
             log(waves),
             waves - waves.floor(),

@@ -53,7 +53,9 @@ pub fn run(a: Args) -> Result<i32, Failure> {
     let profile = device::load(&a.profile)?;
     let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let cuda = a.device == DeviceArg::Cuda;
-    let mut job = crate::tune::job(a.workload, a.sizes, cuda, 0, 5, None)?;
+    // Shapes are written into another folder, from where the source has to be found.
+    let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
+    let mut job = crate::tune::job(workload, a.sizes, cuda, 0, 5, None)?;
     let name = job.workload.file_stem().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let folder = tempfile::tempdir().map_err(|e| Failure::new(e.to_string()))?;

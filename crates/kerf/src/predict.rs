@@ -304,8 +304,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     let limit = Duration::from_secs_f64(a.timeout);
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
     crate::guard::survives(workload)?;
-    let program =
-        program::load(&job.toolchain(), &w.source, &w.flags).map_err(JobError::from)?;
+    let program = program::load(&job.toolchain(), &w.source, &w.flags).map_err(JobError::from)?;
     launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
     let limits = limits(a, workload);
     let counted = match &a.counters {

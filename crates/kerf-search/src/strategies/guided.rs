@@ -145,8 +145,9 @@ impl Guided<'_> {
     /// [`Guided::shape`], where it is its turn.
     fn turn(&mut self) -> Option<Vec<u8>> {
         let every = match self.vain {
-            [_, others] if others >= IN_VAIN => SHAPES_MORE,
-            [shapes, _] if shapes > IN_VAIN => SHAPES_FEWER,
+            [shapes, others] if others >= IN_VAIN && shapes <= IN_VAIN => SHAPES_MORE,
+            [shapes, others] if shapes > IN_VAIN && others < IN_VAIN => SHAPES_FEWER,
+            // Neither gains, or both do.
             _ => SHAPES,
         };
         if self.since + 1 < every {

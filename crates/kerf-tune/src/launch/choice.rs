@@ -72,7 +72,9 @@ pub enum ChoiceError {
     #[error("no shape of the launch space can run: {0}")]
     Nothing(String),
     /// The file's own cannot.
-    #[error("the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], by default the first value of each parameter, or the launch's `block`; choose one that can run")]
+    #[error(
+        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], without one the middle value of each parameter, or the launch's `block`; choose one that can run"
+    )]
     Own(String),
     /// Too many.
     #[error(

@@ -1,5 +1,5 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
-use super::sample::{cut, middle, sides};
+use super::sample::{cut, middle, sides, worth_sides};
 use super::table::Row;
 use kerf_device::sampled::train::Instance;
 use kerf_device::sampled::{Sample, Samples, other_work};
@@ -98,14 +98,18 @@ pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Samp
     })
 }
 
-/// The timing of so many blocks from a first one on, as a sample; of several the last.
-fn exactly(all: &[&Row], whole: &Row, first: u64, count: u64) -> Option<Sample> {
+/// Samples of a launch from one block on, the largest last.
+fn from(all: &[&Row], whole: &Row, first: u64) -> Vec<Sample> {
     let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
-    let mine = mine.filter(|r| u64::from(r.first) == first && r.count == count);
-    mine.last().map(|r| Sample {
-        blocks: count,
-        seconds: r.time.median_s,
-    })
+    let mine = mine.filter(|r| u64::from(r.first) == first);
+    let mut out: Vec<Sample> = mine
+        .map(|r| Sample {
+            blocks: r.count,
+            seconds: r.time.median_s,
+        })
+        .collect();
+    out.sort_by_key(|s| s.blocks);
+    out
 }
 
 /// Waves of samples away from the start in records that have none as large as the smaller sample.
@@ -127,10 +131,17 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         seconds: r * short.seconds,
     });
     let uneven = centre.is_some_and(|m| other_work(short, m));
-    let many = wave * u64::from(cut.long);
     // Records from before samples in the middle have none.
-    let inside = exactly(all, whole, middle(whole.count), many).filter(|_| uneven);
-    let [a, b] = sides(whole.count, short.blocks).map(|f| exactly(all, whole, f, short.blocks));
+    let many = wave * u64::from(cut.long);
+    let inside = from(all, whole, middle(whole.count)).pop();
+    let inside = inside.filter(|s| uneven && s.blocks >= many);
+    let worth = inside
+        .zip(centre)
+        .is_some_and(|(long, m)| worth_sides(short, m, long, whole.count));
+    let [a, b] = sides(whole.count, short.blocks).map(|f| {
+        let mut mine = from(all, whole, f).into_iter();
+        mine.rfind(|s| s.blocks == short.blocks)
+    });
     Some(Samples {
         blocks: whole.count,
         wave,
@@ -141,7 +152,7 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         },
         middle: centre,
         long_in_middle: inside.is_some(),
-        sides: a.zip(b).filter(|_| inside.is_some()).map(|(a, b)| [a, b]),
+        sides: a.zip(b).filter(|_| worth).map(|(a, b)| [a, b]),
         threads: whole.block.iter().product(),
         registers: whole.registers,
         shared: whole.shared + whole.dynamic,

@@ -84,6 +84,34 @@ pub const LONG_WAVES: f64 = 100.0;
 /// are 8 % of the launch then.
 const SIDES_WAVES: f64 = 175.0;
 
+/// All samples of such a launch, of its waves.
+const PART: f64 = 0.08;
+
+/// A larger sample that takes longer than so many times its share of the smaller one is taken again.
+const DISTURBED: f64 = 1.3;
+
+/// Waves of the larger sample in the middle, at most.
+const MOST_MIDDLE: f64 = 24.0;
+
+/// Waves of the larger sample in the middle of a launch of so many. A layer of blocks may use what the one before it left
+/// in the cache, and a sample shows that only if it has several: longer launches have longer ones.
+fn many_in_middle(waves: f64, cut: Cut) -> u32 {
+    match waves >= SIDES_WAVES {
+        true => {
+            (PART * waves - f64::from(4 * cut.short)).clamp(f64::from(cut.long), MOST_MIDDLE) as u32
+        }
+        false => cut.long,
+    }
+}
+
+/// Whether two more places are still within [`PART`] of the launch's time, by the line through two samples of the middle:
+/// short samples of short waves take more than their share.
+pub fn worth_sides(short: Sample, middle: Sample, long: Sample, blocks: u64) -> bool {
+    let more = long.blocks.saturating_sub(middle.blocks).max(1) as f64;
+    let whole = (long.seconds - middle.seconds) / more * blocks as f64;
+    short.seconds + 3.0 * middle.seconds + long.seconds <= PART * whole
+}
+
 /// What is sampled of a launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
@@ -119,19 +147,30 @@ pub fn take<E>(
     cut: Cut,
     mut part: impl FnMut(u64, u64) -> Result<Sample, E>,
 ) -> Result<Taken, E> {
-    let (few, many) = (wave * u64::from(cut.short), wave * u64::from(cut.long));
+    let few = wave * u64::from(cut.short);
     let short = part(0, few)?;
     let centre = part(middle(blocks), few)?;
     let long_in_middle = other_work(short, centre);
-    let from = if long_in_middle { middle(blocks) } else { 0 };
-    let long = part(from, many)?;
-    let sides = match long_in_middle && blocks as f64 >= SIDES_WAVES * wave as f64 {
-        true => {
-            let [a, b] = sides(blocks, few);
-            Some([part(a, few)?, part(b, few)?])
-        }
-        false => None,
+    let waves = blocks as f64 / wave.max(1) as f64;
+    let (base, from, many) = match long_in_middle {
+        true => (centre, middle(blocks), many_in_middle(waves, cut)),
+        false => (short, 0, cut.long),
     };
+    let mut long = part(from, wave * u64::from(many))?;
+    // Blocks do not take longer for being more: something else ran on the GPU.
+    let times = long.blocks as f64 / base.blocks.max(1) as f64;
+    if long.seconds > DISTURBED * times * base.seconds {
+        let again = part(from, wave * u64::from(many))?;
+        long.seconds = long.seconds.min(again.seconds);
+    }
+    let sides =
+        match long_in_middle && waves >= SIDES_WAVES && worth_sides(short, centre, long, blocks) {
+            true => {
+                let [a, b] = sides(blocks, few);
+                Some([part(a, few)?, part(b, few)?])
+            }
+            false => None,
+        };
     Ok(Taken {
         short,
         middle: centre,
@@ -327,12 +366,33 @@ mod tests {
         let (even, asked) = taken(20_000, 1.1e-8);
         assert_eq!(asked, [(0, 200), (10_000, 200), (0, 600)]);
         assert!(even.is_ok_and(|t| !t.long_in_middle && t.sides.is_none()));
-        let (uneven, asked) = taken(20_000, 2e-8);
-        assert_eq!(asked[2], (10_000, 600));
+        let (uneven, asked) = taken(20_000, 0.5e-8);
+        assert_eq!(asked[2], (10_000, 800));
         assert_eq!(asked[3..], [(2154, 200), (17_645, 200)]);
         assert!(uneven.is_ok_and(|t| t.long_in_middle && t.sides.is_some()));
+        // The start alone takes so long that other places would be too much.
+        assert_eq!(taken(20_000, 9e-8).1.len(), 3);
         let (_, asked) = taken(17_000, 2e-8);
         assert_eq!(asked.len(), 3);
+        for blocks in [17_500, 20_000, 30_000, 100_000] {
+            let all: u64 = taken(blocks, 2e-8).1.iter().map(|a| a.1).sum();
+            assert!(all as f64 <= PART * blocks as f64, "{blocks}: {all}");
+        }
+    }
+
+    #[test]
+    fn a_sample_that_something_disturbed_is_taken_again() {
+        let mut asked = 0;
+        let t = take(10_000, 100, Cut { short: 2, long: 6 }, |_, count| {
+            asked += 1;
+            let late = if asked == 3 { 2.0 } else { 1.0 };
+            Ok::<_, ()>(Sample {
+                blocks: count,
+                seconds: late * 1e-8 * count as f64,
+            })
+        });
+        assert_eq!(asked, 4);
+        assert!(t.is_ok_and(|t| t.long.seconds == 1e-8 * 600.0));
     }
 
     #[test]

@@ -25,11 +25,14 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
             l.whole.unwrap_or(0.0),
             "measured whole: too few waves for samples to pay",
         ),
-        (Some(s), Some(m)) if s.long_in_middle => {
-            (m.seconds(s), "line through two samples of the middle, corrected")
-        }
+        (Some(s), Some(m)) if s.long_in_middle => (
+            m.seconds(s),
+            "line through two samples of the middle, corrected",
+        ),
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
-        (Some(s), None) if s.long_in_middle => (s.placed(), "line through two samples of the middle"),
+        (Some(s), None) if s.long_in_middle => {
+            (s.placed(), "line through two samples of the middle")
+        }
         (Some(s), None) => (s.placed(), "line through two samples"),
     }
 }
