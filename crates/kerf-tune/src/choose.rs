@@ -58,7 +58,7 @@ impl Tuner<'_> {
         Ok(self.points(demoted).iter().any(better))
     }
 
-    /// The plan with one more group lowered by a level, for each group.
+    /// The plan with one more group lowered by a level, for each group whose values fit it.
     pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
         let groups = self.tunable.groups.iter().enumerate();
         let shapes = self.tunable.shapes();
@@ -67,7 +67,8 @@ impl Tuner<'_> {
             .filter_map(|(i, g)| {
                 let mut a = at.assignment.clone();
                 a[i] += 1;
-                ((a[i] as usize) < g.formats.len()).then_some(a)
+                let fits = (a[i] as usize) < g.formats.len();
+                (fits && self.errors.veto(i, a[i]).is_none()).then_some(a)
             });
         lower.collect()
     }
