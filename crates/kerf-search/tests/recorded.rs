@@ -131,3 +131,37 @@ fn what_is_no_space_is_refused_by_name() {
     let packed = Recorded::parse(&[0x1f, 0x8b, 8, 0]);
     assert!(matches!(packed, Err(RecordedError::Exchange(_))));
 }
+
+/// Two groups: lowering the second is the gain, and a static score that has conversions for everything sees none.
+const SCORED: &str = r#"{"schema": "kerf.search-space/1", "name": "two",
+"problem": {"variables": [
+ {"name": "a", "levels": [{"name": "f64"}, {"name": "f32"}]},
+ {"name": "b", "levels": [{"name": "f64"}, {"name": "f32"}]}], "tolerance": 1e-6,
+ "baseline": {"ran": {"error": 1e-16, "time": 1.0}}},
+"outcomes": [
+ {"assignment": [0, 0], "outcome": {"ran": {"error": 1e-16, "time": 1.0}}},
+ {"assignment": [1, 0], "outcome": {"ran": {"error": 1e-3, "time": 0.9}}},
+ {"assignment": [0, 1], "outcome": {"ran": {"error": 1e-8, "time": 0.6}}},
+ {"assignment": [1, 1], "outcome": {"ran": {"error": 1e-3, "time": 0.5}}}],
+"predicted": [1.0, 0.9, 0.6, 0.5], "scored": [1.0, 3.0, 2.0, 0.5]}"#;
+
+#[test]
+fn ampt_ga_goes_by_the_static_score_and_the_model_where_asked() {
+    let r = Recorded::parse(SCORED.as_bytes()).expect("a space");
+    let again = Recorded::parse(r.json().expect("JSON").as_bytes()).expect("a space");
+    for r in [r, again] {
+        let of = |s: &str| repeat(&r, s, 10, 3, 1).expect("a strategy").repetitions;
+        for x in of("ampt-ga") {
+            // Everything low scores better, and is not within the tolerance; the rest is filtered.
+            assert_eq!((x.time, x.executions), (Some(1.0), 1));
+        }
+        for x in of("ampt-ga-model") {
+            assert_eq!(x.time, Some(0.6));
+        }
+    }
+    // Without a score there is the model.
+    let old = SCORED.replace(r#", "scored": [1.0, 3.0, 2.0, 0.5]"#, "");
+    let r = Recorded::parse(old.as_bytes()).expect("a space");
+    let all = repeat(&r, "ampt-ga", 10, 3, 1).expect("a strategy");
+    assert!(all.repetitions.iter().all(|x| x.time == Some(0.6)));
+}

@@ -12,6 +12,9 @@ use kerf_workload::job::Device;
 /// Groups whose lowering is tried to explain why they were kept, at most, for each plan.
 const PROBES: usize = 32;
 
+/// A predicted gain below this part of the time is none: the program stays as it is.
+const LEAST: f64 = 1e-3;
+
 /// Plans that probes may improve, one after the other.
 const IMPROVEMENTS: usize = 4;
 
@@ -58,7 +61,7 @@ impl Tuner<'_> {
         Ok(self.points(demoted).iter().any(better))
     }
 
-    /// The plan with one more group lowered by a level, for each group.
+    /// The plan with one more group lowered by a level, for each group whose values fit it.
     pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
         let groups = self.tunable.groups.iter().enumerate();
         let shapes = self.tunable.shapes();
@@ -67,7 +70,8 @@ impl Tuner<'_> {
             .filter_map(|(i, g)| {
                 let mut a = at.assignment.clone();
                 a[i] += 1;
-                ((a[i] as usize) < g.formats.len()).then_some(a)
+                let fits = (a[i] as usize) < g.formats.len();
+                (fits && self.errors.veto(i, a[i]).is_none()).then_some(a)
             });
         lower.collect()
     }
@@ -204,9 +208,13 @@ impl Tuner<'_> {
             let mut fast: Vec<Point> = points.into_iter().filter(within).collect();
             fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
             let first = fast.first().cloned();
+            let most = match self.evaluator.job.device {
+                Device::Cuda => 1.0,
+                Device::Cpu => 1.0 - LEAST,
+            };
             let best = fast
                 .into_iter()
-                .find(|p| p.time < 1.0 && self.tells_apart(&p.assignment));
+                .find(|p| p.time < most && self.tells_apart(&p.assignment));
             if best.is_none() && self.evaluator.job.device == Device::Cuda {
                 tie = first.filter(|p| self.finals.contains_key(&p.assignment));
             }

@@ -92,7 +92,8 @@ impl Ranges {
                 let Some(why) = misfit(&s.seen, *to) else {
                     continue;
                 };
-                let place = s.line.map_or(String::new(), |l| format!(" at line {l}"));
+                let place = s.line.filter(|l| *l > 0);
+                let place = place.map_or(String::new(), |l| format!(" at line {l}"));
                 vetoes
                     .entry((*group, level as u8))
                     .or_insert_with(|| format!("{}{place}: {why}", s.op));

@@ -10,10 +10,14 @@ use kerf_search::recorded::Recorded;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RescoreError {
     /// Levels that are no formats.
-    #[error("variable `{0}` has the level `{1}`, which is no format; only precisions have a static score")]
+    #[error(
+        "variable `{0}` has the level `{1}`, which is no format; only precisions have a static score"
+    )]
     Level(String, String),
     /// Another program.
-    #[error("no grouping of the workload gives the variables of the space ({0}); it was recorded of another program")]
+    #[error(
+        "no grouping of the workload gives the variables of the space ({0}); it was recorded of another program"
+    )]
     Other(String),
 }
 
@@ -71,6 +75,11 @@ pub fn rescore(subject: &Subject, space: Recorded) -> Result<Recorded, RescoreEr
             }
         }
     }
-    let names: Vec<&str> = space.problem.variables.iter().map(|v| v.name.as_str()).collect();
+    let names: Vec<&str> = space
+        .problem
+        .variables
+        .iter()
+        .map(|v| v.name.as_str())
+        .collect();
     Err(RescoreError::Other(names.join(", ")))
 }

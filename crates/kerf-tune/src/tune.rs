@@ -318,6 +318,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         tunable: &tunable,
         cost: cost.as_ref(),
         published: &published,
+        errors: errors.as_ref(),
         store,
         input,
         known: BTreeMap::new(),

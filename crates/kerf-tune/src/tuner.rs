@@ -2,7 +2,7 @@
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
 use crate::launch::strategy::named;
-use crate::models::{CostModel, Predictions};
+use crate::models::{CostModel, Predictions, Sensitivity};
 use crate::problem::Tunable;
 use crate::result::{Cheapest, EnergyResult, Floor};
 use crate::score::{StaticScore, Weights};
@@ -33,6 +33,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) cost: &'t dyn CostModel,
     /// What AMPT-GA goes by.
     pub(crate) published: &'t dyn CostModel,
+    /// What is known of errors, and which formats it forbids.
+    pub(crate) errors: &'t dyn Sensitivity,
     pub(crate) evaluator: Evaluator,
     pub(crate) store: Store,
     pub(crate) input: Input,

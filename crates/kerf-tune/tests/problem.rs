@@ -2,10 +2,13 @@
 mod common;
 
 use kerf_pass::{MathVariant, Select, SiteFormat};
+use kerf_search::recorded::Recorded;
+use kerf_search::{Evaluation, Models, Outcome, Problem};
 use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
 use kerf_tune::models::{self, CostModel, Sensitivity, Unknown};
 use kerf_tune::problem::{Grouping, ProblemError, Tunable, Wish, of_wish, tunable};
+use kerf_tune::rescore::{RescoreError, rescore};
 use kerf_tune::score::{StaticScore, Weights};
 use kerf_tune::subject::Subject;
 
@@ -129,6 +132,33 @@ fn the_published_score_counts_operations_and_conversions() {
     // All: one conversion, at the load.
     assert_eq!(score.score(&[1, 1, 1]), 1.5 + 0.5 + 4.0);
     assert_eq!(score.predict(&vec![0, 0, 0]), Some(1.0));
+}
+
+#[test]
+fn a_recorded_space_gets_its_score_from_the_program() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Site).expect("tunable");
+    let all = [vec![0, 0, 0], vec![1, 0, 0], vec![1, 1, 1]];
+    let space = |p: Problem| {
+        let outcomes = all.iter().map(|a| Evaluation {
+            assignment: a.clone(),
+            outcome: Outcome::ran(1e-9, 1.0),
+        });
+        Recorded::new("k", p, outcomes.collect()).expect("a space")
+    };
+    let scored = rescore(&s, space(t.problem(&s, 1e-6))).expect("scored");
+    let score = StaticScore::new(&s, &t, Weights::published());
+    for a in &all {
+        assert_eq!(Models::static_score(&scored, a), score.predict(a));
+    }
+    let mut other = t.problem(&s, 1e-6);
+    other.variables[1].name = "another".into();
+    let refused = rescore(&s, space(other)).expect_err("another program");
+    assert!(refused.to_string().contains("another"), "{refused}");
+    let mut shapes = t.problem(&s, 1e-6);
+    shapes.variables[0].levels[1].name = "128".into();
+    let refused = rescore(&s, space(shapes)).expect_err("no formats");
+    assert!(matches!(refused, RescoreError::Level(..)));
 }
 
 #[test]

@@ -108,11 +108,6 @@ impl<'p> TimeModel<'p> {
         }
     }
 
-    /// Whether somebody predicts times.
-    pub fn is_informed(&self) -> bool {
-        self.forecast.is_some()
-    }
-
     /// Whether times are the predictions themselves, as far as was seen.
     pub fn is_exact(&self) -> bool {
         self.exact

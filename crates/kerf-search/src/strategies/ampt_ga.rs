@@ -2,7 +2,8 @@
 //!
 //! Performance is the static score (section 4.3); Kerf's model of time can stand in its place, to see what the score
 //! does and what the search. Only an individual whose score is better than that of the best so far
-//! is executed, for its error and time; others die (section 4.5). One that is then beyond the tolerance, or
+//! is executed, for its error and time; others rank last (section 4.5), and like all of low fitness may still be parents
+//! (section 4.2). One that is then beyond the tolerance, or
 //! measured slower than the best so far, is rejected, and the filter stays where it was (section 3). A quarter of the mutations change
 //! whole groups of variables that exchange values, to one level (section 4.4). The first generation has
 //! everything high and everything low. Where the publication is silent (population, selection, crossover),
@@ -101,6 +102,8 @@ struct Run<'r> {
     parts: Parts,
     search: &'r Search<'r>,
     probe: &'r Probe<'r>,
+    /// Everything high and everything low.
+    bounds: [Assignment; 2],
     /// Score of the best that was executed and is within the tolerance.
     best: f64,
     /// Its measured time.
@@ -120,7 +123,10 @@ impl Run<'_> {
             Rating::Model => self.search.predict(a),
             Rating::Measured => None,
         };
-        if self.parts.filter && score.is_some_and(|s| s >= self.best) {
+        // The two that bound the space are executed whatever they score: the text guarantees an answer where the
+        // tolerance is nothing or no matter (section 4.4).
+        let bound = self.parts.first && self.bounds.contains(a);
+        if self.parts.filter && !bound && score.is_some_and(|s| s >= self.best) {
             // Filtered: neither executed nor considered. Not remembered, since nothing was learnt.
             return Ok(f64::INFINITY);
         }
@@ -142,9 +148,9 @@ impl Run<'_> {
 }
 
 impl Evolution for Run<'_> {
-    fn first(&self, problem: &Problem) -> Vec<Assignment> {
+    fn first(&self, _: &Problem) -> Vec<Assignment> {
         match self.parts.first {
-            true => vec![problem.identity(), problem.all_low()],
+            true => self.bounds.to_vec(),
             false => Vec::new(),
         }
     }
@@ -176,6 +182,7 @@ impl Script for AmptGa<'_> {
             parts: self.parts,
             search,
             probe,
+            bounds: [search.problem.identity(), search.problem.all_low()],
             best: f64::INFINITY,
             time: f64::INFINITY,
             rated: BTreeMap::new(),

@@ -96,11 +96,6 @@ pub fn evolve(
             return Ok(Reason::Stalled);
         }
         let elite = (ELITE * size as f64).ceil() as usize;
-        // What failed, was filtered or was rejected is not considered further (section 4.5).
-        let alive = ranked.iter().filter(|x| x.0.is_finite()).count();
-        if alive > 0 {
-            ranked.truncate(alive);
-        }
         all = ranked.iter().take(elite).map(|x| x.1.clone()).collect();
         while all.len() < size {
             let mother = tournament(&mut rng, &ranked);

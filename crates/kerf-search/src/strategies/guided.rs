@@ -19,12 +19,9 @@ const WORTHWHILE: f64 = 0.003;
 const WORTHWHILE_EXACT: f64 = 0.001;
 
 /// Where everything as low as it goes is within the tolerance and the fastest, models have to promise more by this part
-/// for every promise that they did not keep.
+/// for every promise that they did not keep. Asking more elsewhere too (a quarter for each) takes 5.9 runs instead of 7.1 on
+/// recorded tables, and some seeds then end 1.5 % short of what others find.
 const IN_DOUBT: f64 = 2.0;
-
-/// Elsewhere by this part, where times are predicted: on recorded tables 5.9 runs instead of 7.1, and 0.05 % less found.
-/// Without predictions there is nothing to doubt, and the runs are what is learnt from.
-const UNKEPT: f64 = 0.25;
 
 /// With variables without an order: a level that was not tried says little of itself, so that less is asked of it.
 const WORTHWHILE_SHAPE: f64 = 0.001;
@@ -113,12 +110,8 @@ impl Guided<'_> {
     fn caution(&self) -> f64 {
         let low = self.search.problem.all_low();
         let lowest = self.history.best().is_some_and(|b| b.assignment == low);
-        let unkept = self.vain[1] as f64;
-        match lowest {
-            true => 1.0 + IN_DOUBT * unkept,
-            false if self.times.is_informed() => 1.0 + UNKEPT * unkept,
-            false => 1.0,
-        }
+        let unkept = if lowest { self.vain[1] } else { 0 };
+        1.0 + IN_DOUBT * unkept as f64
     }
 
     fn proposer(&self, doubt: f64) -> Proposer<'_, '_> {
@@ -383,6 +376,62 @@ mod tests {
         assert!(best.outcome.time().is_some_and(|t| t < 0.52));
         let executed = s.history().all().len();
         assert!(executed <= 8, "{executed} executions");
+    }
+
+    /// Predicts what runs then take, or nearly.
+    struct Told(f64);
+
+    fn told(a: &[u8]) -> f64 {
+        let gain: f64 = a
+            .iter()
+            .enumerate()
+            .map(|(i, l)| f64::from(*l) * (1 + i % 4) as f64)
+            .sum();
+        let casts = a.windows(2).filter(|w| w[0] != w[1]).count() as f64;
+        1.0 - 0.009 * gain + 0.011 * casts
+    }
+
+    impl crate::problem::Models for Told {
+        fn time(&self, a: &[u8]) -> Option<f64> {
+            Some(told(a))
+        }
+    }
+
+    /// Executions, and the time found, where runs are slower than predicted by this part and each of the first five
+    /// variables loses so much of the tolerance.
+    fn with_predictions(off: f64, each: f64) -> (usize, f64) {
+        let problem = Problem::precision(formats(14), Vec::new(), 1e-6);
+        let models = Told(off);
+        let search = Search {
+            problem: &problem,
+            models: &models,
+            seed: 1,
+            budget: 25,
+        };
+        let mut s = guided(search);
+        let done = run(&problem, &mut s, 25, |a| {
+            let lost: f64 = a.iter().take(5).map(|l| f64::from(*l)).sum();
+            let lowered = a.iter().any(|l| *l > 0);
+            let time = told(a) * if lowered { 1.0 + models.0 } else { 1.0 };
+            Outcome::ran(1e-12 + 1e-6 * each * lost, time)
+        });
+        let best = done.best.expect("a plan within the tolerance");
+        (done.executed.len(), best.outcome.time().expect("a time"))
+    }
+
+    #[test]
+    fn times_that_are_predictions_are_not_run_for() {
+        // Two of the first five may be low, and all others.
+        let every = crate::strategies::every(&Problem::precision(formats(14), Vec::new(), 1e-6));
+        let passes = |a: &Vec<u8>| a[..5].iter().filter(|l| **l > 0).count() <= 2;
+        let optimum = every.into_iter().filter(passes).map(|a| told(&a));
+        let optimum = optimum.fold(f64::INFINITY, f64::min);
+        let (_, found) = with_predictions(0.0, 0.4);
+        assert!(found <= optimum * 1.001, "{found} of {optimum}");
+        // Where everything passes, the fastest prediction is the answer, and one run says so.
+        let (exact, _) = with_predictions(0.0, 0.0);
+        let (doubted, _) = with_predictions(0.02, 0.0);
+        assert!(exact == 1 && doubted > 1, "{exact} against {doubted}");
     }
 
     #[test]

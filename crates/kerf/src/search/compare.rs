@@ -4,9 +4,9 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::table::Table;
-use kerf_search::{Models, NAMES};
 use kerf_search::compare::{Case, compare, geometric_mean};
 use kerf_search::strategy::StrategyError;
+use kerf_search::{Models, NAMES};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -38,7 +38,10 @@ pub fn run(a: &ScoreArgs, format: Format) -> Result<i32, Failure> {
             say(&format!("{v}\n"))?;
         }
         Format::Human | Format::Csv => {
-            say(&format!("{n} outcomes with their static score in {}\n", a.out.display()))?;
+            say(&format!(
+                "{n} outcomes with their static score in {}\n",
+                a.out.display()
+            ))?;
         }
     }
     Ok(0)
