@@ -11,6 +11,7 @@ mod baseline;
 mod census;
 mod combine;
 mod launch;
+mod machine;
 mod memory;
 mod operations;
 mod rates;
@@ -18,6 +19,7 @@ mod registers;
 mod traffic;
 
 pub use baseline::{StaticScore, static_score};
+pub use machine::{Compiler, ptxas};
 
 use crate::bundled;
 use crate::occupancy::Machine;
@@ -153,6 +155,9 @@ pub enum CostError {
         /// Which limit.
         field: &'static str,
     },
+    /// The program does not compile, or what came out cannot be read.
+    #[error("{0}")]
+    Code(String),
     /// The counts are of another program.
     #[error("the counts are of kernel {0}, which the program does not have; help: count again")]
     Kernel(String),
@@ -382,8 +387,12 @@ impl Subject<'_> {
 
     /// Predicts one run under a plan.
     pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
+        Ok(self.run_of(self.launched(plan)?))
+    }
+
+    /// A run of these launches.
+    fn run_of(&self, out: Vec<LaunchPrediction>) -> Prediction {
         let c = self.model;
-        let out = self.launched(plan)?;
         let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
         // The device is woken and the first launch gets to it; later ones do while others run.
         let (copies, bytes) = self.copies;
@@ -399,7 +408,7 @@ impl Subject<'_> {
             .iter()
             .max_by(|a, b| a.1.total_cmp(b.1))
             .map_or(Resource::Launch, |l| *l.0);
-        Ok(Prediction {
+        Prediction {
             basis: "predicted",
             profile: c.profile.name.clone(),
             seconds,
@@ -407,6 +416,6 @@ impl Subject<'_> {
             by_limit,
             launches: out,
             assumed: self.rates.assumed(),
-        })
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! Predictions against times that were measured on the H200, replayed from the record.
 mod replay;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
 
 fn rows() -> Vec<replay::Row> {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs/2026-11-15-h200-prediction");
-    let all = replay::read(&folder);
+    let all = replay::read(&root("bench/runs/2026-11-15-h200-prediction"));
     all.iter().map(replay::predict).collect()
 }
 
@@ -36,4 +40,37 @@ fn recorded_times_are_predicted() {
     }
     let high = rows.iter().filter(|r| r.correlation() >= 0.9).count();
     assert!(high >= 10, "{table}");
+}
+
+/// Every third plan of the undisturbed record, as its machine code is predicted. Needs NVIDIA's assembler (`make setup`).
+#[test]
+fn recorded_times_are_predicted_from_machine_code() {
+    let Some(tools) = replay::Tools::of(&root(".kerf/cuda")) else {
+        eprintln!("skipped: no ptxas in .kerf/cuda (make setup)");
+        return;
+    };
+    let mut all = replay::read(&root("bench/runs/2026-11-16-h200-prediction-2/measure"));
+    for r in &mut all {
+        let mut number = 0;
+        r.plans.retain(|_| {
+            number += 1;
+            number % 3 == 1
+        });
+    }
+    let rows: Vec<replay::Row> = all
+        .iter()
+        .map(|r| replay::predict_with(r, Some(&tools)))
+        .collect();
+    let table = replay::table(&rows);
+    let errors: Vec<f64> = rows.iter().flat_map(|r| r.errors()).map(f64::abs).collect();
+    assert!(errors.len() >= 130, "{table}");
+    assert!(mean(&errors) <= 0.12, "{table}");
+    for r in &rows {
+        assert!(r.mean_error() <= 0.25, "{}: {table}", r.name);
+    }
+    let (right, pairs) = rows.iter().fold((0.0, 0), |(sum, n), r| {
+        let (order, pairs) = r.order();
+        (sum + order * pairs as f64, n + pairs)
+    });
+    assert!(pairs > 300 && right / pairs as f64 >= 0.8, "{table}");
 }

@@ -164,21 +164,30 @@ pub fn finish_with(
 pub fn ptx(m: &Module, arch: &str) -> Result<String, LlvmError> {
     let copy = m.duplicate();
     copy.strip_debug();
-    emit_tanh(&copy);
+    emit(&copy, arch)
+}
+
+/// [`ptx`] with the lines that [`Module::number_lines`] gave; the code is the same.
+pub fn ptx_with_lines(m: &Module, arch: &str) -> Result<String, LlvmError> {
+    emit(&m.duplicate(), arch)
+}
+
+fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
+    emit_tanh(copy);
     let machine = Machine::nvptx(arch)?;
-    machine.adopt(&copy);
-    crate::bf16_fence::drop(&copy);
-    crate::small_fma::expand(&copy, capability(arch));
-    crate::assembler_faults::avoid(&copy, arch);
+    machine.adopt(copy);
+    crate::bf16_fence::drop(copy);
+    crate::small_fma::expand(copy, capability(arch));
+    crate::assembler_faults::avoid(copy, arch);
     // Where pointers lead, which the backend would find out later.
     machine.run_passes(
-        &copy,
+        copy,
         "function(infer-address-spaces)",
         PassOptions::default(),
     )?;
-    crate::constant_loads::spread(&copy, arch);
+    crate::constant_loads::spread(copy, arch);
     copy.verify()?;
-    machine.assembly(&copy)
+    machine.assembly(copy)
 }
 
 /// `llvm.tanh` stands for `tanh.approx`, for which NVVM has no name of its own. LLVM selects the

@@ -10,12 +10,14 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{CostError, CostModel, Prediction, Work};
+use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
+use kerf_ir::compile::Toolchain;
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
+use kerf_ir::{finish, program};
+use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_tune::launch::space::{self, Needs};
 use kerf_workload::Workload;
@@ -66,6 +68,9 @@ pub struct Args {
     /// Replace a size or launch parameter: n=4096.
     #[arg(long = "size", value_parser = crate::parse_size)]
     sizes: Vec<(String, i64)>,
+    /// Predict from the program alone, as searches do, also where NVIDIA's assembler is at hand.
+    #[arg(long)]
+    no_assembler: bool,
     /// Write the prepared program and the counts to PREFIX.bc and PREFIX.json, for replays.
     #[arg(long, value_name = "PREFIX", hide = true)]
     record: Option<PathBuf>,
@@ -163,6 +168,28 @@ fn record(prefix: &Path, program: &program::Program, work: &Work) -> Result<(), 
     Ok(())
 }
 
+/// A prediction from machine code, where there is an assembler whose code can be read for the device.
+fn from_code(
+    s: &Subject,
+    plan: &Plan,
+    arch: &str,
+    tools: &Toolchain,
+) -> Result<Option<Prediction>, CostError> {
+    let read = matches!(finish::capability(arch), 75..=90);
+    let libdevice = tools.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
+    let (true, Some(program), Some(libdevice)) =
+        (read, toolchain::find_tool("ptxas", tools), libdevice)
+    else {
+        return Ok(None);
+    };
+    let with = Compiler {
+        libdevice: &libdevice,
+        arch,
+        assemble: &|text| ptxas(&program, arch, text),
+    };
+    s.predict_compiled(plan, &with).map(Some)
+}
+
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let Some(workload) = &a.workload else {
@@ -211,8 +238,22 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         record(prefix, &program, &work)?;
     }
     let shown = crate::progress::Work::begin("predicting");
-    let p = model.predict(&m, &plan, &work)?;
+    let subject = model.subject(&m, &work)?;
+    let coded = match a.no_assembler {
+        true => Ok(None),
+        false => from_code(&subject, &plan, &profile.arch, &tools),
+    };
+    let failed = coded.as_ref().err().map(ToString::to_string);
+    let (p, from) = match coded.ok().flatten() {
+        Some(p) => (p, "machine code"),
+        None => (subject.predict(&plan)?, "program"),
+    };
     drop(shown);
+    if let Some(e) = failed {
+        note(&format!(
+            "warning: predicted from the program, since it was not assembled: {e}"
+        ));
+    }
     for w in &report.warnings {
         note(&format!("warning: {w}"));
     }
@@ -221,10 +262,14 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             let mut v = serde_json::to_value(&p).map_err(|e| Failure::new(e.to_string()))?;
             v["schema"] = serde_json::json!("kerf.predict/1");
             v["model"] = serde_json::json!(ANALYTIC);
+            v["from"] = serde_json::json!(from);
             v["workload"] = serde_json::json!(workload);
             say(&format!("{v:#}\n"))?;
         }
-        Format::Human | Format::Csv => say(&human(&p, &workload.display().to_string(), style))?,
+        Format::Human | Format::Csv => {
+            let text = human(&p, &workload.display().to_string(), style);
+            say(&format!("{text}  from the {from}\n"))?
+        }
     }
     Ok(0)
 }

@@ -28,6 +28,8 @@ pub(super) struct Node {
 pub(super) struct BlockWork {
     /// Its number among the counted blocks.
     pub number: usize,
+    /// Line of its first instruction, as [`Module::number_lines`] gives them.
+    pub line: usize,
     /// Number of the last block before it, which tells how often it is entered.
     pub before: Option<usize>,
     /// Clocks of a multiprocessor for one thread, by unit, memory apart.
@@ -244,6 +246,7 @@ fn block(
     let loops = b.terminator().is_some_and(|t| t.successors().contains(&b));
     let mut out = BlockWork {
         number,
+        line: 0,
         before,
         clocks: [0.0; UNITS],
         accesses: Vec::new(),
@@ -336,10 +339,24 @@ fn block(
     out
 }
 
+/// Line of each block's first instruction, as [`Module::number_lines`] gives them.
+pub(super) fn lines(m: &Module) -> BTreeMap<Block, usize> {
+    let mut next = 1;
+    let mut out = BTreeMap::new();
+    for f in m.functions().iter().filter(|f| !f.is_declaration()) {
+        for b in f.blocks() {
+            out.insert(b, next);
+            next += b.instructions().len();
+        }
+    }
+    out
+}
+
 /// Kernels of a module that came out of a labelled one, by symbol.
 pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, KernelWork> {
     let mut out = BTreeMap::new();
     let mut look = Accesses::new(m);
+    let lines = lines(m);
     for info in kernels(m) {
         let Some(f) = m.function(&info.symbol) else {
             continue;
@@ -366,6 +383,7 @@ pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, 
                 };
                 let from = before.get(&b).and_then(|p| p.first()).copied();
                 let mut one = block(r, &mut look, f, b, *number, from);
+                one.line = lines.get(&b).copied().unwrap_or(0);
                 if let Some([only]) = befores.get(&b).map(Vec::as_slice) {
                     one.only_before = numbers.get(only).copied();
                     one.parts = only.terminator().is_some_and(parts);

@@ -49,6 +49,11 @@ pub(super) fn alike(launches: &[LaunchCounts]) -> Vec<LaunchCounts> {
 /// Executions of each block by warps. Counts tell how often one lane runs a block. Where threads part by
 /// the numbers that they have, a warp runs it when any of its threads does: taken to be independent.
 pub(super) fn warps(work: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
+    warps_of(work, l, 0.0)
+}
+
+/// [`warps`] with threads that part together in this part of the cases.
+pub(super) fn warps_of(work: &KernelWork, l: &LaunchCounts, together: f64) -> Vec<f64> {
     let place: BTreeMap<usize, usize> = work
         .blocks
         .iter()
@@ -72,7 +77,10 @@ pub(super) fn warps(work: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
         }
         let part = here.threads as f64 / before.threads.max(1) as f64;
         out[k] = match b.parts && part < 1.0 {
-            true => out[p] * (1.0 - (1.0 - part).powi(WARP as i32)),
+            true => {
+                let independent = 1.0 - (1.0 - part).powi(WARP as i32);
+                out[p] * (together * part + (1.0 - together) * independent)
+            }
             false => out[k] * out[p] / before.warps as f64,
         };
     }

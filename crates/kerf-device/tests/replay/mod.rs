@@ -1,12 +1,12 @@
 //! Recorded measurements of plans, predicted again: programs, counts and plans of one folder.
 #![allow(dead_code)]
 use kerf_device::bundled;
-use kerf_device::cost::{CostModel, Prediction, Work};
+use kerf_device::cost::{Compiler, CostModel, Prediction, Work, ptxas};
 use kerf_ir::llvm::Module;
 use kerf_pass::Plan;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A plan that was measured.
 #[derive(Deserialize)]
@@ -77,7 +77,28 @@ fn kind(p: &Plan) -> String {
     format!("{sites} sites, {held} held")
 }
 
+/// NVIDIA's assembler and libdevice, where this machine has them.
+pub struct Tools {
+    pub ptxas: PathBuf,
+    pub libdevice: Vec<u8>,
+}
+
+impl Tools {
+    /// Of a folder with a CUDA toolkit's files.
+    pub fn of(cuda: &Path) -> Option<Tools> {
+        let ptxas = cuda.join("bin/ptxas");
+        let libdevice = std::fs::read(cuda.join("nvvm/libdevice/libdevice.10.bc")).ok()?;
+        ptxas.is_file().then_some(Tools { ptxas, libdevice })
+    }
+}
+
+/// Predicts from the prepared program.
 pub fn predict(r: &Record) -> Row {
+    predict_with(r, None)
+}
+
+/// Predicts from machine code, where tools are given.
+pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
     let profile = bundled::find("h200")
         .expect("bundled")
         .bundled
@@ -85,7 +106,17 @@ pub fn predict(r: &Record) -> Row {
         .expect("valid");
     let model = CostModel::new(&profile).expect("complete");
     let subject = model.subject(&r.module, &r.work).expect("fits");
-    let one = |p: &Plan| subject.predict(p).expect("predicts");
+    let one = |p: &Plan| match tools {
+        None => subject.predict(p).expect("predicts"),
+        Some(t) => {
+            let with = Compiler {
+                libdevice: &t.libdevice,
+                arch: "sm_90",
+                assemble: &|text| ptxas(&t.ptxas, "sm_90", text),
+            };
+            subject.predict_compiled(p, &with).expect("predicts")
+        }
+    };
     let details: Vec<Prediction> = r.plans.iter().map(|p| one(&p.plan)).collect();
     let mut own: Vec<f64> = r.plans.iter().map(|p| p.baseline).collect();
     own.sort_by(f64::total_cmp);

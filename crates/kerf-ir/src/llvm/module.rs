@@ -307,6 +307,11 @@ impl Module {
     pub fn lighten_debug(&self) {
         unsafe { shim::kerf_lighten_debug(self.raw) }
     }
+    /// Gives every instruction a line of its own, from 1 on, in the module's order, in place of the source's. Lines go
+    /// through the optimiser and the assembler, so that machine code tells which instruction it came from.
+    pub fn number_lines(&self) {
+        unsafe { shim::kerf_number_lines(self.raw) }
+    }
     /// Removes debug info.
     pub fn strip_debug(&self) {
         unsafe { llvm_sys::debuginfo::LLVMStripModuleDebugInfo(self.raw) };

@@ -1,0 +1,276 @@
+//! Machine code of kernels, read from what the assembler writes: instructions with the scheduling that it put into them,
+//! registers, and the line of the program that each instruction came from.
+//!
+//! The encoding is that of Volta to Hopper: 16 bytes an instruction, of which the upper bits tell how long its warp stalls,
+//! which of six barriers it sets and which it waits for (Jia et al., Dissecting the NVIDIA Volta GPU Architecture via
+//! Microbenchmarking). Opcodes were compared with NVIDIA's disassembler.
+use super::lines;
+use std::collections::BTreeMap;
+
+/// What an instruction does, as far as its cost depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    F64,
+    F32,
+    /// Integer multiply-add.
+    Multiply,
+    Half,
+    Special,
+    SharedLoad,
+    SharedStore,
+    Load,
+    Store,
+    LocalMemory,
+    Shuffle,
+    Atomic,
+    ConstantLoad,
+    SpecialRegister,
+    Branch,
+    /// Where threads that part are to come together.
+    Meeting,
+    Sync,
+    Call,
+    Exit,
+    Barrier,
+    Uniform,
+    Nothing,
+    Other,
+}
+
+/// One instruction.
+#[derive(Debug, Clone)]
+pub(super) struct Instruction {
+    pub kind: Kind,
+    /// Is it an addition, a multiplication or both, of floating-point numbers?
+    pub arithmetic: bool,
+    /// Does it run whatever its predicate?
+    pub always: bool,
+    pub stall: u32,
+    /// Barrier that its result clears, six for none.
+    pub sets: usize,
+    /// Barrier that it clears when its operands were read.
+    pub frees: usize,
+    /// Barriers that it waits for, as bits.
+    pub waits: u32,
+    pub line: usize,
+    /// Index of the instruction that it goes to.
+    pub target: Option<usize>,
+    /// Bytes that a thread moves, for accesses.
+    pub bytes: f64,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Code {
+    pub instructions: Vec<Instruction>,
+    pub registers: u32,
+}
+
+fn number(d: &[u8], at: usize, bytes: usize) -> Option<u64> {
+    let all = d.get(at..at.checked_add(bytes)?)?;
+    Some(all.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
+}
+
+/// A section of an ELF file.
+pub(super) struct Section {
+    pub name: String,
+    pub at: usize,
+    pub size: usize,
+    link: usize,
+}
+
+/// An ELF file.
+pub(super) struct Elf<'d> {
+    pub bytes: &'d [u8],
+    pub sections: Vec<Section>,
+}
+
+impl<'d> Elf<'d> {
+    fn read(d: &'d [u8]) -> Option<Elf<'d>> {
+        if !d.starts_with(b"\x7fELF\x02") {
+            return None;
+        }
+        let (table, size) = (number(d, 40, 8)? as usize, number(d, 58, 2)? as usize);
+        let (count, names) = (number(d, 60, 2)?, number(d, 62, 2)? as usize);
+        let field = |s: usize, offset: usize, bytes| number(d, table + s * size + offset, bytes);
+        let names = field(names, 24, 8)? as usize;
+        let mut sections = Vec::new();
+        for s in 0..count as usize {
+            sections.push(Section {
+                name: text(d, names + field(s, 0, 4)? as usize)?,
+                at: field(s, 24, 8)? as usize,
+                size: field(s, 32, 8)? as usize,
+                link: field(s, 40, 4)? as usize,
+            });
+        }
+        Some(Elf { bytes: d, sections })
+    }
+    pub(super) fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|s| s.name == name)
+    }
+    /// Section of a symbol.
+    pub(super) fn symbol_section(&self, symbol: usize) -> Option<&str> {
+        let t = self.section(".symtab")?;
+        let n = number(self.bytes, t.at + 24 * symbol + 6, 2)? as usize;
+        Some(&self.sections.get(n)?.name)
+    }
+    fn symbol_name(&self, symbol: usize) -> Option<String> {
+        let t = self.section(".symtab")?;
+        let names = self.sections.get(t.link)?.at;
+        text(
+            self.bytes,
+            names + number(self.bytes, t.at + 24 * symbol, 4)? as usize,
+        )
+    }
+    pub(super) fn number(&self, at: usize, bytes: usize) -> Option<u64> {
+        number(self.bytes, at, bytes)
+    }
+    /// Registers by kernel: attribute 0x2f of `.nv.info`.
+    fn registers(&self) -> BTreeMap<String, u32> {
+        let mut out = BTreeMap::new();
+        let Some(s) = self.section(".nv.info") else {
+            return out;
+        };
+        let mut at = s.at;
+        while at + 4 <= s.at + s.size {
+            let header = (self.number(at, 1), self.number(at + 1, 1));
+            let size = self.number(at + 2, 2).unwrap_or(0) as usize;
+            if header == (Some(4), Some(0x2f))
+                && let (Some(symbol), Some(n)) = (self.number(at + 4, 4), self.number(at + 8, 4))
+                && let Some(name) = self.symbol_name(symbol as usize)
+            {
+                out.insert(name, n as u32);
+            }
+            at += 4 + if header.0 == Some(4) { size } else { 0 };
+        }
+        out
+    }
+}
+
+fn text(d: &[u8], at: usize) -> Option<String> {
+    let rest = d.get(at..)?;
+    let end = rest.iter().position(|b| *b == 0)?;
+    Some(String::from_utf8_lossy(&rest[..end]).into_owned())
+}
+
+/// Kind by the nine bits of an opcode that its operands do not change.
+fn kind(op: u64) -> Kind {
+    match (op, op & 0x1ff) {
+        (0x882 | 0x883 | 0xc82, _) => Kind::Uniform,
+        (_, 0x28..=0x2b) => Kind::F64,
+        (_, 0x20 | 0x21 | 0x23) => Kind::F32,
+        (_, 0x24 | 0x25 | 0x27) => Kind::Multiply,
+        (_, 0x30 | 0x31 | 0x32 | 0x34 | 0x40) => Kind::Half,
+        (_, 0x100 | 0x104..=0x109 | 0x110..=0x113) => Kind::Special,
+        (_, 0x184) => Kind::SharedLoad,
+        (_, 0x188) => Kind::SharedStore,
+        (_, 0x180 | 0x181) => Kind::Load,
+        (_, 0x185 | 0x186) => Kind::Store,
+        (_, 0x183 | 0x187) => Kind::LocalMemory,
+        (_, 0x189) => Kind::Shuffle,
+        (_, 0x1a8 | 0x1a3 | 0x18e | 0x1a6 | 0x18c | 0x18d) => Kind::Atomic,
+        (_, 0x182) => Kind::ConstantLoad,
+        (_, 0x119) => Kind::SpecialRegister,
+        (_, 0x147) => Kind::Branch,
+        (_, 0x145 | 0x148) => Kind::Meeting,
+        (_, 0x141) => Kind::Sync,
+        (_, 0x143 | 0x144) => Kind::Call,
+        (_, 0x14d | 0x150) => Kind::Exit,
+        (_, 0x11d) => Kind::Barrier,
+        (_, 0xb9) => Kind::Uniform,
+        (_, 0x118) => Kind::Nothing,
+        _ => Kind::Other,
+    }
+}
+
+fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
+    let op = low & 0xfff;
+    let kind = kind(op);
+    let control = high >> 41;
+    let barrier = |shift: u32| (control >> shift & 7).min(6) as usize;
+    // Offsets count four bytes, from the next instruction on.
+    let target = (op == 0x947 || op == 0x944).then(|| {
+        let far = low >> 34 | (high & 0x3ffff) << 30;
+        let far = (far << 16) as i64 >> 16;
+        let offset = (far << 8 | (low >> 16 & 0xff) as i64) * 4;
+        (index as i64 + 1 + offset / 16).max(0) as usize
+    });
+    let also = kind != Kind::Branch || high >> 23 & 15 == 7;
+    Instruction {
+        kind,
+        arithmetic: matches!(
+            op & 0x1ff,
+            0x20 | 0x21 | 0x23 | 0x28 | 0x29 | 0x2b | 0x30..=0x32
+        ),
+        always: low >> 12 & 15 == 7 && also,
+        stall: (control & 15).max(1) as u32,
+        sets: barrier(5),
+        frees: barrier(8),
+        waits: (control >> 11 & 63) as u32,
+        line,
+        target,
+        bytes: match high >> 9 & 7 {
+            5 => 8.0,
+            6 => 16.0,
+            _ => 4.0,
+        },
+    }
+}
+
+/// Kernels of a binary, by symbol. None where it is not one that can be read.
+pub(super) fn read(binary: &[u8]) -> Option<BTreeMap<String, Code>> {
+    let elf = Elf::read(binary)?;
+    let (registers, lines) = (elf.registers(), lines::read(&elf));
+    let mut out = BTreeMap::new();
+    for s in &elf.sections {
+        let Some(symbol) = s.name.strip_prefix(".text.") else {
+            continue;
+        };
+        let rows = lines.get(&s.name).map(Vec::as_slice).unwrap_or_default();
+        let mut instructions = Vec::new();
+        for k in 0..s.size / 16 {
+            let word = |offset| elf.number(s.at + 16 * k + offset, 8);
+            let row = rows.partition_point(|r| r.0 <= 16 * k as u64);
+            let line = row.checked_sub(1).map_or(0, |r| rows[r].1);
+            instructions.push(instruction(word(0)?, word(8)?, k, line));
+        }
+        let code = Code {
+            instructions,
+            registers: registers.get(symbol).copied().unwrap_or(0),
+        };
+        out.insert(symbol.to_owned(), code);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that ptxas 13.0 wrote for sm_90, as NVIDIA's disassembler reads them.
+    #[test]
+    fn instructions_are_read() {
+        // DFMA R10, R2, R10, R2
+        let i = instruction(0x0000000a020a722b, 0x000fd00000000002, 14, 3);
+        assert_eq!((i.kind, i.stall, i.waits), (Kind::F64, 8, 0));
+        assert!(i.arithmetic && i.always);
+        // LDG.E.64 R8, [R8.64], waits for barrier 2 and sets it
+        let i = instruction(0x0000000408087981, 0x004ea2000c1e1b00, 7, 3);
+        assert_eq!((i.kind, i.sets, i.waits, i.bytes), (Kind::Load, 2, 4, 8.0));
+        // @P0 BRA, forward by six; @!P1 BRA, back to 6
+        let i = instruction(0x0000000000180947, 0x000fea0001000000, 23, 3);
+        assert_eq!(
+            (i.kind, i.target, i.always),
+            (Kind::Branch, Some(30), false)
+        );
+        let i = instruction(0xfffffffc00909947, 0x000fea000383ffff, 33, 3);
+        assert_eq!((i.target, i.always), (Some(6), false));
+    }
+
+    #[test]
+    fn what_is_no_binary_is_refused() {
+        assert!(read(b"").is_none());
+        assert!(read(b"\x7fELF\x02\x01").is_none());
+        assert!(read(&[0x7f; 300]).is_none());
+    }
+}

@@ -1,0 +1,254 @@
+//! Warps of one scheduler, simulated: each issues in order, as the stalls and barriers in the machine code say; one
+//! instruction a clock, and a unit that is busy lets the next one wait.
+
+/// Units of a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Unit {
+    /// Multiply-adds in f32: two halves, either of which can take one.
+    Multiply = 0,
+    /// Integer multiply-adds: one of the halves only.
+    Integer = 1,
+    Logic = 2,
+    F64 = 3,
+    Half = 4,
+    LoadStore = 5,
+    Special = 6,
+    Constants = 7,
+    Uniform = 8,
+    Branches = 9,
+    Free = 10,
+}
+
+/// Units.
+pub(super) const UNITS: usize = 11;
+
+/// An instruction on its way through a scheduler.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub unit: Unit,
+    /// Clocks that it keeps the unit.
+    pub busy: f64,
+    /// Clocks until its result is there, for those that set a barrier.
+    pub latency: f64,
+    /// Clocks until the warp's next instruction.
+    pub stall: f64,
+    pub sets: usize,
+    pub frees: usize,
+    pub waits: u32,
+    /// Does it wait for the block's other warps?
+    pub barrier: bool,
+    /// Part of the sequence that runs or does not, and how likely it is to run.
+    pub part: usize,
+    pub likely: f64,
+    /// Slots that it takes of the scheduler.
+    pub slots: f64,
+}
+
+/// Clocks that the slowest warp of a block is after the others at a barrier, and the barrier itself.
+const BARRIER: f64 = 30.0;
+/// Clocks until operands were read that an instruction of the memory system gives free.
+const OPERANDS: f64 = 20.0;
+const BARRIERS: usize = 6;
+
+struct Warp {
+    ready: f64,
+    at: usize,
+    round: usize,
+    waiting: Option<f64>,
+    set: [f64; BARRIERS],
+    number: f64,
+    part: Option<usize>,
+    skips: bool,
+}
+
+/// Clocks that `warps` warps take for one round each of a sequence, once all are under way; warps of a block, `group` each,
+/// meet at barriers.
+pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) -> f64 {
+    if steps.is_empty() {
+        return 0.0;
+    }
+    let mut all: Vec<Warp> = (0..warps)
+        .map(|w| Warp {
+            ready: w as f64,
+            at: 0,
+            round: 0,
+            waiting: None,
+            set: [0.0; BARRIERS],
+            number: w as f64,
+            part: None,
+            skips: false,
+        })
+        .collect();
+    let mut units = [0.0f64; UNITS];
+    let (mut issue, mut last, mut half) = (0.0f64, 0.0f64, 0.0f64);
+    let middle = rounds / 2;
+    let mut turn = 0;
+    loop {
+        // The warp that can go first; of several, the one that went last.
+        let mut best: Option<(usize, f64)> = None;
+        for k in 0..warps {
+            let w = (turn + k) % warps;
+            let warp = &all[w];
+            if warp.round >= rounds || warp.waiting.is_some() {
+                continue;
+            }
+            let s = &steps[warp.at];
+            let mut start = warp.ready.max(issue);
+            for (b, t) in warp.set.iter().enumerate() {
+                if s.waits >> b & 1 == 1 {
+                    start = start.max(*t);
+                }
+            }
+            start = match s.unit {
+                Unit::Multiply => start.max(units[0].min(units[1])),
+                Unit::Free => start,
+                u => start.max(units[u as usize]),
+            };
+            if best.is_none_or(|(_, t)| start < t - 1e-9) {
+                best = Some((w, start));
+            }
+        }
+        let Some((w, start)) = best else { break };
+        turn = w;
+        let s = steps[all[w].at];
+        issue = start + s.slots;
+        match s.unit {
+            Unit::Multiply => {
+                let which = usize::from(units[0] > units[1]);
+                units[which] = start + 2.0 * s.busy;
+            }
+            Unit::Free => {}
+            u => units[u as usize] = units[u as usize].max(start) + s.busy,
+        }
+        let warp = &mut all[w];
+        warp.ready = start + s.stall;
+        if let Some(t) = warp.set.get_mut(s.sets) {
+            *t = t.max(start + s.latency);
+        }
+        if let Some(t) = warp.set.get_mut(s.frees) {
+            let queued = [0.0, s.busy][usize::from(s.unit == Unit::LoadStore)];
+            *t = t.max(start + OPERANDS + queued);
+        }
+        if s.barrier {
+            warp.waiting = Some(start);
+        }
+        advance(warp, steps, rounds);
+        if warp.round == middle && warp.at == 0 {
+            half = half.max(warp.ready);
+        }
+        if warp.round >= rounds {
+            last = last.max(warp.ready);
+        }
+        if s.barrier || all[w].round >= rounds {
+            meet(&mut all, w, group, rounds);
+        }
+    }
+    match middle {
+        0 => last / rounds.max(1) as f64,
+        _ => (last - half) / (rounds - middle) as f64,
+    }
+}
+
+/// To the next step of a warp that runs.
+fn advance(warp: &mut Warp, steps: &[Step], rounds: usize) {
+    let mut at = warp.at + 1;
+    loop {
+        if at >= steps.len() {
+            at = 0;
+            warp.round += 1;
+            if warp.round >= rounds {
+                break;
+            }
+        }
+        let s = &steps[at];
+        if warp.part != Some(s.part) {
+            warp.part = Some(s.part);
+            // Spread evenly over warps and rounds, so that few of them stand for many.
+            let drawn = warp.number * 0.618_033_988_7
+                + warp.round as f64 * 0.754_877_666_2
+                + s.part as f64 * 0.3247;
+            warp.skips = s.likely < 0.999 && drawn.fract() >= s.likely;
+        }
+        if !warp.skips {
+            break;
+        }
+        while at < steps.len() && Some(steps[at].part) == warp.part {
+            at += 1;
+        }
+    }
+    warp.at = at;
+}
+
+/// Lets a block's warps go on when all that still run wait.
+fn meet(all: &mut [Warp], w: usize, group: usize, rounds: usize) {
+    let first = w / group.max(1) * group.max(1);
+    let end = (first + group.max(1)).min(all.len());
+    let block = &mut all[first..end];
+    if block
+        .iter()
+        .any(|o| o.round < rounds && o.waiting.is_none())
+    {
+        return;
+    }
+    let latest = block.iter().filter_map(|o| o.waiting).fold(0.0, f64::max);
+    for o in block.iter_mut().filter(|o| o.waiting.is_some()) {
+        o.waiting = None;
+        o.ready = o.ready.max(latest + BARRIER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(unit: Unit, busy: f64, stall: f64) -> Step {
+        Step {
+            unit,
+            busy,
+            latency: 0.0,
+            stall,
+            sets: 6,
+            frees: 6,
+            waits: 0,
+            barrier: false,
+            part: 0,
+            likely: 1.0,
+            slots: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_chain_is_hidden_by_other_warps_until_the_unit_is_full() {
+        let chain = [step(Unit::F64, 2.0, 8.0); 10];
+        let one = clocks(&chain, 1, 1, 8);
+        assert!((one - 80.0).abs() < 1.0, "{one}");
+        let two = clocks(&chain, 2, 1, 8);
+        assert!((two - 80.0).abs() < 3.0, "{two}");
+        let eight = clocks(&chain, 8, 1, 8);
+        assert!((eight - 160.0).abs() < 9.0, "{eight}");
+    }
+
+    #[test]
+    fn a_load_is_waited_for_where_its_barrier_is() {
+        let mut load = step(Unit::LoadStore, 4.0, 1.0);
+        (load.sets, load.latency) = (0, 500.0);
+        let mut user = step(Unit::F64, 2.0, 1.0);
+        user.waits = 1;
+        let idle = clocks(&[load, step(Unit::F64, 2.0, 1.0)], 1, 1, 4);
+        assert!(idle < 10.0, "{idle}");
+        let waited = clocks(&[load, user], 1, 1, 4);
+        assert!((waited - 501.0).abs() < 3.0, "{waited}");
+    }
+
+    #[test]
+    fn warps_of_a_block_meet() {
+        let mut meet = step(Unit::Free, 0.0, 1.0);
+        meet.barrier = true;
+        let all = [step(Unit::F64, 2.0, 8.0), meet];
+        let together = clocks(&all, 4, 4, 8);
+        let apart = clocks(&all, 4, 1, 8);
+        assert!(together > 30.0 && together < 60.0, "{together}");
+        assert!(apart <= together, "{apart} {together}");
+    }
+}
