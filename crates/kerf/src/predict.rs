@@ -16,7 +16,7 @@ use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
 use kerf_ir::compile::Toolchain;
 use kerf_ir::llvm::Module;
-use kerf_ir::{finish, program};
+use kerf_ir::program;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_tune::launch::space::{self, Needs};
@@ -175,7 +175,10 @@ fn from_code(
     arch: &str,
     tools: &Toolchain,
 ) -> Result<Option<Prediction>, CostError> {
-    let read = matches!(finish::capability(arch), 75..=90);
+    // Profiles call it 9.0 or sm_90.
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    let read = matches!(digits.parse(), Ok(75..=90u32));
+    let arch = &format!("sm_{digits}");
     let libdevice = tools.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
     let (true, Some(program), Some(libdevice)) =
         (read, toolchain::find_tool("ptxas", tools), libdevice)
