@@ -95,6 +95,7 @@ class Documents(unittest.TestCase):
             ["search", "compare", space, "--strategy", "guided,random", "--budget", "2", "--repeats", "2"],
             ["search", "show", space],
             ["search", "show", recorded],
+            ["search", "score", space, self.workload.path, "--out", os.path.join(self.folder.name, "scored.json")],
             ["search", "race", recorded],
             ["search", "export", self.out, "--to", "t4", "--out", os.path.join(self.folder.name, "t4.json")],
             ["study", "list"],
