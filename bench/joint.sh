@@ -62,7 +62,7 @@ done | xargs -P "${PARALLEL:-24}" -I LINE sh -c '
   for s in "$@"; do sizes="$sizes --size $s"; done
   to=$out/$name.$strategy.$budget.$seed
   mkdir -p "$to"
-  if [ -d "$folder/prepared/$name" ]; then cp -r "$folder/prepared/$name/." "$to"; fi
+  for f in "$folder/prepared/$name"/counts*.json "$folder/prepared/$name"/references; do if [ -e "$f" ]; then cp -r "$f" "$to"; fi; done
   "$kerf" --format json tune "$folder/$name.toml" --what precision,approx,launch --strategy "$strategy" --budget "$budget" \
     --seed "$seed" --tolerance "$tolerance" --validate 0 --device "${DEVICE:-cuda}" --workers 1 --repeats 9 $sizes \
     --out "$to" > "$to.json" 2> "$to.txt" &

@@ -83,8 +83,9 @@ const OTHER_WORK: f64 = 0.2;
 pub const SIDES: [f64; 2] = [0.112_701_665_379_258_3, 0.887_298_334_620_741_7];
 const SIDE_WEIGHT: f64 = 5.0 / 18.0;
 
-/// The larger sample of a long launch over the smaller, where both are of the start.
+/// The larger sample over the smaller, for most launches; for all that are not long at most the second.
 const USUAL: u64 = 3;
+const MOST_USUAL: u64 = 4;
 
 /// Whether a sample of the middle and one as large from the start are of different work: the line through samples of
 /// the start says nothing of the launch then.
@@ -176,9 +177,9 @@ impl Samples {
     /// What the correction looks at, but for counters.
     pub fn features(&self) -> Vec<f64> {
         let base = self.base();
-        // Samples of the middle can be longer than others: the line where others are.
+        // Samples of long launches can be longer than others: the line where others are.
         let usual = USUAL * base.blocks;
-        let long = match self.long_in_middle && self.long.blocks > usual {
+        let long = match self.long.blocks > MOST_USUAL * base.blocks {
             true => Sample {
                 blocks: usual,
                 seconds: base.seconds + self.slope() * (usual - base.blocks) as f64,

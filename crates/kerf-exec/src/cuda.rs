@@ -1,12 +1,14 @@
 //! The CUDA executor: PTX through the driver, which is loaded at run time.
 //!
 //! All driver calls of Kerf are in this module and in [`watch`] (NVML).
+mod clear;
 mod driver;
 mod graph;
 mod raw;
 pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use clear::Clear;
 use driver::{Context, Event, Loaded};
 use graph::{Kept, Recording, Stream};
 use std::ffi::c_void;
@@ -46,6 +48,8 @@ struct Buffer {
 /// The CUDA executor with one loaded program.
 pub struct CudaExecutor {
     recording: Option<Recording>,
+    /// What fills the cache before each run of a recording.
+    clear: Option<Clear>,
     buffers: Vec<Buffer>,
     kernels: Vec<(String, KernelStats)>,
     start: Event,
@@ -99,6 +103,7 @@ impl CudaExecutor {
             .collect::<Result<Vec<_>, ExecError>>()?;
         Ok(CudaExecutor {
             recording: None,
+            clear: None,
             buffers: Vec::new(),
             kernels,
             start: Event::new()?,
@@ -337,7 +342,7 @@ impl Executor for CudaExecutor {
 
     fn replay(&mut self, runs: u32) -> Result<f64, ExecError> {
         match &mut self.recording {
-            Some(r) => r.replay(runs),
+            Some(r) => r.replay(runs, self.clear.as_ref()),
             None => Err(ExecError::Device {
                 what: "replaying launches".into(),
                 why: "nothing was recorded".into(),
@@ -369,6 +374,17 @@ impl CudaExecutor {
     /// Blocks of a kernel that the driver says fit on one multiprocessor.
     pub fn blocks_per_sm(&self, symbol: &str, threads: u32, shared: u32) -> Result<u32, ExecError> {
         self.loaded.blocks_per_sm(symbol, threads, shared)
+    }
+    /// From now on the cache is filled with other memory before each run of a recording, that part of it to be written
+    /// back.
+    pub fn clear_cache(&mut self, written: f64) -> Result<(), ExecError> {
+        if self.clear.is_none() {
+            self.clear = Some(Clear::new(&self.context)?);
+        }
+        if let Some(c) = &mut self.clear {
+            c.leave(written);
+        }
+        Ok(())
     }
     /// Address of a buffer on the device, for kernels that follow pointers.
     pub fn address(&self, id: BufferId) -> Result<u64, ExecError> {

@@ -5,6 +5,8 @@
 //! index is made of. A loop stands at its first turn. What comes from memory is unknown; where all
 //! threads read the same word, only its value is. Addresses that are linear in the thread's indices
 //! give their strides (the A and B of "A x + B y + C"), all others still give their transactions.
+mod guards;
+
 use crate::kernels::KernelInfo;
 use crate::llvm::{Module, Opcode, Type, TypeKind, Value, space};
 use crate::sites;
@@ -65,6 +67,9 @@ pub struct Reference {
     pub offsets: Option<Rc<[i64]>>,
     /// Whether the offsets are the addresses themselves, and not only up to something that all threads share.
     pub exact: bool,
+    /// One past the last byte of the object that a thread of the block touches, where conditions let it; none where that
+    /// cannot be told.
+    pub reach: Option<i64>,
 }
 
 /// Threads that go together.
@@ -101,12 +106,6 @@ impl Reference {
             *a == base + s[0] * i[0] + s[1] * i[1] + s[2] * i[2]
         });
         linear.then_some(s)
-    }
-
-    /// One past the last byte of the object that a thread of the block touches.
-    pub fn reach(&self) -> Option<i64> {
-        let offsets = self.offsets.as_ref().filter(|_| self.exact)?;
-        Some(offsets.iter().max()? + self.bytes as i64)
     }
 }
 
@@ -224,6 +223,17 @@ impl Eval<'_> {
             self.cut = 0;
         }
         r
+    }
+
+    /// Threads for which all conditions hold; none where one of them cannot be told.
+    fn threads(&mut self, under: &[guards::Guard]) -> Option<Vec<bool>> {
+        let mut there = vec![true; self.n];
+        for (condition, holds) in under {
+            let c = self.of(*condition).filter(|c| c.exact)?;
+            let pairs = there.iter_mut().zip(&*c.of);
+            pairs.for_each(|(t, v)| *t &= (*v != 0) == *holds);
+        }
+        Some(there)
     }
 
     /// A constant that is computed: an address in a shared or global variable.
@@ -470,6 +480,42 @@ fn touched(m: &Module, i: Value) -> Option<(Value, u64, Way)> {
     })
 }
 
+/// What a pointer of a kernel is derived from, its number where that is a parameter, and whether it is shared memory;
+/// none for local and constant memory.
+fn object(kernel: Value, pointer: Value) -> Option<(Value, Option<usize>, bool)> {
+    let root = pointer.underlying();
+    let at = kernel.params().iter().position(|p| *p == root);
+    let by_value = at.is_some_and(|p| kernel.byval(p as u32).is_some());
+    let of = if root.ty().is_ptr() {
+        root.ty().space()
+    } else {
+        0
+    };
+    let of = if of == 0 { pointer.ty().space() } else { of };
+    let kept = by_value
+        || root.opcode() == Some(Opcode::LLVMAlloca)
+        || matches!(of, space::LOCAL | space::CONSTANT);
+    (!kept).then_some((root, at, of == space::SHARED))
+}
+
+/// Parameters through which a kernel touches global memory, and whether it writes there; none where it follows
+/// pointers whose parameter cannot be told.
+pub fn touched_params(m: &Module, kernel: Value) -> Option<BTreeMap<usize, bool>> {
+    let mut out = BTreeMap::new();
+    for i in kernel.instructions() {
+        let Some((pointer, _, way)) = touched(m, i) else {
+            continue;
+        };
+        match object(kernel, pointer) {
+            None | Some((_, _, true)) => {}
+            Some((_, Some(p), _)) => *out.entry(p).or_insert(false) |= way != Way::Load,
+            Some((root, None, _)) if root.is_global_var() => {}
+            Some(_) => return None,
+        }
+    }
+    Some(out)
+}
+
 /// The accesses of a kernel to global and shared memory, for one shape. What device functions that were not
 /// inlined do is left out.
 pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -> Vec<Reference> {
@@ -485,30 +531,27 @@ pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -
         fuel: FUEL,
     };
     let mut out = Vec::new();
-    for (block, depth) in kernel.blocks().into_iter().zip(kernel.loop_depths()) {
+    let depths = kernel.loop_depths().into_iter();
+    let under = depths.zip(guards::guards(kernel));
+    for (block, (depth, guards)) in kernel.blocks().into_iter().zip(under) {
+        let mut there: Option<Option<Vec<bool>>> = None;
         for i in block.instructions() {
             let Some((pointer, bytes, way)) = touched(m, i) else {
                 continue;
             };
-            let root = pointer.underlying();
-            let at = kernel.params().iter().position(|p| *p == root);
-            let by_value = at.is_some_and(|p| kernel.byval(p as u32).is_some());
-            let of = if root.ty().is_ptr() {
-                root.ty().space()
-            } else {
-                0
-            };
-            let of = if of == 0 { pointer.ty().space() } else { of };
-            if by_value
-                || root.opcode() == Some(Opcode::LLVMAlloca)
-                || matches!(of, space::LOCAL | space::CONSTANT)
-            {
+            let Some((root, at, shared)) = object(kernel, pointer) else {
                 continue;
-            }
-            let shared = of == space::SHARED;
+            };
             let lanes = e.of(pointer);
             let fixed = root.is_global_var() && shared && !root.is_declaration();
+            let fits = lanes.as_ref().filter(|l| shared && l.exact);
+            let reach = fits.and_then(|l| {
+                let there = there.get_or_insert_with(|| e.threads(&guards)).as_ref()?;
+                let mine = l.of.iter().zip(there).filter(|(_, t)| **t);
+                mine.map(|(a, _)| a + bytes as i64).max()
+            });
             out.push(Reference {
+                reach,
                 way,
                 bytes,
                 shared,

@@ -1,5 +1,5 @@
 //! Addresses over the threads of a block: strides, and transactions as formulas give them.
-use kerf_ir::access::{Reference, Shape, references};
+use kerf_ir::access::{Reference, Shape, references, touched_params};
 use kerf_ir::kernels;
 use kerf_ir::llvm::Module;
 
@@ -154,4 +154,66 @@ out:
     assert_eq!(r.depth, 1);
     assert_eq!(r.strides(&shape), Some([8, 0, 0]));
     assert_eq!(r.transactions(128), Some(2));
+}
+
+/// A kernel that adds the upper half of a shared array of 64 floats to its lower half, then stores a float of `%a`'s to
+/// `%b`.
+fn halves(condition: &str) -> Module {
+    let text = format!(
+        r#"
+target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+target triple = "nvptx64-nvidia-cuda"
+@fixed = internal addrspace(3) global [64 x float] undef, align 4
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+define ptx_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, i32 %w) {{
+entry:
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %n = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %half = lshr i32 %n, 1
+  %c = icmp {condition}
+  br i1 %c, label %then, label %done
+then:
+  %far = add i32 %x, %half
+  %p = getelementptr [64 x float], ptr addrspace(3) @fixed, i32 0, i32 %far
+  %v = load float, ptr addrspace(3) %p
+  br label %done
+done:
+  %u = load float, ptr addrspace(1) %a
+  store float %u, ptr addrspace(1) %b
+  ret void
+}}
+"#
+    );
+    Module::parse(text.as_bytes(), "k").expect("a module")
+}
+
+#[test]
+fn threads_that_a_condition_keeps_away_reach_nothing() {
+    let reach = |condition: &str, threads: u32| {
+        let m = halves(condition);
+        let shape = Shape {
+            block: [threads, 1, 1],
+            grid: [8, 1, 1],
+            args: vec![None, None, None],
+        };
+        let f = m.function("k").expect("the kernel");
+        let all = references(&m, f, &kernels::kernels(&m)[0], &shape);
+        let shared = all.into_iter().find(|r| r.shared);
+        shared.expect("the shared access").reach
+    };
+    assert_eq!(reach("ult i32 %x, %half", 64), Some(256));
+    assert_eq!(reach("ult i32 %x, %half", 128), Some(512));
+    assert_eq!(reach("uge i32 %x, %half", 64), Some(384));
+    // No thread gets there; what a condition is can be unknown.
+    assert_eq!(reach("ugt i32 %x, %n", 64), None);
+    assert_eq!(reach("ult i32 %x, %w", 64), None);
+}
+
+#[test]
+fn parameters_say_what_is_written() {
+    let m = halves("ult i32 %x, %half");
+    let f = m.function("k").expect("the kernel");
+    let all = touched_params(&m, f).expect("all are parameters");
+    assert_eq!(all.into_iter().collect::<Vec<_>>(), [(0, false), (1, true)]);
 }

@@ -134,6 +134,8 @@ pub enum Event<'e> {
     Floor(&'e Floor),
     /// What a reader must know.
     Warning(&'e str),
+    /// What a reader may want to know.
+    Note(&'e str),
     /// An evaluation ended.
     Evaluated {
         /// What for.
@@ -207,7 +209,14 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     // Shapes round nothing, so that without a tolerance the program's own error is one.
     let shapes_alone = request.launch && request.formats.is_empty() && request.approx.is_none();
     let mut by_own_error = false;
+    // Shapes need not change a bit: with a tolerance of 0 they must not.
+    let same_bits = shapes_alone && given == Some(0.0);
+    let given = given.filter(|_| !same_bits);
     let criteria = match Criteria::new(&subject.workload, given, request.metric) {
+        Ok(c) if same_bits => {
+            by_own_error = true;
+            c
+        }
         Err(CriteriaError::None) if shapes_alone => {
             by_own_error = true;
             Criteria::new(&subject.workload, Some(1.0), request.metric)?
@@ -224,7 +233,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
-    let (tunable, mut shaped) = match request.launch {
+    let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {
             result::make_folder(&request.out)?;
@@ -296,7 +305,6 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         launch::prepare::recount(request, &subject, input),
     );
     notes.extend(note);
-    notes.append(&mut shaped);
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(
         &mut problem,
@@ -324,10 +332,12 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         known: BTreeMap::new(),
         finals: BTreeMap::new(),
         tied: Vec::new(),
+        same_bits,
         warnings: Vec::new(),
         watch,
     };
     notes.into_iter().for_each(|n| tuner.warn(n));
+    shaped.into_iter().for_each(|n| tuner.note(n));
     for v in &vetoed {
         tuner.warn(format!("not tried: {v}"));
     }
@@ -337,7 +347,8 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let floor = tuner.floor()?;
     let cheapest = tuner.cheapest(&mut problem, &floor)?;
     if let (true, Some(own)) = (by_own_error, floor.error) {
-        let tolerance = (OWN_ERRORS * own).max(f64::EPSILON);
+        let most = if same_bits { 1.0 } else { OWN_ERRORS };
+        let tolerance = (most * own).max(f64::EPSILON);
         tuner.evaluator.criteria.scale(tolerance);
         problem.tolerance = Some(tuner.tolerance());
     }

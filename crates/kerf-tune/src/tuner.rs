@@ -44,6 +44,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) finals: BTreeMap<Assignment, Evaluated>,
     /// Finalists that measurement does not tell from the fastest of them.
     pub(crate) tied: Vec<Assignment>,
+    /// A plan has to give the program's own bits.
+    pub(crate) same_bits: bool,
     pub(crate) warnings: Vec<String>,
     pub(crate) watch: &'t mut Watch<'t>,
 }
@@ -59,6 +61,12 @@ pub(crate) fn point(a: &Assignment, e: &Evaluated, time: Option<f64>) -> Option<
 impl Tuner<'_> {
     pub(crate) fn tolerance(&self) -> f64 {
         self.evaluator.criteria.tolerance
+    }
+
+    /// What a reader may want to know.
+    pub(crate) fn note(&mut self, text: String) {
+        (self.watch)(&Event::Note(&text));
+        self.warnings.push(text);
     }
 
     pub(crate) fn warn(&mut self, text: String) {
@@ -99,8 +107,9 @@ impl Tuner<'_> {
             // Another run of the same is another row.
             let run = vec![n as u8];
             let e = match self.store.get(Phase::Baseline, &run, &self.input)? {
-                Some(e) => e,
-                None => {
+                // Bits are not kept, and have to be compared.
+                Some(e) if !self.same_bits => e,
+                before => {
                     let e = self.evaluator.one(&Run {
                         plan: Plan::default(),
                         input: self.input,
@@ -108,8 +117,10 @@ impl Tuner<'_> {
                         energy_s: 0.0,
                         order: n as u64,
                     })?;
-                    self.store
-                        .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
+                    if before.is_none() {
+                        self.store
+                            .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
+                    }
                     e
                 }
             };
@@ -292,6 +303,11 @@ impl Tuner<'_> {
         let tolerance = self.tolerance();
         let cuda = self.evaluator.job.device == Device::Cuda;
         let predicted: Vec<Option<f64>> = all.iter().map(|a| self.cost.predict(a)).collect();
+        let bits = self.same_bits.then(|| {
+            let own = vec![0; self.tunable.groups.len()];
+            self.known.get(&own).map(|e| e.digests.clone())
+        });
+        let bits = bits.flatten();
         let (store, known, watch, input) = (
             &mut self.store,
             &mut self.known,
@@ -302,6 +318,9 @@ impl Tuner<'_> {
         let parallel = self.evaluator.parallel();
         self.evaluator.all(&requests, |i, mut e| {
             e.predicted = predicted[i];
+            if e.failure.is_none() && bits.as_ref().is_some_and(|b| *b != e.digests) {
+                e.failure = Some("the outputs have other bits than the program's own".into());
+            }
             let time = match cuda {
                 true => e.timing.as_ref().map(|t| t.ratio),
                 false => predicted[i],

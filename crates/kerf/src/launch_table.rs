@@ -30,6 +30,9 @@ pub struct Args {
     /// More of them in the file's own shape.
     #[arg(long, value_delimiter = ',')]
     more: Vec<u32>,
+    /// Parts of the cache to be written back (0 to 1) at which those samples are taken as well.
+    #[arg(long, value_delimiter = ',')]
+    states: Vec<f64>,
     /// Shapes that are also compiled for their block.
     #[arg(long, default_value_t = 0)]
     fixed: usize,
@@ -83,6 +86,7 @@ pub fn run(a: Args) -> Result<i32, Failure> {
         rich: a.rich,
         samples: a.samples,
         more: a.more,
+        states: a.states,
         fixed: a.fixed,
         check: a.check,
         own: a.own,

@@ -59,6 +59,9 @@ pub struct Args {
     /// them.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = NOW)]
     counters: Option<PathBuf>,
+    /// With --device cuda: run launches whole as well, and say how far the prediction is off.
+    #[arg(long)]
+    check: bool,
     /// The device: a profile's name or file.
     #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
     profile: String,
@@ -210,6 +213,9 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     }
     if a.counters.is_some() {
         return Err(Failure::new("--counters is about launches on a GPU").help("add --device cuda"));
+    }
+    if a.check {
+        return Err(Failure::new("--check is about launches on a GPU").help("add --device cuda"));
     }
     let profile = device::load(&a.profile)?;
     let model = CostModel::new(&profile)?;
@@ -369,6 +375,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
         model: model.as_ref(),
         limits: &limits,
         counted: &counted,
+        check: a.check,
     };
     sampled::run(&job, limit, &with, format, style)
 }

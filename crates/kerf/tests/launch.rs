@@ -380,3 +380,75 @@ fn predictions_say_what_they_are_and_refuse_what_no_gpu_takes() {
         assert!(err.contains(part), "{err}");
     }
 }
+
+#[test]
+fn sums_by_halves_fit_their_array() {
+    let c = Case::plain("halved", "[64, 256, 512]");
+    let o = c.kerf(&["predict", "w.toml", "--size", "bx=256"]);
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert!(o.status.success(), "{err}");
+    // Twice as many threads as it has elements are still found out.
+    let o = c.kerf(&["predict", "w.toml", "--size", "bx=512"]);
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert!(
+        err.contains("of 2048 bytes is used up to byte 4096"),
+        "{err}"
+    );
+    let o = c.kerf(&["predict", "w.toml", "--check"]);
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert!(err.contains("add --device cuda"), "{err}");
+}
+
+#[test]
+fn a_tolerance_of_0_asks_for_the_same_bits() {
+    let more = [
+        "--tolerance",
+        "0",
+        "--strategy",
+        "exhaustive",
+        "--budget",
+        "9",
+    ];
+    let (r, err) = Case::plain("scale", "[32, 64, 128, 1024]").tune(&more);
+    assert_ne!(r["verdict"], "unmet", "{err}");
+    assert_eq!(r["effort"]["failed"], 0, "{err}");
+    // Sums of other blocks have other bits, whatever the error may be.
+    let (r, err) = Case::plain("halved", "[32, 64, 128]").tune(&more);
+    assert_eq!(r["verdict"], "unchanged", "{err}");
+    assert!(r["effort"]["failed"].as_u64() > Some(0), "{r}");
+    // Formats round, so that they need a tolerance above 0.
+    let (_, err) =
+        Case::plain("scale", "[32, 64]").tune(&["--tolerance", "0", "--what", "precision"]);
+    assert!(err.contains("cannot be met"), "{err}");
+}
+
+#[test]
+fn documents_of_checked_predictions_are_a_record() {
+    let c = Case::plain("scale", "[64]");
+    let sample = |waves: u64, begin: f64| serde_json::json!({ "blocks": 100 * waves, "seconds": begin + 1e-5 * waves as f64 });
+    let launch = |n: u64| {
+        serde_json::json!({
+            "kernel": format!("k{n}"), "grid": [20_000, 1, 1], "block": [128, 1, 1], "measured_s": 2.1e-3,
+            "samples": {
+                "blocks": 20_000, "wave": 100, "short": sample(2, 5e-6), "long": sample(6, 5e-6),
+                "middle": sample(2, 5e-6), "threads": 128, "registers": 30 + n, "shared": 0, "resident": 1,
+                "sectors": 1.0, "segments": 0.5,
+            },
+        })
+    };
+    let all: Vec<Value> = (0..12).map(launch).collect();
+    let text = serde_json::json!({ "workload": "w.toml", "launches": all }).to_string();
+    std::fs::write(c.0.path().join("d.json"), text).expect("a document");
+    let o = c.kerf(&["predict", "train", "d.json", "--out", "m.json"]);
+    let said = String::from_utf8_lossy(&o.stdout);
+    assert!(
+        said.starts_with("12 launches of 12 kernels"),
+        "{said}{}",
+        String::from_utf8_lossy(&o.stderr)
+    );
+    assert!(c.0.path().join("m.json").exists());
+    std::fs::write(c.0.path().join("d.json"), "{}").expect("a document");
+    let o = c.kerf(&["predict", "train", "d.json"]);
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert!(err.contains("d.json") && err.contains("--check"), "{err}");
+}

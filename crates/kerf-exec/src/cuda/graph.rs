@@ -1,4 +1,5 @@
 //! Launches recorded once and replayed by the driver, so that the host is not part of what is timed.
+use super::clear::Clear;
 use super::driver::{Event, check, on_device};
 use crate::ExecError;
 use cudarc::driver::sys;
@@ -160,8 +161,9 @@ impl Recording {
         done.wait()
     }
 
-    /// Seconds of a run on average, first contents put back before each of them outside of the time.
-    pub fn replay(&mut self, runs: u32) -> Result<f64, ExecError> {
+    /// Seconds of a run on average, first contents put back, and the cache cleared where that is asked for, before each
+    /// of them outside of the time.
+    pub fn replay(&mut self, runs: u32, clear: Option<&Clear>) -> Result<f64, ExecError> {
         let Some(graph) = &self.graph else {
             return Err(ExecError::Device {
                 what: "replaying launches".into(),
@@ -175,6 +177,9 @@ impl Recording {
         for (start, stop) in &self.events[..runs] {
             for k in &self.kept {
                 self.stream.copy(k.buffer, k.copy, k.bytes)?;
+            }
+            if let Some(c) = clear {
+                c.run(&self.stream)?;
             }
             self.stream.mark(start)?;
             graph.launch(&self.stream)?;

@@ -36,7 +36,9 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
             .map_err(|e| format!("{}: {e}", p.display()))?;
         let lines: Vec<&str> = text.lines().collect();
         for (n, l) in lines.iter().enumerate() {
-            match serde_json::from_str(l) {
+            match serde_json::from_str::<Row>(l) {
+                // What another state of the cache does is no sample of a prediction.
+                Ok(r) if r.state.is_some() => {}
                 Ok(r) => rows.push(r),
                 Err(_) if n + 1 == lines.len() => {}
                 Err(e) => return Err(format!("{}:{}: {e}", p.display(), n + 1)),
@@ -161,6 +163,47 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         segments: whole.segments,
         counters: None,
     })
+}
+
+/// Launches of documents that `kerf --format json predict W.toml --device cuda --check` wrote.
+pub fn checked(paths: &[PathBuf]) -> Result<Vec<Instance>, String> {
+    #[derive(serde::Deserialize)]
+    struct Launch {
+        kernel: String,
+        grid: [u32; 3],
+        block: [u32; 3],
+        samples: Option<Samples>,
+        measured_s: Option<f64>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Document {
+        workload: PathBuf,
+        launches: Vec<Launch>,
+    }
+    let mut out = Vec::new();
+    for p in paths {
+        let bad = |e: String| format!("{}: {e}", p.display());
+        let text = std::fs::read_to_string(p).map_err(|e| bad(e.to_string()))?;
+        let d: Document = serde_json::from_str(&text).map_err(|e| {
+            bad(format!(
+                "{e}; expected what kerf --format json predict W.toml --device cuda --check writes"
+            ))
+        })?;
+        let stem = d.workload.file_stem().unwrap_or_default().to_string_lossy();
+        for l in d.launches {
+            if let (Some(samples), Some(measured)) = (l.samples, l.measured_s) {
+                out.push(Instance {
+                    name: format!("{stem} {:?} {:?}", l.grid, l.block),
+                    kernel: l.kernel,
+                    grid: l.grid,
+                    block: l.block,
+                    samples,
+                    measured,
+                });
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// The launches of a record to train on and be judged by: each kernel in the file's own shape, as `kerf

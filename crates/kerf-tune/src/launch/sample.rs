@@ -17,6 +17,10 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// How many there are in a run.
     pub repeats: u64,
+    /// How many of this grid would take as long as those: others that it stands for count by their blocks.
+    pub weight: f64,
+    /// Grids that it stands for.
+    pub grids: usize,
     /// Blocks over those that fill the device.
     pub waves: f64,
     /// Launches of this kind have different arguments.
@@ -25,6 +29,9 @@ pub struct Launch {
     pub samples: Option<Samples>,
     /// Its time, where it was measured whole, or estimated by one sample where that was asked for.
     pub whole: Option<f64>,
+    /// Its whole time beside its samples, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
 }
 
 /// All of them.
@@ -45,6 +52,8 @@ pub struct Ask {
     pub job: Job,
     /// Launch parameters where not the file's own, one set after the other; none: the file's own.
     pub points: Vec<Params>,
+    /// Launches that are sampled also run whole, so that the prediction can be compared.
+    pub check: bool,
 }
 
 /// Waves of the samples of a launch.
@@ -72,9 +81,15 @@ pub fn cut(waves: f64) -> Option<Cut> {
         w if w < LEAST_WAVES => return None,
         w if w < 50.0 => (1, 3),
         w if w < LONG_WAVES => (1, 4),
-        _ => (2, 6),
+        w => (2, many(w)),
     };
     Some(Cut { short, long })
+}
+
+/// Waves of the larger sample of a long launch: as many as leave all samples at 5 % of it, by their share, 24 at most. What
+/// the first waves do to caches is in its beginning, and less of that in a longer line.
+fn many(waves: f64) -> u32 {
+    (0.05 * waves - 4.0).clamp(6.0, MOST_MANY) as u32
 }
 
 /// From so many waves on samples are less than a tenth of the launch.
@@ -90,15 +105,15 @@ const PART: f64 = 0.08;
 /// A larger sample that takes longer than so many times its share of the smaller one is taken again.
 const DISTURBED: f64 = 1.3;
 
-/// Waves of the larger sample in the middle, at most.
-const MOST_MIDDLE: f64 = 24.0;
+/// Waves of a larger sample, at most.
+const MOST_MANY: f64 = 24.0;
 
 /// Waves of the larger sample in the middle of a launch of so many. A layer of blocks may use what the one before it left
 /// in the cache, and a sample shows that only if it has several: longer launches have longer ones.
 fn many_in_middle(waves: f64, cut: Cut) -> u32 {
     match waves >= SIDES_WAVES {
         true => {
-            (PART * waves - f64::from(4 * cut.short)).clamp(f64::from(cut.long), MOST_MIDDLE) as u32
+            (PART * waves - f64::from(4 * cut.short)).clamp(f64::from(cut.long), MOST_MANY) as u32
         }
         false => cut.long,
     }
@@ -270,15 +285,72 @@ pub fn sample(ask: &Ask) -> Result<Vec<Sampled>, JobError> {
             // Other measurements on the GPU would be in the samples.
             let _turn = Turn::alone(ask.job.lock.as_deref())?;
             match ask.points.is_empty() {
-                true => Ok(vec![at(b, &Params::new())?]),
-                false => ask.points.iter().map(|p| at(b, p)).collect(),
+                true => Ok(vec![at(b, &Params::new(), ask.check)?]),
+                false => ask.points.iter().map(|p| at(b, p, false)).collect(),
             }
         },
     )
 }
 
+/// Grids of one kernel that are sampled, at most.
+const GRIDS: usize = 6;
+
+/// A kind of launch that stands for others.
+struct Standing {
+    kind: Kind,
+    weight: f64,
+    grids: usize,
+}
+
+impl Standing {
+    fn alone(kind: Kind) -> Standing {
+        Standing {
+            weight: kind.repeats as f64,
+            grids: 1,
+            kind,
+        }
+    }
+}
+
+/// Kinds of launches, few of each kernel: where a kernel is launched with many grids (an elimination, whose grid
+/// shrinks from step to step), those of similar size are one kind, which the middle one stands for.
+fn few(all: Vec<Kind>) -> Vec<Standing> {
+    let mut groups: Vec<Vec<Kind>> = Vec::new();
+    let same = |a: &Kind, b: &Kind| {
+        let of = |k: &Kind| (k.symbol.clone(), k.launch.block, k.launch.shared);
+        of(a) == of(b)
+    };
+    for k in all {
+        match groups.iter_mut().find(|g| same(&g[0], &k)) {
+            Some(g) => g.push(k),
+            None => groups.push(vec![k]),
+        }
+    }
+    let mut out = Vec::new();
+    for mut g in groups {
+        if g.len() <= GRIDS {
+            out.extend(g.into_iter().map(Standing::alone));
+            continue;
+        }
+        g.sort_by_key(|k| std::cmp::Reverse(k.blocks()));
+        for part in g.chunks(g.len().div_ceil(GRIDS)) {
+            let mut kind = part[part.len() / 2].clone();
+            let blocks = kind.blocks().max(1) as f64;
+            kind.repeats = part.iter().map(|k| k.repeats).sum();
+            kind.varies = true;
+            let each = part.iter().map(|k| (k.repeats * k.blocks()) as f64);
+            out.push(Standing {
+                weight: each.sum::<f64>() / blocks,
+                grids: part.len(),
+                kind,
+            });
+        }
+    }
+    out
+}
+
 /// The launches at some parameters. One that does not run has neither samples nor a time.
-fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
+fn at(b: &mut Bench, point: &Params, check: bool) -> Result<Sampled, JobError> {
     let mut params = b.workload.launch_space.default_params();
     params.extend(point.clone());
     let mut out = Sampled {
@@ -286,7 +358,17 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
         launches: Vec::new(),
         sampled_s: 0.0,
     };
-    for k in b.kinds(&params)? {
+    let all = b.kinds(&params)?;
+    let all = match point.is_empty() {
+        true => few(all),
+        false => all.into_iter().map(Standing::alone).collect(),
+    };
+    for Standing {
+        kind: k,
+        weight,
+        grids,
+    } in all
+    {
         if !point.is_empty() {
             // To compare shapes, one sample or the whole launch.
             let (spent, whole) = match one(b, &k)? {
@@ -303,10 +385,13 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
                 block: k.launch.block,
                 grid: k.launch.grid,
                 repeats: k.repeats,
+                weight,
+                grids,
                 waves: 0.0,
                 varies: k.varies,
                 samples: None,
                 whole: Some(whole),
+                measured: None,
             });
             continue;
         }
@@ -314,6 +399,10 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
         let whole = match samples {
             None => Some(b.time(&k, Run::Whole)?.median_s),
             Some(_) => None,
+        };
+        let measured = match check && samples.is_some() {
+            true => Some(b.time(&k, Run::Whole)?.median_s),
+            false => None,
         };
         let wave = f64::from(b.resident(&k)?.max(1) * b.sms);
         let sampled = samples.as_ref().map_or(0.0, Samples::sampled_s);
@@ -324,10 +413,13 @@ fn at(b: &mut Bench, point: &Params) -> Result<Sampled, JobError> {
             block: k.launch.block,
             grid: k.launch.grid,
             repeats: k.repeats,
+            weight,
+            grids,
             waves: k.blocks() as f64 / wave,
             varies: k.varies,
             samples,
             whole,
+            measured,
         });
     }
     Ok(out)
@@ -393,6 +485,33 @@ mod tests {
         });
         assert_eq!(asked, 4);
         assert!(t.is_ok_and(|t| t.long.seconds == 1e-8 * 600.0));
+    }
+
+    #[test]
+    fn many_grids_of_a_kernel_are_few_kinds() {
+        let kind = |blocks: u32, symbol: &str| Kind {
+            symbol: symbol.into(),
+            name: symbol.into(),
+            repeats: 1,
+            launch: kerf_workload::ConcreteLaunch {
+                kernel: symbol.into(),
+                grid: [blocks, 1, 1],
+                block: [64, 1, 1],
+                shared: 0,
+                args: Vec::new(),
+                line: 0,
+            },
+            varies: false,
+        };
+        let mut all: Vec<Kind> = (1..=100).map(|n| kind(n, "shrinks")).collect();
+        all.push(kind(7, "other"));
+        let got = few(all);
+        assert_eq!(got.len(), GRIDS + 1);
+        assert_eq!(got.iter().map(|s| s.kind.repeats).sum::<u64>(), 101);
+        assert_eq!(got.iter().map(|s| s.grids).sum::<usize>(), 101);
+        // All blocks count, wherever they were.
+        let blocks = |s: &Standing| s.weight * s.kind.blocks() as f64;
+        assert!((got.iter().map(blocks).sum::<f64>() - 5057.0).abs() < 1e-9);
     }
 
     #[test]

@@ -264,7 +264,7 @@ fn obstacle(
         }
     }
     for r in all.iter().filter(|r| r.shared) {
-        if let (Some(size), Some(reach)) = (r.size, r.reach())
+        if let (Some(size), Some(reach)) = (r.size, r.reach)
             && reach > size as i64
         {
             let line = r.line.map_or_else(String::new, |l| format!(" (line {l})"));

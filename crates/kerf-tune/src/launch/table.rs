@@ -29,6 +29,8 @@ pub struct Options {
     pub check: bool,
     /// The file's own shape alone, sampled as predictions are, for training them.
     pub own: bool,
+    /// Parts of the cache to be written back at which the samples from the start of the file's own shape are taken as well.
+    pub states: Vec<f64>,
     /// Name of the workload in rows, where not that of its file.
     pub name: Option<String>,
 }
@@ -76,6 +78,9 @@ pub struct Row {
     pub count: u64,
     /// Its time.
     pub time: LaunchTime,
+    /// The part of the cache that had to be written back, where that is not what the launch leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<f64>,
     /// Outputs that differ from those of the file's own shape, of how many bytes; none where not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differ: Option<(u64, u64)>,
@@ -209,6 +214,16 @@ struct Table<'t, 'b> {
 
 impl Table<'_, '_> {
     fn row(&mut self, i: &Instance, at: usize, run: Run) -> Result<Row, JobError> {
+        self.row_from(i, at, run, None)
+    }
+
+    fn row_from(
+        &mut self,
+        i: &Instance,
+        at: usize,
+        run: Run,
+        state: Option<f64>,
+    ) -> Result<Row, JobError> {
         let (params, kind) = &i.points[at];
         let stats = self.bench.stats(&kind.symbol).unwrap_or_default();
         let needs = Needs {
@@ -227,7 +242,10 @@ impl Table<'_, '_> {
         .map_err(JobError::Input)?;
         let look = look.into_iter().next();
         let resident = self.bench.resident(kind)?;
-        let time = self.bench.time(kind, run)?;
+        let time = match state {
+            None => self.bench.time(kind, run)?,
+            Some(written) => self.bench.time_from(kind, run, written)?,
+        };
         let (name, first, count) = match run {
             Run::Whole => ("whole", 0, kind.blocks()),
             Run::Fixed(_) => ("fixed", 0, kind.blocks()),
@@ -254,6 +272,7 @@ impl Table<'_, '_> {
             first,
             count,
             time,
+            state,
             differ: None,
         })
     }
@@ -293,6 +312,17 @@ impl Table<'_, '_> {
                 let count = n.saturating_mul(wave);
                 if u64::from(count) < kind.blocks() {
                     let r = self.row(i, at, Run::Part { first: 0, count })?;
+                    (self.sink)(&r);
+                }
+            }
+            for (n, written) in more
+                .iter()
+                .flat_map(|n| o.states.iter().map(move |s| (n, *s)))
+            {
+                let count = n.saturating_mul(wave);
+                if u64::from(count) < kind.blocks() {
+                    let run = Run::Part { first: 0, count };
+                    let r = self.row_from(i, at, run, Some(written))?;
                     (self.sink)(&r);
                 }
             }

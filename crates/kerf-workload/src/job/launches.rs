@@ -2,8 +2,8 @@
 //!
 //! One program is compiled once and holds each kernel beside its clipped copy (`kerf_pass::clip_grid`) and
 //! copies for fixed blocks. A launch is timed by itself, from the workload's first contents, which are put
-//! back before every run; memory that is written last before a run is not the launch's, so that a short
-//! sample does not find its data in the cache where the whole launch would not.
+//! back before every run. Then the cache is filled with other memory, so that a short sample does not find its data
+//! there where the whole launch would not, and has to write back what the launch itself would have left.
 use super::finished::{Workshop, launched_only};
 use super::report::Times;
 use super::{Device, Job, JobError};
@@ -14,6 +14,7 @@ use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::{CudaExecutor, attributes};
 use kerf_exec::{Arg, Executor, KernelStats, Launch};
+use kerf_ir::access;
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
@@ -79,10 +80,6 @@ pub struct LaunchTime {
     /// Runs.
     pub runs: u32,
 }
-
-/// Memory that is written before each run so that caches hold nothing of the launch's; three times the L2 of
-/// the largest GPUs would take longer than most launches, twice an H200's does.
-const FLUSH_BYTES: usize = 128 << 20;
 
 /// Samples of a launch.
 const SAMPLES: usize = 5;
@@ -169,6 +166,30 @@ pub fn kinds(
     Ok(all)
 }
 
+/// Where it cannot be told what a launch writes.
+const HALF: f64 = 0.5;
+
+/// The part of the memory that a launch touches which it writes: what of the cache's lines it leaves to be written back.
+pub fn written_part(w: &Workload, m: &Module, k: &Kind) -> f64 {
+    let touched = m.function(&k.symbol);
+    let Some(touched) = touched.and_then(|f| access::touched_params(m, f)) else {
+        return HALF;
+    };
+    let mut buffers: BTreeMap<usize, bool> = BTreeMap::new();
+    for (param, written) in touched {
+        if let Some(ArgValue::Buffer { index, .. }) = k.launch.args.get(param) {
+            *buffers.entry(*index).or_insert(false) |= written;
+        }
+    }
+    let bytes = |b: usize| w.buffers.get(b).and_then(|b| b.bytes()).unwrap_or(0) as f64;
+    let all: f64 = buffers.keys().map(|b| bytes(*b)).sum();
+    let written = buffers.iter().filter(|b| *b.1).map(|b| bytes(*b.0));
+    match all > 0.0 {
+        true => written.sum::<f64>() / all,
+        false => HALF,
+    }
+}
+
 /// Puts copies of the launched kernels beside them: clipped ones, and for each fixed block one.
 fn copies(m: &Module, all: &[Kind], fixed: &[(String, [u32; 3])]) -> Result<(), JobError> {
     let refused = |name: &str, why: String| {
@@ -237,9 +258,6 @@ pub fn bench<T>(
         }
     };
     let loaded = session.load(machine.exec())?;
-    if let Machine::Cuda(e) = &mut machine {
-        e.alloc("memory that clears the cache", FLUSH_BYTES, 1)?;
-    }
     work(&mut Bench {
         workload: &workload,
         kernels: &infos,
@@ -313,8 +331,17 @@ impl Bench<'_> {
         })?)
     }
 
-    /// Times a launch, or a part of it.
+    /// Times a launch, or a part of it, from a cache as the launch leaves it.
     pub fn time(&mut self, k: &Kind, run: Run) -> Result<LaunchTime, JobError> {
+        let written = written_part(self.workload, self.module, k);
+        self.time_from(k, run, written)
+    }
+
+    /// Times a launch, or a part of it, from a cache of which that part has to be written back.
+    pub fn time_from(&mut self, k: &Kind, run: Run, written: f64) -> Result<LaunchTime, JobError> {
+        if let Machine::Cuda(e) = &mut self.machine {
+            e.clear_cache(written)?;
+        }
         let records = match self.recorded {
             true => self.machine.exec().record_again()?,
             false => self.machine.exec().record()?,

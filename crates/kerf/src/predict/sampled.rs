@@ -78,6 +78,8 @@ pub struct With<'w> {
     pub limits: &'w Limits,
     /// Hardware counters.
     pub counted: &'w [Counted],
+    /// Launches also run whole, to be compared.
+    pub check: bool,
 }
 
 impl With<'_> {
@@ -99,14 +101,16 @@ impl With<'_> {
     }
 }
 
+/// The whole launch as it was measured beside the prediction `s`, and how far that is off.
+fn measured(l: &Launch, s: f64) -> String {
+    let one = |m: f64| format!("{}, {:+.1} %", seconds(m), 100.0 * (s / m - 1.0));
+    l.measured.map_or_else(String::new, one)
+}
+
 fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
     let model = with.model;
     let mut o = String::new();
-    let total: f64 = p
-        .launches
-        .iter()
-        .map(|l| of(l, model).0 * l.repeats as f64)
-        .sum();
+    let total: f64 = p.launches.iter().map(|l| of(l, model).0 * l.weight).sum();
     let off = model.map_or_else(String::new, |m| format!(" +- {:.0} %", 100.0 * m.error_90));
     let _ = writeln!(
         o,
@@ -117,22 +121,15 @@ fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
         seconds(p.sampled_s),
         100.0 * p.sampled_s / total.max(1e-12)
     );
-    let columns = [
-        "kernel",
-        "launches",
-        "each",
-        "waves",
-        "sampled",
-        "limited by",
-        "how",
-    ];
+    let mut columns = vec!["kernel", "launches", "each"];
+    columns.extend(with.check.then_some("measured"));
+    columns.extend(["waves", "sampled", "limited by", "how"]);
     let mut t = Table::new(2, columns);
     for l in &p.launches {
         let (s, how) = of(l, model);
-        t.row([
-            l.kernel.clone(),
-            l.repeats.to_string(),
-            seconds(s),
+        let mut cells = vec![l.kernel.clone(), l.repeats.to_string(), seconds(s)];
+        cells.extend(with.check.then(|| measured(l, s)));
+        cells.extend([
             format!("{:.1}", l.waves),
             l.samples
                 .as_ref()
@@ -140,6 +137,7 @@ fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
             with.limit(l).unwrap_or_default(),
             how.to_owned(),
         ]);
+        t.row(cells);
     }
     o += &t.render(style);
     o
@@ -159,6 +157,7 @@ pub fn run(
     let ask = Ask {
         job: job.clone(),
         points: Vec::new(),
+        check: with.check,
     };
     let shown = crate::progress::Work::begin("sampling launches");
     let answer: Result<Vec<Sampled>, JobError> = w.ask(&ask, limit).map_err(fail)?;
@@ -191,7 +190,12 @@ pub fn run(
                 if u > 0.0 { "more" } else { "less" }
             ));
         }
-        if l.varies {
+        if l.grids > 1 {
+            note(&format!(
+                "note: {}: {} launches of {} grids; one of {} x {} x {} was taken for all of them, by their blocks",
+                l.kernel, l.repeats, l.grids, l.grid[0], l.grid[1], l.grid[2]
+            ));
+        } else if l.varies {
             note(&format!(
                 "warning: {}: its launches have other arguments each time; the first was sampled",
                 l.kernel
@@ -207,17 +211,15 @@ pub fn run(
                 let (s, how) = of(l, model);
                 let limit = with.limit(l);
                 serde_json::json!({
-                    "kernel": l.kernel, "launches": l.repeats, "seconds": s, "basis": how,
+                    "kernel": l.kernel, "launches": l.repeats, "grids": l.grids, "seconds": s, "basis": how,
                     "linear_s": l.samples.as_ref().map(|s| s.linear()),
                     "unevenness": l.samples.as_ref().and_then(|s| s.unevenness()),
-                    "samples": l.samples, "limit": limit,
+                    "samples": l.samples, "limit": limit, "grid": l.grid, "block": l.block,
+                    "waves": l.waves, "measured_s": l.measured,
+                    "error": l.measured.map(|m| s / m - 1.0),
                 })
             });
-            let total: f64 = p
-                .launches
-                .iter()
-                .map(|l| of(l, model).0 * l.repeats as f64)
-                .sum();
+            let total: f64 = p.launches.iter().map(|l| of(l, model).0 * l.weight).sum();
             let v = serde_json::json!({
                 "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
                 "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,

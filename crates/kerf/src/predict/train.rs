@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// Arguments of the command.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Record: a folder or files of timings (.jsonl, also gzipped), or a table (.csv) that this command wrote.
+    /// Record: files of timings (.jsonl) or folders of such, and documents (.json) of `kerf --format json predict W.toml
+    /// --device cuda --check`.
     #[arg(required = true)]
     record: Vec<PathBuf>,
     /// Hardware counters of the record's launches: tables of `ncu --csv`, each named after its workload (W.csv). The
@@ -70,8 +71,12 @@ fn workload(i: &Instance) -> String {
 
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
-    let rows = record::read(&a.record).map_err(Failure::new)?;
+    let document = |p: &&PathBuf| p.extension().is_some_and(|e| e == "json");
+    let (documents, rows): (Vec<&PathBuf>, Vec<&PathBuf>) = a.record.iter().partition(document);
+    let owned = |all: Vec<&PathBuf>| all.into_iter().cloned().collect::<Vec<_>>();
+    let rows = record::read(&owned(rows)).map_err(Failure::new)?;
     let mut all = record::instances(&rows);
+    all.extend(record::checked(&owned(documents)).map_err(Failure::new)?);
     let mut without = None;
     if !a.counters.is_empty() {
         let mut tables = Vec::new();
@@ -101,7 +106,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             "the record has {} launches that were sampled and measured whole; 10 are the least",
             all.len()
         ))
-        .help("bench/launch.sh makes such a record"));
+        .help("kerf --format json predict W.toml --device cuda --check > W.json makes a launch of each kernel one of them"));
     }
     let judged: Vec<Judged> = train::judge(&all);
     let model = train::train(&a.device, &all, &judged);

@@ -248,6 +248,15 @@ fn worst(o: &mut String, r: &TuneResult) {
     }
 }
 
+/// Whether launch shapes are all that was tuned.
+fn shapes_alone(r: &TuneResult) -> bool {
+    let shape = |g: &GroupResult| {
+        let name = &g.group.name;
+        name.starts_with("launch: ") || name == "block size"
+    };
+    !r.groups.is_empty() && r.groups.iter().all(shape)
+}
+
 /// The result of `kerf tune`.
 pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let mut o = String::new();
@@ -270,21 +279,24 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         Verdict::Unchanged => {
             let what = match &r.tie {
                 Some(t) => format!("no faster version: {}", measured(&t.speedup)),
+                None if shapes_alone(r) => "no faster shape was found".into(),
                 None => "nothing faster is within the tolerance".into(),
             };
             let _ = writeln!(o, "  {}: {what}", style.bold("unchanged"));
         }
         Verdict::Tuned => {
             let s = &r.speedup;
+            // A gain that is told apart reads as one.
+            let digits = if s.value < 1.01 { 3 } else { 2 };
             let interval = match (s.low, s.high) {
-                (Some(l), Some(h)) => format!(" [{l:.2}, {h:.2}]"),
+                (Some(l), Some(h)) => format!(" [{l:.digits$}, {h:.digits$}]"),
                 _ => String::new(),
             };
             let _ = writeln!(
                 o,
                 "  {} {}{interval}, by {}",
                 s.kind,
-                style.good(&format!("{:.2}x faster", s.value)),
+                style.good(&format!("{:.digits$}x faster", s.value)),
                 s.by
             );
             ties(&mut o, r);

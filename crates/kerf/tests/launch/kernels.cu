@@ -72,3 +72,18 @@ extern "C" __global__ void baked(const double *x, double *out, int n)
     if (i < n)
         out[i] = 2.0 * x[i];
 }
+
+// One result a block, summed by halves: the last half of the threads reads nothing beyond the array.
+__global__ void halved(const double *x, double *out, int n) {
+    __shared__ double part[256];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    part[threadIdx.x] = i < n ? x[i] : 0.0;
+    __syncthreads();
+    for (int h = blockDim.x / 2; h > 0; h /= 2) {
+        if (threadIdx.x < h)
+            part[threadIdx.x] += part[threadIdx.x + h];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = part[0];
+}
