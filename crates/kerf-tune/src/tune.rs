@@ -338,6 +338,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     };
     notes.into_iter().for_each(|n| tuner.warn(n));
     shaped.into_iter().for_each(|n| tuner.note(n));
+    if same_bits {
+        tuner.note("with a tolerance of 0 a shape has to give the program's own bits".into());
+    }
     for v in &vetoed {
         tuner.warn(format!("not tried: {v}"));
     }

@@ -145,14 +145,7 @@ impl Space<'_> {
     /// The fastest of what the tuners leave: by samples, by whole launches where a shape is too short for any,
     /// without a run where the launch is.
     fn tuned(&self, f: &Funnel) -> Did {
-        let gains = |at: usize| self.whole[at].time.median_s < self.whole[0].time.median_s;
         match f.unseen.filter(|_| f.waves < STILL) {
-            // The others run where the first choice gains nothing.
-            Some(at) if !gains(at) => {
-                let mut all = f.levels.clone();
-                all.extend([0].into_iter().filter(|own| !f.levels.contains(own)));
-                self.by_runs(&all)
-            }
             Some(at) => Did {
                 over: self.over(at),
                 cost: 0.0,

@@ -10,8 +10,6 @@ use kerf_workload::job::Kind;
 pub struct Funnel {
     /// Levels worth running, by position among the shapes.
     pub levels: Vec<usize>,
-    /// Levels to run where none of those gains.
-    pub rest: Vec<usize>,
     /// More of them, where launches are so long that samples cost little.
     pub more: Vec<usize>,
     /// The level to take where launches are too short to be sampled.
@@ -84,7 +82,6 @@ impl Funnel {
         Funnel {
             unseen: tuners::unseen(&all, c.sms),
             levels,
-            rest: Vec::new(),
             more: more.collect(),
             waves,
             cuts,

@@ -46,12 +46,11 @@ pub fn narrow(r: &Request, l: &mut LaunchChoice) -> Vec<String> {
         let name = v.component.params.join(", ");
         if let Some(unseen) = v.funnel.unseen.filter(|_| v.funnel.waves < STILL) {
             notes.push(format!(
-                "{name}: launches of {:.1} waves are too short to be sampled; of {} shapes the one that loads the busiest multiprocessor least runs, and the others if it gains nothing (--strategy exhaustive or guided run more)",
+                "{name}: launches of {:.1} waves are too short to be sampled; of {} shapes the one that loads the busiest multiprocessor least runs (--strategy exhaustive or guided run more)",
                 v.funnel.waves,
                 plain.len()
             ));
             v.funnel.levels = std::iter::once(unseen).chain(grouped).collect();
-            v.funnel.rest = plain.into_iter().filter(|l| *l != unseen).collect();
             continue;
         }
         let points = plain.iter().map(|i| v.shapes[*i].params.clone()).collect();

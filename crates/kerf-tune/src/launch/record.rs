@@ -150,7 +150,11 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         short,
         long: match inside {
             Some(s) => s,
-            None => sample(all, whole, cut.long, true)?,
+            None => sample(all, whole, cut.long, true).or_else(|| {
+                // Records from before longer samples.
+                let longest = from(all, whole, 0).pop()?;
+                (longest.blocks >= 3 * short.blocks).then_some(longest)
+            })?,
         },
         middle: centre,
         long_in_middle: inside.is_some(),

@@ -46,24 +46,18 @@ fn descend(
     probe: &Probe,
     launch: &LaunchChoice,
     levels: impl Fn(usize) -> Vec<usize>,
-    rest: impl Fn(usize) -> Vec<usize>,
 ) -> Result<Reason, Missing> {
     let mut now = search.problem.identity();
     for (i, v) in launch.variables.iter().enumerate() {
-        let before = now.clone();
-        for more in [levels(i), rest(i)] {
-            let mut all = vec![before.clone()];
-            for l in more {
-                let mut a = before.clone();
-                a[v.group] = l as u8;
-                if !all.contains(&a) {
-                    all.push(a);
-                }
-            }
-            if now == before {
-                now = fastest(search, probe, &all, &before)?;
+        let mut all = vec![now.clone()];
+        for l in levels(i) {
+            let mut a = now.clone();
+            a[v.group] = l as u8;
+            if !all.contains(&a) {
+                all.push(a);
             }
         }
+        now = fastest(search, probe, &all, &now)?;
     }
     if let Some(g) = launch.fixed {
         let mut a = now.clone();
@@ -75,9 +69,9 @@ fn descend(
 
 impl Script for Tuners<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
-        let funnel = |i: usize| &self.0.variables[i].funnel;
-        let levels = |i| funnel(i).levels.clone();
-        descend(search, probe, self.0, levels, |i| funnel(i).rest.clone())
+        descend(search, probe, self.0, |i| {
+            self.0.variables[i].funnel.levels.clone()
+        })
     }
 }
 
@@ -107,7 +101,8 @@ pub fn pareto(all: &[(f64, f64)]) -> Vec<usize> {
 
 impl Script for Ryoo<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
-        let pareto = |i: usize| self.0.variables[i].pareto.clone();
-        descend(search, probe, self.0, pareto, |_| Vec::new())
+        descend(search, probe, self.0, |i| {
+            self.0.variables[i].pareto.clone()
+        })
     }
 }
