@@ -316,7 +316,7 @@ impl Build<'_> {
         a
     }
 
-    /// Runs clang on a source, a second time where the brackets of launches were apart.
+    /// Runs clang on a source, a second time where launches are as only nvcc takes them.
     fn on_source(&mut self, source: &Path, args: &[String]) -> Result<Output, CcError> {
         let run = |me: &mut Self, overlay: Option<&Path>| {
             let mut a = args.to_vec();
@@ -328,8 +328,7 @@ impl Build<'_> {
         };
         let mut r = run(self, None)?;
         if !r.status.success() {
-            let bytes = std::fs::read(source).map_err(io(source))?;
-            let overlay = compile::joined_launches(self.dir.path(), source, &bytes);
+            let overlay = compile::mended_launches(self.dir.path(), source, &r.stderr);
             if let Some(o) = overlay.map_err(io(source))? {
                 r = run(self, Some(&o))?;
             }

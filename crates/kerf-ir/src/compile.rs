@@ -284,7 +284,8 @@ pub fn compile(
     let mut result = clang_on(None)?;
     if !result.status.success()
         && language == Language::Cuda
-        && let Some(overlay) = joined_launches(dir.path(), source, &bytes).map_err(written)?
+        && let Some(overlay) =
+            mended_launches(dir.path(), source, &result.stderr).map_err(written)?
     {
         result = clang_on(Some(&overlay))?;
     }
@@ -333,9 +334,8 @@ pub fn syntax_args(
     args.retain(|a| !made.contains(&a.as_str()));
     args.extend(["-include".to_owned(), before.display().to_string()]);
     args.extend(early);
-    let bytes = std::fs::read(source)?;
     if language == Language::Cuda
-        && let Some(overlay) = joined_launches(dir, source, &bytes)?
+        && let Some(overlay) = mended_launches(dir, source, &[])?
     {
         args.extend(["-ivfsoverlay".to_owned(), overlay.display().to_string()]);
     }
@@ -371,16 +371,25 @@ pub(crate) fn late_macros(flags: &[String]) -> (Vec<String>, String) {
     (rest, text)
 }
 
-/// A file for `-ivfsoverlay` that shows clang the source with the brackets of its launches together; none
-/// where they are.
-pub(crate) fn joined_launches(
+/// A file for `-ivfsoverlay` that shows clang the source, and other files that its errors are in, with launches as it
+/// takes them; none where there is nothing to do.
+pub(crate) fn mended_launches(
     dir: &Path,
     source: &Path,
-    bytes: &[u8],
+    messages: &[u8],
 ) -> std::io::Result<Option<PathBuf>> {
-    match chevrons::joined(&String::from_utf8_lossy(bytes)) {
-        Some(text) => chevrons::overlay(dir, source, &text).map(Some),
-        None => Ok(None),
+    let mut files = chevrons::accused(&String::from_utf8_lossy(messages));
+    if !files.iter().any(|f| f == source) {
+        files.insert(0, source.to_owned());
+    }
+    let mut texts = Vec::new();
+    for f in files.into_iter().filter(|f| f.is_file()) {
+        let text = chevrons::mended(&String::from_utf8_lossy(&std::fs::read(&f)?));
+        texts.extend(text.map(|t| (f, t)));
+    }
+    match texts.is_empty() {
+        true => Ok(None),
+        false => chevrons::overlay(dir, &texts).map(Some),
     }
 }
 

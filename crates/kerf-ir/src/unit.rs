@@ -46,7 +46,7 @@ pub fn separable(m: &Module) -> bool {
     let same_everywhere = |g: &Value| {
         g.ty().space() == space::SHARED
             || g.name().starts_with("llvm.")
-            || (g.is_constant_global() && !g.is_declaration())
+            || (g.is_constant_global() && !g.is_declaration() && !g.is_filled_elsewhere())
     };
     let kernels = m.kernel_functions();
     let stored = kernels.first().map(|k| address_taken(*k));
@@ -78,8 +78,10 @@ mod tests {
         assert!(separable(&module(&format!("{table}{KERNELS}"))));
         let counter = "@n = internal addrspace(1) global i32 0\n";
         assert!(!separable(&module(&format!("{counter}{KERNELS}"))));
-        let constant = "@c = addrspace(4) externally_initialized global double 0.0\n";
-        assert!(!separable(&module(&format!("{constant}{KERNELS}"))));
+        for kind in ["global", "constant"] {
+            let c = format!("@c = addrspace(4) externally_initialized {kind} double 0.0\n");
+            assert!(!separable(&module(&format!("{c}{KERNELS}"))), "{kind}");
+        }
     }
 
     #[test]

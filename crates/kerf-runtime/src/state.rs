@@ -108,6 +108,8 @@ pub struct State {
     pub config: Option<Config>,
     /// The device; none before the first call that needs it.
     pub device: Option<Box<dyn RawDevice>>,
+    /// Flags and priorities of the streams that the program has made.
+    pub streams: BTreeMap<u64, (u32, i32)>,
     /// What is noted of the run.
     pub trace: Option<Trace>,
     /// Held while it is this program's turn on the GPU.
@@ -131,6 +133,7 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     allocated: 0,
     config: None,
     device: None,
+    streams: BTreeMap::new(),
     trace: None,
     turn: None,
     managed: Vec::new(),

@@ -12,9 +12,19 @@ fn ready(done: bool) -> Result<(), Failed> {
     }
 }
 
+/// The priorities that a device tells of, the least and the greatest.
+const PRIORITIES: (i32, i32) = (0, -5);
+
 fn new_stream(s: &mut State, to: *mut Handle, flags: u32, priority: i32) -> Result<(), Failed> {
+    let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
     let h = s.on_device(|d| d.stream(flags, priority))?;
+    s.streams.insert(h, (flags, priority));
     put(to, h as Handle)
+}
+
+/// Flags and priority of a stream; those of the default streams are 0.
+fn made(s: &State, stream: Handle) -> (u32, i32) {
+    s.streams.get(&(stream as u64)).copied().unwrap_or_default()
 }
 
 #[unsafe(no_mangle)]
@@ -37,6 +47,7 @@ extern "C" fn cudaStreamCreateWithPriority(to: *mut Handle, flags: u32, priority
 #[unsafe(no_mangle)]
 extern "C" fn cudaStreamDestroy(stream: Handle) -> i32 {
     call("cudaStreamDestroy", |s| {
+        s.streams.remove(&(stream as u64));
         s.on_device(|d| d.drop_stream(stream as u64))
     })
 }
@@ -63,13 +74,13 @@ extern "C" fn cudaStreamWaitEvent(stream: Handle, event: Handle, _flags: u32) ->
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaStreamGetFlags(_stream: Handle, to: *mut u32) -> i32 {
-    call("cudaStreamGetFlags", |_| put(to, 0))
+extern "C" fn cudaStreamGetFlags(stream: Handle, to: *mut u32) -> i32 {
+    call("cudaStreamGetFlags", |s| put(to, made(s, stream).0))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaStreamGetPriority(_stream: Handle, to: *mut i32) -> i32 {
-    call("cudaStreamGetPriority", |_| put(to, 0))
+extern "C" fn cudaStreamGetPriority(stream: Handle, to: *mut i32) -> i32 {
+    call("cudaStreamGetPriority", |s| put(to, made(s, stream).1))
 }
 
 #[unsafe(no_mangle)]
@@ -80,8 +91,8 @@ extern "C" fn cudaStreamIsCapturing(_stream: Handle, to: *mut i32) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) -> i32 {
     call("cudaDeviceGetStreamPriorityRange", |_| {
-        put(least, 0)?;
-        put(greatest, -5)
+        put(least, PRIORITIES.0)?;
+        put(greatest, PRIORITIES.1)
     })
 }
 

@@ -25,7 +25,7 @@ pub use search::{Local, LocalKernel};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use types::{AppError, AppEvent, AppResult, Request, Share, TimeBy};
 use values::{NoValues, Source, Values, values};
 use weighted::Weighted;
@@ -108,6 +108,17 @@ struct App<'r> {
     base_time: Option<f64>,
     limit: Duration,
     started: Instant,
+}
+
+/// Waits until the clock's second is not that of `last` any more: programs that take random numbers by `time(0)` would
+/// give the same output twice, and only the search would see that they do not repeat.
+fn in_another_second(last: SystemTime) {
+    let whole = |t: SystemTime| t.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let now = SystemTime::now();
+    if whole(now) == whole(last) {
+        let part = now.duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(part.into()));
+    }
 }
 
 fn seconds(time: &TimeBy, ran: &Ran) -> Result<Option<f64>, AppError> {
@@ -259,6 +270,7 @@ pub fn tune<'w>(
         let help = advice(&e);
         AppError::Program(e, help)
     })?;
+    let ended = SystemTime::now();
     let help = |e: &NoValues| match e {
         NoValues::NoMatch(_) => {
             "run the application and try the pattern on its output with grep -E"
@@ -337,6 +349,7 @@ pub fn tune<'w>(
         .filter(|_| times_kernels(&r.time))
         .into_iter()
         .collect();
+    in_another_second(ended);
     for _ in 0..runs {
         let again = runner
             .run(None, r.limit, times_kernels(&r.time))

@@ -395,6 +395,7 @@ fn applications_that_cannot_be_tuned_are_told_why() {
             "did not end within 1 s",
         ),
         ("./tiny noisy", &[][..], "changes from run to run"),
+        ("./tiny clock", &[][..], "changes from run to run"),
         (
             "./tiny",
             &["--stdout-pattern", "energy (.*)"][..],
@@ -433,4 +434,24 @@ fn a_program_that_dies_is_not_taken_for_a_foreign_one() {
     let died = said("kill -6 $$");
     assert!(died.contains("did not get to its end"), "{died}");
     assert!(said("true").contains("made no call of Kerf's runtime"));
+}
+
+#[test]
+fn kernels_under_a_plan_see_the_constants_that_the_program_fills() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "constants");
+    let plain = run(&app, &[]);
+    assert_eq!(text(&plain), "1.4 0.25 3.5\n");
+    let plan = dir.path().join("plan.json");
+    let held = r#"{"version":1,"kernels":{"_Z4fillPd":{"storage":{"to":"f32"}}}}"#;
+    std::fs::write(&plan, held).expect("written");
+    let buffers = r#"{"allocations":{"1":"f32"}}"#;
+    std::fs::write(dir.path().join("buffers.json"), buffers).expect("written");
+    let planned = Command::new(&app)
+        .env("KERF_DEVICE", "cpu")
+        .env("KERF_PLAN", &plan)
+        .output()
+        .expect("runs");
+    // 1.4 is no float.
+    assert_eq!(text(&planned), "1.3999999762 0.25 3.5\n");
 }

@@ -59,6 +59,13 @@ pub(super) fn advice(text: &str) -> Option<String> {
                 "kernels that launch kernels (dynamic parallelism) are not supported".into(),
             );
         }
+        if line.contains("initialization is not supported for __shared__ variables") {
+            return Some(
+                "shared variables whose constructor does something (cuda::barrier, cuda::pipeline_shared_state) are not \
+                 supported: clang refuses them; __syncthreads() and cooperative groups are"
+                    .into(),
+            );
+        }
         if line.contains("undefined reference to `GOMP_") || line.contains("`__kmpc_") {
             return Some("OpenMP: link with -fopenmp too".into());
         }

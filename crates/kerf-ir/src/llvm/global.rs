@@ -204,6 +204,11 @@ impl Value {
     pub fn is_constant_global(self) -> bool {
         unsafe { LLVMIsGlobalConstant(self.0) != 0 }
     }
+    /// Is a global variable filled by somebody else before code runs? (`__constant__` and `__device__` variables: LLVM marks those
+    /// that no code stores into as constant all the same.)
+    pub fn is_filled_elsewhere(self) -> bool {
+        unsafe { LLVMIsExternallyInitialized(self.0) != 0 }
+    }
     /// Marks a global variable as changeable or constant.
     pub fn set_constant_global(self, c: bool) {
         unsafe { LLVMSetGlobalConstant(self.0, i32::from(c)) }

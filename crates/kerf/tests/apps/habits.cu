@@ -58,7 +58,7 @@ int main() {
 
   double *one, got;
   cudaMalloc(&one, 8);
-  math<<<1, 1>>>(one, 0.3);
+  math<<<1, {1, 1}>>>(one, 0.3); // nvcc takes sizes in braces
   cudaMemcpy(&got, one, 8, cudaMemcpyDeviceToHost);
   EXPECT(fabs(got - both(0.3)) < 1e-14 * got);
 

@@ -119,6 +119,17 @@ int main() {
   cudaEvent_t e1, e2;
   OK(cudaStreamCreate(&s1));
   OK(cudaStreamCreateWithFlags(&s2, cudaStreamNonBlocking));
+  cudaStream_t urgent;
+  int least, greatest, priority = 1;
+  unsigned flags = 7;
+  OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  OK(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, greatest - 3));
+  OK(cudaStreamGetPriority(urgent, &priority));
+  OK(cudaStreamGetFlags(urgent, &flags));
+  IS(priority == greatest && flags == cudaStreamNonBlocking);
+  OK(cudaStreamDestroy(urgent));
+  OK(cudaStreamGetPriority(s1, &priority));
+  IS(priority == 0);
   OK(cudaEventCreate(&e1));
   OK(cudaEventCreateWithFlags(&e2, cudaEventDefault));
   OK(cudaEventRecord(e1, s1));
