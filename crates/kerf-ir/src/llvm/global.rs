@@ -204,6 +204,10 @@ impl Value {
     pub fn is_constant_global(self) -> bool {
         unsafe { LLVMIsGlobalConstant(self.0) != 0 }
     }
+    /// May something outside the module give the global other content than it says?
+    pub fn is_externally_initialized(self) -> bool {
+        unsafe { LLVMIsExternallyInitialized(self.0) != 0 }
+    }
     /// Marks a global variable as changeable or constant.
     pub fn set_constant_global(self, c: bool) {
         unsafe { LLVMSetGlobalConstant(self.0, i32::from(c)) }
