@@ -517,12 +517,12 @@ define ptx_kernel void @k(ptr %x, i64 %i) {
 }";
     let m = whole(text);
     let k = held(&m, &[("constant t", F32), ("constant u", F32), ("a", F32)]);
-    counts(
-        &k,
-        &[("load float", 2), ("i64 80", 1), ("store float", 1)],
-    );
+    counts(&k, &[("load float", 2), ("i64 80", 1), ("store float", 1)]);
     let table = "[3 x float] [float 1.000000e+00, float -2.500000e+00, float 0x3FB99999A0000000]";
-    counts(&m.print(), &[(table, 1), ("[20 x float] zeroinitializer", 1)]);
+    counts(
+        &m.print(),
+        &[(table, 1), ("[20 x float] zeroinitializer", 1)],
+    );
     let e = plan(&[("a", F32)], &[]).apply(&whole(text));
     let e = e.expect_err("its copy is not held so").to_string();
     assert!(e.contains("shares a pointer or a copy"), "{e}");
