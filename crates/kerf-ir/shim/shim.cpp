@@ -258,7 +258,8 @@ char *kerf_debug_params(LLVMValueRef f) {
       // A pointer to rows of a matrix is one to its elements.
       const DIType *sb = strip(b);
       while (auto *a = dyn_cast_or_null<DICompositeType>(sb)) {
-        if (a->getTag() != dwarf::DW_TAG_array_type)
+        // A vector of OpenCL's is an element.
+        if (a->getTag() != dwarf::DW_TAG_array_type || a->isVector())
           break;
         sb = strip(a->getBaseType());
       }

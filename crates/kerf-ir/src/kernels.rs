@@ -438,9 +438,12 @@ pub struct GlobalInfo {
     pub bytes: u64,
     /// Its scalars (the first few of an array).
     pub scalars: Vec<ScalarAt>,
+    /// Does the source give it content other than zeros?
+    #[serde(skip)]
+    pub filled: bool,
 }
 
-/// Variables of the module that the host can reach.
+/// Variables of the module that the host can reach: not tables that are constants of the program.
 pub fn globals(m: &Module) -> Vec<GlobalInfo> {
     use crate::llvm::space;
     m.globals()
@@ -449,6 +452,7 @@ pub fn globals(m: &Module) -> Vec<GlobalInfo> {
             matches!(g.ty().space(), space::GLOBAL | space::CONSTANT) && !g.is_declaration()
         })
         .filter(|g| !g.name().starts_with(".str") && !g.name().starts_with("__const."))
+        .filter(|g| g.is_externally_initialized() || !g.is_constant_global())
         .map(|g| {
             let debug = g.debug_global().unwrap_or_default();
             let d: Vec<&str> = debug.split('\t').collect();
@@ -467,6 +471,9 @@ pub fn globals(m: &Module) -> Vec<GlobalInfo> {
                     .map_or_else(|| g.global_type().print(), |n| (*n).to_owned()),
                 space: g.ty().space(),
                 bytes: m.size_of(g.global_type()),
+                filled: g
+                    .initializer()
+                    .is_some_and(|c| c != c.ty().zero() && !c.is_undef()),
                 scalars,
                 symbol,
             }
@@ -513,6 +520,22 @@ mod tests {
             source_name("void (anonymous namespace)::k<(int)3>(int)"),
             "(anonymous namespace)::k<(int)3>"
         );
+    }
+
+    #[test]
+    fn the_host_reaches_variables_and_no_tables() {
+        let m = Module::parse(
+            b"target triple = \"nvptx64-nvidia-cuda\"
+@c = addrspace(4) externally_initialized constant [2 x double] [double 1.0, double 2.0]
+@z = addrspace(4) externally_initialized constant double 0.0
+@d = addrspace(1) externally_initialized global i32 1
+@_ZZ1kE1t = internal addrspace(4) constant [1 x double] [double 3.0]",
+            "m.ll",
+        )
+        .expect("parses");
+        let all = globals(&m);
+        let all: Vec<_> = all.iter().map(|g| (g.name.as_str(), g.filled)).collect();
+        assert_eq!(all, [("c", true), ("z", false), ("d", true)]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn separable(m: &Module) -> bool {
     let same_everywhere = |g: &Value| {
         g.ty().space() == space::SHARED
             || g.name().starts_with("llvm.")
-            || (g.is_constant_global() && !g.is_declaration() && !g.is_filled_elsewhere())
+            || (g.is_constant_global() && !g.is_declaration() && !g.is_externally_initialized())
     };
     let kernels = m.kernel_functions();
     let stored = kernels.first().map(|k| address_taken(*k));

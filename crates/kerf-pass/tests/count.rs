@@ -519,3 +519,34 @@ fn a_kernel_of_many_sites_is_counted_as_one_of_few() {
     }
     assert!(many.iter().any(|s| s.1.cancellation.is_some_and(|c| c > 0)));
 }
+
+#[test]
+fn the_largest_number_is_no_value() {
+    // A minimum begins with DBL_MAX, which says nothing of the range of its values.
+    let (c, t, out) = counted(
+        "define ptx_kernel void @k(ptr %a) {
+           br label %loop
+         loop:
+           %i = phi i32 [ 0, %0 ], [ %n, %loop ]
+           %s = phi double [ 0x7FEFFFFFFFFFFFFF, %0 ], [ %u, %loop ]
+           %p = getelementptr double, ptr %a, i32 %i
+           %x = load double, ptr %p
+           %l = fcmp olt double %x, %s
+           %u = select i1 %l, double %x, double %s
+           %n = add i32 %i, 1
+           %c = icmp eq i32 %n, 4
+           br i1 %c, label %end, label %loop
+         end:
+           store double %u, ptr %a
+           ret void
+         }",
+        1,
+        1,
+        &[5.0, 3.0, 4.0, 2.0],
+    );
+    assert_eq!(out[0], 2.0);
+    let all = sites(&c, &t);
+    let phi = of(&all, "phi");
+    assert_eq!((phi.largest, phi.smallest), (Some(5.0), Some(3.0)));
+    assert_eq!((phi.infinite, phi.count), (1, 4));
+}

@@ -495,3 +495,35 @@ fn variables_that_stay_as_they_are() {
     let mixed = VARIABLES.replace("{ double, double }", "{ double, i64 }");
     refused(&mixed, "constant c", "{ double, i64 }");
 }
+
+#[test]
+fn tables_of_functions_shrink_too() {
+    // What `const double t[] = ..` in a function becomes; a copy of it in a local array goes with it.
+    let text = "
+@__const._Z1kPdl.t = private unnamed_addr constant [3 x double] [double 1.0, double -2.5, double 1.0e-1], align 8
+@__const._Z1kPdl.u.1 = private unnamed_addr constant [20 x double] zeroinitializer, align 8
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define ptx_kernel void @k(ptr %x, i64 %i) {
+  %a = alloca [20 x double], align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr @__const._Z1kPdl.u.1, i64 160, i1 false)
+  %p = getelementptr double, ptr @__const._Z1kPdl.t, i64 %i
+  %v = load double, ptr %p, align 8
+  %q = getelementptr double, ptr %a, i64 %i
+  %w = load double, ptr %q, align 8
+  %s = fadd double %v, %w
+  store double %s, ptr %q, align 8
+  store double %s, ptr %x, align 8
+  ret void
+}";
+    let m = whole(text);
+    let k = held(&m, &[("constant t", F32), ("constant u", F32), ("a", F32)]);
+    counts(&k, &[("load float", 2), ("i64 80", 1), ("store float", 1)]);
+    let table = "[3 x float] [float 1.000000e+00, float -2.500000e+00, float 0x3FB99999A0000000]";
+    counts(
+        &m.print(),
+        &[(table, 1), ("[20 x float] zeroinitializer", 1)],
+    );
+    let e = plan(&[("a", F32)], &[]).apply(&whole(text));
+    let e = e.expect_err("its copy is not held so").to_string();
+    assert!(e.contains("shares a pointer or a copy"), "{e}");
+}

@@ -98,6 +98,7 @@ impl Tuner<'_> {
             return Some(Kept::Veto { why: why.clone() });
         }
         a[i] += 1;
+        let out: Vec<Assignment> = demoted.iter().map(|d| d.point.assignment.clone()).collect();
         Some(match self.known.get(&a) {
             None if !self.promises(&a, chosen) => Kept::Slower {
                 time: self.cost.predict(&a).unwrap_or(f64::NAN),
@@ -114,7 +115,7 @@ impl Tuner<'_> {
             Some(e) => match (&e.failure, self.time(&a, e)) {
                 (Some(why), _) => Kept::Failed { why: why.clone() },
                 _ if !e.accepted(self.tolerance()) => Kept::Error { error: e.error },
-                (None, Some(t)) if t >= chosen.time => Kept::Slower {
+                (None, Some(t)) if t >= chosen.time || !self.is_out(&a, &out) => Kept::Slower {
                     time: t,
                     chosen: chosen.time,
                     measured: e.timing.is_some(),

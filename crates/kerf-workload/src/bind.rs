@@ -86,7 +86,11 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// How a workload writes the type of a parameter's elements.
 fn as_written(wanted: &[ScalarAt]) -> String {
     const SHOWN: usize = 24;
-    let kinds: Vec<String> = wanted.iter().map(|s| s.kind.to_string()).collect();
+    let kind = |s: &ScalarAt| match s.kind {
+        ScalarKind::Ptr => "u64".to_owned(), // an address
+        k => k.to_string(),
+    };
+    let kinds: Vec<String> = wanted.iter().map(kind).collect();
     match &kinds[..] {
         [first, rest @ ..] if rest.iter().all(|k| k == first) && rest.len() > 15 => {
             format!("{first}, {} to an element", kinds.len())

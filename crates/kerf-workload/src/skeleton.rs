@@ -214,8 +214,15 @@ impl Writer<'_> {
                         let _ = writeln!(out, "type = {t}");
                     }
                     None => {
-                        let g = self.guess("its elements hold pointers or are not known");
-                        let _ = writeln!(out, "type = \"f64\"{g}");
+                        // Addresses are known on the device only.
+                        let (t, why) = match scalars.first() {
+                            Some(s) if s.kind == ScalarKind::Ptr => {
+                                ("u64", "addresses, which only a kernel can write there")
+                            }
+                            _ => ("f64", "its elements are not known"),
+                        };
+                        let g = self.guess(why);
+                        let _ = writeln!(out, "type = \"{t}\"{g}");
                     }
                 }
                 let whole = r
@@ -276,6 +283,14 @@ impl Writer<'_> {
             let Some(one) = g.scalars.first().filter(|s| s.kind != ScalarKind::Ptr) else {
                 continue;
             };
+            if g.filled {
+                let name = &g.name;
+                let _ = writeln!(
+                    out,
+                    "\n# {name} keeps the content that the source gives it; a [[buffer]] with symbol = \"{name}\" would replace it"
+                );
+                continue;
+            }
             let _ = writeln!(
                 out,
                 "\n[[buffer]]                 # {} {}",
@@ -315,7 +330,18 @@ impl Writer<'_> {
         for (at, p) in info.params.iter().enumerate() {
             let name = named(&p.name);
             args.push(match &p.kind {
-                ParamKind::Pointer { space: 3, .. } => "{ local = \"bx * 8\" }".into(),
+                ParamKind::Pointer {
+                    space: 3,
+                    element_bytes,
+                    ..
+                } => {
+                    notes.push(format!("an element of {} for each thread", p.name));
+                    let bytes = match element_bytes {
+                        0 => 8,
+                        n => *n,
+                    };
+                    format!("{{ local = \"bx * {bytes}\" }}")
+                }
                 ParamKind::Pointer { .. } => format!("\"{}\"", self.buffer_name(info, at)),
                 ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
                     format!("\"{name}\"")
@@ -356,7 +382,9 @@ impl Writer<'_> {
         };
         let _ = writeln!(out, "grid  = [{}]{g}", grid.join(", "));
         let _ = writeln!(out, "block = [{}]", block.join(", "));
-        if info.dynamic_shared {
+        // Arguments in local memory are given in bytes of their own.
+        let local = |p: &Param| matches!(p.kind, ParamKind::Pointer { space: 3, .. });
+        if info.dynamic_shared && !info.params.iter().any(local) {
             let g = self.guess("bytes of dynamic shared memory");
             let _ = writeln!(out, "shared = 32768{g}");
         }

@@ -144,3 +144,55 @@ __global__ void energy(const Particle *p, double *u, int n) {
     assert!(file.contains(&line), "{file}");
     assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
 }
+
+#[test]
+fn content_of_the_source_is_kept() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = r#"
+__constant__ double scale[2] = {2.0, 3.0};
+__constant__ double shift;
+__device__ int mode = 1;
+__device__ double horner(double x) {
+  static const double c[] = {1.0, 0.5, 0.25};
+  double s = 0;
+  for (int k = 2; k >= 0; k--) s = s * x + c[k];
+  return s;
+}
+__global__ void poly(const double *in, double *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = mode ? horner(in[i]) * scale[i & 1] + shift : 0;
+}
+"#;
+    std::fs::write(dir.path().join("poly.cu"), source).expect("written");
+    let o = kerf(dir.path(), &["init", "poly.cu"]);
+    let file = std::fs::read_to_string(dir.path().join("poly.toml")).expect("written");
+    assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+    // Only what the source leaves empty is for the host to fill.
+    let symbols = |line: &&str| line.starts_with("symbol");
+    let symbols: Vec<&str> = file.lines().filter(symbols).collect();
+    assert_eq!(symbols, ["symbol = \"shift\""], "{file}");
+    for kept in ["# scale keeps", "# mode keeps"] {
+        assert!(file.contains(kept), "{kept}: {file}");
+    }
+}
+
+#[test]
+fn vectors_and_local_memory_of_opencl() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = r#"
+kernel void scaled(global const float4 *in, global float4 *out, local float4 *tile, int n) {
+  int i = get_global_id(0), l = get_local_id(0);
+  tile[l] = i < n ? in[i] : (float4)(0.0f);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (i < n) out[i] = tile[l] * tile[0].x;
+}
+"#;
+    std::fs::write(dir.path().join("scaled.cl"), source).expect("written");
+    let o = kerf(dir.path(), &["init", "scaled.cl"]);
+    let file = std::fs::read_to_string(dir.path().join("scaled.toml")).expect("written");
+    assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+    for line in ["type = \"f32x4\"", "{ local = \"bx * 16\" }"] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+    assert!(!file.contains("shared ="), "{file}");
+}

@@ -206,7 +206,7 @@ impl Value {
     }
     /// Is a global variable filled by somebody else before code runs? (`__constant__` and `__device__` variables: LLVM marks those
     /// that no code stores into as constant all the same.)
-    pub fn is_filled_elsewhere(self) -> bool {
+    pub fn is_externally_initialized(self) -> bool {
         unsafe { LLVMIsExternallyInitialized(self.0) != 0 }
     }
     /// Marks a global variable as changeable or constant.

@@ -256,6 +256,9 @@ fn fields(b: &Builder, x: Value) -> Vec<(usize, Value)> {
     let zero = b.i64(0);
     let m = magnitude(b, x);
     let inf = b.i64(infinity(f));
+    // Programs write the largest number for one that is larger than all: a minimum begins with it.
+    let largest = b.icmp(IntPred::LLVMIntEQ, m, b.i64(infinity(f) - 1));
+    let m = b.select(largest, inf, m);
     let finite = b.icmp(IntPred::LLVMIntULT, m, inf);
     let some = b.icmp(IntPred::LLVMIntNE, m, zero);
     let live = b.and(finite, some);

@@ -91,7 +91,7 @@ pub struct LocalError {
 pub struct SiteRecord {
     /// Executions, over all threads.
     pub count: u64,
-    /// Largest finite magnitude.
+    /// Largest finite magnitude, but for the format's largest number, which counts as an infinity.
     pub largest: Option<f64>,
     /// Smallest magnitude that is not zero.
     pub smallest: Option<f64>,
@@ -103,7 +103,7 @@ pub struct SiteRecord {
     pub zeros: u64,
     /// NaN.
     pub nan: u64,
-    /// Infinities.
+    /// Infinities, and the largest number of the format, which programs write for one.
     pub infinite: u64,
     /// Numbers other than zero below the smallest normal f16, 2^-14.
     pub below_f16: u64,

@@ -33,10 +33,10 @@ pub(super) fn shared_name(g: Value) -> String {
     name.rsplit("::").next().unwrap_or(&name).to_owned()
 }
 
-/// What kind of variable the plan's name of one begins with.
+/// What kind of variable the plan's name of one begins with. In generic memory there are constants of functions only.
 fn kind_of(space: u32) -> Option<&'static str> {
     match space {
-        space::CONSTANT => Some("constant"),
+        space::CONSTANT | space::GENERIC => Some("constant"),
         space::GLOBAL => Some("device"),
         _ => None,
     }
@@ -71,7 +71,20 @@ pub fn is_variable(key: &str) -> bool {
         .is_some_and(|(kind, _)| matches!(kind, "constant" | "device"))
 }
 
+/// What the source calls the table that a function's constant array is, `__const.FUNCTION.NAME` and a number behind it
+/// where there are several. One that the compiler made of a `switch` has its own name.
+fn table(symbol: &str) -> Option<&str> {
+    if symbol.starts_with("switch.table.") {
+        return Some("switch.table");
+    }
+    let mut parts = symbol.strip_prefix("__const.")?.rsplit('.');
+    parts.find(|p| !p.bytes().all(|b| b.is_ascii_digit()))
+}
+
 fn short(symbol: &str) -> String {
+    if let Some(name) = table(symbol) {
+        return name.to_owned();
+    }
     let name = demangle(symbol);
     name.rsplit("::").next().unwrap_or(&name).to_owned()
 }
@@ -82,9 +95,11 @@ fn variables_of(kernel: Value) -> Vec<(String, Object)> {
     let mut out = Vec::new();
     for g in used_globals(kernel) {
         let symbol = g.name();
-        // What the compiler made is no variable of the source.
-        let made = [".", "__const.", "llvm."];
-        let made = symbol.is_empty() || made.iter().any(|p| symbol.starts_with(p));
+        // What the compiler made is no variable of the source, but for constant arrays of functions.
+        let made = match g.ty().space() {
+            space::GENERIC => table(&symbol).is_none() || !g.is_constant_global(),
+            _ => [".", "llvm."].iter().any(|p| symbol.starts_with(p)) || symbol.is_empty(),
+        };
         let Some(kind) = kind_of(g.ty().space()).filter(|_| !made && !g.is_declaration()) else {
             continue;
         };

@@ -293,8 +293,7 @@ fn memcheck_names_the_access() {
         &[
             "thread (16, 0, 0)",
             "out-of-bounds store",
-            "s",
-            "has 128 bytes",
+            ": s has 128 bytes",
             "byte 128",
         ],
     );

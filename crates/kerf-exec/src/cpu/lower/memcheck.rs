@@ -128,7 +128,10 @@ pub(super) fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
                 function: kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&f.name())),
                 kind,
                 align,
-                object: global.then(|| object.name()),
+                object: global.then(|| {
+                    let name = kerf_ir::llvm::demangle(&object.name());
+                    name.rsplit("::").next().unwrap_or(&name).to_owned()
+                }),
             });
             let b = Builder::before(i);
             let flat = |v: Value| {
