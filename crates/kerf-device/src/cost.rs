@@ -19,7 +19,7 @@ mod registers;
 mod traffic;
 
 pub use baseline::{StaticScore, static_score};
-pub use machine::{Compiler, ptxas};
+pub use machine::{Compiler, ptxas, readable};
 
 use crate::bundled;
 use crate::occupancy::Machine;

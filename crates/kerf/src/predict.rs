@@ -10,7 +10,7 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
+use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas, readable};
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
@@ -175,20 +175,18 @@ fn from_code(
     arch: &str,
     tools: &Toolchain,
 ) -> Result<Option<Prediction>, CostError> {
-    // Profiles call it 9.0 or sm_90.
-    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
-    let read = matches!(digits.parse(), Ok(75..=90u32));
-    let arch = &format!("sm_{digits}");
     let libdevice = tools.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
-    let (true, Some(program), Some(libdevice)) =
-        (read, toolchain::find_tool("ptxas", tools), libdevice)
-    else {
+    let (Some(arch), Some(program), Some(libdevice)) = (
+        readable(arch),
+        toolchain::find_tool("ptxas", tools),
+        libdevice,
+    ) else {
         return Ok(None);
     };
     let with = Compiler {
         libdevice: &libdevice,
-        arch,
-        assemble: &|text| ptxas(&program, arch, text),
+        arch: &arch,
+        assemble: &|text| ptxas(&program, &arch, text),
     };
     s.predict_compiled(plan, &with).map(Some)
 }

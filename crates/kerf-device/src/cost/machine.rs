@@ -35,6 +35,12 @@ pub struct Compiler<'c> {
     pub assemble: &'c dyn Fn(&str) -> Result<Vec<u8>, String>,
 }
 
+/// The architecture of a profile as the assembler names it, if its machine code can be read. Profiles call it 9.0 or sm_90.
+pub fn readable(arch: &str) -> Option<String> {
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    matches!(digits.parse(), Ok(75..=90u32)).then(|| format!("sm_{digits}"))
+}
+
 /// Runs NVIDIA's assembler on PTX: a binary with a table of lines.
 pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     let run = || -> std::io::Result<Result<Vec<u8>, String>> {
@@ -425,6 +431,13 @@ impl CostModel {
 }
 
 impl Subject<'_> {
+    /// [`Subject::device_seconds`] from machine code.
+    pub fn device_seconds_compiled(&self, plan: &Plan, with: &Compiler) -> Result<f64, CostError> {
+        let p = self.predict_compiled(plan, with)?;
+        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
+        Ok(p.launches.iter().map(one).sum())
+    }
+
     /// Predicts one run under a plan from its machine code. Where functions stay functions, whose machine code is not read,
     /// it is [`Subject::predict`]'s.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {
