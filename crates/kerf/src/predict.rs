@@ -10,7 +10,9 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas, readable};
+use kerf_device::cost::{
+    Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas, readable,
+};
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
@@ -19,7 +21,7 @@ use kerf_ir::llvm::Module;
 use kerf_ir::program;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
-use kerf_tune::launch::space::{self, Needs};
+use kerf_tune::launch::space;
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
@@ -282,10 +284,7 @@ fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), F
         return Ok(());
     };
     let infos = kerf_ir::kernels::kernels(m);
-    let all: Vec<String> = infos.iter().map(|k| k.symbol.clone()).collect();
-    let params = w.launch_space.default_params();
-    let look = space::look(w, m, &infos, &all, &params, &|_| Needs::default(), &machine);
-    look.map(|_| ()).map_err(|e| {
+    space::as_it_is(w, m, &infos, &machine).map_err(|e| {
         Failure::new(format!("{}: {e}", w.path.display()))
             .help("change `block` of the launch, or `default` of [launch_space]")
     })
