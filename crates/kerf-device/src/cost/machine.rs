@@ -182,7 +182,6 @@ fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
 #[derive(Clone, Copy)]
 struct Loaded {
     memory: Memory,
-    bytes: f64,
     slope: Slope,
     passes: f64,
     latency: f64,
@@ -327,7 +326,6 @@ impl CostModel {
                     b.line + n,
                     Loaded {
                         memory: access.memory,
-                        bytes: access.bytes as f64,
                         slope: access.slope,
                         passes: memory::passes(access, l.block) as f64,
                         latency: latency[a],
