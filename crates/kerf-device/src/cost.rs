@@ -19,7 +19,7 @@ mod registers;
 mod traffic;
 
 pub use baseline::{StaticScore, static_score};
-pub use machine::{Compiler, ptxas};
+pub use machine::{Compiler, ptxas, readable};
 
 use crate::bundled;
 use crate::occupancy::Machine;
@@ -387,17 +387,17 @@ impl Subject<'_> {
 
     /// Predicts one run under a plan.
     pub fn predict(&self, plan: &Plan) -> Result<Prediction, CostError> {
-        Ok(self.run_of(self.launched(plan)?))
+        Ok(self.run_of(combine::START_S, self.launched(plan)?))
     }
 
-    /// A run of these launches.
-    fn run_of(&self, out: Vec<LaunchPrediction>) -> Prediction {
+    /// A run of these launches, which begins with so many seconds.
+    fn run_of(&self, start: f64, out: Vec<LaunchPrediction>) -> Prediction {
         let c = self.model;
         let mut by_limit: BTreeMap<Resource, f64> = BTreeMap::new();
         // The device is woken and the first launch gets to it; later ones do while others run.
         let (copies, bytes) = self.copies;
         let copied = copies as f64 * c.launch_s + 2.0 * bytes as f64 / c.bandwidth;
-        let mut seconds = combine::START_S + copied;
+        let mut seconds = start + copied;
         by_limit.insert(Resource::Launch, seconds);
         for p in &out {
             let all = p.seconds * p.repeats as f64;

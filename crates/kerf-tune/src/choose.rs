@@ -308,7 +308,12 @@ impl Tuner<'_> {
                 low: None,
                 high: None,
                 kind: "predicted".into(),
-                by: self.cost.describe(),
+                by: match self.cost.from_code(&p.assignment) {
+                    Some(_) if self.coded.contains_key(&p.assignment) => {
+                        format!("{}, and from its machine code", self.cost.describe())
+                    }
+                    _ => self.cost.describe(),
+                },
                 timing: None,
             },
             (Device::Cuda, Some(e)) => {

@@ -10,7 +10,9 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
+use kerf_device::cost::{
+    Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas, readable,
+};
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
@@ -19,7 +21,7 @@ use kerf_ir::llvm::Module;
 use kerf_ir::program;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
-use kerf_tune::launch::space::{self, Needs};
+use kerf_tune::launch::space;
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
@@ -178,20 +180,18 @@ fn from_code(
     arch: &str,
     tools: &Toolchain,
 ) -> Result<Option<Prediction>, CostError> {
-    // Profiles call it 9.0 or sm_90.
-    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
-    let read = matches!(digits.parse(), Ok(75..=90u32));
-    let arch = &format!("sm_{digits}");
     let libdevice = tools.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
-    let (true, Some(program), Some(libdevice)) =
-        (read, toolchain::find_tool("ptxas", tools), libdevice)
-    else {
+    let (Some(arch), Some(program), Some(libdevice)) = (
+        readable(arch),
+        toolchain::find_tool("ptxas", tools),
+        libdevice,
+    ) else {
         return Ok(None);
     };
     let with = Compiler {
         libdevice: &libdevice,
-        arch,
-        assemble: &|text| ptxas(&program, arch, text),
+        arch: &arch,
+        assemble: &|text| ptxas(&program, &arch, text),
     };
     s.predict_compiled(plan, &with).map(Some)
 }
@@ -290,10 +290,7 @@ fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), F
         return Ok(());
     };
     let infos = kerf_ir::kernels::kernels(m);
-    let all: Vec<String> = infos.iter().map(|k| k.symbol.clone()).collect();
-    let params = w.launch_space.default_params();
-    let look = space::look(w, m, &infos, &all, &params, &|_| Needs::default(), &machine);
-    look.map(|_| ()).map_err(|e| {
+    space::as_it_is(w, m, &infos, &machine).map_err(|e| {
         Failure::new(format!("{}: {e}", w.path.display()))
             .help("change `block` of the launch, or `default` of [launch_space]")
     })

@@ -12,7 +12,7 @@ mod warps;
 
 use super::census::{self, KernelWork};
 use super::{CostError, CostModel, LaunchPrediction, Prediction, Resource, Share, Subject};
-use super::{combine, launch, memory, traffic};
+use super::{launch, memory, traffic};
 use crate::occupancy::{Demand, WARP};
 use binary::{Code, Instruction, Kind};
 use executions::{Operation, Program, Source};
@@ -20,7 +20,7 @@ use flow::Flow;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_pass::Plan;
-use kerf_pass::count::{LaunchCounts, Memory};
+use kerf_pass::count::{LaunchCounts, Memory, Slope};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use warps::{Step, Unit};
@@ -33,6 +33,12 @@ pub struct Compiler<'c> {
     pub arch: &'c str,
     /// From PTX to a binary with a table of lines (`ptxas -lineinfo`).
     pub assemble: &'c dyn Fn(&str) -> Result<Vec<u8>, String>,
+}
+
+/// The architecture of a profile as the assembler names it, if its machine code can be read. Profiles call it 9.0 or sm_90.
+pub fn readable(arch: &str) -> Option<String> {
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    matches!(digits.parse(), Ok(75..=90u32)).then(|| format!("sm_{digits}"))
 }
 
 /// Runs NVIDIA's assembler on PTX: a binary with a table of lines.
@@ -54,9 +60,13 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     run().unwrap_or_else(|e| Err(format!("{}: {e}", program.display())))
 }
 
+/// Waking the device up and the first launch, once a run: 5 to 9 us for a kernel that does nothing, and what Kerf does before.
+const START_S: f64 = 15e-6;
+/// From the end of a launch to the beginning of the next.
+const GAP_S: f64 = 2.5e-6;
 /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps that
 /// begin together ask for memory at the same time, and compute at the same time.
-const ACROSS: f64 = 1.5;
+const ACROSS: f64 = 1.2;
 /// What loads take longer than a probe's, behind those of other warps.
 const BEHIND: f64 = 1.5;
 /// Slots that an f64 instruction takes of its scheduler: its operands are read in two halves.
@@ -65,9 +75,9 @@ const F64_SLOTS: f64 = 2.0;
 const TOGETHER: f64 = 20.0;
 const BRANCH: f64 = 4.0;
 /// Cases in which threads that part by their numbers part together; in the others they are independent.
-const PART_TOGETHER: f64 = 0.5;
+const PART_TOGETHER: f64 = 0.3;
 /// Clocks until a result that is waited for at a barrier is seen, beside the latency that a chain of operations shows.
-const SEEN: f64 = 3.0;
+const SEEN: f64 = 6.0;
 /// What a load of 16 bytes from shared memory takes longer.
 const WIDE: f64 = 10.0;
 /// Part of L2's time that is not hidden behind its latency.
@@ -85,6 +95,11 @@ fn ways(m: &Module) -> Ways {
         all.iter().filter_map(|s| first.get(s).copied()).collect()
     };
     first.iter().map(|(b, l)| (*l, next(b))).collect()
+}
+
+/// Is it a function of libdevice for rare arguments, as those of sine that are too large to be reduced at once?
+fn slow_path(name: &str) -> bool {
+    name.starts_with("__internal_")
 }
 
 /// What each line is, from 1 on.
@@ -167,7 +182,7 @@ fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
 #[derive(Clone, Copy)]
 struct Loaded {
     memory: Memory,
-    bytes: f64,
+    slope: Slope,
     passes: f64,
     latency: f64,
 }
@@ -178,6 +193,7 @@ struct Around<'a> {
     rates: &'a super::rates::Rates<'a>,
     /// What loads from memory take longer behind others.
     behind: f64,
+    block: [u32; 3],
 }
 
 fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
@@ -194,7 +210,8 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         Kind::F64 => (Unit::F64, each(super::Unit::F64), 0.0),
         Kind::F32 => (Unit::Multiply, 1.0, 0.0),
         Kind::Multiply => (Unit::Integer, 2.0, 0.0),
-        Kind::Half => (Unit::Half, each(super::Unit::Half), 0.0),
+        Kind::Half => (Unit::Integer, 2.0, 0.0),
+        Kind::Matrix => (Unit::Half, 2.0, 0.0),
         Kind::Special => (Unit::Special, each(super::Unit::Special), special),
         Kind::SpecialRegister => (Unit::Special, 2.0, shared),
         Kind::Load => {
@@ -206,7 +223,7 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         Kind::SharedLoad | Kind::SharedStore => {
             let alone = i.bytes / 4.0;
             let passes = of(Memory::Shared).map_or(alone, |l| {
-                l.passes.max(1.0) * (i.bytes / l.bytes.max(4.0)).max(1.0)
+                memory::shared_passes(l.slope, a.block, i.bytes as u64) as f64
             });
             let wide = if i.bytes > 8.0 { WIDE } else { 0.0 };
             (Unit::LoadStore, SHARED * passes, shared + wide)
@@ -309,7 +326,7 @@ impl CostModel {
                     b.line + n,
                     Loaded {
                         memory: access.memory,
-                        bytes: access.bytes as f64,
+                        slope: access.slope,
                         passes: memory::passes(access, l.block) as f64,
                         latency: latency[a],
                     },
@@ -319,6 +336,7 @@ impl CostModel {
         let around = Around {
             loads: &loads,
             rates: r,
+            block: l.block,
             behind: if on_here > 1.0 { BEHIND } else { 1.0 },
         };
         let code = &k.code.instructions;
@@ -387,7 +405,6 @@ impl CostModel {
         let moved = of(Resource::L2).max(of(Resource::Dram));
         let work = s(clocks);
         let device_seconds = (work.powf(ACROSS) + moved.powf(ACROSS)).powf(1.0 / ACROSS);
-        let launched = combine::weight(Resource::Launch) * self.launch_s;
         let unit = shares
             .iter()
             .filter(|x| {
@@ -398,7 +415,7 @@ impl CostModel {
             })
             .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let limit = match unit {
-            _ if launched > device_seconds => Resource::Launch,
+            _ if self.launch_s > device_seconds + GAP_S => Resource::Launch,
             _ if moved > work && of(Resource::Dram) >= of(Resource::L2) => Resource::Dram,
             _ if moved > work => Resource::L2,
             Some(u) if u.seconds > BUSY * work => u.resource,
@@ -413,7 +430,7 @@ impl CostModel {
         LaunchPrediction {
             symbol: l.symbol.clone(),
             repeats: l.repeats,
-            seconds: device_seconds.max(launched),
+            seconds: (device_seconds + GAP_S).max(self.launch_s),
             device_seconds,
             limit,
             shares,
@@ -425,6 +442,13 @@ impl CostModel {
 }
 
 impl Subject<'_> {
+    /// [`Subject::device_seconds`] from machine code.
+    pub fn device_seconds_compiled(&self, plan: &Plan, with: &Compiler) -> Result<f64, CostError> {
+        let p = self.predict_compiled(plan, with)?;
+        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
+        Ok(p.launches.iter().map(one).sum())
+    }
+
     /// Predicts one run under a plan from its machine code. Where functions stay functions, whose machine code is not read,
     /// it is [`Subject::predict`]'s.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {
@@ -435,6 +459,7 @@ impl Subject<'_> {
         let kernels = census::kernels_of(&m, &self.rates, limit);
         let (ways, operations) = (ways(&m), operations(&m));
         let compile = |e: String| CostError::Code(e);
+        let symbols: BTreeSet<&String> = self.launches.iter().map(|l| &l.symbol).collect();
         let roots: BTreeSet<String> = finish::needed(&m).into_iter().collect();
         let part = match roots.is_empty() {
             true => Vec::new(),
@@ -442,10 +467,9 @@ impl Subject<'_> {
         };
         m.number_lines();
         finish::finish(&m, &part, with.arch, Reflect::default()).map_err(|e| compile(e.0))?;
-        let symbols: BTreeSet<&String> = self.launches.iter().map(|l| &l.symbol).collect();
         let whole = m.functions();
         let mut defined = whole.iter().filter(|f| !f.is_declaration());
-        if !defined.all(|f| kernels.contains_key(&f.name())) {
+        if !defined.all(|f| kernels.contains_key(&f.name()) || slow_path(&f.name())) {
             return self.predict(plan);
         }
         let ptx = finish::ptx_with_lines(&m, with.arch).map_err(|e| compile(e.0))?;
@@ -474,6 +498,6 @@ impl Subject<'_> {
             };
             c.compiled_launch(&self.rates, &k, l)
         });
-        Ok(self.run_of(out.collect()))
+        Ok(self.run_of(START_S, out.collect()))
     }
 }

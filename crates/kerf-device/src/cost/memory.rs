@@ -77,6 +77,23 @@ fn bank_passes(addresses: &[i64], bytes: u64) -> u64 {
     load.into_iter().max().unwrap_or(1).max(1)
 }
 
+/// Passes through shared memory of an instruction that moves so many bytes a thread. Eight bytes are moved for half a warp at
+/// a time and sixteen for a quarter; for twice as many threads where each wants the same as its neighbour, or as the one two
+/// further on.
+pub(super) fn shared_passes(slope: Slope, block: [u32; 3], bytes: u64) -> u64 {
+    let parts = bytes.div_ceil(4).clamp(1, 4) as usize;
+    let Some(all) = addresses(slope, block) else {
+        return parts as u64;
+    };
+    let alike = |d: usize| (0..all.len()).all(|i| all.get(i ^ d).is_none_or(|o| *o == all[i]));
+    let parts = match parts > 1 && (alike(1) || alike(2)) {
+        true => parts / 2,
+        false => parts,
+    };
+    let each = all.chunks(32 / parts.max(1));
+    each.map(|lanes| bank_passes(lanes, bytes)).sum()
+}
+
 /// Passes of the load-store unit that one access of a full warp takes.
 pub(super) fn passes(a: &Access, block: [u32; 3]) -> u64 {
     let all = addresses(a.slope, block);
@@ -136,5 +153,22 @@ mod tests {
         assert_eq!(s(4, Some(0)), 1);
         assert_eq!(s(4, Some(128)), 32); // a column of a tile 32 wide
         assert_eq!(s(4, Some(132)), 1); // the same with a pad
+    }
+
+    #[test]
+    fn passes_by_width() {
+        let slope = |x, y| Slope {
+            x: Some(x),
+            y: Some(y),
+        };
+        let row = [256, 1, 1];
+        assert_eq!(shared_passes(slope(8, 0), row, 8), 2);
+        assert_eq!(shared_passes(slope(16, 0), row, 16), 4);
+        assert_eq!(shared_passes(slope(0, 0), row, 8), 1); // the same for all
+        let tile = [16, 16, 1];
+        assert_eq!(shared_passes(slope(8, 0), tile, 8), 2); // a row of a tile, for both halves
+        assert_eq!(shared_passes(slope(0, 128), tile, 8), 2); // an element of each of two rows
+        assert_eq!(shared_passes(slope(0, 128), tile, 16), 2);
+        assert_eq!(shared_passes(slope(0, 136), tile, 8), 1); // with a pad
     }
 }

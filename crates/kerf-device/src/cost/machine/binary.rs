@@ -15,6 +15,8 @@ pub(super) enum Kind {
     /// Integer multiply-add.
     Multiply,
     Half,
+    /// Half-precision multiply-adds that ptxas puts on the unit for matrices.
+    Matrix,
     Special,
     SharedLoad,
     SharedStore,
@@ -155,30 +157,31 @@ fn text(d: &[u8], at: usize) -> Option<String> {
 
 /// Kind by the nine bits of an opcode that its operands do not change.
 fn kind(op: u64) -> Kind {
-    match (op, op & 0x1ff) {
-        (0x882 | 0x883 | 0xc82, _) => Kind::Uniform,
-        (_, 0x28..=0x2b) => Kind::F64,
-        (_, 0x20 | 0x21 | 0x23) => Kind::F32,
-        (_, 0x24 | 0x25 | 0x27) => Kind::Multiply,
-        (_, 0x30 | 0x31 | 0x32 | 0x34 | 0x40) => Kind::Half,
-        (_, 0x100 | 0x104..=0x109 | 0x110..=0x113) => Kind::Special,
-        (_, 0x184) => Kind::SharedLoad,
-        (_, 0x188) => Kind::SharedStore,
-        (_, 0x180 | 0x181) => Kind::Load,
-        (_, 0x185 | 0x186) => Kind::Store,
-        (_, 0x183 | 0x187) => Kind::LocalMemory,
-        (_, 0x189) => Kind::Shuffle,
-        (_, 0x1a8 | 0x1a3 | 0x18e | 0x1a6 | 0x18c | 0x18d) => Kind::Atomic,
-        (_, 0x182) => Kind::ConstantLoad,
-        (_, 0x119) => Kind::SpecialRegister,
-        (_, 0x147) => Kind::Branch,
-        (_, 0x145 | 0x148) => Kind::Meeting,
-        (_, 0x141) => Kind::Sync,
-        (_, 0x143 | 0x144) => Kind::Call,
-        (_, 0x14d | 0x150) => Kind::Exit,
-        (_, 0x11d) => Kind::Barrier,
-        (_, 0xb9) => Kind::Uniform,
-        (_, 0x118) => Kind::Nothing,
+    match op & 0x1ff {
+        0x28..=0x2b => Kind::F64,
+        0x20 | 0x21 | 0x23 => Kind::F32,
+        0x24 | 0x25 | 0x27 => Kind::Multiply,
+        0x30..=0x32 => Kind::Half,
+        0x35 => Kind::Matrix,
+        // The check before a division too.
+        0x100 | 0x102 | 0x104..=0x109 | 0x110..=0x113 => Kind::Special,
+        0x184 => Kind::SharedLoad,
+        0x188 => Kind::SharedStore,
+        0x180 | 0x181 => Kind::Load,
+        0x185 | 0x186 => Kind::Store,
+        0x183 | 0x187 => Kind::LocalMemory,
+        0x189 => Kind::Shuffle,
+        0x1a8 | 0x1a3 | 0x18e | 0x1a6 | 0x18c | 0x18d => Kind::Atomic,
+        0x182 => Kind::ConstantLoad,
+        0x119 | 0x1c3 => Kind::SpecialRegister,
+        0x147 => Kind::Branch,
+        0x145 | 0x148 => Kind::Meeting,
+        0x141 => Kind::Sync,
+        0x143 | 0x144 => Kind::Call,
+        0x14d | 0x150 => Kind::Exit,
+        0x11d => Kind::Barrier,
+        0x80..=0xbf => Kind::Uniform,
+        0x118 => Kind::Nothing,
         _ => Kind::Other,
     }
 }
@@ -265,6 +268,22 @@ mod tests {
         );
         let i = instruction(0xfffffffc00909947, 0x000fea000383ffff, 33, 3);
         assert_eq!((i.target, i.always), (Some(6), false));
+    }
+
+    /// Units that share what they are made of were told apart by probes of the H200.
+    #[test]
+    fn kinds_by_opcode() {
+        for (op, wanted) in [
+            (0x230, Kind::Half),            // HADD2
+            (0x435, Kind::Matrix),          // HFMA2.MMA
+            (0x23e, Kind::Other),           // F2FP
+            (0x310, Kind::Special),         // F2F
+            (0x302, Kind::Special),         // FCHK
+            (0x890, Kind::Uniform),         // UIADD3
+            (0x9c3, Kind::SpecialRegister), // S2UR
+        ] {
+            assert_eq!(kind(op), wanted, "{op:x}");
+        }
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub(super) struct Step {
 const BARRIER: f64 = 30.0;
 /// Clocks until operands were read that an instruction of the memory system gives free.
 const OPERANDS: f64 = 20.0;
+/// Clocks of work that may lie before the units of loads and of special functions: warps go on while it does.
+const LOADS_QUEUED: f64 = 32.0;
+const SPECIAL_QUEUED: f64 = 16.0;
 const BARRIERS: usize = 6;
 
 struct Warp {
@@ -103,7 +106,7 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
             start = match s.unit {
                 Unit::Multiply => start.max(units[0].min(units[1])),
                 Unit::Free => start,
-                u => start.max(units[u as usize]),
+                u => start.max(units[u as usize] - queue(u)),
             };
             if best.is_none_or(|(_, t)| start < t - 1e-9) {
                 best = Some((w, start));
@@ -113,6 +116,11 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
         turn = w;
         let s = steps[all[w].at];
         issue = start + s.slots;
+        // When its unit begins with it.
+        let begun = match s.unit {
+            Unit::Multiply | Unit::Free => start,
+            u => start.max(units[u as usize]),
+        };
         match s.unit {
             Unit::Multiply => {
                 let which = usize::from(units[0] > units[1]);
@@ -124,11 +132,11 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
         let warp = &mut all[w];
         warp.ready = start + s.stall;
         if let Some(t) = warp.set.get_mut(s.sets) {
-            *t = t.max(start + s.latency);
+            *t = t.max(begun + s.latency);
         }
         if let Some(t) = warp.set.get_mut(s.frees) {
             let queued = [0.0, s.busy][usize::from(s.unit == Unit::LoadStore)];
-            *t = t.max(start + OPERANDS + queued);
+            *t = t.max(begun + OPERANDS + queued);
         }
         if s.barrier {
             warp.waiting = Some(start);
@@ -147,6 +155,15 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
     match middle {
         0 => last / rounds.max(1) as f64,
         _ => (last - half) / (rounds - middle) as f64,
+    }
+}
+
+/// Clocks of work that may wait before a unit.
+fn queue(u: Unit) -> f64 {
+    match u {
+        Unit::LoadStore => LOADS_QUEUED,
+        Unit::Special => SPECIAL_QUEUED,
+        _ => 0.0,
     }
 }
 
@@ -239,6 +256,17 @@ mod tests {
         assert!(idle < 10.0, "{idle}");
         let waited = clocks(&[load, user], 1, 1, 4);
         assert!((waited - 501.0).abs() < 3.0, "{waited}");
+    }
+
+    #[test]
+    fn warps_go_on_while_a_unit_has_work() {
+        // Conversions and additions of one warp: as long as the conversions, not as both.
+        let mut all = vec![step(Unit::Special, 8.0, 1.0); 2];
+        all.extend([step(Unit::Logic, 2.0, 2.0); 7]);
+        let one = clocks(&all, 1, 1, 16);
+        assert!((one - 16.0).abs() < 1.5, "{one}");
+        let four = clocks(&all, 4, 1, 16);
+        assert!((60.0..74.0).contains(&four), "{four}");
     }
 
     #[test]
