@@ -192,7 +192,7 @@ def draw(out):
             near.setdefault(m[1], []).append(abs(float(m[4]) - float(m[3])))
     text = []
     if len(tolerances) > 1:
-        parts(at("figure9.svg"), tolerances[1], results, loop, single, double, fast, floats)
+        parts(at("figure9.svg"), next((t for n, t in results if n.startswith("ampt-ga-no-")), tolerances[1]), results, loop, single, double, fast, floats)
     if near and len(tolerances) > 1:
         limit = float(tolerances[1])
         p = Svg("Error under neighbouring inputs, threshold %s" % tolerances[1], "sum of differences", "part of the inputs",

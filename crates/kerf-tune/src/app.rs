@@ -116,7 +116,10 @@ fn in_another_second(last: SystemTime) {
     let whole = |t: SystemTime| t.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = SystemTime::now();
     if whole(now) == whole(last) {
-        let part = now.duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let part = now
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .subsec_nanos();
         std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(part.into()));
     }
 }
