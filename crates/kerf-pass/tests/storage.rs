@@ -502,7 +502,6 @@ fn tables_of_functions_shrink_too() {
     let text = "
 @__const._Z1kPdl.t = private unnamed_addr constant [3 x double] [double 1.0, double -2.5, double 1.0e-1], align 8
 @__const._Z1kPdl.u.1 = private unnamed_addr constant [20 x double] zeroinitializer, align 8
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 define ptx_kernel void @k(ptr %x, i64 %i) {
   %a = alloca [20 x double], align 8
   call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr @__const._Z1kPdl.u.1, i64 160, i1 false)
