@@ -3,7 +3,7 @@
 //! Both executors start from this same module. PTX is emitted from a copy; the CPU executor
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
-use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions};
+use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Value, space};
 use std::collections::BTreeSet;
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
@@ -134,6 +134,9 @@ pub fn finish_with(
                 f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
                 f.remove_fn_attr("target-cpu");
                 f.remove_fn_attr("target-features");
+                // What it does not say of itself: without it a loop around a call counts as one that may not end.
+                f.add_enum_attr("willreturn");
+                f.add_enum_attr("nounwind");
             }
         }
     }
@@ -150,6 +153,9 @@ pub fn finish_with(
     machine.run_passes(m, "globaldce", PassOptions::default())?;
     crate::bf16_fence::raise(m);
     m.strict_math();
+    if ptx == Ptx::Lifted {
+        m.shape();
+    }
     let options = PassOptions {
         unroll: true,
         vectorize: false,
@@ -186,8 +192,27 @@ fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
         PassOptions::default(),
     )?;
     crate::constant_loads::spread(copy, arch);
+    copy.shape_memory();
+    shorten_shared_pointers(copy);
     copy.verify()?;
     machine.assembly(copy)
+}
+
+/// Addresses in shared memory become numbers of 32 bits, as they are in the machine: half the registers and the arithmetic. A
+/// call that takes such an address (an instruction without IR of its own, inline PTX) wants it as it was.
+fn shorten_shared_pointers(m: &Module) {
+    let shared = |v: &Value| v.ty().is_ptr() && v.ty().space() == space::SHARED;
+    let taken = |i: &Value| {
+        let name = i.callee_name().unwrap_or_default();
+        i.opcode() == Some(Opcode::LLVMCall)
+            && !name.starts_with("llvm.mem")
+            && (shared(i) || i.operands().iter().any(shared))
+    };
+    let functions = m.functions();
+    if !functions.iter().any(|f| f.instructions().iter().any(taken)) {
+        let layout = m.layout().replacen("e-", "e-p3:32:32-", 1);
+        m.set_target(&m.triple(), &layout);
+    }
 }
 
 /// `llvm.tanh` stands for `tanh.approx`, for which NVVM has no name of its own. LLVM selects the
@@ -214,3 +239,6 @@ fn emit_tanh(m: &Module) {
         f.delete_function();
     }
 }
+
+#[cfg(test)]
+mod tests;

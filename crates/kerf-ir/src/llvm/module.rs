@@ -175,6 +175,12 @@ impl Module {
             .to_string_lossy()
             .into_owned()
     }
+    /// Data layout.
+    pub fn layout(&self) -> String {
+        unsafe { CStr::from_ptr(LLVMGetDataLayoutStr(self.raw)) }
+            .to_string_lossy()
+            .into_owned()
+    }
     /// Sets triple and data layout.
     pub fn set_target(&self, triple: &str, layout: &str) {
         let (t, l) = (cstring(triple), cstring(layout));
@@ -301,6 +307,14 @@ impl Module {
     /// Removes every fast-math flag: nothing is left for a backend to decide.
     pub fn strict_math(&self) {
         unsafe { shim::kerf_strict_math(self.raw) }
+    }
+    /// Chooses between structs by value and marks loops to be unrolled, as nvcc has them. The optimiser comes next.
+    pub fn shape(&self) {
+        unsafe { shim::kerf_shape(self.raw) }
+    }
+    /// Makes copies of structs wide, and says which loads nothing is written to. PTX comes next.
+    pub fn shape_memory(&self) {
+        unsafe { shim::kerf_shape_memory(self.raw) }
     }
     /// Removes debug info but for the names and types of kernels' parameters and arrays: what is left is
     /// cheap to copy.
