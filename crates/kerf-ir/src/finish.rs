@@ -3,7 +3,7 @@
 //! Both executors start from this same module. PTX is emitted from a copy; the CPU executor
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
-use crate::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Value, space};
+use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions};
 use std::collections::BTreeSet;
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
@@ -193,26 +193,8 @@ fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
     )?;
     crate::constant_loads::spread(copy, arch);
     copy.shape_memory();
-    shorten_shared_pointers(copy);
     copy.verify()?;
     machine.assembly(copy)
-}
-
-/// Addresses in shared memory become numbers of 32 bits, as they are in the machine: half the registers and the arithmetic. A
-/// call that takes such an address (an instruction without IR of its own, inline PTX) wants it as it was.
-fn shorten_shared_pointers(m: &Module) {
-    let shared = |v: &Value| v.ty().is_ptr() && v.ty().space() == space::SHARED;
-    let taken = |i: &Value| {
-        let name = i.callee_name().unwrap_or_default();
-        i.opcode() == Some(Opcode::LLVMCall)
-            && !name.starts_with("llvm.mem")
-            && (shared(i) || i.operands().iter().any(shared))
-    };
-    let functions = m.functions();
-    if !functions.iter().any(|f| f.instructions().iter().any(taken)) {
-        let layout = m.layout().replacen("e-", "e-p3:32:32-", 1);
-        m.set_target(&m.triple(), &layout);
-    }
 }
 
 /// `llvm.tanh` stands for `tanh.approx`, for which NVVM has no name of its own. LLVM selects the

@@ -8,7 +8,6 @@ target triple = "nvptx64-nvidia-cuda"
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-@tile = internal addrspace(3) global [256 x double] undef, align 16
 "#;
 
 fn finished(body: &str, how: Ptx) -> Module {
@@ -201,19 +200,4 @@ fn arrays_that_loops_step_through_are_registers() {
     assert!(!ptx.contains(".local"), "{ptx}");
     // All of them by the read-only cache, though each address comes from the one before.
     assert_eq!(count(&ptx, "ld.global.nc"), 24, "{ptx}");
-}
-
-#[test]
-fn shared_addresses_are_short() {
-    let body = r#"
-define ptx_kernel void @k(ptr %out, i32 %i) {
-  %at = sext i32 %i to i64
-  %p = getelementptr inbounds double, ptr addrspacecast (ptr addrspace(3) @tile to ptr), i64 %at
-  %v = load volatile double, ptr %p, align 8
-  store double %v, ptr %out, align 8
-  ret void
-}
-"#;
-    let (_, ptx) = both(body);
-    assert!(ptx.contains("ld.volatile.shared.b64") && ptx.contains("[%r"), "{ptx}");
 }

@@ -175,12 +175,6 @@ impl Module {
             .to_string_lossy()
             .into_owned()
     }
-    /// Data layout.
-    pub fn layout(&self) -> String {
-        unsafe { CStr::from_ptr(LLVMGetDataLayoutStr(self.raw)) }
-            .to_string_lossy()
-            .into_owned()
-    }
     /// Sets triple and data layout.
     pub fn set_target(&self, triple: &str, layout: &str) {
         let (t, l) = (cstring(triple), cstring(layout));
