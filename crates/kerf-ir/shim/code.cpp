@@ -231,7 +231,7 @@ static void markLoops(Function &f) {
       addStringMetadataToLoop(l, "llvm.loop.unroll.full");
     else if (!rounds && most && most <= SHORT && most * *n <= WHOLE)
       addStringMetadataToLoop(l, "llvm.loop.unroll.enable");
-    else if (*n <= MOST && countable(*l, most, se) && !writes(*l) && !repeatedAnyway(*l, *n, se))
+    else if (*n <= MOST && countable(*l, most, se) && (rounds || (!writes(*l) && !repeatedAnyway(*l, *n, se))))
       repeat(*l);
   }
 }
