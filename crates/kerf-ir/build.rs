@@ -2,12 +2,12 @@
 use std::process::Command;
 
 fn main() {
-    println!("cargo:rerun-if-changed=shim/shim.cpp");
+    println!("cargo:rerun-if-changed=shim");
     println!("cargo:rerun-if-changed=src");
     // Cached modules are valid only for the code that made them.
     println!(
         "cargo:rustc-env=KERF_IR_DIGEST={:016x}",
-        digest(std::path::Path::new("src"))
+        digest(std::path::Path::new("src")) ^ digest(std::path::Path::new("shim")).rotate_left(1)
     );
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let prefix =
@@ -19,7 +19,10 @@ fn main() {
         .unwrap_or_else(|e| panic!("{config} should run (install llvm-22-dev): {e}"));
     let flags = String::from_utf8_lossy(&flags.stdout).into_owned();
     let mut build = cc::Build::new();
-    build.cpp(true).file("shim/shim.cpp").warnings(false);
+    build
+        .cpp(true)
+        .files(["shim/shim.cpp", "shim/code.cpp"])
+        .warnings(false);
     for flag in flags.split_whitespace() {
         build.flag(flag);
     }

@@ -134,6 +134,9 @@ pub fn finish_with(
                 f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
                 f.remove_fn_attr("target-cpu");
                 f.remove_fn_attr("target-features");
+                // What it does not say of itself: without it a loop around a call counts as one that may not end.
+                f.add_enum_attr("willreturn");
+                f.add_enum_attr("nounwind");
             }
         }
     }
@@ -150,6 +153,9 @@ pub fn finish_with(
     machine.run_passes(m, "globaldce", PassOptions::default())?;
     crate::bf16_fence::raise(m);
     m.strict_math();
+    if ptx == Ptx::Lifted {
+        m.shape();
+    }
     let options = PassOptions {
         unroll: true,
         vectorize: false,
@@ -186,6 +192,7 @@ fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
         PassOptions::default(),
     )?;
     crate::constant_loads::spread(copy, arch);
+    copy.shape_memory();
     copy.verify()?;
     machine.assembly(copy)
 }
@@ -214,3 +221,6 @@ fn emit_tanh(m: &Module) {
         f.delete_function();
     }
 }
+
+#[cfg(test)]
+mod tests;

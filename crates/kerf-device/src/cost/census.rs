@@ -153,11 +153,13 @@ fn parts(branch: Value) -> bool {
         && of(branch.operand(0), 4)
 }
 
-/// LLVM unrolls loops of unknown length up to this size for NVPTX, and at most so often.
-const UNROLLED_SIZE: usize = 75;
-const UNROLLED_MOST: usize = 8;
-/// Loops of known length that are not longer than this, all copies together, disappear.
-const UNROLLED_WHOLE: usize = 300;
+/// Bodies of loops of unknown length up to this size are repeated so often (`ROUNDS` and `MOST` of kerf-ir's `shim/code.cpp`).
+const UNROLLED_SIZE: usize = 300;
+const UNROLLED_ROUNDS: usize = 4;
+/// The assembler repeats what it gets as often again where no more than this comes of it (ptxas 13, by its machine code).
+const UNROLLED_AGAIN: usize = 160;
+/// Loops of known length that are not longer than this, all copies together, disappear (`WHOLE`).
+const UNROLLED_WHOLE: usize = 600;
 
 /// Size of a loop's body, as LLVM sees it: addresses are parts of loads, and the copies share one branch back with its
 /// comparison. None where a barrier or a call with a slow path stands in the way.
@@ -314,10 +316,13 @@ fn block(
         && !left
         && let Some(n) = size(b)
     {
-        let mut u = UNROLLED_MOST;
-        while u > 1 && u * n > UNROLLED_SIZE {
-            u /= 2;
-        }
+        let u = match n {
+            _ if UNROLLED_ROUNDS * UNROLLED_ROUNDS * n <= UNROLLED_AGAIN => {
+                UNROLLED_ROUNDS * UNROLLED_ROUNDS
+            }
+            0..=UNROLLED_SIZE => UNROLLED_ROUNDS,
+            _ => 1,
+        };
         let whole = known_rounds(b).filter(|rounds| rounds * n <= UNROLLED_WHOLE);
         out.unrolled = whole.unwrap_or(u).max(1) as f64;
         // Copies have their addresses as offsets in the instruction, and one branch back.

@@ -302,6 +302,14 @@ impl Module {
     pub fn strict_math(&self) {
         unsafe { shim::kerf_strict_math(self.raw) }
     }
+    /// Chooses between structs by value and marks loops to be unrolled, as nvcc has them. The optimiser comes next.
+    pub fn shape(&self) {
+        unsafe { shim::kerf_shape(self.raw) }
+    }
+    /// Makes copies of structs wide, and says which loads nothing is written to. PTX comes next.
+    pub fn shape_memory(&self) {
+        unsafe { shim::kerf_shape_memory(self.raw) }
+    }
     /// Removes debug info but for the names and types of kernels' parameters and arrays: what is left is
     /// cheap to copy.
     pub fn lighten_debug(&self) {

@@ -1,4 +1,4 @@
-//! Declarations of `shim/shim.cpp`.
+//! Declarations of `shim/`.
 use llvm_sys::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_uint};
 
@@ -42,6 +42,8 @@ unsafe extern "C" {
     pub fn kerf_mark_pure(f: LLVMValueRef);
     pub fn kerf_underlying(p: LLVMValueRef) -> LLVMValueRef;
     pub fn kerf_set_no_wrap(v: LLVMValueRef);
+    pub fn kerf_shape(m: LLVMModuleRef);
+    pub fn kerf_shape_memory(m: LLVMModuleRef);
 }
 
 /// Takes over a string that the shim allocated.

@@ -1,0 +1,203 @@
+//! What the finished form and its PTX look like: structs as values, loops unrolled, memory accessed as nvcc would.
+use super::{Ptx, Reflect, finish_with, ptx};
+use crate::llvm::Module;
+
+const HEAD: &str = r#"
+target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+target triple = "nvptx64-nvidia-cuda"
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"#;
+
+fn finished(body: &str, how: Ptx) -> Module {
+    let m = Module::parse(format!("{HEAD}{body}").as_bytes(), "shape").expect("parses");
+    finish_with(&m, &[], "sm_90", Reflect::default(), how).expect("finishes");
+    m
+}
+
+/// The finished module, and PTX of it.
+fn both(body: &str) -> (String, String) {
+    let m = finished(body, Ptx::Lifted);
+    (m.print(), ptx(&m, "sm_90").expect("emits"))
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.matches(what).count()
+}
+
+/// `Body at = i < n ? bodies[i] : nobody`, summed, and the same copied to `to`.
+const CHOSEN: &str = r#"
+%Body = type { double, double, double, double }
+define ptx_kernel void @k(ptr noalias %bodies, ptr %to, ptr %sum, i32 %n) {
+  %nobody = alloca %Body, align 16
+  call void @llvm.memset.p0.i64(ptr align 16 %nobody, i8 0, i64 32, i1 false)
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %c = icmp slt i32 %i, %n
+  %wide = sext i32 %i to i64
+  %p = getelementptr inbounds %Body, ptr %bodies, i64 %wide
+  %s = select i1 %c, ptr %p, ptr %nobody
+  %x = load double, ptr %s, align 16
+  %py = getelementptr inbounds i8, ptr %s, i64 8
+  %y = load double, ptr %py, align 8
+  %d = fadd double %x, %y
+  call void @llvm.memcpy.p0.p0.i64(ptr align 16 %to, ptr align 16 %s, i64 32, i1 false)
+  store double %d, ptr %sum, align 8
+  ret void
+}
+"#;
+
+#[test]
+fn structs_that_are_chosen_between_are_values() {
+    let (ir, ptx) = both(CHOSEN);
+    assert!(!ir.contains("alloca"), "{ir}");
+    assert!(!ptx.contains(".local"), "{ptx}");
+    // The two loads of the sum share a branch, and are one access.
+    assert_eq!(count(&ptx, "ld.global.nc.v2.b64"), 3, "{ptx}");
+    assert_eq!(count(&ptx, "ld.global"), 3, "{ptx}");
+}
+
+/// A sum over `n` elements, with a place for the loop's marks.
+fn sum(body: &str, marks: &str) -> String {
+    format!(
+        r#"
+define ptx_kernel void @k(ptr noalias readonly %x, ptr noalias %out, i32 %n) {{
+entry:
+  %any = icmp sgt i32 %n, 0
+  br i1 %any, label %loop, label %done
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %s = phi double [ 0.0, %entry ], [ %t, %loop ]
+  %at = zext nneg i32 %i to i64
+  %p = getelementptr inbounds double, ptr %x, i64 %at
+  %v = load double, ptr %p, align 8
+{body}
+  %t = fadd double %s, %w
+  %next = add nuw nsw i32 %i, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %done, !llvm.loop !0
+done:
+  %r = phi double [ 0.0, %entry ], [ %t, %loop ]
+  store double %r, ptr %out, align 8
+  ret void
+}}
+!0 = distinct !{{!0, !1}}
+!1 = !{{{marks}}}
+"#
+    )
+}
+
+/// Forty operations, which are more than LLVM itself repeats.
+fn long_body() -> String {
+    let mut body = "  %w0 = fmul double %v, %v\n".to_owned();
+    for k in 1..40 {
+        body += &format!("  %w{k} = fmul double %w{}, %v\n", k - 1);
+    }
+    body + "  %w = fmul double %w39, %v"
+}
+
+#[test]
+fn innermost_loops_go_four_rounds_at_once() {
+    let text = sum(&long_body(), "!\"llvm.loop.mustprogress\"");
+    let (_, ptx) = both(&text);
+    // Four rounds, and one of what is left over.
+    assert_eq!(count(&ptx, "ld.global"), 5, "{ptx}");
+    // The assembler may repeat the four, but not what is left over.
+    assert_eq!(count(&ptx, "nounroll"), 1, "{ptx}");
+    let kept = ptx_of(&finished(&text, Ptx::Kept));
+    assert_eq!(count(&kept, "ld.global"), 1, "{kept}");
+}
+
+fn ptx_of(m: &Module) -> String {
+    ptx(m, "sm_90").expect("emits")
+}
+
+#[test]
+fn loops_that_the_source_marks_stay_as_it_says() {
+    let short = "  %w = fmul double %v, %v";
+    let (_, left) = both(&sum(short, "!\"llvm.loop.unroll.disable\""));
+    assert_eq!(count(&left, "ld.global"), 1, "{left}");
+    let (_, two) = both(&sum(short, "!\"llvm.loop.unroll.count\", i32 2"));
+    assert_eq!(count(&two, "ld.global"), 3, "{two}");
+}
+
+/// `i = tid % 8; do { ... } while ((i += 8) < 24)`: three rounds at most.
+const SHORT: &str = r#"
+define ptx_kernel void @k(ptr %x, i32 %n) {
+entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %from = and i32 %tid, 7
+  br label %loop
+loop:
+  %i = phi i32 [ %from, %entry ], [ %next, %loop ]
+  %at = zext nneg i32 %i to i64
+  %p = getelementptr inbounds double, ptr %x, i64 %at
+  %v = load double, ptr %p, align 8
+  %w = fmul double %v, %v
+  store double %w, ptr %p, align 8
+  %next = add nuw nsw i32 %i, 8
+  %more = icmp samesign ult i32 %i, 16
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"#;
+
+#[test]
+fn short_loops_become_straight() {
+    let (ir, ptx) = both(SHORT);
+    assert!(!ir.contains("phi"), "{ir}");
+    assert_eq!(count(&ptx, "ld.global"), 3, "{ptx}");
+}
+
+/// Twenty-four elements of a variable, written in one loop and read in another.
+const TABLE: &str = r#"
+define ptx_kernel void @k(ptr noalias readonly %x, ptr noalias %out, i64 %n) {
+entry:
+  %a = alloca [24 x double], align 8
+  br label %first
+first:
+  %i = phi i64 [ 0, %entry ], [ %i1, %first ]
+  %m = mul i64 %i, %n
+  %p = getelementptr inbounds double, ptr %x, i64 %m
+  %v = load double, ptr %p, align 8
+  %v2 = fmul double %v, %v
+  %v3 = fmul double %v2, %v
+  %v4 = fmul double %v3, %v2
+  %v5 = fadd double %v4, %v3
+  %v6 = fadd double %v5, %v2
+  %v7 = fmul double %v6, %v4
+  %v8 = fmul double %v7, %v5
+  %e = getelementptr inbounds double, ptr %a, i64 %i
+  store double %v8, ptr %e, align 8
+  %i1 = add nuw nsw i64 %i, 1
+  %c = icmp ult i64 %i1, 24
+  br i1 %c, label %first, label %second
+second:
+  %j = phi i64 [ 0, %first ], [ %j1, %second ]
+  %f = getelementptr inbounds double, ptr %a, i64 %j
+  %w = load double, ptr %f, align 8
+  %w2 = fmul double %w, %w
+  %w3 = fadd double %w, %w2
+  %w4 = fmul double %w3, %w3
+  %w5 = fadd double %w4, %w2
+  %w6 = fadd double %w5, %w4
+  %w7 = fmul double %w6, %w5
+  %w8 = fmul double %w7, %w6
+  %o = getelementptr inbounds double, ptr %out, i64 %j
+  store double %w8, ptr %o, align 8
+  %j1 = add nuw nsw i64 %j, 1
+  %d = icmp ult i64 %j1, 24
+  br i1 %d, label %second, label %done
+done:
+  ret void
+}
+"#;
+
+#[test]
+fn arrays_that_loops_step_through_are_registers() {
+    let (_, ptx) = both(TABLE);
+    assert!(!ptx.contains(".local"), "{ptx}");
+    // All of them by the read-only cache, though each address comes from the one before.
+    assert_eq!(count(&ptx, "ld.global.nc"), 24, "{ptx}");
+}
