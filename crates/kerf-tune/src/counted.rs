@@ -196,7 +196,7 @@ impl CostModel for Counted<'_> {
             .flatten()
             .map(|s| s / self.base)
     }
-    fn time_by_code(&self, a: &Assignment) -> Option<f64> {
+    fn predict_code(&self, a: &Assignment) -> Option<f64> {
         let with = Some(self.assembler.as_ref()?);
         let base = self.seconds(&self.identity(), with)?;
         (base > 0.0).then_some(self.seconds(a, with)? / base)

@@ -105,7 +105,7 @@ impl Tuner<'_> {
                 return;
             };
             // What cannot be assembled keeps its time.
-            let time = self.cost.time_by_code(&a).or_else(|| self.cost.predict(&a));
+            let time = self.cost.predict_code(&a).or_else(|| self.cost.predict(&a));
             let Some(time) = time else { return };
             self.coded.insert(a, time);
         }

@@ -22,7 +22,7 @@ pub trait CostModel {
     fn predict(&self, a: &Assignment) -> Option<f64>;
     /// The same from the machine code that a plan becomes: better, but it takes some tenths of a second. None where there is
     /// no assembler.
-    fn time_by_code(&self, _a: &Assignment) -> Option<f64> {
+    fn predict_code(&self, _a: &Assignment) -> Option<f64> {
         None
     }
     /// What it is, for results: a predicted time is never shown without it.
