@@ -1,4 +1,4 @@
-//! Ways round three faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
+//! Ways round five faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
 //!
 //! Each was found where an H200 gave other bits than the CPU executor, and seen in the machine code
 //! of ptxas 12.9.86 and 13.0.88 at every level but 0, and in driver 580's. `bench/probes/assembler`
@@ -14,6 +14,12 @@
 //!   and the constant -0.0 is deleted, as if -0.0 had no sign; a minimum or maximum in between hides
 //!   nothing. Such an `abs.f32` is written as `and.b32`, in assembly, since as IR it would become
 //!   `abs.f32` again.
+//! - **Absolute value of the least integer.** `cvt.rn.f32.u32` of `abs.s32`, and `cvt.rn.f32.u16` of `abs.s16`, are
+//!   assembled as conversions of signed integers, as if no absolute value had its highest bit set; that of the least
+//!   integer has. There the absolute value is written as a maximum.
+//! - **Choice between parameters.** LLVM makes a load through a chosen address of `select` between two parameters of a
+//!   function, as if parameters had to be in memory. Optimised, such a load gave other values on an H200 where its caller has
+//!   variables in local memory. A frozen parameter is loaded first.
 //! - **Recursion and convergence.** A recursive function may return with its warp split, but the
 //!   assembler takes the warp as whole again, leaves out the synchronisation before a barrier, vote
 //!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
@@ -34,6 +40,10 @@ pub fn avoid(m: &Module, arch: &str) {
                 pack_minimum(i);
             } else if is_abs(i) && may_be_minus_zero(i.operand(0), &mut Vec::new()) {
                 clear_sign(i);
+            } else if let Some(a) = converted_abs(i) {
+                i.set_operand(0, maximum(i, a));
+            } else if chooses_parameters(i) {
+                i.set_operand(1, Builder::before(i).freeze(i.operand(1)));
             }
         }
     }
@@ -143,6 +153,33 @@ fn clear_sign(i: Value) {
     let x = b.bitcast(i.operand(0), word);
     let r = b.inline_asm("and.b32 $0, $1, 0x7fffffff;", "=r,r", word, &[x]);
     i.become_value(b.bitcast(r, i.ty()));
+}
+
+/// The absolute value of an integer that an instruction converts as an unsigned one.
+fn converted_abs(i: Value) -> Option<Value> {
+    let f32 = i.ty().kind() == TypeKind::LLVMFloatTypeKind;
+    if i.opcode() != Some(Opcode::LLVMUIToFP) || !f32 {
+        return None;
+    }
+    let a = without_freeze(i.operand(0));
+    let name = intrinsic(a)?;
+    ["llvm.abs.i32", "llvm.abs.i16"]
+        .contains(&name.as_str())
+        .then_some(a)
+}
+
+fn maximum(at: Value, abs: Value) -> Value {
+    let (text, constraints) = match abs.ty().int_bits() {
+        16 => ("{.reg .b16 n; neg.s16 n, $1; max.s16 $0, $1, n;}", "=h,h"),
+        _ => ("{.reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n;}", "=r,r"),
+    };
+    let b = Builder::before(at);
+    b.inline_asm(text, constraints, abs.ty(), &[abs.operand(0)])
+}
+
+fn chooses_parameters(i: Value) -> bool {
+    let both = || [1, 2].iter().all(|k| i.operand(*k).is_argument());
+    i.opcode() == Some(Opcode::LLVMSelect) && both()
 }
 
 /// Can a function be called while it runs? A call through a pointer may reach every function whose

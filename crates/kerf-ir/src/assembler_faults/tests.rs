@@ -108,6 +108,45 @@ fn other_absolute_values_are_left() {
     }
 }
 
+/// An absolute value of integers of so many bits, converted by `how` to the given type.
+fn converted(bits: u32, how: &str, to: &str) -> String {
+    kernel(
+        &format!(
+            "  %x = load i{bits}, ptr %p
+  %a = call i{bits} @llvm.abs.i{bits}(i{bits} %x, i1 false)
+  %r = {how} i{bits} %a to {to}
+  store {to} %r, ptr %q"
+        ),
+        &format!("declare i{bits} @llvm.abs.i{bits}(i{bits}, i1)"),
+    )
+}
+
+#[test]
+fn absolute_values_that_are_converted_are_maxima() {
+    for (bits, expected) in [(32, "max.s32"), (16, "max.s16")] {
+        let text = emitted(&converted(bits, "uitofp", "float"), "sm_90");
+        assert!(text.contains(expected) && !text.contains("abs.s"), "{text}");
+    }
+    // ptxas has these right.
+    for (bits, how, to) in [(32, "sitofp", "float"), (32, "uitofp", "double")] {
+        let text = emitted(&converted(bits, how, to), "sm_90");
+        assert!(text.contains("abs.s") && !text.contains("max.s"), "{text}");
+    }
+}
+
+#[test]
+fn parameters_that_are_chosen_between_are_loaded_first() {
+    let text = emitted(
+        "define i32 @f(i32 %a, i32 %b, i1 %c) noinline {
+  %r = select i1 %c, i32 %a, i32 %b
+  ret i32 %r
+}",
+        "sm_90",
+    );
+    assert_eq!(text.matches("ld.param.b32").count(), 2, "{text}");
+    assert!(!text.contains("mov.b64"), "{text}");
+}
+
 /// Collectives of every kind, after a call of `@r`.
 const TOGETHER: &str = "  %n = load i32, ptr %p
   %d = call i32 @r(i32 %n)
