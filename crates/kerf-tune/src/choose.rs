@@ -308,12 +308,7 @@ impl Tuner<'_> {
                 low: None,
                 high: None,
                 kind: "predicted".into(),
-                by: match self.cost.predict_code(&p.assignment) {
-                    Some(_) if self.coded.contains_key(&p.assignment) => {
-                        format!("{}, and from its machine code", self.cost.describe())
-                    }
-                    _ => self.cost.describe(),
-                },
+                by: self.cost.describe(),
                 timing: None,
             },
             (Device::Cuda, Some(e)) => {

@@ -1,40 +1,27 @@
-//! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once. Where NVIDIA's
-//! assembler is at hand, also from the machine code that a plan becomes.
+//! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once.
 use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::subject::Subject;
-use kerf_device::cost::{self, Compiler, CostError, Work, ptxas};
+use kerf_device::cost::{self, CostError, Work};
 use kerf_pass::{KernelPlan, Plan};
 use kerf_search::Assignment;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
-
-/// NVIDIA's assembler, and what else makes machine code of a program.
-#[derive(Debug, Clone)]
-pub struct Assembler {
-    /// ptxas.
-    pub program: PathBuf,
-    /// libdevice, whole.
-    pub libdevice: Vec<u8>,
-    /// Architecture: sm_90.
-    pub arch: String,
-}
 
 /// One kernel.
 struct Part<'s> {
     name: String,
     subject: cost::Subject<'s>,
-    /// Seconds by plan, as text; from the program, and from machine code.
-    known: RefCell<BTreeMap<(String, bool), Option<f64>>>,
+    /// Seconds by plan, as text.
+    known: RefCell<BTreeMap<String, Option<f64>>>,
 }
 
 impl Part<'_> {
     /// Two versions are predicted one by one: which warps run which does not change what either does.
-    fn seconds(&self, plan: &KernelPlan, with: Option<&Assembler>) -> Option<f64> {
+    fn seconds(&self, plan: &KernelPlan) -> Option<f64> {
         let Some(p) = &plan.partition else {
-            return self.version(plan, with);
+            return self.version(plan);
         };
         let first = KernelPlan {
             partition: None,
@@ -45,33 +32,21 @@ impl Part<'_> {
             math: p.math.clone(),
             ..first.clone()
         };
-        let (first, second) = (self.version(&first, with)?, self.version(&second, with)?);
-        Some((1.0 - p.lambda) * first + p.lambda * second)
+        Some((1.0 - p.lambda) * self.version(&first)? + p.lambda * self.version(&second)?)
     }
 
     /// One version.
-    fn version(&self, plan: &KernelPlan, with: Option<&Assembler>) -> Option<f64> {
-        let key = (serde_json::to_string(plan).ok()?, with.is_some());
-        if let Some(s) = self.known.borrow().get(&key) {
+    fn version(&self, plan: &KernelPlan) -> Option<f64> {
+        let text = serde_json::to_string(plan).ok()?;
+        if let Some(s) = self.known.borrow().get(&text) {
             return *s;
         }
         let mut whole = Plan::default();
         if !plan.is_identity() {
             whole.kernels.insert(self.name.clone(), plan.clone());
         }
-        let s = match with {
-            None => self.subject.device_seconds(&whole),
-            Some(a) => {
-                let compiler = Compiler {
-                    libdevice: &a.libdevice,
-                    arch: &a.arch,
-                    assemble: &|text| ptxas(&a.program, &a.arch, text),
-                };
-                self.subject.device_seconds_compiled(&whole, &compiler)
-            }
-        };
-        let s = s.ok();
-        self.known.borrow_mut().insert(key, s);
+        let s = self.subject.device_seconds(&whole).ok();
+        self.known.borrow_mut().insert(text, s);
         s
     }
 }
@@ -90,7 +65,6 @@ pub struct Counted<'s> {
     /// The same at other launch parameters, counted when they are first asked for.
     others: RefCell<BTreeMap<BTreeMap<String, i64>, Parts<'s>>>,
     recount: Option<Box<Recount<'s>>>,
-    assembler: Option<Assembler>,
     device: &'s cost::CostModel,
     profile: String,
     base: f64,
@@ -110,12 +84,11 @@ impl<'s> Counted<'s> {
             parts: Rc::new(Self::parts(subject, device, work)?),
             others: RefCell::default(),
             recount: None,
-            assembler: None,
             device,
             profile: device.profile_name().to_owned(),
             base: 0.0,
         };
-        c.base = c.seconds(&c.identity(), None).unwrap_or(0.0);
+        c.base = c.seconds(&vec![0; tunable.groups.len()]).unwrap_or(0.0);
         Ok(c)
     }
 
@@ -145,16 +118,6 @@ impl<'s> Counted<'s> {
         self
     }
 
-    /// Predicts from machine code too.
-    pub fn assembling(mut self, assembler: Option<Assembler>) -> Counted<'s> {
-        self.assembler = assembler;
-        self
-    }
-
-    fn identity(&self) -> Assignment {
-        vec![0; self.tunable.groups.len()]
-    }
-
     /// Kernels at the launch parameters of a plan.
     fn at(&self, launch: &BTreeMap<String, i64>) -> Option<Rc<Vec<Part<'s>>>> {
         let Some(recount) = self.recount.as_ref().filter(|_| !launch.is_empty()) else {
@@ -172,7 +135,7 @@ impl<'s> Counted<'s> {
         parts
     }
 
-    fn seconds(&self, a: &Assignment, with: Option<&Assembler>) -> Option<f64> {
+    fn seconds(&self, a: &Assignment) -> Option<f64> {
         let mut plan = self.tunable.plan(self.subject, a);
         let parts = self.at(&plan.launch)?;
         let mut sum = 0.0;
@@ -183,7 +146,7 @@ impl<'s> Counted<'s> {
                 return None;
             }
             (own.regroup, own.block) = (None, own.block.filter(|_| self.recount.is_some()));
-            sum += p.seconds(&own, with)?;
+            sum += p.seconds(&own)?;
         }
         Some(sum)
     }
@@ -192,14 +155,9 @@ impl<'s> Counted<'s> {
 impl CostModel for Counted<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         (self.base > 0.0)
-            .then(|| self.seconds(a, None))
+            .then(|| self.seconds(a))
             .flatten()
             .map(|s| s / self.base)
-    }
-    fn predict_code(&self, a: &Assignment) -> Option<f64> {
-        let with = Some(self.assembler.as_ref()?);
-        let base = self.seconds(&self.identity(), with)?;
-        (base > 0.0).then_some(self.seconds(a, with)? / base)
     }
     fn describe(&self) -> String {
         format!(

@@ -1,5 +1,4 @@
-//! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest. Where times are
-//! predicted, the fastest are predicted once more from their machine code.
+//! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest.
 use crate::evaluate::{Evaluated, Request as Run};
 use crate::front::Point;
 use crate::result::Demoted;
@@ -16,11 +15,6 @@ const FINAL_RUNS: u32 = 3;
 /// Plans within this factor of the fastest are measured once more, and how many of them at most.
 const FINAL_MARGIN: f64 = 1.1;
 const FINALISTS: usize = 5;
-
-/// Plans within this factor of the fastest are predicted from machine code, and how many at most: about what the prediction
-/// from the program is off by between plans of one kernel.
-const CODE_MARGIN: f64 = 1.15;
-const CODED: usize = 24;
 
 /// Measurements of one finalist, at most.
 const LAPS: usize = 4;
@@ -52,7 +46,6 @@ impl Tuner<'_> {
     /// those that cannot be told apart again.
     pub(crate) fn remeasure(&mut self, demoted: &[Demoted]) -> Result<(), TuneError> {
         if self.evaluator.job.device == Device::Cpu {
-            self.assemble(demoted);
             return Ok(());
         }
         let within = |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
@@ -88,27 +81,6 @@ impl Tuner<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Predicts the plans that may be the fastest from their machine code.
-    fn assemble(&mut self, demoted: &[Demoted]) {
-        while self.coded.len() < CODED {
-            let within =
-                |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
-            let mut all: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
-            all.sort_by(|a, b| a.time.total_cmp(&b.time));
-            let most = all.first().map_or(1.0, |p| p.time) * CODE_MARGIN;
-            let next = all
-                .into_iter()
-                .find(|p| p.time <= most && !self.coded.contains_key(&p.assignment));
-            let Some(a) = next.map(|p| p.assignment) else {
-                return;
-            };
-            // What cannot be assembled keeps its time.
-            let time = self.cost.predict_code(&a).or_else(|| self.cost.predict(&a));
-            let Some(time) = time else { return };
-            self.coded.insert(a, time);
-        }
     }
 
     fn samples(&self, a: &Assignment) -> Vec<f64> {

@@ -3,7 +3,7 @@
 //! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
 //! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
 //! that decide which are used: better ones are put in there, and nothing else changes.
-use crate::counted::{Assembler, Counted, Recount};
+use crate::counted::{Counted, Recount};
 use crate::counts::work;
 use crate::problem::Tunable;
 use crate::ranges::Ranges;
@@ -20,11 +20,6 @@ use serde::{Deserialize, Serialize};
 pub trait CostModel {
     /// Time over that of the program as it is; none if it cannot be told.
     fn predict(&self, a: &Assignment) -> Option<f64>;
-    /// The same from the machine code that a plan becomes: better, but it takes some tenths of a second. None where there is
-    /// no assembler.
-    fn predict_code(&self, _a: &Assignment) -> Option<f64> {
-        None
-    }
     /// What it is, for results: a predicted time is never shown without it.
     fn describe(&self) -> String;
 }
@@ -89,14 +84,13 @@ pub fn cost_model<'s>(
     device: &'s Result<cost::CostModel, CostError>,
     counts: Option<&Counts>,
     count: Option<Box<Recount<'s>>>,
-    assembler: Option<Assembler>,
 ) -> (Box<dyn CostModel + 's>, Option<String>) {
     let Some(counts) = counts else {
         return (static_score(subject, tunable, profile), None);
     };
     let why = match device {
         Ok(d) => match Counted::new(subject, tunable, d, &work(counts)) {
-            Ok(c) => return (Box::new(c.recounting(count).assembling(assembler)), None),
+            Ok(c) => return (Box::new(c.recounting(count)), None),
             Err(e) => e.to_string(),
         },
         Err(e) => e.to_string(),

@@ -1,7 +1,6 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::approx::Approx;
 use crate::choose::Choice;
-use crate::counted::Assembler;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
@@ -18,9 +17,8 @@ use crate::store::{self, Phase, Store, StoreError};
 use crate::subject::{Subject, SubjectError};
 use crate::tuner::Tuner;
 use crate::validate::Trials;
-use kerf_device::cost::{CostModel, readable};
+use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
-use kerf_ir::compile::Toolchain;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::strategy::StrategyError;
@@ -62,8 +60,6 @@ pub struct Request {
     pub profile: DeviceProfile,
     /// How they are predicted.
     pub cost: CostKind,
-    /// NVIDIA's assembler (ptxas), for predictions of the fastest plans from their machine code.
-    pub assembler: Option<PathBuf>,
     /// Result folder.
     pub out: PathBuf,
     /// Seed of the search.
@@ -200,18 +196,6 @@ fn description(
     all
 }
 
-/// What machine code is made with, where it can be read for the profile and is of use: measured times replace predicted ones.
-fn assembler(r: &Request, tools: &Toolchain) -> Option<Assembler> {
-    if r.job.device != Device::Cpu {
-        return None;
-    }
-    Some(Assembler {
-        program: r.assembler.clone()?,
-        libdevice: std::fs::read(tools.libdevice.as_ref()?).ok()?,
-        arch: readable(&r.profile.arch)?,
-    })
-}
-
 /// Without a tolerance, a shape's error may be this many times the program's own: sums in another order differ.
 const OWN_ERRORS: f64 = 4.0;
 
@@ -319,7 +303,6 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         &device,
         counted.as_ref(),
         launch::prepare::recount(request, &subject, input),
-        assembler(request, &tools),
     );
     notes.extend(note);
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
@@ -348,7 +331,6 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         input,
         known: BTreeMap::new(),
         finals: BTreeMap::new(),
-        coded: BTreeMap::new(),
         tied: Vec::new(),
         same_bits,
         warnings: Vec::new(),

@@ -42,8 +42,6 @@ pub(crate) struct Tuner<'t> {
     pub(crate) known: BTreeMap<Assignment, Evaluated>,
     /// Plans that were measured once more, with more samples.
     pub(crate) finals: BTreeMap<Assignment, Evaluated>,
-    /// Times of the fastest plans predicted from their machine code.
-    pub(crate) coded: BTreeMap<Assignment, f64>,
     /// Finalists that measurement does not tell from the fastest of them.
     pub(crate) tied: Vec<Assignment>,
     /// A plan has to give the program's own bits.
@@ -83,10 +81,7 @@ impl Tuner<'_> {
                 let e = self.finals.get(a).unwrap_or(e);
                 e.timing.as_ref().map(|t| t.ratio)
             }
-            Device::Cpu => match self.coded.get(a) {
-                Some(t) => Some(*t),
-                None => self.cost.predict(a),
-            },
+            Device::Cpu => self.cost.predict(a),
         }
     }
 

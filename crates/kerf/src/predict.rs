@@ -21,7 +21,7 @@ use kerf_ir::llvm::Module;
 use kerf_ir::program;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
-use kerf_tune::launch::space;
+use kerf_tune::launch::space::{self, Needs};
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
@@ -290,7 +290,10 @@ fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), F
         return Ok(());
     };
     let infos = kerf_ir::kernels::kernels(m);
-    space::as_it_is(w, m, &infos, &machine).map_err(|e| {
+    let all: Vec<String> = infos.iter().map(|k| k.symbol.clone()).collect();
+    let params = w.launch_space.default_params();
+    let look = space::look(w, m, &infos, &all, &params, &|_| Needs::default(), &machine);
+    look.map(|_| ()).map_err(|e| {
         Failure::new(format!("{}: {e}", w.path.display()))
             .help("change `block` of the launch, or `default` of [launch_space]")
     })

@@ -154,10 +154,6 @@ pub struct Args {
     /// AMPT-GA. Measured times replace predicted ones.
     #[arg(long, value_enum, default_value = "counts")]
     cost: Cost,
-    /// Predict from the program alone. Where NVIDIA's assembler is at hand, the fastest plans are predicted once more from
-    /// their machine code, and chosen by that.
-    #[arg(long)]
-    no_assembler: bool,
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -454,7 +450,6 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let name = given.display().to_string();
     // `kerf check` may be called from elsewhere.
     let workload = std::path::absolute(&given).unwrap_or(given);
-    let tools = toolchain::discover("sm_90");
     let mut common = job(
         workload,
         a.sizes,
@@ -504,10 +499,6 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         energy_s: a.energy,
         profile,
         cost: a.cost.into(),
-        assembler: match a.no_assembler {
-            true => None,
-            false => toolchain::find_tool("ptxas", &tools),
-        },
         out,
         seed: a.seed,
         sensitivity: a.sensitivity,

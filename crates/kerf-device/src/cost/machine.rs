@@ -442,13 +442,6 @@ impl CostModel {
 }
 
 impl Subject<'_> {
-    /// [`Subject::device_seconds`] from machine code.
-    pub fn device_seconds_compiled(&self, plan: &Plan, with: &Compiler) -> Result<f64, CostError> {
-        let p = self.predict_compiled(plan, with)?;
-        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
-        Ok(p.launches.iter().map(one).sum())
-    }
-
     /// Predicts one run under a plan from its machine code. Where functions stay functions, whose machine code is not read,
     /// it is [`Subject::predict`]'s.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {

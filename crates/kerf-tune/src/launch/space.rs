@@ -328,21 +328,6 @@ pub fn look(
     Ok(out)
 }
 
-/// Why the launches of a file cannot run as they are. What accesses reach is not asked, unlike for other shapes: conditions
-/// around them are not seen, and the file's own shape is what the source was written for.
-pub fn as_it_is(
-    w: &Workload,
-    m: &Module,
-    infos: &[KernelInfo],
-    machine: &Machine,
-) -> Result<(), String> {
-    let params = w.launch_space.default_params();
-    for kind in kinds(w, infos, &params).map_err(|e| e.to_string())? {
-        obstacle(m, &kind, Needs::default(), machine, &[])?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
