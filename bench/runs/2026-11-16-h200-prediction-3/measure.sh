@@ -1,6 +1,6 @@
 #!/bin/bash
-# go.sh OUT: probes, then plans of every line of list.txt; DEVICE machine
-out=${1:-$OUT}; here=$(cd "$(dirname "$0")" && pwd); cd "$here"; mkdir -p $out/m
+# measure.sh OUT: probes, then plans of every line of list.txt; on a machine with a GPU
+out=$1; here=$(cd "$(dirname "$0")" && pwd); cd "$here"; mkdir -p $out/m
 begin=$(date +%s); limit=${LIMIT:-300}
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu --format=csv,noheader > $out/m/machine.txt 2>&1
 timeout 60 nvcc -arch=sm_90 -O3 -o micro micro.cu > $out/m/nvcc.txt 2>&1; timeout 20 ./micro > $out/m/micro.txt 2>&1
