@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod ast;
+pub mod defines;
 pub mod edits;
 pub mod host;
 pub mod json;

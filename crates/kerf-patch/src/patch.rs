@@ -5,6 +5,7 @@ mod search;
 
 use crate::PatchError;
 use crate::ast::{self, Ast, clean};
+use crate::defines;
 use crate::edits::{self, Edits, diff};
 use crate::launch;
 use crate::marks::Marks;
@@ -162,6 +163,8 @@ struct Candidate {
     texts: BTreeMap<usize, String>,
     held: Vec<(String, Format)>,
     launch: BTreeMap<String, i64>,
+    /// Macros have other values.
+    compiled: bool,
     unsaid: Vec<String>,
     notes: Vec<String>,
     /// Buffers that host code of the source converts.
@@ -227,7 +230,9 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
     let language = Language::of(&named).filter(|l| *l != Language::Ir);
     let language = language.ok_or_else(|| PatchError::NoSource(named.clone()))?;
     let main = clean(&r.folder.join(&named));
-    let ast = ast::parse(&tools, &r.folder, &named, &subject.workload.flags)?;
+    // Macros have the values of the plan: without other values these are the flags of the program.
+    let flags = subject.workload.flags_at(&plan.launch);
+    let ast = ast::parse(&tools, &r.folder, &named, &flags)?;
     let sources = sources(
         &ast,
         r,
@@ -243,7 +248,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         tools: &tools,
         folder: &r.folder,
         main: &main,
-        flags: &subject.workload.flags,
+        flags: &flags,
         kernels: &names,
         plan: &plan,
     };
@@ -281,7 +286,8 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         limit: r.limit,
         model: model.as_ref(),
         main: main.clone(),
-        flags: subject.workload.flags.clone(),
+        own_flags: subject.workload.flags_at(&BTreeMap::new()),
+        flags: flags.clone(),
         own_s: None,
         inputs: r.inputs,
     };

@@ -79,6 +79,8 @@ pub struct Bench<'b> {
     pub main: PathBuf,
     /// Compiler flags.
     pub flags: Vec<String>,
+    /// Those of the program as it is.
+    pub own_flags: Vec<String>,
     /// Predicted seconds of the program as it is.
     pub own_s: Option<f64>,
     /// Other inputs that a source has to hold on.
@@ -155,7 +157,7 @@ impl Bench<'_> {
         let counts = self.ask(&job).ok()?.counts?;
         let (source, flags) = match patched {
             Some(p) => (&p.source, &p.flags),
-            None => (&self.main, &self.flags),
+            None => (&self.main, &self.own_flags),
         };
         let m = program::load(&self.job.toolchain(), source, flags)
             .ok()?

@@ -3,6 +3,7 @@ use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::subject::Subject;
 use kerf_device::cost::{self, CostError, Work};
+use kerf_ir::llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_search::Assignment;
 use std::cell::RefCell;
@@ -51,8 +52,8 @@ impl Part<'_> {
     }
 }
 
-/// A counting run at other launch parameters; none if it cannot be made.
-pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<Work> + 's;
+/// A counting run at other launch parameters, and the program that ran; none if it cannot be made.
+pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<(Work, Module)> + 's;
 
 /// Kernels at some launch parameters; none where nothing could be counted.
 type Parts<'s> = Option<Rc<Vec<Part<'s>>>>;
@@ -78,10 +79,14 @@ impl<'s> Counted<'s> {
         device: &'s cost::CostModel,
         work: &Work,
     ) -> Result<Counted<'s>, CostError> {
+        let m = subject
+            .program
+            .module()
+            .map_err(|_| CostError::Kernel(subject.program.source.display().to_string()))?;
         let mut c = Counted {
             subject,
             tunable,
-            parts: Rc::new(Self::parts(subject, device, work)?),
+            parts: Rc::new(Self::parts(subject, &m, device, work)?),
             others: RefCell::default(),
             recount: None,
             device,
@@ -94,18 +99,15 @@ impl<'s> Counted<'s> {
 
     fn parts(
         subject: &Subject,
+        m: &Module,
         device: &'s cost::CostModel,
         work: &Work,
     ) -> Result<Vec<Part<'s>>, CostError> {
-        let m = subject
-            .program
-            .module()
-            .map_err(|_| CostError::Kernel(subject.program.source.display().to_string()))?;
         let mut parts = Vec::new();
         for k in &subject.kernels {
             parts.push(Part {
                 name: k.name.clone(),
-                subject: device.kernel(&m, work, &k.symbol)?,
+                subject: device.kernel(m, work, &k.symbol)?,
                 known: RefCell::default(),
             });
         }
@@ -126,8 +128,8 @@ impl<'s> Counted<'s> {
         if let Some(known) = self.others.borrow().get(launch) {
             return known.clone();
         }
-        let work = recount(launch);
-        let parts = work.and_then(|w| Self::parts(self.subject, self.device, &w).ok());
+        let counted = recount(launch);
+        let parts = counted.and_then(|(w, m)| Self::parts(self.subject, &m, self.device, &w).ok());
         let parts = parts.map(Rc::new);
         self.others
             .borrow_mut()

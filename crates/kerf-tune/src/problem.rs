@@ -46,6 +46,18 @@ pub struct Group {
 }
 
 impl Group {
+    /// Something that is chosen of launches.
+    pub fn of_launch(name: &str, levels: Vec<Setting>) -> Group {
+        Group {
+            name: name.to_owned(),
+            kernel: String::new(),
+            at: 0,
+            formats: levels,
+            sites: Vec::new(),
+            lines: Vec::new(),
+            holds: Vec::new(),
+        }
+    }
     /// Its operations; those of memory may be in several kernels.
     pub fn operations(&self) -> usize {
         let held: usize = self.holds.iter().map(|p| p.sites.len()).sum();
@@ -418,7 +430,11 @@ impl Tunable {
     /// Groups that are shapes of launches.
     pub fn shapes(&self) -> Vec<usize> {
         let launch = self.launch.as_ref();
-        let all = launch.map(|l| l.variables.iter().map(|v| v.group).chain(l.fixed));
+        let all = launch.map(|l| {
+            let one_by_one = l.parameters.iter().flat_map(|p| &p.all);
+            let shapes = l.variables.iter().map(|v| v.group);
+            shapes.chain(one_by_one.map(|p| p.group)).chain(l.fixed)
+        });
         all.into_iter().flatten().collect()
     }
 
@@ -455,7 +471,17 @@ impl Tunable {
         for i in self.shapes() {
             variables[i].unordered = true;
         }
-        Problem::precision(variables, edges.collect(), tolerance)
+        let parameters = self.launch.as_ref().and_then(|l| l.parameters.as_ref());
+        for p in parameters.iter().flat_map(|p| &p.all) {
+            let levels = variables[p.group].levels.iter_mut();
+            for (l, v) in levels.zip(&p.values) {
+                l.value = Some(*v as f64);
+            }
+        }
+        Problem {
+            points: parameters.map(|p| p.points.clone()),
+            ..Problem::precision(variables, edges.collect(), tolerance)
+        }
     }
 }
 

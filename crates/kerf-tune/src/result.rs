@@ -432,10 +432,10 @@ pub fn save(
     let text = json(serde_json::to_string_pretty(plan))? + "\n";
     write(&dir.join("plan.json"), text.as_bytes())?;
     let program = |e: String| ResultError::Program(e);
-    let m = subject
-        .program
-        .module()
-        .map_err(|e| program(e.to_string()))?;
+    // Launch parameters may be macros.
+    let m = subject.workload.program(tools, &plan.launch);
+    let m = m.and_then(|p| p.module());
+    let m = m.map_err(|e| program(e.to_string()))?;
     plan.apply(&m).map_err(|e| program(e.to_string()))?;
     let own = subject.program.module();
     let own = own.map_err(|e| program(e.to_string()))?;

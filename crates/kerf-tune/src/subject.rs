@@ -3,7 +3,7 @@ use crate::storage::{self, Objects, Stored};
 use kerf_ir::compile::{CompileError, Toolchain};
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::{Module, Opcode, Value};
-use kerf_ir::program::{self, Program, sha256};
+use kerf_ir::program::{Program, sha256};
 use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, Variable};
 use kerf_num::Format;
@@ -203,7 +203,7 @@ impl Subject {
         if !workload.buffers.iter().any(|b| b.output) {
             return Err(SubjectError::NoOutput(path.display().to_string()));
         }
-        let program = program::load(tools, &workload.source, &workload.flags)?;
+        let program = workload.own_program(tools)?;
         let m = program.module()?;
         let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
         let session = Session::plain(&workload, &infos, &globals);

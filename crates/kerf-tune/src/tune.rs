@@ -8,6 +8,7 @@ use crate::evidence::Gather;
 use crate::front::{Point, front};
 use crate::launch;
 use crate::launch::strategy::named;
+use crate::launch::tuners::Factor;
 use crate::models::{self, CostKind, Predictions};
 use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
 use crate::result::{
@@ -50,6 +51,8 @@ pub struct Request {
     pub approx: Option<Approx>,
     /// Shapes of launches may change.
     pub launch: bool,
+    /// Tuners that leave shapes out, with the strategy `launch`.
+    pub tuners: Vec<Factor>,
     /// What changes together.
     pub grouping: Grouping,
     /// Hold buffers and arrays in narrower formats too.
@@ -192,6 +195,9 @@ fn description(
     });
     if r.sensitivity {
         all["sensitivity"] = true.into();
+    }
+    if r.tuners != Factor::ALL {
+        all["tuners"] = json!(r.tuners);
     }
     all
 }

@@ -12,7 +12,7 @@ use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
 use kerf_pass::Plan;
 use kerf_search::recorded::Recorded;
-use kerf_search::{Assignment, Evaluation, Outcome, Problem, Reason, Search, Session};
+use kerf_search::{Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, Session};
 use kerf_workload::job::{Device, Energy};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -393,16 +393,23 @@ impl Tuner<'_> {
             cost: self.cost,
             published: Some(self.published),
         };
+        let listed = problem.points.is_some();
         let search = Search {
             problem,
-            models: &predictions,
+            // Each prediction would be a program to compile and to count.
+            models: if listed { &NoModels } else { &predictions },
             seed: self.request.seed,
             budget: self.request.budget,
         };
         let mut strategy = named(&self.request.strategy, search, self.tunable.launch.as_ref())?;
         let mut session = Session::new(problem, strategy.as_mut(), self.request.budget);
+        // Where only time is searched, what is beyond the tolerance is as good as what does not run.
+        let tolerated = |o: Outcome| match listed && !problem.accepts(&o) {
+            true => Outcome::Failed,
+            false => o,
+        };
         for (a, e) in self.store.all(Phase::Search)? {
-            session.tell(&a, self.outcome(&a, &e));
+            session.tell(&a, tolerated(self.outcome(&a, &e)));
             self.known.insert(a, e);
         }
         loop {
@@ -416,7 +423,7 @@ impl Tuner<'_> {
             let done = session.executed().len();
             self.evaluate(Phase::Search, &new, done, self.request.budget)?;
             for a in old.iter().chain(&new) {
-                session.tell(a, self.outcome(a, &self.known[a]));
+                session.tell(a, tolerated(self.outcome(a, &self.known[a])));
             }
         }
         let executed = session.executed().len();

@@ -102,6 +102,7 @@ fn request(dir: &Path, resume: bool) -> Request {
         formats: vec![SiteFormat::F32],
         approx: None,
         launch: false,
+        tuners: kerf_tune::launch::tuners::Factor::ALL.to_vec(),
         grouping: Grouping::Site,
         storage: false,
         energy_s: 0.0,

@@ -26,10 +26,18 @@ pub enum BundleError {
         /// The reason.
         why: String,
     },
+    /// Too many programs.
+    #[error(
+        "{0}: the values of its macros make more than {MOST_VARIANTS} programs; help: list fewer values in [launch_space], or add constraints"
+    )]
+    Variants(String),
     /// Two workloads have one name.
     #[error("two workloads are named {0}")]
     Twice(String),
 }
+
+/// Programs of one workload for other values of macros, at most.
+const MOST_VARIANTS: usize = 256;
 
 fn file_error(path: &Path) -> impl Fn(std::io::Error) -> BundleError + '_ {
     move |e| BundleError::File {
@@ -89,10 +97,15 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     if target.exists() {
         return Err(BundleError::Twice(stem));
     }
-    let p = program::load(tools, &w.source, &w.flags)?;
+    let p = w.own_program(tools)?;
     fits(&w, &p)?;
     let bc = format!("{stem}.bc");
     std::fs::write(out.join(&bc), &p.bitcode).map_err(file_error(&out.join(&bc)))?;
+    let others = w.variants(&out.join(&bc), MOST_VARIANTS);
+    for (file, params) in others.ok_or(BundleError::Variants(stem.clone()))? {
+        let p = w.program(tools, &params)?;
+        std::fs::write(&file, &p.bitcode).map_err(file_error(&file))?;
+    }
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;
     let bad = |e: toml_edit::TomlError| BundleError::File {
         path: path.to_owned(),
@@ -101,6 +114,11 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     let mut doc: toml_edit::DocumentMut = text.parse().map_err(bad)?;
     doc["source"] = toml_edit::value(bc);
     doc.remove("flags");
+    let free = w.macros().free;
+    if !free.is_empty() {
+        let names: toml_edit::Array = free.iter().map(String::as_str).collect();
+        doc["launch_space"]["macros"] = toml_edit::value(names);
+    }
     let from = path.parent().unwrap_or(Path::new("."));
     copy_inputs(&mut doc, from, out, &stem)?;
     std::fs::write(&target, doc.to_string()).map_err(file_error(&target))?;

@@ -14,6 +14,7 @@ pub mod generate;
 pub mod job;
 pub mod limits;
 mod lines;
+pub mod macros;
 pub mod mistakes;
 pub mod npy;
 pub mod number;

@@ -18,6 +18,8 @@ pub struct LaunchSpace {
     pub constraints: Vec<Expr>,
     /// Values the file sets as default; parameters it leaves out take the middle of their list.
     pub default: Option<BTreeMap<String, i64>>,
+    /// Parameters that are macros of the source, where nothing else says so.
+    pub macros: Vec<String>,
     /// The sizes constraints may mention.
     pub(crate) sizes: HashMap<String, i64>,
 }

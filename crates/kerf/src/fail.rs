@@ -107,7 +107,7 @@ impl From<BundleError> for Failure {
             BundleError::File { .. } => {
                 Failure::new(e.to_string()).help("check the path and its permissions")
             }
-            BundleError::Workload(_) => Failure::new(e.to_string()),
+            BundleError::Workload(_) | BundleError::Variants(_) => Failure::new(e.to_string()),
         }
     }
 }

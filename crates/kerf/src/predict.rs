@@ -18,7 +18,8 @@ use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
 use kerf_ir::compile::Toolchain;
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
+use kerf_ir::program::Program;
+
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_tune::launch::space::{self, Needs};
@@ -161,7 +162,7 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
 }
 
 /// What a prediction is made from, in two files.
-fn record(prefix: &Path, program: &program::Program, work: &Work) -> Result<(), Failure> {
+fn record(prefix: &Path, program: &Program, work: &Work) -> Result<(), Failure> {
     let m = program.module().map_err(JobError::from)?;
     m.strip_debug();
     let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;
@@ -239,7 +240,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         .ok_or_else(|| Failure::from(JobError::Worker("the counts are missing".into())))?;
     // The worker has survived this source, so this process will.
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
-    let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
+    let program = w.own_program(&tools).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
     launchable(&w, &m, &profile)?;
     let work = kerf_tune::counts::work(&counts);
@@ -313,7 +314,7 @@ fn limits(a: &Args, workload: &Path) -> sampled::Limits {
         let counts = in_worker(&job, Duration::from_secs_f64(a.timeout))?.counts;
         let counts = counts.ok_or_else(|| Failure::new("no counts"))?;
         let w = Workload::read(workload, &[]).map_err(JobError::from)?;
-        let program = program::load(&tools, &w.source, &w.flags).map_err(JobError::from)?;
+        let program = w.own_program(&tools).map_err(JobError::from)?;
         let m = program.module().map_err(JobError::from)?;
         let work = kerf_tune::counts::work(&counts);
         let p = model.predict(&m, &kerf_pass::Plan::default(), &work)?;
@@ -358,7 +359,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     let limit = Duration::from_secs_f64(a.timeout);
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
     crate::guard::survives(workload)?;
-    let program = program::load(&job.toolchain(), &w.source, &w.flags).map_err(JobError::from)?;
+    let program = w.own_program(&job.toolchain()).map_err(JobError::from)?;
     launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
     let limits = limits(a, workload);
     let counted = match &a.counters {

@@ -287,7 +287,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
 /// Compiler flags of a workload.
 pub fn flags_of(workload: &Path) -> Result<Vec<String>, Failure> {
     let w = kerf_workload::Workload::read(workload, &[]).map_err(JobError::from)?;
-    Ok(w.flags)
+    Ok(w.flags_at(&std::collections::BTreeMap::new()))
 }
 
 /// Reads a plan.

@@ -21,6 +21,7 @@ use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::launch::auto;
 use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
+use kerf_tune::launch::tuners::Factor;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
@@ -122,6 +123,10 @@ pub struct Args {
     /// everything else, each with half of the budget, for comparison with guided.
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// Tuners that leave shapes out before strategy launch runs the rest: some of workload, coalescing, concurrency and
+    /// spread (default: all), or none.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_tuner)]
+    tuners: Option<Vec<Option<Factor>>>,
     /// Evaluations of the search, at most.
     #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
     budget: usize,
@@ -269,6 +274,14 @@ fn parse_part(s: &str) -> Result<f64, String> {
 }
 
 /// What may change of math calls and warps.
+/// A tuner, or `none` of them.
+fn parse_tuner(text: &str) -> Result<Option<Factor>, String> {
+    match text {
+        "none" => Ok(None),
+        t => t.parse().map(Some),
+    }
+}
+
 fn approx(a: &Args, strategy: &str) -> Result<Option<Approx>, Failure> {
     let degree = DEGREE_NAMES.contains(&strategy);
     let only = a.what.iter().all(|w| *w == What::Approx);
@@ -434,6 +447,12 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         ))
         .help("use guided, or --what launch alone"));
     }
+    if a.tuners.is_some() && strategy != "launch" {
+        return Err(Failure::new(format!(
+            "--tuners are those of strategy launch, and {strategy} runs what it likes"
+        ))
+        .help("use --what launch without another --strategy"));
+    }
     let approx = approx(&a, &strategy)?;
     if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
         return Err(Failure::new("--qos-ratio is a part of an error")
@@ -494,6 +513,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         },
         approx,
         launch,
+        tuners: match a.tuners {
+            Some(some) => some.into_iter().flatten().collect(),
+            None => Factor::ALL.to_vec(),
+        },
         grouping: a.by.into(),
         storage: a.storage == Switch::On,
         energy_s: a.energy,

@@ -87,8 +87,15 @@ impl Ground<'_> {
                 format!("{file}:{}: {}", u.line, u.why)
             })
             .collect();
+        let mut texts = edits::patched(&edits, self.sources);
+        let w = &self.subject.workload;
+        let own = w.launch_space.default_params();
+        let mut macros = w.macro_values(&plan.launch);
+        macros.retain(|n, v| own.get(n) != Some(v));
+        notes.extend(defines::define(&macros, self.sources, &mut texts));
         Ok(Candidate {
-            texts: edits::patched(&edits, self.sources),
+            compiled: !macros.is_empty(),
+            texts,
             edits,
             held,
             launch: plan.launch.clone(),

@@ -10,7 +10,7 @@ impl Search<'_> {
         let plan = without(self.plan, self.ground.result, kept);
         let c = self.ground.candidate(&plan)?;
         self.unsaid.clone_from(&c.unsaid);
-        if c.edits.is_empty() {
+        if c.edits.is_empty() && !c.compiled {
             return Ok(None);
         }
         self.left -= 1;

@@ -6,7 +6,6 @@ use crate::subject::SubjectError;
 use crate::tune::TuneError;
 use kerf_ir::kernels::{self, block_bounds};
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
 use kerf_pass::block_role::{Role, roles};
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, Kind, kinds};
@@ -115,7 +114,7 @@ pub fn give_shapes(job: &Job, out: &Path) -> Result<Option<(PathBuf, Vec<String>
     if !w.launch_space.params.is_empty() {
         return Ok(None);
     }
-    let program = program::load(&tools, &w.source, &w.flags).map_err(SubjectError::from)?;
+    let program = w.own_program(&tools).map_err(SubjectError::from)?;
     let m = program.module().map_err(SubjectError::from)?;
     let (text, found) = widened(&w, &m).map_err(ProblemError::from)?;
     crate::result::make_folder(out)?;

@@ -1,8 +1,9 @@
 //! Shapes as variables of a search: one for each set of parameters that are decided together, and one for
 //! whether kernels are compiled for their block.
 use super::funnel::Funnel;
+use super::parameters::Parameters;
 use super::space::{self, Component, Needs, Params};
-use super::tuners::Candidate;
+use super::tuners::{Candidate, Factor};
 use crate::problem::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
@@ -58,6 +59,8 @@ pub struct LaunchChoice {
     pub fixed: Option<usize>,
     /// Shapes that cannot run, and why.
     pub refused: Vec<(String, String)>,
+    /// Parameters one by one, in place of shapes, where the source is compiled for their values.
+    pub parameters: Option<Parameters>,
     workload: Workload,
     infos: Vec<KernelInfo>,
 }
@@ -110,6 +113,8 @@ pub struct Known<'k> {
     pub machine: &'k Machine,
     /// Cache and memory of the device.
     pub contention: super::tuners::Contention,
+    /// The tuners that leave shapes out.
+    pub tuners: &'k [Factor],
     /// Kernels (symbols) whose work grows with the block, and by how much.
     pub growing: &'k BTreeMap<String, f64>,
     /// Work of all threads of such kernels, by values of all launch parameters.
@@ -148,6 +153,7 @@ impl LaunchChoice {
             variables: Vec::new(),
             fixed: None,
             refused: Vec::new(),
+            parameters: None,
             workload: w.clone(),
             infos,
         };
@@ -170,6 +176,18 @@ impl LaunchChoice {
         Ok(out)
     }
 
+    /// The same with parameters one by one.
+    pub fn of_parameters(w: &Workload, m: &Module, mut p: Parameters) -> LaunchChoice {
+        LaunchChoice {
+            variables: Vec::new(),
+            fixed: p.fixed,
+            refused: std::mem::take(&mut p.refused),
+            parameters: Some(p),
+            workload: w.clone(),
+            infos: kernels::kernels(m),
+        }
+    }
+
     fn component(
         &mut self,
         w: &Workload,
@@ -181,22 +199,13 @@ impl LaunchChoice {
         let points = space::points(w, &c)
             .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
         let mut found: Vec<(Params, Candidate)> = Vec::new();
-        let macros = space::macros(w);
-        let compiled = w.launch_space.default_params();
         for (n, p) in points.iter().enumerate() {
             let own: Params = p
                 .iter()
                 .filter(|(x, _)| c.params.contains(x))
                 .map(|(x, v)| (x.clone(), *v))
                 .collect();
-            let other = macros.iter().find(|m| p.get(*m) != compiled.get(*m));
-            let looks = match other {
-                Some(m) => Err(format!(
-                    "`{m}` is a macro of the source, which is compiled once: another value would change the launch and not the code (kerf.tune_kernel compiles for each value)"
-                )),
-                None => space::look(w, k.module, &self.infos, &c.kernels, p, k.needs, k.machine),
-            };
-            match looks {
+            match space::look(w, k.module, &self.infos, &c.kernels, p, k.needs, k.machine) {
                 Ok(looks) => {
                     let at = found.len();
                     let work = k.work.get(p).copied();
@@ -218,7 +227,7 @@ impl LaunchChoice {
         let candidates: Vec<Candidate> = found.iter().map(|f| f.1.clone()).collect();
         let metrics: Vec<(f64, f64)> = candidates.iter().map(super::strategy::metrics).collect();
         let pareto = super::strategy::pareto(&metrics);
-        let funnel = Funnel::new(candidates, k.contention, &|l| {
+        let funnel = Funnel::new(candidates, k.contention, k.tuners, &|l| {
             super::funnel::scattered(k.module, &self.infos, &l.kind)
         });
         // More shapes than levels: those that the tuners leave come first.
@@ -298,7 +307,10 @@ impl LaunchChoice {
 
     /// Values of all launch parameters under an assignment, where they are not the file's own.
     pub fn params(&self, a: &[u8]) -> Params {
-        let mut out = Params::new();
+        let mut out = self
+            .parameters
+            .as_ref()
+            .map_or_else(Params::new, |p| p.values(a));
         for v in &self.variables {
             let level = a.get(v.group).copied().unwrap_or(0) as usize;
             if let Some(s) = v.shapes.get(level).filter(|_| level > 0) {
@@ -357,12 +369,7 @@ impl LaunchChoice {
 fn group(name: &str, levels: Vec<Setting>, of: &[Variable]) -> Group {
     let kernel = of.iter().flat_map(|v| v.component.kernels.first()).next();
     Group {
-        name: name.to_owned(),
         kernel: kernel.cloned().unwrap_or_default(),
-        at: 0,
-        formats: levels,
-        sites: Vec::new(),
-        lines: Vec::new(),
-        holds: Vec::new(),
+        ..Group::of_launch(name, levels)
     }
 }

@@ -9,7 +9,7 @@ use super::sample::{STILL, quick, quick_waves};
 use super::space::Look;
 use super::strategy::{metrics, pareto};
 use super::table::Row;
-use super::tuners::{Candidate, Contention};
+use super::tuners::{Candidate, Contention, Factor};
 use kerf_device::occupancy::{Demand, Machine};
 use kerf_device::sampled::Sample;
 use kerf_search::strategy::by_name;
@@ -280,7 +280,7 @@ pub fn compare(
             rows,
         };
         let all = candidates(&s.whole, machine, work);
-        let funnel = Funnel::new(all.clone(), contention, &scattered);
+        let funnel = Funnel::new(all.clone(), contention, &Factor::ALL, &scattered);
         let launch = s.tuned(&funnel);
         let metric: Vec<(f64, f64)> = all.iter().map(metrics).collect();
         let ryoo: Vec<usize> = pareto(&metric).into_iter().map(|i| all[i].at).collect();

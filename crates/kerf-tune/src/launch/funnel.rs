@@ -1,6 +1,6 @@
 //! The tuners one after the other: from all shapes of a component to the few that are worth a run.
 use super::space::{self, Look};
-use super::tuners::{self, Candidate, Contention, Cut};
+use super::tuners::{self, Candidate, Contention, Cut, Factor};
 use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
 use kerf_workload::job::Kind;
@@ -44,8 +44,13 @@ pub fn scattered(m: &Module, infos: &[KernelInfo], k: &Kind) -> f64 {
 }
 
 impl Funnel {
-    /// Runs the tuners. `scattered` tells how many lines a warp of a launch holds for later.
-    pub fn new(all: Vec<Candidate>, c: Contention, scattered: &dyn Fn(&Look) -> f64) -> Funnel {
+    /// Runs some of the tuners. `scattered` tells how many lines a warp of a launch holds for later.
+    pub fn new(
+        all: Vec<Candidate>,
+        c: Contention,
+        some: &[Factor],
+        scattered: &dyn Fn(&Look) -> f64,
+    ) -> Funnel {
         let lines = all
             .first()
             .map_or(0.0, |x| x.looks.iter().map(scattered).fold(0.0, f64::max));
@@ -55,7 +60,7 @@ impl Funnel {
         // there are no others.
         let before = all.len();
         let whole = |x: &Candidate| x.looks.iter().all(|l| l.kind.threads().is_multiple_of(32));
-        let all = match all.iter().any(whole) {
+        let all = match !some.is_empty() && all.iter().any(whole) {
             true => all.into_iter().filter(whole).collect(),
             false => all,
         };
@@ -67,13 +72,24 @@ impl Funnel {
                 why: "blocks that are multiples of 32 threads".into(),
             });
         }
-        let least = tuners::least_work(&all, LEAST);
-        let (all, cut) = tuners::coalescing(all);
-        cuts.push(cut);
-        let (all, cut) = tuners::concurrency(all, c, lines);
-        cuts.push(cut);
-        let (all, more, cut) = tuners::spread(all, LEFT, MORE);
-        cuts.push(cut);
+        let least = match some.contains(&Factor::Workload) {
+            true => tuners::least_work(&all, LEAST),
+            false => Vec::new(),
+        };
+        let (mut all, mut more) = (all, Vec::new());
+        let mut cut;
+        if some.contains(&Factor::Coalescing) {
+            (all, cut) = tuners::coalescing(all);
+            cuts.push(cut);
+        }
+        if some.contains(&Factor::Concurrency) {
+            (all, cut) = tuners::concurrency(all, c, lines);
+            cuts.push(cut);
+        }
+        if some.contains(&Factor::Spread) {
+            (all, more, cut) = tuners::spread(all, LEFT, MORE);
+            cuts.push(cut);
+        }
         let mut levels: Vec<usize> = all.iter().map(|c| c.at).collect();
         let new = least.into_iter().filter(|l| !levels.contains(l));
         let new: Vec<usize> = new.collect();

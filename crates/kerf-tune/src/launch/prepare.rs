@@ -1,8 +1,9 @@
 //! What is known of a workload's launches before a search: registers, growing work, the part of the time that
 //! memory takes.
 use super::choice::{ChoiceError, Known, LaunchChoice};
+use super::parameters::{Parameters, Variant};
 use super::space::{self, Needs, Params};
-use super::tuners::{self, Contention};
+use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
 use crate::counts;
 use crate::evaluate::Input;
@@ -11,9 +12,11 @@ use crate::subject::Subject;
 use crate::tune::Request;
 use kerf_device::cost::{CostModel, Resource};
 use kerf_device::occupancy::Machine;
+use kerf_ir::compile::CompileError;
 use kerf_ir::kernels;
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_pass::Plan;
+use kerf_workload::Workload;
 use kerf_workload::job::{Counts, Device, kinds};
 use std::collections::BTreeMap;
 
@@ -57,12 +60,12 @@ pub(super) fn has_barrier(m: &Module, symbol: &str) -> bool {
 fn growing(
     request: &Request,
     subject: &Subject,
+    w: &Workload,
     input: &Input,
     m: &Module,
 ) -> (BTreeMap<String, f64>, BTreeMap<Params, f64>) {
     let mut work: BTreeMap<Params, f64> = BTreeMap::new();
     let infos = kernels::kernels(m);
-    let w = &subject.workload;
     let mut out = BTreeMap::new();
     for c in space::components(w) {
         let symbols: Vec<String> = c
@@ -116,6 +119,7 @@ fn growing(
 pub fn prepare(
     request: &Request,
     subject: &Subject,
+    w: &Workload,
     input: &Input,
 ) -> Result<Prepared, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
@@ -146,7 +150,10 @@ pub fn prepare(
         }
         (of / f64::max(all, 1e-12)).min(1.0)
     });
-    let (growing, work) = growing(request, subject, input, &module);
+    let (growing, work) = match request.tuners.contains(&Factor::Workload) {
+        true => growing(request, subject, w, input, &module),
+        false => Default::default(),
+    };
     Ok(Prepared {
         registers: model.registers(&module),
         machine,
@@ -165,7 +172,7 @@ impl Prepared {
     pub fn choice(
         &self,
         request: &Request,
-        subject: &Subject,
+        w: &Workload,
         groups: &mut Vec<Group>,
     ) -> Result<LaunchChoice, ChoiceError> {
         let shared = |symbol: &str| {
@@ -183,14 +190,47 @@ impl Prepared {
             needs: &needs,
             machine: &self.machine,
             contention: self.contention,
+            tuners: &request.tuners,
             growing: &self.growing,
             work: &self.work,
             most: if joint { JOINT } else { usize::from(u8::MAX) },
             fixed: true,
             regroup: request.job.device == Device::Cuda,
         };
-        LaunchChoice::add(&subject.workload, &known, groups)
+        LaunchChoice::add(w, &known, groups)
     }
+}
+
+/// The variables of a search over parameters that the source is compiled with.
+fn compiled(
+    r: &Request,
+    subject: &Subject,
+    w: &Workload,
+    groups: &mut Vec<Group>,
+) -> Result<LaunchChoice, ChoiceError> {
+    let refused = |e: String| ChoiceError::NoSpace(e);
+    let machine = Machine::of(&r.profile).map_err(|e| refused(e.to_string()))?;
+    let model = CostModel::new(&r.profile).map_err(|e| refused(e.to_string()))?;
+    let own = subject.program.module();
+    let own = own.map_err(|e| refused(e.to_string()))?;
+    let tools = r.job.toolchain();
+    let compile = |p: &Params| -> Result<Variant, String> {
+        let first = |e: CompileError| {
+            let text = e.to_string();
+            let error = text.lines().find(|l| l.contains("error:"));
+            error.or(text.lines().next()).unwrap_or_default().to_owned()
+        };
+        let module = w
+            .program(&tools, p)
+            .and_then(|p| p.module())
+            .map_err(first)?;
+        Ok(Variant {
+            registers: model.registers(&module),
+            module,
+        })
+    };
+    let p = Parameters::add(w, &own, &machine, &compile, groups)?;
+    Ok(LaunchChoice::of_parameters(w, &own, p))
 }
 
 /// Everything that a wish and the launches leave to choose, with what a reader should know of the shapes.
@@ -202,11 +242,34 @@ pub(crate) fn tunable(
 ) -> Result<(Tunable, Vec<String>), ProblemError> {
     let mut notes = Vec::new();
     let cuda = request.job.device == Device::Cuda;
+    let w = &subject.workload;
+    let macros = w.macros();
+    for m in &macros.fixed {
+        notes.push(format!(
+            "`{m}` keeps its value: the source defines it whatever the compiler is told; help: put `#ifndef {m}` and `#endif` around its #define"
+        ));
+    }
     let t = with_launch(subject, wish, |groups| {
-        let p = prepare(request, subject, input)?;
-        let mut c = p.choice(request, subject, groups)?;
+        if groups.is_empty() && !macros.free.is_empty() {
+            let w = &space::pinned(w, &macros.fixed);
+            let c = compiled(request, subject, w, groups)?;
+            notes.extend(super::notes(&c, &BTreeMap::new(), cuda));
+            return Ok(Some(c));
+        }
+        for m in &macros.free {
+            notes.push(format!(
+                "`{m}` keeps its value: it is compiled in, and a plan's sites are those of one program; help: --what launch tries the others"
+            ));
+        }
+        let all: Vec<String> = macros.free.iter().chain(&macros.fixed).cloned().collect();
+        let w = match all.is_empty() {
+            true => w,
+            false => &space::pinned(w, &all),
+        };
+        let p = prepare(request, subject, w, input)?;
+        let mut c = p.choice(request, w, groups)?;
         if cuda && request.strategy == "launch" {
-            notes = super::narrow::narrow(request, &mut c);
+            notes.extend(super::narrow::narrow(request, &mut c));
         }
         notes.extend(super::notes(&c, &p.growing, cuda));
         Ok(Some(c))
@@ -224,7 +287,16 @@ pub(crate) fn recount<'s>(
     wanted.then(|| -> Box<Recount<'s>> {
         Box::new(move |launch| {
             let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
-            all.ok().map(|c| counts::work(&c))
+            let work = counts::work(&all.ok()?);
+            let w = &subject.workload;
+            let own = w.macro_values(&w.launch_space.default_params());
+            let other = w.macro_values(launch).into_iter();
+            let changed = other.into_iter().any(|(n, v)| own.get(&n) != Some(&v));
+            let program = match changed {
+                true => w.program(&r.job.toolchain(), launch).ok()?.module().ok()?,
+                false => subject.program.module().ok()?,
+            };
+            Some((work, program))
         })
     })
 }

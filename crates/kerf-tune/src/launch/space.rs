@@ -132,41 +132,18 @@ pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {
     Some(out)
 }
 
-/// Launch parameters that are macros too: by the flags, or because a line of the source defines or asks for them. A
-/// program is compiled once, so that other values of theirs would change the launch and not the code.
-pub fn macros(w: &Workload) -> Vec<String> {
-    // A bundle has no source; its programs came from one that was looked at.
-    let text = std::fs::read_to_string(&w.source).unwrap_or_default();
-    let params = w.launch_space.params.iter().map(|p| &p.0);
-    params
-        .filter(|p| is_macro(p, &w.flags, &text))
-        .cloned()
-        .collect()
-}
-
-fn is_macro(name: &str, flags: &[String], source: &str) -> bool {
-    let flagged = flags.iter().enumerate().any(|(i, f)| {
-        let after = i > 0 && flags[i - 1] == "-D";
-        let given = if after {
-            Some(f.as_str())
-        } else {
-            f.strip_prefix("-D")
-        };
-        given.is_some_and(|g| g.split('=').next() == Some(name))
-    });
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    flagged
-        || source.lines().any(|l| {
-            let Some(l) = l.trim_start().strip_prefix('#') else {
-                return false;
-            };
-            let mut words = l.split(|c| !word(c)).filter(|w| !w.is_empty());
-            match words.next() {
-                Some("define") => words.next() == Some(name),
-                Some("ifdef" | "ifndef" | "if" | "elif") => words.any(|w| w == name),
-                _ => false,
-            }
-        })
+/// A workload whose parameters of these names keep their own value.
+pub fn pinned(w: &Workload, names: &[String]) -> Workload {
+    let own = w.launch_space.default_params();
+    let mut out = w.clone();
+    for (name, values) in &mut out.launch_space.params {
+        if names.contains(name) {
+            values.retain(|v| own.get(name) == Some(v));
+        }
+    }
+    // A default that is left to the middle of the values would move with them.
+    out.launch_space.default = Some(own);
+    out
 }
 
 /// What a kernel takes of a multiprocessor.
@@ -238,6 +215,9 @@ pub fn transactions(all: &[Reference], threads: u32, granule: u64) -> (f64, f64)
     (sum, if whole > 0.0 { told / whole } else { 1.0 })
 }
 
+/// Bytes of shared arrays of fixed size that NVIDIA's assembler takes, whatever the device has.
+const STATIC: u32 = 48 << 10;
+
 /// Why a launch cannot run in its shape, with the resource that is too small.
 fn obstacle(
     m: &Module,
@@ -274,6 +254,12 @@ fn obstacle(
             ));
         }
     }
+    if needs.shared > STATIC {
+        return Err(format!(
+            "{}: {} bytes of shared arrays of fixed size, and an assembler takes {STATIC} (more is to be had as extern __shared__)",
+            k.name, needs.shared
+        ));
+    }
     let demand = Demand {
         registers: needs.registers.max(1),
         shared: u64::from(needs.shared) + u64::from(k.launch.shared),
@@ -281,6 +267,60 @@ fn obstacle(
     };
     let o = machine.occupancy(demand, k.threads());
     o.map_err(|e| format!("{}: {e}", k.name))
+}
+
+/// What is known where [`fits`] looks.
+#[derive(Clone, Copy)]
+pub enum Fit<'f> {
+    /// The program: registers by symbol, and whether to look at what it does with shared arrays.
+    Program(&'f BTreeMap<String, u32>, bool),
+    /// Nothing but the launches' own extents: the program for them has not been compiled.
+    Launch,
+}
+
+fn kinds_at(w: &Workload, infos: &[KernelInfo], point: &Params) -> Result<Vec<Kind>, String> {
+    kinds(w, infos, point).map_err(|e| match e {
+        // Extents beyond what can be launched: the file's own words.
+        JobError::Input(text) => text.lines().next().unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// Whether the launches at a point can run; why not, as the error.
+pub fn fits(
+    w: &Workload,
+    m: &Module,
+    point: &Params,
+    known: Fit,
+    machine: &Machine,
+) -> Result<(), String> {
+    let infos = kernels::kernels(m);
+    for k in kinds_at(w, &infos, point)? {
+        match known {
+            Fit::Program(registers, accesses) => {
+                let info = infos.iter().find(|i| i.symbol == k.symbol);
+                let needs = Needs {
+                    registers: registers.get(&k.symbol).copied().unwrap_or(32),
+                    shared: info.map_or(0, |i| i.static_shared_bytes as u32),
+                };
+                let refs = match accesses {
+                    true => references(m, &infos, &k),
+                    false => Vec::new(),
+                };
+                obstacle(m, &k, needs, machine, &refs)?;
+            }
+            Fit::Launch => {
+                let demand = Demand {
+                    registers: 1,
+                    shared: u64::from(k.launch.shared),
+                    carveout: None,
+                };
+                let o = machine.occupancy(demand, k.threads());
+                o.map_err(|e| format!("{}: {e}", k.name))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What one point does to the launches of some kernels; why it cannot run, as the error.
@@ -293,11 +333,7 @@ pub fn look(
     needs: &dyn Fn(&str) -> Needs,
     machine: &Machine,
 ) -> Result<Vec<Look>, String> {
-    let all = kinds(w, infos, point).map_err(|e| match e {
-        // Extents beyond what can be launched: the file's own words.
-        JobError::Input(text) => text.lines().next().unwrap_or_default().to_owned(),
-        other => other.to_string(),
-    })?;
+    let all = kinds_at(w, infos, point)?;
     let mut out: Vec<Look> = Vec::new();
     for kind in all {
         let mine = only
@@ -326,26 +362,4 @@ pub fn look(
         });
     }
     Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn macros_are_known_from_flags_and_lines() {
-        let flags: Vec<String> = ["-DTILE=4", "-D", "UNROLL", "-DTILES=2"]
-            .map(String::from)
-            .into();
-        assert!(is_macro("TILE", &flags, ""));
-        assert!(is_macro("UNROLL", &flags, ""));
-        assert!(!is_macro("TIL", &flags, ""));
-        let source = "#ifndef BM\n#  define BM 8\n#endif\n#if defined(BN) && BK > 2\nint bx = BX;\n// #define BY\n";
-        for m in ["BM", "BN", "BK"] {
-            assert!(is_macro(m, &[], source), "{m}");
-        }
-        for no in ["bx", "BX", "BY", "defin"] {
-            assert!(!is_macro(no, &[], source), "{no}");
-        }
-    }
 }

@@ -14,7 +14,10 @@ pub fn named<'p>(
     search: Search<'p>,
     launch: Option<&'p LaunchChoice>,
 ) -> Result<Box<dyn Strategy + 'p>, StrategyError> {
-    match (name, launch) {
+    // Parameters that are compiled in are no shapes: their names say nothing to the tuners.
+    let plain = launch.is_some_and(|l| l.parameters.is_some());
+    match (name, launch.filter(|_| !plain)) {
+        ("launch", None) if plain => by_name("guided", search),
         ("launch", Some(l)) => Ok(Box::new(Scripted::new(search, Tuners(l)))),
         ("ryoo", Some(l)) => Ok(Box::new(Scripted::new(search, Ryoo(l)))),
         _ => by_name(name, search),

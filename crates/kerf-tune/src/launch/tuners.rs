@@ -5,6 +5,7 @@
 //! is a function from shapes to shapes and can be used alone.
 use super::space::Look;
 use kerf_device::profile::DeviceProfile;
+use serde::{Deserialize, Serialize};
 
 /// One shape of one component: what it does to each of the component's kernels.
 #[derive(Debug, Clone)]
@@ -70,6 +71,52 @@ impl Candidate {
     pub fn launched(&self) -> f64 {
         let one = |l: &Look| l.kind.blocks() as f64 * f64::from(l.kind.threads().div_ceil(32) * 32);
         self.looks.iter().map(one).sum()
+    }
+}
+
+/// A tuner by its name: the factor that it looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Factor {
+    /// Work that grows with the block: shapes with the least of it, and warp-sized blocks put together.
+    Workload,
+    /// [`coalescing`].
+    Coalescing,
+    /// [`concurrency`].
+    Concurrency,
+    /// [`spread`].
+    Spread,
+}
+
+impl Factor {
+    /// All of them, in the order in which they work.
+    pub const ALL: [Factor; 4] = [
+        Factor::Workload,
+        Factor::Coalescing,
+        Factor::Concurrency,
+        Factor::Spread,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Factor::Workload => "workload",
+            Factor::Coalescing => "coalescing",
+            Factor::Concurrency => "concurrency",
+            Factor::Spread => "spread",
+        }
+    }
+}
+
+impl std::str::FromStr for Factor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Factor, String> {
+        let found = Factor::ALL.into_iter().find(|t| t.name() == text);
+        found.ok_or_else(|| {
+            let all = Factor::ALL.map(Factor::name).join(", ");
+            format!("there is no tuner `{text}`; there are {all}")
+        })
     }
 }
 

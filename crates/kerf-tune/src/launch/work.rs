@@ -3,7 +3,6 @@
 use super::prepare::{has_barrier, work_of};
 use super::space;
 use kerf_ir::kernels;
-use kerf_ir::program;
 use kerf_pass::count::Detail;
 use kerf_workload::Workload;
 use kerf_workload::job::{Job, JobError, execute, kinds};
@@ -25,7 +24,7 @@ pub struct Counted {
 /// Counts the shapes of kernels with barriers, in this process.
 pub fn work(job: &Job, sink: &mut dyn FnMut(&Counted)) -> Result<(), JobError> {
     let w = Workload::read(&job.workload, &job.overrides)?;
-    let m = program::load(&job.toolchain(), &w.source, &w.flags)?.module()?;
+    let m = w.own_program(&job.toolchain())?.module()?;
     let infos = kernels::kernels(&m);
     let name = job.workload.file_stem().unwrap_or_default();
     for c in space::components(&w) {

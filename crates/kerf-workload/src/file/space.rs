@@ -22,7 +22,7 @@ pub(super) fn launch_space(reader: &mut Reader<'_>, top: &Section<'_>) -> Launch
     let mut space = LaunchSpace::default();
     let mut complete = true;
     for entry in entries {
-        if matches!(entry.key.as_str(), "constraints" | "default") {
+        if matches!(entry.key.as_str(), "constraints" | "default" | "macros") {
             continue;
         }
         let usable = reader.new_name(entry, "launch-space parameter");
@@ -43,6 +43,9 @@ pub(super) fn launch_space(reader: &mut Reader<'_>, top: &Section<'_>) -> Launch
         .collect();
     if let Some(list) = get("constraints") {
         complete &= constraints(reader, list, &mut space.constraints);
+    }
+    if let Some(list) = get("macros") {
+        complete &= macros(reader, list, &mut space);
     }
     if let Some(table) = get("default") {
         space.default = default(reader, table, &space);
@@ -102,6 +105,32 @@ fn constraints(reader: &mut Reader<'_>, node: &Node, into: &mut Vec<Expr>) -> bo
         into.extend(reader.expr(item, "a constraint", &visible));
     }
     into.len() == items.len()
+}
+
+/// Reads the names of macros; whether all are parameters.
+fn macros(reader: &mut Reader<'_>, node: &Node, space: &mut LaunchSpace) -> bool {
+    let expected = "a list of parameters of the launch space, as strings";
+    let Some(items) = reader.list(node, "`macros`", expected) else {
+        return false;
+    };
+    for item in items {
+        let Some(name) = reader.string(item, "a macro") else {
+            continue;
+        };
+        if !space.params.iter().any(|(n, _)| n == name) {
+            let known = space.params.iter().map(|(n, _)| n.as_str());
+            let help = did_you_mean(name, known);
+            reader.mistake(
+                item.span.clone(),
+                format!("`{name}` is no parameter of the launch space"),
+                "one that is listed with its values",
+                help,
+            );
+            continue;
+        }
+        space.macros.push(name.to_owned());
+    }
+    space.macros.len() == items.len()
 }
 
 fn default(

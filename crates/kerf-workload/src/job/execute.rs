@@ -19,7 +19,7 @@ use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
+use kerf_ir::program::{self, Program};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -193,6 +193,30 @@ fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Repor
     }
 }
 
+/// The program for a plan's launch parameters, where they are macros that have another value than the file's.
+fn variant(
+    job: &Job,
+    w: &Workload,
+    params: &BTreeMap<String, i64>,
+) -> Result<Option<Program>, JobError> {
+    let own = w.macro_values(&w.launch_space.default_params());
+    let wanted = w.macro_values(params);
+    if own == wanted {
+        return Ok(None);
+    }
+    let all = job.plan.kernels.values();
+    if let Some(name) = wanted.keys().next()
+        && all
+            .into_iter()
+            .any(|k| !k.sites.is_empty() || !k.math.is_empty() || !k.storage.is_empty())
+    {
+        return Err(JobError::Input(format!(
+            "the plan changes operations and `{name}`, a macro: its sites are those of the program with the file's own value; help: set the value in the workload file (`default` of [launch_space]) and tune again"
+        )));
+    }
+    Ok(Some(w.program(&job.toolchain(), params)?))
+}
+
 /// Carries a job out in this process.
 pub fn execute(job: &Job) -> Result<Report, JobError> {
     execute_with(job, &mut Workshop::default())
@@ -206,21 +230,22 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     if let Some(a) = &job.accept {
         workload.accept = a.clone();
     }
-    let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
+    let program = workload.own_program(&job.toolchain())?;
     let own_module = program.module()?;
     let own_infos = kernels::kernels(&own_module);
     let own_globals = kernels::globals(&own_module);
     drop(own_module);
+    let params = plan_params(&workload, &job.plan)?;
     let other = match &job.patched {
         Some(p) => Some(program::load(&job.toolchain(), &p.source, &p.flags)?),
-        None => None,
+        None => variant(job, &workload, &params)?,
     };
     let run = other.as_ref().unwrap_or(&program);
     let m = run.module()?;
     let infos = kernels::kernels(&m);
     let globals = kernels::globals(&m);
     let mut session = Session {
-        params: plan_params(&workload, &job.plan)?,
+        params,
         seed: job.seed.unwrap_or(workload.seed),
         perturb: job.perturb,
         ..Session::plain(&workload, &infos, &globals)

@@ -18,7 +18,6 @@ use kerf_ir::access;
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
-use kerf_ir::program;
 use kerf_pass::{block_size, clip_grid};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -224,7 +223,7 @@ pub fn bench<T>(
     work: impl FnOnce(&mut Bench) -> Result<T, JobError>,
 ) -> Result<T, JobError> {
     let workload = Workload::read(&job.workload, &job.overrides)?;
-    let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
+    let program = workload.own_program(&job.toolchain())?;
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let session = Session {

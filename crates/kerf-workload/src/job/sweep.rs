@@ -18,7 +18,6 @@ use deviation::deviation;
 use kerf_exec::cuda::watch::Watch;
 use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_ir::kernels;
-use kerf_ir::program;
 use kerf_pass::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -287,7 +286,7 @@ pub fn sweep(
 ) -> Result<Swept, JobError> {
     let job = &sweep.job;
     let workload = Workload::read(&job.workload, &job.overrides)?;
-    let program = program::load(&job.toolchain(), &workload.source, &workload.flags)?;
+    let program = workload.own_program(&job.toolchain())?;
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
     let base = Session {

@@ -1,0 +1,186 @@
+//! Parameters that the source is compiled with (tile sizes, unroll factors), with those of the launches: each is a variable
+//! of the search, and the combinations that can run are listed.
+use super::choice::ChoiceError;
+use super::space::{self, Fit, MOST_POINTS, Params};
+use crate::problem::Group;
+use crate::setting::{Setting, intern};
+use kerf_device::occupancy::Machine;
+use kerf_ir::llvm::{Module, Opcode};
+use kerf_search::Assignment;
+use kerf_workload::Workload;
+use std::collections::BTreeMap;
+
+/// One parameter.
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its group among the groups of the problem.
+    pub group: usize,
+    /// Its values by level; the first is the file's own.
+    pub values: Vec<i64>,
+}
+
+/// All of them.
+pub struct Parameters {
+    /// One by one, in the order of the file.
+    pub all: Vec<Parameter>,
+    /// The assignments that can run, the program's own first.
+    pub points: Vec<Assignment>,
+    /// The group that says whether kernels are compiled for their block.
+    pub fixed: Option<usize>,
+    /// What cannot run, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+/// A program for some values of the macros.
+pub struct Variant {
+    /// Prepared.
+    pub module: Module,
+    /// Registers of a thread, by symbol, estimated.
+    pub registers: BTreeMap<String, u32>,
+}
+
+/// Programs that are compiled before the search to see what cannot run, at most. A search compiles what it runs in any
+/// case, and finds them in the cache.
+const COMPILED: usize = 64;
+
+/// Points whose accesses to shared arrays are looked at, at most.
+const LOOKED: usize = 512;
+
+/// Whether a kernel of a module asks for its block's size.
+fn reads_block(m: &Module) -> bool {
+    let size = |n: String| n.starts_with("llvm.nvvm.read.ptx.sreg.ntid");
+    let all = m.kernel_functions();
+    let mut each = all.iter().flat_map(|f| f.instructions());
+    each.any(|i| i.opcode() == Some(Opcode::LLVMCall) && i.callee_name().is_some_and(size))
+}
+
+fn said(p: &Params) -> String {
+    let all: Vec<String> = p.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    all.join(",")
+}
+
+impl Parameters {
+    /// Looks at a workload's parameters and adds them to the groups. `compile` makes the program for some values, `own` is
+    /// the file's.
+    pub fn add(
+        w: &Workload,
+        own: &Module,
+        machine: &Machine,
+        compile: &dyn Fn(&Params) -> Result<Variant, String>,
+        groups: &mut Vec<Group>,
+    ) -> Result<Parameters, ChoiceError> {
+        let default = w.launch_space.default_params();
+        let name = || default.keys().cloned().collect::<Vec<_>>().join(", ");
+        let mut points: Vec<Params> = w
+            .launch_space
+            .configurations()
+            .take(MOST_POINTS + 1)
+            .collect();
+        if points.len() > MOST_POINTS {
+            return Err(ChoiceError::TooMany(name(), points.len()));
+        }
+        points.sort_by_key(|p| *p != default);
+        let free = w.macros().free;
+        let values = |p: &Params| -> Params {
+            let mine = p.iter().filter(|(n, _)| free.contains(n));
+            mine.map(|(n, v)| (n.clone(), *v)).collect()
+        };
+        let mut programs: BTreeMap<Params, Result<Variant, String>> = BTreeMap::new();
+        for p in &points {
+            programs.entry(values(p)).or_insert(Err(String::new()));
+        }
+        let known = programs.len() <= COMPILED;
+        if known {
+            for (v, program) in &mut programs {
+                *program = compile(v);
+            }
+        }
+        let mut refused = Vec::new();
+        let looked = points.len() <= LOOKED;
+        let fits = |p: &Params| match known {
+            false => space::fits(w, own, p, Fit::Launch, machine),
+            true => match &programs[&values(p)] {
+                Err(why) => Err(why.clone()),
+                Ok(v) => space::fits(w, &v.module, p, Fit::Program(&v.registers, looked), machine),
+            },
+        };
+        let mut first = None;
+        points.retain(|p| match fits(p) {
+            Ok(()) => true,
+            Err(why) => {
+                if *p == default {
+                    first = Some(why.clone());
+                }
+                refused.push((said(p), why));
+                false
+            }
+        });
+        if let Some(why) = first {
+            return Err(ChoiceError::Own(why));
+        }
+        if points.len() < 2 {
+            let why = refused.first().map(|r| format!(" ({}: {})", r.0, r.1));
+            return Err(ChoiceError::NoSpace(format!(
+                "{} has one combination that can run{}",
+                name(),
+                why.unwrap_or_default()
+            )));
+        }
+        let mut all = Vec::new();
+        for (name, listed) in &w.launch_space.params {
+            let mut values = listed.clone();
+            values.sort_by_key(|v| (default.get(name) != Some(v), *v));
+            values.retain(|v| points.iter().any(|p| p.get(name) == Some(v)));
+            if values.len() < 2 {
+                continue;
+            }
+            if values.len() > usize::from(u8::MAX) {
+                return Err(ChoiceError::TooMany(name.clone(), values.len()));
+            }
+            let group = groups.len();
+            let levels = values.iter().map(|v| format!("{name}={v}"));
+            let levels = levels.map(|t| Setting::Shape(intern(&t)));
+            groups.push(Group::of_launch(
+                &format!("launch: {name}"),
+                levels.collect(),
+            ));
+            all.push(Parameter {
+                name: name.clone(),
+                group,
+                values,
+            });
+        }
+        let level = |p: &Params, x: &Parameter| {
+            let at = x.values.iter().position(|v| p.get(&x.name) == Some(v));
+            at.unwrap_or(0) as u8
+        };
+        let mut points: Vec<Assignment> = points
+            .iter()
+            .map(|p| all.iter().map(|x| level(p, x)).collect())
+            .collect();
+        let fixed = reads_block(own).then_some(groups.len());
+        if fixed.is_some() {
+            let levels = ["dynamic", "fixed"].map(|t| Setting::Shape(intern(t)));
+            groups.push(Group::of_launch("block size", levels.to_vec()));
+            points = points
+                .iter()
+                .flat_map(|p| [0, 1].map(|l| p.iter().copied().chain([l]).collect()))
+                .collect();
+        }
+        Ok(Parameters {
+            all,
+            points,
+            fixed,
+            refused,
+        })
+    }
+
+    /// Values under an assignment.
+    pub fn values(&self, a: &[u8]) -> Params {
+        let level = |p: &Parameter| a.get(p.group).copied().unwrap_or(0) as usize;
+        let all = self.all.iter().filter(|p| level(p) > 0);
+        all.filter_map(|p| Some((p.name.clone(), *p.values.get(level(p))?)))
+            .collect()
+    }
+}

@@ -1,0 +1,234 @@
+//! Launch parameters that are macros of the source: each of their values makes a program of its own.
+//!
+//! A macro is what `macros` of `[launch_space]` names, what `flags` define, and what a line of the source defines or asks
+//! for (`#ifndef TILE`). It is defined for the compiler with the parameter's value, in place of what `flags` say.
+use crate::workload::Workload;
+use kerf_ir::compile::{CompileError, Toolchain};
+use kerf_ir::program::{self, Program};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Values of launch parameters.
+type Params = BTreeMap<String, i64>;
+
+/// Which launch parameters are macros.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Macros {
+    /// The compiler can be told another value.
+    pub free: Vec<String>,
+    /// The source defines them whatever the compiler is told.
+    pub fixed: Vec<String>,
+}
+
+fn word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The name that a `-D` at a position of the flags defines.
+fn defined(flags: &[String], i: usize) -> Option<&str> {
+    let given = match i > 0 && flags[i - 1] == "-D" {
+        true => Some(flags[i].as_str()),
+        false => flags[i].strip_prefix("-D").filter(|g| !g.is_empty()),
+    };
+    given.and_then(|g| g.split('=').next())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Not,
+    /// Asked for, or defined where nobody else did.
+    Asked,
+    /// Defined by a line that asks nobody.
+    Defined,
+}
+
+/// What the lines of a source do with a name.
+fn seen(name: &str, source: &str) -> Seen {
+    let (mut out, mut before) = (Seen::Not, String::new());
+    for line in source.lines() {
+        let Some(l) = line.trim_start().strip_prefix('#') else {
+            continue;
+        };
+        let words: Vec<&str> = l.split(|c| !word(c)).filter(|w| !w.is_empty()).collect();
+        match words.first() {
+            Some(&"define") if words.get(1) == Some(&name) => {
+                let not = before.starts_with("ifndef") || before.contains('!');
+                let asks = not && before.split(|c| !word(c)).any(|w| w == name);
+                if !asks && !before.starts_with("else") {
+                    return Seen::Defined;
+                }
+                out = Seen::Asked;
+            }
+            Some(&("ifdef" | "ifndef" | "if" | "elif")) if words[1..].contains(&name) => {
+                out = Seen::Asked;
+            }
+            _ => {}
+        }
+        before = l.trim_start().to_owned();
+    }
+    out
+}
+
+/// Bitcode of a bundle for some values of macros, beside the one for the file's own.
+fn variant(source: &Path, values: &Params) -> PathBuf {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let all: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    source.with_file_name(format!("{stem}@{}.bc", all.join(",")))
+}
+
+impl Workload {
+    /// Its launch parameters that are macros.
+    pub fn macros(&self) -> Macros {
+        let text = match self.is_compiled() {
+            true => String::new(),
+            false => std::fs::read_to_string(&self.source).unwrap_or_default(),
+        };
+        let mut out = Macros::default();
+        for (name, _) in &self.launch_space.params {
+            let flagged =
+                (0..self.flags.len()).any(|i| defined(&self.flags, i) == Some(name.as_str()));
+            let named = self.launch_space.macros.contains(name);
+            match seen(name, &text) {
+                Seen::Defined => out.fixed.push(name.clone()),
+                Seen::Not if !flagged && !named => {}
+                _ => out.free.push(name.clone()),
+            }
+        }
+        out
+    }
+
+    /// The source is bitcode already.
+    fn is_compiled(&self) -> bool {
+        let ending = self.source.extension().and_then(|e| e.to_str());
+        matches!(ending, Some("bc" | "ll"))
+    }
+
+    /// The values of its macros among those of launch parameters.
+    pub fn macro_values(&self, params: &Params) -> Params {
+        let free = self.macros().free;
+        let mine = params.iter().filter(|(n, _)| free.contains(n));
+        mine.map(|(n, v)| (n.clone(), *v)).collect()
+    }
+
+    /// Compiler flags for launch parameters at some values; those that are left out have their own.
+    pub fn flags_at(&self, params: &Params) -> Vec<String> {
+        let mut values = self.macro_values(&self.launch_space.default_params());
+        values.extend(self.macro_values(params));
+        let mut flags: Vec<String> = Vec::new();
+        let mut skip = false;
+        for (i, f) in self.flags.iter().enumerate() {
+            if std::mem::take(&mut skip) {
+                continue;
+            }
+            let lone = f == "-D" && i + 1 < self.flags.len();
+            let name = defined(&self.flags, if lone { i + 1 } else { i });
+            match name.is_some_and(|n| values.contains_key(n)) {
+                true => skip = lone,
+                false => flags.push(f.clone()),
+            }
+        }
+        flags.extend(values.iter().map(|(n, v)| format!("-D{n}={v}")));
+        flags
+    }
+
+    /// Its program with launch parameters at some values; those that are left out have their own.
+    pub fn program(&self, tools: &Toolchain, params: &Params) -> Result<Program, CompileError> {
+        if !self.is_compiled() {
+            let p = program::load(tools, &self.source, &self.flags_at(params));
+            return p.map_err(|e| self.hinted(e));
+        }
+        let own = self.macro_values(&self.launch_space.default_params());
+        let mut values = own.clone();
+        values.extend(self.macro_values(params));
+        let source = match values == own {
+            true => self.source.clone(),
+            false => variant(&self.source, &values),
+        };
+        program::load(tools, &source, &self.flags)
+    }
+
+    /// Says of names that a source does not know, and that are launch parameters, how it can.
+    fn hinted(&self, e: CompileError) -> CompileError {
+        let CompileError::Rejected { path, mut messages } = e else {
+            return e;
+        };
+        for (name, _) in &self.launch_space.params {
+            if messages.contains(&format!("undeclared identifier '{name}'")) {
+                messages.push_str(&format!(
+                    "\n{name} is a launch parameter: `macros = [\"{name}\"]` in [launch_space] defines it for the source"
+                ));
+            }
+        }
+        CompileError::Rejected { path, messages }
+    }
+
+    /// Its program as the file has it.
+    pub fn own_program(&self, tools: &Toolchain) -> Result<Program, CompileError> {
+        self.program(tools, &Params::new())
+    }
+
+    /// Files that a bundle has for other values of macros, each with the parameters to compile it for; `source` is the
+    /// bundle's. None if there are more than `most`.
+    pub(crate) fn variants(&self, source: &Path, most: usize) -> Option<Vec<(PathBuf, Params)>> {
+        let free = self.macros().free;
+        if free.is_empty() {
+            return Some(Vec::new());
+        }
+        let of = |p: &Params| -> Params {
+            let mine = p.iter().filter(|(n, _)| free.contains(n));
+            mine.map(|(n, v)| (n.clone(), *v)).collect()
+        };
+        let own = of(&self.launch_space.default_params());
+        let mut out: BTreeMap<Params, Params> = BTreeMap::new();
+        for p in self.launch_space.configurations() {
+            let values = of(&p);
+            if values != own {
+                out.entry(values).or_insert(p);
+            }
+            if out.len() > most {
+                return None;
+            }
+        }
+        let all = out.into_iter();
+        Some(all.map(|(v, p)| (variant(source, &v), p)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_what_a_macro_is() {
+        for (source, what) in [
+            ("int bx = blockIdx.x; // TILE", Seen::Not),
+            ("#ifndef TILE\n#define TILE 16\n#endif", Seen::Asked),
+            (
+                "#if !defined(TILE)\n  #  define TILE 16\n#endif",
+                Seen::Asked,
+            ),
+            ("#define TILE 16", Seen::Defined),
+            ("#ifdef FAST\n#define TILE 16\n#endif", Seen::Defined),
+            ("#if TILE > 8\n#endif", Seen::Asked),
+            ("#define TILES 3\n#include \"TILE.h\"", Seen::Not),
+        ] {
+            assert_eq!(seen("TILE", source), what, "{source}");
+        }
+    }
+
+    #[test]
+    fn flags_name_macros() {
+        let flags: Vec<String> = ["-DA=1", "-D", "B", "-O2", "-D"].map(String::from).to_vec();
+        let all: Vec<Option<&str>> = (0..5).map(|i| defined(&flags, i)).collect();
+        assert_eq!(all, [Some("A"), None, Some("B"), None, None]);
+    }
+
+    #[test]
+    fn a_variant_lies_beside_its_bundle() {
+        let values = Params::from([("TILE".into(), 8), ("A".into(), -1)]);
+        assert_eq!(
+            variant(Path::new("d/m.bc"), &values),
+            Path::new("d/m@A=-1,TILE=8.bc")
+        );
+    }
+}
