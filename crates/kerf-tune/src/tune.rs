@@ -20,11 +20,13 @@ use crate::tuner::Tuner;
 use crate::validate::Trials;
 use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
+use kerf_exec::ExecError;
+use kerf_exec::worker::Worker;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::strategy::StrategyError;
 use kerf_search::{Outcome, Search};
-use kerf_workload::job::{Device, Job, JobError, Spent};
+use kerf_workload::job::{Device, Job, JobError, Report, Spent};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -205,6 +207,35 @@ fn description(
 /// Without a tolerance, a shape's error may be this many times the program's own: sums in another order differ.
 const OWN_ERRORS: f64 = 4.0;
 
+/// How long the program is watched for accesses outside of its buffers.
+const WATCHED: Duration = Duration::from_secs(10);
+
+/// An access outside of a buffer, on the CPU; none that was seen in that time, and none where something else is wrong,
+/// which the first evaluation says.
+fn outside(r: &Request, input: &Input) -> Option<String> {
+    if r.job.device != Device::Cpu || r.resume {
+        return None;
+    }
+    let job = Job {
+        seed: Some(input.seed),
+        memcheck: true,
+        reference: false,
+        baseline: false,
+        warmup: 0,
+        repeats: 1,
+        ..r.job.clone()
+    };
+    let args: Vec<&str> = r.program.args.iter().map(String::as_str).collect();
+    let mut w = Worker::start(&r.program.path, &args).ok()?;
+    let answer: Result<Report, JobError> = w.ask(&job, WATCHED).ok()?;
+    match answer {
+        Err(JobError::Exec(e @ ExecError::Fault(_))) => Some(format!(
+            "an access outside of a buffer, so that what the program gives is chance: {e}; help: correct the sizes of the workload (kerf run --memcheck)"
+        )),
+        _ => None,
+    }
+}
+
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -239,6 +270,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
+    let outside = outside(request, &input);
     let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {
@@ -342,6 +374,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         warnings: Vec::new(),
         watch,
     };
+    outside.into_iter().for_each(|n| tuner.warn(n));
     notes.into_iter().for_each(|n| tuner.warn(n));
     shaped.into_iter().for_each(|n| tuner.note(n));
     if same_bits {

@@ -7,7 +7,10 @@ use crate::run::Session;
 use crate::workload::Workload;
 use kerf_ir::compile::{CompileError, Toolchain};
 use kerf_ir::{kernels, program};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Why a bundle could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +88,38 @@ fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
     session.check().map(|_| ()).map_err(BundleError::Workload)
 }
 
+/// Compiles programs for other values of macros, several at a time.
+fn write_variants(
+    tools: &Toolchain,
+    w: &Workload,
+    all: &[(PathBuf, BTreeMap<String, i64>)],
+) -> Result<(), BundleError> {
+    let one = |(file, params): &(PathBuf, BTreeMap<String, i64>)| -> Result<(), BundleError> {
+        let p = w.program(tools, params)?;
+        std::fs::write(file, &p.bitcode).map_err(file_error(file))
+    };
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    let lock = || failed.lock().unwrap_or_else(|e| e.into_inner());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|s| {
+        for _ in 0..cores.min(all.len()) {
+            s.spawn(|| {
+                while let Some(v) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if lock().is_some() {
+                        break;
+                    }
+                    if let Err(e) = one(v) {
+                        lock().get_or_insert(e);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(|e| e.into_inner());
+    failed.map_or(Ok(()), Err)
+}
+
 /// Packs one workload into `out`; gives the name of the new workload file.
 pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, BundleError> {
     let w = Workload::read(path, &[]).map_err(BundleError::Workload)?;
@@ -102,10 +137,11 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     let bc = format!("{stem}.bc");
     std::fs::write(out.join(&bc), &p.bitcode).map_err(file_error(&out.join(&bc)))?;
     let others = w.variants(&out.join(&bc), MOST_VARIANTS);
-    for (file, params) in others.ok_or(BundleError::Variants(stem.clone()))? {
-        let p = w.program(tools, &params)?;
-        std::fs::write(&file, &p.bitcode).map_err(file_error(&file))?;
-    }
+    write_variants(
+        tools,
+        &w,
+        &others.ok_or(BundleError::Variants(stem.clone()))?,
+    )?;
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;
     let bad = |e: toml_edit::TomlError| BundleError::File {
         path: path.to_owned(),

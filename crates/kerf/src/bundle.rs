@@ -42,6 +42,18 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
     if !base.is_dir() {
         return Err(refused(out, &format!("{} is not a folder", base.display())));
     }
+    for (i, w) in workloads.iter().enumerate() {
+        let same = |o: &&PathBuf| o.file_stem() == w.file_stem();
+        if let Some(o) = workloads[..i].iter().find(same) {
+            let stem = w.file_stem().unwrap_or_default().to_string_lossy();
+            return Err(Failure::new(format!(
+                "two workloads are named {stem}: {} and {}",
+                o.display(),
+                w.display()
+            ))
+            .help("give each workload once; rename one of two that have the same name"));
+        }
+    }
     let dir = tempfile::tempdir_in(base).map_err(|e| refused(out, &e))?;
     let lib = tools.libdevice.as_ref().ok_or_else(|| {
         Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")

@@ -229,9 +229,12 @@ fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> St
         name => name,
     };
     let mut out = format!(
-        "{}: {} variables, {} outcomes, {} searches each, seeds from {}\n\n",
+        "{}: {}, {} outcomes, {} searches each, seeds from {}\n\n",
         style.bold(name),
-        space.problem.variables.len(),
+        match space.problem.variables.len() {
+            1 => "1 variable".to_owned(),
+            n => format!("{n} variables"),
+        },
         space.len(),
         a.repeats,
         a.seed

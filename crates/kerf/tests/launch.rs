@@ -492,17 +492,13 @@ args = ["x", "out", "n"]"#;
 
 #[test]
 fn macros_of_the_source_are_compiled_for_each_value() {
-    let space = "TILE = [32, 64, 128]\nPER = [1, 2, 3, 4]\nROOM = [1, 64]\nmacros = [\"ROOM\"]\ndefault = { TILE = 64, PER = 1, ROOM = 1 }";
+    let space = "TILE = [64, 128]\nPER = [1, 2, 3, 4]\nROOM = [1, 64]\nmacros = [\"ROOM\"]\ndefault = { TILE = 64, PER = 1, ROOM = 1 }";
     let c = tiled(TILED, space);
     let (r, err) = c.tune(&["--strategy", "exhaustive"]);
     let names: Vec<&str> = (0..3)
         .filter_map(|g| r["groups"][g]["name"].as_str())
         .collect();
-    assert_eq!(
-        names,
-        ["launch: TILE", "launch: PER", "launch: ROOM"],
-        "{err}"
-    );
+    assert_eq!(names, ["TILE", "PER", "ROOM"], "{err}");
     // The static assertion leaves no 3; arrays of 128 * 64 numbers are more than can be assembled.
     assert_eq!(shapes(&r, 1), ["PER=1", "PER=2", "PER=4"]);
     assert!(err.contains("three is too many"), "{err}");
@@ -511,7 +507,7 @@ fn macros_of_the_source_are_compiled_for_each_value() {
         "{err}"
     );
     let ran = r["effort"]["search"].as_u64().expect("a number");
-    assert!((9..15).contains(&ran), "{ran} of 18 points ran");
+    assert!((5..10).contains(&ran), "{ran} of 12 points ran");
     let o = c.kerf(&["patch", "out"]);
     let diff = String::from_utf8_lossy(&o.stdout).into_owned();
     assert!(

@@ -141,10 +141,7 @@ impl Parameters {
             let group = groups.len();
             let levels = values.iter().map(|v| format!("{name}={v}"));
             let levels = levels.map(|t| Setting::Shape(intern(&t)));
-            groups.push(Group::of_launch(
-                &format!("launch: {name}"),
-                levels.collect(),
-            ));
+            groups.push(Group::of_launch(name, levels.collect()));
             all.push(Parameter {
                 name: name.clone(),
                 group,

@@ -97,3 +97,11 @@ __global__ void timed(const double *x, double *out, int n)
         out[i] = x[i] + noise;
     }
 }
+
+// Reads one element beyond the last.
+extern "C" __global__ void beyond(const double *x, double *out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = x[i] * x[i + 1];
+}

@@ -154,3 +154,15 @@ fn a_used_folder_and_another_search_are_refused() {
         text(&o.stderr)
     );
 }
+
+#[test]
+fn accesses_outside_of_buffers_are_told() {
+    let case = Case::new("beyond", "{ uniform = [1.0, 2.0] }", 192, "f64", "");
+    let o = case.tune(&["--tolerance", "1e-6", "--validate", "0"]);
+    let err = text(&o.stderr);
+    assert!(
+        err.contains("warning: an access outside of a buffer"),
+        "{err}"
+    );
+    assert!(err.contains("buffer x has 192 elements"), "{err}");
+}
