@@ -492,7 +492,7 @@ args = ["x", "out", "n"]"#;
 
 #[test]
 fn macros_of_the_source_are_compiled_for_each_value() {
-    let space = "TILE = [64, 128]\nPER = [1, 2, 3, 4]\nROOM = [1, 64]\nmacros = [\"ROOM\"]\ndefault = { TILE = 64, PER = 1, ROOM = 1 }";
+    let space = "TILE = [32, 64]\nPER = [1, 2, 3, 4]\nROOM = [1, 64]\nmacros = [\"ROOM\"]\ndefault = { TILE = 64, PER = 1, ROOM = 1 }";
     let c = tiled(TILED, space);
     let (r, err) = c.tune(&["--strategy", "exhaustive"]);
     let names: Vec<&str> = (0..3)
