@@ -431,18 +431,28 @@ impl Tuner<'_> {
     }
 
     /// Everything that is known, as a recorded search space; none if nothing is within the tolerance.
-    pub(crate) fn space(&self, problem: Problem) -> Option<Recorded> {
+    pub(crate) fn space(&self, mut problem: Problem) -> Option<Recorded> {
         let path = &self.subject.workload.path;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let times = match self.evaluator.job.device {
             Device::Cpu => format!("times predicted by {}", self.cost.describe()),
             Device::Cuda => "times measured".into(),
         };
+        let listed = problem.points.is_some();
         let all = self.known.iter().map(|(a, e)| Evaluation {
             assignment: a.clone(),
-            outcome: self.outcome(a, e),
+            outcome: match self.outcome(a, e) {
+                o if listed && !problem.accepts(&o) => Outcome::Failed,
+                o => o,
+            },
         });
-        let r = Recorded::new(format!("{name}, {times}"), problem, all.collect()).ok()?;
+        let all = all.collect();
+        if listed {
+            // A parameter space, where only time counts, and only what ran is known to exist.
+            (problem.tolerance, problem.baseline) = (None, None);
+            return Recorded::new(format!("{name}, {times}"), problem, all).ok();
+        }
+        let r = Recorded::new(format!("{name}, {times}"), problem, all).ok()?;
         let r = r.predicted_by(|a| self.cost.predict(&a.to_vec()));
         Some(r.scored_by(|a| self.published.predict(&a.to_vec())))
     }
