@@ -103,6 +103,9 @@ pub enum TuneError {
     /// The program itself does not run.
     #[error(transparent)]
     Baseline(#[from] JobError),
+    /// Undefined behaviour.
+    #[error("{0}\nwhat the program gives is chance, and there is nothing to tune")]
+    Outside(ExecError),
     /// Nothing can be compared.
     #[error(
         "every value of the reference is NaN or infinite, so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
@@ -212,7 +215,7 @@ const WATCHED: Duration = Duration::from_secs(10);
 
 /// An access outside of a buffer, on the CPU; none that was seen in that time, and none where something else is wrong,
 /// which the first evaluation says.
-fn outside(r: &Request, input: &Input) -> Option<String> {
+fn outside(r: &Request, input: &Input) -> Option<ExecError> {
     if r.job.device != Device::Cpu || r.resume {
         return None;
     }
@@ -229,9 +232,7 @@ fn outside(r: &Request, input: &Input) -> Option<String> {
     let mut w = Worker::start(&r.program.path, &args).ok()?;
     let answer: Result<Report, JobError> = w.ask(&job, WATCHED).ok()?;
     match answer {
-        Err(JobError::Exec(e @ ExecError::Fault(_))) => Some(format!(
-            "an access outside of a buffer, so that what the program gives is chance: {e}; help: correct the sizes of the workload (kerf run --memcheck)"
-        )),
+        Err(JobError::Exec(e @ ExecError::Fault(_))) => Some(e),
         _ => None,
     }
 }
@@ -270,7 +271,9 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
-    let outside = outside(request, &input);
+    if let Some(e) = outside(request, &input) {
+        return Err(TuneError::Outside(e));
+    }
     let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {
@@ -374,7 +377,6 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         warnings: Vec::new(),
         watch,
     };
-    outside.into_iter().for_each(|n| tuner.warn(n));
     notes.into_iter().for_each(|n| tuner.warn(n));
     shaped.into_iter().for_each(|n| tuner.note(n));
     if same_bits {

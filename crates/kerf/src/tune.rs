@@ -384,6 +384,9 @@ fn refused(e: TuneError) -> Failure {
     match e {
         TuneError::Subject(e) => e.into(),
         TuneError::Baseline(e) => e.into(),
+        TuneError::Outside(_) => Failure::new(e.to_string()).help(
+            "correct the sizes and lengths of the workload, or the kernel; kerf run --memcheck checks every access",
+        ),
         TuneError::Strategy(e) => {
             let help = match &e {
                 StrategyError::Unknown(name) => {
