@@ -20,7 +20,7 @@ use flow::Flow;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_pass::Plan;
-use kerf_pass::count::{LaunchCounts, Memory, Slope};
+use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use warps::{Step, Unit};
@@ -178,18 +178,17 @@ fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
     out
 }
 
-/// A load of the prepared program.
-#[derive(Clone, Copy)]
-struct Loaded {
-    memory: Memory,
-    slope: Slope,
+/// A load or store of the prepared program.
+struct Loaded<'a> {
+    access: &'a Access,
+    seen: Option<&'a Pattern>,
     passes: f64,
     latency: f64,
 }
 
 /// What is known of a launch when its steps are made.
 struct Around<'a> {
-    loads: &'a BTreeMap<usize, Loaded>,
+    loads: &'a BTreeMap<usize, Loaded<'a>>,
     rates: &'a super::rates::Rates<'a>,
     /// What loads from memory take longer behind others.
     behind: f64,
@@ -205,7 +204,7 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
     // A warp's 32 results on the part of a unit that its scheduler has, in whole clocks.
     let each = |u: super::Unit| (128.0 / a.rates.unit(u)).round().max(1.0);
     let load = a.loads.get(&i.line);
-    let of = |m: Memory| load.filter(|l| l.memory == m);
+    let of = |m: Memory| load.filter(|l| l.access.memory == m || l.seen.is_some());
     let (unit, busy, latency) = match i.kind {
         Kind::F64 => (Unit::F64, each(super::Unit::F64), 0.0),
         Kind::F32 => (Unit::Multiply, 1.0, 0.0),
@@ -216,19 +215,26 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         Kind::SpecialRegister => (Unit::Special, 2.0, shared),
         Kind::Load => {
             let found = of(Memory::Global);
-            let passes = found.map_or(1.0, |l| l.passes.max(1.0));
+            let passes = found.map_or(1.0, |l| match l.seen {
+                Some(p) => memory::global_passes(l.access, p, i.bytes as u64),
+                None => l.passes.max(1.0),
+            });
             let latency = found.map_or(near, |l| l.latency * a.behind);
             (Unit::LoadStore, SHARED * passes, latency)
         }
         Kind::SharedLoad | Kind::SharedStore => {
             let alone = i.bytes / 4.0;
             let passes = of(Memory::Shared).map_or(alone, |l| {
-                memory::shared_passes(l.slope, a.block, i.bytes as u64) as f64
+                memory::shared_passes(l.access, l.seen, a.block, i.bytes as u64)
             });
             let wide = if i.bytes > 8.0 { WIDE } else { 0.0 };
             (Unit::LoadStore, SHARED * passes, shared + wide)
         }
-        Kind::Store => (Unit::LoadStore, 2.0 * SHARED, 0.0),
+        Kind::Store => {
+            let seen = load.and_then(|l| Some((l.access, l.seen?)));
+            let passes = seen.map_or(2.0, |(x, p)| memory::global_passes(x, p, i.bytes as u64));
+            (Unit::LoadStore, SHARED * passes, 0.0)
+        }
         Kind::LocalMemory => (Unit::LoadStore, SHARED, near),
         Kind::Shuffle => (Unit::LoadStore, 2.0 * SHARED, shared),
         Kind::Atomic => (Unit::LoadStore, 2.0 * SHARED, 100.0),
@@ -320,14 +326,14 @@ impl CostModel {
         let mut loads = BTreeMap::new();
         for (b, latency) in k.work.blocks.iter().zip(&levels.latency) {
             for (n, node) in b.nodes.iter().enumerate() {
-                let Some(a) = node.load else { continue };
-                let access = &b.accesses[a];
+                let Some(a) = node.access else { continue };
+                let (access, seen) = (&b.accesses[a], b.seen[a].as_ref());
                 loads.insert(
                     b.line + n,
                     Loaded {
-                        memory: access.memory,
-                        slope: access.slope,
-                        passes: memory::passes(access, l.block) as f64,
+                        access,
+                        seen,
+                        passes: memory::passes(access, seen, l.block),
                         latency: latency[a],
                     },
                 );
@@ -449,7 +455,7 @@ impl Subject<'_> {
         plan.apply(&m)?;
         let c = self.model;
         let limit = c.machine.registers_per_thread;
-        let kernels = census::kernels_of(&m, &self.rates, limit);
+        let kernels = census::kernels_of(&m, &self.rates, limit, &self.patterns);
         let (ways, operations) = (ways(&m), operations(&m));
         let compile = |e: String| CostError::Code(e);
         let symbols: BTreeSet<&String> = self.launches.iter().map(|l| &l.symbol).collect();

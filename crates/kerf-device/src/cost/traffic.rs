@@ -4,7 +4,7 @@ use super::launch::{copies, warps};
 use super::rates::Rates;
 use super::{CostModel, memory};
 use crate::occupancy::WARP;
-use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Root};
+use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Pattern, Root};
 use std::collections::BTreeMap;
 
 /// What a launch moves.
@@ -22,6 +22,8 @@ struct Touch {
     block: usize,
     access: usize,
     bytes: f64,
+    /// Part of them that L1 does not have.
+    fresh: f64,
     load: bool,
 }
 
@@ -58,10 +60,9 @@ pub(super) fn working_set(work: &KernelWork, own: &KernelWork, l: &LaunchCounts)
 }
 
 /// Bytes of an access over a launch, in whole sectors. Of a warp with few threads at work, few are touched.
-fn touched(a: &Access, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
-    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP)) / f64::from(WARP);
-    let sectors = memory::sectors(a, block) as f64 * active;
-    warps * sectors.max(1.0) * memory::SECTOR as f64
+fn touched(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
+    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP));
+    warps * memory::sectors_by(a, seen, active, block) * memory::SECTOR as f64
 }
 
 impl CostModel {
@@ -88,10 +89,12 @@ impl CostModel {
         for (block, b) in work.blocks.iter().enumerate() {
             for (access, a) in b.accesses.iter().enumerate() {
                 if a.memory == Memory::Global {
+                    let seen = b.seen[access].as_ref();
                     by.entry(&a.root).or_default().push(Touch {
                         block,
                         access,
-                        bytes: touched(a, &l.blocks[b.number], warps[block], l.block),
+                        bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
+                        fresh: memory::fresh(a, seen),
                         load: a.direction == Direction::Load,
                     });
                 }
@@ -119,9 +122,11 @@ impl CostModel {
                 all.map(|t| t.bytes).sum()
             };
             let (loaded, stored) = (sum(true), sum(false));
+            let all = touches.iter().filter(|t| t.load);
+            let fresh: f64 = all.map(|t| t.bytes * t.fresh).sum();
             let first = match stored > 0.0 {
-                true => loaded,
-                false => loaded.min(buffer * busy),
+                true => fresh,
+                false => fresh.min(buffer * busy),
             };
             let once = missed * first.min(buffer);
             out.l2_bytes += first + stored;
