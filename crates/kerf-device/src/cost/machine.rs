@@ -66,16 +66,16 @@ const START_S: f64 = 15e-6;
 const GAP_S: f64 = 2.5e-6;
 /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps that
 /// begin together ask for memory at the same time, and compute at the same time.
-const ACROSS: f64 = 1.2;
+const ACROSS: f64 = 1.5;
 /// What loads take longer than a probe's, behind those of other warps.
-const BEHIND: f64 = 1.5;
+const BEHIND: f64 = 1.7;
 /// Slots that an f64 instruction takes of its scheduler: its operands are read in two halves.
 const F64_SLOTS: f64 = 2.0;
 /// Clocks in which threads that parted come together, and that a branch takes beside its stall.
 const TOGETHER: f64 = 20.0;
 const BRANCH: f64 = 4.0;
 /// Cases in which threads that part by their numbers part together; in the others they are independent.
-const PART_TOGETHER: f64 = 0.3;
+const PART_TOGETHER: f64 = 0.5;
 /// Clocks until a result that is waited for at a barrier is seen, beside the latency that a chain of operations shows.
 const SEEN: f64 = 6.0;
 /// What a load of 16 bytes from shared memory takes longer.
@@ -122,11 +122,14 @@ fn operations(m: &Module) -> Vec<Operation> {
 /// Blocks of a kernel by line, with how often they and their loops are run.
 fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
     let executed = launch::warps_of(work, l, PART_TOGETHER);
+    let active = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
+    let full = work.blocks.first().map_or(0.0, |b| active(b.number));
     let mut out: Vec<Source> = work
         .blocks
         .iter()
         .zip(executed)
         .map(|(b, executed)| Source {
+            uneven: active(b.number) < 0.9 * full,
             line: b.line,
             lines: b.nodes.len(),
             executed,

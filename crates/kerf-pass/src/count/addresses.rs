@@ -3,7 +3,7 @@
 //! Threads of eight warps of four blocks, spread over a launch, write the addresses of some of their accesses at each place
 //! into a table: of the first eight, then of four in as many as there were before. Others write to a variable of their own, so
 //! that no thread goes another way for it.
-use super::accesses::{Access, Memory, Root, touched};
+use super::accesses::{Access, Direction, Memory, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
 use super::{Counters, KernelCounters};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, Value, space};
@@ -156,7 +156,7 @@ pub struct Pattern {
     pub bytes: u64,
     /// Sectors of one access of a warp; also if elements were half and a quarter as large.
     pub sectors: [f32; 3],
-    /// Part of the sectors that the block has not touched before, at any of its accesses to the same object.
+    /// Part of the sectors that the block has not touched before, at any of its loads from the same object.
     pub fresh: [f32; 3],
     /// Passes through the banks of L1 and shared memory by instructions of 4, 8 and 16 bytes; likewise.
     pub passes: [[f32; 3]; 3],
@@ -230,7 +230,7 @@ pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> 
     }
     // Sectors that a block touches of an object, and how often in all.
     let mut by: BTreeMap<&Root, [(usize, usize); 3]> = BTreeMap::new();
-    let loads = |a: &Access| a.memory == Memory::Global;
+    let loads = |a: &Access| a.memory == Memory::Global && a.direction == Direction::Load;
     let roots: BTreeSet<&Root> = all
         .iter()
         .filter(|x| loads(x.0))
