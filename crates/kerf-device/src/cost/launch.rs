@@ -1,6 +1,7 @@
 //! One launch: work by unit, bytes by level, waiting of a warp, rounds of blocks.
 use super::census::{BlockWork, KernelWork};
 use super::rates::{Rates, UNITS};
+use super::traffic::Waits;
 use super::{CostModel, LaunchPrediction, Resource, Share, Unit, combine, memory};
 use crate::occupancy::{Demand, WARP};
 use kerf_pass::count::{Access, Direction, LaunchCounts, Memory, Pattern};
@@ -140,7 +141,7 @@ impl CostModel {
         let lanes = (here * f64::from(warps_of_block)).min(partitions) / partitions;
 
         let lone = here * f64::from(warps_of_block) <= 1.0;
-        let levels = self.levels(r, work, own, l, missed, lone);
+        let levels = self.levels(r, work, own, l, missed, Waits { lone, last: false });
         let mut clocks = self.units(r, work, l);
         for (k, c) in clocks.iter_mut().enumerate() {
             *c *= fullest / blocks;

@@ -325,7 +325,11 @@ impl CostModel {
         let active = on_here.min(partitions);
         let side_by_side = (on_here / partitions).ceil().clamp(1.0, 16.0);
         let group = (f64::from(in_block) / partitions).ceil().max(1.0);
-        let levels = self.levels(r, k.work, k.own, l, k.missed, on_here <= 1.0);
+        let waits = traffic::Waits {
+            lone: on_here <= 1.0,
+            last: true,
+        };
+        let levels = self.levels(r, k.work, k.own, l, k.missed, waits);
         let mut loads = BTreeMap::new();
         for (b, latency) in k.work.blocks.iter().zip(&levels.latency) {
             for (n, node) in b.nodes.iter().enumerate() {

@@ -17,6 +17,15 @@ pub(super) struct Levels {
     pub latency: Vec<Vec<f64>>,
 }
 
+/// How warps wait for loads.
+#[derive(Clone, Copy)]
+pub(super) struct Waits {
+    /// One at a time on a multiprocessor.
+    pub lone: bool,
+    /// For the last of an access's sectors.
+    pub last: bool,
+}
+
 /// One access of a launch.
 struct Touch {
     block: usize,
@@ -99,7 +108,7 @@ impl CostModel {
         own: &KernelWork,
         l: &LaunchCounts,
         missed: f64,
-        lone: bool,
+        Waits { lone, last }: Waits,
     ) -> Levels {
         let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
         let warps = warps(work, l);
@@ -164,7 +173,11 @@ impl CostModel {
                 let beside = if lone { beside.count() as f64 } else { 1.0 };
                 let together = beside * copies(&work.blocks[t.block], l);
                 // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
-                let any = |part: f64| 1.0 - (1.0 - part).max(0.0).powf(t.sectors.sqrt());
+                let any = |part: f64| {
+                    1.0 - (1.0 - part)
+                        .max(0.0)
+                        .powf(if last { t.sectors.sqrt() } else { 1.0 })
+                };
                 let from_l2 = (any(from_l2) * together).min(1.0);
                 // Of what L2 is asked for, no more than it misses.
                 let own = any(fetched / t.bytes.max(1.0));
