@@ -261,7 +261,12 @@ impl CostModel {
     /// Registers of a thread of each kernel of a prepared module, by symbol, estimated.
     pub fn registers(&self, m: &Module) -> BTreeMap<String, u32> {
         let rates = rates::Rates::of(&self.profile);
-        let all = census::kernels_of(m, &rates, self.machine.registers_per_thread);
+        let all = census::kernels_of(
+            m,
+            &rates,
+            self.machine.registers_per_thread,
+            &BTreeMap::new(),
+        );
         all.into_iter().map(|(s, k)| (s, k.registers)).collect()
     }
 
@@ -297,7 +302,14 @@ impl CostModel {
         module.lighten_debug();
         count::label(&module);
         let rates = rates::Rates::of(&self.profile);
-        let own = census::kernels_of(&module, &rates, self.machine.registers_per_thread);
+        let mut patterns = census::Patterns::new();
+        for l in work.launches.iter().filter(|l| !l.patterns.is_empty()) {
+            patterns
+                .entry(l.symbol.clone())
+                .or_insert_with(|| l.patterns.clone());
+        }
+        let limit = self.machine.registers_per_thread;
+        let own = census::kernels_of(&module, &rates, limit, &patterns);
         for l in &work.launches {
             // Counts of another program would be read at the wrong places.
             let fits = own
@@ -327,6 +339,7 @@ impl CostModel {
             // What other kernels work on grows and shrinks with what these do.
             beside: whole / f64::max(largest, 1.0),
             own,
+            patterns,
             launches,
             copies: (work.copies, work.copied_bytes),
         })
@@ -349,6 +362,7 @@ pub struct Subject<'c> {
     module: Module,
     rates: rates::Rates<'c>,
     own: BTreeMap<String, census::KernelWork>,
+    patterns: census::Patterns,
     launches: Vec<LaunchCounts>,
     copies: (u64, u64),
     beside: f64,
@@ -367,7 +381,8 @@ impl Subject<'_> {
         let m = self.module.duplicate();
         plan.apply(&m)?;
         let c = self.model;
-        let kernels = census::kernels_of(&m, &self.rates, c.machine.registers_per_thread);
+        let limit = c.machine.registers_per_thread;
+        let kernels = census::kernels_of(&m, &self.rates, limit, &self.patterns);
         let mut all = Vec::new();
         for l in &self.launches {
             let (Some(work), Some(own)) = (kernels.get(&l.symbol), self.own.get(&l.symbol)) else {

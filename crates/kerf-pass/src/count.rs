@@ -5,12 +5,15 @@
 //! arrays in global memory when a function returns. Loop counts are therefore real, and a run costs
 //! little more than an ordinary one.
 mod accesses;
+mod addresses;
 mod emit;
 mod local;
 mod record;
 mod stride;
+pub mod warp;
 
 pub use accesses::{Access, Direction, Memory, Root};
+pub use addresses::{ADDRESSES, Pattern, Sampled, join as join_patterns, patterns};
 pub use record::{BlockCount, LaunchCounts, LocalError, SiteRecord, Tally};
 pub use stride::Slope;
 
@@ -66,6 +69,8 @@ pub struct Counters {
     pub formats: Vec<kerf_num::Format>,
     /// Kernels.
     pub kernels: Vec<KernelCounters>,
+    /// Accesses whose addresses are looked at.
+    pub sampled: Sampled,
 }
 
 impl Counters {
@@ -161,6 +166,7 @@ pub fn describe(m: &Module) -> Counters {
         blocks: blocks.len(),
         formats,
         kernels: Vec::new(),
+        sampled: Sampled::of(m, defined(m).into_iter().flat_map(Value::blocks)),
     };
     for info in kernels(m) {
         let Some(f) = m.function(&info.symbol) else {
@@ -209,6 +215,10 @@ pub fn instrument(m: &Module, detail: Detail) -> Result<Counters, LlvmError> {
         m,
         array(BLOCKS, counters.block_bytes()),
         array(SITES, counters.site_bytes()),
+        (
+            array(ADDRESSES, counters.sampled.bytes()),
+            &counters.sampled,
+        ),
         detail,
     );
     for f in &functions {

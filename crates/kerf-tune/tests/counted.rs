@@ -66,6 +66,7 @@ fn work(blocks: usize) -> Work {
             };
             blocks
         ],
+        patterns: Vec::new(),
     };
     Work {
         launches: vec![launch("long"), launch("short")],

@@ -5,7 +5,7 @@ use super::rates::{Clocks, Cost, Rates, UNITS};
 use super::registers;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::llvm::{Block, Module, Opcode, Value};
-use kerf_pass::count::{self, Access, Accesses};
+use kerf_pass::count::{self, Access, Accesses, Pattern};
 use std::collections::BTreeMap;
 
 /// One operation in the order of waiting.
@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 pub(super) struct Node {
     /// Clocks until its result is there, memory apart.
     pub latency: f64,
-    /// The load that it is, among the block's accesses.
+    /// Its first access, among the block's.
+    pub access: Option<usize>,
+    /// The same, if it is one that something may wait for.
     pub load: Option<usize>,
     /// Is its result wanted in this block? What is wanted later arrives while other work is done.
     pub wanted: bool,
@@ -36,6 +38,8 @@ pub(super) struct BlockWork {
     pub clocks: Clocks,
     /// What it loads and stores.
     pub accesses: Vec<Access>,
+    /// What each of these touches, where the counting run has seen it.
+    pub seen: Vec<Option<Pattern>>,
     pub nodes: Vec<Node>,
     /// Phis of a loop that is this block alone, each with the operation that gives its next value.
     pub recurrences: Vec<(usize, usize)>,
@@ -252,6 +256,7 @@ fn block(
         before,
         clocks: [0.0; UNITS],
         accesses: Vec::new(),
+        seen: Vec::new(),
         nodes: Vec::new(),
         recurrences: Vec::new(),
         only_before: None,
@@ -288,8 +293,8 @@ fn block(
         };
         after.extend(barrier);
         let accesses = look.of(kernel, *i, number);
-        let load = (i.opcode() != Some(Opcode::LLVMStore) && !accesses.is_empty())
-            .then_some(out.accesses.len());
+        let access = (!accesses.is_empty()).then_some(out.accesses.len());
+        let load = access.filter(|_| i.opcode() != Some(Opcode::LLVMStore));
         out.accesses.extend(accesses);
         let name = i.callee_name().unwrap_or_default();
         if name.starts_with("llvm.nvvm.barrier") {
@@ -298,6 +303,7 @@ fn block(
         }
         out.nodes.push(Node {
             latency: c.latency,
+            access,
             load,
             wanted: load.is_some() && wanted(b, *i),
             after,
@@ -357,8 +363,41 @@ pub(super) fn lines(m: &Module) -> BTreeMap<Block, usize> {
     out
 }
 
+/// What accesses touch, by symbol.
+pub(super) type Patterns = BTreeMap<String, Vec<Pattern>>;
+
+/// Puts what was seen beside the accesses. A plan that changes how many accesses a block has leaves nothing to go by.
+fn seen(blocks: &mut [BlockWork], patterns: &[Pattern]) {
+    let mut total: BTreeMap<usize, usize> = BTreeMap::new();
+    for b in blocks.iter() {
+        *total.entry(b.number).or_insert(0) += b.accesses.len();
+    }
+    let mut next: BTreeMap<usize, usize> = BTreeMap::new();
+    for b in blocks.iter_mut() {
+        let first = next.entry(b.number).or_insert(0);
+        let last = patterns
+            .iter()
+            .filter(|p| p.block == b.number)
+            .map(|p| p.index + 1)
+            .max();
+        let fits = last.is_none_or(|l| l <= total[&b.number]);
+        b.seen = (0..b.accesses.len())
+            .map(|k| {
+                let same = |p: &&Pattern| p.block == b.number && p.index == *first + k;
+                patterns.iter().find(same).filter(|_| fits).copied()
+            })
+            .collect();
+        *first += b.accesses.len();
+    }
+}
+
 /// Kernels of a module that came out of a labelled one, by symbol.
-pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, KernelWork> {
+pub(super) fn kernels_of(
+    m: &Module,
+    r: &Rates,
+    limit: u32,
+    patterns: &Patterns,
+) -> BTreeMap<String, KernelWork> {
     let mut out = BTreeMap::new();
     let mut look = Accesses::new(m);
     let lines = lines(m);
@@ -398,6 +437,8 @@ pub(super) fn kernels_of(m: &Module, r: &Rates, limit: u32) -> BTreeMap<String, 
                 blocks.push(one);
             }
         }
+        let none = Vec::new();
+        seen(&mut blocks, patterns.get(&info.symbol).unwrap_or(&none));
         let work = KernelWork {
             blocks,
             registers: registers::estimate(m, &functions, limit),

@@ -1,9 +1,10 @@
 //! One launch: work by unit, bytes by level, waiting of a warp, rounds of blocks.
 use super::census::{BlockWork, KernelWork};
 use super::rates::{Rates, UNITS};
+use super::traffic::Waits;
 use super::{CostModel, LaunchPrediction, Resource, Share, Unit, combine, memory};
 use crate::occupancy::{Demand, WARP};
-use kerf_pass::count::{Access, Direction, LaunchCounts, Memory};
+use kerf_pass::count::{Access, Direction, LaunchCounts, Memory, Pattern};
 use std::collections::BTreeMap;
 
 /// Resources of the units, in their order.
@@ -101,8 +102,8 @@ impl CostModel {
             for ((sum, c), shared) in all.iter_mut().zip(b.clocks).zip(b.shared) {
                 *sum += warps * f64::from(WARP) * (c - saved * shared);
             }
-            for a in &b.accesses {
-                all[Unit::LoadStore as usize] += warps * passes(r, a, l.block);
+            for (a, seen) in b.accesses.iter().zip(&b.seen) {
+                all[Unit::LoadStore as usize] += warps * passes(r, a, seen.as_ref(), l.block);
             }
         }
         all
@@ -140,7 +141,7 @@ impl CostModel {
         let lanes = (here * f64::from(warps_of_block)).min(partitions) / partitions;
 
         let lone = here * f64::from(warps_of_block) <= 1.0;
-        let levels = self.levels(r, work, own, l, missed, lone);
+        let levels = self.levels(r, work, own, l, missed, Waits { lone, last: false });
         let mut clocks = self.units(r, work, l);
         for (k, c) in clocks.iter_mut().enumerate() {
             *c *= fullest / blocks;
@@ -219,8 +220,8 @@ impl CostModel {
 }
 
 /// Passes of the load-store unit for one access of a warp.
-fn passes(r: &Rates, a: &Access, block: [u32; 3]) -> f64 {
-    let n = memory::passes(a, block) as f64;
+fn passes(r: &Rates, a: &Access, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
+    let n = memory::passes(a, seen, block);
     if a.direction != Direction::Atomic {
         return n;
     }
@@ -288,7 +289,8 @@ fn alone_in(
     let path = ready.iter().copied().fold(0.0, f64::max);
     // One warp has the units of one sub-partition.
     let busiest = b.clocks.iter().copied().fold(0.0, f64::max);
-    let passes: f64 = b.accesses.iter().map(|a| passes(r, a, l.block)).sum();
+    let all = b.accesses.iter().zip(&b.seen);
+    let passes: f64 = all.map(|(a, s)| passes(r, a, s.as_ref(), l.block)).sum();
     let issue = (busiest * f64::from(WARP) * partitions).max(passes);
     if !b.loops {
         return path.max(issue);

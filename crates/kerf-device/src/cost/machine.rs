@@ -20,7 +20,7 @@ use flow::Flow;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::llvm::{Module, Opcode};
 use kerf_pass::Plan;
-use kerf_pass::count::{LaunchCounts, Memory, Slope};
+use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use warps::{Step, Unit};
@@ -66,16 +66,16 @@ const START_S: f64 = 15e-6;
 const GAP_S: f64 = 2.5e-6;
 /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps that
 /// begin together ask for memory at the same time, and compute at the same time.
-const ACROSS: f64 = 1.2;
+const ACROSS: f64 = 1.5;
 /// What loads take longer than a probe's, behind those of other warps.
-const BEHIND: f64 = 1.5;
+const BEHIND: f64 = 1.7;
 /// Slots that an f64 instruction takes of its scheduler: its operands are read in two halves.
 const F64_SLOTS: f64 = 2.0;
 /// Clocks in which threads that parted come together, and that a branch takes beside its stall.
 const TOGETHER: f64 = 20.0;
 const BRANCH: f64 = 4.0;
 /// Cases in which threads that part by their numbers part together; in the others they are independent.
-const PART_TOGETHER: f64 = 0.3;
+const PART_TOGETHER: f64 = 0.5;
 /// Clocks until a result that is waited for at a barrier is seen, beside the latency that a chain of operations shows.
 const SEEN: f64 = 6.0;
 /// What a load of 16 bytes from shared memory takes longer.
@@ -122,11 +122,14 @@ fn operations(m: &Module) -> Vec<Operation> {
 /// Blocks of a kernel by line, with how often they and their loops are run.
 fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
     let executed = launch::warps_of(work, l, PART_TOGETHER);
+    let active = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
+    let full = work.blocks.first().map_or(0.0, |b| active(b.number));
     let mut out: Vec<Source> = work
         .blocks
         .iter()
         .zip(executed)
         .map(|(b, executed)| Source {
+            uneven: active(b.number) < 0.9 * full,
             line: b.line,
             lines: b.nodes.len(),
             executed,
@@ -178,18 +181,17 @@ fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
     out
 }
 
-/// A load of the prepared program.
-#[derive(Clone, Copy)]
-struct Loaded {
-    memory: Memory,
-    slope: Slope,
+/// A load or store of the prepared program.
+struct Loaded<'a> {
+    access: &'a Access,
+    seen: Option<&'a Pattern>,
     passes: f64,
     latency: f64,
 }
 
 /// What is known of a launch when its steps are made.
 struct Around<'a> {
-    loads: &'a BTreeMap<usize, Loaded>,
+    loads: &'a BTreeMap<usize, Loaded<'a>>,
     rates: &'a super::rates::Rates<'a>,
     /// What loads from memory take longer behind others.
     behind: f64,
@@ -205,7 +207,7 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
     // A warp's 32 results on the part of a unit that its scheduler has, in whole clocks.
     let each = |u: super::Unit| (128.0 / a.rates.unit(u)).round().max(1.0);
     let load = a.loads.get(&i.line);
-    let of = |m: Memory| load.filter(|l| l.memory == m);
+    let of = |m: Memory| load.filter(|l| l.access.memory == m || l.seen.is_some());
     let (unit, busy, latency) = match i.kind {
         Kind::F64 => (Unit::F64, each(super::Unit::F64), 0.0),
         Kind::F32 => (Unit::Multiply, 1.0, 0.0),
@@ -216,19 +218,26 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         Kind::SpecialRegister => (Unit::Special, 2.0, shared),
         Kind::Load => {
             let found = of(Memory::Global);
-            let passes = found.map_or(1.0, |l| l.passes.max(1.0));
+            let passes = found.map_or(1.0, |l| match l.seen {
+                Some(p) => memory::global_passes(l.access, p, i.bytes as u64),
+                None => l.passes.max(1.0),
+            });
             let latency = found.map_or(near, |l| l.latency * a.behind);
             (Unit::LoadStore, SHARED * passes, latency)
         }
         Kind::SharedLoad | Kind::SharedStore => {
             let alone = i.bytes / 4.0;
             let passes = of(Memory::Shared).map_or(alone, |l| {
-                memory::shared_passes(l.slope, a.block, i.bytes as u64) as f64
+                memory::shared_passes(l.access, l.seen, a.block, i.bytes as u64)
             });
             let wide = if i.bytes > 8.0 { WIDE } else { 0.0 };
             (Unit::LoadStore, SHARED * passes, shared + wide)
         }
-        Kind::Store => (Unit::LoadStore, 2.0 * SHARED, 0.0),
+        Kind::Store => {
+            let seen = load.and_then(|l| Some((l.access, l.seen?)));
+            let passes = seen.map_or(2.0, |(x, p)| memory::global_passes(x, p, i.bytes as u64));
+            (Unit::LoadStore, SHARED * passes, 0.0)
+        }
         Kind::LocalMemory => (Unit::LoadStore, SHARED, near),
         Kind::Shuffle => (Unit::LoadStore, 2.0 * SHARED, shared),
         Kind::Atomic => (Unit::LoadStore, 2.0 * SHARED, 100.0),
@@ -316,18 +325,22 @@ impl CostModel {
         let active = on_here.min(partitions);
         let side_by_side = (on_here / partitions).ceil().clamp(1.0, 16.0);
         let group = (f64::from(in_block) / partitions).ceil().max(1.0);
-        let levels = self.levels(r, k.work, k.own, l, k.missed, on_here <= 1.0);
+        let waits = traffic::Waits {
+            lone: on_here <= 1.0,
+            last: true,
+        };
+        let levels = self.levels(r, k.work, k.own, l, k.missed, waits);
         let mut loads = BTreeMap::new();
         for (b, latency) in k.work.blocks.iter().zip(&levels.latency) {
             for (n, node) in b.nodes.iter().enumerate() {
-                let Some(a) = node.load else { continue };
-                let access = &b.accesses[a];
+                let Some(a) = node.access else { continue };
+                let (access, seen) = (&b.accesses[a], b.seen[a].as_ref());
                 loads.insert(
                     b.line + n,
                     Loaded {
-                        memory: access.memory,
-                        slope: access.slope,
-                        passes: memory::passes(access, l.block) as f64,
+                        access,
+                        seen,
+                        passes: memory::passes(access, seen, l.block),
                         latency: latency[a],
                     },
                 );
@@ -449,7 +462,7 @@ impl Subject<'_> {
         plan.apply(&m)?;
         let c = self.model;
         let limit = c.machine.registers_per_thread;
-        let kernels = census::kernels_of(&m, &self.rates, limit);
+        let kernels = census::kernels_of(&m, &self.rates, limit, &self.patterns);
         let (ways, operations) = (ways(&m), operations(&m));
         let compile = |e: String| CostError::Code(e);
         let symbols: BTreeSet<&String> = self.launches.iter().map(|l| &l.symbol).collect();

@@ -1,5 +1,5 @@
 //! What one access of a warp asks of the memory system: passes of the load-store unit, and sectors.
-use kerf_pass::count::{Access, Memory, Slope};
+use kerf_pass::count::{Access, Memory, Pattern, Slope, warp};
 
 /// Bytes of a sector, the unit of transfer from L2.
 pub(super) const SECTOR: u64 = 32;
@@ -36,20 +36,22 @@ fn rows(slope: Slope, block: [u32; 3]) -> Option<(u64, Vec<i64>)> {
 fn sectors_of(addresses: &[i64], bytes: u64) -> u64 {
     // A warp's part of a buffer begins at a sector, whichever thread has its lowest address.
     let lowest = addresses.iter().copied().min().unwrap_or(0);
-    let mut touched: Vec<i64> = addresses
-        .iter()
-        .map(|a| a - lowest)
-        .flat_map(|a| (0..bytes.div_ceil(SECTOR).max(1)).map(move |k| a + (k * SECTOR) as i64))
-        .map(|a| a.div_euclid(SECTOR as i64))
-        .collect();
-    touched.sort_unstable();
-    touched.dedup();
-    touched.len() as u64
+    let all: Vec<i64> = addresses.iter().map(|a| a - lowest).collect();
+    warp::units(&all, bytes, warp::SECTOR).len() as u64
+}
+
+/// Which column of a pattern: elements may be held half or a quarter as large as when they were looked at.
+fn column(a: &Access, p: &Pattern) -> usize {
+    match p.bytes / a.bytes.max(1) {
+        0 | 1 => 0,
+        2 | 3 => 1,
+        _ => 2,
+    }
 }
 
 /// Sectors of 32 bytes that one access of a full warp touches. Where threads' addresses are unknown,
 /// each is taken to lie in a sector of its own.
-pub(super) fn sectors(a: &Access, block: [u32; 3]) -> u64 {
+fn sectors(a: &Access, block: [u32; 3]) -> u64 {
     if let Some(all) = addresses(a.slope, block) {
         return sectors_of(&all, a.bytes);
     }
@@ -59,46 +61,68 @@ pub(super) fn sectors(a: &Access, block: [u32; 3]) -> u64 {
     }
 }
 
-/// Passes through shared memory: threads that want different words of one bank wait for each other.
-/// Unknown addresses are taken to be free of that.
-fn bank_passes(addresses: &[i64], bytes: u64) -> u64 {
-    const BANK: i64 = 4;
-    const BANKS: i64 = 32;
-    let mut words: Vec<i64> = addresses
-        .iter()
-        .flat_map(|a| (0..bytes.div_ceil(BANK as u64)).map(move |k| a.div_euclid(BANK) + k as i64))
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    let mut load = [0u64; BANKS as usize];
-    for w in &words {
-        load[w.rem_euclid(BANKS) as usize] += 1;
+/// Sectors that a warp touches with `active` of its threads.
+pub(super) fn sectors_by(a: &Access, seen: Option<&Pattern>, active: f64, block: [u32; 3]) -> f64 {
+    match seen {
+        Some(p) => f64::from(p.sectors[column(a, p)]).max(1.0),
+        None => (sectors(a, block) as f64 * active / 32.0).max(1.0),
     }
-    load.into_iter().max().unwrap_or(1).max(1)
 }
 
-/// Passes through shared memory of an instruction that moves so many bytes a thread. Eight bytes are moved for half a warp at
-/// a time and sixteen for a quarter; for twice as many threads where each wants the same as its neighbour, or as the one two
-/// further on.
-pub(super) fn shared_passes(slope: Slope, block: [u32; 3], bytes: u64) -> u64 {
-    let parts = bytes.div_ceil(4).clamp(1, 4) as usize;
-    let Some(all) = addresses(slope, block) else {
-        return parts as u64;
-    };
-    let alike = |d: usize| (0..all.len()).all(|i| all.get(i ^ d).is_none_or(|o| *o == all[i]));
-    let parts = match parts > 1 && (alike(1) || alike(2)) {
-        true => parts / 2,
-        false => parts,
-    };
-    let each = all.chunks(32 / parts.max(1));
-    each.map(|lanes| bank_passes(lanes, bytes)).sum()
+/// Part of the sectors that L1 does not have from accesses of the same block.
+pub(super) fn fresh(a: &Access, seen: Option<&Pattern>) -> f64 {
+    seen.map_or(1.0, |p| f64::from(p.fresh[column(a, p)]).min(1.0))
+}
+
+/// Passes through shared memory of an instruction that moves so many bytes a thread. Unknown addresses are taken to be free of
+/// conflicts.
+pub(super) fn shared_passes(
+    a: &Access,
+    seen: Option<&Pattern>,
+    block: [u32; 3],
+    bytes: u64,
+) -> f64 {
+    if let Some(p) = seen {
+        let width = match bytes {
+            0..=4 => 0,
+            5..=8 => 1,
+            _ => 2,
+        };
+        return f64::from(p.passes[width][column(a, p)]);
+    }
+    let parts = bytes.div_ceil(4).clamp(1, 4);
+    match addresses(a.slope, block) {
+        Some(all) => {
+            let lanes: Vec<Option<i64>> = all.into_iter().map(Some).collect();
+            warp::shared_passes(&lanes, bytes) as f64
+        }
+        None => parts as f64,
+    }
+}
+
+/// Sectors from which on a warp's access is a gather, and what its passes take longer than banks say: tags of as many lines
+/// (ncu on the H200: 1.5 for tetrahedra and neighbours, 1 where threads are a large power of two apart and all conflict).
+const GATHER: f64 = 24.0;
+const TAGS: f64 = 1.5;
+
+/// Passes through L1 of an instruction that moves so many bytes a thread, where its addresses were seen.
+pub(super) fn global_passes(a: &Access, p: &Pattern, bytes: u64) -> f64 {
+    let banks = shared_passes(a, Some(p), [32, 1, 1], bytes);
+    match f64::from(p.sectors[column(a, p)]) >= GATHER {
+        true => (TAGS * banks).min(32.0),
+        false => banks,
+    }
 }
 
 /// Passes of the load-store unit that one access of a full warp takes.
-pub(super) fn passes(a: &Access, block: [u32; 3]) -> u64 {
+pub(super) fn passes(a: &Access, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
+    if let (Memory::Global, Some(p)) = (a.memory, seen) {
+        return global_passes(a, p, a.bytes);
+    }
     let all = addresses(a.slope, block);
-    match (a.memory, all) {
-        (Memory::Shared, Some(all)) => bank_passes(&all, a.bytes),
+    let n = match (a.memory, all) {
+        (Memory::Shared, _) if seen.is_some() => return shared_passes(a, seen, block, a.bytes),
+        (Memory::Shared, Some(all)) => warp::bank_passes(&all, a.bytes),
         // Arrays of threads are interleaved, so that a warp's lie side by side.
         (Memory::Shared | Memory::Local, _) => (32 * a.bytes).div_ceil(LINE),
         (Memory::Constant, _) => 1,
@@ -108,7 +132,8 @@ pub(super) fn passes(a: &Access, block: [u32; 3]) -> u64 {
             let delivered = 32 * a.bytes.min(8) / 2;
             moved.max(delivered).div_ceil(LINE)
         }
-    }
+    };
+    n as f64
 }
 
 #[cfg(test)]
@@ -147,7 +172,7 @@ mod tests {
     #[test]
     fn passes_by_bank() {
         let row = [256, 1, 1];
-        let s = |bytes, x| passes(&access(Memory::Shared, bytes, x, Some(0)), row);
+        let s = |bytes, x| passes(&access(Memory::Shared, bytes, x, Some(0)), None, row) as u64;
         assert_eq!(s(4, Some(4)), 1);
         assert_eq!(s(8, Some(8)), 2);
         assert_eq!(s(4, Some(0)), 1);
@@ -157,10 +182,8 @@ mod tests {
 
     #[test]
     fn passes_by_width() {
-        let slope = |x, y| Slope {
-            x: Some(x),
-            y: Some(y),
-        };
+        let slope = |x, y| access(Memory::Shared, 8, Some(x), Some(y));
+        let shared_passes = |a, block, bytes| super::shared_passes(&a, None, block, bytes) as u64;
         let row = [256, 1, 1];
         assert_eq!(shared_passes(slope(8, 0), row, 8), 2);
         assert_eq!(shared_passes(slope(16, 0), row, 16), 4);

@@ -4,7 +4,7 @@ use super::launch::{copies, warps};
 use super::rates::Rates;
 use super::{CostModel, memory};
 use crate::occupancy::WARP;
-use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Root};
+use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Pattern, Root};
 use std::collections::BTreeMap;
 
 /// What a launch moves.
@@ -17,11 +17,26 @@ pub(super) struct Levels {
     pub latency: Vec<Vec<f64>>,
 }
 
+/// How warps wait for loads.
+#[derive(Clone, Copy)]
+pub(super) struct Waits {
+    /// One at a time on a multiprocessor.
+    pub lone: bool,
+    /// For the last of an access's sectors.
+    pub last: bool,
+}
+
 /// One access of a launch.
 struct Touch {
     block: usize,
     access: usize,
     bytes: f64,
+    /// Part of them that L1 does not have.
+    fresh: f64,
+    /// What L2 takes longer for it than for whole sectors.
+    slower: f64,
+    /// Sectors of a warp's access, where its addresses were seen: it waits for the one that comes last.
+    sectors: f64,
     load: bool,
 }
 
@@ -58,10 +73,22 @@ pub(super) fn working_set(work: &KernelWork, own: &KernelWork, l: &LaunchCounts)
 }
 
 /// Bytes of an access over a launch, in whole sectors. Of a warp with few threads at work, few are touched.
-fn touched(a: &Access, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
-    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP)) / f64::from(WARP);
-    let sectors = memory::sectors(a, block) as f64 * active;
-    warps * sectors.max(1.0) * memory::SECTOR as f64
+fn touched(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
+    let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP));
+    warps * memory::sectors_by(a, seen, active, block) * memory::SECTOR as f64
+}
+
+/// What L2 takes longer where stores, or atomic operations, leave most of their sectors as they were: ncu on the H200 has 18 ps a
+/// sector for a transposition with scattered stores, and 15 for scattered additions.
+const PARTS: f64 = 5.0;
+
+fn slower(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64) -> f64 {
+    let active = (c.threads as f64 / warps.max(1.0)).clamp(1.0, f64::from(WARP));
+    let sectors = seen.map_or(0.0, |_| memory::sectors_by(a, seen, 32.0, [32, 1, 1]));
+    match sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64 {
+        true if active > 1.5 && a.direction != Direction::Load => PARTS,
+        _ => 1.0,
+    }
 }
 
 impl CostModel {
@@ -81,17 +108,21 @@ impl CostModel {
         own: &KernelWork,
         l: &LaunchCounts,
         missed: f64,
-        lone: bool,
+        Waits { lone, last }: Waits,
     ) -> Levels {
         let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
         let warps = warps(work, l);
         for (block, b) in work.blocks.iter().enumerate() {
             for (access, a) in b.accesses.iter().enumerate() {
                 if a.memory == Memory::Global {
+                    let seen = b.seen[access].as_ref();
                     by.entry(&a.root).or_default().push(Touch {
                         block,
                         access,
-                        bytes: touched(a, &l.blocks[b.number], warps[block], l.block),
+                        bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
+                        fresh: memory::fresh(a, seen),
+                        slower: slower(a, seen, &l.blocks[b.number], warps[block]),
+                        sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
                         load: a.direction == Direction::Load,
                     });
                 }
@@ -119,12 +150,15 @@ impl CostModel {
                 all.map(|t| t.bytes).sum()
             };
             let (loaded, stored) = (sum(true), sum(false));
+            let all = touches.iter().filter(|t| t.load);
+            let fresh: f64 = all.map(|t| t.bytes * t.fresh).sum();
             let first = match stored > 0.0 {
-                true => loaded,
-                false => loaded.min(buffer * busy),
+                true => fresh,
+                false => fresh.min(buffer * busy),
             };
             let once = missed * first.min(buffer);
-            out.l2_bytes += first + stored;
+            let stores = touches.iter().filter(|t| !t.load);
+            out.l2_bytes += first + stores.map(|t| t.bytes * t.slower).sum::<f64>();
             out.dram_bytes += once + missed * stored.min(buffer);
             let from_l2 = (first / loaded.max(1.0)).min(1.0);
             // The access that moves most is the one that fetches; others then find the data in L2.
@@ -138,9 +172,15 @@ impl CostModel {
                 let beside = touches.iter().filter(|o| o.load && o.block == t.block);
                 let beside = if lone { beside.count() as f64 } else { 1.0 };
                 let together = beside * copies(&work.blocks[t.block], l);
-                let from_l2 = (from_l2 * together).min(1.0);
+                // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
+                let any = |part: f64| {
+                    1.0 - (1.0 - part)
+                        .max(0.0)
+                        .powf(if last { t.sectors.sqrt() } else { 1.0 })
+                };
+                let from_l2 = (any(from_l2) * together).min(1.0);
                 // Of what L2 is asked for, no more than it misses.
-                let own = fetched / t.bytes.max(1.0);
+                let own = any(fetched / t.bytes.max(1.0));
                 let from_memory = (together * own).min(own.max(missed * from_l2));
                 out.latency[t.block][t.access] =
                     near + from_l2 * (middle - near) + from_memory * (far - middle);

@@ -80,7 +80,7 @@ fn memory(root: Value, pointer: Value, byval: bool) -> Memory {
 }
 
 /// Addresses that an instruction touches, with the number of bytes.
-fn touched(m: &Module, i: Value) -> Vec<(Value, u64, Direction)> {
+pub(super) fn touched(m: &Module, i: Value) -> Vec<(Value, u64, Direction)> {
     use Direction::*;
     match i.opcode() {
         Some(Opcode::LLVMLoad) => vec![(i.operand(0), m.size_of(i.ty()), Load)],
@@ -130,16 +130,53 @@ pub(super) fn of(
     .collect()
 }
 
+/// Objects that an address may be derived from: both of a choice, all that a loop swaps.
+fn objects(pointer: Value, known: &mut Vec<Value>, out: &mut Vec<Value>) {
+    let object = pointer.underlying();
+    if known.contains(&object) {
+        return;
+    }
+    known.push(object);
+    match object.opcode() {
+        Some(Opcode::LLVMPHI) => {
+            for (v, _) in object.incoming() {
+                objects(v, known, out);
+            }
+        }
+        Some(Opcode::LLVMSelect) => {
+            objects(object.operand(1), known, out);
+            objects(object.operand(2), known, out);
+        }
+        _ => out.push(object),
+    }
+}
+
 /// What an address of a kernel is derived from.
 fn object(kernel: Value, pointer: Value) -> (Memory, Root) {
-    let object = pointer.underlying();
-    let parameter = kernel.params().iter().position(|p| *p == object);
-    let byval = parameter.is_some_and(|p| kernel.byval(p as u32).is_some());
-    let root = match parameter {
-        Some(p) => Root::Parameter(p),
-        None if object.is_global_var() => Root::Variable(object.name()),
-        None if object.opcode() == Some(Opcode::LLVMAlloca) => Root::Array,
-        None => Root::Unknown,
+    let mut all = Vec::new();
+    objects(pointer, &mut Vec::new(), &mut all);
+    let params = kernel.params();
+    let mut each = all.into_iter().map(|object| {
+        let parameter = params.iter().position(|p| *p == object);
+        let byval = parameter.is_some_and(|p| kernel.byval(p as u32).is_some());
+        let root = match parameter {
+            Some(p) => Root::Parameter(p),
+            None if object.is_global_var() => Root::Variable(object.name()),
+            None if object.opcode() == Some(Opcode::LLVMAlloca) => Root::Array,
+            None => Root::Unknown,
+        };
+        (memory(object, pointer, byval), root)
+    });
+    let Some((mut memory, mut root)) = each.next() else {
+        return (Memory::Global, Root::Unknown);
     };
-    (memory(object, pointer, byval), root)
+    for (m, r) in each {
+        if m != memory {
+            memory = Memory::Global;
+        }
+        if r != root {
+            root = Root::Unknown;
+        }
+    }
+    (memory, root)
 }

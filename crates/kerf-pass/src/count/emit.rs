@@ -1,5 +1,7 @@
 //! Writing the counters into the program.
 use super::Detail;
+use super::accesses::touched;
+use super::addresses::{self, Sampled};
 use super::local::{Locals, MOST_SITES};
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
@@ -73,6 +75,7 @@ pub(super) struct Pass<'m> {
     m: &'m Module,
     blocks: Value,
     sites: Value,
+    addresses: (Value, &'m Sampled),
     next_block: u64,
     next_site: u64,
     add_block: Value,
@@ -88,12 +91,19 @@ pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
 }
 
 impl<'m> Pass<'m> {
-    pub(super) fn new(m: &'m Module, blocks: Value, sites: Value, detail: Detail) -> Pass<'m> {
+    pub(super) fn new(
+        m: &'m Module,
+        blocks: Value,
+        sites: Value,
+        addresses: (Value, &'m Sampled),
+        detail: Detail,
+    ) -> Pass<'m> {
         let joins: Vec<Join> = (0..FIELDS).map(join).collect();
         Pass {
             m,
             blocks,
             sites,
+            addresses,
             next_block: 0,
             next_site: 0,
             add_block: flush_block(m),
@@ -167,11 +177,14 @@ impl<'m> Pass<'m> {
             .filter(|i| classify(*i).is_some());
         let sites = sites.count();
         let mut own = Vec::new();
-        for block in f.blocks() {
-            let existing = block.instructions();
-            let Some(start) = block.first_non_phi() else {
-                continue;
-            };
+        // As they are before anything is put in.
+        let each = f.blocks().into_iter();
+        let each: Vec<_> = each
+            .filter_map(|b| Some((b.instructions(), b.first_non_phi()?)))
+            .collect();
+        let (table, sampled) = self.addresses;
+        let at = addresses::Own::new(&entry, table);
+        for (existing, start) in each {
             let b = Builder::before(start);
             let to = b.offset(
                 self.blocks,
@@ -181,6 +194,15 @@ impl<'m> Pass<'m> {
             let slots = variables(1);
             let sum = b.add(b.load(i64t, slots[0]), b.i64(1));
             b.store(sum, slots[0]);
+            let round = at.round(&b, sampled, sum);
+            let mut places = sampled.places[self.next_block as usize - 1].iter();
+            for i in &existing {
+                for (pointer, _, _) in touched(self.m, *i) {
+                    if let Some(Some(place)) = places.next() {
+                        at.note(&Builder::before(*i), sampled, &round, *place, pointer);
+                    }
+                }
+            }
             own.push((self.add_block, Own { to, slots }));
             if self.detail == Detail::Blocks {
                 continue;

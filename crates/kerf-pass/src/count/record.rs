@@ -1,5 +1,5 @@
 //! What the counters say: one record a site, and how records of several launches add up.
-use super::{Counters, KernelCounters, local};
+use super::{Counters, KernelCounters, Pattern, local};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 
@@ -213,6 +213,9 @@ pub struct LaunchCounts {
     pub repeats: u64,
     /// Executions of each block of the program in one launch (the mean, where launches were merged).
     pub blocks: Vec<BlockCount>,
+    /// What the kernel's accesses touch, with its first launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<Pattern>,
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

@@ -7,8 +7,8 @@ use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Lau
 use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
 use kerf_pass::count::{
-    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Root,
-    SiteRecord, Tally,
+    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Pattern,
+    Root, SiteRecord, Tally,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,21 +87,30 @@ struct Counting<'a> {
     counters: &'a Counters,
     blocks: BufferId,
     sites: BufferId,
+    addresses: BufferId,
     sizes: BTreeMap<usize, u64>,
     tallies: BTreeMap<String, (u64, u64, Tally)>,
     launches: Vec<LaunchCounts>,
     copies: (u64, u64),
+    /// What accesses of each kernel touch, and over how many launches.
+    patterns: BTreeMap<String, (u32, Vec<Pattern>)>,
 }
+
+/// Launches of a kernel whose addresses are looked at.
+const LOOKED_AT: u32 = 4;
 
 impl<'a> Counting<'a> {
     fn new(mut inner: CpuExecutor, counters: &'a Counters) -> Result<Self, ExecError> {
         let blocks = inner.symbol(count::BLOCKS, counters.block_bytes(), 8)?;
         let sites = inner.symbol(count::SITES, counters.site_bytes(), 8)?;
+        let addresses = inner.symbol(count::ADDRESSES, counters.sampled.bytes(), 8)?;
         Ok(Counting {
             inner,
             counters,
             blocks,
             sites,
+            addresses,
+            patterns: BTreeMap::new(),
             sizes: BTreeMap::new(),
             tallies: BTreeMap::new(),
             launches: Vec::new(),
@@ -127,6 +136,7 @@ impl<'a> Counting<'a> {
             buffers: l.args.iter().map(|a| self.size(a)).collect(),
             repeats: 1,
             blocks: tally.blocks(),
+            patterns: Vec::new(),
         };
         let shape = |x: &LaunchCounts| {
             (x.symbol == new.symbol && x.grid == new.grid && x.block == new.block)
@@ -179,7 +189,20 @@ impl Executor for Counting<'_> {
         self.inner.copy(from, to)
     }
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
+        let known = self.patterns.get(l.symbol).map_or(0, |p| p.0);
+        let look = known < LOOKED_AT;
+        if look {
+            let nothing = vec![0; self.counters.sampled.bytes()];
+            self.inner.write(self.addresses, &nothing)?;
+        }
         self.inner.launch(l)?;
+        if let (true, Some(k)) = (look, self.counters.kernel(l.symbol)) {
+            let table = self.inner.read(self.addresses)?;
+            let new = count::patterns(self.counters, k, &table);
+            let (launches, all) = self.patterns.entry(l.symbol.to_owned()).or_default();
+            count::join_patterns(all, *launches, &new);
+            *launches += 1;
+        }
         let (blocks, sites) = (self.inner.read(self.blocks)?, self.inner.read(self.sites)?);
         let tally = Tally::read(self.counters, &blocks, &sites);
         self.inner.write(self.blocks, &vec![0; blocks.len()])?;
@@ -281,9 +304,15 @@ pub(super) fn counted(
             traffic: traffic(k, info, tally),
         });
     }
+    let mut launches = exec.launches;
+    for (symbol, (_, patterns)) in exec.patterns {
+        if let Some(first) = launches.iter_mut().find(|l| l.symbol == symbol) {
+            first.patterns = patterns;
+        }
+    }
     Ok(Counts {
         kernels,
-        launches: exec.launches,
+        launches,
         copies: exec.copies.0,
         copied_bytes: exec.copies.1,
     })

@@ -30,6 +30,8 @@ pub(super) struct Source {
     pub cyclic: bool,
     /// How often the loop around it is entered, as far as it is run.
     pub entered: f64,
+    /// Do threads of a warp run it differently often?
+    pub uneven: bool,
 }
 
 /// The program beside its machine code.
@@ -122,6 +124,11 @@ fn parts(program: &Program, s: &Source, found: &Found) -> Vec<Part> {
         let whole = (rounds / main.copies + 1e-9).floor() * main.copies;
         all[0].executions = whole / rounds * s.executed;
         all[1].executions = (rounds - whole) / rounds * s.executed;
+        if s.uneven {
+            // Some thread of a warp has as many rounds left over as there can be.
+            let most = s.entered.max(1.0) * (main.copies - 1.0);
+            all[1].executions = all[1].executions.max(most.min(s.executed));
+        }
     } else {
         for p in &mut all {
             p.executions = s.executed * p.copies / copies;

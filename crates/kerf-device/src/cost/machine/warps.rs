@@ -66,7 +66,8 @@ struct Warp {
 }
 
 /// Clocks that `warps` warps take for one round each of a sequence, once all are under way; warps of a block, `group` each,
-/// meet at barriers.
+/// meet at barriers. Warps go round until they have done `rounds` each in the mean, and the second half of their instructions is
+/// timed: some run ahead of others, so that what a single one has done tells nothing.
 pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) -> f64 {
     if steps.is_empty() {
         return 0.0;
@@ -84,8 +85,11 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
         })
         .collect();
     let mut units = [0.0f64; UNITS];
-    let (mut issue, mut last, mut half) = (0.0f64, 0.0f64, 0.0f64);
-    let middle = rounds / 2;
+    let mut issue = 0.0f64;
+    // Instructions of a round, in the mean; what all are to issue, what they have issued, and when half of it was.
+    let each = steps.iter().map(|s| s.likely).sum::<f64>().max(1e-3);
+    let whole = (each * (rounds.max(2) * warps) as f64).round().max(2.0);
+    let (mut issued, mut half) = (0.0, (0.0, 0.0));
     let mut turn = 0;
     loop {
         // The warp that can go first; of several, the one that went last.
@@ -93,7 +97,7 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
         for k in 0..warps {
             let w = (turn + k) % warps;
             let warp = &all[w];
-            if warp.round >= rounds || warp.waiting.is_some() {
+            if warp.waiting.is_some() {
                 continue;
             }
             let s = &steps[warp.at];
@@ -141,21 +145,19 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
         if s.barrier {
             warp.waiting = Some(start);
         }
-        advance(warp, steps, rounds);
-        if warp.round == middle && warp.at == 0 {
-            half = half.max(warp.ready);
+        advance(warp, steps);
+        if s.barrier {
+            meet(&mut all, w, group);
         }
-        if warp.round >= rounds {
-            last = last.max(warp.ready);
+        if issued >= whole {
+            return (start - half.1) / (issued - half.0) * each * warps as f64;
         }
-        if s.barrier || all[w].round >= rounds {
-            meet(&mut all, w, group, rounds);
+        if 2.0 * issued <= whole {
+            half = (issued, start);
         }
+        issued += 1.0;
     }
-    match middle {
-        0 => last / rounds.max(1) as f64,
-        _ => (last - half) / (rounds - middle) as f64,
-    }
+    0.0
 }
 
 /// Clocks of work that may wait before a unit.
@@ -168,13 +170,14 @@ fn queue(u: Unit) -> f64 {
 }
 
 /// To the next step of a warp that runs.
-fn advance(warp: &mut Warp, steps: &[Step], rounds: usize) {
-    let mut at = warp.at + 1;
+fn advance(warp: &mut Warp, steps: &[Step]) {
+    let (mut at, before) = (warp.at + 1, warp.round);
     loop {
         if at >= steps.len() {
             at = 0;
             warp.round += 1;
-            if warp.round >= rounds {
+            // One of which nothing runs would never end.
+            if warp.round > before + steps.len() {
                 break;
             }
         }
@@ -197,15 +200,12 @@ fn advance(warp: &mut Warp, steps: &[Step], rounds: usize) {
     warp.at = at;
 }
 
-/// Lets a block's warps go on when all that still run wait.
-fn meet(all: &mut [Warp], w: usize, group: usize, rounds: usize) {
+/// Lets a block's warps go on when all wait.
+fn meet(all: &mut [Warp], w: usize, group: usize) {
     let first = w / group.max(1) * group.max(1);
     let end = (first + group.max(1)).min(all.len());
     let block = &mut all[first..end];
-    if block
-        .iter()
-        .any(|o| o.round < rounds && o.waiting.is_none())
-    {
+    if block.iter().any(|o| o.waiting.is_none()) {
         return;
     }
     let latest = block.iter().filter_map(|o| o.waiting).fold(0.0, f64::max);
@@ -265,6 +265,19 @@ mod tests {
         all.extend([step(Unit::Logic, 2.0, 2.0); 7]);
         let one = clocks(&all, 1, 1, 16);
         assert!((one - 16.0).abs() < 1.5, "{one}");
+    }
+
+    #[test]
+    fn a_unit_that_limits_is_never_idle() {
+        // Eight products of two clocks each, for four warps.
+        let all = [step(Unit::F64, 2.0, 2.0); 8];
+        let four = clocks(&all, 4, 1, 8);
+        assert!((four - 64.0).abs() < 1.0, "{four}");
+        let mut half = step(Unit::F64, 2.0, 4.0);
+        (half.part, half.likely) = (1, 0.5);
+        let some: Vec<Step> = all.iter().copied().chain([half; 8]).collect();
+        let four = clocks(&some, 4, 1, 24);
+        assert!((four - 96.0).abs() < 5.0, "{four}");
     }
 
     #[test]

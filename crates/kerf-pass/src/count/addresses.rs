@@ -1,0 +1,314 @@
+//! Addresses of a few warps: what accesses really touch, where it cannot be told from the program.
+//!
+//! Threads of eight warps of four blocks, spread over a launch, write the addresses of some of their accesses at each place
+//! into a table: of the first eight, then of four in as many as there were before. Others write to a variable of their own, so
+//! that no thread goes another way for it.
+use super::accesses::{Access, Direction, Memory, Root, touched};
+use super::warp::{SECTOR, shared_passes, units};
+use super::{Counters, KernelCounters};
+use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, Value, space};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The variable with the addresses.
+pub const ADDRESSES: &str = "__kerf_count_addresses";
+
+const BLOCKS: u64 = 4;
+const WARPS: u64 = 8;
+const LANES: u64 = 32;
+/// Bytes of one access by all.
+const SLOT: u64 = 8 * BLOCKS * WARPS * LANES;
+/// Accesses of a thread at one place, at most (which are of its first 4096), and what all of them may take.
+const MOST_ROUNDS: u64 = 44;
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Which accesses are in the table.
+#[derive(Debug, Clone, Default)]
+pub struct Sampled {
+    /// Place in the table of each access of each block, none for those that are not in it.
+    pub(super) places: Vec<Vec<Option<u64>>>,
+    count: u64,
+    rounds: u64,
+}
+
+impl Sampled {
+    /// Of blocks in their order.
+    pub(super) fn of(m: &Module, blocks: impl Iterator<Item = kerf_ir::llvm::Block>) -> Sampled {
+        let mut out = Sampled::default();
+        for b in blocks {
+            let all = b.instructions().into_iter().flat_map(|i| touched(m, i));
+            let places = all.map(|(pointer, _, _)| {
+                looked_at(pointer).then(|| {
+                    out.count += 1;
+                    out.count - 1
+                })
+            });
+            let places = places.collect();
+            out.places.push(places);
+        }
+        out.rounds = (MOST_BYTES / (SLOT * out.count.max(1))).min(MOST_ROUNDS);
+        out
+    }
+    /// Bytes of [`ADDRESSES`].
+    pub fn bytes(&self) -> usize {
+        (SLOT * self.rounds * self.count).max(8) as usize
+    }
+}
+
+/// Threads' own arrays and constants have patterns that are known.
+fn looked_at(pointer: Value) -> bool {
+    let object = pointer.underlying();
+    let of = |v: Value| matches!(v.ty().space(), space::LOCAL | space::CONSTANT);
+    !(object.opcode() == Some(Opcode::LLVMAlloca) || of(object) || of(pointer))
+}
+
+/// What a thread knows of its part of the table.
+pub(super) struct Own {
+    table: Value,
+    /// Address of its first entry, as a number, if it is one of those that are looked at.
+    at: Value,
+    sampled: Value,
+    /// What others write to.
+    aside: Value,
+}
+
+impl Own {
+    /// At the beginning of a function.
+    pub(super) fn new(b: &Builder, table: Value) -> Own {
+        let i64t = b.int_ty(64);
+        let register = |name: &str| {
+            let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
+            b.zext_or_trunc(v, i64t)
+        };
+        let linear = |i: &str, n: &str| {
+            let r = |s: &str, d: &str| register(&format!("{s}.{d}"));
+            let rows = b.add(b.mul(r(i, "z"), r(n, "y")), r(i, "y"));
+            b.add(b.mul(rows, r(n, "x")), r(i, "x"))
+        };
+        let (thread, block) = (linear("tid", "ntid"), linear("ctaid", "nctaid"));
+        let (x, y, z) = (
+            register("nctaid.x"),
+            register("nctaid.y"),
+            register("nctaid.z"),
+        );
+        let all = b.mul(b.mul(x, y), z);
+        // The block in the middle of each quarter.
+        let quarter = b.bin(Opcode::LLVMUDiv, b.mul(block, b.i64(BLOCKS)), all);
+        let middle = b.add(b.shl(quarter, b.i64(1)), b.i64(1));
+        let middle = b.bin(Opcode::LLVMUDiv, b.mul(middle, all), b.i64(2 * BLOCKS));
+        let (warp, lane) = (b.lshr(thread, b.i64(5)), b.and(thread, b.i64(LANES - 1)));
+        let number = b.add(b.mul(quarter, b.i64(WARPS)), warp);
+        let entry = b.add(b.mul(number, b.i64(LANES)), lane);
+        let first = b.cast(Opcode::LLVMPtrToInt, table, i64t);
+        let here = b.icmp(IntPred::LLVMIntEQ, block, middle);
+        let low = b.icmp(IntPred::LLVMIntULT, warp, b.i64(WARPS));
+        let aside = b.alloca(i64t);
+        Own {
+            table,
+            at: b.add(first, b.mul(entry, b.i64(8))),
+            sampled: b.and(here, low),
+            aside: b.cast(Opcode::LLVMPtrToInt, aside, i64t),
+        }
+    }
+
+    /// At the beginning of a block: `executed` is how often the thread has run it, this time too.
+    pub(super) fn round(&self, b: &Builder, of: &Sampled, executed: Value) -> Round {
+        let i64t = b.int_ty(64);
+        let round = b.sub(executed, b.i64(1));
+        let one = b.int_ty(1).zero();
+        let zeros = b.intrinsic("llvm.ctlz", &[i64t], &[b.or(round, b.i64(4)), one]);
+        let shift = b.sub(b.i64(61), zeros);
+        let number = b.lshr(round, shift);
+        let first = b.icmp(IntPred::LLVMIntEQ, b.shl(number, shift), round);
+        let slot = b.add(b.shl(shift, b.i64(2)), number);
+        let early = b.icmp(IntPred::LLVMIntULT, slot, b.i64(of.rounds));
+        Round {
+            taken: b.and(self.sampled, b.and(first, early)),
+            at: b.add(self.at, b.mul(slot, b.i64(SLOT))),
+        }
+    }
+
+    /// Before an access.
+    pub(super) fn note(&self, b: &Builder, of: &Sampled, r: &Round, place: u64, pointer: Value) {
+        let i64t = b.int_ty(64);
+        let to = b.add(r.at, b.i64(SLOT * of.rounds * place));
+        let to = b.select(r.taken, to, self.aside);
+        let to = b.cast(Opcode::LLVMIntToPtr, to, self.table.ty());
+        let address = b.cast(Opcode::LLVMPtrToInt, b.freeze(pointer), i64t);
+        b.store(address, to);
+    }
+}
+
+/// One execution of a block.
+pub(super) struct Round {
+    taken: Value,
+    at: Value,
+}
+
+/// What accesses at one place touch, as far as was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Block of the program.
+    pub block: usize,
+    /// Which access of the block.
+    pub index: usize,
+    /// Bytes of a thread's access.
+    pub bytes: u64,
+    /// Sectors of one access of a warp; also if elements were half and a quarter as large.
+    pub sectors: [f32; 3],
+    /// Part of the sectors that the block has not touched before, at any of its loads from the same object.
+    pub fresh: [f32; 3],
+    /// Passes through the banks of L1 and shared memory by instructions of 4, 8 and 16 bytes; likewise.
+    pub passes: [[f32; 3]; 3],
+}
+
+/// One access of a warp: address by lane.
+type Lanes = Vec<Option<i64>>;
+
+/// Accesses that the one in a slot stands for.
+fn weight(slot: u64) -> u64 {
+    1 << (slot / 4).saturating_sub(1)
+}
+
+/// Accesses of warps at one place, by block, with what each stands for.
+type Seen = Vec<Vec<(u64, Lanes)>>;
+
+fn seen(s: &Sampled, table: &[u8], place: u64) -> Seen {
+    let word = |n: u64| -> Option<i64> {
+        let at = 8 * n as usize;
+        let bytes = table.get(at..at + 8)?;
+        let v = i64::from_le_bytes(bytes.try_into().ok()?);
+        (v != 0).then_some(v)
+    };
+    let mut out = Vec::new();
+    for block in 0..BLOCKS {
+        let mut all = Vec::new();
+        for n in 0..s.rounds * WARPS {
+            let (round, warp) = (n / WARPS, block * WARPS + n % WARPS);
+            let first = ((place * s.rounds + round) * BLOCKS * WARPS + warp) * LANES;
+            let lanes: Lanes = (0..LANES).map(|l| word(first + l)).collect();
+            if lanes.iter().any(Option::is_some) {
+                all.push((weight(round), lanes));
+            }
+        }
+        out.push(all);
+    }
+    out
+}
+
+/// Addresses as they were if elements were 2^-k as large. Buffers begin at a page.
+fn shrunk(lanes: &Lanes, base: i64, k: u32) -> Lanes {
+    let one = |a: i64| ((a - base) >> k) + base;
+    lanes.iter().map(|a| a.map(one)).collect()
+}
+
+/// The lowest address of some accesses, at a multiple of the page.
+fn base(all: &Seen) -> i64 {
+    let addresses = all.iter().flatten().flat_map(|l| &l.1).flatten();
+    addresses.min().map_or(0, |a| a & !4095)
+}
+
+fn mean(sum: u64, n: u64) -> f32 {
+    (1000.0 * sum as f64 / n.max(1) as f64).round() as f32 / 1000.0
+}
+
+/// Reads the table after a launch of a kernel.
+pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> {
+    let s = &c.sampled;
+    let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut all: Vec<(&Access, usize, Seen)> = Vec::new();
+    for a in &k.accesses {
+        let n = numbers.entry(a.block).or_insert(0);
+        let place = s
+            .places
+            .get(a.block)
+            .and_then(|p| p.get(*n).copied().flatten());
+        if let Some(p) = place {
+            all.push((a, *n, seen(s, table, p)));
+        }
+        *n += 1;
+    }
+    // Sectors that a block touches of an object, and how often in all.
+    let mut by: BTreeMap<&Root, [(usize, usize); 3]> = BTreeMap::new();
+    let loads = |a: &Access| a.memory == Memory::Global && a.direction == Direction::Load;
+    let roots: BTreeSet<&Root> = all
+        .iter()
+        .filter(|x| loads(x.0))
+        .map(|x| &x.0.root)
+        .collect();
+    for root in roots {
+        let of = || all.iter().filter(|x| loads(x.0) && &x.0.root == root);
+        let base = of()
+            .map(|x| base(&x.2))
+            .filter(|b| *b > 0)
+            .min()
+            .unwrap_or(0);
+        let one = |scale: u32| {
+            let (mut distinct, mut touches) = (0, 0);
+            for block in 0..BLOCKS as usize {
+                let mut known = BTreeSet::new();
+                for (a, _, seen) in of() {
+                    for (_, lanes) in seen[block].iter().filter(|l| l.0 == 1) {
+                        let lanes: Vec<i64> =
+                            shrunk(lanes, base, scale).into_iter().flatten().collect();
+                        let sectors = units(&lanes, a.bytes >> scale, SECTOR);
+                        touches += sectors.len();
+                        known.extend(sectors);
+                    }
+                }
+                distinct += known.len();
+            }
+            (distinct, touches)
+        };
+        by.insert(root, [one(0), one(1), one(2)]);
+    }
+    let mut out = Vec::new();
+    for (a, index, seen) in &all {
+        let n: u64 = seen.iter().flatten().map(|l| l.0).sum();
+        if n == 0 {
+            continue;
+        }
+        let base = base(seen);
+        let sum = |scale: u32, f: &dyn Fn(&Lanes, u64) -> u64| -> f32 {
+            let each = seen.iter().flatten();
+            let one = |(w, l): &(u64, Lanes)| w * f(&shrunk(l, base, scale), a.bytes >> scale);
+            mean(each.map(one).sum(), n)
+        };
+        let scaled = |f: &dyn Fn(&Lanes, u64) -> u64| [0, 1, 2].map(|k| sum(k, f));
+        let touched = |l: &Lanes, bytes: u64| {
+            let some: Vec<i64> = l.iter().copied().flatten().collect();
+            units(&some, bytes, SECTOR).len() as u64
+        };
+        let fresh = by.get(&a.root).filter(|_| loads(a));
+        out.push(Pattern {
+            block: a.block,
+            index: *index,
+            bytes: a.bytes,
+            sectors: scaled(&touched),
+            fresh: fresh.map_or([1.0; 3], |f| f.map(|(d, t)| mean(d as u64, t as u64))),
+            passes: [4, 8, 16].map(|w| scaled(&|l, _| shared_passes(l, w))),
+        });
+    }
+    out
+}
+
+/// Takes in what another launch gave, as the mean.
+pub fn join(to: &mut Vec<Pattern>, launches: u32, new: &[Pattern]) {
+    for p in new {
+        let same = |o: &&mut Pattern| (o.block, o.index) == (p.block, p.index);
+        let Some(old) = to.iter_mut().find(same) else {
+            to.push(*p);
+            continue;
+        };
+        let mix = |a: &mut f32, b: f32| {
+            *a = ((*a * launches as f32 + b) / (launches + 1) as f32 * 1000.0).round() / 1000.0;
+        };
+        for s in 0..3 {
+            mix(&mut old.sectors[s], p.sectors[s]);
+            mix(&mut old.fresh[s], p.fresh[s]);
+            for w in 0..3 {
+                mix(&mut old.passes[w][s], p.passes[w][s]);
+            }
+        }
+    }
+}
