@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 pub const BLOCKS: &str = "__kerf_count_blocks";
 /// The variable with [`FIELDS`] 64-bit numbers for each site.
 pub const SITES: &str = "__kerf_count_sites";
+/// What names of the functions begin with that the pass adds.
+pub const FUNCTIONS: &str = "__kerf_count_";
 /// Numbers of one site.
 pub const FIELDS: usize = record::FIELDS;
 

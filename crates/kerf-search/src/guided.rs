@@ -1,5 +1,6 @@
 //! The models and the solver behind the guided strategy.
 pub mod coding;
+pub mod culprits;
 mod error_fit;
 pub mod error_model;
 pub mod field;

@@ -173,7 +173,10 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     for f in m.functions() {
         no_wrap_global_index(f);
         f.remove_enum_attr("convergent");
-        f.remove_enum_attr("noinline");
+        // Counters stay calls: a kernel has some for every operation, and in place they take minutes to compile.
+        if !f.name().starts_with(kerf_pass::count::FUNCTIONS) {
+            f.remove_enum_attr("noinline");
+        }
     }
     lead::add_lead(&m);
     let mut accesses = Vec::new();
@@ -249,4 +252,35 @@ pub fn load(l: &Lowered) -> Result<HostJit, LlvmError> {
         all.push((t, at));
     }
     HostJit::load(&l.object, &all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stay_calls() {
+        let text = r#"
+            target triple = "nvptx64-nvidia-cuda"
+            define internal void @__kerf_count_see_f64(ptr %p, double %x) noinline {
+              store volatile double %x, ptr %p
+              ret void
+            }
+            define internal void @plain(ptr %p, double %x) noinline {
+              store volatile double %x, ptr %p
+              ret void
+            }
+            define ptx_kernel void @k(ptr %a, double %x) {
+              call void @__kerf_count_see_f64(ptr %a, double %x)
+              call void @__kerf_count_see_f64(ptr %a, double 1.0)
+              call void @plain(ptr %a, double %x)
+              call void @plain(ptr %a, double 1.0)
+              ret void
+            }"#;
+        let m = Module::parse(text.as_bytes(), "k.ll").expect("parses");
+        let l = lower(&m, LowerOptions::default()).expect("lowers");
+        let names = |name: &str| l.object.windows(name.len()).any(|w| w == name.as_bytes());
+        assert!(names("__kerf_count_see_f64"), "in place, once an operation");
+        assert!(!names("plain"), "the program's own are inlined");
+    }
 }

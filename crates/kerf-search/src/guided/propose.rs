@@ -3,6 +3,7 @@
 //! An assignment is worth its expected gain over the best so far, times the probability that it is within
 //! the tolerance. After a failure the error model expects more and proposals tighten; after a pass with
 //! room to spare they loosen.
+use super::culprits::Culprits;
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
 use super::time_model::TimeModel;
@@ -17,6 +18,9 @@ const SLACKS: [f64; 5] = [0.5, 0.75, 1.0, 1.4, 2.0];
 
 /// Starts at random, beside the planned ones.
 const RANDOM: usize = 3;
+
+/// Starts that lower all that the belief in culprits clears, by one draw of it each.
+const CLEARED: usize = 4;
 
 /// Predictions that one proposal may take: as many as keep the product with the number of variables, and no
 /// fewer than the second number.
@@ -49,6 +53,8 @@ pub struct Proposer<'m, 'p> {
     pub search: &'m Search<'p>,
     /// Errors.
     pub errors: Option<&'m ErrorModel<'p>>,
+    /// The other belief of errors, and what it counts.
+    pub culprits: Option<(&'m Culprits, f64)>,
     /// Times.
     pub times: &'m TimeModel<'p>,
     /// Everything told.
@@ -63,7 +69,10 @@ impl Proposer<'_, '_> {
     /// Logarithm of the expected gain of an assignment.
     pub fn value(&self, a: &[u8]) -> f64 {
         let gain = self.times.log_gain(self.best, a);
-        let pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
+        let mut pass = self.errors.map_or(1.0, |e| e.passes(a, self.doubt));
+        if let Some((c, counts)) = self.culprits {
+            pass += counts * (c.passes(self.search.problem, a) - pass);
+        }
         gain + pass.max(1e-300).ln()
     }
 
@@ -76,8 +85,21 @@ impl Proposer<'_, '_> {
                 known: BTreeMap::new(),
                 moves: moves(self.search.problem),
             };
-            for start in self.starts(rng) {
-                climb.from(start, rng);
+            let mut starts = self.starts(rng);
+            let many = self.search.problem.variables.len() > EXCHANGES;
+            if many {
+                // Not all will be climbed from.
+                let value = |a: &Assignment| self.value(a);
+                let mut valued: Vec<(f64, Assignment)> =
+                    starts.into_iter().map(|a| (value(&a), a)).collect();
+                valued.sort_by(|x, y| y.0.total_cmp(&x.0));
+                starts = valued.into_iter().map(|v| v.1).collect();
+            }
+            for start in starts {
+                match many {
+                    true => climb.sweep(start, rng),
+                    false => climb.from(start, rng),
+                }
             }
             let new = climb.known.into_iter();
             let new = new.filter(|(a, _)| self.history.get(a).is_none());
@@ -129,6 +151,9 @@ impl Proposer<'_, '_> {
         let around = best.clone().unwrap_or_else(|| problem.identity());
         let mut starts = self.planned(&around);
         starts.extend(best);
+        if let Some((c, _)) = self.culprits {
+            starts.extend(c.some(CLEARED, rng));
+        }
         let levels = problem.depth_of_levels();
         starts.extend((0..levels).map(|l| problem.uniform(l as u8)));
         starts.extend((0..RANDOM).map(|_| draw(problem, rng)));
@@ -279,17 +304,63 @@ impl Climb<'_, '_, '_> {
         }
     }
 
+    /// With many variables: whatever is better is taken as it is met, variables alone first. A look at all neighbours for each
+    /// step would use up what may be looked at within a few steps.
+    fn sweep(&mut self, start: Assignment, rng: &mut Rng) {
+        let mut at = start;
+        let mut value = self.value(&at);
+        let most = (WORK.0 / at.len().max(1)).max(WORK.1);
+        let depth = self.proposer.search.problem.depth_of_levels() as u8;
+        let mut order: Vec<usize> = (0..self.moves.len()).collect();
+        let (alone, together) = order.split_at_mut(at.len());
+        rng.shuffle(alone);
+        rng.shuffle(together);
+        let mut alone = true;
+        loop {
+            let before = value;
+            let sets = if alone {
+                &order[..at.len()]
+            } else {
+                &order[..]
+            };
+            for (set, l) in sets.iter().flat_map(|s| (0..depth).map(move |l| (*s, l))) {
+                if self.known.len() >= most {
+                    return;
+                }
+                let b = self.moved(&at, set, l);
+                if b == at || self.proposer.history.get(&b).is_some() {
+                    continue;
+                }
+                let v = self.value(&b);
+                if v > value {
+                    (at, value) = (b, v);
+                }
+            }
+            match (value > before, alone) {
+                (true, _) => {}
+                (false, true) => alone = false,
+                (false, false) => return,
+            }
+        }
+    }
+
+    /// An assignment with one of the sets at a level.
+    fn moved(&self, a: &[u8], set: usize, level: u8) -> Assignment {
+        let mut b = a.to_vec();
+        for i in &self.moves[set] {
+            if self.proposer.search.problem.variables[*i].allows(level) {
+                b[*i] = level;
+            }
+        }
+        b
+    }
+
     fn neighbours(&self, a: &[u8]) -> Vec<Assignment> {
         let problem = self.proposer.search.problem;
         let mut out = Vec::new();
-        for set in &self.moves {
+        for set in 0..self.moves.len() {
             for l in 0..problem.depth_of_levels() as u8 {
-                let mut b = a.to_vec();
-                for i in set {
-                    if problem.variables[*i].allows(l) {
-                        b[*i] = l;
-                    }
-                }
+                let b = self.moved(a, set, l);
                 if b != a {
                     out.push(b);
                 }

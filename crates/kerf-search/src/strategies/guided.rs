@@ -3,6 +3,7 @@
 //! It starts with everything as low as it goes, which brackets the problem from below as the program
 //! itself does from above. Then it runs whatever promises the largest expected gain, and ends when
 //! nothing promises enough.
+use crate::guided::culprits::Culprits;
 use crate::guided::error_model::ErrorModel;
 use crate::guided::propose::{Proposal, Proposer};
 use crate::guided::time_model::TimeModel;
@@ -54,6 +55,11 @@ const PARTS_EVERY: usize = 2;
 /// take runs away from them.
 const FEW: usize = 16;
 
+/// What the belief in culprits counts beforehand, and the least that either belief is taken to have said of what then
+/// happened: one surprise is not the end of it.
+const BLAME: f64 = 0.3;
+const SURPRISE: f64 = 0.02;
+
 /// Runs out of doubt, at most, for each run without: models that misled are given up slowly.
 const DOUBTS: f64 = 0.5;
 
@@ -61,6 +67,9 @@ struct Guided<'p> {
     search: Search<'p>,
     history: History,
     errors: Option<ErrorModel<'p>>,
+    /// The other belief of errors, with many variables; and how well each has foretold what passes, as logarithms.
+    culprits: Option<Culprits>,
+    foretold: [f64; 2],
     times: TimeModel<'p>,
     rng: Rng,
     /// What is run before models decide.
@@ -85,6 +94,8 @@ pub fn guided(search: Search<'_>) -> impl Strategy + '_ {
     opening.dedup();
     Guided {
         errors: ErrorModel::new(search),
+        culprits: None,
+        foretold: [0.0; 2],
         times: TimeModel::new(search),
         history: History::default(),
         rng: Rng::new(search.seed),
@@ -109,7 +120,39 @@ impl Guided<'_> {
             if let Some(e) = &mut self.errors {
                 e.learn(self.history.all());
             }
+            if self.errors.is_some() && self.many() {
+                let mut rng = Rng::new(self.search.seed ^ self.history.all().len() as u64);
+                let all = self.history.all();
+                self.culprits = Some(Culprits::new(self.search.problem, all, &mut rng));
+            }
             self.stale = false;
+        }
+    }
+
+    /// Whether more variables can be lowered than models come to know within the usual number of runs.
+    fn many(&self) -> bool {
+        let problem = self.search.problem;
+        let low = problem.all_low();
+        let free = low.iter().zip(problem.identity());
+        free.filter(|(l, i)| *l != i).count() > FEW
+    }
+
+    /// What the belief in culprits counts.
+    fn blame(&self) -> f64 {
+        let [sums, culprits] = self.foretold;
+        let odds = BLAME / (1.0 - BLAME) * (culprits - sums).exp();
+        odds / (1.0 + odds)
+    }
+
+    /// Notes how well both beliefs of errors foretold a run.
+    fn judge(&mut self, a: &[u8], passed: bool) {
+        let (Some(e), Some(c), false) = (&self.errors, &self.culprits, self.stale) else {
+            return;
+        };
+        let each = [e.passes(a, 1.0), c.passes(self.search.problem, a)];
+        for (sum, p) in self.foretold.iter_mut().zip(each) {
+            let p = if passed { p } else { 1.0 - p };
+            *sum += p.clamp(SURPRISE, 1.0).ln();
         }
     }
 
@@ -127,11 +170,12 @@ impl Guided<'_> {
         1.0 + IN_DOUBT * unkept as f64
     }
 
-    fn proposer(&self, doubt: f64) -> Proposer<'_, '_> {
+    fn proposer(&self, doubt: f64, blame: f64) -> Proposer<'_, '_> {
         let best = self.history.best().and_then(|e| e.outcome.time());
         Proposer {
             search: &self.search,
             errors: self.errors.as_ref(),
+            culprits: self.culprits.as_ref().map(|c| (c, blame)),
             times: &self.times,
             history: &self.history,
             // Without anything within the tolerance, whatever is within it is a gain.
@@ -140,10 +184,10 @@ impl Guided<'_> {
         }
     }
 
-    fn propose(&mut self, doubt: f64) -> Option<Proposal> {
+    fn propose(&mut self, doubt: f64, blame: f64) -> Option<Proposal> {
         self.learn();
         let mut rng = self.rng.clone();
-        let found = self.proposer(doubt).propose(&mut rng);
+        let found = self.proposer(doubt, blame).propose(&mut rng);
         self.rng = rng;
         found
     }
@@ -182,7 +226,7 @@ impl Guided<'_> {
         let one = changed(&best, 0);
         let two = one.iter().flat_map(|(next, a)| changed(a, *next));
         let all: Vec<Vec<u8>> = one.iter().cloned().chain(two).map(|c| c.1).collect();
-        let proposer = self.proposer(1.0);
+        let proposer = self.proposer(1.0, self.blame());
         let mut top: Option<(Vec<u8>, f64)> = None;
         for a in all.into_iter().take(MOST_SHAPES) {
             let value = proposer.value(&a);
@@ -222,15 +266,10 @@ impl Guided<'_> {
         if shapes || !turn {
             return None;
         }
-        let best = self.history.best()?.assignment.clone();
-        let (low, identity) = (
-            self.search.problem.all_low(),
-            self.search.problem.identity(),
-        );
-        let free = low.iter().zip(&identity).filter(|(l, i)| l != i).count();
-        if free <= FEW {
+        if !self.many() {
             return None;
         }
+        let best = self.history.best()?.assignment.clone();
         self.parts_of(&best)
     }
 
@@ -277,15 +316,23 @@ impl Strategy for Guided<'_> {
             false => WORTHWHILE * self.caution(),
         };
         let enough = part * best.unwrap_or(1.0);
-        let Some(p) = self.propose(1.0) else {
-            return Step::Done(Reason::Exhausted);
+        // Together, then each by itself: it ends when neither promises enough.
+        let beliefs: &[f64] = match self.culprits {
+            Some(_) => &[self.blame(), 0.0, 1.0],
+            None => &[0.0],
         };
-        if p.gain >= enough {
-            self.asked += 1;
-            return Step::Evaluate(p.assignment);
+        for blame in beliefs {
+            let Some(p) = self.propose(1.0, *blame) else {
+                return Step::Done(Reason::Exhausted);
+            };
+            if p.gain >= enough {
+                self.asked += 1;
+                return Step::Evaluate(p.assignment);
+            }
         }
         if self.doubted as f64 <= DOUBTS * self.asked as f64
-            && let Some(p) = self.propose(DOUBT).filter(|p| p.gain >= enough)
+            && let Some(p) = self.propose(DOUBT, self.blame())
+            && p.gain >= enough
         {
             self.doubted += 1;
             return Step::Evaluate(p.assignment);
@@ -304,6 +351,9 @@ impl Strategy for Guided<'_> {
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         let before = self.history.best().and_then(|e| e.outcome.time());
+        if self.history.get(a).is_none() {
+            self.judge(a, self.search.problem.accepts(o));
+        }
         let new = self.history.note(self.search.problem, a, o);
         self.stale |= new;
         if !new {
@@ -329,192 +379,4 @@ impl Strategy for Guided<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::problem::{Level, NoModels, Problem, Variable};
-    use crate::session::run;
-
-    fn variable(name: &str, levels: usize, unordered: bool) -> Variable {
-        let all = (0..levels).map(|l| Level::named(format!("{name} {l}")));
-        Variable {
-            unordered,
-            ..Variable::new(name, all.collect())
-        }
-    }
-
-    /// So many variables of two formats.
-    fn formats(n: usize) -> Vec<Variable> {
-        (0..n)
-            .map(|i| variable(&format!("v{i}"), 2, false))
-            .collect()
-    }
-
-    /// A search that knows nothing.
-    fn blind(problem: &Problem, budget: usize) -> Search<'_> {
-        Search {
-            problem,
-            models: &NoModels,
-            seed: 1,
-            budget,
-        }
-    }
-
-    /// Every lowered variable is too inaccurate; shape 5 is faster.
-    fn outcome(a: &[u8]) -> Outcome {
-        let lowered = a[..20].iter().filter(|l| **l > 0).count() as f64;
-        let shape = [1.0, 1.1, 0.97, 1.2, 1.05, 0.9, 1.0, 1.3][a[20] as usize];
-        Outcome::ran(
-            1e-12 + lowered,
-            shape * (1.0 - 0.02 * lowered) * [1.0, 0.99][a[21] as usize],
-        )
-    }
-
-    #[test]
-    fn shapes_gain_where_precision_does_not() {
-        let mut all = formats(20);
-        all.push(variable("shape", 8, true));
-        all.push(variable("block size", 2, true));
-        let problem = Problem::precision(all, Vec::new(), 1e-6);
-        let search = blind(&problem, 32);
-        let mut s = guided(search);
-        let done = run(&problem, &mut s, 32, outcome);
-        let best = done.best.expect("a plan within the tolerance");
-        assert!(best.assignment[..20].iter().all(|l| *l == 0));
-        assert!(best.outcome.time().is_some_and(|t| t <= 0.9), "{best:?}");
-    }
-
-    #[test]
-    fn what_one_variable_spoils_is_found_in_parts() {
-        let problem = Problem::precision(formats(16), Vec::new(), 1e-6);
-        let search = blind(&problem, 24);
-        // Variable 3 loses everything, and the others nothing.
-        let outcome = |a: &[u8]| {
-            let lowered = a.iter().filter(|l| **l > 0).count() as f64;
-            let error = if a[3] > 0 { 0.1 } else { 1e-12 };
-            Outcome::ran(error, 1.0 - 0.03 * lowered)
-        };
-        let done = run(&problem, &mut guided(search), 24, outcome);
-        let best = done.best.expect("a plan within the tolerance");
-        assert_eq!(best.assignment[3], 0);
-        assert!(best.outcome.time().is_some_and(|t| t < 0.77), "{best:?}");
-    }
-
-    #[test]
-    fn errors_that_do_not_add_up_are_found_in_parts() {
-        let problem = Problem::precision(formats(48), Vec::new(), 1e-3);
-        // Any of ten in the middle gives the same error, however many of them; the others give none. Models that add up
-        // see nothing change near everything low.
-        let outcome = |a: &[u8]| {
-            let lowered = a.iter().filter(|l| **l > 0).count() as f64;
-            let bad = a[19..29].iter().any(|l| *l > 0);
-            let casts = a.windows(2).filter(|w| w[0] != w[1]).count() as f64;
-            let error = if bad { 4e-3 } else { 1e-11 };
-            Outcome::ran(error, 1.0 - 0.01 * lowered + 0.001 * casts)
-        };
-        let done = run(&problem, &mut guided(blind(&problem, 25)), 25, outcome);
-        let best = done.best.expect("a plan within the tolerance");
-        assert!(best.outcome.time().is_some_and(|t| t < 0.68), "{best:?}");
-    }
-
-    #[test]
-    fn where_everything_can_be_low_the_search_ends_soon() {
-        let problem = Problem::precision(formats(40), Vec::new(), 1e-3);
-        let search = blind(&problem, 30);
-        // All passes; one variable has nearly all of the gain, and the rest is less than times repeat to.
-        let outcome = |a: &[u8]| {
-            let lowered = a[1..].iter().filter(|l| **l > 0).count() as f64;
-            let sum: usize = a
-                .iter()
-                .enumerate()
-                .map(|(i, l)| i * i * usize::from(*l))
-                .sum();
-            let noise = (sum % 17) as f64 * 1e-4;
-            Outcome::ran(1e-4, 1.0 - 0.45 * f64::from(a[0]) - lowered * 1e-3 + noise)
-        };
-        let mut s = guided(search);
-        let done = run(&problem, &mut s, 30, outcome);
-        let best = done.best.expect("a plan within the tolerance");
-        assert!(best.outcome.time().is_some_and(|t| t < 0.52));
-        let executed = s.history().all().len();
-        assert!(executed <= 8, "{executed} executions");
-    }
-
-    /// Predicts what runs then take, or nearly.
-    struct Told(f64);
-
-    fn told(a: &[u8]) -> f64 {
-        let gain: f64 = a
-            .iter()
-            .enumerate()
-            .map(|(i, l)| f64::from(*l) * (1 + i % 4) as f64)
-            .sum();
-        let casts = a.windows(2).filter(|w| w[0] != w[1]).count() as f64;
-        1.0 - 0.009 * gain + 0.011 * casts
-    }
-
-    impl crate::problem::Models for Told {
-        fn time(&self, a: &[u8]) -> Option<f64> {
-            Some(told(a))
-        }
-    }
-
-    /// Executions, and the time found, where runs are slower than predicted by this part and each of the first five
-    /// variables loses so much of the tolerance.
-    fn with_predictions(off: f64, each: f64) -> (usize, f64) {
-        let problem = Problem::precision(formats(14), Vec::new(), 1e-6);
-        let models = Told(off);
-        let search = Search {
-            problem: &problem,
-            models: &models,
-            seed: 1,
-            budget: 25,
-        };
-        let mut s = guided(search);
-        let done = run(&problem, &mut s, 25, |a| {
-            let lost: f64 = a.iter().take(5).map(|l| f64::from(*l)).sum();
-            let lowered = a.iter().any(|l| *l > 0);
-            let time = told(a) * if lowered { 1.0 + models.0 } else { 1.0 };
-            Outcome::ran(1e-12 + 1e-6 * each * lost, time)
-        });
-        let best = done.best.expect("a plan within the tolerance");
-        (done.executed.len(), best.outcome.time().expect("a time"))
-    }
-
-    #[test]
-    fn times_that_are_predictions_are_not_run_for() {
-        // Two of the first five may be low, and all others.
-        let every = crate::strategies::every(&Problem::precision(formats(14), Vec::new(), 1e-6));
-        let passes = |a: &Vec<u8>| a[..5].iter().filter(|l| **l > 0).count() <= 2;
-        let optimum = every.into_iter().filter(passes).map(|a| told(&a));
-        let optimum = optimum.fold(f64::INFINITY, f64::min);
-        let (_, found) = with_predictions(0.0, 0.4);
-        assert!(found <= optimum * 1.001, "{found} of {optimum}");
-        // Where everything passes, the fastest prediction is the answer, and one run says so.
-        let (exact, _) = with_predictions(0.0, 0.0);
-        let (doubted, _) = with_predictions(0.02, 0.0);
-        assert!(exact == 1 && doubted > 1, "{exact} against {doubted}");
-    }
-
-    #[test]
-    fn without_shapes_nothing_is_asked_for_their_sake() {
-        let problem = Problem::precision(formats(4), Vec::new(), 1e-6);
-        let search = blind(&problem, 8);
-        let mut s = Guided {
-            asked: 0,
-            shaped: None,
-            since: SHAPES,
-            vain: [0, 0],
-            history: History::default(),
-            errors: ErrorModel::new(search),
-            times: TimeModel::new(search),
-            rng: Rng::new(1),
-            opening: Vec::new(),
-            doubted: 0,
-            beyond: 0,
-            stale: false,
-            search,
-        };
-        s.tell(&[0, 0, 0, 0], &Outcome::ran(0.0, 1.0));
-        assert_eq!((s.turn(), s.shape()), (None, None));
-    }
-}
+mod tests;
