@@ -240,6 +240,7 @@ mod tests {
                 .map(|c| Expr::parse(c).unwrap())
                 .collect(),
             default: None,
+            macros: Vec::new(),
             sizes: [("n".to_owned(), 100)].into(),
         }
     }

@@ -210,6 +210,11 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         let left = progress::about(left);
         progress::status(&format!("{bar}{n}/{budget}  {text}; at most {left} left"));
     };
+    if request.device == "cpu" && std::env::var("KERF_DEVICE").is_ok_and(|d| d == "cuda") {
+        progress::line(
+            "note: KERF_DEVICE is what the application reads by itself; this search runs it on the CPU (--device cuda: on the GPU)",
+        );
+    }
     let mut watch = |e: &AppEvent| match e {
         AppEvent::Prepared(s, shares, groups) => {
             let some: Vec<&str> = shares
