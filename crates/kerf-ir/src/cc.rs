@@ -328,7 +328,7 @@ impl Build<'_> {
         };
         let mut r = run(self, None)?;
         if !r.status.success() {
-            let overlay = compile::mended_launches(self.dir.path(), source, &r.stderr);
+            let overlay = compile::mended_launches(self.dir.path(), source, None, &r.stderr);
             if let Some(o) = overlay.map_err(io(source))? {
                 r = run(self, Some(&o))?;
             }

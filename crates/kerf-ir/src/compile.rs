@@ -3,6 +3,7 @@
 //! The flags keep math calls visible (`-nocudalib`, libdevice is linked later), keep every
 //! instruction's line and column, and leave all optimisation to [`crate::prepare`].
 mod chevrons;
+pub mod defines;
 
 use crate::cc::headers;
 use std::path::{Path, PathBuf};
@@ -257,12 +258,13 @@ pub fn compile(
         tool: "write".into(),
         why,
     };
+    let (flags, own) = defines::applied(flags, &bytes);
     let (early, late) = match language {
         Language::Cuda => {
-            let flags = like_nvcc(tools, dir.path(), flags).map_err(written)?;
+            let flags = like_nvcc(tools, dir.path(), &flags).map_err(written)?;
             late_macros(&flags)
         }
-        _ => (flags.to_vec(), String::new()),
+        _ => (flags, String::new()),
     };
     std::fs::write(&before, format!("{text}{late}")).map_err(written)?;
     let clang_on = |overlay: Option<&Path>| {
@@ -281,11 +283,13 @@ pub fn compile(
             why,
         })
     };
-    let mut result = clang_on(None)?;
+    let shown = own.clone().map(|t| vec![(source.to_owned(), t)]);
+    let shown = shown.map(|t| chevrons::overlay(dir.path(), &t));
+    let mut result = clang_on(shown.transpose().map_err(written)?.as_deref())?;
     if !result.status.success()
         && language == Language::Cuda
         && let Some(overlay) =
-            mended_launches(dir.path(), source, &result.stderr).map_err(written)?
+            mended_launches(dir.path(), source, own, &result.stderr).map_err(written)?
     {
         result = clang_on(Some(&overlay))?;
     }
@@ -322,9 +326,10 @@ pub fn syntax_args(
         Language::OpenCl => ("kerf_builtins.cl", OPENCL_BUILTINS),
         _ => ("kerf_host.h", CUDA_HOST),
     };
+    let (flags, own) = defines::applied(flags, &std::fs::read(source).unwrap_or_default());
     let (early, late) = match language {
-        Language::Cuda => late_macros(&like_nvcc(tools, dir, flags)?),
-        _ => (flags.to_vec(), String::new()),
+        Language::Cuda => late_macros(&like_nvcc(tools, dir, &flags)?),
+        _ => (flags, String::new()),
     };
     let before = dir.join(name);
     std::fs::write(&before, format!("{text}{late}"))?;
@@ -334,8 +339,8 @@ pub fn syntax_args(
     args.retain(|a| !made.contains(&a.as_str()));
     args.extend(["-include".to_owned(), before.display().to_string()]);
     args.extend(early);
-    if language == Language::Cuda
-        && let Some(overlay) = mended_launches(dir, source, &[])?
+    if (language == Language::Cuda || own.is_some())
+        && let Some(overlay) = mended_launches(dir, source, own, &[])?
     {
         args.extend(["-ivfsoverlay".to_owned(), overlay.display().to_string()]);
     }
@@ -372,10 +377,11 @@ pub(crate) fn late_macros(flags: &[String]) -> (Vec<String>, String) {
 }
 
 /// A file for `-ivfsoverlay` that shows clang the source, and other files that its errors are in, with launches as it
-/// takes them; none where there is nothing to do.
+/// takes them; none where there is nothing to do. `own` is the source's text, where it is another than the file's.
 pub(crate) fn mended_launches(
     dir: &Path,
     source: &Path,
+    own: Option<String>,
     messages: &[u8],
 ) -> std::io::Result<Option<PathBuf>> {
     let mut files = chevrons::accused(&String::from_utf8_lossy(messages));
@@ -384,7 +390,12 @@ pub(crate) fn mended_launches(
     }
     let mut texts = Vec::new();
     for f in files.into_iter().filter(|f| f.is_file()) {
-        let text = chevrons::mended(&String::from_utf8_lossy(&std::fs::read(&f)?));
+        let other = own.clone().filter(|_| f == source);
+        let text = match &other {
+            Some(t) => t.clone(),
+            None => String::from_utf8_lossy(&std::fs::read(&f)?).into_owned(),
+        };
+        let text = chevrons::mended(&text).or(other);
         texts.extend(text.map(|t| (f, t)));
     }
     match texts.is_empty() {

@@ -1,9 +1,10 @@
 //! Launch parameters that are macros of the source: each of their values makes a program of its own.
 //!
 //! A macro is what `macros` of `[launch_space]` names, what `flags` define, and what a line of the source defines or asks
-//! for (`#ifndef TILE`). It is defined for the compiler with the parameter's value, in place of what `flags` say.
+//! for (`#ifndef TILE`). It is defined for the compiler with the parameter's value, in place of what `flags` say. Where a line
+//! defines it as a number in any case (`#define TILE 16`), the compiler sees another number there.
 use crate::workload::Workload;
-use kerf_ir::compile::{CompileError, Toolchain};
+use kerf_ir::compile::{CompileError, Toolchain, defines};
 use kerf_ir::program::{self, Program};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,9 @@ type Params = BTreeMap<String, i64>;
 pub struct Macros {
     /// The compiler can be told another value.
     pub free: Vec<String>,
-    /// The source defines them whatever the compiler is told.
+    /// Those of them that lines of the source define as numbers, whatever the compiler is told.
+    pub written: Vec<String>,
+    /// The source defines them as something else.
     pub fixed: Vec<String>,
 }
 
@@ -89,6 +92,10 @@ impl Workload {
                 (0..self.flags.len()).any(|i| defined(&self.flags, i) == Some(name.as_str()));
             let named = self.launch_space.macros.contains(name);
             match seen(name, &text) {
+                Seen::Defined if defines::numbers(&text, name).is_some() => {
+                    out.free.push(name.clone());
+                    out.written.push(name.clone());
+                }
                 Seen::Defined => out.fixed.push(name.clone()),
                 Seen::Not if !flagged && !named => {}
                 _ => out.free.push(name.clone()),
@@ -127,7 +134,18 @@ impl Workload {
                 false => flags.push(f.clone()),
             }
         }
-        flags.extend(values.iter().map(|(n, v)| format!("-D{n}={v}")));
+        let written = self.macros().written;
+        let text = match written.is_empty() {
+            true => String::new(),
+            false => std::fs::read_to_string(&self.source).unwrap_or_default(),
+        };
+        for (n, v) in &values {
+            match written.contains(n) {
+                false => flags.push(format!("-D{n}={v}")),
+                true if defines::redefined(&text, n, *v).as_ref() == Some(&text) => {}
+                true => flags.push(format!("{}{n}={v}", defines::REDEFINE)),
+            }
+        }
         flags
     }
 

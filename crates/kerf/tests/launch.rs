@@ -550,8 +550,15 @@ fn bundles_have_a_program_for_each_macro_and_plans_are_patched_into_defines() {
         err.contains("`macros = [\"WIDE\"]` in [launch_space]"),
         "{err}"
     );
-    // A source that defines it itself keeps its value.
-    let fixed = source.replace("#ifndef PER", "#if 1");
+    // A source that defines it itself is read with another number.
+    let written = source.replace("#ifndef PER", "#if 1");
+    let c = tiled(
+        &written,
+        "TILE = [32, 64]\nPER = [1, 4]\ndefault = { TILE = 64, PER = 1 }",
+    );
+    assert_eq!(c.digest(plan), digest);
+    // One that defines it as something else keeps it.
+    let fixed = written.replace("#define PER 1", "#define PER (2 - 1)");
     let c = tiled(
         &fixed,
         "TILE = [32, 64]\nPER = [1, 4]\ndefault = { TILE = 64, PER = 1 }",

@@ -246,7 +246,7 @@ pub(crate) fn tunable(
     let macros = w.macros();
     for m in &macros.fixed {
         notes.push(format!(
-            "`{m}` keeps its value: the source defines it whatever the compiler is told; help: put `#ifndef {m}` and `#endif` around its #define"
+            "`{m}` keeps its value: the source defines it, and not as a number; help: put `#ifndef {m}` and `#endif` around its #define"
         ));
     }
     let t = with_launch(subject, wish, |groups| {
