@@ -72,9 +72,21 @@ impl Progress {
                 sites,
                 excluded,
                 plans,
-            } => self.line(&format!(
-                "{groups} groups of {sites} operations, {excluded} fixed; {plans} plans"
-            )),
+            } => {
+                let many = |n: usize, one: &str| match n {
+                    1 => format!("1 {one}"),
+                    n => format!("{n} {one}s"),
+                };
+                let groups = many(*groups, "group");
+                // Shapes of launches have no operations.
+                self.line(&match sites {
+                    0 => format!("{groups}; {plans} plans"),
+                    n => {
+                        let sites = many(*n, "operation");
+                        format!("{groups} of {sites}, {excluded} fixed; {plans} plans")
+                    }
+                });
+            }
             Event::Floor(f) => {
                 self.line(&format!("the program itself: error {}", number(f.error)));
             }
