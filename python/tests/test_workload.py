@@ -67,6 +67,23 @@ class Runs(unittest.TestCase):
         w = kerf.Workload(AXPY, launches=[step, step, step])
         np.testing.assert_array_equal(w.run().outputs["y"], 3.0)
 
+    def test_macros_are_compiled_for_their_values(self):
+        source = "__global__ void mark(double *y, int n) { int i = blockIdx.x * WIDE + threadIdx.x; if (i < n) y[i] = WIDE; }"
+        w = kerf.Workload(
+            source,
+            "mark",
+            "ceil_div(n, WIDE)",
+            "WIDE",
+            [kerf.Out(np.zeros(64)), "n"],
+            sizes={"n": 64},
+            launch_space={"WIDE": [16, 32]},
+            macros=["WIDE"],
+            default={"WIDE": 16},
+        )
+        np.testing.assert_array_equal(w.run().outputs["y"], 16.0)
+        other = w.run(plan={"version": 1, "launch": {"WIDE": 32}})
+        np.testing.assert_array_equal(other.outputs["y"], 32.0)
+
     def test_a_workload_file(self):
         w = kerf.Workload(AXPY, "axpy", 1, 64, [2.0, np.ones(64), np.zeros(64), 64])
         with tempfile.TemporaryDirectory() as d:

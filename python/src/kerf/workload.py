@@ -91,7 +91,8 @@ class Workload:
     ``args`` are ``In``, ``Out`` and ``InOut`` of arrays, numbers, and strings, which are expressions. An array by
     itself is read only where the parameter is a pointer to const, and read and written elsewhere. An array that
     several launches have is one buffer. ``symbols`` are ``__constant__`` and ``__device__`` variables by name.
-    ``launch_space``, ``constraints`` and ``default`` are what ``--what launch`` tunes.
+    ``launch_space``, ``constraints`` and ``default`` are what ``--what launch`` tunes; ``macros`` are those of its
+    parameters that the source uses without defining or asking for them.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Workload:
         launch_space=None,
         constraints=(),
         default=None,
+        macros=(),
         tolerance=None,
         metric=None,
         accept=None,
@@ -126,9 +128,11 @@ class Workload:
         self.flags, self.seed, self.sizes = list(flags), seed, dict(sizes or {})
         self._text = source if _source.is_text(source) else None
         self._language = language
-        self._program = Program(source, language, flags)
+        middle = {m: launch_space[m][len(launch_space[m]) // 2] for m in macros}
+        defined = [f"-D{m}={(default or {}).get(m, v)}" for m, v in middle.items()]
+        self._program = Program(source, language, [*flags, *defined])
         self.source = self._program.path
-        self._space = (dict(launch_space or {}), list(constraints), default)
+        self._space = (dict(launch_space or {}), list(constraints), default, list(macros))
         self._accept = {"metric": metric, "tolerance": tolerance, **(accept or {})}
         self._buffers, self._known, self._steps = {}, {}, []
         for name, array in (symbols or {}).items():
@@ -212,9 +216,9 @@ class Workload:
             parts.append(_toml.table("[[buffer]]", entries))
         for s in self._steps:
             parts.append(_toml.table("[[launch]]", s))
-        space, constraints, default = self._space
+        space, constraints, default, macros = self._space
         if space:
-            entries = {**space, "constraints": constraints or None, "default": default}
+            entries = {**space, "constraints": constraints or None, "default": default, "macros": macros or None}
             parts.append(_toml.table("[launch_space]", entries))
         if self._accept.get("tolerance") is not None:
             own = {k: v for k, v in self._accept.items() if k != "outputs"}
