@@ -23,6 +23,14 @@ pub struct Macros {
     pub fixed: Vec<String>,
 }
 
+impl Macros {
+    /// The values of those that the compiler can be told, among those of launch parameters.
+    pub fn values(&self, params: &Params) -> Params {
+        let mine = params.iter().filter(|(n, _)| self.free.contains(n));
+        mine.map(|(n, v)| (n.clone(), *v)).collect()
+    }
+}
+
 fn word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -110,17 +118,19 @@ impl Workload {
         matches!(ending, Some("bc" | "ll"))
     }
 
-    /// The values of its macros among those of launch parameters.
-    pub fn macro_values(&self, params: &Params) -> Params {
-        let free = self.macros().free;
-        let mine = params.iter().filter(|(n, _)| free.contains(n));
-        mine.map(|(n, v)| (n.clone(), *v)).collect()
+    /// Its macros that have other values than the file's own among those of launch parameters.
+    pub fn changed_macros(&self, params: &Params) -> Params {
+        let own = self.launch_space.default_params();
+        let mut values = self.macros().values(params);
+        values.retain(|n, v| own.get(n) != Some(v));
+        values
     }
 
     /// Compiler flags for launch parameters at some values; those that are left out have their own.
     pub fn flags_at(&self, params: &Params) -> Vec<String> {
-        let mut values = self.macro_values(&self.launch_space.default_params());
-        values.extend(self.macro_values(params));
+        let macros = self.macros();
+        let mut values = macros.values(&self.launch_space.default_params());
+        values.extend(macros.values(params));
         let mut flags: Vec<String> = Vec::new();
         let mut skip = false;
         for (i, f) in self.flags.iter().enumerate() {
@@ -134,13 +144,12 @@ impl Workload {
                 false => flags.push(f.clone()),
             }
         }
-        let written = self.macros().written;
-        let text = match written.is_empty() {
+        let text = match macros.written.is_empty() {
             true => String::new(),
             false => std::fs::read_to_string(&self.source).unwrap_or_default(),
         };
         for (n, v) in &values {
-            match written.contains(n) {
+            match macros.written.contains(n) {
                 false => flags.push(format!("-D{n}={v}")),
                 true if defines::redefined(&text, n, *v).as_ref() == Some(&text) => {}
                 true => flags.push(format!("{}{n}={v}", defines::REDEFINE)),
@@ -155,12 +164,14 @@ impl Workload {
             let p = program::load(tools, &self.source, &self.flags_at(params));
             return p.map_err(|e| self.hinted(e));
         }
-        let own = self.macro_values(&self.launch_space.default_params());
-        let mut values = own.clone();
-        values.extend(self.macro_values(params));
-        let source = match values == own {
+        let changed = self.changed_macros(params);
+        let mut values = self.macros().values(&self.launch_space.default_params());
+        let source = match changed.is_empty() {
             true => self.source.clone(),
-            false => variant(&self.source, &values),
+            false => {
+                values.extend(changed);
+                variant(&self.source, &values)
+            }
         };
         program::load(tools, &source, &self.flags)
     }
@@ -188,18 +199,14 @@ impl Workload {
     /// Files that a bundle has for other values of macros, each with the parameters to compile it for; `source` is the
     /// bundle's. None if there are more than `most`.
     pub(crate) fn variants(&self, source: &Path, most: usize) -> Option<Vec<(PathBuf, Params)>> {
-        let free = self.macros().free;
-        if free.is_empty() {
+        let macros = self.macros();
+        if macros.free.is_empty() {
             return Some(Vec::new());
         }
-        let of = |p: &Params| -> Params {
-            let mine = p.iter().filter(|(n, _)| free.contains(n));
-            mine.map(|(n, v)| (n.clone(), *v)).collect()
-        };
-        let own = of(&self.launch_space.default_params());
+        let own = macros.values(&self.launch_space.default_params());
         let mut out: BTreeMap<Params, Params> = BTreeMap::new();
         for p in self.launch_space.configurations() {
-            let values = of(&p);
+            let values = macros.values(&p);
             if values != own {
                 out.entry(values).or_insert(p);
             }

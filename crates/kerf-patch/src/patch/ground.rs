@@ -88,10 +88,7 @@ impl Ground<'_> {
             })
             .collect();
         let mut texts = edits::patched(&edits, self.sources);
-        let w = &self.subject.workload;
-        let own = w.launch_space.default_params();
-        let mut macros = w.macro_values(&plan.launch);
-        macros.retain(|n, v| own.get(n) != Some(v));
+        let macros = self.subject.workload.changed_macros(&plan.launch);
         notes.extend(defines::define(&macros, self.sources, &mut texts));
         Ok(Candidate {
             compiled: !macros.is_empty(),

@@ -81,11 +81,8 @@ impl Parameters {
             return Err(ChoiceError::TooMany(name(), points.len()));
         }
         points.sort_by_key(|p| *p != default);
-        let free = w.macros().free;
-        let values = |p: &Params| -> Params {
-            let mine = p.iter().filter(|(n, _)| free.contains(n));
-            mine.map(|(n, v)| (n.clone(), *v)).collect()
-        };
+        let macros = w.macros();
+        let values = |p: &Params| macros.values(p);
         let mut programs: BTreeMap<Params, Result<Variant, String>> = BTreeMap::new();
         for p in &points {
             programs.entry(values(p)).or_insert(Err(String::new()));

@@ -289,14 +289,13 @@ pub(crate) fn recount<'s>(
             let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
             let work = counts::work(&all.ok()?);
             let w = &subject.workload;
-            let own = w.macro_values(&w.launch_space.default_params());
-            let other = w.macro_values(launch).into_iter();
-            let changed = other.into_iter().any(|(n, v)| own.get(&n) != Some(&v));
-            let program = match changed {
-                true => w.program(&r.job.toolchain(), launch).ok()?.module().ok()?,
-                false => subject.program.module().ok()?,
+            let module = match w.changed_macros(launch).is_empty() {
+                true => subject.program.module(),
+                false => w
+                    .program(&r.job.toolchain(), launch)
+                    .and_then(|p| p.module()),
             };
-            Some((work, program))
+            Some((work, module.ok()?))
         })
     })
 }

@@ -199,17 +199,12 @@ fn variant(
     w: &Workload,
     params: &BTreeMap<String, i64>,
 ) -> Result<Option<Program>, JobError> {
-    let own = w.macro_values(&w.launch_space.default_params());
-    let wanted = w.macro_values(params);
-    if own == wanted {
+    let changed = w.changed_macros(params);
+    let Some(name) = changed.keys().next() else {
         return Ok(None);
-    }
-    let all = job.plan.kernels.values();
-    if let Some(name) = wanted.keys().next()
-        && all
-            .into_iter()
-            .any(|k| !k.sites.is_empty() || !k.math.is_empty() || !k.storage.is_empty())
-    {
+    };
+    let mut all = job.plan.kernels.values();
+    if all.any(|k| !k.sites.is_empty() || !k.math.is_empty() || !k.storage.is_empty()) {
         return Err(JobError::Input(format!(
             "the plan changes operations and `{name}`, a macro: its sites are those of the program with the file's own value; help: set the value in the workload file (`default` of [launch_space]) and tune again"
         )));
