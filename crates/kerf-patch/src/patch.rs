@@ -19,6 +19,7 @@ use crate::tries::{Bench, Tried};
 use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_ir::compile::Language;
+use kerf_ir::compile::defines::applied;
 use kerf_ir::kernels;
 use kerf_ir::program::{Program, sha256};
 use kerf_num::Format;
@@ -172,7 +173,7 @@ struct Candidate {
 }
 
 /// The user's files that may change, by number.
-fn sources(ast: &Ast, request: &Request, main: &Path) -> BTreeMap<usize, Source> {
+fn sources(ast: &Ast, request: &Request, main: &Path, flags: &[String]) -> BTreeMap<usize, Source> {
     let tools = request.job.toolchain();
     let own = main.parent().unwrap_or(Path::new("/")).to_owned();
     let roots: Vec<PathBuf> = match request.roots.is_empty() {
@@ -196,7 +197,11 @@ fn sources(ast: &Ast, request: &Request, main: &Path) -> BTreeMap<usize, Source>
             continue;
         };
         if roots.iter().any(|r| real.starts_with(r)) {
-            all.insert(k, Source::new(f, text));
+            // Places are those of the text that clang was shown, where macros have the plan's values.
+            let now = (real == main).then(|| applied(flags, text.as_bytes()).1);
+            let mut s = Source::new(f, now.flatten().unwrap_or_else(|| text.clone()));
+            s.was = text;
+            all.insert(k, s);
         }
     }
     all
@@ -237,6 +242,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         &ast,
         r,
         &std::fs::canonicalize(&main).unwrap_or(main.clone()),
+        &flags,
     );
     unchanged(&r.dir, &sources)?;
     let names: Vec<(String, String)> = subject
@@ -397,7 +403,7 @@ fn unchanged(dir: &Path, sources: &BTreeMap<usize, Source>) -> Result<(), PatchE
             .values()
             .find(|s| s.path.ends_with(name) || s.path.file_name() == name.file_name());
         if let Some(s) = now
-            && s.text != then.text
+            && s.was != then.text
         {
             return Err(PatchError::Changed(s.path.display().to_string()));
         }

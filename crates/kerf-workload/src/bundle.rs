@@ -154,6 +154,11 @@ pub fn pack(tools: &Toolchain, path: &Path, out: &Path) -> Result<String, Bundle
     if !free.is_empty() {
         let names: toml_edit::Array = free.iter().map(String::as_str).collect();
         doc["launch_space"]["macros"] = toml_edit::value(names);
+        // The source, which may say these, stays behind.
+        let own = w.launch_space.default_params().into_iter();
+        let own: toml_edit::InlineTable =
+            own.map(|(n, v)| (n, toml_edit::Value::from(v))).collect();
+        doc["launch_space"]["default"] = toml_edit::value(own);
     }
     let from = path.parent().unwrap_or(Path::new("."));
     copy_inputs(&mut doc, from, out, &stem)?;

@@ -58,7 +58,7 @@ impl Workload {
         let flags = flags::flags(&mut reader, &top);
         let seed = reader.seed(top.get("seed")).unwrap_or(0);
         let sizes = names::sizes(&mut reader, &top);
-        let launch_space = space::launch_space(&mut reader, &top);
+        let launch_space = space::launch_space(&mut reader, &top, source.as_deref(), &flags);
         reader.check_overrides();
         let buffers = buffers::buffers(&mut reader, &top);
         let steps = launches::launches(&mut reader, &top);

@@ -80,6 +80,30 @@ fn seen(name: &str, source: &str) -> Seen {
     out
 }
 
+/// The text of a source, where it is not compiled yet; empty if it cannot be read, which whoever compiles it says.
+pub(crate) fn text(source: Option<&Path>) -> String {
+    let source = source.filter(|s| !is_compiled(s));
+    let read = source.and_then(|s| std::fs::read(s).ok());
+    read.map_or_else(String::new, |b| String::from_utf8_lossy(&b).into_owned())
+}
+
+fn is_compiled(source: &Path) -> bool {
+    let ending = source.extension().and_then(|e| e.to_str());
+    matches!(ending, Some("bc" | "ll"))
+}
+
+/// The number that a flag, or else a source, defines a name as.
+pub(crate) fn own(text: &str, flags: &[String], name: &str) -> Option<i64> {
+    let flagged = (0..flags.len()).rfind(|i| defined(flags, *i) == Some(name));
+    if let Some(i) = flagged {
+        return flags[i].split_once('=')?.1.parse().ok();
+    }
+    let mut all = defines::numbers(text, name)?.into_iter();
+    let first = &text[all.next()?];
+    let one = all.all(|place| &text[place] == first);
+    one.then(|| first.parse().ok()).flatten()
+}
+
 /// Bitcode of a bundle for some values of macros, beside the one for the file's own.
 fn variant(source: &Path, values: &Params) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
@@ -90,10 +114,7 @@ fn variant(source: &Path, values: &Params) -> PathBuf {
 impl Workload {
     /// Its launch parameters that are macros.
     pub fn macros(&self) -> Macros {
-        let text = match self.is_compiled() {
-            true => String::new(),
-            false => std::fs::read_to_string(&self.source).unwrap_or_default(),
-        };
+        let text = text(Some(&self.source));
         let mut out = Macros::default();
         for (name, _) in &self.launch_space.params {
             let flagged =
@@ -110,12 +131,6 @@ impl Workload {
             }
         }
         out
-    }
-
-    /// The source is bitcode already.
-    fn is_compiled(&self) -> bool {
-        let ending = self.source.extension().and_then(|e| e.to_str());
-        matches!(ending, Some("bc" | "ll"))
     }
 
     /// Its macros that have other values than the file's own among those of launch parameters.
@@ -146,7 +161,7 @@ impl Workload {
         }
         let text = match macros.written.is_empty() {
             true => String::new(),
-            false => std::fs::read_to_string(&self.source).unwrap_or_default(),
+            false => text(Some(&self.source)),
         };
         for (n, v) in &values {
             match macros.written.contains(n) {
@@ -160,7 +175,7 @@ impl Workload {
 
     /// Its program with launch parameters at some values; those that are left out have their own.
     pub fn program(&self, tools: &Toolchain, params: &Params) -> Result<Program, CompileError> {
-        if !self.is_compiled() {
+        if !is_compiled(&self.source) {
             let p = program::load(tools, &self.source, &self.flags_at(params));
             return p.map_err(|e| self.hinted(e));
         }
@@ -246,6 +261,15 @@ mod tests {
         let flags: Vec<String> = ["-DA=1", "-D", "B", "-O2", "-D"].map(String::from).to_vec();
         let all: Vec<Option<&str>> = (0..5).map(|i| defined(&flags, i)).collect();
         assert_eq!(all, [Some("A"), None, Some("B"), None, None]);
+    }
+
+    #[test]
+    fn a_macro_has_a_value_of_its_own() {
+        let flags = ["-DA=1", "-D", "B=2", "-DA=3", "-DC"].map(String::from);
+        let source = "#define B 7\n#ifndef D\n#define D 8 // x\n#endif\n#ifdef E\n#define F 1\n#else\n#define F 2\n#endif\n";
+        let of = |name| own(source, &flags, name);
+        let all: Vec<Option<i64>> = ["A", "B", "C", "D", "E", "F"].map(of).to_vec();
+        assert_eq!(all, [Some(3), Some(2), None, Some(8), None, None]);
     }
 
     #[test]

@@ -16,8 +16,10 @@ pub struct LaunchSpace {
     pub params: Vec<(String, Vec<i64>)>,
     /// What a combination has to satisfy, over parameters and sizes.
     pub constraints: Vec<Expr>,
-    /// Values the file sets as default; parameters it leaves out take the middle of their list.
+    /// Values the file sets as default; parameters it leaves out take their own, or the middle of their list.
     pub default: Option<BTreeMap<String, i64>>,
+    /// Values that the source, or a flag, defines macros as, where they are in the lists.
+    pub own: BTreeMap<String, i64>,
     /// Parameters that are macros of the source, where nothing else says so.
     pub macros: Vec<String>,
     /// The sizes constraints may mention.
@@ -27,30 +29,31 @@ pub struct LaunchSpace {
 impl LaunchSpace {
     /// The combination `kerf run` uses.
     ///
-    /// It is the file's default, completed by the middle value of each list (the upper one of two
-    /// middles). If the file gives no default and the middle values break a constraint, it is the
-    /// allowed combination nearest to them, by positions in the lists.
+    /// It is the file's default, completed by what the source defines macros as and by the middle value of
+    /// each other list (the upper one of two middles). If the file gives no default and these values break a
+    /// constraint, it is the allowed combination nearest to them, by positions in the lists.
     pub fn default_params(&self) -> BTreeMap<String, i64> {
-        let middle: BTreeMap<String, i64> = self
+        let start: BTreeMap<String, i64> = self
             .params
             .iter()
             .filter_map(|(name, values)| {
                 let chosen = self.default.as_ref().and_then(|d| d.get(name));
-                let value = chosen.or_else(|| values.get(values.len() / 2))?;
+                let own = chosen.or_else(|| self.own.get(name));
+                let value = own.or_else(|| values.get(values.len() / 2))?;
                 Some((name.clone(), *value))
             })
             .collect();
-        if self.default.is_some() || self.broken_constraint(&middle).is_none() {
-            return middle;
+        if self.default.is_some() || self.broken_constraint(&start).is_none() {
+            return start;
         }
         let nearest = self
             .search()
             .take(self.patience())
             .flatten()
-            .min_by_key(|positions| self.distance_from_middle(positions));
+            .min_by_key(|positions| self.distance(&start, positions));
         match nearest {
             Some(positions) => self.at(&positions),
-            None => middle,
+            None => start,
         }
     }
 
@@ -108,11 +111,15 @@ impl LaunchSpace {
             .collect()
     }
 
-    fn distance_from_middle(&self, positions: &[usize]) -> usize {
+    /// How far positions in the lists are from some values.
+    fn distance(&self, from: &BTreeMap<String, i64>, positions: &[usize]) -> usize {
         self.params
             .iter()
             .zip(positions)
-            .map(|((_, values), &p)| p.abs_diff(values.len() / 2))
+            .map(|((name, values), &p)| {
+                let start = values.iter().position(|v| from.get(name) == Some(v));
+                p.abs_diff(start.unwrap_or(values.len() / 2))
+            })
             .sum()
     }
 
@@ -240,6 +247,7 @@ mod tests {
                 .map(|c| Expr::parse(c).unwrap())
                 .collect(),
             default: None,
+            own: BTreeMap::new(),
             macros: Vec::new(),
             sizes: [("n".to_owned(), 100)].into(),
         }
@@ -281,6 +289,11 @@ mod tests {
             ..space(params, &[])
         };
         assert_eq!(values(&chosen), [32, 2]);
+        let mut written = space(params, &["bx * by <= 128"]);
+        written.own = [("bx".to_owned(), 256), ("by".to_owned(), 1)].into();
+        assert_eq!(values(&written), [128, 1]);
+        written.constraints.clear();
+        assert_eq!(values(&written), [256, 1]);
     }
 
     #[test]

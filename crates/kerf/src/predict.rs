@@ -2,6 +2,7 @@
 //! samples.
 mod accesses;
 mod counters;
+mod limits;
 pub mod sampled;
 mod train;
 
@@ -300,39 +301,6 @@ fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), F
     })
 }
 
-/// What decides each kernel, by the analytic model on counts at the file's own sizes: those of a large run
-/// would take longer to count than the run. Empty where nothing can be counted.
-fn limits(a: &Args, workload: &Path) -> sampled::Limits {
-    let work = || -> Result<sampled::Limits, Failure> {
-        let model = CostModel::new(&device::load(&a.profile)?)?;
-        let tools = toolchain::discover("sm_90");
-        let job = Job {
-            count: Some(Detail::Blocks),
-            count_only: true,
-            ..Job::plain(workload.to_owned(), &tools)
-        };
-        let counts = in_worker(&job, Duration::from_secs_f64(a.timeout))?.counts;
-        let counts = counts.ok_or_else(|| Failure::new("no counts"))?;
-        let w = Workload::read(workload, &[]).map_err(JobError::from)?;
-        let program = w.own_program(&tools).map_err(JobError::from)?;
-        let m = program.module().map_err(JobError::from)?;
-        let work = kerf_tune::counts::work(&counts);
-        let p = model.predict(&m, &kerf_pass::Plan::default(), &work)?;
-        let blocks = |symbol: &str| {
-            let counted = work.launches.iter().find(|l| l.symbol == symbol);
-            counted.map_or(1.0, |l| l.grid.iter().map(|g| f64::from(*g)).product())
-        };
-        let all = p.launches.into_iter().map(|l| sampled::Limit {
-            blocks: blocks(&l.symbol),
-            waves: l.waves,
-            shares: l.shares,
-            symbol: l.symbol,
-        });
-        Ok(all.collect())
-    };
-    work().unwrap_or_default()
-}
-
 /// Samples on this GPU.
 fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32, Failure> {
     if a.plan.is_some() {
@@ -361,7 +329,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     crate::guard::survives(workload)?;
     let program = w.own_program(&job.toolchain()).map_err(JobError::from)?;
     launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
-    let limits = limits(a, workload);
+    let limits = limits::limits(a, workload, &w);
     let counted = match &a.counters {
         None => Vec::new(),
         Some(file) if file.as_os_str() == NOW => counters::count(workload, &a.sizes, a.gpu)?,

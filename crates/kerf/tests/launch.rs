@@ -569,6 +569,39 @@ fn bundles_have_a_program_for_each_macro_and_plans_are_patched_into_defines() {
 }
 
 #[test]
+fn a_define_that_grows_is_patched_where_it_stands() {
+    let source = r#"
+#define TILE 64
+#define PER 1
+__global__ void tiled(const double *x, double *out, int n) {
+  int i = blockIdx.x * TILE + threadIdx.x;
+  double s = 0.0;
+  if (i >= n) return;
+  for (int k = 0; k < 3200 / PER; k++) s = s * 0.5 + x[i];
+  out[i] = x[i] + s * 0.0;
+}
+"#;
+    let c = tiled(source, "TILE = [64]\nPER = [1, 16, 100]");
+    let text = std::fs::read_to_string(c.0.path().join("w.toml")).expect("the workload");
+    std::fs::write(
+        c.0.path().join("w.toml"),
+        text.replace("TILE * PER", "TILE"),
+    )
+    .expect("a file");
+    // What the source says is where the search begins.
+    let (r, err) = c.tune(&["--strategy", "exhaustive"]);
+    assert_eq!(shapes(&r, 0)[0], "PER=1", "{err}");
+    let o = c.kerf(&["patch", "out"]);
+    let diff = String::from_utf8_lossy(&o.stdout).into_owned();
+    let why = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(
+        diff.contains("\n-#define PER 1\n") && diff.contains("\n+#define PER 100\n"),
+        "{diff}{why}"
+    );
+    assert!(diff.contains("__launch_bounds__(64) tiled("), "{diff}{why}");
+}
+
+#[test]
 fn tuners_can_be_used_alone() {
     let sizes = "[16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]";
     let tune = |more: &[&str]| Case::plain("scale", sizes).tune(more);

@@ -1,4 +1,5 @@
 //! Hardware counters of launches, as NVIDIA's `ncu --csv` writes them.
+use crate::cost::Resource;
 use serde::{Deserialize, Serialize};
 
 /// Metrics that `ncu` is asked for, in the order of [`Counters`]' fields.
@@ -11,6 +12,17 @@ pub const METRICS: [&str; 7] = [
     "lts__t_sector_hit_rate.pct",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
 ];
+
+/// Asked for as well: units of a multiprocessor, which say what limits a launch. Tables may be without them.
+pub const UNITS: [&str; 2] = [
+    "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
+];
+
+/// All that `ncu` is asked for, as its option has it.
+pub fn asked() -> String {
+    [&METRICS[..], &UNITS[..]].concat().join(",")
+}
 
 /// What counters say of a launch, each from 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +41,12 @@ pub struct Counters {
     pub l2_hits: f64,
     /// Warps on a multiprocessor over those that it holds.
     pub occupancy: f64,
+    /// Of what the units for f64 can do; 0 where that was not counted, as the next.
+    #[serde(default)]
+    pub double: f64,
+    /// Of what those for special functions and conversions can do.
+    #[serde(default)]
+    pub special: f64,
 }
 
 /// Names of the features, in order.
@@ -60,18 +78,20 @@ impl Counters {
     }
 
     /// What limits the launch: the busiest resource, or latency where none is busy.
-    pub fn limit(&self) -> &'static str {
+    pub fn limit(&self) -> Resource {
         let all = [
-            (self.dram, "DRAM"),
-            (self.l2, "L2"),
-            (self.l1, "L1"),
-            (self.issue, "issue"),
+            (self.dram, Resource::Dram),
+            (self.l2, Resource::L2),
+            (self.l1, Resource::LoadStore),
+            (self.issue, Resource::Issue),
+            (self.double, Resource::F64),
+            (self.special, Resource::Special),
         ];
         let busiest = all
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .filter(|x| x.0 >= BUSY);
-        busiest.map_or("latency", |x| x.1)
+        busiest.map_or(Resource::Latency, |x| x.1)
     }
 }
 
@@ -93,7 +113,7 @@ pub struct Counted {
 pub enum CounterError {
     /// No table.
     #[error(
-        "there is no table of ncu in it (a line that begins with \"ID\"); help: ncu --csv --metrics {all} COMMAND", all = METRICS.join(",")
+        "there is no table of ncu in it (a line that begins with \"ID\"); help: ncu --csv --metrics {all} COMMAND", all = asked()
     )]
     NoTable,
     /// A table without what is needed.
@@ -105,7 +125,7 @@ pub enum CounterError {
     )]
     Permission,
     /// A metric is missing.
-    #[error("launch {0} has no {1}; help: ncu --csv --metrics {all} COMMAND", all = METRICS.join(","))]
+    #[error("launch {0} has no {1}; help: ncu --csv --metrics {all} COMMAND", all = asked())]
     NoMetric(String, &'static str),
 }
 
@@ -187,6 +207,8 @@ pub fn parse(text: &str) -> Result<Vec<Counted>, CounterError> {
                 .ok_or_else(|| CounterError::NoMetric(format!("{id} ({kernel})"), name))?
                 .1;
         }
+        let unit = |name: &str| metrics.iter().find(|m| m.0 == name).map_or(0.0, |m| m.1);
+        let [double, special] = UNITS.map(unit);
         let [issue, dram, l2, l1, l1_hits, l2_hits, occupancy] = v;
         out.push(Counted {
             kernel,
@@ -200,6 +222,8 @@ pub fn parse(text: &str) -> Result<Vec<Counted>, CounterError> {
                 l1_hits,
                 l2_hits,
                 occupancy,
+                double,
+                special,
             },
         });
     }
@@ -234,7 +258,7 @@ mod tests {
         let mut t = String::from(
             "==PROF== Connected to process 1\nrun,took\n\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n",
         );
-        for (i, m) in METRICS.iter().enumerate() {
+        for (i, m) in METRICS.iter().chain(&UNITS).enumerate() {
             let value = 10 * (i + 1);
             t += &format!(
                 "\"0\",\"1\",\"{kernel}\",\"(256, 1, 1)\",\"(1,024, 1, 1)\",\"{m}\",\"%\",\"{value}.5\"\n"
@@ -253,7 +277,11 @@ mod tests {
         );
         let c = all[0].counters;
         assert!((c.issue - 0.105).abs() < 1e-12 && (c.occupancy - 0.705).abs() < 1e-12);
+        assert!((c.special - 0.905).abs() < 1e-12);
         assert_eq!(c.features().len(), FEATURES.len());
+        // Units may be left out.
+        let short = table("k").lines().take(10).collect::<Vec<_>>().join("\n");
+        assert_eq!(parse(&short).expect("a table")[0].counters.double, 0.0);
         let found = |n: &str| find(&all, &[n], [256, 1, 1], [1024, 1, 1]).is_some();
         assert!(found("scale") && found("scale<double>") && !found("other"));
         assert!(find(&all, &["scale"], [128, 1, 1], [1024, 1, 1]).is_none());
@@ -285,7 +313,12 @@ mod tests {
             issue: 0.7,
             ..Counters::default()
         };
-        assert_eq!(busy.limit(), "DRAM");
-        assert_eq!(Counters::default().limit(), "latency");
+        assert_eq!(busy.limit(), Resource::Dram);
+        assert_eq!(Counters::default().limit(), Resource::Latency);
+        let units = Counters {
+            double: 0.95,
+            ..busy
+        };
+        assert_eq!(units.limit(), Resource::F64);
     }
 }

@@ -42,7 +42,7 @@ pub fn redefined(text: &str, name: &str, value: i64) -> Option<String> {
 }
 
 /// The flags without those that redefine, and the text as they want it; no text where none does.
-pub(super) fn applied(flags: &[String], text: &[u8]) -> (Vec<String>, Option<String>) {
+pub fn applied(flags: &[String], text: &[u8]) -> (Vec<String>, Option<String>) {
     let (mine, rest): (Vec<&String>, Vec<&String>) =
         flags.iter().partition(|f| f.starts_with(REDEFINE));
     let mut now = None;

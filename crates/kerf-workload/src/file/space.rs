@@ -1,17 +1,24 @@
 //! `[launch_space]`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::names::Visible;
 use super::reader::Reader;
 use super::section::Section;
 use super::tree::{Entry, Kind, Node};
 use crate::expr::Expr;
+use crate::macros;
 use crate::space::LaunchSpace;
 use crate::suggest::did_you_mean;
 
 /// Reads the launch space; without the table it has no parameters.
-pub(super) fn launch_space(reader: &mut Reader<'_>, top: &Section<'_>) -> LaunchSpace {
+pub(super) fn launch_space(
+    reader: &mut Reader<'_>,
+    top: &Section<'_>,
+    source: Option<&Path>,
+    flags: &[String],
+) -> LaunchSpace {
     let Some(node) = top.get("launch_space") else {
         return LaunchSpace::default();
     };
@@ -45,8 +52,9 @@ pub(super) fn launch_space(reader: &mut Reader<'_>, top: &Section<'_>) -> Launch
         complete &= constraints(reader, list, &mut space.constraints);
     }
     if let Some(list) = get("macros") {
-        complete &= macros(reader, list, &mut space);
+        complete &= named(reader, list, &mut space);
     }
+    own(reader, entries, &mut space, &macros::text(source), flags);
     if let Some(table) = get("default") {
         space.default = default(reader, table, &space);
         complete &= space.default.is_some();
@@ -108,7 +116,7 @@ fn constraints(reader: &mut Reader<'_>, node: &Node, into: &mut Vec<Expr>) -> bo
 }
 
 /// Reads the names of macros; whether all are parameters.
-fn macros(reader: &mut Reader<'_>, node: &Node, space: &mut LaunchSpace) -> bool {
+fn named(reader: &mut Reader<'_>, node: &Node, space: &mut LaunchSpace) -> bool {
     let expected = "a list of parameters of the launch space, as strings";
     let Some(items) = reader.list(node, "`macros`", expected) else {
         return false;
@@ -131,6 +139,39 @@ fn macros(reader: &mut Reader<'_>, node: &Node, space: &mut LaunchSpace) -> bool
         space.macros.push(name.to_owned());
     }
     space.macros.len() == items.len()
+}
+
+/// Notes what the source, or a flag, defines parameters as.
+fn own(
+    reader: &mut Reader<'_>,
+    entries: &[Entry],
+    space: &mut LaunchSpace,
+    text: &str,
+    flags: &[String],
+) {
+    let default = entries.iter().find(|e| e.key == "default").map(|e| &e.node);
+    let chosen = |name: &str| match default.map(|d| &d.kind) {
+        Some(Kind::Table(all)) => all.iter().any(|e| e.key == name),
+        _ => false,
+    };
+    for (name, values) in &space.params {
+        let Some(value) = macros::own(text, flags, name) else {
+            continue;
+        };
+        if values.contains(&value) {
+            space.own.insert(name.clone(), value);
+            continue;
+        }
+        let entry = entries.iter().find(|e| e.key == *name);
+        if let Some(e) = entry.filter(|_| reader.override_of(name).is_none() && !chosen(name)) {
+            reader.warn(
+                e.node.span.clone(),
+                format!("`{name}` is defined as {value}, which is not in the list"),
+                "the program's own value among the others",
+                Some(format!("add {value}, so that others are compared with it")),
+            );
+        }
+    }
 }
 
 fn default(

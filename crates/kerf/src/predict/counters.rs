@@ -1,6 +1,6 @@
 //! Hardware counters of a workload's launches, by `ncu`.
 use crate::fail::Failure;
-use kerf_device::sampled::counters::{self, Counted, METRICS};
+use kerf_device::sampled::counters::{self, Counted};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,7 +36,7 @@ pub fn count(workload: &Path, sizes: &[(String, i64)], gpu: i32) -> Result<Vec<C
     // The first launch of each kernel, grid and block: a run may have thousands that are alike.
     c.args(["--filter-mode", "per-launch-config", "--launch-count", "1"]);
     c.args(["--clock-control", "none"]);
-    c.args(["--metrics", &METRICS.join(",")]);
+    c.args(["--metrics", &counters::asked()]);
     c.arg(exe).arg("run").arg(workload);
     c.args([
         "--device",

@@ -1,9 +1,9 @@
 //! `kerf predict --device cuda`: launches sampled on the GPU, in a worker process.
+use super::limits::Limit;
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::run::seconds;
 use crate::table::Table;
-use kerf_device::cost::{Resource, Share};
 use kerf_device::sampled::counters::{self, Counted, Counters};
 use kerf_device::sampled::{Model, UNEVEN};
 use kerf_exec::worker::Worker;
@@ -37,45 +37,12 @@ fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
     }
 }
 
-/// What the analytic model says of a kernel's launch, on counts of the workload as the file has it.
-pub struct Limit {
-    /// The kernel.
-    pub symbol: String,
-    /// Blocks of that launch.
-    pub blocks: f64,
-    /// Its waves, 1 at least.
-    pub waves: f64,
-    /// Seconds by resource.
-    pub shares: Vec<Share>,
-}
-
-/// Of every kernel.
-pub type Limits = Vec<Limit>;
-
-impl Limit {
-    /// The resource that decides where the device is full: what each of them takes for one wave. The file's own
-    /// launch may be a few blocks, which wait for launches and latency.
-    fn saturated(&self, wave: f64, resident: f64) -> Option<Resource> {
-        let sms = (wave / resident).max(1.0);
-        let fullest = (self.blocks / sms).ceil().max(1.0);
-        let of = |s: &Share| match s.resource {
-            Resource::Launch => 0.0,
-            Resource::Latency | Resource::MemoryLatency => s.seconds / self.waves,
-            Resource::Dram => s.seconds * wave / self.blocks,
-            Resource::L2 => s.seconds * wave / self.blocks * self.blocks.min(sms) / sms,
-            _ => s.seconds * resident / fullest,
-        };
-        let most = self.shares.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
-        most.map(|s| s.resource)
-    }
-}
-
 /// What is known beside the samples.
 pub struct With<'w> {
     /// The correction.
     pub model: Option<&'w Model>,
-    /// What limits launches, by symbol.
-    pub limits: &'w Limits,
+    /// What limits launches.
+    pub limits: &'w [Limit],
     /// Hardware counters.
     pub counted: &'w [Counted],
     /// Launches also run whole, to be compared.
@@ -87,12 +54,9 @@ impl With<'_> {
     fn limit(&self, l: &Launch) -> Option<String> {
         let counted = self.counters(l).map(|c| format!("{} (counted)", c.limit()));
         counted.or_else(|| {
-            let known = self.limits.iter().find(|x| x.symbol == l.symbol)?;
-            let limit = match &l.samples {
-                Some(s) => known.saturated(s.wave as f64, f64::from(s.resident.max(1))),
-                None => known.shares.first().map(|s| s.resource),
-            };
-            limit.map(|r| r.to_string())
+            let alike = |x: &&Limit| (&x.symbol, x.grid, x.block) == (&l.symbol, l.grid, l.block);
+            let known = self.limits.iter().find(alike)?;
+            Some(known.resource.to_string())
         })
     }
 
@@ -234,32 +198,4 @@ pub fn run(
         }
     }
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_few_blocks_do_not_say_what_limits_many() {
-        let share = |resource, seconds| Share { resource, seconds };
-        // One block of a wave of 1056, 8 to a multiprocessor: 3 us of waiting, 4 us to be launched, 8 KiB.
-        let l = Limit {
-            symbol: "k".into(),
-            blocks: 1.0,
-            waves: 1.0,
-            shares: vec![
-                share(Resource::Launch, 4e-6),
-                share(Resource::MemoryLatency, 3e-6),
-                share(Resource::Issue, 2e-7),
-                share(Resource::Dram, 8e-9),
-            ],
-        };
-        assert_eq!(l.saturated(1056.0, 8.0), Some(Resource::Dram));
-        let computing = Limit {
-            shares: vec![share(Resource::Issue, 2e-6), share(Resource::Dram, 8e-9)],
-            ..l
-        };
-        assert_eq!(computing.saturated(1056.0, 8.0), Some(Resource::Issue));
-    }
 }
