@@ -92,6 +92,31 @@ fn is_compiled(source: &Path) -> bool {
     matches!(ending, Some("bc" | "ll"))
 }
 
+/// Names that a source defines as one number each, and uses.
+pub fn numbers(source: &Path) -> Vec<(String, i64)> {
+    let text = text(Some(source));
+    let words = |s: &str| -> Vec<String> {
+        let all = s.split(|c| !word(c)).filter(|w| !w.is_empty());
+        all.map(str::to_owned).collect()
+    };
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    for w in words(&text) {
+        *used.entry(w).or_default() += 1;
+    }
+    let mut out: Vec<(String, i64)> = Vec::new();
+    for line in text.lines() {
+        let line = line.trim_start().strip_prefix('#').map(words);
+        let Some([define, name, ..]) = line.as_deref() else {
+            continue;
+        };
+        let own = own(&text, &[], name).filter(|_| define == "define" && used[name] > 1);
+        if let Some(v) = own.filter(|_| !out.iter().any(|o| o.0 == *name)) {
+            out.push((name.clone(), v));
+        }
+    }
+    out
+}
+
 /// The number that a flag, or else a source, defines a name as.
 pub(crate) fn own(text: &str, flags: &[String], name: &str) -> Option<i64> {
     let flagged = (0..flags.len()).rfind(|i| defined(flags, *i) == Some(name));
@@ -270,6 +295,12 @@ mod tests {
         let of = |name| own(source, &flags, name);
         let all: Vec<Option<i64>> = ["A", "B", "C", "D", "E", "F"].map(of).to_vec();
         assert_eq!(all, [Some(3), Some(2), None, Some(8), None, None]);
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("k.cu");
+        let uses =
+            "#define TILE 16\n#define IDLE 3\n#define HALF 0.5f\nint a[TILE]; float h = HALF;\n";
+        std::fs::write(&path, uses).expect("a file");
+        assert_eq!(numbers(&path), [("TILE".to_owned(), 16)]);
     }
 
     #[test]

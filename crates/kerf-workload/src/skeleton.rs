@@ -395,8 +395,9 @@ impl Writer<'_> {
         let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
     }
 
-    /// Block sizes to choose from, along the axes up to `last`; one where the code is made for it.
-    fn space(&mut self, out: &mut String, last: usize) {
+    /// Block sizes to choose from, along the axes up to `last`; one where the code is made for it, several where a macro of
+    /// the source is that number.
+    fn space(&mut self, out: &mut String, last: usize, macros: &[(String, i64)]) {
         let (sizes, default): (&[&[i128]], &[i128]) = match last {
             0 => (&[&[32, 64, 128, 256, 512, 1024]], &[128]),
             1 => (&[&[8, 16, 32, 64, 128], &[1, 2, 4, 8, 16]], &[16, 16]),
@@ -408,6 +409,9 @@ impl Writer<'_> {
         let made_for = |a: usize| self.known.iter().find_map(|k| k.extents.made_for[a]);
         let fixed: Vec<Option<i128>> = (0..=last).map(made_for).collect();
         let free = fixed.iter().any(Option::is_none);
+        if let Some(names) = named_sizes(&fixed, macros) {
+            return by_macros(out, &AXES[..=last], &names);
+        }
         for (a, axis) in AXES.iter().enumerate().take(last + 1) {
             let _ = match fixed[a] {
                 Some(size) => writeln!(out, "{axis} = [{size}]   # the number in the code"),
@@ -447,12 +451,63 @@ impl Writer<'_> {
     }
 }
 
-/// Writes a workload for kernels of one source, in the order given. `flags` are the compiler's.
+/// The macros that stand for the sizes of all axes, each the only one that is that number.
+fn named_sizes<'m>(
+    fixed: &[Option<i128>],
+    macros: &'m [(String, i64)],
+) -> Option<Vec<(&'m str, i128)>> {
+    let one = |size: &Option<i128>| {
+        let mut all = macros.iter().filter(|m| Some(i128::from(m.1)) == *size);
+        let found = all.next().filter(|_| all.next().is_none())?;
+        Some((found.0.as_str(), (*size)?))
+    };
+    fixed.iter().map(one).collect()
+}
+
+/// Blocks that are as large as macros say along each axis.
+fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)]) {
+    let mut macros = names.to_vec();
+    macros.sort_unstable();
+    macros.dedup();
+    let values = |size: i128| {
+        let mut all = vec![size / 4, size / 2, size, size * 2, size * 4];
+        let of = |v: i128| v.pow(names.iter().filter(|n| n.1 == size).count() as u32);
+        all.retain(|v| *v == size || (*v > 0 && of(*v) <= 1024));
+        let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+        all.join(", ")
+    };
+    for (name, size) in &macros {
+        let list = values(*size);
+        let _ = writeln!(
+            out,
+            "{name} = [{list}]   # a macro of the source, {size} there"
+        );
+    }
+    let axes = || axes.iter().zip(names);
+    for (axis, (_, size)) in axes() {
+        let _ = writeln!(out, "{axis} = [{}]", values(*size));
+    }
+    let mut all: Vec<String> = axes().map(|(a, (n, _))| format!("{a} == {n}")).collect();
+    let product: Vec<&str> = names.iter().map(|n| n.0).collect();
+    let product = product.join(" * ");
+    all.extend([format!("{product} >= 32"), format!("{product} <= 1024")]);
+    let all: Vec<String> = all.iter().map(|c| format!("\"{c}\"")).collect();
+    let _ = writeln!(out, "constraints = [{}]", all.join(", "));
+    let own = macros.iter().map(|(n, size)| format!("{n} = {size}"));
+    let own: Vec<String> = own
+        .chain(axes().map(|(a, (_, size))| format!("{a} = {size}")))
+        .collect();
+    let _ = writeln!(out, "default = {{ {} }}", own.join(", "));
+}
+
+/// Writes a workload for kernels of one source, in the order given. `flags` are the compiler's, `macros` what the source
+/// defines as numbers.
 pub fn skeleton(
     source: &str,
     flags: &[String],
     known: &[Known],
     globals: &[GlobalInfo],
+    macros: &[(String, i64)],
 ) -> Skeleton {
     let mut w = Writer {
         known,
@@ -487,7 +542,7 @@ pub fn skeleton(
         out,
         "\n[launch_space]             # threads of a block, for tuning"
     );
-    w.space(&mut out, last);
+    w.space(&mut out, last, macros);
     let g = w.guess("what your results have to be good for");
     let _ = writeln!(out, "\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}");
     Skeleton {

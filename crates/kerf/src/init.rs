@@ -345,7 +345,14 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         files::folder(&path)
     };
     let source = from_folder(folder, &a.file);
-    let s = skeleton(&source.to_string_lossy(), &flags, &known, &globals);
+    let numbers = kerf_workload::macros::numbers(&a.file);
+    let s = skeleton(
+        &source.to_string_lossy(),
+        &flags,
+        &known,
+        &globals,
+        &numbers,
+    );
     if print {
         say(&s.text)?;
         return Ok(0);

@@ -101,8 +101,9 @@ __global__ void shift(const double *in, double *out, int nx, int ny) {
     let o = kerf(dir.path(), &["init", "shift.cu"]);
     let file = std::fs::read_to_string(dir.path().join("shift.toml")).expect("written");
     for line in [
-        "bx = [32]",
-        "by = [4]",
+        "\nTX = [8, 16, 32, 64, 128]",
+        "\nTY = [1, 2, 4, 8, 16]",
+        "constraints = [\"bx == TX\", \"by == TY\", \"TX * TY >= 32\", \"TX * TY <= 1024\"]",
         "grid  = [\"ceil_div(nx, bx)\", \"ceil_div(ny, by)\"]",
         "len  = \"nx * ny\"",
     ] {
@@ -124,6 +125,43 @@ __global__ void rows(const double *v, const int *count, double *out, int n) {
     let file = std::fs::read_to_string(dir.path().join("rows.toml")).expect("written");
     assert!(file.contains("len  = \"16 * n\""), "{file}");
     assert!(text(&o.stderr).contains("it runs"), "{}", text(&o.stderr));
+}
+
+#[test]
+fn a_macro_that_is_the_block_can_be_tuned() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = r#"
+#define TILE 16
+__global__ void turn(const double *in, double *out, int n) {
+  __shared__ double t[TILE][TILE + 1];
+  int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
+  if (x < n && y < n) t[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  if (x < n && y < n) out[x * n + y] = t[threadIdx.y][threadIdx.x];
+}
+"#;
+    std::fs::write(dir.path().join("t.cu"), source).expect("a source");
+    let o = kerf(dir.path(), &["init", "t.cu"]);
+    assert!(o.status.success(), "{}", text(&o.stderr));
+    let w = std::fs::read_to_string(dir.path().join("t.toml")).expect("a workload");
+    assert!(w.contains("\nTILE = [4, 8, 16, 32]"), "{w}");
+    assert!(
+        w.contains("\nconstraints = [\"bx == TILE\", \"by == TILE\", "),
+        "{w}"
+    );
+    let digest = |more: &[&str]| {
+        let o = kerf(
+            dir.path(),
+            &[&["--format", "json", "run", "t.toml"], more].concat(),
+        );
+        let v: serde_json::Value = serde_json::from_slice(&o.stdout).expect("a report");
+        v["outputs"][0]["digest"]
+            .as_str()
+            .expect("a digest")
+            .to_owned()
+    };
+    let small = ["--size", "TILE=8", "--size", "bx=8", "--size", "by=8"];
+    assert_eq!(digest(&[]), digest(&small));
 }
 
 #[test]

@@ -581,7 +581,7 @@ __global__ void tiled(const double *x, double *out, int n) {
   out[i] = x[i] + s * 0.0;
 }
 "#;
-    let c = tiled(source, "TILE = [64]\nPER = [1, 16, 100]");
+    let c = tiled(source, "TILE = [64]\nPER = [1, 16, 100]\nIDLE = [1, 2]");
     let text = std::fs::read_to_string(c.0.path().join("w.toml")).expect("the workload");
     std::fs::write(
         c.0.path().join("w.toml"),
@@ -591,6 +591,11 @@ __global__ void tiled(const double *x, double *out, int n) {
     // What the source says is where the search begins.
     let (r, err) = c.tune(&["--strategy", "exhaustive"]);
     assert_eq!(shapes(&r, 0)[0], "PER=1", "{err}");
+    assert!(
+        err.contains("`IDLE` keeps its value: no launch mentions it"),
+        "{err}"
+    );
+    assert_eq!(r["groups"].as_array().map(Vec::len), Some(1), "{err}");
     let o = c.kerf(&["patch", "out"]);
     let diff = String::from_utf8_lossy(&o.stdout).into_owned();
     let why = String::from_utf8_lossy(&o.stderr).into_owned();

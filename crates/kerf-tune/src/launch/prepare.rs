@@ -249,9 +249,15 @@ pub(crate) fn tunable(
             "`{m}` keeps its value: the source defines it, and not as a number; help: put `#ifndef {m}` and `#endif` around its #define"
         ));
     }
+    let idle = space::idle(w, &macros);
+    for m in &idle {
+        notes.push(format!(
+            "`{m}` keeps its value: no launch mentions it, and the source does not ask for it; help: `macros = [\"{m}\"]` in [launch_space] defines it for the source"
+        ));
+    }
     let t = with_launch(subject, wish, |groups| {
         if groups.is_empty() && !macros.free.is_empty() {
-            let w = &space::pinned(w, &macros.fixed);
+            let w = &space::pinned(w, &[&macros.fixed[..], &idle[..]].concat());
             let c = compiled(request, subject, w, groups)?;
             notes.extend(super::notes(&c, &BTreeMap::new(), cuda));
             return Ok(Some(c));
@@ -261,7 +267,7 @@ pub(crate) fn tunable(
                 "`{m}` keeps its value: it is compiled in, and a plan's sites are those of one program; help: --what launch tries the others"
             ));
         }
-        let all: Vec<String> = macros.free.iter().chain(&macros.fixed).cloned().collect();
+        let all = [&macros.free[..], &macros.fixed[..], &idle[..]].concat();
         let w = match all.is_empty() {
             true => w,
             false => &space::pinned(w, &all),

@@ -4,6 +4,7 @@ use kerf_ir::access::{self, Reference, Shape};
 use kerf_ir::kernels::{self, KernelInfo, block_bounds};
 use kerf_ir::llvm::Module;
 use kerf_workload::job::{JobError, Kind, kinds};
+use kerf_workload::macros::Macros;
 use kerf_workload::{ArgSpec, ArgValue, Expr, Step, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,6 +101,22 @@ pub fn components(w: &Workload) -> Vec<Component> {
         }
     }
     out
+}
+
+/// Parameters with several values that change nothing: no launch or constraint mentions them, and they are no macros.
+pub fn idle(w: &Workload, macros: &Macros) -> Vec<String> {
+    let mut all = Vec::new();
+    launches(&w.steps, &BTreeSet::new(), &mut all);
+    let tied = w.launch_space.constraints.iter().flat_map(|c| c.names());
+    let tied: BTreeSet<&str> = tied.map(|n| n.name.as_str()).collect();
+    let idle = |n: &&String| {
+        !tied.contains(n.as_str())
+            && !all.iter().any(|l| l.1.contains(*n))
+            && !macros.free.contains(n)
+            && !macros.fixed.contains(n)
+    };
+    let several = w.launch_space.params.iter().filter(|p| p.1.len() > 1);
+    several.map(|p| &p.0).filter(idle).cloned().collect()
 }
 
 /// Points of the launch space, at most; larger ones are for strategies over general spaces.

@@ -6,7 +6,7 @@ use super::{Args, from_code, in_worker};
 use crate::device;
 use crate::fail::Failure;
 use crate::toolchain;
-use kerf_device::cost::{CostModel, Resource, Work};
+use kerf_device::cost::{CostModel, LaunchPrediction, Resource, Work};
 use kerf_ir::kernels;
 use kerf_pass::Plan;
 use kerf_pass::count::{BlockCount, Detail, LaunchCounts};
@@ -68,6 +68,24 @@ fn grown(counted: &LaunchCounts, k: &Kind, w: &Workload) -> LaunchCounts {
     }
 }
 
+/// Predictions by launch. They come in an order of their own: those of a kernel are told apart by their waves, which grow
+/// with its grids.
+fn matched(launches: &[LaunchCounts], mut all: Vec<LaunchPrediction>) -> Vec<Limit> {
+    let mut sorted: Vec<&LaunchCounts> = launches.iter().collect();
+    sorted.sort_by(|a, b| product(a.grid).total_cmp(&product(b.grid)));
+    all.sort_by(|a, b| a.waves.total_cmp(&b.waves));
+    let one = |l: &LaunchCounts| {
+        let at = all.iter().position(|p| p.symbol == l.symbol)?;
+        Some(Limit {
+            symbol: l.symbol.clone(),
+            grid: l.grid,
+            block: l.block,
+            resource: all.remove(at).limit,
+        })
+    };
+    sorted.into_iter().filter_map(one).collect()
+}
+
 /// What limits each kind of launch; empty where nothing can be counted.
 pub fn limits(a: &Args, workload: &Path, asked: &Workload) -> Vec<Limit> {
     let work = || -> Result<Vec<Limit>, Failure> {
@@ -101,15 +119,7 @@ pub fn limits(a: &Args, workload: &Path, asked: &Workload) -> Vec<Limit> {
             Some(p) => p,
             None => subject.predict(&plan)?,
         };
-        let all = work.launches.iter().zip(p.launches);
-        let all = all.filter(|(l, p)| l.symbol == p.symbol);
-        let all = all.map(|(l, p)| Limit {
-            symbol: p.symbol,
-            grid: l.grid,
-            block: l.block,
-            resource: p.limit,
-        });
-        Ok(all.collect())
+        Ok(matched(&work.launches, p.launches))
     };
     work().unwrap_or_default()
 }
