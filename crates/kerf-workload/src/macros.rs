@@ -2,7 +2,7 @@
 //!
 //! A macro is what `macros` of `[launch_space]` names, what `flags` define, and what a line of the source defines or asks
 //! for (`#ifndef TILE`). It is defined for the compiler with the parameter's value, in place of what `flags` say. Where a line
-//! defines it as a number in any case (`#define TILE 16`), the compiler sees another number there.
+//! defines it as a number in any case (`#define TILE 16`, `constexpr int TILE = 16;`), the compiler sees another number there.
 use crate::workload::Workload;
 use kerf_ir::compile::{CompileError, Toolchain, defines};
 use kerf_ir::program::{self, Program};
@@ -95,26 +95,13 @@ fn is_compiled(source: &Path) -> bool {
 /// Names that a source defines as one number each, and uses.
 pub fn numbers(source: &Path) -> Vec<(String, i64)> {
     let text = text(Some(source));
-    let words = |s: &str| -> Vec<String> {
-        let all = s.split(|c| !word(c)).filter(|w| !w.is_empty());
-        all.map(str::to_owned).collect()
-    };
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    for w in words(&text) {
+    let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+    for w in text.split(|c| !word(c)) {
         *used.entry(w).or_default() += 1;
     }
-    let mut out: Vec<(String, i64)> = Vec::new();
-    for line in text.lines() {
-        let line = line.trim_start().strip_prefix('#').map(words);
-        let Some([define, name, ..]) = line.as_deref() else {
-            continue;
-        };
-        let own = own(&text, &[], name).filter(|_| define == "define" && used[name] > 1);
-        if let Some(v) = own.filter(|_| !out.iter().any(|o| o.0 == *name)) {
-            out.push((name.clone(), v));
-        }
-    }
-    out
+    let mine = defines::names(&text).into_iter().filter(|n| used[*n] > 1);
+    mine.filter_map(|n| Some((n.to_owned(), own(&text, &[], n)?)))
+        .collect()
 }
 
 /// The number that a flag, or else a source, defines a name as.
@@ -151,6 +138,11 @@ impl Workload {
                     out.written.push(name.clone());
                 }
                 Seen::Defined => out.fixed.push(name.clone()),
+                // A constant; another name is no macro, and a local variable may have it.
+                Seen::Not if !named && !flagged && defines::numbers(&text, name).is_some() => {
+                    out.free.push(name.clone());
+                    out.written.push(name.clone());
+                }
                 Seen::Not if !flagged && !named => {}
                 _ => out.free.push(name.clone()),
             }
@@ -297,10 +289,10 @@ mod tests {
         assert_eq!(all, [Some(3), Some(2), None, Some(8), None, None]);
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("k.cu");
-        let uses =
-            "#define TILE 16\n#define IDLE 3\n#define HALF 0.5f\nint a[TILE]; float h = HALF;\n";
+        let uses = "#define TILE 16\n#define IDLE 3\n#define HALF 0.5f\nconstexpr int R = 2;\nint a[TILE + R]; float h = HALF;\n";
         std::fs::write(&path, uses).expect("a file");
-        assert_eq!(numbers(&path), [("TILE".to_owned(), 16)]);
+        let all = [("TILE".to_owned(), 16), ("R".to_owned(), 2)];
+        assert_eq!(numbers(&path), all);
     }
 
     #[test]

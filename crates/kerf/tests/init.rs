@@ -161,7 +161,18 @@ __global__ void turn(const double *in, double *out, int n) {
             .to_owned()
     };
     let small = ["--size", "TILE=8", "--size", "bx=8", "--size", "by=8"];
-    assert_eq!(digest(&[]), digest(&small));
+    let own = digest(&[]);
+    assert_eq!(own, digest(&small));
+    // A constant is as good as a macro, and array bounds follow it.
+    let constant = source.replace("#define TILE 16", "static constexpr int TILE = 16;");
+    std::fs::write(dir.path().join("t.cu"), constant).expect("a source");
+    let large = ["--size", "TILE=32", "--size", "bx=32", "--size", "by=32"];
+    assert_eq!(own, digest(&large));
+    let o = kerf(
+        dir.path(),
+        &["run", "t.toml", "--size", "bx=32", "--size", "by=32"],
+    );
+    assert!(!o.status.success(), "blocks are as large as TILE");
 }
 
 #[test]
