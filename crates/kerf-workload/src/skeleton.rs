@@ -480,7 +480,7 @@ fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)]) {
         let list = values(*size);
         let _ = writeln!(
             out,
-            "{name} = [{list}]   # a macro of the source, {size} there"
+            "{name} = [{list}]   # a number of the source, {size} there"
         );
     }
     let axes = || axes.iter().zip(names);

@@ -151,6 +151,46 @@ fn longer(text: &str, problem: &str, grown: &mut BTreeMap<String, u64>) -> Optio
     with_length(text, name, times)
 }
 
+/// The file with lengths that grew to as many times as a size is said by that size: a square stays one when the size changes.
+fn by_sizes(text: &str) -> String {
+    let sizes = text
+        .lines()
+        .skip_while(|l| !l.starts_with("[sizes]"))
+        .skip(1);
+    let sizes = sizes.take_while(|l| !l.starts_with('['));
+    let sizes = sizes.filter_map(|l| l.split_once(" = "));
+    let sizes: Vec<(&str, u64)> = sizes
+        .filter_map(|(n, v)| Some((n, v.trim().parse().ok()?)))
+        .collect();
+    let named = |l: &str| {
+        let (len, note) = l.strip_prefix("len  = \"")?.split_once('"')?;
+        let (times, one) = len
+            .split_once(" * ")
+            .filter(|_| note.contains("grown until"))?;
+        let times: u64 = times.parse().ok()?;
+        // Twice and four times: borders round it.
+        let of = |v: u64| {
+            (v >= 32 && times.is_multiple_of(v))
+                .then(|| times / v)
+                .filter(|k| matches!(k, 1 | 2 | 4))
+        };
+        let all = sizes
+            .iter()
+            .filter_map(|(n, v)| Some((of(*v)?, *n == one, *n)));
+        let (k, _, name) = all.min()?;
+        let more = if k > 1 {
+            format!("{k} * ")
+        } else {
+            String::new()
+        };
+        Some(format!("len  = \"{more}{name} * {one}\"{note}"))
+    };
+    let lines = text
+        .lines()
+        .map(|l| named(l).unwrap_or_else(|| l.to_owned()) + "\n");
+    lines.collect()
+}
+
 /// Whether a run was ended because it took too long.
 fn too_long(e: &JobError) -> bool {
     e.to_string().starts_with("no result within")
@@ -410,6 +450,8 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         write(&text)?;
     }
     if tried.is_none() {
+        text = by_sizes(&text);
+        write(&text)?;
         filled(&text, &job, limit, &write)?;
     }
     let lines = s.guesses;
@@ -442,7 +484,32 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::smaller;
+    use super::{by_sizes, smaller};
+
+    #[test]
+    fn lengths_follow_sizes() {
+        let text = "[sizes]\nm = 128\nn = 128\nk = 20\n\n[[buffer]]\n";
+        for (line, want) in [
+            (
+                "len  = \"128 * n\"   # a guess: grown until no access left it",
+                "len  = \"m * n\"   #",
+            ),
+            (
+                "len  = \"256 * m\"   # a guess: grown until no access left it",
+                "len  = \"2 * n * m\"   #",
+            ),
+            (
+                "len  = \"16 * n\"   # a guess: grown until no access left it",
+                "len  = \"16 * n\"   #",
+            ),
+            ("len  = \"128 * n\"", "len  = \"128 * n\""),
+        ] {
+            let out = by_sizes(&format!("{text}{line}\n"));
+            assert!(out.starts_with(&format!("{text}{want}")), "{out}");
+        }
+        let one = by_sizes("[sizes]\nn = 64\n[[buffer]]\nlen  = \"64 * n\"  # grown until\n");
+        assert!(one.contains("\"n * n\""), "{one}");
+    }
 
     #[test]
     fn sizes_shrink_and_end() {
