@@ -46,6 +46,17 @@ __global__ void write_before_start(float* out, int shift) {
     int i = threadIdx.x;
     out[i - shift] = 2.0f * i;
 }
+__global__ void own_overrun(float* out, int shift) {
+    int i = threadIdx.x;
+    float t[4];
+    for (int k = 0; k < 4; k++) t[(k + i) & 3] = out[k] + i;
+    out[i] = t[(i + shift) & 7];
+}
+__global__ void table_overrun(float* out, int shift) {
+    const float weights[5] = {1, 4, 6, 4, 1};
+    int i = threadIdx.x;
+    out[i] = weights[i + shift];
+}
 __global__ void shared_overrun(int* out) {
     __shared__ int s[32];
     s[threadIdx.x * 2] = threadIdx.x;

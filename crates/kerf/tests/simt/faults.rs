@@ -275,6 +275,33 @@ fn memcheck_names_the_access() {
             "index -1",
         ],
     );
+    // A thread's own array, and a table of constants.
+    check(
+        "own_overrun",
+        "[8]",
+        r#"["y", 4]"#,
+        "",
+        "t[(i + shift) & 7]",
+        &[
+            "thread (0, 0, 0)",
+            "out-of-bounds load of 4 bytes",
+            ": t has 16 bytes",
+            "byte 16",
+        ],
+    );
+    check(
+        "table_overrun",
+        "[8]",
+        r#"["y", 3]"#,
+        "",
+        "weights[i + shift]",
+        &[
+            "thread (2, 0, 0)",
+            "out-of-bounds load of 4 bytes",
+            ": weights has 20 bytes",
+            "byte 20",
+        ],
+    );
     // Far enough to lie in another buffer.
     check(
         "write_before_start",

@@ -96,6 +96,48 @@ pub(super) fn name_variables(m: &Module) -> Vec<Variable> {
     out
 }
 
+/// Whether an address is an object's, at a place that no run changes.
+fn fixed(p: Value, object: Value) -> bool {
+    let mut p = p;
+    while p.0 != object.0 {
+        let step = matches!(
+            p.opcode(),
+            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast)
+        );
+        if p.is_constant() {
+            return true;
+        }
+        if !step || p.operands()[1..].iter().any(|o| !o.is_constant()) {
+            return false;
+        }
+        p = p.operand(0);
+    }
+    true
+}
+
+/// Bytes of a thread's own variable; 0 where only a run tells.
+fn own_bytes(m: &Module, object: Value) -> u64 {
+    let count = object.operand(0).const_int().unwrap_or(0);
+    m.size_of(object.allocated_type()) * count
+}
+
+/// A variable's name for people: `cB` for `__const._Z3rk4Pdi.cB` and for `cB.i`.
+fn named(symbol: &str) -> String {
+    let name = kerf_ir::llvm::demangle(symbol);
+    let name = name.rsplit("::").next().unwrap_or(&name);
+    let name = name
+        .strip_prefix("__const.")
+        .and_then(|n| n.rsplit('.').next())
+        .unwrap_or(name);
+    let name = name.split('.').next().unwrap_or(name);
+    let name = if name.is_empty() {
+        "a local array"
+    } else {
+        name
+    };
+    name.to_owned()
+}
+
 pub(super) fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
     let main = m.source_name();
     let (ptr, i32t, i64t) = (m.ptr_ty(0), m.int_ty(32), m.int_ty(64));
@@ -112,12 +154,18 @@ pub(super) fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
         for (i, (p, bytes, kind, align)) in all.collect::<Vec<_>>() {
             let object = p.underlying();
             let global = object.is_global_var();
-            // The thread's own memory, constants, and the storage of a struct argument.
+            // The thread's own memory and constants, at a fixed place; the storage of a struct argument.
+            let own = object.opcode() == Some(Opcode::LLVMAlloca);
             let argument = object.is_argument() && object.name().ends_with(STRUCT_SUFFIX);
-            if object.opcode() == Some(Opcode::LLVMAlloca)
-                || (global && object.ty().space() == 0)
-                || argument
-            {
+            if argument || ((own || (global && object.ty().space() == 0)) && fixed(p, object)) {
+                continue;
+            }
+            let extent = match (global, own) {
+                (true, _) => m.size_of(object.global_type()),
+                (_, true) => own_bytes(m, object),
+                _ => 0,
+            };
+            if own && extent == 0 {
                 continue;
             }
             let location = kerf_ir::sites::location(i, &main).map_or_else(String::new, |l| {
@@ -128,10 +176,7 @@ pub(super) fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
                 function: kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&f.name())),
                 kind,
                 align,
-                object: global.then(|| {
-                    let name = kerf_ir::llvm::demangle(&object.name());
-                    name.rsplit("::").next().unwrap_or(&name).to_owned()
-                }),
+                object: (global || own).then(|| named(&object.name())),
             });
             let b = Builder::before(i);
             let flat = |v: Value| {
@@ -141,13 +186,8 @@ pub(super) fn watch_accesses(m: &Module, accesses: &mut Vec<AccessSite>) {
                     b.cast(Opcode::LLVMAddrSpaceCast, v, ptr)
                 }
             };
-            let known = global || (object.is_argument() && object.ty().is_ptr());
+            let known = global || own || (object.is_argument() && object.ty().is_ptr());
             let base = if known { flat(object) } else { ptr.zero() };
-            let extent = if global {
-                m.size_of(object.global_type())
-            } else {
-                0
-            };
             let mut a = Lead::of(f).all();
             let number = b.i32(accesses.len() as u32 - 1);
             let bytes = b.zext_or_trunc(bytes, i64t);
