@@ -40,7 +40,7 @@ pub struct Args {
     /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
     count: bool,
-    /// Check every global and shared memory access (CPU).
+    /// Check every access to memory: global, shared, and arrays of threads (CPU)
     #[arg(long)]
     memcheck: bool,
     /// Replace a size or launch parameter: n=4096.
