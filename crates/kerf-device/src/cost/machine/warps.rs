@@ -119,8 +119,8 @@ pub(super) fn clocks(steps: &[Step], c: Company, rounds: usize) -> f64 {
     let each = steps.iter().map(|s| s.likely).sum::<f64>().max(1e-3);
     let whole = (each * (rounds.max(2) * warps) as f64).round().max(2.0);
     let (mut issued, mut half) = (0.0, (0.0, 0.0));
-    for k in 0..schedulers {
-        own[k].next = next(&own[k], k, &all, steps, schedulers, loads);
+    for (k, me) in own.iter_mut().enumerate() {
+        me.next = next(me, k, &all, steps, schedulers, loads);
     }
     loop {
         let first = (0..schedulers)
@@ -167,8 +167,8 @@ pub(super) fn clocks(steps: &[Step], c: Company, rounds: usize) -> f64 {
         }
         advance(warp, steps);
         if s.barrier && meet(&mut all, w, c.block) {
-            for k in 0..schedulers {
-                own[k].next = next(&own[k], k, &all, steps, schedulers, loads);
+            for (k, me) in own.iter_mut().enumerate() {
+                me.next = next(me, k, &all, steps, schedulers, loads);
             }
         } else {
             own[k].next = next(&own[k], k, &all, steps, schedulers, loads);
