@@ -19,7 +19,7 @@ mod registers;
 mod traffic;
 
 pub use baseline::{StaticScore, static_score};
-pub use machine::{Compiler, ptxas, readable};
+pub use machine::{Compiler, Fit, ptxas, readable};
 
 use crate::bundled;
 use crate::occupancy::Machine;

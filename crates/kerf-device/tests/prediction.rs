@@ -73,10 +73,10 @@ fn recorded_times_are_predicted_from_machine_code() {
     };
     let table = replay::table(&rows);
     assert!(rows.len() >= 20, "{table}");
-    assert!(error(&rows) <= 0.16, "{table}");
-    // ocean is the worst miss.
-    for r in rows.iter().filter(|r| r.name != "ocean") {
-        assert!(r.mean_error() <= 0.28, "{}: {table}", r.name);
+    assert!(error(&rows) <= 0.14, "{table}");
+    // image_denoising is the worst miss.
+    for r in rows.iter().filter(|r| r.name != "image_denoising") {
+        assert!(r.mean_error() <= 0.25, "{}: {table}", r.name);
     }
     // Addresses were why these were 25 to 70 % off.
     for name in ["spmv", "tetrahedra", "fft"] {
@@ -85,17 +85,32 @@ fn recorded_times_are_predicted_from_machine_code() {
     }
 }
 
-/// Workloads that nothing was fitted to.
+/// Workloads that were read before the model was mended the last time: how often blocks run was why these were 19 to 43 % off.
 #[test]
-fn recorded_times_of_workloads_not_seen_are_predicted() {
+fn recorded_times_of_branching_kernels_are_predicted() {
     let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-5/blind", 3) else {
         return;
     };
     let table = replay::table(&rows);
     assert!(rows.len() >= 8, "{table}");
-    assert!(error(&rows) <= 0.2, "{table}");
-    for name in ["ell", "particles", "softmax"] {
+    assert!(error(&rows) <= 0.12, "{table}");
+    for name in ["ell", "particles", "softmax", "ewald", "trinomial"] {
         let r = rows.iter().find(|r| r.name == name).expect("recorded");
-        assert!(r.mean_error() <= 0.1, "{name}: {table}");
+        assert!(r.mean_error() <= 0.12, "{name}: {table}");
+    }
+}
+
+/// Workloads that nothing was fitted to.
+#[test]
+fn recorded_times_of_workloads_not_seen_are_predicted() {
+    let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-6/blind", 2) else {
+        return;
+    };
+    let table = replay::table(&rows);
+    assert!(rows.len() >= 8, "{table}");
+    assert!(error(&rows) <= 0.12, "{table}");
+    for r in &rows {
+        assert!(r.mean_error() <= 0.18, "{}: {table}", r.name);
+        assert!(r.name != "heston" || r.correlation() >= 0.9, "{table}");
     }
 }

@@ -141,7 +141,7 @@ impl CostModel {
         let lanes = (here * f64::from(warps_of_block)).min(partitions) / partitions;
 
         let lone = here * f64::from(warps_of_block) <= 1.0;
-        let levels = self.levels(r, work, own, l, missed, Waits { lone, last: false });
+        let levels = self.levels(r, work, own, l, missed, Waits { lone, last: None });
         let mut clocks = self.units(r, work, l);
         for (k, c) in clocks.iter_mut().enumerate() {
             *c *= fullest / blocks;

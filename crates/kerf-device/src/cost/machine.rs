@@ -8,19 +8,21 @@ mod binary;
 mod executions;
 mod flow;
 mod lines;
+mod program;
 mod warps;
 
 use super::census::{self, KernelWork};
 use super::{CostError, CostModel, LaunchPrediction, Prediction, Resource, Share, Subject};
-use super::{launch, memory, traffic};
+use super::{memory, traffic};
 use crate::occupancy::{Demand, WARP};
 use binary::{Code, Instruction, Kind};
-use executions::{Operation, Program, Source};
+use executions::{Operation, Program};
 use flow::Flow;
 use kerf_ir::finish::{self, Reflect};
-use kerf_ir::llvm::{Module, Opcode};
 use kerf_pass::Plan;
 use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern};
+use program::{SLOW_CLOCKS, Ways, operations, slow_path, slow_paths, sources, ways};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use warps::{Step, Unit};
@@ -41,7 +43,9 @@ pub fn readable(arch: &str) -> Option<String> {
     matches!(digits.parse(), Ok(75..=90u32)).then(|| format!("sm_{digits}"))
 }
 
-/// Runs NVIDIA's assembler on PTX: a binary with a table of lines.
+/// Runs NVIDIA's assembler on PTX: a binary with a table of lines. The code is relocatable, since that is what the driver makes
+/// of PTX for Kerf: slow paths of divisions and roots are then functions, for which registers are kept free (black_scholes has
+/// 60 of them instead of 38).
 pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     let run = || -> std::io::Result<Result<Vec<u8>, String>> {
         let folder = tempfile::tempdir()?;
@@ -49,7 +53,7 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
         std::fs::write(&from, ptx)?;
         let done = std::process::Command::new(program)
             .arg(format!("-arch={arch}"))
-            .args(["-lineinfo", "-o"])
+            .args(["-c", "-lineinfo", "-o"])
             .args([&to, &from])
             .output()?;
         match done.status.success() {
@@ -64,18 +68,37 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
 const START_S: f64 = 15e-6;
 /// From the end of a launch to the beginning of the next.
 const GAP_S: f64 = 2.5e-6;
-/// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps that
-/// begin together ask for memory at the same time, and compute at the same time.
-const ACROSS: f64 = 1.5;
-/// What loads take longer than a probe's, behind those of other warps.
-const BEHIND: f64 = 1.7;
-/// Slots that an f64 instruction takes of its scheduler: its operands are read in two halves.
-const F64_SLOTS: f64 = 2.0;
+/// What no probe tells: fitted to recorded times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps
+    /// that begin together ask for memory at the same time, and compute at the same time.
+    pub across: f64,
+    /// What loads take longer than a probe's, behind those of other warps.
+    pub behind: f64,
+    /// Cases in which threads that part by their numbers part together; in the others they are independent.
+    pub together: f64,
+    /// Exponent in how many of an access's sectors a warp waits for: none for one of them, one where all are independent.
+    pub sectors: f64,
+}
+
+impl Default for Fit {
+    fn default() -> Fit {
+        Fit {
+            across: 1.5,
+            behind: 1.7,
+            together: 0.25,
+            sectors: 0.5,
+        }
+    }
+}
+
+/// Slots that a multiply-add in f64 takes of its scheduler where all operands are registers, which are more than can be read at
+/// once. Others take one (probes of mixes with f32 on the H200).
+const F64_SLOTS: f64 = 1.5;
 /// Clocks in which threads that parted come together, and that a branch takes beside its stall.
 const TOGETHER: f64 = 20.0;
 const BRANCH: f64 = 4.0;
-/// Cases in which threads that part by their numbers part together; in the others they are independent.
-const PART_TOGETHER: f64 = 0.5;
 /// Clocks until a result that is waited for at a barrier is seen, beside the latency that a chain of operations shows.
 const SEEN: f64 = 6.0;
 /// What a load of 16 bytes from shared memory takes longer.
@@ -84,102 +107,6 @@ const WIDE: f64 = 10.0;
 const L2: f64 = 0.5;
 /// Instructions that are simulated at most for one loop and warp, about.
 const SIMULATED: usize = 6000;
-
-/// Loops of the prepared program: first line of each block, and of those that it leads to.
-type Ways = BTreeMap<usize, Vec<usize>>;
-
-fn ways(m: &Module) -> Ways {
-    let first = census::lines(m);
-    let next = |b: &kerf_ir::llvm::Block| -> Vec<usize> {
-        let all = b.terminator().map(|t| t.successors()).unwrap_or_default();
-        all.iter().filter_map(|s| first.get(s).copied()).collect()
-    };
-    first.iter().map(|(b, l)| (*l, next(b))).collect()
-}
-
-/// Is it a function of libdevice for rare arguments, as those of sine that are too large to be reduced at once?
-fn slow_path(name: &str) -> bool {
-    name.starts_with("__internal_")
-}
-
-/// What each line is, from 1 on.
-fn operations(m: &Module) -> Vec<Operation> {
-    use Opcode::*;
-    let defined = m.functions().into_iter().filter(|f| !f.is_declaration());
-    let all = defined.flat_map(|f| f.instructions());
-    all.map(|i| match i.opcode() {
-        Some(LLVMFAdd | LLVMFSub | LLVMFMul) => Operation::Arithmetic,
-        Some(LLVMLoad | LLVMStore) => Operation::Access,
-        Some(LLVMCall) => match i.callee_name().is_some_and(|n| n.starts_with("llvm.fma")) {
-            true => Operation::Arithmetic,
-            false => Operation::Call,
-        },
-        _ => Operation::Other,
-    })
-    .collect()
-}
-
-/// Blocks of a kernel by line, with how often they and their loops are run.
-fn sources(work: &KernelWork, l: &LaunchCounts, ways: &Ways) -> Vec<Source> {
-    let executed = launch::warps_of(work, l, PART_TOGETHER);
-    let active = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
-    let full = work.blocks.first().map_or(0.0, |b| active(b.number));
-    let mut out: Vec<Source> = work
-        .blocks
-        .iter()
-        .zip(executed)
-        .map(|(b, executed)| Source {
-            uneven: active(b.number) < 0.9 * full,
-            line: b.line,
-            lines: b.nodes.len(),
-            executed,
-            cyclic: false,
-            entered: 0.0,
-        })
-        .collect();
-    out.sort_by_key(|s| s.line);
-    let place: BTreeMap<usize, usize> = out.iter().enumerate().map(|(k, s)| (s.line, k)).collect();
-    let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (b, next) in ways {
-        for n in next {
-            before.entry(*n).or_default().push(*b);
-        }
-    }
-    // Blocks stand in the order in which they are first reached, so that ways back lead to lines that are not after.
-    let mut loops: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for (b, next) in ways {
-        for head in next.iter().filter(|n| *n <= b) {
-            let body = loops
-                .entry(*head)
-                .or_insert_with(|| BTreeSet::from([*head]));
-            let mut left = vec![*b];
-            while let Some(x) = left.pop() {
-                if x >= *head && body.insert(x) {
-                    left.extend(before.get(&x).into_iter().flatten());
-                }
-            }
-        }
-    }
-    let mut loops: Vec<_> = loops.into_iter().collect();
-    loops.sort_by_key(|l| l.1.len());
-    for (head, body) in loops {
-        let Some(h) = place.get(&head) else { continue };
-        let rounds = out[*h].executed;
-        let from = before.get(&head).into_iter().flatten();
-        let outside = from
-            .filter(|b| !body.contains(b))
-            .filter_map(|b| place.get(b));
-        let entered: f64 = outside.map(|b| out[*b].executed.min(rounds)).sum();
-        for b in body.iter().filter_map(|b| place.get(b)) {
-            let s = &mut out[*b];
-            if !s.cyclic {
-                s.cyclic = true;
-                s.entered = entered.max(1.0) * s.executed / rounds.max(1.0);
-            }
-        }
-    }
-    out
-}
 
 /// A load or store of the prepared program.
 struct Loaded<'a> {
@@ -196,9 +123,11 @@ struct Around<'a> {
     /// What loads from memory take longer behind others.
     behind: f64,
     block: [u32; 3],
+    /// Instructions of slow paths that are entered, by line.
+    slow: &'a BTreeMap<usize, f64>,
 }
 
-fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
+fn step(i: &Instruction, part: usize, likely: f64, runs: f64, a: &Around) -> Step {
     // Four schedulers share the unit for loads and stores.
     const SHARED: f64 = 4.0;
     let shared = a.rates.load_latency("shared");
@@ -238,7 +167,9 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
             let passes = seen.map_or(2.0, |(x, p)| memory::global_passes(x, p, i.bytes as u64));
             (Unit::LoadStore, SHARED * passes, 0.0)
         }
-        Kind::LocalMemory => (Unit::LoadStore, SHARED, near),
+        // A warp's lie side by side.
+        Kind::LocalLoad => (Unit::LoadStore, SHARED * i.bytes / 4.0, near),
+        Kind::LocalStore => (Unit::LoadStore, SHARED * i.bytes / 4.0, 0.0),
         Kind::Shuffle => (Unit::LoadStore, 2.0 * SHARED, shared),
         Kind::Atomic => (Unit::LoadStore, 2.0 * SHARED, 100.0),
         Kind::ConstantLoad => (Unit::Constants, 4.0, 30.0),
@@ -249,15 +180,24 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         Kind::Uniform => (Unit::Uniform, 2.0, 0.0),
         Kind::Other => (Unit::Logic, 2.0, 0.0),
     };
+    let slow = match i.kind {
+        Kind::Call => a.slow.get(&i.line).copied().unwrap_or(0.0),
+        _ => 0.0,
+    };
     let more = match i.kind {
+        Kind::Call => SLOW_CLOCKS * slow,
         Kind::Sync => TOGETHER,
         Kind::Branch => BRANCH,
         _ => 0.0,
     };
     Step {
         unit,
-        busy,
-        latency,
+        busy: if unit == Unit::LoadStore {
+            busy * runs
+        } else {
+            busy
+        },
+        latency: latency * runs,
         stall: f64::from(i.stall) + more,
         sets: i.sets,
         frees: i.frees,
@@ -265,7 +205,7 @@ fn step(i: &Instruction, part: usize, likely: f64, a: &Around) -> Step {
         barrier: i.kind == Kind::Barrier,
         part,
         likely,
-        slots: if i.kind == Kind::F64 { F64_SLOTS } else { 1.0 },
+        slots: slow + if i.wide { F64_SLOTS } else { 1.0 },
     }
 }
 
@@ -295,7 +235,9 @@ struct Compiled<'k> {
     code: &'k Code,
     ways: &'k Ways,
     operations: &'k [Operation],
+    slow: &'k BTreeMap<usize, f64>,
     missed: f64,
+    fit: Fit,
 }
 
 impl CostModel {
@@ -324,12 +266,11 @@ impl CostModel {
         let partitions = f64::from(self.machine.partitions);
         let active = on_here.min(partitions);
         let side_by_side = (on_here / partitions).ceil().clamp(1.0, 16.0);
-        let group = (f64::from(in_block) / partitions).ceil().max(1.0);
         let waits = traffic::Waits {
             lone: on_here <= 1.0,
-            last: true,
+            last: Some(k.fit.sectors),
         };
-        let levels = self.levels(r, k.work, k.own, l, k.missed, waits);
+        let mut levels = self.levels(r, k.work, k.own, l, k.missed, waits);
         let mut loads = BTreeMap::new();
         for (b, latency) in k.work.blocks.iter().zip(&levels.latency) {
             for (n, node) in b.nodes.iter().enumerate() {
@@ -350,17 +291,31 @@ impl CostModel {
             loads: &loads,
             rates: r,
             block: l.block,
-            behind: if on_here > 1.0 { BEHIND } else { 1.0 },
+            slow: k.slow,
+            behind: if on_here > 1.0 { k.fit.behind } else { 1.0 },
         };
         let code = &k.code.instructions;
         let flow = Flow::of(code);
-        let sources = sources(k.work, l, k.ways);
+        let sources = sources(k.work, l, k.ways, k.fit.together);
+        let bytes = loads.iter().map(|(l, x)| (*l, x.access.bytes as f64));
+        let bytes: BTreeMap<usize, f64> = bytes.collect();
         let program = Program {
+            bytes: &bytes,
             sources: &sources,
             operations: k.operations,
             warps: blocks * f64::from(in_block),
         };
-        let executed = executions::executions(code, &flow, &program);
+        let executions::Executions {
+            blocks: executed,
+            runs,
+        } = executions::executions(code, &flow, &program);
+        // L1 writes through (ncu on the H200: hex_element's sectors written to L2 are those of its local stores).
+        for b in &flow.order {
+            let local = flow.blocks[*b].clone().map(|n| (&code[n], runs[n]));
+            let local = local.filter(|(i, _)| i.kind == Kind::LocalStore);
+            let bytes: f64 = local.map(|(i, runs)| runs * i.bytes).sum();
+            levels.l2_bytes += executed[*b] * f64::from(WARP) * bytes;
+        }
         let inner = flow.innermost();
         let mut regions: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
         for b in flow.order.iter().filter(|b| executed[**b] > 0.0) {
@@ -377,18 +332,37 @@ impl CostModel {
             let mut steps = Vec::new();
             for b in some {
                 let likely = (executed[b] / top).min(1.0);
-                let all = &code[flow.blocks[b].clone()];
-                let real = all.iter().filter(|i| i.kind != Kind::Nothing);
-                steps.extend(real.map(|i| step(i, b, likely, &around)));
+                let all = flow.blocks[b].clone();
+                let real = all.filter(|k| code[*k].kind != Kind::Nothing);
+                steps.extend(real.map(|k| step(&code[k], b, likely, runs[k], &around)));
             }
             let rounds = match head {
                 None => 2,
                 Some(_) => (SIMULATED / steps.len().max(1)).clamp(4, 24),
             };
-            let one = warps::clocks(&steps, side_by_side as usize, group as usize, rounds);
+            // Warps of a block that meet are on all schedulers; otherwise those of one tell.
+            let (company, each) = match steps.iter().any(|s| s.barrier) && in_block > 1 {
+                true => (
+                    warps::Company {
+                        warps: (on_here as usize).clamp(1, 64),
+                        schedulers: active as usize,
+                        block: in_block as usize,
+                    },
+                    on_here.clamp(1.0, 64.0) / active,
+                ),
+                false => (
+                    warps::Company {
+                        warps: side_by_side as usize,
+                        schedulers: 1,
+                        block: 1,
+                    },
+                    side_by_side,
+                ),
+            };
+            let one = warps::clocks(&steps, company, rounds);
             // Rounds of a scheduler of the fullest multiprocessor, all of its warps together.
             let times = top * fullest / blocks / active;
-            clocks += one * times / side_by_side;
+            clocks += one * times / each;
             for s in &steps {
                 busy[s.unit as usize] += times * s.likely * s.busy;
                 busy[warps::UNITS] += times * s.likely * s.slots;
@@ -416,8 +390,10 @@ impl CostModel {
                 .map_or(0.0, |x| x.seconds)
         };
         let moved = of(Resource::L2).max(of(Resource::Dram));
-        let work = s(clocks);
-        let device_seconds = (work.powf(ACROSS) + moved.powf(ACROSS)).powf(1.0 / ACROSS);
+        // One block a clock gets to the multiprocessors (ncu on the H200: 59 us for 93,750 small ones).
+        let work = s(clocks.max(blocks));
+        let device_seconds =
+            (work.powf(k.fit.across) + moved.powf(k.fit.across)).powf(1.0 / k.fit.across);
         let unit = shares
             .iter()
             .filter(|x| {
@@ -458,12 +434,25 @@ impl Subject<'_> {
     /// Predicts one run under a plan from its machine code. Where functions stay functions, whose machine code is not read,
     /// it is [`Subject::predict`]'s.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {
+        let mut all = self.predict_fitted(plan, with, &[Fit::default()])?;
+        all.pop()
+            .ok_or_else(|| CostError::Code("nothing was predicted".into()))
+    }
+
+    /// [`Subject::predict_compiled`] with other constants, one prediction for each.
+    pub fn predict_fitted(
+        &self,
+        plan: &Plan,
+        with: &Compiler,
+        fits: &[Fit],
+    ) -> Result<Vec<Prediction>, CostError> {
         let m = self.module.duplicate();
         plan.apply(&m)?;
         let c = self.model;
         let limit = c.machine.registers_per_thread;
         let kernels = census::kernels_of(&m, &self.rates, limit, &self.patterns);
         let (ways, operations) = (ways(&m), operations(&m));
+        let slow = slow_paths(&m);
         let compile = |e: String| CostError::Code(e);
         let symbols: BTreeSet<&String> = self.launches.iter().map(|l| &l.symbol).collect();
         let roots: BTreeSet<String> = finish::needed(&m).into_iter().collect();
@@ -476,7 +465,8 @@ impl Subject<'_> {
         let whole = m.functions();
         let mut defined = whole.iter().filter(|f| !f.is_declaration());
         if !defined.all(|f| kernels.contains_key(&f.name()) || slow_path(&f.name())) {
-            return self.predict(plan);
+            let one = self.predict(plan)?;
+            return Ok(vec![one; fits.len()]);
         }
         let ptx = finish::ptx_with_lines(&m, with.arch).map_err(|e| compile(e.0))?;
         let binary = (with.assemble)(&ptx).map_err(compile)?;
@@ -493,17 +483,22 @@ impl Subject<'_> {
         }
         let sets = all.iter().map(|(w, o, _, l)| traffic::working_set(w, o, l));
         let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
-        let out = all.into_iter().map(|(work, own, code, l)| {
-            let k = Compiled {
-                work,
-                own,
-                code,
-                ways: &ways,
-                operations: &operations,
-                missed,
-            };
-            c.compiled_launch(&self.rates, &k, l)
-        });
-        Ok(self.run_of(START_S, out.collect()))
+        let run = |fit: &Fit| {
+            let out = all.iter().map(|(work, own, code, l)| {
+                let k = Compiled {
+                    work,
+                    own,
+                    code,
+                    ways: &ways,
+                    operations: &operations,
+                    slow: &slow,
+                    missed,
+                    fit: *fit,
+                };
+                c.compiled_launch(&self.rates, &k, l)
+            });
+            self.run_of(START_S, out.collect())
+        };
+        Ok(fits.iter().map(run).collect())
     }
 }

@@ -101,14 +101,14 @@ pub(super) fn shared_passes(
 }
 
 /// Sectors from which on a warp's access is a gather, and what its passes take longer than banks say: tags of as many lines
-/// (ncu on the H200: 1.5 for tetrahedra and neighbours, 1 where threads are a large power of two apart and all conflict).
+/// (ncu on the H200: 1.5 for tetrahedra and neighbours, 1 where threads are the same distance apart: fewer lines).
 const GATHER: f64 = 24.0;
 const TAGS: f64 = 1.5;
 
 /// Passes through L1 of an instruction that moves so many bytes a thread, where its addresses were seen.
 pub(super) fn global_passes(a: &Access, p: &Pattern, bytes: u64) -> f64 {
     let banks = shared_passes(a, Some(p), [32, 1, 1], bytes);
-    match f64::from(p.sectors[column(a, p)]) >= GATHER {
+    match f64::from(p.sectors[column(a, p)]) >= GATHER && a.slope.x.is_none() {
         true => (TAGS * banks).min(32.0),
         false => banks,
     }

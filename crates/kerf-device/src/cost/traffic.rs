@@ -22,8 +22,8 @@ pub(super) struct Levels {
 pub(super) struct Waits {
     /// One at a time on a multiprocessor.
     pub lone: bool,
-    /// For the last of an access's sectors.
-    pub last: bool,
+    /// For the last of an access's sectors: exponent in how many of them. None waits for the mean.
+    pub last: Option<f64>,
 }
 
 /// One access of a launch.
@@ -174,9 +174,8 @@ impl CostModel {
                 let together = beside * copies(&work.blocks[t.block], l);
                 // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
                 let any = |part: f64| {
-                    1.0 - (1.0 - part)
-                        .max(0.0)
-                        .powf(if last { t.sectors.sqrt() } else { 1.0 })
+                    let sectors = last.map_or(1.0, |e| t.sectors.powf(e));
+                    1.0 - (1.0 - part).max(0.0).powf(sectors)
                 };
                 let from_l2 = (any(from_l2) * together).min(1.0);
                 // Of what L2 is asked for, no more than it misses.

@@ -1,7 +1,7 @@
 //! Recorded measurements of plans, predicted again: programs, counts and plans of one folder.
 #![allow(dead_code)]
 use kerf_device::bundled;
-use kerf_device::cost::{Compiler, CostModel, Prediction, Work, ptxas};
+use kerf_device::cost::{Compiler, CostModel, Fit, Prediction, Work, ptxas};
 use kerf_ir::llvm::Module;
 use kerf_pass::Plan;
 use serde::Deserialize;
@@ -141,6 +141,102 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
         registers: r.plans.iter().map(|p| p.registers.clone()).collect(),
         kinds: r.plans.iter().map(|p| kind(&p.plan)).collect(),
     }
+}
+
+/// Errors of one workload's plans under each of some constants.
+pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[Fit]) -> Vec<Vec<f64>> {
+    let profile = bundled::find("h200")
+        .expect("bundled")
+        .bundled
+        .load()
+        .expect("valid");
+    let model = CostModel::new(&profile).expect("complete");
+    let subject = model.subject(&r.module, &r.work).expect("fits");
+    let with = Compiler {
+        libdevice: &tools.libdevice,
+        arch: "sm_90",
+        assemble: &|text| ptxas(&tools.ptxas, "sm_90", text),
+    };
+    let mut own: Vec<f64> = r.plans.iter().map(|p| p.baseline).collect();
+    own.sort_by(f64::total_cmp);
+    let usual = own[own.len() / 2];
+    let mut out = vec![Vec::new(); fits.len()];
+    for p in &r.plans {
+        let all = subject
+            .predict_fitted(&p.plan, &with, fits)
+            .expect("predicts");
+        for (o, q) in out.iter_mut().zip(all) {
+            o.push(q.seconds / (p.seconds / p.baseline * usual) - 1.0);
+        }
+    }
+    out
+}
+
+/// A coarse grid of constants, the shipped ones first.
+pub fn grid() -> Vec<Fit> {
+    let mut all = vec![Fit::default()];
+    for across in [1.5, 2.0, 3.0] {
+        for behind in [1.7, 2.1] {
+            for together in [0.0, 0.25, 0.5] {
+                all.push(Fit {
+                    across,
+                    behind,
+                    together,
+                    ..Fit::default()
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Constants chosen on all other workloads, for each: what they give on it.
+pub fn left_out(names: &[String], errors: &[Vec<Vec<f64>>], fits: &[Fit]) -> String {
+    let sum = |w: usize, f: usize| errors[w][f].iter().map(|e| e.abs()).sum::<f64>();
+    let best = |without: Option<usize>| {
+        let of = |f: usize| -> f64 {
+            let others = (0..names.len()).filter(|w| Some(*w) != without);
+            others.map(|w| sum(w, f)).sum()
+        };
+        (0..fits.len())
+            .min_by(|a, b| of(*a).total_cmp(&of(*b)))
+            .unwrap_or(0)
+    };
+    let plans: usize = errors.iter().map(|e| e[0].len()).sum();
+    let percent = |x: f64, n: usize| 100.0 * x / n.max(1) as f64;
+    let mut o = String::new();
+    let mut whole = 0.0;
+    for (w, name) in names.iter().enumerate() {
+        let f = best(Some(w));
+        let n = errors[w][0].len();
+        whole += sum(w, f);
+        let x = &fits[f];
+        let _ = writeln!(
+            o,
+            "{name:22} {n:3} plans, shipped {:5.1} %, fitted without it {:5.1} % (across {}, behind {}, together {}, sectors {})",
+            percent(sum(w, 0), n),
+            percent(sum(w, f), n),
+            x.across,
+            x.behind,
+            x.together,
+            x.sectors
+        );
+    }
+    let all = best(None);
+    let of = |f: usize| (0..names.len()).map(|w| sum(w, f)).sum::<f64>();
+    let x = &fits[all];
+    let _ = writeln!(
+        o,
+        "all: {plans} plans, shipped {:.1} %, best {:.1} % (across {}, behind {}, together {}, sectors {}), each workload left out of its fit {:.1} %",
+        percent(of(0), plans),
+        percent(of(all), plans),
+        x.across,
+        x.behind,
+        x.together,
+        x.sectors,
+        percent(whole, plans)
+    );
+    o
 }
 
 /// Ranks, equal values sharing theirs.

@@ -22,7 +22,8 @@ pub(super) enum Kind {
     SharedStore,
     Load,
     Store,
-    LocalMemory,
+    LocalLoad,
+    LocalStore,
     Shuffle,
     Atomic,
     ConstantLoad,
@@ -45,6 +46,8 @@ pub(super) struct Instruction {
     pub kind: Kind,
     /// Is it an addition, a multiplication or both, of floating-point numbers?
     pub arithmetic: bool,
+    /// Is it a multiply-add in f64 of three registers?
+    pub wide: bool,
     /// Does it run whatever its predicate?
     pub always: bool,
     pub stall: u32,
@@ -169,7 +172,8 @@ fn kind(op: u64) -> Kind {
         0x188 => Kind::SharedStore,
         0x180 | 0x181 => Kind::Load,
         0x185 | 0x186 => Kind::Store,
-        0x183 | 0x187 => Kind::LocalMemory,
+        0x183 => Kind::LocalLoad,
+        0x187 => Kind::LocalStore,
         0x189 => Kind::Shuffle,
         0x1a8 | 0x1a3 | 0x18e | 0x1a6 | 0x18c | 0x18d => Kind::Atomic,
         0x182 => Kind::ConstantLoad,
@@ -205,6 +209,7 @@ fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
             op & 0x1ff,
             0x20 | 0x21 | 0x23 | 0x28 | 0x29 | 0x2b | 0x30..=0x32
         ),
+        wide: op == 0x22b,
         always: low >> 12 & 15 == 7 && also,
         stall: (control & 15).max(1) as u32,
         sets: barrier(5),
@@ -256,7 +261,7 @@ mod tests {
         // DFMA R10, R2, R10, R2
         let i = instruction(0x0000000a020a722b, 0x000fd00000000002, 14, 3);
         assert_eq!((i.kind, i.stall, i.waits), (Kind::F64, 8, 0));
-        assert!(i.arithmetic && i.always);
+        assert!(i.arithmetic && i.always && i.wide);
         // LDG.E.64 R8, [R8.64], waits for barrier 2 and sets it
         let i = instruction(0x0000000408087981, 0x004ea2000c1e1b00, 7, 3);
         assert_eq!((i.kind, i.sets, i.waits, i.bytes), (Kind::Load, 2, 4, 8.0));

@@ -11,6 +11,8 @@ pub(super) struct Flow {
     pub order: Vec<usize>,
     /// The last block that every way to a block goes through.
     pub dominator: BTreeMap<usize, usize>,
+    /// The next block that every way from a block to an end goes through; none where that is the end.
+    after: BTreeMap<usize, usize>,
     /// Loops by their first block, smaller ones first.
     pub loops: Vec<(usize, BTreeSet<usize>)>,
 }
@@ -49,11 +51,17 @@ impl Flow {
         let next: Vec<Vec<usize>> = next.collect();
         let order = reached(&next);
         let dominator = dominators(&next, &order);
+        let ends = |b: &usize| {
+            let last = code[blocks[*b].clone()].last();
+            next[*b].is_empty() || last.is_some_and(|i| i.kind == Kind::Exit)
+        };
+        let after = after(&next, &order, &ends);
         let mut out = Flow {
             blocks,
             next,
             order,
             dominator,
+            after,
             loops: Vec::new(),
         };
         out.loops = out.find_loops();
@@ -69,6 +77,35 @@ impl Flow {
             }
         }
         true
+    }
+
+    /// Does every way from a block go through another?
+    fn follows(&self, a: usize, mut b: usize) -> bool {
+        while a != b {
+            match self.after.get(&b) {
+                Some(n) => b = *n,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The first of the blocks that run exactly as often as each: every way to it leads through that one, every way from
+    /// that one through it, and both are in the same loops.
+    pub(super) fn together(&self) -> BTreeMap<usize, usize> {
+        let inner = self.innermost();
+        let mut out = BTreeMap::new();
+        for b in &self.order {
+            let (mut first, mut d) = (*b, *b);
+            while let Some(up) = self.dominator.get(&d).filter(|up| **up != d) {
+                d = *up;
+                if inner.get(&d) == inner.get(b) && self.follows(*b, d) {
+                    first = d;
+                }
+            }
+            out.insert(*b, first);
+        }
+        out
     }
 
     fn find_loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
@@ -102,6 +139,28 @@ impl Flow {
         }
         out
     }
+}
+
+/// The next block after each that every way to an end goes through.
+fn after(
+    next: &[Vec<usize>],
+    order: &[usize],
+    ends: &dyn Fn(&usize) -> bool,
+) -> BTreeMap<usize, usize> {
+    // Ways turned round, with the end as the first block.
+    let mut back: Vec<Vec<usize>> = vec![Vec::new(); next.len() + 1];
+    for b in order {
+        if ends(b) {
+            back[0].push(b + 1);
+        }
+        for n in &next[*b] {
+            back[n + 1].push(b + 1);
+        }
+    }
+    let order = reached(&back);
+    let all = dominators(&back, &order);
+    let real = all.into_iter().filter(|(b, d)| *b > 0 && *d > 0);
+    real.map(|(b, d)| (b - 1, d - 1)).collect()
 }
 
 /// Blocks that the first leads to, in reverse order of leaving them.

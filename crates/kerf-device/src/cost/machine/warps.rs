@@ -65,16 +65,38 @@ struct Warp {
     skips: bool,
 }
 
-/// Clocks that `warps` warps take for one round each of a sequence, once all are under way; warps of a block, `group` each,
-/// meet at barriers. Warps go round until they have done `rounds` each in the mean, and the second half of their instructions is
-/// timed: some run ahead of others, so that what a single one has done tells nothing.
-pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) -> f64 {
+/// Warps side by side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Company {
+    /// All of them, in turn on each scheduler.
+    pub warps: usize,
+    pub schedulers: usize,
+    /// Warps of a block, which meet at barriers.
+    pub block: usize,
+}
+
+/// One scheduler.
+#[derive(Clone)]
+struct Scheduler {
+    units: [f64; UNITS],
+    issue: f64,
+    /// The warp that went last.
+    turn: usize,
+    /// Its next warp, and when that goes.
+    next: Option<(usize, f64)>,
+}
+
+/// Clocks that warps take for one round each of a sequence, once all are under way. Warps go round until they have done
+/// `rounds` each in the mean, and the second half of their instructions is timed: some run ahead of others, so that what a
+/// single one has done tells nothing.
+pub(super) fn clocks(steps: &[Step], c: Company, rounds: usize) -> f64 {
+    let (warps, schedulers) = (c.warps.max(1), c.schedulers.max(1));
     if steps.is_empty() {
         return 0.0;
     }
     let mut all: Vec<Warp> = (0..warps)
         .map(|w| Warp {
-            ready: w as f64,
+            ready: (w / schedulers) as f64,
             at: 0,
             round: 0,
             waiting: None,
@@ -84,54 +106,52 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
             skips: false,
         })
         .collect();
-    let mut units = [0.0f64; UNITS];
-    let mut issue = 0.0f64;
+    let one = Scheduler {
+        units: [0.0; UNITS],
+        issue: 0.0,
+        turn: 0,
+        next: None,
+    };
+    let mut own = vec![one; schedulers];
+    // Schedulers share the unit for loads and stores.
+    let mut loads = 0.0f64;
     // Instructions of a round, in the mean; what all are to issue, what they have issued, and when half of it was.
     let each = steps.iter().map(|s| s.likely).sum::<f64>().max(1e-3);
     let whole = (each * (rounds.max(2) * warps) as f64).round().max(2.0);
     let (mut issued, mut half) = (0.0, (0.0, 0.0));
-    let mut turn = 0;
+    for (k, me) in own.iter_mut().enumerate() {
+        me.next = next(me, k, &all, steps, schedulers, loads);
+    }
     loop {
-        // The warp that can go first; of several, the one that went last.
-        let mut best: Option<(usize, f64)> = None;
-        for k in 0..warps {
-            let w = (turn + k) % warps;
-            let warp = &all[w];
-            if warp.waiting.is_some() {
-                continue;
-            }
-            let s = &steps[warp.at];
-            let mut start = warp.ready.max(issue);
-            for (b, t) in warp.set.iter().enumerate() {
-                if s.waits >> b & 1 == 1 {
-                    start = start.max(*t);
-                }
-            }
-            start = match s.unit {
-                Unit::Multiply => start.max(units[0].min(units[1])),
-                Unit::Free => start,
-                u => start.max(units[u as usize] - queue(u)),
-            };
-            if best.is_none_or(|(_, t)| start < t - 1e-9) {
-                best = Some((w, start));
-            }
+        let first = (0..schedulers)
+            .filter_map(|k| own[k].next.map(|(w, t)| (k, w, t)))
+            .min_by(|a, b| a.2.total_cmp(&b.2));
+        let Some((k, w, start)) = first else { break };
+        // Others have filled the unit for loads since.
+        if steps[all[w].at].unit == Unit::LoadStore && start < loads - LOADS_QUEUED {
+            own[k].next = next(&own[k], k, &all, steps, schedulers, loads);
+            continue;
         }
-        let Some((w, start)) = best else { break };
-        turn = w;
         let s = steps[all[w].at];
-        issue = start + s.slots;
+        let me = &mut own[k];
+        me.turn = w / schedulers;
+        me.issue = start + s.slots;
         // When its unit begins with it.
-        let begun = match s.unit {
-            Unit::Multiply | Unit::Free => start,
-            u => start.max(units[u as usize]),
-        };
+        let mut begun = start;
         match s.unit {
             Unit::Multiply => {
-                let which = usize::from(units[0] > units[1]);
-                units[which] = start + 2.0 * s.busy;
+                let which = usize::from(me.units[0] > me.units[1]);
+                me.units[which] = start + 2.0 * s.busy;
             }
             Unit::Free => {}
-            u => units[u as usize] = units[u as usize].max(start) + s.busy,
+            Unit::LoadStore => {
+                begun = start.max(loads);
+                loads = begun + s.busy / schedulers as f64;
+            }
+            u => {
+                begun = start.max(me.units[u as usize]);
+                me.units[u as usize] = begun + s.busy;
+            }
         }
         let warp = &mut all[w];
         warp.ready = start + s.stall;
@@ -146,8 +166,12 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
             warp.waiting = Some(start);
         }
         advance(warp, steps);
-        if s.barrier {
-            meet(&mut all, w, group);
+        if s.barrier && meet(&mut all, w, c.block) {
+            for (k, me) in own.iter_mut().enumerate() {
+                me.next = next(me, k, &all, steps, schedulers, loads);
+            }
+        } else {
+            own[k].next = next(&own[k], k, &all, steps, schedulers, loads);
         }
         if issued >= whole {
             return (start - half.1) / (issued - half.0) * each * warps as f64;
@@ -160,10 +184,46 @@ pub(super) fn clocks(steps: &[Step], warps: usize, group: usize, rounds: usize) 
     0.0
 }
 
+/// The warp of a scheduler that can go first, and when; of several, the one that went last.
+fn next(
+    me: &Scheduler,
+    k: usize,
+    all: &[Warp],
+    steps: &[Step],
+    schedulers: usize,
+    loads: f64,
+) -> Option<(usize, f64)> {
+    let own = (all.len() + schedulers - 1 - k) / schedulers;
+    let mut best: Option<(usize, f64)> = None;
+    for n in 0..own {
+        let w = (me.turn + n) % own * schedulers + k;
+        let warp = &all[w];
+        if warp.waiting.is_some() {
+            continue;
+        }
+        let s = &steps[warp.at];
+        let mut start = warp.ready.max(me.issue);
+        for (b, t) in warp.set.iter().enumerate() {
+            if s.waits >> b & 1 == 1 {
+                start = start.max(*t);
+            }
+        }
+        start = match s.unit {
+            Unit::Multiply => start.max(me.units[0].min(me.units[1])),
+            Unit::Free => start,
+            Unit::LoadStore => start.max(loads - LOADS_QUEUED),
+            u => start.max(me.units[u as usize] - queue(u)),
+        };
+        if best.is_none_or(|(_, t)| start < t - 1e-9) {
+            best = Some((w, start));
+        }
+    }
+    best
+}
+
 /// Clocks of work that may wait before a unit.
 fn queue(u: Unit) -> f64 {
     match u {
-        Unit::LoadStore => LOADS_QUEUED,
         Unit::Special => SPECIAL_QUEUED,
         _ => 0.0,
     }
@@ -200,24 +260,33 @@ fn advance(warp: &mut Warp, steps: &[Step]) {
     warp.at = at;
 }
 
-/// Lets a block's warps go on when all wait.
-fn meet(all: &mut [Warp], w: usize, group: usize) {
-    let first = w / group.max(1) * group.max(1);
-    let end = (first + group.max(1)).min(all.len());
+/// Lets a block's warps go on when all wait; did they?
+fn meet(all: &mut [Warp], w: usize, block: usize) -> bool {
+    let first = w / block.max(1) * block.max(1);
+    let end = (first + block.max(1)).min(all.len());
     let block = &mut all[first..end];
     if block.iter().any(|o| o.waiting.is_none()) {
-        return;
+        return false;
     }
     let latest = block.iter().filter_map(|o| o.waiting).fold(0.0, f64::max);
-    for o in block.iter_mut().filter(|o| o.waiting.is_some()) {
+    for o in block.iter_mut() {
         o.waiting = None;
         o.ready = o.ready.max(latest + BARRIER);
     }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lone(warps: usize, block: usize) -> Company {
+        Company {
+            warps,
+            schedulers: 1,
+            block,
+        }
+    }
 
     fn step(unit: Unit, busy: f64, stall: f64) -> Step {
         Step {
@@ -238,11 +307,11 @@ mod tests {
     #[test]
     fn a_chain_is_hidden_by_other_warps_until_the_unit_is_full() {
         let chain = [step(Unit::F64, 2.0, 8.0); 10];
-        let one = clocks(&chain, 1, 1, 8);
+        let one = clocks(&chain, lone(1, 1), 8);
         assert!((one - 80.0).abs() < 1.0, "{one}");
-        let two = clocks(&chain, 2, 1, 8);
+        let two = clocks(&chain, lone(2, 1), 8);
         assert!((two - 80.0).abs() < 3.0, "{two}");
-        let eight = clocks(&chain, 8, 1, 8);
+        let eight = clocks(&chain, lone(8, 1), 8);
         assert!((eight - 160.0).abs() < 9.0, "{eight}");
     }
 
@@ -252,9 +321,9 @@ mod tests {
         (load.sets, load.latency) = (0, 500.0);
         let mut user = step(Unit::F64, 2.0, 1.0);
         user.waits = 1;
-        let idle = clocks(&[load, step(Unit::F64, 2.0, 1.0)], 1, 1, 4);
+        let idle = clocks(&[load, step(Unit::F64, 2.0, 1.0)], lone(1, 1), 4);
         assert!(idle < 10.0, "{idle}");
-        let waited = clocks(&[load, user], 1, 1, 4);
+        let waited = clocks(&[load, user], lone(1, 1), 4);
         assert!((waited - 501.0).abs() < 3.0, "{waited}");
     }
 
@@ -263,7 +332,7 @@ mod tests {
         // Conversions and additions of one warp: as long as the conversions, not as both.
         let mut all = vec![step(Unit::Special, 8.0, 1.0); 2];
         all.extend([step(Unit::Logic, 2.0, 2.0); 7]);
-        let one = clocks(&all, 1, 1, 16);
+        let one = clocks(&all, lone(1, 1), 16);
         assert!((one - 16.0).abs() < 1.5, "{one}");
     }
 
@@ -271,12 +340,12 @@ mod tests {
     fn a_unit_that_limits_is_never_idle() {
         // Eight products of two clocks each, for four warps.
         let all = [step(Unit::F64, 2.0, 2.0); 8];
-        let four = clocks(&all, 4, 1, 8);
+        let four = clocks(&all, lone(4, 1), 8);
         assert!((four - 64.0).abs() < 1.0, "{four}");
         let mut half = step(Unit::F64, 2.0, 4.0);
         (half.part, half.likely) = (1, 0.5);
         let some: Vec<Step> = all.iter().copied().chain([half; 8]).collect();
-        let four = clocks(&some, 4, 1, 24);
+        let four = clocks(&some, lone(4, 1), 24);
         assert!((four - 96.0).abs() < 5.0, "{four}");
     }
 
@@ -285,9 +354,39 @@ mod tests {
         let mut meet = step(Unit::Free, 0.0, 1.0);
         meet.barrier = true;
         let all = [step(Unit::F64, 2.0, 8.0), meet];
-        let together = clocks(&all, 4, 4, 8);
-        let apart = clocks(&all, 4, 1, 8);
+        let together = clocks(&all, lone(4, 4), 8);
+        let apart = clocks(&all, lone(4, 1), 8);
         assert!(together > 30.0 && together < 60.0, "{together}");
         assert!(apart <= together, "{apart} {together}");
+    }
+
+    #[test]
+    fn warps_of_a_block_are_on_all_schedulers() {
+        // One warp in four has a long way, for which a block's others wait, wherever they are.
+        let mut meet = step(Unit::Free, 0.0, 1.0);
+        meet.barrier = true;
+        let mut long = step(Unit::F64, 2.0, 400.0);
+        (long.part, long.likely) = (1, 0.25);
+        let all = [step(Unit::Logic, 2.0, 2.0), long, meet];
+        let company = |block| Company {
+            warps: 16,
+            schedulers: 4,
+            block,
+        };
+        let alone = clocks(&all, company(1), 24);
+        let together = clocks(&all, company(8), 24);
+        assert!(together > 1.5 * alone, "{together} {alone}");
+    }
+
+    #[test]
+    fn schedulers_share_the_unit_of_loads() {
+        let loads = [step(Unit::LoadStore, 8.0, 1.0); 4];
+        let of = |schedulers| Company {
+            warps: 4 * schedulers,
+            schedulers,
+            block: 1,
+        };
+        let (one, four) = (clocks(&loads, of(1), 16), clocks(&loads, of(4), 16));
+        assert!((one / four - 1.0).abs() < 0.05, "{one} {four}");
     }
 }
