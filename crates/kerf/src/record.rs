@@ -221,12 +221,18 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
     std::fs::write(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
 }
 
-/// Writes the recorded launches of a traced run as workloads, beside the code; gives for each its kernel, its symbol, and its name
-/// or why there is none.
-pub fn workloads(
-    from: &Path,
-    to: &Path,
-) -> Result<Vec<(String, String, Result<String, String>)>, String> {
+/// A launch that was recorded.
+pub struct Launch {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its symbol.
+    pub symbol: String,
+    /// The workload's name, or why there is none.
+    pub workload: Result<String, String>,
+}
+
+/// Writes the recorded launches of a traced run as workloads, beside the code.
+pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, String> {
     let path = from.join("trace.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let trace: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
@@ -243,11 +249,15 @@ pub fn workloads(
         let name = format!("{}-{n}", file_name(&kernel));
         *n += 1;
         let unit = format!("unit-{}.bc", r["unit"]);
-        let done = match r["unusable"].as_str() {
+        let workload = match r["unusable"].as_str() {
             Some(why) => Err(why.to_owned()),
             None => write(r, &unit, from, to, &name).map(|()| name),
         };
-        (kernel, words(&r["symbol"]).to_owned(), done)
+        Launch {
+            kernel,
+            symbol: words(&r["symbol"]).to_owned(),
+            workload,
+        }
     };
     Ok(all.iter().map(one).collect())
 }
@@ -289,12 +299,12 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     }
     std::fs::create_dir_all(&a.out).map_err(|e| fail(&a.out, &e))?;
     let mut told = String::new();
-    for (kernel, _, done) in workloads(scratch.path(), &a.out).map_err(Failure::new)? {
-        match done {
+    for l in workloads(scratch.path(), &a.out).map_err(Failure::new)? {
+        match l.workload {
             Ok(name) => {
                 let _ = writeln!(told, "{}", a.out.join(format!("{name}.toml")).display());
             }
-            Err(why) => note(&format!("warning: {kernel} was not recorded: {why}")),
+            Err(why) => note(&format!("warning: {} was not recorded: {why}", l.kernel)),
         }
     }
     say(&told)?;

@@ -48,12 +48,12 @@ pub fn by(profile: &DeviceProfile) -> Option<Box<Estimate>> {
         let Ok(to) = tempfile::tempdir() else {
             return each;
         };
-        for (_, symbol, done) in workloads(folder, to.path()).unwrap_or_default() {
+        for l in workloads(folder, to.path()).unwrap_or_default() {
             let left = PATIENCE.saturating_sub(begun.elapsed());
-            if let (Ok(name), false) = (done, left.is_zero()) {
+            if let (Ok(name), false) = (l.workload, left.is_zero()) {
                 let file = to.path().join(format!("{name}.toml"));
-                if let Ok(seconds) = launch(&file, &symbol, &model, left) {
-                    each.insert(symbol, seconds);
+                if let Ok(seconds) = launch(&file, &l.symbol, &model, left) {
+                    each.insert(l.symbol, seconds);
                 }
             }
         }
