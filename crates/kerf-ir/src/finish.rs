@@ -160,8 +160,16 @@ pub fn finish_with(
         unroll: true,
         vectorize: false,
         inline_threshold: Some(1000),
+        // LLVM's 250 is less than one round over a few arrays of a thread.
+        promote: Some(2000),
     };
     machine.run_passes(m, "default<O3>", options)?;
+    if ptx == Ptx::Lifted {
+        // Loops that unrolling made, and so did not meet.
+        m.shape_rest();
+        let passes = "function(loop-unroll<O3;no-partial;no-runtime;no-peeling>,early-cse<memssa>,simplifycfg,instcombine)";
+        machine.run_passes(m, passes, options)?;
+    }
     m.strict_math();
     m.verify()
 }

@@ -4,6 +4,7 @@
 //! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
 pub mod run;
 mod search;
+mod shares;
 mod subject;
 mod types;
 pub mod values;
@@ -19,51 +20,22 @@ use crate::store::{self, Phase, Store};
 use kerf_num::Metric;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Outcome;
-use run::{Ran, RunFailure, Runner, Trace, TracedKernel};
+use run::{Ran, RunFailure, Runner, TracedKernel};
 use search::Searcher;
 pub use search::{Local, LocalKernel};
 use serde_json::json;
+pub use shares::COVERED;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-pub use types::{AppError, AppEvent, AppResult, Request, Share, TimeBy};
+pub use types::{AppError, AppEvent, AppResult, Estimate, Request, Share, TimeBy};
 use values::{NoValues, Source, Values, values};
 use weighted::Weighted;
-
-/// Kernels are taken, the longest first, until they have this part of the run time.
-pub const COVERED: f64 = 0.75;
 
 /// A candidate may take this many times as long as the program itself, and some seconds.
 const PATIENCE: f64 = 10.0;
 /// Kernels are compiled in them, beside whatever else the machine does.
 const PATIENCE_S: f64 = 60.0;
-
-/// Kernels to tune, the longest first.
-fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
-    if !listed.is_empty() {
-        return listed
-            .iter()
-            .map(|n| {
-                let hit = |k: &&TracedKernel| k.name == *n || k.symbol == *n || bare(&k.name) == n;
-                let found = trace.kernels.iter().find(hit).cloned();
-                let have: Vec<&str> = trace.kernels.iter().map(|k| k.name.as_str()).collect();
-                found.ok_or_else(|| AppError::NoKernel(n.clone(), have.join(", ")))
-            })
-            .collect();
-    }
-    let all: f64 = trace.kernels.iter().map(|k| k.seconds).sum();
-    let (mut some, mut sum) = (Vec::new(), 0.0);
-    for k in &trace.kernels {
-        if sum >= COVERED * all && !some.is_empty() {
-            break;
-        }
-        sum += k.seconds;
-        some.push(k.clone());
-    }
-    // Not by the clock: groups are numbered in this order.
-    some.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-    Ok(some)
-}
 
 /// The fastest point within a tolerance that is faster than the program.
 fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
@@ -72,19 +44,6 @@ fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
         .filter(|p| p.error <= tolerance && p.time < 1.0)
         .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
         .cloned()
-}
-
-/// The profile of the program itself, kept in the folder: a search that goes on has the same kernels and the
-/// same weights, whatever the clock says this time.
-fn profile(trace: &mut Trace, out: &std::path::Path, resume: bool) -> Result<(), AppError> {
-    let path = out.join("kernels.json");
-    let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
-    if let (true, Ok(text)) = (resume, std::fs::read_to_string(&path)) {
-        trace.kernels = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
-        return Ok(());
-    }
-    let text = serde_json::to_string_pretty(&trace.kernels).map_err(|e| bad(e.to_string()))?;
-    Ok(write(&path, text.as_bytes())?)
 }
 
 /// A name without its template arguments and namespaces.
@@ -255,6 +214,7 @@ pub fn tune<'w>(
             _ => None,
         },
         copies: matches!(r.source, Source::Copies),
+        records: false,
         require: r.require.clone(),
     };
     let advice = |e: &RunFailure| match e {
@@ -307,8 +267,8 @@ pub fn tune<'w>(
             r.tolerance
         ));
     }
-    profile(&mut own.trace, &r.out, r.resume)?;
-    let some = chosen(&own.trace, &r.kernels)?;
+    let kernels_by = shares::profile(&mut own.trace, r, &runner, &mut warnings)?;
+    let some = shares::chosen(&own.trace, &r.kernels)?;
     let subject = subject::subject(&own.trace, &runner.trace())?;
     if subject.kernels.iter().all(|k| k.sites.is_empty()) {
         return Err(AppError::NoKernels);
@@ -466,6 +426,7 @@ pub fn tune<'w>(
         tolerance: r.tolerance,
         reference: "the output of the original program".into(),
         kernels: shares,
+        kernels_by,
         strategy: r.strategy.clone(),
         seed: r.seed,
         budget: r.budget,

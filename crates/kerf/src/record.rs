@@ -137,7 +137,7 @@ fn file_name(kernel: &str) -> String {
         .to_owned()
 }
 
-/// Writes one launch; gives the workload's name.
+/// Writes one launch as a workload, `name`.toml.
 fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<(), String> {
     let list = |v: &Value| {
         let all: Vec<String> = v
@@ -221,6 +221,47 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
     std::fs::write(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
 }
 
+/// A launch that was recorded.
+pub struct Launch {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its symbol.
+    pub symbol: String,
+    /// The workload's name, or why there is none.
+    pub workload: Result<String, String>,
+}
+
+/// Writes the recorded launches of a traced run as workloads, beside the code.
+pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, String> {
+    let path = from.join("trace.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let trace: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    for u in trace["units"].as_array().into_iter().flatten() {
+        let name = words(&u["bitcode"]);
+        std::fs::copy(from.join(name), to.join(name))
+            .map_err(|e| format!("{}: {e}", to.join(name).display()))?;
+    }
+    let mut count = std::collections::BTreeMap::new();
+    let all = trace["recorded"].as_array().map_or(&[][..], Vec::as_slice);
+    let one = |r: &Value| {
+        let kernel = words(&r["kernel"]).to_owned();
+        let n = count.entry(kernel.clone()).or_insert(0);
+        let name = format!("{}-{n}", file_name(&kernel));
+        *n += 1;
+        let unit = format!("unit-{}.bc", r["unit"]);
+        let workload = match r["unusable"].as_str() {
+            Some(why) => Err(why.to_owned()),
+            None => write(r, &unit, from, to, &name).map(|()| name),
+        };
+        Launch {
+            kernel,
+            symbol: words(&r["symbol"]).to_owned(),
+            workload,
+        }
+    };
+    Ok(all.iter().map(one).collect())
+}
+
 /// Runs the application and writes what it launched.
 pub fn run(a: &Args) -> Result<i32, Failure> {
     let fail = |what: &Path, e: &dyn std::fmt::Display| {
@@ -247,38 +288,23 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
     if !status.success() {
         note(&format!("warning: the application ended with {status}"));
     }
-    let trace = scratch.path().join("trace.json");
-    let text = std::fs::read_to_string(trace).map_err(|_| match status.success() {
-        true => Failure::new(format!("{} made no call of Kerf's runtime", a.command[0]))
-            .help("build it with kerf cc"),
-        // What was recorded is written at the end.
-        false => Failure::new(format!("{} did not get to its end", a.command[0]))
-            .help("run it by hand; KERF_MEMCHECK=1 names a kernel that leaves its buffers"),
-    })?;
-    let trace: Value = serde_json::from_str(&text).map_err(|e| Failure::new(e.to_string()))?;
+    if !scratch.path().join("trace.json").exists() {
+        return Err(match status.success() {
+            true => Failure::new(format!("{} made no call of Kerf's runtime", a.command[0]))
+                .help("build it with kerf cc"),
+            // What was recorded is written at the end.
+            false => Failure::new(format!("{} did not get to its end", a.command[0]))
+                .help("run it by hand; KERF_MEMCHECK=1 names a kernel that leaves its buffers"),
+        });
+    }
     std::fs::create_dir_all(&a.out).map_err(|e| fail(&a.out, &e))?;
     let mut told = String::new();
-    let all = trace["recorded"].as_array().map_or(&[][..], Vec::as_slice);
-    for u in trace["units"].as_array().into_iter().flatten() {
-        let name = words(&u["bitcode"]);
-        std::fs::copy(scratch.path().join(name), a.out.join(name)).map_err(|e| fail(&a.out, &e))?;
-    }
-    let mut count = std::collections::BTreeMap::new();
-    for r in all {
-        let kernel = words(&r["kernel"]).to_owned();
-        let n = count.entry(kernel.clone()).or_insert(0);
-        let name = format!("{}-{n}", file_name(&kernel));
-        *n += 1;
-        let unit = format!("unit-{}.bc", r["unit"]);
-        let done = match r["unusable"].as_str() {
-            Some(why) => Err(why.to_owned()),
-            None => write(r, &unit, scratch.path(), &a.out, &name),
-        };
-        match done {
-            Ok(()) => {
+    for l in workloads(scratch.path(), &a.out).map_err(Failure::new)? {
+        match l.workload {
+            Ok(name) => {
                 let _ = writeln!(told, "{}", a.out.join(format!("{name}.toml")).display());
             }
-            Err(why) => note(&format!("warning: {kernel} was not recorded: {why}")),
+            Err(why) => note(&format!("warning: {} was not recorded: {why}", l.kernel)),
         }
     }
     say(&told)?;

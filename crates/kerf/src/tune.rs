@@ -1,6 +1,7 @@
 //! `kerf tune`: the fastest plan within a tolerance.
 mod app;
 pub mod check;
+mod estimate;
 mod progress;
 pub mod relay;
 mod summary;

@@ -316,6 +316,9 @@ fn an_application_is_tuned_and_recorded() {
     let error = v["error"].as_f64().expect("an error");
     assert!(error > 0.0 && error <= 1e-5, "{error}");
     assert!(v["speedup"].as_f64().expect("a time") > 1.0);
+    // Not by this processor's time: what counts is where the kernels are to run.
+    let by = v["kernels_by"].as_str().expect("what parts are of");
+    assert!(by.starts_with("time predicted for"), "{by}");
     let buffers = v["groups"].as_array().expect("groups");
     let held = |g: &serde_json::Value| {
         g[0].as_str().is_some_and(|n| n.starts_with("buffer")) && g[1] == "f32"

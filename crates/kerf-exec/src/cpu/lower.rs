@@ -221,7 +221,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     let passes = PassOptions {
         unroll: true,
         vectorize: true,
-        inline_threshold: None,
+        ..PassOptions::default()
     };
     // First without vectorising: addresses must be simple before loops can be judged.
     host.run_passes(&m, "default<O2>", PassOptions::default())?;

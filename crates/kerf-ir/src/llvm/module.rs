@@ -306,7 +306,11 @@ impl Module {
     pub fn shape(&self) {
         unsafe { shim::kerf_shape(self.raw) }
     }
-    /// Makes copies of structs wide, and says which loads nothing is written to. PTX comes next.
+    /// Marks what unrolled loops left over, as nvcc has it. Unrolling comes next, again.
+    pub fn shape_rest(&self) {
+        unsafe { shim::kerf_shape_rest(self.raw) }
+    }
+    /// Makes copies of structs wide, aligns arrays, and says which loads nothing is written to. PTX comes next.
     pub fn shape_memory(&self) {
         unsafe { shim::kerf_shape_memory(self.raw) }
     }

@@ -43,6 +43,7 @@ unsafe extern "C" {
     pub fn kerf_underlying(p: LLVMValueRef) -> LLVMValueRef;
     pub fn kerf_set_no_wrap(v: LLVMValueRef);
     pub fn kerf_shape(m: LLVMModuleRef);
+    pub fn kerf_shape_rest(m: LLVMModuleRef);
     pub fn kerf_shape_memory(m: LLVMModuleRef);
 }
 

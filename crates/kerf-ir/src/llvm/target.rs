@@ -39,6 +39,8 @@ pub struct PassOptions {
     pub vectorize: bool,
     /// Overrides the inliner's threshold.
     pub inline_threshold: Option<i32>,
+    /// Overrides how many times a loop may access memory if places that it reads and writes are to be registers in it.
+    pub promote: Option<u32>,
 }
 
 /// A target machine.
@@ -141,6 +143,9 @@ impl Machine {
             LLVMPassBuilderOptionsSetLoopVectorization(opt, i32::from(o.vectorize));
             LLVMPassBuilderOptionsSetSLPVectorization(opt, i32::from(o.vectorize));
             LLVMPassBuilderOptionsSetLoopInterleaving(opt, i32::from(o.vectorize));
+            if let Some(n) = o.promote {
+                LLVMPassBuilderOptionsSetLicmMssaNoAccForPromotionCap(opt, n);
+            }
             if let Some(t) = o.inline_threshold {
                 LLVMPassBuilderOptionsSetInlinerThreshold(opt, t);
             }

@@ -137,6 +137,8 @@ pub struct Runner {
     pub require: Option<regex_lite::Regex>,
     /// Keep what is copied from the device: much, where nobody compares it.
     pub copies: bool,
+    /// Keep a launch of each kernel with its inputs.
+    pub records: bool,
 }
 
 fn last_line(text: &str) -> String {
@@ -202,12 +204,16 @@ impl Runner {
             .env("KERF_TRACE_KERNELS", if kernels { "1" } else { "0" })
             .env("KERF_TURN", self.turn())
             .env_remove("KERF_PLAN")
+            .env_remove("KERF_RECORD")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
         if let Some(p) = plan {
             c.env("KERF_PLAN", p);
+        }
+        if self.records {
+            c.env("KERF_RECORD", "1");
         }
         let clock = Instant::now();
         let mut child = c.spawn().map_err(start)?;

@@ -13,6 +13,7 @@ use kerf_search::Reason;
 use kerf_search::strategy::StrategyError;
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ pub enum TimeBy {
     /// From start to end, measured.
     Wall,
 }
+
+/// Seconds that one launch of kernels takes on another device, by symbol, as far as they can be predicted; from the folder
+/// of a run that recorded launches.
+pub type Estimate = dyn Fn(&std::path::Path) -> BTreeMap<String, f64>;
 
 /// What is asked for.
 pub struct Request {
@@ -63,6 +68,8 @@ pub struct Request {
     pub seed: u64,
     /// Device that times are predicted for.
     pub profile: DeviceProfile,
+    /// What kernels are chosen by where times are predicted; without it by their times in the run.
+    pub estimate: Option<Box<Estimate>>,
     /// Result folder.
     pub out: PathBuf,
     /// Go on with what is in the folder.
@@ -159,6 +166,9 @@ pub struct AppResult {
     pub reference: String,
     /// Kernels.
     pub kernels: Vec<Share>,
+    /// What their parts are of.
+    #[serde(default)]
+    pub kernels_by: String,
     /// Strategy.
     pub strategy: String,
     /// Seed.

@@ -74,11 +74,10 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         r.failed,
         r.ended.words()
     );
-    t += match r.device.as_str() {
-        // Which kernels count may be otherwise on a GPU.
-        "cpu" => "\nkernels, by processor time on this CPU (--kernels chooses others):\n",
-        _ => "\nkernels:\n",
-    };
+    t += &format!(
+        "\nkernels, by {} (--kernels chooses others):\n",
+        r.kernels_by
+    );
     for k in &r.kernels {
         let mark = match (k.tuned, r.verdict.as_str()) {
             (true, "tuned") => "tuned",
@@ -166,6 +165,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         _ => TimeBy::Predicted,
     };
     let source = source(&a)?;
+    let profile = device::load(&a.profile)?;
     let require = a.require.as_deref().map(|r| pattern("--require", r));
     let require = require.transpose()?;
     let request = Request {
@@ -186,7 +186,8 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         strategy: a.strategy.as_deref().unwrap_or(NAMES[0]).replace('_', "-"),
         budget: a.budget,
         seed: a.seed,
-        profile: device::load(&a.profile)?,
+        estimate: super::estimate::by(&profile),
+        profile,
         out: a
             .out
             .unwrap_or_else(|| PathBuf::from(format!("{}-tuned", stem(&command)))),
