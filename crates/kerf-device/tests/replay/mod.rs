@@ -92,6 +92,19 @@ impl Tools {
     }
 }
 
+/// The H200's.
+fn model() -> CostModel {
+    let h200 = bundled::find("h200").expect("bundled");
+    CostModel::new(&h200.bundled.load().expect("valid")).expect("complete")
+}
+
+/// Seconds of the program beside its plans, usually.
+fn usual(r: &Record) -> f64 {
+    let mut own: Vec<f64> = r.plans.iter().map(|p| p.baseline).collect();
+    own.sort_by(f64::total_cmp);
+    own[own.len() / 2]
+}
+
 /// Predicts from the prepared program.
 pub fn predict(r: &Record) -> Row {
     predict_with(r, None)
@@ -99,12 +112,7 @@ pub fn predict(r: &Record) -> Row {
 
 /// Predicts from machine code, where tools are given.
 pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
-    let profile = bundled::find("h200")
-        .expect("bundled")
-        .bundled
-        .load()
-        .expect("valid");
-    let model = CostModel::new(&profile).expect("complete");
+    let model = model();
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let one = |p: &Plan| match tools {
         None => subject.predict(p).expect("predicts"),
@@ -118,9 +126,7 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
         }
     };
     let details: Vec<Prediction> = r.plans.iter().map(|p| one(&p.plan)).collect();
-    let mut own: Vec<f64> = r.plans.iter().map(|p| p.baseline).collect();
-    own.sort_by(f64::total_cmp);
-    let usual = own[own.len() / 2];
+    let usual = usual(r);
     Row {
         name: r.name.clone(),
         // The device's clock drifts from plan to plan, for the program beside it as well.
@@ -145,21 +151,14 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
 
 /// Errors of one workload's plans under each of some constants.
 pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[Fit]) -> Vec<Vec<f64>> {
-    let profile = bundled::find("h200")
-        .expect("bundled")
-        .bundled
-        .load()
-        .expect("valid");
-    let model = CostModel::new(&profile).expect("complete");
+    let model = model();
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let with = Compiler {
         libdevice: &tools.libdevice,
         arch: "sm_90",
         assemble: &|text| ptxas(&tools.ptxas, "sm_90", text),
     };
-    let mut own: Vec<f64> = r.plans.iter().map(|p| p.baseline).collect();
-    own.sort_by(f64::total_cmp);
-    let usual = own[own.len() / 2];
+    let usual = usual(r);
     let mut out = vec![Vec::new(); fits.len()];
     for p in &r.plans {
         let all = subject
