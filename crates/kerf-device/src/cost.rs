@@ -309,6 +309,17 @@ impl CostModel {
                 .or_insert_with(|| l.patterns.clone());
         }
         let limit = self.machine.registers_per_thread;
+        // Launches that nobody looked at are like the first that somebody did.
+        let mut work = work.clone();
+        let mut together: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+        for l in work.launches.iter_mut() {
+            let first = together
+                .entry(l.symbol.clone())
+                .or_insert_with(|| l.together.clone());
+            if l.together.is_empty() {
+                l.together = first.clone();
+            }
+        }
         let own = census::kernels_of(&module, &rates, limit, &patterns);
         for l in &work.launches {
             // Counts of another program would be read at the wrong places.
@@ -388,8 +399,12 @@ impl Subject<'_> {
             let (Some(work), Some(own)) = (kernels.get(&l.symbol), self.own.get(&l.symbol)) else {
                 return Err(CostError::Kernel(l.symbol.clone()));
             };
-            all.push((work, own, l));
+            all.push((work.of_launch(&self.patterns, l), work, own, l));
         }
+        let all = all
+            .iter()
+            .map(|(here, w, o, l)| (here.as_ref().unwrap_or(w), *o, *l));
+        let all: Vec<_> = all.collect();
         // What one launch leaves in L2 the next one finds there, if all fits.
         let sets = all.iter().map(|(w, o, l)| traffic::working_set(w, o, l));
         let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);

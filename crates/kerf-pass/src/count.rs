@@ -7,6 +7,7 @@
 mod accesses;
 mod addresses;
 mod emit;
+mod lanes;
 mod local;
 mod record;
 mod stride;
@@ -14,6 +15,7 @@ pub mod warp;
 
 pub use accesses::{Access, Direction, Memory, Root};
 pub use addresses::{ADDRESSES, Pattern, Sampled, join as join_patterns, patterns};
+pub use lanes::{Noted, Together, WARPS};
 pub use record::{BlockCount, LaunchCounts, LocalError, SiteRecord, Tally};
 pub use stride::Slope;
 
@@ -73,6 +75,8 @@ pub struct Counters {
     pub kernels: Vec<KernelCounters>,
     /// Accesses whose addresses are looked at.
     pub sampled: Sampled,
+    /// How often warps run blocks, as far as it is noted.
+    pub noted: Noted,
 }
 
 impl Counters {
@@ -169,6 +173,7 @@ pub fn describe(m: &Module) -> Counters {
         formats,
         kernels: Vec::new(),
         sampled: Sampled::of(m, defined(m).into_iter().flat_map(Value::blocks)),
+        noted: Noted::of(&defined(m), &blocks),
     };
     for info in kernels(m) {
         let Some(f) = m.function(&info.symbol) else {
@@ -221,10 +226,12 @@ pub fn instrument(m: &Module, detail: Detail) -> Result<Counters, LlvmError> {
             array(ADDRESSES, counters.sampled.bytes()),
             &counters.sampled,
         ),
+        (array(WARPS, counters.noted.bytes()), &counters.noted),
         detail,
     );
+    let kernels: Vec<Value> = m.kernel_functions();
     for f in &functions {
-        pass.function(*f);
+        pass.function(*f, kernels.contains(f));
     }
     for f in &functions {
         f.forget_effects();

@@ -67,6 +67,7 @@ fn work(blocks: usize) -> Work {
             blocks
         ],
         patterns: Vec::new(),
+        together: Vec::new(),
     };
     Work {
         launches: vec![launch("long"), launch("short")],

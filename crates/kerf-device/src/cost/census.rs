@@ -5,7 +5,7 @@ use super::rates::{Clocks, Cost, Rates, UNITS};
 use super::registers;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_ir::llvm::{Block, Module, Opcode, Value};
-use kerf_pass::count::{self, Access, Accesses, Pattern};
+use kerf_pass::count::{self, Access, Accesses, LaunchCounts, Pattern};
 use std::collections::BTreeMap;
 
 /// One operation in the order of waiting.
@@ -63,6 +63,18 @@ pub(super) struct KernelWork {
     pub blocks: Vec<BlockWork>,
     pub registers: u32,
     pub static_shared: u64,
+}
+
+impl KernelWork {
+    /// The same for a launch in which other accesses were seen than in the kernel's first, if it is one.
+    pub(super) fn of_launch(&self, patterns: &Patterns, l: &LaunchCounts) -> Option<KernelWork> {
+        if l.patterns.is_empty() || patterns.get(&l.symbol) == Some(&l.patterns) {
+            return None;
+        }
+        let mut own = self.clone();
+        seen(&mut own.blocks, &l.patterns);
+        Some(own)
+    }
 }
 
 /// Instructions of a block that the assembler still makes predicates of.

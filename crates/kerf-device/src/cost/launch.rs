@@ -47,8 +47,8 @@ pub(super) fn alike(launches: &[LaunchCounts]) -> Vec<LaunchCounts> {
     out
 }
 
-/// Executions of each block by warps. Counts tell how often one lane runs a block. Where threads part by
-/// the numbers that they have, a warp runs it when any of its threads does: taken to be independent.
+/// Executions of each block by warps. Where no warp was looked at, counts tell how often one lane runs a block. Where threads
+/// part by the numbers that they have, a warp runs it when any of its threads does: taken to be independent.
 pub(super) fn warps(work: &KernelWork, l: &LaunchCounts) -> Vec<f64> {
     warps_of(work, l, 0.0)
 }
@@ -63,8 +63,18 @@ pub(super) fn warps_of(work: &KernelWork, l: &LaunchCounts, together: f64) -> Ve
         .map(|(k, b)| (b.number, k))
         .collect();
     let counted = |k: usize| l.blocks[work.blocks[k].number];
+    // Where warps were looked at, they tell.
+    let known = |k: usize| {
+        let threads = l
+            .together
+            .get(work.blocks[k].number)
+            .copied()
+            .filter(|t| *t > 0.0)?;
+        let c = counted(k);
+        Some((c.threads as f64 / f64::from(threads)).max(c.warps as f64))
+    };
     let mut out: Vec<f64> = (0..work.blocks.len())
-        .map(|k| counted(k).warps as f64)
+        .map(|k| known(k).unwrap_or(counted(k).warps as f64))
         .collect();
     // A block stands after the one before it, back edges apart.
     for k in 0..work.blocks.len() {
@@ -73,7 +83,7 @@ pub(super) fn warps_of(work: &KernelWork, l: &LaunchCounts, together: f64) -> Ve
             continue;
         };
         let (here, before) = (counted(k), counted(p));
-        if p >= k || here.warps == 0 || before.warps == 0 {
+        if p >= k || here.warps == 0 || before.warps == 0 || known(k).is_some() {
             continue;
         }
         let part = here.threads as f64 / before.threads.max(1) as f64;

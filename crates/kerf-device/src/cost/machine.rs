@@ -96,7 +96,7 @@ impl Default for Fit {
 /// Slots that a multiply-add in f64 takes of its scheduler where all operands are registers, which are more than can be read at
 /// once. Others take one (probes of mixes with f32 on the H200).
 const F64_SLOTS: f64 = 1.5;
-/// Clocks in which threads that parted come together, and that a branch takes beside its stall.
+/// Clocks in which threads that parted come together, where they did, and that a branch takes beside its stall.
 const TOGETHER: f64 = 20.0;
 const BRANCH: f64 = 4.0;
 /// Clocks until a result that is waited for at a barrier is seen, beside the latency that a chain of operations shows.
@@ -127,7 +127,23 @@ struct Around<'a> {
     slow: &'a BTreeMap<usize, f64>,
 }
 
-fn step(i: &Instruction, part: usize, likely: f64, runs: f64, a: &Around) -> Step {
+/// How an instruction runs.
+struct Runs {
+    /// Its block, and how likely that is to run.
+    part: usize,
+    likely: f64,
+    /// Part of its executions in which its predicate holds for some thread, and in which threads come together.
+    runs: f64,
+    meet: f64,
+}
+
+fn step(i: &Instruction, r: Runs, a: &Around) -> Step {
+    let Runs {
+        part,
+        likely,
+        runs,
+        meet,
+    } = r;
     // Four schedulers share the unit for loads and stores.
     const SHARED: f64 = 4.0;
     let shared = a.rates.load_latency("shared");
@@ -147,10 +163,12 @@ fn step(i: &Instruction, part: usize, likely: f64, runs: f64, a: &Around) -> Ste
         Kind::SpecialRegister => (Unit::Special, 2.0, shared),
         Kind::Load => {
             let found = of(Memory::Global);
-            let passes = found.map_or(1.0, |l| match l.seen {
+            // A library's tables are small, but all that threads get has to pass to their registers.
+            let passes = found.map_or(0.0, |l| match l.seen {
                 Some(p) => memory::global_passes(l.access, p, i.bytes as u64),
-                None => l.passes.max(1.0),
+                None => l.passes,
             });
+            let passes = passes.max(i.bytes / 4.0);
             let latency = found.map_or(near, |l| l.latency * a.behind);
             (Unit::LoadStore, SHARED * passes, latency)
         }
@@ -176,7 +194,9 @@ fn step(i: &Instruction, part: usize, likely: f64, runs: f64, a: &Around) -> Ste
         Kind::Branch | Kind::Meeting | Kind::Sync | Kind::Call | Kind::Exit => {
             (Unit::Branches, 1.0, 0.0)
         }
-        Kind::Barrier | Kind::Nothing => (Unit::Free, 0.0, 0.0),
+        // Barriers pass through the unit for loads (ncu on the H200: wavefronts of naive_scan and batched_lu).
+        Kind::Barrier => (Unit::LoadStore, SHARED, 0.0),
+        Kind::Nothing => (Unit::Free, 0.0, 0.0),
         Kind::Uniform => (Unit::Uniform, 2.0, 0.0),
         Kind::Other => (Unit::Logic, 2.0, 0.0),
     };
@@ -186,7 +206,7 @@ fn step(i: &Instruction, part: usize, likely: f64, runs: f64, a: &Around) -> Ste
     };
     let more = match i.kind {
         Kind::Call => SLOW_CLOCKS * slow,
-        Kind::Sync => TOGETHER,
+        Kind::Sync => TOGETHER * meet,
         Kind::Branch => BRANCH,
         _ => 0.0,
     };
@@ -308,6 +328,7 @@ impl CostModel {
         let executions::Executions {
             blocks: executed,
             runs,
+            meet,
         } = executions::executions(code, &flow, &program);
         // L1 writes through (ncu on the H200: hex_element's sectors written to L2 are those of its local stores).
         for b in &flow.order {
@@ -334,7 +355,15 @@ impl CostModel {
                 let likely = (executed[b] / top).min(1.0);
                 let all = flow.blocks[b].clone();
                 let real = all.filter(|k| code[*k].kind != Kind::Nothing);
-                steps.extend(real.map(|k| step(&code[k], b, likely, runs[k], &around)));
+                steps.extend(real.map(|k| {
+                    let how = Runs {
+                        part: b,
+                        likely,
+                        runs: runs[k],
+                        meet: meet[b],
+                    };
+                    step(&code[k], how, &around)
+                }));
             }
             let rounds = match head {
                 None => 2,
@@ -360,8 +389,13 @@ impl CostModel {
                 ),
             };
             let one = warps::clocks(&steps, company, rounds);
-            // Rounds of a scheduler of the fullest multiprocessor, all of its warps together.
-            let times = top * fullest / blocks / active;
+            // Rounds of a scheduler of the fullest multiprocessor, all of its warps together. Where all blocks are there at once, that
+            // of the scheduler that has most warps.
+            let mean = top * fullest / blocks / active;
+            let times = match fullest <= resident {
+                true => top / blocks / f64::from(in_block) * side_by_side.max(on_here / active),
+                false => mean,
+            };
             clocks += one * times / each;
             for s in &steps {
                 busy[s.unit as usize] += times * s.likely * s.busy;
@@ -479,8 +513,13 @@ impl Subject<'_> {
             let (Some(work), Some(own)) = (kernels.get(&l.symbol), self.own.get(&l.symbol)) else {
                 return Err(CostError::Kernel(l.symbol.clone()));
             };
-            all.push((work, own, &codes[&l.symbol], l));
+            let here = work.of_launch(&self.patterns, l);
+            all.push((here, work, own, &codes[&l.symbol], l));
         }
+        let all = all
+            .iter()
+            .map(|(here, w, o, code, l)| (here.as_ref().unwrap_or(w), *o, *code, *l));
+        let all: Vec<_> = all.collect();
         let sets = all.iter().map(|(w, o, _, l)| traffic::working_set(w, o, l));
         let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
         let run = |fit: &Fit| {

@@ -1,7 +1,7 @@
 //! Addresses of a few warps: what accesses really touch, where it cannot be told from the program.
 //!
 //! Threads of eight warps of four blocks, spread over a launch, write the addresses of some of their accesses at each place
-//! into a table: of the first eight, then of four in as many as there were before. Others write to a variable of their own, so
+//! into a table: of the first 64, then of four in as many as there were before. Others write to a variable of their own, so
 //! that no thread goes another way for it.
 use super::accesses::{Access, Direction, Memory, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
@@ -18,9 +18,13 @@ const WARPS: u64 = 8;
 const LANES: u64 = 32;
 /// Bytes of one access by all.
 const SLOT: u64 = 8 * BLOCKS * WARPS * LANES;
+/// Accesses of a thread at one place that are all looked at.
+const FIRST: u64 = 64;
+/// Slots beyond those of powers of two.
+const BEYOND: u64 = FIRST - 4 * (FIRST.ilog2() as u64 - 1);
 /// Accesses of a thread at one place, at most (which are of its first 4096), and what all of them may take.
-const MOST_ROUNDS: u64 = 44;
-const MOST_BYTES: u64 = 32 << 20;
+const MOST_ROUNDS: u64 = FIRST + 4 * 6;
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Which accesses are in the table.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +124,10 @@ impl Own {
         let shift = b.sub(b.i64(61), zeros);
         let number = b.lshr(round, shift);
         let first = b.icmp(IntPred::LLVMIntEQ, b.shl(number, shift), round);
-        let slot = b.add(b.shl(shift, b.i64(2)), number);
+        let slot = b.add(b.add(b.shl(shift, b.i64(2)), number), b.i64(BEYOND));
+        let soon = b.icmp(IntPred::LLVMIntULT, round, b.i64(FIRST));
+        let slot = b.select(soon, round, slot);
+        let first = b.or(soon, first);
         let early = b.icmp(IntPred::LLVMIntULT, slot, b.i64(of.rounds));
         Round {
             taken: b.and(self.sampled, b.and(first, early)),
@@ -167,7 +174,10 @@ type Lanes = Vec<Option<i64>>;
 
 /// Accesses that the one in a slot stands for.
 fn weight(slot: u64) -> u64 {
-    1 << (slot / 4).saturating_sub(1)
+    match slot < FIRST {
+        true => 1,
+        false => 1 << ((slot - BEYOND) / 4).saturating_sub(1),
+    }
 }
 
 /// Accesses of warps at one place, by block, with what each stands for.

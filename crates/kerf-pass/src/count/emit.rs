@@ -2,6 +2,7 @@
 use super::Detail;
 use super::accesses::touched;
 use super::addresses::{self, Sampled};
+use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
@@ -76,9 +77,11 @@ pub(super) struct Pass<'m> {
     blocks: Value,
     sites: Value,
     addresses: (Value, &'m Sampled),
+    warps: (Value, &'m Noted),
     next_block: u64,
     next_site: u64,
     add_block: Value,
+    add_warp: Value,
     add_site: Value,
     detail: Detail,
     locals: Locals<'m>,
@@ -96,6 +99,7 @@ impl<'m> Pass<'m> {
         blocks: Value,
         sites: Value,
         addresses: (Value, &'m Sampled),
+        warps: (Value, &'m Noted),
         detail: Detail,
     ) -> Pass<'m> {
         let joins: Vec<Join> = (0..FIELDS).map(join).collect();
@@ -104,9 +108,11 @@ impl<'m> Pass<'m> {
             blocks,
             sites,
             addresses,
+            warps,
             next_block: 0,
             next_site: 0,
             add_block: flush_block(m),
+            add_warp: flush_warp(m),
             add_site: flush(m, "__kerf_count_add_site", &joins),
             detail,
             locals: Locals::new(m),
@@ -156,8 +162,8 @@ impl<'m> Pass<'m> {
         })
     }
 
-    /// Instruments one function.
-    pub(super) fn function(&mut self, f: Value) {
+    /// Instruments one function. Only kernels tell what warps do: others may be called several times.
+    pub(super) fn function(&mut self, f: Value, kernel: bool) {
         let Some(first) = f.blocks().first().and_then(|b| b.first()) else {
             return;
         };
@@ -184,17 +190,34 @@ impl<'m> Pass<'m> {
             .collect();
         let (table, sampled) = self.addresses;
         let at = addresses::Own::new(&entry, table);
+        let warp = kernel.then(|| self.warps.1.own(&entry));
+        let first = self.next_block;
+        let counts: Vec<Value> = each.iter().map(|_| variables(1)[0]).collect();
+        let mut rounds = Vec::new();
         for (existing, start) in each {
             let b = Builder::before(start);
             let to = b.offset(
                 self.blocks,
                 b.i64(8 * BLOCK_FIELDS as u64 * self.next_block),
             );
+            let here = self.next_block;
             self.next_block += 1;
-            let slots = variables(1);
+            let slots = vec![counts[(here - first) as usize]];
             let sum = b.add(b.load(i64t, slots[0]), b.i64(1));
             b.store(sum, slots[0]);
-            let round = at.round(&b, sampled, sum);
+            // What not every round of a loop goes through is told apart by rounds: threads of a warp that run it together do so
+            // in the same one.
+            let head = self.warps.1.in_rounds(here as usize);
+            let counted = head.map(|h| b.load(i64t, counts[h - first as usize]));
+            let round = at.round(&b, sampled, counted.unwrap_or(sum));
+            if kernel {
+                let noted = counted.map(|counted| {
+                    let noted = variables(1)[0];
+                    b.store(Noted::round(&b, b.load(i64t, noted), counted), noted);
+                    noted
+                });
+                rounds.push((here, slots[0], noted));
+            }
             let mut places = sampled.places[self.next_block as usize - 1].iter();
             for i in &existing {
                 for (pointer, _, _) in touched(self.m, *i) {
@@ -250,6 +273,16 @@ impl<'m> Pass<'m> {
                 let mut args = vec![o.to];
                 args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
                 b.call(*flush, &args);
+            }
+            let Some((own, looked_at)) = warp else {
+                continue;
+            };
+            let looked_at = b.zext_or_trunc(looked_at, i64t);
+            for (block, count, noted) in &rounds {
+                let to = b.offset(self.warps.0, b.i64(self.warps.1.stride() * block));
+                let count = b.mul(b.load(i64t, *count), looked_at);
+                let noted = noted.map_or(i64t.zero(), |n| b.mul(b.load(i64t, n), looked_at));
+                b.call(self.add_warp, &[b.offset(to, own), noted, count]);
             }
         }
     }
@@ -410,6 +443,20 @@ fn flush_block(m: &Module) -> Value {
     put(m, f, &b, Join::Sum, b.offset(args[0], at), args[1]);
     let largest = b.offset(args[0], b.i64(8 * LANES as u64));
     put(m, f, &b, Join::Largest, largest, args[1]);
+    b.ret(None);
+    f
+}
+
+/// A block's count by a thread of a warp that is looked at, into those of its warp.
+fn flush_warp(m: &Module) -> Value {
+    let (f, b) = joining(m, "__kerf_count_add_warp", 2, m.int_ty(64));
+    let args = f.params();
+    let joins = [(Join::All, 1), (Join::Largest, 2), (Join::Sum, 2)];
+    debug_assert_eq!(joins.len() as u64, lanes::FIELDS);
+    for (k, (how, arg)) in joins.into_iter().enumerate() {
+        let p = b.offset(args[0], b.i64(8 * k as u64));
+        put(m, f, &b, how, p, args[arg]);
+    }
     b.ret(None);
     f
 }

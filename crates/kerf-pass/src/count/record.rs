@@ -213,9 +213,12 @@ pub struct LaunchCounts {
     pub repeats: u64,
     /// Executions of each block of the program in one launch (the mean, where launches were merged).
     pub blocks: Vec<BlockCount>,
-    /// What the kernel's accesses touch, with its first launch.
+    /// What the kernel's accesses touch, where it was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<Pattern>,
+    /// Threads of a warp that run each block together, in the mean; 0 where no warp was seen to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<f32>,
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

@@ -8,7 +8,7 @@ use kerf_ir::kernels::KernelInfo;
 use kerf_ir::llvm::Module;
 use kerf_pass::count::{
     self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Pattern,
-    Root, SiteRecord, Tally,
+    Root, SiteRecord, Tally, Together,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 pub struct Counts {
     /// Kernels that were launched, in the program's order.
     pub kernels: Vec<KernelCounts>,
-    /// Launches with equal shapes, arguments' sizes and block counts, in the order of the first.
+    /// Launches with equal shapes, arguments' sizes and block counts, and with accesses alike as far as these were looked at, in
+    /// the order of the first.
     pub launches: Vec<LaunchCounts>,
     /// Copies between buffers.
     pub copies: u64,
@@ -88,29 +89,61 @@ struct Counting<'a> {
     blocks: BufferId,
     sites: BufferId,
     addresses: BufferId,
+    warps: BufferId,
     sizes: BTreeMap<usize, u64>,
     tallies: BTreeMap<String, (u64, u64, Tally)>,
     launches: Vec<LaunchCounts>,
     copies: (u64, u64),
-    /// What accesses of each kernel touch, and over how many launches.
-    patterns: BTreeMap<String, (u32, Vec<Pattern>)>,
+    /// How many launches of a kernel, and with the same numbers as arguments, were looked at.
+    looked_at: BTreeMap<String, u32>,
+    alike: BTreeMap<(String, Vec<u8>), u32>,
+    /// What was seen in kinds of launches, by their place among them, and in how many.
+    seen: BTreeMap<usize, (u32, Vec<Pattern>, Together)>,
+    /// The kind of the last launch with these numbers.
+    kinds: BTreeMap<(String, Vec<u8>), usize>,
 }
 
-/// Launches of a kernel whose addresses are looked at.
-const LOOKED_AT: u32 = 4;
+/// Launches of a kernel whose addresses and warps are looked at, and those of them with the same numbers as arguments.
+const LOOKED_AT: u32 = 8;
+const ALIKE: u32 = 4;
+
+/// Do accesses of two launches touch about as much?
+fn touch_alike(a: &[Pattern], b: &[Pattern]) -> bool {
+    let near = |x: f32, y: f32| (x - y).abs() <= 0.25 * x.max(y) + 0.5;
+    a.iter().all(|p| {
+        let same = b.iter().find(|o| (o.block, o.index) == (p.block, p.index));
+        same.is_none_or(|o| {
+            near(p.sectors[0], o.sectors[0]) && near(p.passes[1][0], o.passes[1][0])
+        })
+    })
+}
+
+/// Numbers among the arguments of a launch.
+fn numbers(l: &Launch) -> Vec<u8> {
+    let one = |a: &Arg| match a {
+        Arg::Bytes(b) => b.clone(),
+        _ => Vec::new(),
+    };
+    l.args.iter().flat_map(one).collect()
+}
 
 impl<'a> Counting<'a> {
     fn new(mut inner: CpuExecutor, counters: &'a Counters) -> Result<Self, ExecError> {
         let blocks = inner.symbol(count::BLOCKS, counters.block_bytes(), 8)?;
         let sites = inner.symbol(count::SITES, counters.site_bytes(), 8)?;
         let addresses = inner.symbol(count::ADDRESSES, counters.sampled.bytes(), 8)?;
+        let warps = inner.symbol(count::WARPS, counters.noted.bytes(), 8)?;
         Ok(Counting {
             inner,
             counters,
             blocks,
             sites,
             addresses,
-            patterns: BTreeMap::new(),
+            warps,
+            looked_at: BTreeMap::new(),
+            alike: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            kinds: BTreeMap::new(),
             sizes: BTreeMap::new(),
             tallies: BTreeMap::new(),
             launches: Vec::new(),
@@ -127,7 +160,8 @@ impl<'a> Counting<'a> {
         }
     }
 
-    fn note(&mut self, l: &Launch, tally: &Tally) {
+    /// Notes a launch, and returns its kind.
+    fn note(&mut self, l: &Launch, tally: &Tally, seen: Option<&[Pattern]>) -> usize {
         let new = LaunchCounts {
             symbol: l.symbol.to_owned(),
             grid: l.grid,
@@ -137,18 +171,32 @@ impl<'a> Counting<'a> {
             repeats: 1,
             blocks: tally.blocks(),
             patterns: Vec::new(),
+            together: Vec::new(),
         };
         let shape = |x: &LaunchCounts| {
             (x.symbol == new.symbol && x.grid == new.grid && x.block == new.block)
                 && (x.dynamic_shared == new.dynamic_shared && x.buffers == new.buffers)
         };
         let merge = self.launches.len() >= MOST_KINDS;
-        let mut alike = self.launches.iter_mut().rev();
-        let alike = alike.find(|x| shape(x) && (merge || x.blocks == new.blocks));
-        let Some(old) = alike else {
-            self.launches.push(new);
-            return;
+        let key = (l.symbol.to_owned(), numbers(l));
+        let usual = self.kinds.get(&key).copied();
+        let known = &self.seen;
+        let fits = |k: &usize| {
+            let x = &self.launches[*k];
+            let touches = match (seen, known.get(k)) {
+                (Some(a), Some((_, b, _))) => touch_alike(a, b),
+                _ => true,
+            };
+            shape(x) && (merge || x.blocks == new.blocks && touches)
         };
+        let mut all = usual.into_iter().chain((0..self.launches.len()).rev());
+        let Some(kind) = all.find(|k| fits(k)) else {
+            self.launches.push(new);
+            self.kinds.insert(key, self.launches.len() - 1);
+            return self.launches.len() - 1;
+        };
+        self.kinds.insert(key, kind);
+        let old = &mut self.launches[kind];
         let n = old.repeats;
         for (a, b) in old.blocks.iter_mut().zip(&new.blocks) {
             let mean = |a: u64, b: u64| (a * n + b).div_ceil(n + 1);
@@ -159,6 +207,7 @@ impl<'a> Counting<'a> {
             };
         }
         old.repeats += 1;
+        kind
     }
 }
 
@@ -189,25 +238,34 @@ impl Executor for Counting<'_> {
         self.inner.copy(from, to)
     }
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
-        let known = self.patterns.get(l.symbol).map_or(0, |p| p.0);
-        let look = known < LOOKED_AT;
+        let key = (l.symbol.to_owned(), numbers(l));
+        let before = |n: Option<&u32>| n.copied().unwrap_or(0);
+        let look = before(self.looked_at.get(l.symbol)) < LOOKED_AT
+            && before(self.alike.get(&key)) < ALIKE;
         if look {
             let nothing = vec![0; self.counters.sampled.bytes()];
             self.inner.write(self.addresses, &nothing)?;
+            let nothing = vec![0; self.counters.noted.bytes()];
+            self.inner.write(self.warps, &nothing)?;
         }
         self.inner.launch(l)?;
-        if let (true, Some(k)) = (look, self.counters.kernel(l.symbol)) {
-            let table = self.inner.read(self.addresses)?;
-            let new = count::patterns(self.counters, k, &table);
-            let (launches, all) = self.patterns.entry(l.symbol.to_owned()).or_default();
-            count::join_patterns(all, *launches, &new);
-            *launches += 1;
-        }
         let (blocks, sites) = (self.inner.read(self.blocks)?, self.inner.read(self.sites)?);
         let tally = Tally::read(self.counters, &blocks, &sites);
         self.inner.write(self.blocks, &vec![0; blocks.len()])?;
         self.inner.write(self.sites, &vec![0; sites.len()])?;
-        self.note(l, &tally);
+        if let (true, Some(k)) = (look, self.counters.kernel(l.symbol)) {
+            *self.looked_at.entry(l.symbol.to_owned()).or_default() += 1;
+            *self.alike.entry(key).or_default() += 1;
+            let table = self.inner.read(self.addresses)?;
+            let new = count::patterns(self.counters, k, &table);
+            let kind = self.note(l, &tally, Some(&new));
+            let (launches, all, together) = self.seen.entry(kind).or_default();
+            count::join_patterns(all, *launches, &new);
+            together.join(self.counters, k, &self.inner.read(self.warps)?);
+            *launches += 1;
+        } else {
+            self.note(l, &tally, None);
+        }
         let size = |d: [u32; 3]| d.iter().map(|x| u64::from(*x)).product::<u64>();
         let all = self
             .tallies
@@ -305,10 +363,9 @@ pub(super) fn counted(
         });
     }
     let mut launches = exec.launches;
-    for (symbol, (_, patterns)) in exec.patterns {
-        if let Some(first) = launches.iter_mut().find(|l| l.symbol == symbol) {
-            first.patterns = patterns;
-        }
+    for (kind, (_, patterns, together)) in exec.seen {
+        launches[kind].patterns = patterns;
+        launches[kind].together = together.threads();
     }
     Ok(Counts {
         kernels,

@@ -186,6 +186,7 @@ args = ["x", "n"]
                 longest: 10,
             }],
             patterns: Vec::new(),
+            together: Vec::new(),
         };
         let wide = grown(&counted(0), &kind(&large, 0), &large);
         assert_eq!(

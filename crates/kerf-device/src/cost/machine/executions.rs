@@ -37,6 +37,8 @@ pub(super) struct Source {
     pub head: usize,
     /// Do threads of a warp run it differently often?
     pub uneven: bool,
+    /// Threads of a warp that run it together, in the mean.
+    pub lanes: f64,
 }
 
 /// The program beside its machine code.
@@ -175,6 +177,8 @@ pub(super) struct Executions {
     pub blocks: Vec<f64>,
     /// Part of them in which an instruction's predicate holds for some thread.
     pub runs: Vec<f64>,
+    /// Part of them in which threads that parted come together at the beginning.
+    pub meet: Vec<f64>,
 }
 
 /// Executions of each block and instruction.
@@ -283,7 +287,34 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
             }
         }
     }
-    Executions { blocks, runs }
+    let meet = meet(code, flow, program, &blocks);
+    Executions { blocks, runs, meet }
+}
+
+/// Part of a block's executions in which some threads of a warp have been elsewhere since the block before it that all go through.
+fn meet(code: &[Instruction], flow: &Flow, program: &Program, executed: &[f64]) -> Vec<f64> {
+    let lanes = |b: usize| {
+        let of = code[flow.blocks[b].clone()].iter().filter(|i| i.always);
+        let known = of.filter_map(|i| program.source(i.line));
+        let mut all: Vec<f64> = known.map(|s| program.sources[s].lanes).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    };
+    let mut out = vec![0.0; flow.blocks.len()];
+    for b in &flow.order {
+        let Some(d) = flow.dominator.get(b).filter(|d| *d != b) else {
+            continue;
+        };
+        let here = lanes(*d).unwrap_or(32.0);
+        let parted = flow.next[*d].iter().filter(|s| *s != b).map(|s| {
+            match lanes(*s).is_some_and(|l| l < 0.97 * here) {
+                true => executed[*s] / executed[*d].max(1.0),
+                false => 0.0,
+            }
+        });
+        out[*b] = parted.fold(0.0, f64::max).min(1.0);
+    }
+    out
 }
 
 /// Blocks of slow paths.
@@ -366,6 +397,7 @@ mod tests {
             entered: 10.0,
             head: 2,
             uneven: false,
+            lanes: 32.0,
         }
     }
 

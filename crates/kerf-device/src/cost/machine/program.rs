@@ -90,6 +90,7 @@ pub(super) fn sources(
         .zip(executed)
         .map(|(b, executed)| Source {
             uneven: active(b.number) < 0.9 * full,
+            lanes: l.blocks[b.number].threads as f64 / executed.max(1.0),
             line: b.line,
             lines: b.nodes.len(),
             executed,

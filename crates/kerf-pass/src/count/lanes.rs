@@ -1,0 +1,222 @@
+//! How often warps run each block: counts of threads do not tell whether those of a warp go together.
+//!
+//! Threads of some warps note how often they ran a block and, within a loop, in which of its first 64 rounds. A warp runs a
+//! block in every round in which any of its threads does.
+use super::record::LANES;
+use super::{Counters, KernelCounters};
+use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The variable with [`FIELDS`] 64-bit numbers for each block and warp that is looked at.
+pub const WARPS: &str = "__kerf_count_warps";
+
+/// Rounds in which some thread ran the block, the most by one thread, and all.
+pub(super) const FIELDS: u64 = 3;
+/// Warps of a block of threads, and blocks of threads at most, that are looked at; bytes that all may take.
+const OF_BLOCK: u64 = 8;
+const MOST: u64 = 64;
+const LEAST: u64 = 4;
+const MOST_BYTES: u64 = 4 << 20;
+/// Rounds that fit into a number.
+const ROUNDS: u64 = 64;
+
+/// A block among the others of its function.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    /// First block of the smallest loop around it.
+    head: Option<usize>,
+    /// Does every whole round of that loop go through it?
+    each: bool,
+    /// The last block that every way to it goes through.
+    before: Option<usize>,
+}
+
+/// What is noted, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Noted {
+    /// Blocks by number.
+    pub(super) places: Vec<Place>,
+    /// Numbers in an order in which what comes before a block stands before it.
+    order: Vec<usize>,
+    /// Blocks of threads that are looked at.
+    parts: u64,
+}
+
+impl Noted {
+    /// Of functions whose blocks have these numbers.
+    pub(super) fn of(functions: &[Value], numbers: &BTreeMap<Block, usize>) -> Noted {
+        let mut out = Noted {
+            places: vec![Place::default(); numbers.len()],
+            ..Noted::default()
+        };
+        for f in functions {
+            out.function(*f, numbers);
+        }
+        let each = 8 * FIELDS * OF_BLOCK * numbers.len().max(1) as u64;
+        out.parts = (MOST_BYTES / each).clamp(LEAST, MOST);
+        out
+    }
+
+    fn function(&mut self, f: Value, numbers: &BTreeMap<Block, usize>) {
+        let p = crate::engine::places::Places::of(f);
+        let at: BTreeMap<Block, usize> =
+            p.blocks.iter().enumerate().map(|(k, b)| (*b, k)).collect();
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); p.blocks.len()];
+        for (k, b) in p.blocks.iter().enumerate() {
+            for s in b.terminator().map(|t| t.successors()).unwrap_or_default() {
+                before[at[&s]].push(k);
+            }
+        }
+        let dominates = |a: usize, mut b: usize| {
+            while b > a {
+                b = p.dominator[b];
+            }
+            a == b
+        };
+        // Blocks of each loop, by its first, and those that lead back to it.
+        let mut loops: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        let mut backs: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (head, from) in before.iter().enumerate() {
+            for back in from.iter().filter(|k| dominates(head, **k)) {
+                backs.entry(head).or_default().push(*back);
+                let body = loops.entry(head).or_insert_with(|| BTreeSet::from([head]));
+                let mut left = vec![*back];
+                while let Some(k) = left.pop() {
+                    if body.insert(k) {
+                        left.extend(&before[k]);
+                    }
+                }
+            }
+        }
+        let number = |k: usize| numbers[&p.blocks[k]];
+        for k in 0..p.blocks.len() {
+            let around = loops.iter().filter(|l| l.1.contains(&k));
+            let head = around.min_by_key(|l| l.1.len()).map(|l| *l.0);
+            let back = head.and_then(|h| backs.get(&h)).into_iter().flatten();
+            self.places[number(k)] = Place {
+                head: head.map(number),
+                each: back.into_iter().all(|b| dominates(k, *b)),
+                before: (k > 0).then(|| number(p.dominator[k])),
+            };
+            self.order.push(number(k));
+        }
+    }
+
+    /// Is there more to note of a block than how often each thread runs it?
+    pub(super) fn in_rounds(&self, block: usize) -> Option<usize> {
+        let p = &self.places[block];
+        p.head.filter(|_| !p.each)
+    }
+
+    fn warps(&self) -> u64 {
+        self.parts * OF_BLOCK
+    }
+
+    /// Bytes of one block's numbers.
+    pub(super) fn stride(&self) -> u64 {
+        8 * FIELDS * self.warps()
+    }
+
+    /// Bytes of [`WARPS`].
+    pub fn bytes(&self) -> usize {
+        (self.stride() * self.places.len() as u64).max(8) as usize
+    }
+
+    /// Where a thread's warp has its numbers, counted from those of a block; and whether it is looked at.
+    pub(super) fn own(&self, b: &Builder) -> (Value, Value) {
+        let i64t = b.int_ty(64);
+        let register = |name: &str| {
+            let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
+            b.zext_or_trunc(v, i64t)
+        };
+        let linear = |i: &str, n: &str| {
+            let r = |s: &str, d: &str| register(&format!("{s}.{d}"));
+            let rows = b.add(b.mul(r(i, "z"), r(n, "y")), r(i, "y"));
+            b.add(b.mul(rows, r(n, "x")), r(i, "x"))
+        };
+        let (thread, block) = (linear("tid", "ntid"), linear("ctaid", "nctaid"));
+        let plane = b.mul(register("nctaid.x"), register("nctaid.y"));
+        let all = b.mul(plane, register("nctaid.z"));
+        // The one in the middle of each part.
+        let parts = b.i64(self.parts);
+        let part = b.bin(Opcode::LLVMUDiv, b.mul(block, parts), all);
+        let middle = b.add(b.shl(part, b.i64(1)), b.i64(1));
+        let middle = b.bin(Opcode::LLVMUDiv, b.mul(middle, all), b.i64(2 * self.parts));
+        let warp = b.lshr(thread, b.i64(LANES.trailing_zeros().into()));
+        let here = b.icmp(IntPred::LLVMIntEQ, block, middle);
+        let low = b.icmp(IntPred::LLVMIntULT, warp, b.i64(OF_BLOCK));
+        let number = b.add(b.mul(part, b.i64(OF_BLOCK)), warp);
+        let looked_at = b.and(here, low);
+        let at = b.mul(number, b.i64(8 * FIELDS));
+        (b.select(looked_at, at, b.i64(0)), looked_at)
+    }
+
+    /// At the beginning of a block: the rounds noted so far with that which the loop's first block has counted.
+    pub(super) fn round(b: &Builder, rounds: Value, counted: Value) -> Value {
+        let round = b.sub(counted, b.i64(1));
+        let early = b.icmp(IntPred::LLVMIntULT, round, b.i64(ROUNDS));
+        let bit = b.shl(b.i64(1), b.and(round, b.i64(ROUNDS - 1)));
+        b.or(rounds, b.select(early, bit, b.i64(0)))
+    }
+}
+
+/// Threads of a warp that run each block together, in the mean; none where no warp was seen to. Over the launches of a kernel
+/// that were looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Together {
+    /// Executions by warps, and by threads.
+    sums: Vec<(f64, f64)>,
+}
+
+impl Together {
+    /// Takes in the table after a launch of a kernel.
+    pub fn join(&mut self, c: &Counters, k: &KernelCounters, table: &[u8]) {
+        let noted = &c.noted;
+        self.sums.resize(noted.places.len(), (0.0, 0.0));
+        let word = |block: usize, warp: u64, field: u64| -> u64 {
+            let at = block as u64 * noted.stride() + 8 * (FIELDS * warp + field);
+            let bytes = table.get(at as usize..at as usize + 8);
+            bytes
+                .and_then(|b| b.try_into().ok())
+                .map_or(0, u64::from_le_bytes)
+        };
+        for warp in 0..noted.warps() {
+            if word(k.entry, warp, 1) == 0 {
+                continue;
+            }
+            let mut executed = vec![0.0f64; noted.places.len()];
+            for block in &noted.order {
+                let most = word(*block, warp, 1) as f64;
+                if most == 0.0 {
+                    continue;
+                }
+                let place = &noted.places[*block];
+                let mut own = most;
+                let above = match place.head {
+                    Some(head) if head != *block => {
+                        let rounds = word(head, warp, 1) as f64 / ROUNDS as f64;
+                        let seen = f64::from(word(*block, warp, 0).count_ones());
+                        own = own.max(seen * rounds.max(1.0));
+                        Some(head)
+                    }
+                    // A loop is entered whenever some thread enters it.
+                    Some(_) => place.before,
+                    None => None,
+                };
+                let more = above.map_or(1.0, |a| executed[a] / (word(a, warp, 1) as f64).max(1.0));
+                executed[*block] = own * more.max(1.0);
+                self.sums[*block].0 += executed[*block];
+                self.sums[*block].1 += word(*block, warp, 2) as f64;
+            }
+        }
+    }
+
+    /// By block.
+    pub fn threads(&self) -> Vec<f32> {
+        let one = |(warps, threads): &(f64, f64)| match *warps > 0.0 {
+            true => (1000.0 * threads / warps).round() as f32 / 1000.0,
+            false => 0.0,
+        };
+        self.sums.iter().map(one).collect()
+    }
+}
