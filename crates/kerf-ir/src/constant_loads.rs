@@ -35,29 +35,15 @@ fn is_constant_pointer(v: Value) -> bool {
     v.ty().is_ptr() && v.ty().space() == CONSTANT
 }
 
-/// A call of something that is no instruction.
-fn is_call(i: Value) -> bool {
-    let name = i.callee_name().unwrap_or_default();
-    i.opcode() == Some(Opcode::LLVMCall)
-        && !i.callee().is_inline_asm()
-        && !name.starts_with("llvm.")
-}
-
-/// Does a function load constant memory in a loop, at addresses that are not constants, and call nothing in
-/// its loops?
+/// Does a function load constant memory in a loop, at addresses that are not constants?
 fn loads_in_loops(f: Value) -> bool {
     let blocks = f.blocks().into_iter().zip(f.loop_depths());
     let inner = blocks.filter(|(_, depth)| *depth > 0);
-    let mut found = false;
-    for i in inner.flat_map(|(b, _)| b.instructions()) {
-        if is_call(i) {
-            return false;
-        }
-        found |= i.opcode() == Some(Opcode::LLVMLoad)
+    inner.flat_map(|(b, _)| b.instructions()).any(|i| {
+        i.opcode() == Some(Opcode::LLVMLoad)
             && is_constant_pointer(i.operand(0))
-            && !i.operand(0).is_constant();
-    }
-    found
+            && !i.operand(0).is_constant()
+    })
 }
 
 /// Operands of an instruction that are constant addresses from which it makes others.
