@@ -16,9 +16,37 @@ use std::ffi::c_void;
 pub use driver::{Attributes, driver_version, present};
 pub use raw::CudaDevice;
 
-/// Assembles PTX for a device. May be called from several threads.
-pub fn assemble(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
-    Context::new(ordinal)?.assemble(ptx)
+/// Assembles PTX for a device to a binary that can be looked at, by the driver's linker: not what nvcc would make of
+/// it (see [`Code`]). May be called from several threads.
+pub fn link(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
+    Context::new(ordinal)?.link(ptx)
+}
+
+/// PTX compiled for a device as a whole program, as nvcc does it and as the driver does for those who load the PTX.
+pub struct Code {
+    loaded: Loaded,
+    /// What is loaded goes before its context.
+    _context: KeptContext,
+}
+
+/// Compiles PTX for a device. May be called from several threads, which do not wait for each other.
+pub fn assemble(ptx: &str, ordinal: i32) -> Result<Code, ExecError> {
+    let context = Context::new(ordinal)?;
+    let loaded = context.load_beside(ptx)?;
+    Ok(Code {
+        loaded,
+        _context: KeptContext { _context: context },
+    })
+}
+
+/// A binary that another compiler made, loaded on a device.
+pub fn load_binary(binary: &[u8], ordinal: i32) -> Result<Code, ExecError> {
+    let context = Context::new(ordinal)?;
+    let loaded = context.load_binary(binary)?;
+    Ok(Code {
+        loaded,
+        _context: KeptContext { _context: context },
+    })
 }
 
 /// A device's context, kept from one program to the next: making one takes longer than most kernels.
@@ -66,7 +94,7 @@ pub struct CudaExecutor {
 impl CudaExecutor {
     /// Loads PTX on device `ordinal`.
     pub fn new(ptx: &str, symbols: &[String], ordinal: i32) -> Result<CudaExecutor, ExecError> {
-        Self::at_level(ptx, symbols, ordinal, 4)
+        Self::at_level(ptx, symbols, ordinal, driver::HIGHEST)
     }
 
     /// Loads PTX with the driver's assembler at an optimisation level from 0 to 4.
@@ -81,7 +109,16 @@ impl CudaExecutor {
         Self::holding(context, loaded, symbols)
     }
 
-    /// Loads a binary made by [`assemble`].
+    /// Takes what [`assemble`] made, which has its variables to itself: code for two executors is assembled twice.
+    pub fn from_code(
+        code: Code,
+        symbols: &[String],
+        ordinal: i32,
+    ) -> Result<CudaExecutor, ExecError> {
+        Self::holding(Context::new(ordinal)?, code.loaded, symbols)
+    }
+
+    /// Loads a binary made by [`link`].
     pub fn from_binary(
         binary: &[u8],
         symbols: &[String],

@@ -6,7 +6,7 @@
 use crate::problem::Tunable;
 use crate::sample::sample;
 use crate::subject::Subject;
-use kerf_exec::cuda::{CudaExecutor, assemble};
+use kerf_exec::cuda::{Code, CudaExecutor, assemble, load_binary};
 use kerf_exec::{Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels;
@@ -78,7 +78,8 @@ pub fn plans(
     Ok(out)
 }
 
-fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Result<Vec<u8>, JobError> {
+/// PTX of a plan, and what the driver made of it.
+fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Made {
     let m = subject.program.module()?;
     plan.apply(&m)?;
     finish_with_tools(&m, &job.toolchain())?;
@@ -86,15 +87,15 @@ fn compiled(job: &Job, subject: &Subject, plan: &Plan) -> Result<Vec<u8>, JobErr
         message: e.0,
         help: None,
     })?;
-    Ok(assemble(&ptx, job.ordinal)?)
+    let code = assemble(&ptx, job.ordinal)?;
+    Ok((ptx, code))
 }
 
-/// What the assembler made of a plan.
-type Binary = Result<Vec<u8>, JobError>;
+type Made = Result<(String, Code), JobError>;
 
-fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Binary> {
+fn all_compiled(job: &Job, subject: &Subject, plans: &[Plan]) -> Vec<Made> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Binary)>> = Mutex::default();
+    let done: Mutex<Vec<(usize, Made)>> = Mutex::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|s| {
         for _ in 0..cores.min(plans.len()) {
@@ -149,22 +150,22 @@ pub fn beside(
     let used = session.check()?;
     let mut all = vec![(
         "kerf".to_owned(),
-        Ok(compiled(job, subject, &Plan::default())?),
+        compiled(job, subject, &Plan::default()).map(|c| c.1),
     )];
     for (name, bytes) in others {
         // A binary is an ELF file; everything else is taken for PTX.
-        let binary = match bytes.starts_with(b"\x7fELF") {
-            true => Ok(bytes.clone()),
-            false => assemble(&String::from_utf8_lossy(bytes), job.ordinal).map_err(JobError::from),
+        let code = match bytes.starts_with(b"\x7fELF") {
+            true => load_binary(bytes, job.ordinal),
+            false => assemble(&String::from_utf8_lossy(bytes), job.ordinal),
         };
-        all.push((name.clone(), binary));
+        all.push((name.clone(), code.map_err(JobError::from)));
     }
     // Copies disturb as kernels do.
     let turn = Turn::alone(job.lock.as_deref())?;
     let mut running = Vec::new();
-    for (name, binary) in all {
+    for (name, code) in all {
         let load = || -> Result<_, JobError> {
-            let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
+            let mut exec = CudaExecutor::from_code(code?, &used, job.ordinal)?;
             let loaded = session.load(&mut exec)?;
             Ok((exec, loaded, Vec::new()))
         };
@@ -215,7 +216,7 @@ pub fn beside(
     Ok(out)
 }
 
-/// Measures plans in this process; `keep` is a folder for what the driver's assembler made of each. `done` gets each as soon as it is there, or why there is none.
+/// Measures plans in this process; `keep` is a folder for the PTX of each. `done` gets each as soon as it is there, or why there is none.
 pub fn measure(
     job: &Job,
     subject: &Subject,
@@ -234,22 +235,22 @@ pub fn measure(
     let first = session(&own)?;
     let used = first.check()?;
     let every: Vec<Plan> = plans.iter().map(|p| p.2.clone()).collect();
-    let binaries = all_compiled(job, subject, &every);
-    let base = compiled(job, subject, &own)?;
+    let codes = all_compiled(job, subject, &every);
+    let (_, base) = compiled(job, subject, &own)?;
     let turn = Turn::alone(job.lock.as_deref())?;
-    let mut base = CudaExecutor::from_binary(&base, &used, job.ordinal)?;
+    let mut base = CudaExecutor::from_code(base, &used, job.ordinal)?;
     let mut base_loaded = first.load(&mut base)?;
     drop(turn);
-    for (i, ((assignment, held, plan), binary)) in plans.iter().zip(binaries).enumerate() {
-        if let (Some(dir), Ok(b)) = (keep, &binary) {
-            std::fs::write(dir.join(format!("{i}.cubin")), b)
+    for (i, ((assignment, held, plan), made)) in plans.iter().zip(codes).enumerate() {
+        if let (Some(dir), Ok((ptx, _))) = (keep, &made) {
+            std::fs::write(dir.join(format!("{i}.ptx")), ptx)
                 .map_err(|e| JobError::Input(format!("{}: {e}", dir.display())))?;
         }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
             // Copies disturb as kernels do.
             let _turn = Turn::alone(job.lock.as_deref())?;
-            let mut exec = CudaExecutor::from_binary(&binary?, &used, job.ordinal)?;
+            let mut exec = CudaExecutor::from_code(made?.1, &used, job.ordinal)?;
             let mut loaded = s.load(&mut exec)?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for n in 0..job.warmup + job.repeats.max(1) {

@@ -37,7 +37,7 @@ pub struct Args {
     /// Only these of the plans, by number.
     #[arg(long, value_delimiter = ',')]
     only: Vec<usize>,
-    /// Keep what the driver's assembler made of them in this folder.
+    /// Keep their PTX in this folder.
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Instead of plans, time what other compilers made of the source (PTX or binaries) in turn with Kerf's program.

@@ -45,7 +45,7 @@ fn disassemble(tool: &PathBuf, binary: &[u8]) -> Result<String, String> {
 }
 
 fn ready(probe: Probe, o: &Options) -> Result<Ready, String> {
-    let binary = cuda::assemble(&probe.ptx, o.ordinal).map_err(|e| e.to_string())?;
+    let binary = cuda::link(&probe.ptx, o.ordinal).map_err(|e| e.to_string())?;
     let sass = match &o.disassembler {
         None => None,
         Some(tool) => {

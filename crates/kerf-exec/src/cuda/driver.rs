@@ -32,18 +32,27 @@ pub fn present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
+/// The driver's CUDA version by its number, 13000 for 13.0, where there is a driver that says it.
+fn version() -> Option<i32> {
+    let mut v = 0;
+    // SAFETY: the out pointer is valid.
+    let r = unsafe { sys::cuDriverGetVersion(&mut v) };
+    (r == CUresult::CUDA_SUCCESS).then_some(v)
+}
+
 /// Driver's CUDA version, such as `13.0`; `none` without a driver.
 pub fn driver_version() -> String {
     if !present() {
         return "none".into();
     }
-    let mut v = 0;
-    // SAFETY: the out pointer is valid.
-    match unsafe { sys::cuDriverGetVersion(&mut v) } {
-        CUresult::CUDA_SUCCESS => format!("{}.{}", v / 1000, v % 1000 / 10),
-        _ => "unknown".into(),
+    match version() {
+        Some(v) => format!("{}.{}", v / 1000, v % 1000 / 10),
+        None => "unknown".into(),
     }
 }
+
+/// The highest level of optimisation, and the driver's default.
+pub const HIGHEST: u32 = 4;
 
 /// The primary context of a device, current on this thread.
 pub struct Context {
@@ -54,6 +63,9 @@ pub struct Context {
     /// Compute capability, e.g. 90.
     pub capability: i32,
 }
+
+// SAFETY: the driver's handles may be used by any thread; where they need the context to be current, it is made so.
+unsafe impl Send for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
@@ -173,21 +185,11 @@ impl Context {
         }
     }
 
-    /// Compiles PTX for the device at an optimisation level from 0 to 4 (4 is the driver's default).
+    /// Compiles PTX for the device at an optimisation level up to [`HIGHEST`].
     pub fn load(&self, ptx: &str, level: u32) -> Result<Loaded, ExecError> {
         let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
-        let mut log = vec![0u8; 16 * 1024];
-        use sys::CUjit_option_enum as Opt;
-        let mut options = [
-            Opt::CU_JIT_ERROR_LOG_BUFFER,
-            Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            Opt::CU_JIT_OPTIMIZATION_LEVEL,
-        ];
-        let mut values = [
-            log.as_mut_ptr().cast::<c_void>(),
-            log.len() as *mut c_void,
-            level as usize as *mut c_void,
-        ];
+        let mut log = Log::new();
+        let (mut options, mut values) = log.options(level);
         let mut module = std::ptr::null_mut();
         // SAFETY: the text is NUL terminated; options and values match in number and kind.
         let r = unsafe {
@@ -199,27 +201,62 @@ impl Context {
                 values.as_mut_ptr(),
             )
         };
-        check("loading PTX", r).map_err(|e| with_log(&e, &log))?;
-        Ok(Loaded { module })
+        check("loading PTX", r).map_err(|e| log.with(&e))?;
+        Ok(Loaded::of(module))
     }
 
-    /// Assembles PTX to the binary that [`Context::load_binary`] takes, so that it can be looked at.
-    pub fn assemble(&self, ptx: &str) -> Result<Vec<u8>, ExecError> {
+    /// [`Context::load`] at the highest level, by threads beside each other: modules are compiled one at a time in a
+    /// process, libraries are not. Drivers before 12.0 have no libraries.
+    pub fn load_beside(&self, ptx: &str) -> Result<Loaded, ExecError> {
+        if version().is_some_and(|v| v < 12000) {
+            return self.load(ptx, HIGHEST);
+        }
         let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
-        let mut log = vec![0u8; 16 * 1024];
-        use sys::CUjit_option_enum as Opt;
-        let mut options = [
-            Opt::CU_JIT_ERROR_LOG_BUFFER,
-            Opt::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        let mut log = Log::new();
+        let (mut options, mut values) = log.options(HIGHEST);
+        let mut library = std::ptr::null_mut();
+        // SAFETY: as in `load`; there are no library options.
+        let r = unsafe {
+            sys::cuLibraryLoadData(
+                &mut library,
+                text.as_ptr().cast(),
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+                3,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                0,
+            )
+        };
+        check("loading PTX", r).map_err(|e| log.with(&e))?;
+        let mut loaded = Loaded {
+            module: std::ptr::null_mut(),
+            library: Some((library, log)),
+        };
+        // SAFETY: the library was loaded.
+        let r = unsafe { sys::cuLibraryGetModule(&mut loaded.module, library) };
+        match check("loading PTX", r) {
+            Ok(()) => Ok(loaded),
+            Err(e) => Err(match &loaded.library {
+                Some((_, log)) => log.with(&e),
+                None => e,
+            }),
+        }
+    }
+
+    /// Assembles PTX to a binary that can be looked at, for [`Context::load_binary`]. The driver's linker makes it, as
+    /// code to be linked: slow paths of divisions and roots are functions there, which cost registers and time.
+    pub fn link(&self, ptx: &str) -> Result<Vec<u8>, ExecError> {
+        let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
+        let mut log = Log::new();
+        let (mut options, mut values) = log.options(HIGHEST);
         // SAFETY: options and values match in number and kind and outlive the link; the text is NUL
         // terminated, and its length counts the NUL; the binary is copied before the link goes.
         unsafe {
             let mut link = std::ptr::null_mut();
             check(
                 "starting the assembler",
-                sys::cuLinkCreate_v2(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut link),
+                sys::cuLinkCreate_v2(3, options.as_mut_ptr(), values.as_mut_ptr(), &mut link),
             )?;
             let added = sys::cuLinkAddData_v2(
                 link,
@@ -241,7 +278,7 @@ impl Context {
                 })
                 .map(|()| std::slice::from_raw_parts(binary.cast::<u8>(), size).to_vec());
             let _ = sys::cuLinkDestroy(link);
-            result.map_err(|e| with_log(&e, &log))
+            result.map_err(|e| log.with(&e))
         }
     }
 
@@ -252,7 +289,7 @@ impl Context {
         check("loading a binary", unsafe {
             sys::cuModuleLoadData(&mut module, binary.as_ptr().cast())
         })?;
-        Ok(Loaded { module })
+        Ok(Loaded::of(module))
     }
 
     /// What the driver says of the device.
@@ -287,12 +324,35 @@ impl Context {
     }
 }
 
-fn with_log(e: &ExecError, log: &[u8]) -> ExecError {
-    let log = CStr::from_bytes_until_nul(log)
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    ExecError::Compile(format!("{e}: {}", log.trim()))
+/// What the driver's compiler says where it fails. It writes here as long as what it compiled is loaded.
+struct Log(Vec<u8>);
+
+type JitOption = sys::CUjit_option_enum;
+
+impl Log {
+    fn new() -> Log {
+        Log(vec![0; 16 * 1024])
+    }
+
+    /// Options and their values: this log, of its size, and a level of optimisation.
+    fn options(&mut self, level: u32) -> ([JitOption; 3], [*mut c_void; 3]) {
+        let options = [
+            JitOption::CU_JIT_ERROR_LOG_BUFFER,
+            JitOption::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            JitOption::CU_JIT_OPTIMIZATION_LEVEL,
+        ];
+        let values = [
+            self.0.as_mut_ptr().cast::<c_void>(),
+            self.0.len() as *mut c_void,
+            level as usize as *mut c_void,
+        ];
+        (options, values)
+    }
+
+    fn with(&self, e: &ExecError) -> ExecError {
+        let log = CStr::from_bytes_until_nul(&self.0).unwrap_or_default();
+        ExecError::Compile(format!("{e}: {}", log.to_string_lossy().trim()))
+    }
 }
 
 /// What the driver says of a device.
@@ -325,16 +385,33 @@ pub struct Attributes {
 /// A loaded module.
 pub struct Loaded {
     module: sys::CUmodule,
+    /// What the module is of, if it is of a library.
+    library: Option<(sys::CUlibrary, Log)>,
 }
+
+// SAFETY: the driver's handles may be used by any thread in which the context is current.
+unsafe impl Send for Loaded {}
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: loaded in `Context::load`.
-        let _ = unsafe { sys::cuModuleUnload(self.module) };
+        // SAFETY: loaded in `Context::load`, or in `Context::load_beside` with its library.
+        let _ = unsafe {
+            match &self.library {
+                Some((library, _)) => sys::cuLibraryUnload(*library),
+                None => sys::cuModuleUnload(self.module),
+            }
+        };
     }
 }
 
 impl Loaded {
+    fn of(module: sys::CUmodule) -> Loaded {
+        Loaded {
+            module,
+            library: None,
+        }
+    }
+
     pub(super) fn function(&self, symbol: &str) -> Result<sys::CUfunction, ExecError> {
         let c = CString::new(symbol).map_err(|_| ExecError::NoKernel(symbol.into()))?;
         let mut f = std::ptr::null_mut();

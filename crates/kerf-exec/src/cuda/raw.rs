@@ -1,5 +1,5 @@
 //! A GPU as a device for applications, through the driver API.
-use super::driver::{Context, Loaded, check};
+use super::driver::{Context, HIGHEST, Loaded, check};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
@@ -116,7 +116,7 @@ impl RawDevice for CudaDevice {
                 let aligned = bytes.to_vec();
                 self.context.load_binary(&aligned)?
             }
-            ImageKind::Ptx => self.context.load(&String::from_utf8_lossy(bytes), 4)?,
+            ImageKind::Ptx => self.context.load(&String::from_utf8_lossy(bytes), HIGHEST)?,
             ImageKind::Host => return Ok(None),
         };
         self.programs.push(Program {

@@ -14,7 +14,7 @@ use crate::storage;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::Watch;
-use kerf_exec::cuda::{CudaExecutor, assemble};
+use kerf_exec::cuda::{self, CudaExecutor, assemble};
 use kerf_exec::{DeviceInfo, Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
@@ -31,14 +31,14 @@ const MORE: usize = 4;
 /// A program that is ready to be loaded.
 enum Made {
     Cpu(Box<CpuExecutor>),
-    Cuda(Vec<u8>),
+    Cuda(cuda::Code),
 }
 
 impl Made {
     fn load(self, job: &Job, used: &[String]) -> Result<Box<dyn Executor>, JobError> {
         Ok(match self {
             Made::Cpu(e) => e,
-            Made::Cuda(binary) => Box::new(CudaExecutor::from_binary(&binary, used, job.ordinal)?),
+            Made::Cuda(code) => Box::new(CudaExecutor::from_code(code, used, job.ordinal)?),
         })
     }
 }
@@ -64,9 +64,9 @@ fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
             })?;
             spent.codegen_s += clock.elapsed().as_secs_f64();
             let clock = Instant::now();
-            let binary = assemble(&ptx, job.ordinal)?;
+            let code = assemble(&ptx, job.ordinal)?;
             spent.load_s += clock.elapsed().as_secs_f64();
-            Made::Cuda(binary)
+            Made::Cuda(code)
         }
     })
 }
@@ -292,7 +292,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let program_made = made(job, &m, &mut spent)?;
     let clock = Instant::now();
     let own_made = match job.baseline && job.device == Device::Cuda {
-        true => Some(kept_before.binary(&program, &job.toolchain(), job.ordinal)?),
+        true => Some(kept_before.assembled(&program, &job.toolchain(), job.ordinal)?),
         false => None,
     };
     spent.baseline_s = clock.elapsed().as_secs_f64();
@@ -318,9 +318,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         ..session
     };
     let mut base = match own_made {
-        Some(binary) => {
+        Some(code) => {
             let used = own.check()?;
-            let exec = Made::Cuda(binary).load(job, &used)?;
+            let exec = Made::Cuda(code).load(job, &used)?;
             Some(Runner::with(exec, &own, originals)?)
         }
         None => None,

@@ -1,7 +1,7 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
 use crate::run::{Contents, Session};
-use kerf_exec::cuda::{KeptContext, assemble, keep};
+use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
@@ -72,8 +72,8 @@ impl Libdevice {
 #[derive(Default)]
 pub struct Workshop {
     libdevice: Libdevice,
-    /// Assembled program as it is, by digest and architecture.
-    own: Option<(String, String, Vec<u8>)>,
+    /// PTX of the program as it is, by digest and architecture.
+    own: Option<(String, String, String)>,
     context: Option<KeptContext>,
     originals: Option<Originals>,
 }
@@ -130,17 +130,18 @@ impl Workshop {
     }
 
     /// A program as it is, assembled for a GPU.
-    pub(super) fn binary(
+    pub(super) fn assembled(
         &mut self,
         p: &Program,
         tools: &Toolchain,
         ordinal: i32,
-    ) -> Result<Vec<u8>, JobError> {
+    ) -> Result<Code, JobError> {
         let digest = sha256(&p.bitcode);
-        if let Some((d, arch, binary)) = &self.own
+        if let Some((d, arch, ptx)) = &self.own
             && (d, arch) == (&digest, &tools.arch)
         {
-            return Ok(binary.clone());
+            // The driver keeps what it compiled, on disk.
+            return Ok(assemble(ptx, ordinal)?);
         }
         let m = p.module()?;
         self.finish(&m, tools)?;
@@ -148,9 +149,9 @@ impl Workshop {
             message: e.0,
             help: None,
         })?;
-        let binary = assemble(&ptx, ordinal)?;
-        self.own = Some((digest, tools.arch.clone(), binary.clone()));
-        Ok(binary)
+        let code = assemble(&ptx, ordinal)?;
+        self.own = Some((digest, tools.arch.clone(), ptx));
+        Ok(code)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::run::{Contents, Session};
 use crate::storage::{self, Held};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::cuda::watch::Watch;
+use kerf_exec::cuda::{self, CudaExecutor};
 use kerf_ir::finish::{self, Reflect};
 use kerf_ir::kernels;
 use kerf_ir::llvm::Module;
@@ -60,13 +60,13 @@ impl<'b> Maker<'b> {
         Ok(m)
     }
 
-    fn binary(&self, wanted: &Wanted) -> Result<Vec<u8>, JobError> {
+    fn assembled(&self, wanted: &Wanted) -> Result<cuda::Code, JobError> {
         let m = self.finished(wanted)?;
         let ptx = finish::ptx(&m, &self.job.arch).map_err(|e| JobError::Compile {
             message: e.0,
             help: None,
         })?;
-        Ok(kerf_exec::cuda::assemble(&ptx, self.job.ordinal)?)
+        Ok(cuda::assemble(&ptx, self.job.ordinal)?)
     }
 
     fn executor(&self, wanted: &Wanted) -> Result<Code, JobError> {
@@ -124,7 +124,7 @@ pub(super) struct Built {
 
 enum Code {
     Cpu(Box<CpuExecutor>),
-    Binary(Vec<u8>),
+    Cuda(cuda::Code),
 }
 
 /// A version on the device.
@@ -157,9 +157,9 @@ impl<'b> Bench<'b> {
         let maker = &self.maker;
         let codes: Vec<Result<Code, JobError>> = match maker.job.device {
             Device::Cpu => wanted.iter().map(|w| maker.executor(w)).collect(),
-            Device::Cuda => on_threads(wanted, self.sweep.builders, |w| maker.binary(w))
+            Device::Cuda => on_threads(wanted, self.sweep.builders, |w| maker.assembled(w))
                 .into_iter()
-                .map(|b| b.map(Code::Binary))
+                .map(|c| c.map(Code::Cuda))
                 .collect(),
         };
         let pairs = codes.into_iter().zip(wanted);
@@ -185,8 +185,8 @@ impl<'b> Bench<'b> {
     pub fn load(&self, built: Built) -> Result<Loaded, JobError> {
         let exec: Box<dyn Executor> = match built.code {
             Code::Cpu(e) => e,
-            Code::Binary(b) => {
-                let exec = CudaExecutor::from_binary(&b, self.used, self.sweep.job.ordinal)?;
+            Code::Cuda(c) => {
+                let exec = CudaExecutor::from_code(c, self.used, self.sweep.job.ordinal)?;
                 Box::new(exec)
             }
         };
