@@ -43,9 +43,7 @@ pub fn readable(arch: &str) -> Option<String> {
     matches!(digits.parse(), Ok(75..=90u32)).then(|| format!("sm_{digits}"))
 }
 
-/// Runs NVIDIA's assembler on PTX: a binary with a table of lines. The code is relocatable, since that is what the driver makes
-/// of PTX for Kerf: slow paths of divisions and roots are then functions, for which registers are kept free (black_scholes has
-/// 60 of them instead of 38).
+/// Runs NVIDIA's assembler on PTX: a binary with a table of lines. The program is whole, as the driver takes it for Kerf.
 pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     let run = || -> std::io::Result<Result<Vec<u8>, String>> {
         let folder = tempfile::tempdir()?;
@@ -53,7 +51,7 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
         std::fs::write(&from, ptx)?;
         let done = std::process::Command::new(program)
             .arg(format!("-arch={arch}"))
-            .args(["-c", "-lineinfo", "-o"])
+            .args(["-lineinfo", "-o"])
             .args([&to, &from])
             .output()?;
         match done.status.success() {

@@ -210,10 +210,10 @@ impl<'m> Pass<'m> {
             let head = self.warps.1.in_rounds(here as usize);
             let counted = head.map(|h| b.load(i64t, counts[h - first as usize]));
             let round = at.round(&b, sampled, counted.unwrap_or(sum));
-            if kernel {
+            if let Some(w) = &warp {
                 let noted = counted.map(|counted| {
                     let noted = variables(1)[0];
-                    b.store(Noted::round(&b, b.load(i64t, noted), counted), noted);
+                    b.store(w.round(&b, b.load(i64t, noted), counted), noted);
                     noted
                 });
                 rounds.push((here, slots[0], noted));
@@ -274,15 +274,15 @@ impl<'m> Pass<'m> {
                 args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
                 b.call(*flush, &args);
             }
-            let Some((own, looked_at)) = warp else {
+            let Some(w) = &warp else {
                 continue;
             };
-            let looked_at = b.zext_or_trunc(looked_at, i64t);
+            let looked_at = b.zext_or_trunc(w.looked_at, i64t);
             for (block, count, noted) in &rounds {
                 let to = b.offset(self.warps.0, b.i64(self.warps.1.stride() * block));
                 let count = b.mul(b.load(i64t, *count), looked_at);
                 let noted = noted.map_or(i64t.zero(), |n| b.mul(b.load(i64t, n), looked_at));
-                b.call(self.add_warp, &[b.offset(to, own), noted, count]);
+                b.call(self.add_warp, &[b.offset(to, w.at), noted, count]);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! How often warps run each block: counts of threads do not tell whether those of a warp go together.
 //!
-//! Threads of some warps note how often they ran a block and, within a loop, in which of its first 64 rounds. A warp runs a
-//! block in every round in which any of its threads does.
+//! Threads of some warps note how often they ran a block and, within a loop, in which of 64 rounds: the first 16, then four in as
+//! many as there were before. A warp runs a block in every round in which any of its threads does.
 use super::record::LANES;
 use super::{Counters, KernelCounters};
 use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, Value};
@@ -17,8 +17,26 @@ const OF_BLOCK: u64 = 8;
 const MOST: u64 = 64;
 const LEAST: u64 = 4;
 const MOST_BYTES: u64 = 4 << 20;
-/// Rounds that fit into a number.
-const ROUNDS: u64 = 64;
+/// Rounds that are all noted, and bits beyond those of powers of two.
+const FIRST: u64 = 16;
+const BEYOND: u64 = 4;
+/// Bits of a number.
+const BITS: u64 = 64;
+
+/// Which of the rounds of an octave a warp notes, so that they are not all at multiples of an inner loop's length.
+fn salt(warp: u64) -> u64 {
+    warp * 40503
+}
+
+/// The round that a bit stands for, and how many it stands for.
+fn noted_round(bit: u64, warp: u64) -> (u64, f64) {
+    if bit < FIRST {
+        return (bit, 1.0);
+    }
+    let (shift, number) = ((bit - BEYOND) / 4 - 1, (bit - BEYOND) % 4 + 4);
+    let each = 1u64 << shift;
+    ((number << shift) + (salt(warp) & (each - 1)), each as f64)
+}
 
 /// A block among the others of its function.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,7 +141,7 @@ impl Noted {
     }
 
     /// Where a thread's warp has its numbers, counted from those of a block; and whether it is looked at.
-    pub(super) fn own(&self, b: &Builder) -> (Value, Value) {
+    pub(super) fn own(&self, b: &Builder) -> Own {
         let i64t = b.int_ty(64);
         let register = |name: &str| {
             let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
@@ -148,15 +166,46 @@ impl Noted {
         let number = b.add(b.mul(part, b.i64(OF_BLOCK)), warp);
         let looked_at = b.and(here, low);
         let at = b.mul(number, b.i64(8 * FIELDS));
-        (b.select(looked_at, at, b.i64(0)), looked_at)
+        Own {
+            at: b.select(looked_at, at, b.i64(0)),
+            looked_at,
+            salt: b.mul(number, b.i64(salt(1))),
+        }
     }
+}
 
+/// What a thread knows of its warp's numbers.
+pub(super) struct Own {
+    /// Bytes from those of a block's first warp.
+    pub at: Value,
+    pub looked_at: Value,
+    salt: Value,
+}
+
+impl Own {
     /// At the beginning of a block: the rounds noted so far with that which the loop's first block has counted.
-    pub(super) fn round(b: &Builder, rounds: Value, counted: Value) -> Value {
+    pub(super) fn round(&self, b: &Builder, rounds: Value, counted: Value) -> Value {
+        let i64t = b.int_ty(64);
         let round = b.sub(counted, b.i64(1));
-        let early = b.icmp(IntPred::LLVMIntULT, round, b.i64(ROUNDS));
-        let bit = b.shl(b.i64(1), b.and(round, b.i64(ROUNDS - 1)));
-        b.or(rounds, b.select(early, bit, b.i64(0)))
+        let zeros = b.intrinsic(
+            "llvm.ctlz",
+            &[i64t],
+            &[b.or(round, b.i64(4)), b.int_ty(1).zero()],
+        );
+        let shift = b.sub(b.i64(61), zeros);
+        let low = b.sub(b.shl(b.i64(1), shift), b.i64(1));
+        let same = b.icmp(
+            IntPred::LLVMIntEQ,
+            b.and(b.bin(Opcode::LLVMXor, round, self.salt), low),
+            b.i64(0),
+        );
+        let octave = b.add(b.shl(shift, b.i64(2)), b.lshr(round, shift));
+        let soon = b.icmp(IntPred::LLVMIntULT, round, b.i64(FIRST));
+        let bit = b.select(soon, round, b.add(octave, b.i64(BEYOND)));
+        let fits = b.icmp(IntPred::LLVMIntULT, bit, b.i64(BITS));
+        let noted = b.and(fits, b.or(soon, same));
+        let one = b.shl(b.i64(1), b.and(bit, b.i64(BITS - 1)));
+        b.or(rounds, b.select(noted, one, b.i64(0)))
     }
 }
 
@@ -194,9 +243,17 @@ impl Together {
                 let mut own = most;
                 let above = match place.head {
                     Some(head) if head != *block => {
-                        let rounds = word(head, warp, 1) as f64 / ROUNDS as f64;
-                        let seen = f64::from(word(*block, warp, 0).count_ones());
-                        own = own.max(seen * rounds.max(1.0));
+                        let rounds = word(head, warp, 1);
+                        let bits = word(*block, warp, 0);
+                        let (mut seen, mut all) = (0.0, 0.0);
+                        for bit in 0..BITS {
+                            let (round, stands_for) = noted_round(bit, warp);
+                            if round < rounds {
+                                all += stands_for;
+                                seen += stands_for * (bits >> bit & 1) as f64;
+                            }
+                        }
+                        own = own.max(rounds as f64 * seen / f64::max(all, 1.0));
                         Some(head)
                     }
                     // A loop is entered whenever some thread enters it.
@@ -218,5 +275,22 @@ impl Together {
             false => 0.0,
         };
         self.sums.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_stand_for_all_rounds() {
+        for warp in [0, 1, 5, 300] {
+            let all: Vec<(u64, f64)> = (0..BITS).map(|b| noted_round(b, warp)).collect();
+            assert!(all.windows(2).all(|w| w[0].0 < w[1].0), "{all:?}");
+            let to = |n: u64| -> f64 { all.iter().filter(|r| r.0 < n).map(|r| r.1).sum() };
+            for n in [16, 32, 64, 1024, 65536] {
+                assert_eq!(to(n), n as f64, "{warp}");
+            }
+        }
     }
 }
