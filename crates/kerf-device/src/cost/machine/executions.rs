@@ -61,6 +61,11 @@ impl Program<'_> {
         let s = &self.sources[k];
         (line < s.line + s.lines).then_some(k)
     }
+    /// Executions of a block that every round of its loop goes through.
+    fn every_round(&self, s: &Source) -> Option<f64> {
+        let head = &self.sources[self.source(s.head).filter(|_| s.cyclic)?];
+        (s.executed >= 0.99 * head.executed).then_some(s.executed)
+    }
     fn operation(&self, line: usize) -> Operation {
         let known = line.checked_sub(1).and_then(|l| self.operations.get(l));
         known.copied().unwrap_or(Operation::Other)
@@ -86,6 +91,19 @@ const ZERO: f64 = 0.7;
 
 /// Where among what a block's instructions say of it its executions are.
 const QUANTILE: f64 = 0.5;
+
+/// Copies of an inner loop that was unrolled wholly may be merged, so that fewer are found than there are rounds: two numbers in
+/// one instruction, windows that overlap. The loop around it then tells, if it says less than this part.
+const MERGED: f64 = 0.75;
+
+/// What operations of the outermost loop say, from executions of their block of the program and what each says.
+fn outermost(all: &[(f64, f64)]) -> Option<f64> {
+    let least = all.iter().map(|v| v.0).fold(f64::INFINITY, f64::min);
+    let of = all.iter().filter(|v| v.0 <= 1.01 * least);
+    let mut says: Vec<f64> = of.map(|v| v.1).collect();
+    says.sort_by(f64::total_cmp);
+    (says.len() >= 3).then(|| says[says.len() / 2])
+}
 
 fn median(mut x: Vec<f64>) -> f64 {
     x.sort_by(f64::total_cmp);
@@ -235,6 +253,7 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
     let slow = slow(code, flow, program);
     let together = flow.together();
     let mut votes: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut outer: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
     for b in flow.order.iter().filter(|b| !slow.contains(b)) {
         for i in &code[flow.blocks[*b].clone()] {
             let Some(n) = says(*b, i) else { continue };
@@ -244,6 +263,12 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
             );
             let weight = [1.0, 0.3][usize::from(!i.always)] * [1.0, 0.3][usize::from(!sure)];
             votes.entry(together[b]).or_default().push((n, weight));
+            let source = program.source(i.line).map(|s| &program.sources[s]);
+            if let (true, true, Some(executed)) =
+                (sure, i.always, source.and_then(|s| program.every_round(s)))
+            {
+                outer.entry(together[b]).or_default().push((executed, n));
+            }
         }
     }
     let mut classes: BTreeMap<usize, f64> = BTreeMap::new();
@@ -255,7 +280,12 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
             sum += weight;
             (sum >= half).then_some(*v)
         });
-        classes.extend(middle.map(|m| (first, m)));
+        let outermost = outer.get(&first).and_then(|all| outermost(all));
+        let found = middle.map(|m| match outermost {
+            Some(o) if o < MERGED * m => o,
+            _ => m,
+        });
+        classes.extend(found.map(|m| (first, m)));
     }
     classes.insert(0, program.warps);
     let mut out: Vec<Option<f64>> = vec![None; flow.blocks.len()];
