@@ -481,6 +481,79 @@ mod tests {
         assert_eq!((out.runs[1], out.runs[2]), (0.25, 1.0));
     }
 
+    /// A loop of 7 rounds by 10 warps around one of 9, which was unrolled wholly: three rounds became one instruction.
+    #[test]
+    fn merged_copies_do_not_make_a_loop_run_more_often() {
+        let mut code = vec![one(Kind::Other, 1, true, None)];
+        for line in 3..8 {
+            code.extend((0..3).map(|_| one(Kind::F64, line, true, None)));
+        }
+        code.extend((8..11).map(|line| one(Kind::F64, line, true, None)));
+        code.push(one(Kind::Branch, 11, false, Some(1)));
+        code.push(one(Kind::Exit, 12, true, None));
+        let mut operations = [Operation::Other; 12];
+        operations[2..10].fill(Operation::Arithmetic);
+        let inner = Source {
+            head: 3,
+            ..source(3, 5, 630.0, true)
+        };
+        let sources = [
+            source(1, 1, 10.0, false),
+            source(2, 1, 70.0, true),
+            inner,
+            source(8, 4, 70.0, true),
+            source(12, 1, 10.0, false),
+        ];
+        let program = Program {
+            sources: &sources,
+            operations: &operations,
+            bytes: &BTreeMap::new(),
+            warps: 10.0,
+        };
+        let flow = Flow::of(&code);
+        let out = executions(&code, &flow, &program);
+        let body = flow.blocks.iter().position(|r| r.contains(&1));
+        assert_eq!(out.blocks[body.expect("a block")], 70.0);
+    }
+
+    /// A block that half of the threads run between two that all do, and one that nobody runs.
+    #[test]
+    fn threads_come_together_where_they_parted() {
+        let code = [
+            one(Kind::Branch, 1, false, Some(2)),
+            one(Kind::F64, 2, true, None),
+            one(Kind::Branch, 3, false, Some(4)),
+            one(Kind::F64, 4, true, None),
+            one(Kind::Exit, 5, true, None),
+        ];
+        let mut operations = [Operation::Other; 5];
+        (operations[1], operations[3]) = (Operation::Arithmetic, Operation::Arithmetic);
+        let half = |line, executed| Source {
+            lanes: 16.0,
+            ..source(line, 1, executed, false)
+        };
+        let sources = [
+            source(1, 1, 10.0, false),
+            half(2, 10.0),
+            source(3, 1, 10.0, false),
+            half(4, 0.0),
+            source(5, 1, 10.0, false),
+        ];
+        let program = Program {
+            sources: &sources,
+            operations: &operations,
+            bytes: &BTreeMap::new(),
+            warps: 10.0,
+        };
+        let flow = Flow::of(&code);
+        let out = executions(&code, &flow, &program);
+        let of = |k: usize| {
+            let b = flow.blocks.iter().position(|r| r.contains(&k));
+            out.meet[b.expect("a block")]
+        };
+        assert_eq!((of(2), of(4)), (1.0, 0.0));
+    }
+
     #[test]
     fn accesses_that_are_not_aligned_are_one() {
         let code = [
