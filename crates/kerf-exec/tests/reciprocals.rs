@@ -1,5 +1,5 @@
-//! Approximate quotients that the assembler computes without the special-function unit, against the products
-//! that it makes of them (`bench/probes/sfu/folded.py` shows its code).
+//! Approximate functions that the assembler computes without the special-function unit, against what
+//! it makes of them (`bench/probes/sfu/folded.py` and `constants.py` show its code).
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::llvm::Module;
@@ -27,6 +27,9 @@ declare float @llvm.nvvm.div.approx.f(float, float)
 declare float @llvm.nvvm.div.approx.ftz.f(float, float)
 declare float @llvm.nvvm.div.full.ftz(float, float)
 declare float @llvm.nvvm.rcp.approx.ftz.f(float)
+declare float @llvm.nvvm.sin.approx.ftz.f(float)
+declare float @llvm.nvvm.sqrt.approx.f(float)
+declare float @llvm.nvvm.lg2.approx.f(float)
 declare float @llvm.nvvm.ex2.approx.ftz.f32(float)"
     );
     let m = Module::parse(text.as_bytes(), "k.ll").expect("parses");
@@ -68,6 +71,22 @@ fn by_a_constant_it_is_a_product() {
     let by_reciprocal = "  %c = call float @llvm.nvvm.rcp.approx.ftz.f(float 255.0)
   %r = fmul float %x, %c";
     assert_eq!(run(by_reciprocal), product);
+}
+
+#[test]
+fn of_a_constant_it_is_the_value_correctly_rounded() {
+    // The constants are those that showed it on an H200 (`kerf selftest --plans --seed 51509` and `42825`).
+    for (function, constant, bits) in [
+        ("sin.approx.ftz.f", 0x3a2ec33fu32, 0x3a2ec33eu32),
+        ("sqrt.approx.f", 0x3fc00000, 1.5f32.sqrt().to_bits()),
+        ("lg2.approx.f", 0x40400000, 0x3fcae00d),
+        ("ex2.approx.ftz.f32", 0x3eaaaaab, 0x3fa14518),
+    ] {
+        let c = f64::from(f32::from_bits(constant)).to_bits();
+        let body = format!("  %r = call float @llvm.nvvm.{function}(float 0x{c:016X})");
+        let got: Vec<u32> = run(&body).iter().map(|r| r.to_bits()).collect();
+        assert_eq!(got, [bits; N], "{function}");
+    }
 }
 
 #[test]

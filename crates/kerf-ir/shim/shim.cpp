@@ -1,6 +1,7 @@
 // What Kerf needs of LLVM and the C API does not offer. Every function is a thin wrapper:
 // no policy lives here.
 #include "llvm-c/Core.h"
+#include "llvm-c/TargetMachine.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -20,8 +21,10 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/IR/ReplaceConstant.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -466,6 +469,24 @@ void kerf_mark_parallel(LLVMValueRef latch, LLVMValueRef body) {
   MDNode *id = MDNode::getDistinct(c, {nullptr, par});
   id->replaceOperandWith(0, id);
   br->setMetadata(LLVMContext::MD_loop, id);
+}
+
+/// Optimises at level 2 without vectorising or unrolling. `default<O2>` by its name vectorises whatever the options
+/// say (LLVM 22: setupOptionsForPipelineAlias).
+void kerf_optimise_scalar(LLVMModuleRef m, LLVMTargetMachineRef t) {
+  PipelineTuningOptions o;
+  o.LoopVectorization = o.SLPVectorization = o.LoopInterleaving = o.LoopUnrolling = false;
+  PassBuilder builder(reinterpret_cast<TargetMachine *>(t), o);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager graphs;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(*unwrap(m), modules);
 }
 
 /// Says which loops are to be vectorised: those marked parallel, unless their addresses step in

@@ -224,7 +224,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         ..PassOptions::default()
     };
     // First without vectorising: addresses must be simple before loops can be judged.
-    host.run_passes(&m, "default<O2>", PassOptions::default())?;
+    host.optimise_scalar(&m);
     for f in m.functions() {
         f.choose_vector_loops();
     }

@@ -1,12 +1,13 @@
-//! What the assembler makes of approximate reciprocals in f32, before the unit sees them.
+//! What the assembler makes of approximate functions in f32, before the unit sees them.
 //!
-//! Read off what ptxas 12.9 emits for sm_90 (`bench/probes/sfu/folded.py`), and confirmed by an H200's bits:
-//! the reciprocal of a constant is the correctly rounded one, so a quotient by a constant is a product with
-//! that, in all forms of the division; the reciprocal of a reciprocal is the number itself; that of a power of
+//! Read off what ptxas 12.9 and 13.4 emit for sm_90 (`bench/probes/sfu/folded.py`, `constants.py`), and confirmed by an H200's bits:
+//! of a constant it is the correctly rounded value, so a quotient by a constant is a product with
+//! that reciprocal, in all forms of the division; the reciprocal of a reciprocal is the number itself; that of a power of
 //! two that nothing else needs is the power with the other sign. The last two are done in the `.ftz` forms only.
 use super::intrinsics::flush;
 use kerf_ir::llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
+use rug::Float;
 
 const RCP: &str = "llvm.nvvm.rcp.approx.ftz.f";
 const DIV: &str = "llvm.nvvm.div.approx.ftz.f";
@@ -17,6 +18,27 @@ fn of_constant(v: Value) -> Option<f64> {
     let c = v.const_real()? as f32;
     let r = 1.0 / c;
     (c.is_normal() && r.is_normal()).then_some(f64::from(r))
+}
+
+/// A function of the unit, of a constant: correctly rounded. Constants of which the value is not a number, and those that
+/// are not normal, are left to the unit, which has the same to say.
+fn value_of(name: &str, v: Value) -> Option<f64> {
+    let (function, form) = name.strip_prefix("llvm.nvvm.")?.split_once(".approx")?;
+    let c = v.const_real()? as f32;
+    let x = Float::with_val(200, c);
+    let y = match function {
+        _ if !c.is_normal() => return None,
+        "sin" => x.sin(),
+        "cos" => x.cos(),
+        "ex2" => x.exp2(),
+        "lg2" if c > 0.0 => x.log2(),
+        "sqrt" if c > 0.0 => x.sqrt(),
+        "rsqrt" if c > 0.0 => x.recip_sqrt(),
+        _ => return None,
+    };
+    let y = y.to_f32();
+    let flushed = form.contains(".ftz") && y.is_subnormal();
+    Some(if flushed { 0.0 } else { f64::from(y) })
 }
 
 /// The reciprocal of what a `.ftz` operation gave, without the unit.
@@ -62,11 +84,14 @@ pub(super) fn fold(m: &Module) {
             };
             let quotient =
                 name.starts_with("llvm.nvvm.div.approx") || name.starts_with("llvm.nvvm.div.full");
-            let f32s = i.ty().format() == Some(Format::F32);
-            if (name == RCP || quotient)
-                && f32s
-                && let Some(v) = folded(i, &name)
-            {
+            if i.ty().format() != Some(Format::F32) {
+                continue;
+            }
+            let new = match name == RCP || quotient {
+                true => folded(i, &name),
+                false => value_of(&name, i.operand(0)).map(|y| i.ty().real(y)),
+            };
+            if let Some(v) = new {
                 i.become_value(v);
             }
         }

@@ -1,5 +1,5 @@
 //! Targets: optimisation pipelines, PTX emission, and the JIT for this machine.
-use super::shim::cstring;
+use super::shim::{self, cstring};
 use super::{LlvmError, Module};
 use llvm_sys::core::*;
 use llvm_sys::error::*;
@@ -35,7 +35,8 @@ fn init() {
 pub struct PassOptions {
     /// Unroll loops without being told to.
     pub unroll: bool,
-    /// Vectorise loops and straight-line code.
+    /// Vectorise loops and straight-line code, in passes named one by one; `default<O2>` and `default<O3>` of LLVM 22 always do
+    /// ([`Machine::optimise_scalar`] does not), and only interleave loops if this is set.
     pub vectorize: bool,
     /// Overrides the inliner's threshold.
     pub inline_threshold: Option<i32>,
@@ -159,6 +160,11 @@ impl Machine {
             }
         }
         Ok(())
+    }
+    /// Optimises at level 2, without vectorising.
+    pub fn optimise_scalar(&self, m: &Module) {
+        // SAFETY: a live module and machine.
+        unsafe { shim::kerf_optimise_scalar(m.raw(), self.raw) }
     }
     /// Assembly text (PTX for an NVPTX machine).
     pub fn assembly(&self, m: &Module) -> Result<String, LlvmError> {
