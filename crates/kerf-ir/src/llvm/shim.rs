@@ -28,7 +28,10 @@ unsafe extern "C" {
         n: c_uint,
     ) -> LLVMValueRef;
     pub fn kerf_mark_parallel(latch: LLVMValueRef, body: LLVMValueRef);
-    pub fn kerf_optimise_scalar(m: LLVMModuleRef, t: llvm_sys::target_machine::LLVMTargetMachineRef);
+    pub fn kerf_optimise_scalar(
+        m: LLVMModuleRef,
+        t: llvm_sys::target_machine::LLVMTargetMachineRef,
+    );
     pub fn kerf_choose_vector_loops(f: LLVMValueRef);
     pub fn kerf_split_before(inst: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
