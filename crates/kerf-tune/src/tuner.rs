@@ -376,7 +376,12 @@ impl Tuner<'_> {
         if cuda {
             // The chip warms up as it works, and a warm one draws more: the plan is first and last.
             let own = Plan::default();
-            let all = [measure(plan)?, measure(&own)?, measure(&own)?, measure(plan)?];
+            let all = [
+                measure(plan)?,
+                measure(&own)?,
+                measure(&own)?,
+                measure(plan)?,
+            ];
             let [first, second, third, last] = all;
             mine = first.zip(last).map(|(x, y)| x.and(&y));
             program = second.zip(third).map(|(x, y)| x.and(&y));

@@ -116,7 +116,9 @@ impl RawDevice for CudaDevice {
                 let aligned = bytes.to_vec();
                 self.context.load_binary(&aligned)?
             }
-            ImageKind::Ptx => self.context.load(&String::from_utf8_lossy(bytes), HIGHEST)?,
+            ImageKind::Ptx => self
+                .context
+                .load(&String::from_utf8_lossy(bytes), HIGHEST)?,
             ImageKind::Host => return Ok(None),
         };
         self.programs.push(Program {
