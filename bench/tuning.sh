@@ -8,36 +8,39 @@
 #   compare  the strategies side by side on those tables: OUT/compare.txt and .json
 #   tunes    each example tuned to 1e-3, 1e-6, 1e-9 and 1e-12: OUT/tunes/NAME-TOLERANCE, OUT/tunes.txt
 #   energy   joules of a run, of each plan that was found and of the program as it is: OUT/energy.txt
-# KERF is the program, WORKLOADS the folder of the workloads. Variables: DEVICE=cpu|cuda, JOBS (tunes at a
+# KERF is the program, WORKLOADS the folder of the workloads. Variables: DEVICE=cpu|cuda, JOBS (tables or tunes at a
 # time), WORKERS (evaluations at a time in each), BUDGET (executions of a tune), TABLES and TUNES (other lines
-# of NAME[:LABEL], sizes, and options of kerf tune as single words).
+# of NAME[:LABEL], sizes, and options of kerf tune as single words), STRATEGY and PLANS of the tables (random and 300: not
+# every plan, but a sample), REPEATS (pairs of samples of a plan), PREPARED (folder with NAME/references and
+# NAME/counts.json, as `bench/speedups.sh ... prepare` makes it), LIMIT (seconds after which tables are stopped).
 set -u
 stage=$1; kerf=$(realpath "$2"); from=$(realpath "$3"); mkdir -p "$4"; out=$(realpath "$4")
-device=${DEVICE:-cuda}; jobs=${JOBS:-3}; workers=${WORKERS:-5}
+device=${DEVICE:-cuda}; jobs=${JOBS:-4}; workers=${WORKERS:-4}; prepared=$(realpath "${PREPARED:-/nowhere}" 2>/dev/null)
+limit=$(($(date +%s) + ${LIMIT:-100000})); strategy=${STRATEGY:-exhaustive}; plans=${PLANS:-5000}; repeats=${REPEATS:-3}
 
 # Name, then sizes: enough work for a GPU to be timed by, little enough for a reference within seconds. With
-# `ops`, formats of operations only: with buffers and arrays there would be up to 2^14 plans.
-tables=${TABLES:-"gaussian n=512
-jacobi2d n=1024 steps=10
-stencil nx=128 ny=128 nz=64 steps=10
-cache_thrash channels=16384 samples=128
-uncoalesced rows=2048 columns=2048
-matmul m=512 n=512 k=512
-conv2d width=1280 height=720
-black_scholes n=262144
-mri_q:mri_q-ops voxels=32768 --storage=off
-backprop:backprop-ops n_in=16384 n_out=64 epochs=2 --storage=off
-nbody:nbody-ops n=4096 steps=1 --storage=off
-lud:lud-ops n=512 --storage=off
-naive_scan:naive_scan-ops n=1048576 --storage=off
-box_muller:box_muller-f16 streams=32768 --storage=off --formats=f16
-coulomb:coulomb-f16 nx=384 ny=256 --storage=off --formats=f16
-monte_carlo:monte_carlo-f16 options=64 paths=8192 --storage=off --formats=f16 --metric=rel_l2
-nearest_neighbour:nearest_neighbour-f16 records=262144 --storage=off --formats=f16
-lavamd:lavamd-ops nb=8 --storage=off
-correlation:correlation-ops n=512 m=256 --storage=off
-naive_scan n=1048576
-lud n=512"}
+# `ops`, formats of operations only: with buffers and arrays there would be up to 2^15 plans.
+tables=${TABLES:-"matmul m=512 n=512 k=512
+coulomb nx=256 ny=192 --formats=f16
+black_scholes n=65536
+conv2d width=384 height=256
+cache_thrash channels=8192 samples=128
+uncoalesced rows=1024 columns=1024
+gaussian n=256
+jacobi2d n=512 steps=10
+stencil nx=64 ny=64 nz=64 steps=10
+box_muller streams=8192 --formats=f16
+lud n=384
+bilateral_filter width=192 height=128 --formats=f16
+naive_scan n=262144
+mri_q:mri_q-ops voxels=16384 --storage=off
+backprop:backprop-ops n_in=4096 n_out=64 epochs=2 --storage=off
+nbody:nbody-ops n=2048 steps=1 --storage=off
+monte_carlo:monte_carlo-ops options=64 paths=4096 --storage=off --formats=f16
+nearest_neighbour:nearest_neighbour-ops records=65536 --storage=off --formats=f16
+cutoff_coulomb:cutoff_coulomb-ops bins=5 --storage=off --formats=f16
+lavamd:lavamd-ops nb=3 --storage=off
+correlation:correlation-ops n=256 m=128 --storage=off"}
 tunes=${TUNES:-"backprop n_in=16384 n_out=64 epochs=2
 black_scholes n=262144
 cache_thrash channels=16384 samples=128
@@ -63,12 +66,16 @@ sizes() { for s in "$@"; do case $s in --*) echo "$s" ;; *) echo "--size $s" ;; 
 
 one_table() {
   set -- $1; name=${1%%:*} label=${1#*:}; shift
-  began=$(date +%s)
-  "$kerf" tune "$(workload "$name")" $(sizes "$@") --device "$device" --tolerance 1e-3 --strategy exhaustive \
-    --budget 5000 --validate 0 --repeats 3 --workers "$workers" --seed 1 --resume --out "$out/tables/$label" \
-    > "$out/tables/$label.txt" 2> "$out/tables/$label.err"
-  echo "$label: $? after $(($(date +%s) - began)) s: $(grep 'evaluations to search' "$out/tables/$label.txt")"
-  rm -rf "$out/tables/$label/references"
+  began=$(date +%s); dir="$out/tables/$label"; [ "$((limit - began))" -gt 5 ] || return
+  mkdir -p "$dir"
+  if [ -d "$prepared/$name/references" ]; then
+    ln -sfn "$prepared/$name/references" "$dir/references"; cp "$prepared/$name/counts.json" "$dir/"
+  fi
+  timeout "$((limit - began))" "$kerf" tune "$(workload "$name")" $(sizes "$@") --device "$device" --tolerance 1e-3 --metric rel_l2 \
+    --strategy "$strategy" --budget "$plans" --validate 0 --repeats "$repeats" --workers "$workers" --seed 1 --resume --out "$dir" \
+    > "$dir.txt" 2> "$dir.err"
+  echo "$label: $? after $(($(date +%s) - began)) s: $(grep -E 'evaluations to search|evaluations:' "$dir.txt" | tr '\n' ' ')"
+  rm -rf "$dir/references"
 }
 one_tune() {
   set -- $1; name=$1; shift
@@ -83,7 +90,7 @@ one_tune() {
   done
 }
 export -f one_table one_tune workload sizes
-export kerf from out device workers tolerances
+export kerf from out device workers tolerances prepared limit strategy plans repeats
 
 case $stage in
 tables)
@@ -111,5 +118,5 @@ energy)
       echo "$name ${dir##*/}: $line" | tee -a "$out/energy.txt"
     done
   done ;;
-*) sed -n '2,14p' "$0"; exit 2 ;;
+*) sed -n '2,18p' "$0"; exit 2 ;;
 esac

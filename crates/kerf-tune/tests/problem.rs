@@ -123,14 +123,14 @@ fn the_published_score_counts_operations_and_conversions() {
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Site).expect("tunable");
     let score = StaticScore::new(&s, &t, Weights::published());
     // A square, a sum and a root in f64, a product in f32, and the source's conversion.
-    let base = 3.0 + 0.5 + 4.0;
+    let base = 3.0 + 0.5 + 2.0;
     assert_eq!(score.score(&[0, 0, 0]), base);
     // The square alone: half of one, a conversion before it and one behind it.
-    assert_eq!(score.score(&[1, 0, 0]), base - 0.5 + 8.0);
+    assert_eq!(score.score(&[1, 0, 0]), base - 0.5 + 4.0);
     // The root alone: the source's conversion moves before it, so none is added.
     assert_eq!(score.score(&[0, 0, 1]), base - 0.5);
     // All: one conversion, at the load.
-    assert_eq!(score.score(&[1, 1, 1]), 1.5 + 0.5 + 4.0);
+    assert_eq!(score.score(&[1, 1, 1]), 1.5 + 0.5 + 2.0);
     assert_eq!(score.predict(&vec![0, 0, 0]), Some(1.0));
 }
 

@@ -1,8 +1,9 @@
 //! What is believed of time: the prediction, corrected by every run, and a doubt whether to believe it.
 //!
-//! A cost model may be wrong altogether, say of what memory costs. So there are two beliefs, one that starts
-//! from the predictions and one that knows nothing but that lower is faster, and each counts as much as it
-//! has explained the runs. Where runs repeat the predictions to the last digits, their times are these predictions
+//! A cost model may be wrong altogether, say of what memory costs. So there are two kinds of belief, one that starts
+//! from the predictions and one that knows nothing but that lower is faster, each with several assumptions of how far
+//! predictions miss, and each counts as much as it has explained the runs: a few runs that went as predicted do not prove
+//! that all will. Where runs repeat the predictions to the last digits, their times are these predictions
 //! (errors executed without the device, times by the model), and nothing is left to doubt.
 //!
 //! In each, the difference between measured and predicted time is a sum of normal corrections: of the gain as a
@@ -21,10 +22,10 @@ const NOISE: f64 = 0.01;
 /// Similarity of assignments that differ in one variable.
 const ALIKE: f64 = 0.7;
 
-/// Factors on all deviations, weighed by how well they explain the runs.
+/// Factors on all deviations: a belief for each.
 const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 
-/// What the belief that starts from predictions counts beforehand.
+/// What beliefs that start from predictions count beforehand.
 const TRUST: f64 = 0.5;
 
 /// What levels in no order are taken to change of the time, at least; and by the belief that knows nothing, for which
@@ -38,11 +39,15 @@ const SAME: f64 = 1e-9;
 /// What is left to doubt then.
 const CERTAIN: f64 = 1e-6;
 
+/// A belief that counts less is not asked.
+const NEGLIGIBLE: f64 = 1e-4;
+
 /// The model.
 pub struct TimeModel<'p> {
     beliefs: Vec<Belief<'p>>,
-    /// What each counts.
+    /// What each counts, and what it counted beforehand.
     weights: Vec<f64>,
+    prior: Vec<f64>,
     /// Predictions, where somebody makes them.
     forecast: Option<Rc<Forecast<'p>>>,
     /// Times are the predictions themselves.
@@ -50,6 +55,7 @@ pub struct TimeModel<'p> {
 }
 
 /// One belief.
+#[derive(Clone)]
 struct Belief<'p> {
     search: Search<'p>,
     /// Predictions that it starts from.
@@ -90,21 +96,28 @@ fn repeats(f: &Forecast, all: &[Evaluation]) -> bool {
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
-        let ignorant = Belief::new(search, None);
         let forecast = informed(&search).then(|| Rc::new(Forecast::new(search)));
-        match &forecast {
-            Some(f) => TimeModel {
-                beliefs: vec![Belief::new(search, Some(f.clone())), ignorant],
-                weights: vec![TRUST, 1.0 - TRUST],
-                forecast,
-                exact: false,
-            },
-            None => TimeModel {
-                beliefs: vec![ignorant],
-                weights: vec![1.0],
-                forecast,
-                exact: false,
-            },
+        let trust = if forecast.is_some() { TRUST } else { 0.0 };
+        let kinds = [(forecast.clone(), trust), (None, 1.0 - trust)];
+        let (mut beliefs, mut prior) = (Vec::new(), Vec::new());
+        for (from, part) in kinds.into_iter().filter(|k| k.1 > 0.0) {
+            let first = Belief::new(search, from);
+            for scale in SCALES {
+                let mut b = first.clone();
+                b.fit(scale);
+                beliefs.push(b);
+                // Nothing is as likely beforehand as that the deviations are as assumed.
+                prior.push(part * (-0.5 * f64::ln(scale).powi(2)).exp());
+            }
+        }
+        let sum: f64 = prior.iter().sum();
+        prior.iter_mut().for_each(|p| *p /= sum);
+        TimeModel {
+            beliefs,
+            weights: prior.clone(),
+            prior,
+            forecast,
+            exact: false,
         }
     }
 
@@ -138,16 +151,18 @@ impl<'p> TimeModel<'p> {
         if self.exact {
             return;
         }
-        let prior = match self.beliefs.len() {
-            1 => vec![1.0],
-            _ => vec![TRUST, 1.0 - TRUST],
-        };
         let evidence: Vec<f64> = self.beliefs.iter_mut().map(|b| b.learn(all)).collect();
         let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights = prior.iter().zip(&evidence);
+        let weights = self.prior.iter().zip(&evidence);
         self.weights = weights.map(|(p, e)| p * (e - most).exp()).collect();
         let sum: f64 = self.weights.iter().sum();
         self.weights.iter_mut().for_each(|w| *w /= sum);
+    }
+
+    /// Beliefs that count, with what they do.
+    fn heard(&self) -> impl Iterator<Item = (&Belief<'p>, &f64)> {
+        let all = self.beliefs.iter().zip(&self.weights);
+        all.filter(|(_, w)| **w > NEGLIGIBLE)
     }
 
     /// Mean of the time of an assignment.
@@ -155,8 +170,7 @@ impl<'p> TimeModel<'p> {
         if let (true, Some(f)) = (self.exact, &self.forecast) {
             return f.of(a).0;
         }
-        let parts = self.beliefs.iter().zip(&self.weights);
-        parts.map(|(b, w)| w * b.predict(a).0).sum()
+        self.heard().map(|(b, w)| w * b.predict(a).0).sum()
     }
 
     /// Logarithm of the expected gain of an assignment over a time.
@@ -165,9 +179,8 @@ impl<'p> TimeModel<'p> {
             let (time, miss) = f.of(a);
             return log_improvement(best, time, miss.max(CERTAIN));
         }
-        let parts = self.beliefs.iter().zip(&self.weights);
-        let logs: Vec<f64> = parts
-            .filter(|(_, w)| **w > 0.0)
+        let logs: Vec<f64> = self
+            .heard()
             .map(|(b, w)| {
                 let (mean, sd) = b.predict(a);
                 w.ln() + log_improvement(best, mean, sd)
@@ -305,16 +318,7 @@ impl<'p> Belief<'p> {
             Some((e.assignment.clone(), predicted, t))
         });
         self.observed = ran.collect();
-        let mut best = (SCALES[0], f64::NEG_INFINITY);
-        for s in SCALES {
-            // Nothing is as likely beforehand as that the deviations are as assumed.
-            let evidence = self.fit(s) - 0.5 * s.ln().powi(2);
-            if evidence > best.1 {
-                best = (s, evidence);
-            }
-        }
-        self.fit(best.0);
-        best.1
+        self.fit(self.scale)
     }
 
     /// Mean and deviation of the time of an assignment.

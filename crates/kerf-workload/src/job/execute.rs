@@ -286,7 +286,9 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         kept_before.keep_context(job.ordinal)?;
     }
     let mut sensors = Vec::new();
-    let watch = (job.device == Device::Cuda)
+    // NVML takes milliseconds to answer, and nobody reads the sensors of a measurement beside the program's.
+    let sensed = job.device == Device::Cuda && (!job.baseline || job.energy_s > 0.0);
+    let watch = sensed
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
     let program_made = made(job, &m, &mut spent)?;

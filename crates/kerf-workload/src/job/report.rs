@@ -141,6 +141,22 @@ pub struct Energy {
     pub runs: u64,
 }
 
+impl Energy {
+    /// Both windows as one.
+    pub fn and(&self, other: &Energy) -> Energy {
+        let all = [self, other];
+        let joules: f64 = all.iter().map(|e| e.per_run_j * e.runs as f64).sum();
+        let window_s: f64 = all.iter().map(|e| e.window_s).sum();
+        let runs = self.runs + other.runs;
+        Energy {
+            per_run_j: joules / runs.max(1) as f64,
+            mean_w: joules / window_s,
+            window_s,
+            runs,
+        }
+    }
+}
+
 /// An output of the run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Output {
