@@ -2,7 +2,7 @@
 //!
 //! It starts with everything as low as it goes, which brackets the problem from below as the program
 //! itself does from above. Then it runs whatever promises the largest expected gain, and ends when
-//! nothing promises enough.
+//! nothing promises enough; of what differs from the best in one variable, less is enough.
 use crate::guided::culprits::Culprits;
 use crate::guided::error_model::ErrorModel;
 use crate::guided::propose::{Proposal, Proposer};
@@ -12,8 +12,8 @@ use crate::problem::Search;
 use crate::rng::Rng;
 use crate::strategy::{Reason, Step, Strategy};
 
-/// The search ends when no assignment is expected to gain this much of the time: a third of what measured times
-/// repeat to. On recorded tables a third of this takes 11.0 runs instead of 7.8, and finds 0.05 % more.
+/// Models decide until no assignment is expected to gain this much of the time: a third of what measured times
+/// repeat to.
 const WORTHWHILE: f64 = 0.003;
 
 /// Where times are predictions and nothing is left to doubt of them, this is enough.
@@ -29,7 +29,15 @@ const NOTHING_YET: f64 = 0.33;
 /// With variables without an order: a level that was not tried says little of itself, so that less is asked of it.
 const WORTHWHILE_SHAPE: f64 = 0.001;
 
-/// Then it doubts the error model by this factor, and goes on while that makes something worthwhile.
+/// Of neighbours of the best, which differ from it in one variable, this part of it is enough, up to so many runs; and this
+/// chance of being within the tolerance. Models of time miss what single variables do by some percent: on 50 cases of
+/// recorded tables it takes 12.5 runs instead of 7.7, and 45 come to 97 % of the optimum instead of 42. Neighbours
+/// without a promise find one case more for 15.1 runs, whatever is the most promising no more than these for 23.7.
+const NEAR: f64 = 0.1;
+const COMPARED: usize = 25;
+const CHANCE: f64 = 0.05;
+
+/// It doubts the error model by this factor, and goes on while that makes something worthwhile.
 const DOUBT: f64 = 2.0;
 
 /// Every so many questions are for another level of a variable without an order, in the best assignment so far: a
@@ -250,6 +258,35 @@ impl Guided<'_> {
         Step::Evaluate(a)
     }
 
+    /// The most promising neighbour of the best, where there are few variables.
+    fn neighbour(&mut self, enough: f64) -> Option<Vec<u8>> {
+        if self.history.all().len() >= COMPARED || self.many() || self.certain() {
+            return None;
+        }
+        let best = self.history.best()?.assignment.clone();
+        let proposer = self.proposer(1.0, self.blame());
+        let may_pass = |a: &[u8]| {
+            self.errors
+                .as_ref()
+                .is_none_or(|e| e.passes(a, DOUBT) > CHANCE)
+        };
+        let mut top: Option<(Vec<u8>, f64)> = None;
+        for (i, v) in self.search.problem.variables.iter().enumerate() {
+            for l in v.allowed().filter(|l| *l != best[i]) {
+                let mut a = best.clone();
+                a[i] = l;
+                if self.history.get(&a).is_some() || !may_pass(&a) {
+                    continue;
+                }
+                let value = proposer.value(&a);
+                if top.as_ref().is_none_or(|t| value > t.1) {
+                    top = Some((a, value));
+                }
+            }
+        }
+        top.filter(|t| t.1 >= (NEAR * enough).ln()).map(|t| t.0)
+    }
+
     /// A part of the variables lowered, as delta debugging does: for searches that would end with nothing.
     fn split(&mut self) -> Option<Vec<u8>> {
         let problem = self.search.problem;
@@ -344,6 +381,10 @@ impl Strategy for Guided<'_> {
             return Step::Evaluate(p.assignment);
         }
         if let Some(a) = self.split() {
+            self.asked += 1;
+            return Step::Evaluate(a);
+        }
+        if !shapes && let Some(a) = self.neighbour(enough) {
             self.asked += 1;
             return Step::Evaluate(a);
         }
