@@ -2,6 +2,7 @@
 //!
 //! All driver calls of Kerf are in this module and in [`watch`] (NVML).
 mod clear;
+mod code;
 mod driver;
 mod graph;
 mod raw;
@@ -9,7 +10,8 @@ pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use clear::Clear;
-use driver::{Context, Event, Loaded};
+use code::Loaded;
+use driver::{Context, Event};
 use graph::{Kept, Recording, Stream};
 use std::ffi::c_void;
 
@@ -94,7 +96,7 @@ pub struct CudaExecutor {
 impl CudaExecutor {
     /// Loads PTX on device `ordinal`.
     pub fn new(ptx: &str, symbols: &[String], ordinal: i32) -> Result<CudaExecutor, ExecError> {
-        Self::at_level(ptx, symbols, ordinal, driver::HIGHEST)
+        Self::at_level(ptx, symbols, ordinal, code::HIGHEST)
     }
 
     /// Loads PTX with the driver's assembler at an optimisation level from 0 to 4.

@@ -3,7 +3,8 @@
 //! A line that comes into the cache pushes one out, and one that was written goes to memory then. A launch that is
 //! long enough pushes out lines of its own; a sample of it pushes out what was there before, so that has to have been
 //! written to the same part. Copies would leave about half of it written, whatever the launch does.
-use super::driver::{self, Context, Loaded};
+use super::code::Loaded;
+use super::driver::{self, Context};
 use super::graph::Stream;
 use crate::ExecError;
 

@@ -1,5 +1,6 @@
 //! A GPU as a device for applications, through the driver API.
-use super::driver::{Context, HIGHEST, Loaded, check};
+use super::code::{HIGHEST, Loaded};
+use super::driver::{Context, check};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
