@@ -76,20 +76,28 @@ pub(super) struct Own {
     aside: Value,
 }
 
+/// A special register, in 64 bits.
+pub(super) fn register(b: &Builder, name: &str) -> Value {
+    let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
+    b.zext_or_trunc(v, b.int_ty(64))
+}
+
+/// The number of a thread in its block, and of the block in its grid.
+pub(super) fn numbers(b: &Builder) -> (Value, Value) {
+    let linear = |i: &str, n: &str| {
+        let r = |s: &str, d: &str| register(b, &format!("{s}.{d}"));
+        let rows = b.add(b.mul(r(i, "z"), r(n, "y")), r(i, "y"));
+        b.add(b.mul(rows, r(n, "x")), r(i, "x"))
+    };
+    (linear("tid", "ntid"), linear("ctaid", "nctaid"))
+}
+
 impl Own {
     /// At the beginning of a function.
     pub(super) fn new(b: &Builder, table: Value) -> Own {
         let i64t = b.int_ty(64);
-        let register = |name: &str| {
-            let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
-            b.zext_or_trunc(v, i64t)
-        };
-        let linear = |i: &str, n: &str| {
-            let r = |s: &str, d: &str| register(&format!("{s}.{d}"));
-            let rows = b.add(b.mul(r(i, "z"), r(n, "y")), r(i, "y"));
-            b.add(b.mul(rows, r(n, "x")), r(i, "x"))
-        };
-        let (thread, block) = (linear("tid", "ntid"), linear("ctaid", "nctaid"));
+        let register = |name: &str| register(b, name);
+        let (thread, block) = numbers(b);
         let (x, y, z) = (
             register("nctaid.x"),
             register("nctaid.y"),

@@ -2,6 +2,7 @@
 //!
 //! Threads of some warps note how often they ran a block and, within a loop, in which of 64 rounds: the first 16, then four in as
 //! many as there were before. A warp runs a block in every round in which any of its threads does.
+use super::addresses::{numbers, register};
 use super::record::LANES;
 use super::{Counters, KernelCounters};
 use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, Value};
@@ -142,17 +143,8 @@ impl Noted {
 
     /// Where a thread's warp has its numbers, counted from those of a block; and whether it is looked at.
     pub(super) fn own(&self, b: &Builder) -> Own {
-        let i64t = b.int_ty(64);
-        let register = |name: &str| {
-            let v = b.intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{name}"), &[], &[]);
-            b.zext_or_trunc(v, i64t)
-        };
-        let linear = |i: &str, n: &str| {
-            let r = |s: &str, d: &str| register(&format!("{s}.{d}"));
-            let rows = b.add(b.mul(r(i, "z"), r(n, "y")), r(i, "y"));
-            b.add(b.mul(rows, r(n, "x")), r(i, "x"))
-        };
-        let (thread, block) = (linear("tid", "ntid"), linear("ctaid", "nctaid"));
+        let register = |name: &str| register(b, name);
+        let (thread, block) = numbers(b);
         let plane = b.mul(register("nctaid.x"), register("nctaid.y"));
         let all = b.mul(plane, register("nctaid.z"));
         // The one in the middle of each part.
