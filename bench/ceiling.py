@@ -59,4 +59,5 @@ def main():
         print(f"{path.stem:22} {len(plans):5} {100 * spread:6.0f}% {ceiling:8.3f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -10,18 +10,7 @@ times of the same code are apart.
 import json
 import sys
 
-
-def ranks(x):
-    return [sum(o < v for o in x) + 0.5 * (sum(o == v for o in x) - 1) for v in x]
-
-
-def spearman(a, b):
-    a, b = ranks(a), ranks(b)
-    m = (len(a) - 1) / 2
-    dot = lambda x, y: sum((p - m) * (q - m) for p, q in zip(x, y))
-    norm = (dot(a, a) * dot(b, b)) ** 0.5
-    return dot(a, b) / norm if norm else 0.0
-
+from ceiling import spearman
 
 by = {}
 for line in open(sys.argv[1]):

@@ -28,27 +28,30 @@ pub fn link(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
 pub struct Code {
     loaded: Loaded,
     /// What is loaded goes before its context.
-    _context: KeptContext,
+    _context: Context,
+}
+
+impl Code {
+    fn on(
+        ordinal: i32,
+        load: impl FnOnce(&Context) -> Result<Loaded, ExecError>,
+    ) -> Result<Code, ExecError> {
+        let context = Context::new(ordinal)?;
+        Ok(Code {
+            loaded: load(&context)?,
+            _context: context,
+        })
+    }
 }
 
 /// Compiles PTX for a device. May be called from several threads, which do not wait for each other.
 pub fn assemble(ptx: &str, ordinal: i32) -> Result<Code, ExecError> {
-    let context = Context::new(ordinal)?;
-    let loaded = context.load_beside(ptx)?;
-    Ok(Code {
-        loaded,
-        _context: KeptContext { _context: context },
-    })
+    Code::on(ordinal, |c| c.load_beside(ptx))
 }
 
 /// A binary that another compiler made, loaded on a device.
 pub fn load_binary(binary: &[u8], ordinal: i32) -> Result<Code, ExecError> {
-    let context = Context::new(ordinal)?;
-    let loaded = context.load_binary(binary)?;
-    Ok(Code {
-        loaded,
-        _context: KeptContext { _context: context },
-    })
+    Code::on(ordinal, |c| c.load_binary(binary))
 }
 
 /// A device's context, kept from one program to the next: making one takes longer than most kernels.

@@ -52,19 +52,16 @@ impl Context {
             )
         };
         check("loading PTX", r).map_err(|e| log.with(&e))?;
-        let mut loaded = Loaded {
-            module: std::ptr::null_mut(),
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the library was loaded.
+        let r = unsafe { sys::cuLibraryGetModule(&mut module, library) };
+        let found = check("loading PTX", r).map_err(|e| log.with(&e));
+        // Made in any case: it unloads the library.
+        let loaded = Loaded {
+            module,
             library: Some((library, log)),
         };
-        // SAFETY: the library was loaded.
-        let r = unsafe { sys::cuLibraryGetModule(&mut loaded.module, library) };
-        match check("loading PTX", r) {
-            Ok(()) => Ok(loaded),
-            Err(e) => Err(match &loaded.library {
-                Some((_, log)) => log.with(&e),
-                None => e,
-            }),
-        }
+        found.map(|()| loaded)
     }
 
     /// Assembles PTX to a binary that can be looked at, for [`Context::load_binary`]. The driver's linker makes it, as

@@ -431,6 +431,27 @@ mod tests {
         }
     }
 
+    /// Executions by ten warps, and which block an instruction is in.
+    fn by_ten_warps(
+        code: &[Instruction],
+        sources: &[Source],
+        operations: &[Operation],
+    ) -> (impl Fn(usize) -> usize, Executions) {
+        let program = Program {
+            sources,
+            operations,
+            bytes: &BTreeMap::new(),
+            warps: 10.0,
+        };
+        let flow = Flow::of(code);
+        let out = executions(code, &flow, &program);
+        let of_block = move |k| {
+            let b = flow.blocks.iter().position(|r| r.contains(&k));
+            b.expect("a block")
+        };
+        (of_block, out)
+    }
+
     /// A loop of 8 rounds, two at a time, of 10 warps; its body has an addition that runs once in four, as a predicate, and a
     /// barrier. What stands after the loop has such additions only.
     #[test]
@@ -465,18 +486,8 @@ mod tests {
             source(6, 1, 2.0, false),
             source(7, 1, 10.0, false),
         ];
-        let program = Program {
-            sources: &sources,
-            operations: &operations,
-            bytes: &BTreeMap::new(),
-            warps: 10.0,
-        };
-        let flow = Flow::of(&code);
-        let out = executions(&code, &flow, &program);
-        let of = |k: usize| {
-            let b = flow.blocks.iter().position(|r| r.contains(&k));
-            out.blocks[b.expect("a block")]
-        };
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        let of = |k: usize| out.blocks[of_block(k)];
         assert_eq!((of(0), of(1), of(6)), (10.0, 40.0, 10.0));
         assert_eq!((out.runs[1], out.runs[2]), (0.25, 1.0));
     }
@@ -504,16 +515,8 @@ mod tests {
             source(8, 4, 70.0, true),
             source(12, 1, 10.0, false),
         ];
-        let program = Program {
-            sources: &sources,
-            operations: &operations,
-            bytes: &BTreeMap::new(),
-            warps: 10.0,
-        };
-        let flow = Flow::of(&code);
-        let out = executions(&code, &flow, &program);
-        let body = flow.blocks.iter().position(|r| r.contains(&1));
-        assert_eq!(out.blocks[body.expect("a block")], 70.0);
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        assert_eq!(out.blocks[of_block(1)], 70.0);
     }
 
     /// A block that half of the threads run between two that all do, and one that nobody runs.
@@ -539,18 +542,8 @@ mod tests {
             half(4, 0.0),
             source(5, 1, 10.0, false),
         ];
-        let program = Program {
-            sources: &sources,
-            operations: &operations,
-            bytes: &BTreeMap::new(),
-            warps: 10.0,
-        };
-        let flow = Flow::of(&code);
-        let out = executions(&code, &flow, &program);
-        let of = |k: usize| {
-            let b = flow.blocks.iter().position(|r| r.contains(&k));
-            out.meet[b.expect("a block")]
-        };
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        let of = |k: usize| out.meet[of_block(k)];
         assert_eq!((of(2), of(4)), (1.0, 0.0));
     }
 
