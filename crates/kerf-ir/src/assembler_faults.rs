@@ -1,4 +1,4 @@
-//! Ways round five faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
+//! Ways round six faults of NVIDIA's assembler, applied to what becomes PTX and to nothing else.
 //!
 //! Each was found where an H200 gave other bits than the CPU executor, and seen in the machine code
 //! of ptxas 12.9.86 and 13.0.88 at every level but 0, and in driver 580's. `bench/probes/assembler`
@@ -17,6 +17,9 @@
 //! - **Absolute value of the least integer.** `cvt.rn.f32.u32` of `abs.s32`, and `cvt.rn.f32.u16` of `abs.s16`, are
 //!   assembled as conversions of signed integers, as if no absolute value had its highest bit set; that of the least
 //!   integer has. There the absolute value is written as a maximum.
+//! - **Comparisons that only NaN fails.** The assembler knows that sines, cosines and hyperbolic tangents are within [-1, 1], and
+//!   that powers of two and absolute values are not negative, and takes `setp.lt.f32` of a sine with 3 as true. It is
+//!   not where the sine is NaN. Such a comparison is written as the opposite one that NaN passes, turned round.
 //! - **Choice between parameters.** LLVM makes a load through a chosen address of `select` between two parameters of a
 //!   function, as if parameters had to be in memory. Optimised, such a load gave other values on an H200 where its caller has
 //!   variables in local memory. A frozen parameter is loaded first.
@@ -25,7 +28,7 @@
 //!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
 use crate::finish::capability;
 use crate::kernels::{address_taken, reachable};
-use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
+use crate::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, TypeKind, Value};
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +45,8 @@ pub fn avoid(m: &Module, arch: &str) {
                 clear_sign(i);
             } else if let Some(a) = converted_abs(i) {
                 i.set_operand(0, maximum(i, a));
+            } else if let Some(opposite) = only_nan_fails(i) {
+                turn_round(i, opposite);
             } else if chooses_parameters(i) {
                 i.set_operand(1, Builder::before(i).freeze(i.operand(1)));
             }
@@ -175,6 +180,89 @@ fn maximum(at: Value, abs: Value) -> Value {
     };
     let b = Builder::before(at);
     b.inline_asm(text, constraints, abs.ty(), &[abs.operand(0)])
+}
+
+/// Ranges that the assembler knows of a value, or of what it is chosen from, where it is not NaN.
+fn ranges(v: Value, seen: &mut Vec<Value>) -> Vec<(f64, f64)> {
+    if seen.contains(&v) {
+        return Vec::new();
+    }
+    seen.push(v);
+    let mut of = |all: Vec<Value>| -> Vec<(f64, f64)> {
+        all.into_iter().flat_map(|x| ranges(x, seen)).collect()
+    };
+    match v.opcode() {
+        Some(Opcode::LLVMSelect) => of(vec![v.operand(1), v.operand(2)]),
+        Some(Opcode::LLVMPHI) => of(v.incoming().into_iter().map(|p| p.0).collect()),
+        Some(Opcode::LLVMFreeze) => of(vec![v.operand(0)]),
+        Some(Opcode::LLVMFNeg) => {
+            let all = of(vec![v.operand(0)]);
+            all.into_iter().map(|(low, high)| (-high, -low)).collect()
+        }
+        Some(Opcode::LLVMCall) if is_extreme(v) => of(v.args()),
+        Some(Opcode::LLVMCall) if is_abs(v) => {
+            let inner = of(vec![v.operand(0)]);
+            let highest = inner.iter().map(|(low, high)| high.max(-low));
+            vec![(0.0, highest.fold(f64::INFINITY, f64::min))]
+        }
+        Some(Opcode::LLVMCall) => {
+            let name = match v.callee().is_inline_asm() {
+                true => v.callee().asm_text().0,
+                false => intrinsic(v).unwrap_or_default(),
+            };
+            let has = |part: &str| name.contains(part);
+            if has("sin.approx") || has("cos.approx") || has("tanh.approx") {
+                vec![(-1.0, 1.0)]
+            } else if name == "llvm.sin.f32" || name == "llvm.cos.f32" {
+                vec![(-1.0, 1.0)]
+            } else if has("ex2.approx") || name == "llvm.exp2.f32" {
+                vec![(0.0, f64::INFINITY)]
+            } else {
+                Vec::new()
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What PTX calls the opposite of a comparison with a constant that everything in a known range passes.
+fn only_nan_fails(i: Value) -> Option<&'static str> {
+    use RealPred::*;
+    if i.opcode() != Some(Opcode::LLVMFCmp)
+        || i.operand(0).ty().kind() != TypeKind::LLVMFloatTypeKind
+    {
+        return None;
+    }
+    let (opposite, less, equal) = match i.real_pred() {
+        LLVMRealOLT => ("geu", true, false),
+        LLVMRealOLE => ("gtu", true, true),
+        LLVMRealOGT => ("leu", false, false),
+        LLVMRealOGE => ("ltu", false, true),
+        _ => return None,
+    };
+    let (value, constant, less) = match (i.operand(0).const_real(), i.operand(1).const_real()) {
+        (None, Some(c)) => (i.operand(0), c, less),
+        (Some(c), None) => (i.operand(1), c, !less),
+        _ => return None,
+    };
+    let passes = |(low, high): (f64, f64)| match (less, equal) {
+        (true, false) => high < constant,
+        (true, true) => high <= constant,
+        (false, false) => low > constant,
+        (false, true) => low >= constant,
+    };
+    ranges(value, &mut Vec::new())
+        .into_iter()
+        .any(passes)
+        .then_some(opposite)
+}
+
+fn turn_round(i: Value, opposite: &str) {
+    let b = Builder::before(i);
+    let word = b.int_ty(32);
+    let text = format!("{{.reg .pred q; setp.{opposite}.f32 q, $1, $2; selp.b32 $0, 0, 1, q;}}");
+    let r = b.inline_asm(&text, "=r,f,f", word, &[i.operand(0), i.operand(1)]);
+    i.become_value(b.icmp(IntPred::LLVMIntNE, r, word.zero()));
 }
 
 fn chooses_parameters(i: Value) -> bool {

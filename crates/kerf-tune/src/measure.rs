@@ -6,14 +6,14 @@
 use crate::problem::Tunable;
 use crate::sample::sample;
 use crate::subject::Subject;
+use kerf_exec::KernelStats;
 use kerf_exec::cuda::{Code, CudaExecutor, assemble, load_binary};
-use kerf_exec::{Executor, KernelStats};
 use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_pass::{Plan, SiteFormat};
 use kerf_search::Assignment;
-use kerf_workload::job::{Job, JobError, Times, Turn, finish_with_tools};
-use kerf_workload::run::Session;
+use kerf_workload::job::{Job, JobError, Runner, Times, Turn, finish_with_tools};
+use kerf_workload::run::{Contents, Session};
 use kerf_workload::storage;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -160,24 +160,23 @@ pub fn beside(
         };
         all.push((name.clone(), code.map_err(JobError::from)));
     }
+    let contents = session.contents()?;
     // Copies disturb as kernels do.
     let turn = Turn::alone(job.lock.as_deref())?;
     let mut running = Vec::new();
     for (name, code) in all {
         let load = || -> Result<_, JobError> {
-            let mut exec = CudaExecutor::from_code(code?, &used, job.ordinal)?;
-            let loaded = session.load(&mut exec)?;
-            Ok((exec, loaded, Vec::new()))
+            let runner = runner(code?, &session, contents.clone(), &used, job)?;
+            Ok((runner, Vec::new()))
         };
         running.push((name, load()));
     }
     for n in 0..job.warmup + job.repeats.max(1) {
         for (_, one) in &mut running {
-            let Ok((exec, loaded, times)) = one else {
+            let Ok((runner, times)) = one else {
                 continue;
             };
-            session.reset(exec, loaded)?;
-            let t = session.run(exec, loaded)?;
+            let t = runner.sample(&session)?;
             if n >= job.warmup {
                 times.push(t);
             }
@@ -185,18 +184,18 @@ pub fn beside(
     }
     drop(turn);
     let own = match running.first() {
-        Some((_, Ok((_, _, times)))) => times.clone(),
+        Some((_, Ok((_, times)))) => times.clone(),
         _ => Vec::new(),
     };
     let mut out = Vec::new();
     for (name, one) in running {
         let finished = || -> Result<Beside, JobError> {
-            let (exec, _, times): (_, _, Vec<f64>) = one?;
+            let (runner, times): (_, Vec<f64>) = one?;
             let none = || JobError::Input("nothing was timed".into());
             let ratios = times.iter().zip(&own).map(|(t, o)| t / o).collect();
             let of = Times::new(ratios).ok_or_else(none)?;
             let mine = Times::new(times).ok_or_else(none)?;
-            let stats = exec.kernel_stats();
+            let stats = runner.exec.kernel_stats();
             let registers = stats
                 .iter()
                 .filter_map(|k| Some((k.symbol.clone(), k.registers?)));
@@ -214,6 +213,21 @@ pub fn beside(
         out.push(finished());
     }
     Ok(out)
+}
+
+/// A program ready to be sampled: what it launches was recorded, so that the host is not in its times.
+fn runner(
+    code: Code,
+    s: &Session,
+    contents: Contents,
+    used: &[String],
+    job: &Job,
+) -> Result<Runner, JobError> {
+    let exec = CudaExecutor::from_code(code, used, job.ordinal)?;
+    let mut r = Runner::with(Box::new(exec), s, Some(contents))?;
+    r.run(s)?;
+    r.record(s, job.sample_s)?;
+    Ok(r)
 }
 
 /// Measures plans in this process; `keep` is a folder for the PTX of each. `done` gets each as soon as it is there, or why there is none.
@@ -237,9 +251,9 @@ pub fn measure(
     let every: Vec<Plan> = plans.iter().map(|p| p.2.clone()).collect();
     let codes = all_compiled(job, subject, &every);
     let (_, base) = compiled(job, subject, &own)?;
+    let originals = first.contents()?;
     let turn = Turn::alone(job.lock.as_deref())?;
-    let mut base = CudaExecutor::from_code(base, &used, job.ordinal)?;
-    let mut base_loaded = first.load(&mut base)?;
+    let mut base = runner(base, &first, originals.clone(), &used, job)?;
     drop(turn);
     for (i, ((assignment, held, plan), made)) in plans.iter().zip(codes).enumerate() {
         if let (Some(dir), Ok((ptx, _))) = (keep, &made) {
@@ -248,22 +262,20 @@ pub fn measure(
         }
         let one = || -> Result<Measured, JobError> {
             let s = session(plan)?;
+            let contents = s.as_held(&originals);
             // Copies disturb as kernels do.
             let _turn = Turn::alone(job.lock.as_deref())?;
-            let mut exec = CudaExecutor::from_code(made?.1, &used, job.ordinal)?;
-            let mut loaded = s.load(&mut exec)?;
+            let mut exec = runner(made?.1, &s, contents, &used, job)?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for n in 0..job.warmup + job.repeats.max(1) {
-                first.reset(&mut base, &mut base_loaded)?;
-                let b = first.run(&mut base, &mut base_loaded)?;
-                s.reset(&mut exec, &mut loaded)?;
-                let t = s.run(&mut exec, &mut loaded)?;
+                let b = base.sample(&first)?;
+                let t = exec.sample(&s)?;
                 if n >= job.warmup {
                     mine.push(t);
                     theirs.push(b);
                 }
             }
-            let stats = exec.kernel_stats();
+            let stats = exec.exec.kernel_stats();
             let of = |f: fn(&KernelStats) -> Option<u32>| {
                 let all = stats.iter();
                 all.filter_map(|k| Some((k.symbol.clone(), f(k)?)))

@@ -21,6 +21,7 @@ pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
 pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};
 pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
+pub use timed::Runner;
 
 pub use sweep::{
     Change, Choice, Chosen, Deed, Degree, Deviation, NOT_YET, Repeated, Start, Sweep, Swept, Timed,
@@ -82,8 +83,8 @@ pub struct Job {
     pub warmup: u32,
     /// Timed runs.
     pub repeats: u32,
-    /// Seconds that a timed sample should last at least: launches are repeated to fill them (CUDA). 0: a
-    /// sample is one run.
+    /// Seconds that a timed sample should last at least: launches are recorded, and replayed to fill them (CUDA). 0: a
+    /// sample is one run by the host, whose time to launch is in it.
     #[serde(default)]
     pub sample_s: f64,
     /// File that is locked while times are measured, so that processes on one GPU take turns.

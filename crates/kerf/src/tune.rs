@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Seconds that a timed sample lasts at least, on a GPU.
-const SAMPLE_S: f64 = 1e-3;
+pub const SAMPLE_S: f64 = 1e-3;
 
 /// Arguments of `kerf tune`.
 #[derive(clap::Args)]

@@ -258,3 +258,60 @@ fn without_recursion_nothing_is_added() {
     let syncs = instructions(&text, &["bar.warp.sync"]);
     assert_eq!(syncs, ["bar.warp.sync -1;"], "{text}");
 }
+
+/// `%v`, which `how` computes from `%x`, compared.
+fn compared(how: &str, comparison: &str) -> String {
+    kernel(
+        &format!(
+            "  %x = load float, ptr %p
+{how}
+  %c = fcmp {comparison}
+  %r = select i1 %c, i32 1, i32 2
+  store i32 %r, ptr %q"
+        ),
+        "declare float @llvm.nvvm.sin.approx.f(float)
+declare float @llvm.nvvm.ex2.approx.ftz.f32(float)
+declare float @llvm.fabs.f32(float)
+declare float @llvm.tanh.f32(float)",
+    )
+}
+
+const SINE: &str = "  %v = call float @llvm.nvvm.sin.approx.f(float %x)";
+const POWER: &str = "  %v = call float @llvm.nvvm.ex2.approx.ftz.f32(float %x)";
+
+#[test]
+fn comparisons_that_only_nan_fails_are_turned_round() {
+    let chosen = "  %s = call float @llvm.nvvm.sin.approx.f(float %x)
+  %n = fneg float %s
+  %b = fcmp olt float %x, 4.0
+  %v = select i1 %b, float %n, float 0.5";
+    let absolute = "  %s = call float @llvm.nvvm.sin.approx.f(float %x)
+  %v = call float @llvm.fabs.f32(float %s)";
+    let tangent = "  %v = call float @llvm.tanh.f32(float %x)";
+    for (how, comparison, opposite) in [
+        (SINE, "olt float %v, 3.0", "setp.geu.f32"),
+        (SINE, "oge float %v, -1.0", "setp.ltu.f32"),
+        (SINE, "ogt float 3.0, %v", "setp.leu.f32"),
+        (chosen, "ogt float %v, -1.5", "setp.leu.f32"),
+        (absolute, "ole float %v, 1.0", "setp.gtu.f32"),
+        (tangent, "olt float %v, 3.0", "setp.geu.f32"),
+        (POWER, "oge float %v, 0.0", "setp.ltu.f32"),
+    ] {
+        let text = emitted(&compared(how, comparison), "sm_90");
+        assert!(text.contains(opposite), "{comparison}\n{text}");
+    }
+}
+
+#[test]
+fn comparisons_that_numbers_fail_are_left() {
+    for (how, comparison) in [
+        (SINE, "olt float %v, 1.0"),
+        (SINE, "ogt float %v, 3.0"),
+        (SINE, "ult float %v, 3.0"),
+        (POWER, "olt float %v, 3.0"),
+        ("  %v = fadd float %x, %x", "ogt float %v, -1.0"),
+    ] {
+        let text = emitted(&compared(how, comparison), "sm_90");
+        assert!(!text.contains(".pred q"), "{comparison}\n{text}");
+    }
+}

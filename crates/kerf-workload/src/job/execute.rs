@@ -86,6 +86,14 @@ fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
     Ok(Some(f))
 }
 
+/// Kernels write lines for people.
+fn prints(m: &Module) -> bool {
+    ["vprintf", "printf"]
+        .iter()
+        .filter_map(|name| m.function(name))
+        .any(|f| !f.users().is_empty())
+}
+
 /// The samples' median is not known well enough.
 fn unsteady(samples: &[f64]) -> bool {
     let t = Times::new(samples.to_vec());
@@ -288,6 +296,8 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let mut sensors = Vec::new();
     // NVML takes milliseconds to answer, and nobody reads the sensors of a measurement beside the program's.
     let sensed = job.device == Device::Cuda && (!job.baseline || job.energy_s > 0.0);
+    // Nobody wants to read a line a thousand times.
+    let sample_s = if prints(&m) { 0.0 } else { job.sample_s };
     let watch = sensed
         .then(|| Watch::new(job.ordinal as u32).ok())
         .flatten();
@@ -335,10 +345,10 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
             b.run(&own)?;
         }
     }
-    if job.sample_s > 0.0 {
-        plan.record(&session, job.sample_s)?;
+    if sample_s > 0.0 {
+        plan.record(&session, sample_s)?;
         if let Some(b) = &mut base {
-            b.record(&own, job.sample_s)?;
+            b.record(&own, sample_s)?;
         }
     }
     let _ = plan.exec.printed();
@@ -346,7 +356,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let (mut samples, mut baseline) = (Vec::new(), Vec::new());
     let enough = job.repeats.max(1) as usize;
     while samples.len() < enough
-        || job.sample_s > 0.0
+        || sample_s > 0.0
             && samples.len() < MORE * enough
             && (unsteady(&samples) || unsteady(&baseline))
     {

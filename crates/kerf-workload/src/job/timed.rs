@@ -19,7 +19,7 @@ const BETWEEN_S: f64 = 0.04;
 const SETTLE_S: f64 = 0.3;
 
 /// A program on a device.
-pub(super) struct Runner {
+pub struct Runner {
     /// Where it runs.
     pub exec: Box<dyn Executor>,
     /// Its buffers.

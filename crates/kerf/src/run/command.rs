@@ -135,6 +135,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         order: 0,
         warmup: a.warmup,
         repeats: a.repeats,
+        sample_s: match a.device {
+            DeviceArg::Cuda => crate::tune::SAMPLE_S,
+            DeviceArg::Cpu => 0.0,
+        },
         energy_s: a.energy,
         save: a.save,
         baseline: a.source.is_some() && a.device == DeviceArg::Cuda,
