@@ -112,6 +112,7 @@ fn request(dir: &Path, resume: bool) -> Request {
             .load()
             .expect("a profile"),
         cost: CostKind::Static,
+        assembler: None,
         out: dir.join("result"),
         seed: 1,
         sensitivity: false,
