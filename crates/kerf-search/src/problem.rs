@@ -277,6 +277,10 @@ pub trait Models {
     fn time(&self, _a: &[u8]) -> Option<f64> {
         None
     }
+    /// The same by another model, that is wrong of other things: of machine code, beside one of the program.
+    fn other_time(&self, _a: &[u8]) -> Option<f64> {
+        None
+    }
     /// Error in the unit of the tolerance.
     fn error(&self, _a: &[u8]) -> Option<f64> {
         None
@@ -317,6 +321,11 @@ impl Search<'_> {
         let told = self.models.time(a);
         told.or_else(|| self.problem.score_ratio(a))
             .filter(|t| t.is_finite() && *t > 0.0)
+    }
+    /// Predicted time by the caller's other model.
+    pub fn predict_other(&self, a: &[u8]) -> Option<f64> {
+        let told = self.models.other_time(a);
+        told.filter(|t| t.is_finite() && *t > 0.0)
     }
     /// The static score; where nobody gives one, what there is in its place: [`Search::predict`].
     pub fn static_score(&self, a: &[u8]) -> Option<f64> {

@@ -23,6 +23,7 @@ pub struct Recorded {
     pub problem: Problem,
     table: BTreeMap<Assignment, Outcome>,
     predicted: BTreeMap<Assignment, f64>,
+    coded: BTreeMap<Assignment, f64>,
     scored: BTreeMap<Assignment, f64>,
     samples: BTreeMap<Assignment, Vec<f64>>,
 }
@@ -31,6 +32,9 @@ pub struct Recorded {
 impl Models for Recorded {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.predicted.get(a).copied()
+    }
+    fn other_time(&self, a: &[u8]) -> Option<f64> {
+        self.coded.get(a).copied()
     }
     fn static_score(&self, a: &[u8]) -> Option<f64> {
         self.scored.get(a).copied()
@@ -49,6 +53,9 @@ struct File {
     /// For each outcome; empty if nothing was predicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     predicted: Vec<Option<f64>>,
+    /// The same from machine code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    from_code: Vec<Option<f64>>,
     /// The static score of each outcome, over that of the program as it is; empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     scored: Vec<Option<f64>>,
@@ -112,6 +119,7 @@ impl Recorded {
             problem,
             table,
             predicted: BTreeMap::new(),
+            coded: BTreeMap::new(),
             scored: BTreeMap::new(),
             samples: BTreeMap::new(),
         };
@@ -273,6 +281,12 @@ impl Recorded {
         self
     }
 
+    /// Adds what is predicted from machine code for everything in the table.
+    pub fn coded_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+        self.coded = self.of_each(time);
+        self
+    }
+
     /// Adds the static score of everything in the table.
     pub fn scored_by(mut self, score: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
         self.scored = self.of_each(score);
@@ -321,6 +335,7 @@ impl Recorded {
             problem: self.problem.clone(),
             outcomes: outcomes.collect(),
             predicted: column(&self.predicted),
+            from_code: column(&self.coded),
             scored: column(&self.scored),
         })
     }
@@ -348,7 +363,9 @@ fn own(value: Value) -> Result<Recorded, RecordedError> {
             .collect()
     };
     let (predicted, scored) = (column(&file.predicted), column(&file.scored));
+    let coded = column(&file.from_code);
     let r = Recorded::new(file.name, file.problem, file.outcomes)?;
     let r = r.predicted_by(|a| predicted.get(a).copied());
+    let r = r.coded_by(|a| coded.get(a).copied());
     Ok(r.scored_by(|a| scored.get(a).copied()))
 }

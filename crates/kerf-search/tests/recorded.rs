@@ -2,7 +2,7 @@
 use kerf_search::recorded::{Recorded, RecordedError};
 use kerf_search::repeat::repeat;
 use kerf_search::synthetic::{Recipe, Synthetic};
-use kerf_search::{Evaluation, Outcome};
+use kerf_search::{Evaluation, Models, Outcome};
 
 const CACHE: &str = r#"{"device_name": "G", "kernel_name": "k",
 "tune_params_keys": ["bx", "how"], "tune_params": {"bx": [32, 64, 128], "how": ["a", "b"]},
@@ -64,10 +64,15 @@ fn own_files_come_back_as_they_were() {
         })
         .collect();
     let r = Recorded::new("five", s.problem.clone(), table).expect("a space");
+    let r = r.predicted_by(|a| Some(1.0 - 0.1 * f64::from(a[0])));
+    let r = r.coded_by(|a| Some(1.0 - 0.1 * f64::from(a[1])).filter(|_| a[2] == 0));
     let text = r.json().expect("JSON");
     let back = Recorded::parse(text.as_bytes()).expect("a space");
     assert_eq!(back.json().expect("JSON"), text);
     assert_eq!(back.problem, r.problem);
+    let both = |a: &[u8]| (back.time(a), back.other_time(a));
+    assert_eq!(both(&[1, 0, 0, 0, 0]), (Some(0.9), Some(1.0)));
+    assert_eq!(both(&[0, 1, 1, 0, 0]), (Some(1.0), None));
     assert_eq!(back.outcome(&[0, 0, 0, 0, 1]).error(), Some(f64::INFINITY));
     let all = repeat(&back, "guided", 25, 2, 1).expect("a strategy");
     let last = all.marks.last().expect("a mark");

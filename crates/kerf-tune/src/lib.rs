@@ -13,6 +13,7 @@ pub mod app;
 pub mod approx;
 pub mod check;
 mod choose;
+pub mod coded;
 pub mod confidence;
 pub mod counted;
 pub mod counts;

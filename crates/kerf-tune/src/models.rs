@@ -3,6 +3,7 @@
 //! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
 //! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
 //! that decide which are used: better ones are put in there, and nothing else changes.
+use crate::coded::{self, Assembler};
 use crate::counted::{Counted, Recount};
 use crate::counts::work;
 use crate::problem::Tunable;
@@ -97,6 +98,24 @@ pub fn cost_model<'s>(
     };
     let told = format!("times are by the static score: {why}");
     (static_score(subject, tunable, profile), Some(told))
+}
+
+/// The second model of a search that measures, from machine code, where plans are few enough and there is an assembler.
+pub fn code_model<'s>(
+    subject: &'s Subject,
+    tunable: &'s Tunable,
+    device: &'s Result<cost::CostModel, CostError>,
+    counts: Option<&Counts>,
+    assembler: Option<&Assembler>,
+) -> Option<Counted<'s>> {
+    let (Ok(device), Some(counts), Some(by)) = (device, counts, assembler) else {
+        return None;
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = cores * coded::EACH_CORE;
+    // Without it the search goes by the other model.
+    let model = coded::coded(subject, tunable, device, &work(counts), by, most);
+    model.ok().flatten()
 }
 
 /// The sensitivity profile in use: what the counted ranges say, if there are some.
@@ -218,6 +237,8 @@ pub fn inform_but(
 pub struct Predictions<'m> {
     /// Time.
     pub cost: &'m dyn CostModel,
+    /// Time from machine code.
+    pub code: Option<&'m dyn CostModel>,
     /// AMPT-GA's score; none where `cost` is a static score itself.
     pub published: Option<&'m dyn CostModel>,
 }
@@ -225,6 +246,9 @@ pub struct Predictions<'m> {
 impl Models for Predictions<'_> {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.cost.predict(&a.to_vec())
+    }
+    fn other_time(&self, a: &[u8]) -> Option<f64> {
+        self.code?.predict(&a.to_vec())
     }
     fn static_score(&self, a: &[u8]) -> Option<f64> {
         self.published?.predict(&a.to_vec())

@@ -1,4 +1,5 @@
-//! The static score of AMPT-GA for a recorded space: tables of before it was recorded get it from the program.
+//! The static score of AMPT-GA and predicted times for a recorded space: tables of before either was recorded, or of a model that
+//! was another, get them from the program.
 use crate::models::{CostModel, published_score};
 use crate::problem::{Grouping, Tunable, Wish, of_wish};
 use crate::subject::Subject;
@@ -43,21 +44,43 @@ fn formats(problem: &Problem) -> Result<Vec<SiteFormat>, RescoreError> {
     Ok(all)
 }
 
-/// Whether the groups are the space's variables.
-fn fits(tunable: &Tunable, problem: &Problem) -> bool {
-    tunable.groups.len() == problem.variables.len()
-        && tunable.groups.iter().zip(&problem.variables).all(|(g, v)| {
-            let levels = g.formats.iter().zip(&v.levels);
-            g.name == v.name
-                && g.formats.len() == v.levels.len()
-                && levels.into_iter().all(|(f, l)| f.to_string() == l.name)
-        })
+/// A recorded space as a subject has it: its groups, and which of them each variable is. Groups that the space lacks stay as
+/// they are.
+pub struct Found {
+    /// The groups.
+    pub tunable: Tunable,
+    of: Vec<usize>,
 }
 
-/// The space with the published static score of each of its outcomes. Which grouping it has, and whether memory is
-/// held narrower in it, is found by the names of its variables.
-pub fn rescore(subject: &Subject, space: Recorded) -> Result<Recorded, RescoreError> {
-    let formats = formats(&space.problem)?;
+impl Found {
+    /// The assignment of all groups.
+    pub fn whole(&self, a: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; self.tunable.groups.len()];
+        for (g, l) in self.of.iter().zip(a) {
+            out[*g] = *l;
+        }
+        out
+    }
+}
+
+/// The groups that are the space's variables.
+fn groups(tunable: &Tunable, problem: &Problem) -> Option<Vec<usize>> {
+    let one = |v: &kerf_search::Variable| {
+        tunable.groups.iter().position(|g| {
+            let mut levels = g.formats.iter().zip(&v.levels);
+            g.name == v.name
+                && g.formats.len() == v.levels.len()
+                && levels.all(|(f, l)| f.to_string() == l.name)
+        })
+    };
+    problem.variables.iter().map(one).collect()
+}
+
+/// Finds a space in a subject. Which grouping it has, and whether memory is held narrower in it, is found by the names of its
+/// variables.
+pub fn find(subject: &Subject, problem: &Problem) -> Result<Found, RescoreError> {
+    let formats = formats(problem)?;
+    let mut best: Option<Found> = None;
     for by in GROUPINGS {
         for storage in [true, false] {
             let wish = Wish {
@@ -69,17 +92,25 @@ pub fn rescore(subject: &Subject, space: Recorded) -> Result<Recorded, RescoreEr
             let Ok(tunable) = of_wish(subject, &wish) else {
                 continue;
             };
-            if fits(&tunable, &space.problem) {
-                let score = published_score(subject, &tunable);
-                return Ok(space.scored_by(|a| score.predict(&a.to_vec())));
+            let Some(of) = groups(&tunable, problem) else {
+                continue;
+            };
+            // The one with the fewest groups beside the space's.
+            let fewer = |b: &Found| tunable.groups.len() < b.tunable.groups.len();
+            if best.as_ref().is_none_or(fewer) {
+                best = Some(Found { tunable, of });
             }
         }
     }
-    let names: Vec<&str> = space
-        .problem
-        .variables
-        .iter()
-        .map(|v| v.name.as_str())
-        .collect();
-    Err(RescoreError::Other(names.join(", ")))
+    best.ok_or_else(|| {
+        let names = problem.variables.iter().map(|v| v.name.as_str());
+        RescoreError::Other(names.collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// The space with the published static score of each of its outcomes.
+pub fn rescore(subject: &Subject, space: Recorded) -> Result<Recorded, RescoreError> {
+    let found = find(subject, &space.problem)?;
+    let score = published_score(subject, &found.tunable);
+    Ok(space.scored_by(|a| score.predict(&found.whole(a))))
 }

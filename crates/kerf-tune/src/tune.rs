@@ -1,6 +1,7 @@
 //! The search for the fastest plan within a tolerance: baseline, search, probes, validation, result.
 use crate::approx::Approx;
 use crate::choose::Choice;
+use crate::coded::Assembler;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
@@ -65,6 +66,8 @@ pub struct Request {
     pub profile: DeviceProfile,
     /// How they are predicted.
     pub cost: CostKind,
+    /// With it, predictions from machine code guide searches that measure.
+    pub assembler: Option<Assembler>,
     /// Result folder.
     pub out: PathBuf,
     /// Seed of the search.
@@ -293,6 +296,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let published = models::published_score(&subject, &tunable);
     let predictions = Predictions {
         cost: score.as_ref(),
+        code: None,
         published: Some(&published),
     };
     named(
@@ -346,6 +350,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         launch::prepare::recount(request, &subject, input),
     );
     notes.extend(note);
+    // Where nothing is measured, times are the predictions, and one model makes them.
+    let measures = request.job.device == Device::Cuda && request.strategy == "guided";
+    let assembler = request.assembler.as_ref().filter(|_| measures);
+    let code = models::code_model(&subject, &tunable, &device, counted.as_ref(), assembler);
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(
         &mut problem,
@@ -366,6 +374,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         subject: &subject,
         tunable: &tunable,
         cost: cost.as_ref(),
+        code: code.as_ref().map(|c| c as &dyn models::CostModel),
         published: &published,
         errors: errors.as_ref(),
         store,

@@ -31,6 +31,8 @@ pub(crate) struct Tuner<'t> {
     pub(crate) subject: &'t Subject,
     pub(crate) tunable: &'t Tunable,
     pub(crate) cost: &'t dyn CostModel,
+    /// Times from machine code, beside them.
+    pub(crate) code: Option<&'t dyn CostModel>,
     /// What AMPT-GA goes by.
     pub(crate) published: &'t dyn CostModel,
     /// What is known of errors, and which formats it forbids.
@@ -401,6 +403,7 @@ impl Tuner<'_> {
     pub(crate) fn search(&mut self, problem: &Problem) -> Result<(Reason, usize), TuneError> {
         let predictions = Predictions {
             cost: self.cost,
+            code: self.code,
             published: Some(self.published),
         };
         let listed = problem.points.is_some();
@@ -464,6 +467,7 @@ impl Tuner<'_> {
         }
         let r = Recorded::new(format!("{name}, {times}"), problem, all).ok()?;
         let r = r.predicted_by(|a| self.cost.predict(&a.to_vec()));
+        let r = r.coded_by(|a| self.code?.predict(&a.to_vec()));
         Some(r.scored_by(|a| self.published.predict(&a.to_vec())))
     }
 }

@@ -6,6 +6,7 @@ use kerf_device::cost::{CostModel as Device, Work};
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
+use kerf_tune::coded::{Assembler, coded};
 use kerf_tune::counted::Counted;
 use kerf_tune::models::{CostModel, Sensitivity};
 use kerf_tune::problem::{Grouping, tunable};
@@ -103,6 +104,44 @@ fn counts_of_another_program_are_refused() {
     let profile = bundled::find("h200").expect("bundled").bundled.load();
     let device = Device::new(&profile.expect("valid")).expect("complete");
     assert!(Counted::new(&s, &t, &device, &work(1)).is_err());
+}
+
+#[test]
+fn plans_are_compiled_where_they_are_few_and_an_assembler_is_there() {
+    let s = subject();
+    let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
+    let profile = bundled::find("h200").expect("bundled").bundled.load();
+    let device = Device::new(&profile.expect("valid")).expect("complete");
+    let cuda = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");
+    let mut by = Assembler {
+        ptxas: "/nowhere/ptxas".into(),
+        libdevice: Vec::new(),
+        arch: "sm_90".into(),
+    };
+    // Blocks so large that getting them to the device is not what takes the time.
+    let mut large = work(2);
+    for l in &mut large.launches {
+        l.block = [1024, 1, 1];
+        for b in &mut l.blocks {
+            (b.threads, b.warps) = (32 * b.threads, 32 * b.warps);
+        }
+    }
+    let model = |by: &Assembler, most| coded(&s, &t, &device, &large, by, most);
+    // Two plans of each of two kernels.
+    assert!(model(&by, 3).expect("no mistake").is_none());
+    let nothing = model(&by, 4).expect("no mistake").expect("few enough");
+    assert_eq!(nothing.predict(&vec![0, 0]), None);
+    by.ptxas = cuda.join("bin/ptxas");
+    if !by.ptxas.is_file() {
+        eprintln!("the rest is skipped: no ptxas in .kerf/cuda (make setup)");
+        return;
+    }
+    let c = model(&by, 4).expect("no mistake").expect("few enough");
+    let of = |a: [u8; 2]| c.predict(&a.to_vec()).expect("a time");
+    assert_eq!(of([0, 0]), 1.0);
+    assert!(of([1, 0]) < 0.9, "{}", of([1, 0]));
+    let sum = of([1, 0]) + of([0, 1]) - 1.0;
+    assert!((of([1, 1]) - sum).abs() < 1e-9);
 }
 
 #[test]

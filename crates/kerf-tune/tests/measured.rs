@@ -4,6 +4,9 @@ mod common;
 
 use kerf_device::bundled;
 use kerf_pass::SiteFormat;
+use kerf_search::Models;
+use kerf_search::recorded::Recorded;
+use kerf_tune::coded::Assembler;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
@@ -112,6 +115,7 @@ fn request(dir: &Path, resume: bool) -> Request {
             .load()
             .expect("a profile"),
         cost: CostKind::Static,
+        assembler: None,
         out: dir.join("result"),
         seed: 1,
         sensitivity: false,
@@ -136,6 +140,37 @@ fn run(dir: &Path, resume: bool) -> (TuneResult, usize) {
     let result = tune(&request(dir, resume), &mut |_| ()).expect("a result");
     let jobs = BufReader::new(log(dir, false)).lines().count();
     (result, jobs)
+}
+
+/// Where plans can be compiled, guided has their times from machine code, and they are recorded.
+fn guided(dir: &Path) {
+    let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");
+    let ptxas = cuda.join("bin/ptxas");
+    if !ptxas.is_file() {
+        println!(
+            "skipped: no ptxas in .kerf/cuda (make setup), so nothing is predicted from machine code"
+        );
+        return;
+    }
+    let by_code = Request {
+        strategy: "guided".into(),
+        cost: CostKind::Counts,
+        assembler: Some(Assembler {
+            ptxas,
+            // The kernel has no call.
+            libdevice: Vec::new(),
+            arch: "sm_90".into(),
+        }),
+        out: dir.join("guided"),
+        ..request(dir, false)
+    };
+    let result = tune(&by_code, &mut |_| ()).expect("a result");
+    assert_eq!(result.verdict, Verdict::Tuned, "{:?}", result.warnings);
+    let space = std::fs::read(dir.join("guided/space.json")).expect("a space");
+    let space = Recorded::parse(&space).expect("a space");
+    let told = |a: &[u8]| space.other_time(a).expect("a time from machine code");
+    assert_eq!(told(&space.problem.identity()), 1.0);
+    assert!(told(&result.assignment) > 0.0);
 }
 
 fn main() {
@@ -177,6 +212,7 @@ fn main() {
     assert_eq!(jobs_then, jobs);
     assert_eq!(second.assignment, first.assignment);
     assert_eq!(second.speedup, first.speedup);
+    guided(dir.path());
     println!(
         "a search with measured times: {laps} laps of the chosen plan, {} ties",
         first.ties.len()

@@ -11,9 +11,7 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{
-    Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas, readable,
-};
+use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
 use kerf_device::sampled::Model;
@@ -182,18 +180,13 @@ fn from_code(
     arch: &str,
     tools: &Toolchain,
 ) -> Result<Option<Prediction>, CostError> {
-    let libdevice = tools.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
-    let (Some(arch), Some(program), Some(libdevice)) = (
-        readable(arch),
-        toolchain::find_tool("ptxas", tools),
-        libdevice,
-    ) else {
+    let Some(by) = toolchain::assembler(arch, tools) else {
         return Ok(None);
     };
     let with = Compiler {
-        libdevice: &libdevice,
-        arch: &arch,
-        assemble: &|text| ptxas(&program, &arch, text),
+        libdevice: &by.libdevice,
+        arch: &by.arch,
+        assemble: &|text| ptxas(&by.ptxas, &by.arch, text),
     };
     s.predict_compiled(plan, &with).map(Some)
 }

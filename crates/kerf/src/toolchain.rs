@@ -1,5 +1,7 @@
 //! Finding clang, the CUDA parts and the cache by the environment.
+use kerf_device::cost::readable;
 use kerf_ir::compile::Toolchain;
+use kerf_tune::coded::Assembler;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -111,6 +113,15 @@ pub fn discover(arch: &str) -> Toolchain {
         arch: arch.to_owned(),
         cache: cache(),
     }
+}
+
+/// What predictions from machine code need, where there is an assembler whose code can be read for the device.
+pub fn assembler(arch: &str, tools: &Toolchain) -> Option<Assembler> {
+    Some(Assembler {
+        arch: readable(arch)?,
+        ptxas: find_tool("ptxas", tools)?,
+        libdevice: std::fs::read(tools.libdevice.as_ref()?).ok()?,
+    })
 }
 
 /// A program in PATH, in the CUDA folder, or in the usual CUDA place.

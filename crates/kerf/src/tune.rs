@@ -160,6 +160,10 @@ pub struct Args {
     /// AMPT-GA. Measured times replace predicted ones.
     #[arg(long, value_enum, default_value = "counts")]
     cost: Cost,
+    /// Do not guide the search by machine code as well: where times are measured, NVIDIA's assembler is at hand and
+    /// the plans of single kernels are few (64 for each core), `guided` has all of them compiled first.
+    #[arg(long)]
+    no_assembler: bool,
     /// Result folder; by default the workload's name with `-tuned`, here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -501,6 +505,10 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         // Each rank has a GPU of its own, and one evaluation at a time on it.
         common.lock = None;
     }
+    let assembler = match a.no_assembler {
+        true => None,
+        false => toolchain::assembler(&profile.arch, &common.toolchain()),
+    };
     let request = Request {
         job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
@@ -526,6 +534,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         energy_s: a.energy,
         profile,
         cost: a.cost.into(),
+        assembler,
         out,
         seed: a.seed,
         sensitivity: a.sensitivity,

@@ -475,6 +475,13 @@ impl Subject<'_> {
             .ok_or_else(|| CostError::Code("nothing was predicted".into()))
     }
 
+    /// [`Subject::device_seconds`] from machine code.
+    pub fn compiled_seconds(&self, plan: &Plan, with: &Compiler) -> Result<f64, CostError> {
+        let p = self.predict_compiled(plan, with)?;
+        let one = |l: &LaunchPrediction| l.device_seconds * l.repeats as f64;
+        Ok(p.launches.iter().map(one).sum())
+    }
+
     /// [`Subject::predict_compiled`] with other constants, one prediction for each.
     pub fn predict_fitted(
         &self,

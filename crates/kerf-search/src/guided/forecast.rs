@@ -24,9 +24,29 @@ const DEPTH: u8 = 4;
 /// What the sum may miss, and how far its terms may be from static counts: times over the program's own.
 const DEVIATIONS: (f64, f64) = (0.005, 0.05);
 
+/// Which of the caller's models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Of time.
+    Time,
+    /// The other one.
+    Other,
+}
+
+impl Source {
+    /// What it says.
+    pub fn ask(self, search: &Search, a: &[u8]) -> Option<f64> {
+        match self {
+            Source::Time => search.predict(a),
+            Source::Other => search.predict_other(a),
+        }
+    }
+}
+
 /// The model, and what stands for it.
 pub struct Forecast<'p> {
     search: Search<'p>,
+    source: Source,
     small: bool,
     told: RefCell<BTreeMap<Assignment, f64>>,
     /// Terms of the sum: of each variable by level, then of each edge.
@@ -50,7 +70,7 @@ fn terms(problem: &Problem, first: &[usize], a: &[u8]) -> Vec<usize> {
 
 impl<'p> Forecast<'p> {
     /// Asks what a large space needs beforehand.
-    pub fn new(search: Search<'p>) -> Forecast<'p> {
+    pub fn new(search: Search<'p>, source: Source) -> Forecast<'p> {
         let problem = search.problem;
         let mut first = vec![0];
         for v in &problem.variables {
@@ -58,6 +78,7 @@ impl<'p> Forecast<'p> {
         }
         let f = Forecast {
             search,
+            source,
             small: problem.size() <= SMALL,
             told: RefCell::default(),
             terms: RefCell::default(),
@@ -140,7 +161,7 @@ impl<'p> Forecast<'p> {
         if let Some(t) = self.told.borrow().get(a) {
             return *t;
         }
-        let t = self.search.predict(a).unwrap_or(1.0);
+        let t = self.source.ask(&self.search, a).unwrap_or(1.0);
         self.told.borrow_mut().insert(a.to_vec(), t);
         t
     }
@@ -211,7 +232,7 @@ mod tests {
             seed: 3,
             budget: 10,
         };
-        let f = Forecast::new(search);
+        let f = Forecast::new(search, Source::Time);
         let asked = slow.0.get();
         assert!(asked < 200, "{asked}");
         let mut rng = Rng::new(9);
@@ -231,12 +252,13 @@ mod tests {
     fn a_small_space_is_asked_for_as_a_whole() {
         let slow = Slow(Cell::new(0));
         let p = problem(6);
-        let f = Forecast::new(Search {
+        let search = Search {
             problem: &p,
             models: &slow,
             seed: 3,
             budget: 10,
-        });
+        };
+        let f = Forecast::new(search, Source::Time);
         assert_eq!(slow.0.get(), 0);
         for _ in 0..2 {
             for a in crate::strategies::every(&p) {

@@ -1,8 +1,8 @@
 //! What is believed of time: the prediction, corrected by every run, and a doubt whether to believe it.
 //!
-//! A cost model may be wrong altogether, say of what memory costs. So there are two kinds of belief, one that starts
-//! from the predictions and one that knows nothing but that lower is faster, each with several assumptions of how far
-//! predictions miss, and each counts as much as it has explained the runs: a few runs that went as predicted do not prove
+//! A cost model may be wrong altogether, say of what memory costs or of what the compiler makes of a loop. So there are several
+//! kinds of belief, one that starts from the predictions of each model that the caller has and one that knows nothing but that
+//! lower is faster, each with several assumptions of how far predictions miss, and each counts as much as it has explained the runs: a few runs that went as predicted do not prove
 //! that all will. Where runs repeat the predictions to the last digits, their times are these predictions
 //! (errors executed without the device, times by the model), and nothing is left to doubt.
 //!
@@ -10,7 +10,7 @@
 //! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
-use super::forecast::Forecast;
+use super::forecast::{Forecast, Source};
 use super::linear::{Cholesky, dot, log_improvement};
 use crate::outcome::Evaluation;
 use crate::problem::Search;
@@ -25,8 +25,9 @@ const ALIKE: f64 = 0.7;
 /// Factors on all deviations: a belief for each.
 const SCALES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 
-/// What beliefs that start from predictions count beforehand.
+/// What beliefs that start from predictions count beforehand, all together: of one model, and of two.
 const TRUST: f64 = 0.5;
+const TRUST_BOTH: f64 = 0.67;
 
 /// What levels in no order are taken to change of the time, at least; and by the belief that knows nothing, for which
 /// parts count for more.
@@ -49,7 +50,7 @@ pub struct TimeModel<'p> {
     weights: Vec<f64>,
     prior: Vec<f64>,
     /// Predictions, where somebody makes them.
-    forecast: Option<Rc<Forecast<'p>>>,
+    forecasts: Vec<Rc<Forecast<'p>>>,
     /// Times are the predictions themselves.
     exact: bool,
 }
@@ -71,9 +72,9 @@ struct Belief<'p> {
 }
 
 /// Whether somebody predicts time.
-fn informed(search: &Search) -> bool {
+fn informed(search: &Search, source: Source) -> bool {
     let low = search.problem.all_low();
-    !low.is_empty() && search.predict(&low).is_some_and(|t| t != 1.0)
+    !low.is_empty() && source.ask(search, &low).is_some_and(|t| t != 1.0)
 }
 
 /// Whether everything that ran took the time that was predicted, and something says so that was not as the program
@@ -96,9 +97,15 @@ fn repeats(f: &Forecast, all: &[Evaluation]) -> bool {
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
-        let forecast = informed(&search).then(|| Rc::new(Forecast::new(search)));
-        let trust = if forecast.is_some() { TRUST } else { 0.0 };
-        let kinds = [(forecast.clone(), trust), (None, 1.0 - trust)];
+        let some = [Source::Time, Source::Other]
+            .into_iter()
+            .filter(|s| informed(&search, *s))
+            .map(|s| Rc::new(Forecast::new(search, s)));
+        let forecasts: Vec<Rc<Forecast>> = some.collect();
+        let trust = [0.0, TRUST, TRUST_BOTH][forecasts.len()];
+        let each = trust / forecasts.len().max(1) as f64;
+        let told = forecasts.iter().map(|f| (Some(f.clone()), each));
+        let kinds: Vec<_> = told.chain([(None, 1.0 - trust)]).collect();
         let (mut beliefs, mut prior) = (Vec::new(), Vec::new());
         for (from, part) in kinds.into_iter().filter(|k| k.1 > 0.0) {
             let first = Belief::new(search, from);
@@ -116,7 +123,7 @@ impl<'p> TimeModel<'p> {
             beliefs,
             weights: prior.clone(),
             prior,
-            forecast,
+            forecasts,
             exact: false,
         }
     }
@@ -128,26 +135,24 @@ impl<'p> TimeModel<'p> {
 
     /// Whether what is said of an assignment is by the prediction itself, not by what stands for it.
     pub fn is_settled(&self, a: &[u8]) -> bool {
-        self.forecast.as_ref().is_none_or(|f| f.is_exact(a))
+        self.forecasts.iter().all(|f| f.is_exact(a))
     }
 
     /// Has the prediction itself made for an assignment.
     pub fn settle(&self, a: &[u8]) {
-        if let Some(f) = &self.forecast {
+        self.forecasts.iter().for_each(|f| {
             f.exact(a);
-        }
+        });
     }
 
     /// Takes what was settled into what stands for the predictions of others.
     pub fn refit(&self) {
-        if let Some(f) = &self.forecast {
-            f.refit();
-        }
+        self.forecasts.iter().for_each(|f| f.refit());
     }
 
     /// Corrects the model by everything that ran.
     pub fn learn(&mut self, all: &[Evaluation]) {
-        self.exact = self.forecast.as_ref().is_some_and(|f| repeats(f, all));
+        self.exact = self.forecasts.first().is_some_and(|f| repeats(f, all));
         if self.exact {
             return;
         }
@@ -167,7 +172,7 @@ impl<'p> TimeModel<'p> {
 
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
-        if let (true, Some(f)) = (self.exact, &self.forecast) {
+        if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             return f.of(a).0;
         }
         self.heard().map(|(b, w)| w * b.predict(a).0).sum()
@@ -175,7 +180,7 @@ impl<'p> TimeModel<'p> {
 
     /// Logarithm of the expected gain of an assignment over a time.
     pub fn log_gain(&self, best: f64, a: &[u8]) -> f64 {
-        if let (true, Some(f)) = (self.exact, &self.forecast) {
+        if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
             let (time, miss) = f.of(a);
             return log_improvement(best, time, miss.max(CERTAIN));
         }

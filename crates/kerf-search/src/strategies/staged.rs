@@ -51,6 +51,9 @@ impl Models for Within<'_> {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.models.time(&self.whole(a))
     }
+    fn other_time(&self, a: &[u8]) -> Option<f64> {
+        self.models.other_time(&self.whole(a))
+    }
     fn error(&self, a: &[u8]) -> Option<f64> {
         self.models.error(&self.whole(a))
     }

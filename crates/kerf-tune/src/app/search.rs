@@ -108,6 +108,7 @@ impl Searcher<'_, '_> {
         let r = self.app.request;
         let predictions = Predictions {
             cost: self.cost,
+            code: None,
             // It is a static score, with bytes and parts of the run time.
             published: None,
         };

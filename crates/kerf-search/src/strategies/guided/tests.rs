@@ -230,3 +230,53 @@ fn without_shapes_nothing_is_asked_for_their_sake() {
     s.tell(&[0, 0, 0, 0], &Outcome::ran(0.0, 1.0));
     assert_eq!((s.turn(), s.shape()), (None, None));
 }
+
+/// Two models of time, the first wrong in the first case and the second in the other.
+struct Two {
+    first_is_wrong: bool,
+}
+
+/// Some pattern without an order: what variables do depends on the others.
+fn tangled(a: &[u8], salt: u64) -> f64 {
+    let code = a.iter().fold(salt, |c, l| c * 2 + u64::from(*l));
+    let mut rng = crate::rng::Rng::new(code);
+    match a.iter().all(|l| *l == 0) {
+        true => 1.0,
+        false => 0.7 + 0.6 * rng.unit(),
+    }
+}
+
+impl crate::problem::Models for Two {
+    fn time(&self, a: &[u8]) -> Option<f64> {
+        Some(tangled(a, if self.first_is_wrong { 9 } else { 1 }))
+    }
+    fn other_time(&self, a: &[u8]) -> Option<f64> {
+        Some(tangled(a, if self.first_is_wrong { 1 } else { 9 }))
+    }
+}
+
+#[test]
+fn of_two_models_the_one_that_runs_bear_out_is_believed() {
+    let problem = Problem::precision(formats(8), Vec::new(), 1e-6);
+    // Measured times are a little beside the predictions of the right one.
+    let measured = |a: &[u8]| tangled(a, 1) * (1.0 + 0.01 * (tangled(a, 5) - 1.0));
+    let every = crate::strategies::every(&problem);
+    let optimum = every.iter().map(|a| measured(a));
+    let optimum = optimum.fold(f64::INFINITY, f64::min);
+    for first_is_wrong in [false, true] {
+        let models = Two { first_is_wrong };
+        let search = Search {
+            problem: &problem,
+            models: &models,
+            seed: 1,
+            budget: 25,
+        };
+        let done = run(&problem, &mut guided(search), 25, |a| {
+            Outcome::ran(1e-12, measured(a))
+        });
+        let best = done.best.and_then(|b| b.outcome.time()).expect("a time");
+        assert!(best < 1.01 * optimum, "{best} of {optimum}");
+        let executed = done.executed.len();
+        assert!(executed <= 15, "{executed} executions");
+    }
+}
