@@ -84,6 +84,12 @@ fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Vec<Ke
     Some(out)
 }
 
+/// Plans that would be compiled; none if they are more than `most`.
+pub fn count(subject: &Subject, tunable: &Tunable, most: usize) -> Option<usize> {
+    let all = plans(subject, tunable, most)?;
+    Some(all.iter().map(Vec::len).sum())
+}
+
 /// The model, with everything compiled; none if that is more than `most` plans.
 pub fn coded<'s>(
     subject: &'s Subject,

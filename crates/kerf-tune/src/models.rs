@@ -107,12 +107,18 @@ pub fn code_model<'s>(
     device: &'s Result<cost::CostModel, CostError>,
     counts: Option<&Counts>,
     assembler: Option<&Assembler>,
+    said: &mut dyn FnMut(&str),
 ) -> Option<Counted<'s>> {
     let (Ok(device), Some(counts), Some(by)) = (device, counts, assembler) else {
         return None;
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let most = cores * coded::EACH_CORE;
+    if let Some(n) = coded::count(subject, tunable, most).filter(|n| *n > cores) {
+        said(&format!(
+            "{n} plans of single kernels are compiled to predict their times (--no-assembler: none)"
+        ));
+    }
     // Without it the search goes by the other model.
     let model = coded::coded(subject, tunable, device, &work(counts), by, most);
     model.ok().flatten()

@@ -353,7 +353,14 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     // Where nothing is measured, times are the predictions, and one model makes them.
     let measures = request.job.device == Device::Cuda && request.strategy == "guided";
     let assembler = request.assembler.as_ref().filter(|_| measures);
-    let code = models::code_model(&subject, &tunable, &device, counted.as_ref(), assembler);
+    let code = models::code_model(
+        &subject,
+        &tunable,
+        &device,
+        counted.as_ref(),
+        assembler,
+        &mut |text| watch(&Event::Note(text)),
+    );
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(
         &mut problem,

@@ -63,9 +63,9 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Waking the device up and the first launch, once a run: 5 to 9 us for a kernel that does nothing, and what Kerf does before.
-const START_S: f64 = 15e-6;
+const START_S: f64 = 1.5e-6;
 /// From the end of a launch to the beginning of the next.
-const GAP_S: f64 = 2.5e-6;
+const GAP_S: f64 = 1.2e-6;
 /// What no probe tells: fitted to recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
@@ -455,7 +455,7 @@ impl CostModel {
         LaunchPrediction {
             symbol: l.symbol.clone(),
             repeats: l.repeats,
-            seconds: (device_seconds + GAP_S).max(self.launch_s),
+            seconds: device_seconds + GAP_S,
             device_seconds,
             limit,
             shares,

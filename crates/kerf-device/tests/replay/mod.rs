@@ -175,15 +175,12 @@ pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[Fit]) -> Vec<Vec<f64>> {
 pub fn grid() -> Vec<Fit> {
     let mut all = vec![Fit::default()];
     for across in [1.5, 2.0, 3.0] {
-        for behind in [1.7, 2.1] {
-            for together in [0.0, 0.25, 0.5] {
-                all.push(Fit {
-                    across,
-                    behind,
-                    together,
-                    ..Fit::default()
-                });
-            }
+        for behind in [1.3, 1.7, 2.1] {
+            all.push(Fit {
+                across,
+                behind,
+                ..Fit::default()
+            });
         }
     }
     all
