@@ -68,6 +68,7 @@ fn work(blocks: usize) -> Work {
         ],
         patterns: Vec::new(),
         together: Vec::new(),
+        spread: None,
     };
     Work {
         launches: vec![launch("long"), launch("short")],
