@@ -188,10 +188,15 @@ impl CostModel {
                 };
                 let part = fetched / asked(t).max(1.0);
                 let (from_l2, from_memory) = match t.first {
-                    Some((_, accesses)) => {
-                        // Rounds that are waited for together are in between as well.
+                    Some((sectors, accesses)) => {
+                        // Of rounds that are waited for together, those that fetch whole accesses take turns; where a few
+                        // sectors are new, at the edge of what a block has, rounds are in between as well.
+                        let whole = (sectors / accesses.max(1e-9)).min(1.0);
                         let rounds = last.map_or(together, |e| together.powf(e));
-                        let some = |part: f64| 1.0 - (1.0 - part).max(0.0).powf(rounds);
+                        let some = |part: f64| {
+                            let edge = 1.0 - (1.0 - part).max(0.0).powf(rounds);
+                            whole * (part * together).min(1.0) + (1.0 - whole) * edge
+                        };
                         let own = accesses * still;
                         (some(own), some(own * any(part)))
                     }
