@@ -1,17 +1,19 @@
-//! Predicted against measured times, from recorded counts and plans: `prediction FOLDER [-v|-t|-j|-l] [CUDA]`. With CUDA, a folder
-//! with NVIDIA's assembler and libdevice, from machine code. `-l`: with constants fitted to the other workloads.
+//! Predicted against measured times, from recorded counts and plans: `prediction FOLDER [-v|-t|-j|-l] [CUDA [COUNTS]]`. With CUDA, a
+//! folder with NVIDIA's assembler and libdevice, from machine code. COUNTS: a folder with newer counts. `-l`: with constants
+//! fitted to the other workloads.
 #[path = "../tests/replay/mod.rs"]
 mod replay;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(folder) = args.first() else {
-        eprintln!("usage: prediction FOLDER [-v|-t|-j|-l] [CUDA]");
+        eprintln!("usage: prediction FOLDER [-v|-t|-j|-l] [CUDA [COUNTS]]");
         std::process::exit(2);
     };
     let has = |f: &str| args.iter().any(|a| a == f);
-    let all = replay::read(folder.as_ref());
-    let cuda = args.iter().skip(1).find(|a| !a.starts_with('-'));
+    let mut more = args.iter().skip(1).filter(|a| !a.starts_with('-'));
+    let cuda = more.next();
+    let all = replay::read_with(folder.as_ref(), more.next().unwrap_or(folder).as_ref());
     let tools = cuda.map(|c| replay::Tools::of(c.as_ref()).expect("ptxas and libdevice"));
     if has("-l") {
         let tools = tools.expect("machine code: a folder with NVIDIA's assembler");

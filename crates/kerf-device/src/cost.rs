@@ -311,13 +311,13 @@ impl CostModel {
         let limit = self.machine.registers_per_thread;
         // Launches that nobody looked at are like the first that somebody did.
         let mut work = work.clone();
-        let mut together: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+        let mut first = BTreeMap::new();
         for l in work.launches.iter_mut() {
-            let first = together
+            let (together, spread) = first
                 .entry(l.symbol.clone())
-                .or_insert_with(|| l.together.clone());
+                .or_insert_with(|| (l.together.clone(), l.spread));
             if l.together.is_empty() {
-                l.together = first.clone();
+                (l.together, l.spread) = (together.clone(), *spread);
             }
         }
         let own = census::kernels_of(&module, &rates, limit, &patterns);

@@ -48,7 +48,8 @@ fn from_code(folder: &str, every: usize) -> Option<Vec<replay::Row>> {
         eprintln!("skipped: no ptxas in .kerf/cuda (make setup)");
         return None;
     };
-    let mut all = replay::read(&root(folder));
+    let counts = root("bench/runs/2026-11-16-h200-prediction-8/counts");
+    let mut all = replay::read_with(&root(folder), &counts);
     for r in &mut all {
         let mut number = 0;
         r.plans.retain(|_| {

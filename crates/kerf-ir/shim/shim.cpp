@@ -22,6 +22,7 @@
 #include "llvm/IR/Operator.h"
 #include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -216,6 +217,15 @@ void kerf_lighten_debug(LLVMModuleRef m) {
 /// The marks go through the optimiser and the assembler.
 void kerf_number_lines(LLVMModuleRef m) {
   Module &module = *unwrap(m);
+  // What is moved to another block would lose its line: of two locations that are merged, the earlier stays.
+  static bool kept = [] {
+    auto &all = cl::getRegisteredOptions();
+    auto one = all.find("pick-merged-source-locations");
+    if (one != all.end())
+      static_cast<cl::opt<bool> *>(one->second)->setValue(true);
+    return true;
+  }();
+  (void)kept;
   StripDebugInfo(module);
   module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
   DIBuilder b(module);

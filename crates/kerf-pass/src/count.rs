@@ -14,8 +14,8 @@ mod stride;
 pub mod warp;
 
 pub use accesses::{Access, Direction, Memory, Root};
-pub use addresses::{ADDRESSES, Pattern, Sampled, join as join_patterns, patterns};
-pub use lanes::{Noted, Together, WARPS};
+pub use addresses::{ADDRESSES, First, Pattern, Sampled, join as join_patterns, patterns};
+pub use lanes::{Noted, Spread, Together, WARPS};
 pub use record::{BlockCount, LaunchCounts, LocalError, SiteRecord, Tally};
 pub use stride::Slope;
 

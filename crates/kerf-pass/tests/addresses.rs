@@ -116,3 +116,42 @@ fn swapped_pointers_into_shared_memory_conflict_as_they_do() {
     // 1, 2, 4 and 8 passes in its four rounds.
     assert_eq!(shared[1].1.passes[0][0], 3.75, "{all:?}");
 }
+
+#[test]
+fn what_a_loop_loads_again_is_not_new() {
+    // Rows of 128 elements, this one and the next, in four rounds: of this one only the first was not there before.
+    let all = seen(
+        "define ptx_kernel void @k(ptr %a) {
+         entry:
+           %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+           br label %loop
+         loop:
+           %n = phi i32 [ 0, %entry ], [ %m, %loop ]
+           %s = phi i32 [ 0, %entry ], [ %sum, %loop ]
+           %row = shl i32 %n, 7
+           %i = add i32 %row, %t
+           %p = getelementptr i32, ptr %a, i32 %i
+           %x = load volatile i32, ptr %p
+           %j = add i32 %i, 128
+           %q = getelementptr i32, ptr %a, i32 %j
+           %y = load volatile i32, ptr %q
+           %d = sub i32 %y, %x
+           %sum = add i32 %s, %d
+           %m = add i32 %n, 1
+           %c = icmp eq i32 %m, 4
+           br i1 %c, label %end, label %loop
+         end:
+           %o = getelementptr i32, ptr %a, i32 %t
+           store i32 %sum, ptr %o
+           ret void
+         }",
+        1,
+        &[1; 1024],
+    );
+    let first = |k: usize| all[k].1.first.map(|f| (f.sectors[0], f.accesses[0]));
+    assert_eq!(first(0), Some((0.25, 0.25)), "{all:?}");
+    assert_eq!(first(1), Some((1.0, 1.0)), "{all:?}");
+    assert_eq!(first(2), None, "{all:?}");
+    // Five rows of the eight that are loaded.
+    assert_eq!(all[0].1.fresh[0], 0.625, "{all:?}");
+}

@@ -69,6 +69,7 @@ fn work(blocks: usize) -> Work {
         ],
         patterns: Vec::new(),
         together: Vec::new(),
+        spread: None,
     };
     Work {
         launches: vec![launch("long"), launch("short")],

@@ -74,6 +74,14 @@ pub(super) fn fresh(a: &Access, seen: Option<&Pattern>) -> f64 {
     seen.map_or(1.0, |p| f64::from(p.fresh[column(a, p)]).min(1.0))
 }
 
+/// Part of an access's own sectors that no load of the same block had touched before, and of warps' accesses that have such
+/// sectors, where it is known.
+pub(super) fn first(a: &Access, seen: Option<&Pattern>) -> Option<(f64, f64)> {
+    let (p, first) = seen.and_then(|p| Some((p, p.first?)))?;
+    let k = column(a, p);
+    Some((f64::from(first.sectors[k]), f64::from(first.accesses[k])))
+}
+
 /// Passes through shared memory of an instruction that moves so many bytes a thread. Unknown addresses are taken to be free of
 /// conflicts.
 pub(super) fn shared_passes(

@@ -33,6 +33,8 @@ struct Touch {
     bytes: f64,
     /// Part of them that L1 does not have.
     fresh: f64,
+    /// Part of its own sectors that the block's loads before it had not touched, and of warps' accesses that have such.
+    first: Option<(f64, f64)>,
     /// What L2 takes longer for it than for whole sectors.
     slower: f64,
     /// Sectors of a warp's access, where its addresses were seen: it waits for the one that comes last.
@@ -121,6 +123,7 @@ impl CostModel {
                         access,
                         bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
                         fresh: memory::fresh(a, seen),
+                        first: memory::first(a, seen).filter(|_| last.is_some()),
                         slower: slower(a, seen, &l.blocks[b.number], warps[block]),
                         sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
                         load: a.direction == Direction::Load,
@@ -160,12 +163,18 @@ impl CostModel {
             let stores = touches.iter().filter(|t| !t.load);
             out.l2_bytes += first + stores.map(|t| t.bytes * t.slower).sum::<f64>();
             out.dram_bytes += once + missed * stored.min(buffer);
-            let from_l2 = (first / loaded.max(1.0)).min(1.0);
-            // The access that moves most is the one that fetches; others then find the data in L2.
-            touches.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
+            let mean = (first / loaded.max(1.0)).min(1.0);
+            // Of what was seen to be touched first, L1 may have some all the same: rounds that were not looked at.
+            let still = (first / fresh.max(1.0)).min(1.0);
+            let asked = |t: &Touch| match t.first {
+                Some((sectors, _)) => t.bytes * sectors * still,
+                None => t.bytes,
+            };
+            // The access that asks L2 for most is the one that fetches; others then find the data in L2.
+            touches.sort_by(|a, b| asked(b).total_cmp(&asked(a)));
             let mut left = once;
             for t in touches.iter().filter(|t| t.load) {
-                let fetched = left.min(t.bytes);
+                let fetched = left.min(asked(t));
                 left -= fetched;
                 // Loads of an unrolled loop's rounds are waited for together: the slowest of them decides.
                 // So are those of one round by a warp without others to hide behind.
@@ -177,10 +186,27 @@ impl CostModel {
                     let sectors = last.map_or(1.0, |e| t.sectors.powf(e));
                     1.0 - (1.0 - part).max(0.0).powf(sectors)
                 };
-                let from_l2 = (any(from_l2) * together).min(1.0);
-                // Of what L2 is asked for, no more than it misses.
-                let own = any(fetched / t.bytes.max(1.0));
-                let from_memory = (together * own).min(own.max(missed * from_l2));
+                let part = fetched / asked(t).max(1.0);
+                let (from_l2, from_memory) = match t.first {
+                    Some((sectors, accesses)) => {
+                        // Of rounds that are waited for together, those that fetch whole accesses take turns; where a few
+                        // sectors are new, at the edge of what a block has, rounds are in between as well.
+                        let whole = (sectors / accesses.max(1e-9)).min(1.0);
+                        let rounds = last.map_or(together, |e| together.powf(e));
+                        let some = |part: f64| {
+                            let edge = 1.0 - (1.0 - part).max(0.0).powf(rounds);
+                            whole * (part * together).min(1.0) + (1.0 - whole) * edge
+                        };
+                        let own = accesses * still;
+                        (some(own), some(own * any(part)))
+                    }
+                    None => {
+                        let from_l2 = (any(mean) * together).min(1.0);
+                        let own = any(part);
+                        // Of what L2 is asked for, no more than it misses.
+                        (from_l2, (together * own).min(own.max(missed * from_l2)))
+                    }
+                };
                 out.latency[t.block][t.access] =
                     near + from_l2 * (middle - near) + from_memory * (far - middle);
             }

@@ -42,6 +42,11 @@ pub struct Row {
 }
 
 pub fn read(folder: &Path) -> Vec<Record> {
+    read_with(folder, folder)
+}
+
+/// [`read`] with counts of another folder, where the program was counted again.
+pub fn read_with(folder: &Path, counts: &Path) -> Vec<Record> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
         .filter_map(|e| {
@@ -53,8 +58,8 @@ pub fn read(folder: &Path) -> Vec<Record> {
     let mut out = Vec::new();
     for name in names {
         let file = |e: &str| folder.join(format!("{name}.{e}"));
-        let (Ok(bitcode), Ok(counts)) = (std::fs::read(file("bc")), std::fs::read(file("json")))
-        else {
+        let counted = counts.join(format!("{name}.json"));
+        let (Ok(bitcode), Ok(counts)) = (std::fs::read(file("bc")), std::fs::read(counted)) else {
             continue;
         };
         let plans = std::fs::read_to_string(file("jsonl")).expect("readable");

@@ -8,7 +8,7 @@ use super::warp::{SECTOR, shared_passes, units};
 use super::{Counters, KernelCounters};
 use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The variable with the addresses.
 pub const ADDRESSES: &str = "__kerf_count_addresses";
@@ -173,8 +173,20 @@ pub struct Pattern {
     pub sectors: [f32; 3],
     /// Part of the sectors that the block has not touched before, at any of its loads from the same object.
     pub fresh: [f32; 3],
+    /// Of a load from global memory, what the block's loads before it had not touched. Older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<First>,
     /// Passes through the banks of L1 and shared memory by instructions of 4, 8 and 16 bytes; likewise.
     pub passes: [[f32; 3]; 3],
+}
+
+/// What loads at one place touch first of all loads of their block; also if elements were half and a quarter as large.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct First {
+    /// Part of their sectors.
+    pub sectors: [f32; 3],
+    /// Part of the accesses of warps that have such a sector.
+    pub accesses: [f32; 3],
 }
 
 /// One access of a warp: address by lane.
@@ -188,7 +200,7 @@ fn weight(slot: u64) -> u64 {
     }
 }
 
-/// Accesses of warps at one place, by block, with what each stands for.
+/// Accesses of warps at one place, by block, with the slot of each.
 type Seen = Vec<Vec<(u64, Lanes)>>;
 
 fn seen(s: &Sampled, table: &[u8], place: u64) -> Seen {
@@ -206,7 +218,7 @@ fn seen(s: &Sampled, table: &[u8], place: u64) -> Seen {
             let first = ((place * s.rounds + round) * BLOCKS * WARPS + warp) * LANES;
             let lanes: Lanes = (0..LANES).map(|l| word(first + l)).collect();
             if lanes.iter().any(Option::is_some) {
-                all.push((weight(round), lanes));
+                all.push((round, lanes));
             }
         }
         out.push(all);
@@ -230,6 +242,54 @@ fn mean(sum: u64, n: u64) -> f32 {
     (1000.0 * sum as f64 / n.max(1) as f64).round() as f32 / 1000.0
 }
 
+/// What was touched first, and all that was touched.
+#[derive(Debug, Clone, Copy, Default)]
+struct Touched {
+    /// Sectors at one place.
+    sectors: (u64, u64),
+    /// Accesses of warps at one place.
+    accesses: (u64, u64),
+    /// Sectors of all loads from the object.
+    object: (u64, u64),
+}
+
+/// What each of some loads of one object touches first, in the order in which a block's warps run them, as far as it is known:
+/// loop by loop, round by round, place by place.
+fn in_order(
+    c: &Counters,
+    all: &[(&Access, usize, Seen)],
+    of: &[usize],
+    base: i64,
+    scale: u32,
+) -> Vec<Touched> {
+    let mut out = vec![Touched::default(); of.len()];
+    let group = |n: usize| c.noted.head(all[n].0.block).unwrap_or(all[n].0.block);
+    for block in 0..BLOCKS as usize {
+        let mut order = Vec::new();
+        for (k, n) in of.iter().enumerate() {
+            let some = all[*n].2[block].iter().filter(|l| l.0 < FIRST);
+            order.extend(some.map(|(slot, lanes)| (group(*n), *slot, k, lanes)));
+        }
+        order.sort_by_key(|(group, slot, k, _)| (*group, *slot, *k));
+        let mut known = HashSet::new();
+        for (_, _, k, lanes) in order {
+            let some: Vec<i64> = shrunk(lanes, base, scale).into_iter().flatten().collect();
+            let sectors = units(&some, all[of[k]].0.bytes >> scale, SECTOR);
+            let touches = sectors.len() as u64;
+            let first = sectors.into_iter().filter(|s| known.insert(*s)).count() as u64;
+            let t = &mut out[k];
+            t.sectors = (t.sectors.0 + first, t.sectors.1 + touches);
+            t.accesses = (t.accesses.0 + u64::from(first > 0), t.accesses.1 + 1);
+        }
+    }
+    let sum = |f: &dyn Fn(&Touched) -> u64| out.iter().map(f).sum();
+    let object = (sum(&|t| t.sectors.0), sum(&|t| t.sectors.1));
+    for t in &mut out {
+        t.object = object;
+    }
+    out
+}
+
 /// Reads the table after a launch of a kernel.
 pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> {
     let s = &c.sampled;
@@ -246,50 +306,34 @@ pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> 
         }
         *n += 1;
     }
-    // Sectors that a block touches of an object, and how often in all.
-    let mut by: BTreeMap<&Root, [(usize, usize); 3]> = BTreeMap::new();
     let loads = |a: &Access| a.memory == Memory::Global && a.direction == Direction::Load;
     let roots: BTreeSet<&Root> = all
         .iter()
         .filter(|x| loads(x.0))
         .map(|x| &x.0.root)
         .collect();
+    let mut by: BTreeMap<usize, [Touched; 3]> = BTreeMap::new();
     for root in roots {
-        let of = || all.iter().filter(|x| loads(x.0) && &x.0.root == root);
-        let base = of()
-            .map(|x| base(&x.2))
-            .filter(|b| *b > 0)
-            .min()
-            .unwrap_or(0);
-        let one = |scale: u32| {
-            let (mut distinct, mut touches) = (0, 0);
-            for block in 0..BLOCKS as usize {
-                let mut known = BTreeSet::new();
-                for (a, _, seen) in of() {
-                    for (_, lanes) in seen[block].iter().filter(|l| l.0 == 1) {
-                        let lanes: Vec<i64> =
-                            shrunk(lanes, base, scale).into_iter().flatten().collect();
-                        let sectors = units(&lanes, a.bytes >> scale, SECTOR);
-                        touches += sectors.len();
-                        known.extend(sectors);
-                    }
-                }
-                distinct += known.len();
-            }
-            (distinct, touches)
-        };
-        by.insert(root, [one(0), one(1), one(2)]);
+        let of = |n: &usize| loads(all[*n].0) && &all[*n].0.root == root;
+        let of: Vec<usize> = (0..all.len()).filter(of).collect();
+        let bases = of.iter().map(|n| base(&all[*n].2));
+        let base = bases.filter(|b| *b > 0).min().unwrap_or(0);
+        let each = [0, 1, 2].map(|scale| in_order(c, &all, &of, base, scale));
+        for (k, n) in of.into_iter().enumerate() {
+            by.insert(n, [0, 1, 2].map(|scale| each[scale][k]));
+        }
     }
     let mut out = Vec::new();
-    for (a, index, seen) in &all {
-        let n: u64 = seen.iter().flatten().map(|l| l.0).sum();
+    for (place, (a, index, seen)) in all.iter().enumerate() {
+        let n: u64 = seen.iter().flatten().map(|l| weight(l.0)).sum();
         if n == 0 {
             continue;
         }
         let base = base(seen);
         let sum = |scale: u32, f: &dyn Fn(&Lanes, u64) -> u64| -> f32 {
             let each = seen.iter().flatten();
-            let one = |(w, l): &(u64, Lanes)| w * f(&shrunk(l, base, scale), a.bytes >> scale);
+            let one =
+                |(s, l): &(u64, Lanes)| weight(*s) * f(&shrunk(l, base, scale), a.bytes >> scale);
             mean(each.map(one).sum(), n)
         };
         let scaled = |f: &dyn Fn(&Lanes, u64) -> u64| [0, 1, 2].map(|k| sum(k, f));
@@ -297,13 +341,20 @@ pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> 
             let some: Vec<i64> = l.iter().copied().flatten().collect();
             units(&some, bytes, SECTOR).len() as u64
         };
-        let fresh = by.get(&a.root).filter(|_| loads(a));
+        let touches = by.get(&place);
+        let part = |f: &dyn Fn(&Touched) -> (u64, u64)| {
+            let of = |t: &Touched| (f(t).1 > 0).then(|| mean(f(t).0, f(t).1));
+            touches.map(|t| t.map(|t| of(&t).unwrap_or(1.0)))
+        };
         out.push(Pattern {
             block: a.block,
             index: *index,
             bytes: a.bytes,
             sectors: scaled(&touched),
-            fresh: fresh.map_or([1.0; 3], |f| f.map(|(d, t)| mean(d as u64, t as u64))),
+            fresh: part(&|t| t.object).unwrap_or([1.0; 3]),
+            first: part(&|t| t.sectors)
+                .zip(part(&|t| t.accesses))
+                .map(|(sectors, accesses)| First { sectors, accesses }),
             passes: [4, 8, 16].map(|w| scaled(&|l, _| shared_passes(l, w))),
         });
     }
@@ -324,6 +375,10 @@ pub fn join(to: &mut Vec<Pattern>, launches: u32, new: &[Pattern]) {
         for s in 0..3 {
             mix(&mut old.sectors[s], p.sectors[s]);
             mix(&mut old.fresh[s], p.fresh[s]);
+            if let (Some(old), Some(new)) = (&mut old.first, &p.first) {
+                mix(&mut old.sectors[s], new.sectors[s]);
+                mix(&mut old.accesses[s], new.accesses[s]);
+            }
             for w in 0..3 {
                 mix(&mut old.passes[w][s], p.passes[w][s]);
             }

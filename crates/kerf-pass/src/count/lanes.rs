@@ -3,9 +3,11 @@
 //! Threads of some warps note how often they ran a block and, within a loop, in which of 64 rounds: the first 16, then four in as
 //! many as there were before. A warp runs a block in every round in which any of its threads does.
 use super::addresses::{numbers, register};
+use super::emit::larger;
 use super::record::LANES;
 use super::{Counters, KernelCounters};
 use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, Value};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The variable with [`FIELDS`] 64-bit numbers for each block and warp that is looked at.
@@ -23,6 +25,9 @@ const FIRST: u64 = 16;
 const BEYOND: u64 = 4;
 /// Bits of a number.
 const BITS: u64 = 64;
+
+/// What numbers of parts are multiplied with, so that they mix.
+const MIXED: u64 = 2_654_435_761;
 
 /// Which of the rounds of an octave a warp notes, so that they are not all at multiples of an inner loop's length.
 fn salt(warp: u64) -> u64 {
@@ -48,6 +53,7 @@ pub(super) struct Place {
     each: bool,
     /// The last block that every way to it goes through.
     before: Option<usize>,
+    instructions: usize,
 }
 
 /// What is noted, and where.
@@ -116,9 +122,15 @@ impl Noted {
                 head: head.map(number),
                 each: back.into_iter().all(|b| dominates(k, *b)),
                 before: (k > 0).then(|| number(p.dominator[k])),
+                instructions: p.blocks[k].instructions().len(),
             };
             self.order.push(number(k));
         }
+    }
+
+    /// First block of the smallest loop around a block.
+    pub(super) fn head(&self, block: usize) -> Option<usize> {
+        self.places.get(block)?.head
     }
 
     /// Is there more to note of a block than how often each thread runs it?
@@ -147,13 +159,17 @@ impl Noted {
         let (thread, block) = numbers(b);
         let plane = b.mul(register("nctaid.x"), register("nctaid.y"));
         let all = b.mul(plane, register("nctaid.z"));
-        // The one in the middle of each part.
+        // One of each part, not always at the same place of it: grids have rows, and those at their ends are like each other.
         let parts = b.i64(self.parts);
-        let part = b.bin(Opcode::LLVMUDiv, b.mul(block, parts), all);
-        let middle = b.add(b.shl(part, b.i64(1)), b.i64(1));
-        let middle = b.bin(Opcode::LLVMUDiv, b.mul(middle, all), b.i64(2 * self.parts));
+        let divide = |x: Value, y: Value| b.bin(Opcode::LLVMUDiv, x, y);
+        let part = divide(b.mul(block, parts), all);
+        let up = b.add(b.mul(part, all), b.i64(self.parts - 1));
+        let long = larger(b, divide(all, parts), b.i64(1));
+        let mixed = b.lshr(b.mul(part, b.i64(MIXED)), b.i64(15));
+        let far = b.bin(Opcode::LLVMURem, mixed, long);
+        let chosen = b.add(divide(up, parts), far);
         let warp = b.lshr(thread, b.i64(LANES.trailing_zeros().into()));
-        let here = b.icmp(IntPred::LLVMIntEQ, block, middle);
+        let here = b.icmp(IntPred::LLVMIntEQ, block, chosen);
         let low = b.icmp(IntPred::LLVMIntULT, warp, b.i64(OF_BLOCK));
         let number = b.add(b.mul(part, b.i64(OF_BLOCK)), warp);
         let looked_at = b.and(here, low);
@@ -207,6 +223,31 @@ impl Own {
 pub struct Together {
     /// Executions by warps, and by threads.
     sums: Vec<(f64, f64)>,
+    /// Of each launch.
+    spreads: Vec<Spread>,
+}
+
+/// How much work blocks of threads have, as instructions of their warps, beside the mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Standard deviation.
+    pub deviation: f32,
+    /// The most of one.
+    pub most: f32,
+}
+
+impl Spread {
+    fn of(work: &[f64]) -> Option<Spread> {
+        let n = work.len() as f64;
+        let mean = work.iter().sum::<f64>() / n;
+        let square: f64 = work.iter().map(|w| (w / mean - 1.0).powi(2)).sum();
+        let most = work.iter().fold(0.0f64, |a, b| a.max(*b)) / mean;
+        let rounded = |x: f64| (1000.0 * x).round() as f32 / 1000.0;
+        (work.len() > 1 && mean > 0.0).then(|| Spread {
+            deviation: rounded((square / n).sqrt()),
+            most: rounded(most),
+        })
+    }
 }
 
 impl Together {
@@ -221,6 +262,7 @@ impl Together {
                 .and_then(|b| b.try_into().ok())
                 .map_or(0, u64::from_le_bytes)
         };
+        let mut work: BTreeMap<u64, f64> = BTreeMap::new();
         for warp in 0..noted.warps() {
             if word(k.entry, warp, 1) == 0 {
                 continue;
@@ -254,10 +296,21 @@ impl Together {
                 };
                 let more = above.map_or(1.0, |a| executed[a] / (word(a, warp, 1) as f64).max(1.0));
                 executed[*block] = own * more.max(1.0);
+                *work.entry(warp / OF_BLOCK).or_insert(0.0) +=
+                    executed[*block] * place.instructions as f64;
                 self.sums[*block].0 += executed[*block];
                 self.sums[*block].1 += word(*block, warp, 2) as f64;
             }
         }
+        let work: Vec<f64> = work.into_values().collect();
+        self.spreads.extend(Spread::of(&work));
+    }
+
+    /// How blocks of threads differ: of the launch in the middle of those that were looked at.
+    pub fn spread(&self) -> Option<Spread> {
+        let mut all = self.spreads.clone();
+        all.sort_by(|a, b| a.deviation.total_cmp(&b.deviation));
+        all.get(all.len() / 2).copied()
     }
 
     /// By block.
@@ -273,6 +326,16 @@ impl Together {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_are_compared_with_the_mean() {
+        let alike = Spread::of(&[5.0; 4]).expect("several");
+        assert_eq!((alike.deviation, alike.most), (0.0, 1.0));
+        let two = Spread::of(&[1.0, 3.0]).expect("several");
+        assert_eq!((two.deviation, two.most), (0.5, 1.5));
+        assert_eq!(Spread::of(&[7.0]), None);
+        assert_eq!(Spread::of(&[]), None);
+    }
 
     #[test]
     fn bits_stand_for_all_rounds() {

@@ -1,4 +1,5 @@
 //! What the counters say: one record a site, and how records of several launches add up.
+use super::lanes::Spread;
 use super::{Counters, KernelCounters, Pattern, local};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
@@ -219,6 +220,9 @@ pub struct LaunchCounts {
     /// Threads of a warp that run each block together, in the mean; 0 where no warp was seen to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<f32>,
+    /// How blocks of threads differ in their work, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

@@ -172,6 +172,7 @@ impl<'a> Counting<'a> {
             blocks: tally.blocks(),
             patterns: Vec::new(),
             together: Vec::new(),
+            spread: None,
         };
         let shape = |x: &LaunchCounts| {
             (x.symbol == new.symbol && x.grid == new.grid && x.block == new.block)
@@ -366,6 +367,7 @@ pub(super) fn counted(
     for (kind, (_, patterns, together)) in exec.seen {
         launches[kind].patterns = patterns;
         launches[kind].together = together.threads();
+        launches[kind].spread = together.spread();
     }
     Ok(Counts {
         kernels,

@@ -187,6 +187,7 @@ args = ["x", "n"]
             }],
             patterns: Vec::new(),
             together: Vec::new(),
+            spread: None,
         };
         let wide = grown(&counted(0), &kind(&large, 0), &large);
         assert_eq!(
