@@ -62,7 +62,7 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     run().unwrap_or_else(|e| Err(format!("{}: {e}", program.display())))
 }
 
-/// Waking the device up and the first launch, once a run: 5 to 9 us for a kernel that does nothing, and what Kerf does before.
+/// Until the first launch of a recorded run begins, and until its end is seen.
 const START_S: f64 = 1.5e-6;
 /// From the end of a launch to the beginning of the next.
 const GAP_S: f64 = 1.2e-6;
@@ -83,7 +83,7 @@ pub struct Fit {
 impl Default for Fit {
     fn default() -> Fit {
         Fit {
-            across: 1.5,
+            across: 2.0,
             behind: 1.7,
             together: 0.25,
             sectors: 0.5,
@@ -454,7 +454,7 @@ impl CostModel {
             })
             .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let limit = match unit {
-            _ if self.launch_s > device_seconds + GAP_S => Resource::Launch,
+            _ if GAP_S > device_seconds => Resource::Launch,
             _ if moved > work && of(Resource::Dram) >= of(Resource::L2) => Resource::Dram,
             _ if moved > work => Resource::L2,
             Some(u) if u.seconds > BUSY * work => u.resource,
