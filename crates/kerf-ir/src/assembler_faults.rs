@@ -211,9 +211,10 @@ fn ranges(v: Value, seen: &mut Vec<Value>) -> Vec<(f64, f64)> {
                 false => intrinsic(v).unwrap_or_default(),
             };
             let has = |part: &str| name.contains(part);
-            if has("sin.approx") || has("cos.approx") || has("tanh.approx") {
-                vec![(-1.0, 1.0)]
-            } else if name == "llvm.sin.f32" || name == "llvm.cos.f32" {
+            let wave = ["sin.approx", "cos.approx", "tanh.approx"]
+                .into_iter()
+                .any(has);
+            if wave || name == "llvm.sin.f32" || name == "llvm.cos.f32" {
                 vec![(-1.0, 1.0)]
             } else if has("ex2.approx") || name == "llvm.exp2.f32" {
                 vec![(0.0, f64::INFINITY)]
