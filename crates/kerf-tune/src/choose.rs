@@ -18,6 +18,10 @@ const LEAST: f64 = 5e-3;
 /// Plans that probes may improve, one after the other.
 const IMPROVEMENTS: usize = 4;
 
+/// Demotions after which probes may still look for plans in place of the demoted one. Where errors on other inputs are
+/// larger as a rule, there are hundreds that pass on the tuning inputs alone.
+const REPLACED: usize = 3;
+
 /// A demoted part of the warps is followed by one that is smaller by this part of it.
 const DESCENT: u8 = 8;
 
@@ -270,7 +274,9 @@ impl Tuner<'_> {
             (self.watch)(&Event::Demoted(&d));
             self.descend(&d.point, probes)?;
             demoted.push(d);
-            improvements = 0;
+            if demoted.len() <= REPLACED {
+                improvements = 0;
+            }
         }
     }
 
