@@ -44,7 +44,7 @@ impl Assembler {
 
 /// All plans of each kernel, in the order of the subject's; none if they are more than `most`, or if something other than
 /// formats may change.
-fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Vec<KernelPlan>>> {
+pub fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Vec<KernelPlan>>> {
     let only = tunable.math.is_empty() && tunable.warps.is_none() && tunable.launch.is_none();
     if !only {
         return None;
@@ -84,12 +84,6 @@ fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Vec<Ke
     Some(out)
 }
 
-/// Plans that would be compiled; none if they are more than `most`.
-pub fn count(subject: &Subject, tunable: &Tunable, most: usize) -> Option<usize> {
-    let all = plans(subject, tunable, most)?;
-    Some(all.iter().map(Vec::len).sum())
-}
-
 /// The model, with everything compiled; none if that is more than `most` plans.
 pub fn coded<'s>(
     subject: &'s Subject,
@@ -99,9 +93,20 @@ pub fn coded<'s>(
     assembler: &Assembler,
     most: usize,
 ) -> Result<Option<Counted<'s>>, CostError> {
-    let Some(all) = plans(subject, tunable, most) else {
-        return Ok(None);
-    };
+    let all = plans(subject, tunable, most);
+    all.map(|all| compiled(subject, tunable, device, work, assembler, &all))
+        .transpose()
+}
+
+/// The model, with these plans compiled: those of [`plans`].
+pub fn compiled<'s>(
+    subject: &'s Subject,
+    tunable: &'s Tunable,
+    device: &'s cost::CostModel,
+    work: &Work,
+    assembler: &Assembler,
+    all: &[Vec<KernelPlan>],
+) -> Result<Counted<'s>, CostError> {
     let other = |_| CostError::Kernel(subject.program.source.display().to_string());
     let bitcode = subject.program.module().map_err(other)?.bitcode();
     let told = Mutex::new(vec![BTreeMap::new(); all.len()]);
@@ -129,7 +134,5 @@ pub fn coded<'s>(
         });
     });
     let told = told.into_inner().unwrap_or_default();
-    Ok(Some(
-        Counted::new(subject, tunable, device, work)?.told(told),
-    ))
+    Ok(Counted::new(subject, tunable, device, work)?.told(told))
 }

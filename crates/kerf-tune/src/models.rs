@@ -113,15 +113,15 @@ pub fn code_model<'s>(
         return None;
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let most = cores * coded::EACH_CORE;
-    if let Some(n) = coded::count(subject, tunable, most).filter(|n| *n > cores) {
+    let plans = coded::plans(subject, tunable, cores * coded::EACH_CORE)?;
+    let n: usize = plans.iter().map(Vec::len).sum();
+    if n > cores {
         said(&format!(
             "{n} plans of single kernels are compiled to predict their times (--no-assembler: none)"
         ));
     }
     // Without it the search goes by the other model.
-    let model = coded::coded(subject, tunable, device, &work(counts), by, most);
-    model.ok().flatten()
+    coded::compiled(subject, tunable, device, &work(counts), by, &plans).ok()
 }
 
 /// The sensitivity profile in use: what the counted ranges say, if there are some.

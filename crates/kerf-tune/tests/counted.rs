@@ -78,13 +78,17 @@ fn work(blocks: usize) -> Work {
     }
 }
 
+fn h200() -> Device {
+    let profile = bundled::find("h200").expect("bundled").bundled.load();
+    Device::new(&profile.expect("valid")).expect("complete")
+}
+
 #[test]
 fn plans_are_ranked_by_their_kernels() {
     let s = subject();
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
     assert_eq!(t.groups.len(), 2);
-    let profile = bundled::find("h200").expect("bundled").bundled.load();
-    let device = Device::new(&profile.expect("valid")).expect("complete");
+    let device = h200();
     let c = Counted::new(&s, &t, &device, &work(2)).expect("counts fit");
     let of = |a: [u8; 2]| c.predict(&a.to_vec()).expect("a time");
     assert_eq!(of([0, 0]), 1.0);
@@ -102,8 +106,7 @@ fn plans_are_ranked_by_their_kernels() {
 fn counts_of_another_program_are_refused() {
     let s = subject();
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
-    let profile = bundled::find("h200").expect("bundled").bundled.load();
-    let device = Device::new(&profile.expect("valid")).expect("complete");
+    let device = h200();
     assert!(Counted::new(&s, &t, &device, &work(1)).is_err());
 }
 
@@ -111,8 +114,7 @@ fn counts_of_another_program_are_refused() {
 fn plans_are_compiled_where_they_are_few_and_an_assembler_is_there() {
     let s = subject();
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
-    let profile = bundled::find("h200").expect("bundled").bundled.load();
-    let device = Device::new(&profile.expect("valid")).expect("complete");
+    let device = h200();
     let cuda = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.kerf/cuda");
     let mut by = Assembler {
         ptxas: "/nowhere/ptxas".into(),
