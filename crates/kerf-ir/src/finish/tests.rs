@@ -344,3 +344,52 @@ fn triangles_over_arrays_are_registers() {
     let (_, ptx) = both(TRIANGLE);
     assert!(!ptx.contains(".local"), "{ptx}");
 }
+
+/// An outer loop that asks `n & 3 == 0` after an inner one, which may not be unrolled.
+const ASKS_AFTER: &str = r#"
+define ptx_kernel void @k(ptr noalias %x, i32 %n, i32 %m) {
+entry:
+  %rest = and i32 %n, 3
+  br label %outer
+outer:
+  %i = phi i32 [ 0, %entry ], [ %i2, %latch ]
+  br label %inner
+inner:
+  %j = phi i32 [ 0, %outer ], [ %j2, %inner ]
+  %s = phi float [ 0.0, %outer ], [ %t, %inner ]
+  %at = zext i32 %j to i64
+  %p = getelementptr inbounds float, ptr %x, i64 %at
+  %v = load volatile float, ptr %p, align 4
+  %t = fadd float %s, %v
+  %j2 = add nuw nsw i32 %j, 1
+  %more = icmp slt i32 %j2, %m
+  br i1 %more, label %inner, label %after, !llvm.loop !0
+after:
+  %none = icmp eq i32 %rest, 0
+  br i1 %none, label %latch, label %write
+write:
+  store volatile float %t, ptr %x, align 4
+  br label %latch
+latch:
+  %i2 = add nuw nsw i32 %i, 1
+  %again = icmp slt i32 %i2, %n
+  br i1 %again, label %outer, label %done, !llvm.loop !1
+done:
+  ret void
+}
+!0 = distinct !{!0, !2}
+!1 = distinct !{!1, !2}
+!2 = !{!"llvm.loop.unroll.disable"}
+"#;
+
+#[test]
+fn comparisons_stay_behind_inner_loops() {
+    let ptx =
+        ptx_of(&Module::parse(format!("{HEAD}{ASKS_AFTER}").as_bytes(), "asks").expect("parses"));
+    let inner = ptx.find("ld.volatile").expect("the inner loop");
+    let asks = ptx
+        .find("setp.eq")
+        .or(ptx.find("setp.ne"))
+        .expect("the comparison");
+    assert!(asks > inner, "{ptx}");
+}

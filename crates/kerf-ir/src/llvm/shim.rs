@@ -46,6 +46,7 @@ unsafe extern "C" {
     pub fn kerf_mark_pure(f: LLVMValueRef);
     pub fn kerf_underlying(p: LLVMValueRef) -> LLVMValueRef;
     pub fn kerf_set_no_wrap(v: LLVMValueRef);
+    pub fn kerf_shape_backend();
     pub fn kerf_shape(m: LLVMModuleRef);
     pub fn kerf_shape_rest(m: LLVMModuleRef);
     pub fn kerf_shape_memory(m: LLVMModuleRef);

@@ -26,6 +26,7 @@ fn init() {
             LLVMInitializeNVPTXTarget();
             LLVMInitializeNVPTXTargetMC();
             LLVMInitializeNVPTXAsmPrinter();
+            shim::kerf_shape_backend();
         }
     });
 }
