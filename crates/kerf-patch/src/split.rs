@@ -106,6 +106,12 @@ fn copyable<'a>(m: &Model<'a>, sources: &BTreeMap<usize, Source>) -> Vec<Copyabl
     out
 }
 
+/// Where in a text a place is; none for what the compiler made, which has no line or no column.
+fn offset(text: &Source, line: u32, column: u32) -> Option<usize> {
+    (line > 0).then_some(())?;
+    Some(text.line_start(line) + (column as usize).checked_sub(1)?)
+}
+
 /// Calls of each function, by place: how many of its operations the plan narrows there, and how many there are.
 fn calls(
     module: &Module,
@@ -138,7 +144,9 @@ fn calls(
                 let Some(text) = sources.get(&file) else {
                     continue;
                 };
-                let at = text.line_start(line) + column as usize - 1;
+                let Some(at) = offset(text, line, column) else {
+                    continue;
+                };
                 let inside = |c: &Copyable| c.file == file && (c.from..c.to).contains(&at);
                 if let Some(k) = all.iter().position(inside) {
                     let (some, of) = out[k].entry(pair[1]).or_default();
@@ -203,7 +211,9 @@ fn round(
             let Some(text) = sources.get(file) else {
                 continue;
             };
-            let at = text.line_start(*line) + *column as usize - 1;
+            let Some(at) = offset(text, *line, *column) else {
+                continue;
+            };
             let end = at + c.node.name.len();
             let whole = !text
                 .slice(end, end + 1)

@@ -123,7 +123,7 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     }
 }
 
-fn human(r: &Report, name: &str, style: Style) -> String {
+fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
     let mut o = String::new();
     let _ = writeln!(
         o,
@@ -142,10 +142,10 @@ fn human(r: &Report, name: &str, style: Style) -> String {
         if r.launches == 1 { "" } else { "es" }
     );
     if let Some(t) = &r.times {
-        let what = if r.device.kind == "cuda" {
-            "time"
-        } else {
-            "CPU time"
+        let what = match (r.device.kind.as_str(), checked) {
+            ("cuda", _) => "time",
+            (_, true) => "CPU time with every access checked",
+            _ => "CPU time",
         };
         let _ = writeln!(
             o,
@@ -274,7 +274,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
         }
         Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
-            say(&human(&r, &name, style))?;
+            say(&human(&r, &name, job.memcheck, style))?;
         }
     }
     Ok(i32::from(

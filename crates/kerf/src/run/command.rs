@@ -49,12 +49,12 @@ pub struct Args {
     /// Seed of the inputs.
     #[arg(long, allow_negative_numbers = true, value_parser = parse_seed)]
     seed: Option<u64>,
-    /// Timed runs.
-    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    repeats: u32,
-    /// Untimed runs before them.
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
-    warmup: u32,
+    /// Timed runs; by default 5, and 1 with --memcheck.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+    /// Untimed runs before them; by default 1, and none with --memcheck.
+    #[arg(long, allow_negative_numbers = true)]
+    warmup: Option<u32>,
     /// Measure energy over this many seconds (GPU; at least 5 for a steady figure).
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_window)]
     energy: f64,
@@ -133,8 +133,8 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         threads: a.threads,
         coroutines: a.coroutines,
         order: 0,
-        warmup: a.warmup,
-        repeats: a.repeats,
+        warmup: a.warmup.unwrap_or(u32::from(!a.memcheck)),
+        repeats: a.repeats.unwrap_or(if a.memcheck { 1 } else { 5 }),
         sample_s: match a.device {
             DeviceArg::Cuda => crate::tune::SAMPLE_S,
             DeviceArg::Cpu => 0.0,

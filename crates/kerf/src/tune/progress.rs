@@ -78,6 +78,11 @@ impl Progress {
                     n => format!("{n} {one}s"),
                 };
                 let groups = many(*groups, "group");
+                let plans = match plans {
+                    // As far as it was counted.
+                    &u64::MAX => format!("more than {:.1e}", u64::MAX as f64),
+                    n => n.to_string(),
+                };
                 // Shapes of launches have no operations.
                 self.line(&match sites {
                     0 => format!("{groups}; {plans} plans"),
