@@ -13,6 +13,7 @@ use crate::subject::Subject;
 use kerf_device::cost::{self, CostError};
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::count::LocalError;
+use kerf_pass::plan::Plan;
 use kerf_search::{Assignment, Models, Problem};
 use kerf_workload::job::Counts;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,26 @@ pub fn cost_model<'s>(
     };
     let told = format!("times are by the static score: {why}");
     (static_score(subject, tunable, profile), Some(told))
+}
+
+/// What predictions for this size do not tell of larger ones: a device that is not filled waits, whatever the formats.
+pub fn unfilled(
+    subject: &Subject,
+    device: &Result<cost::CostModel, CostError>,
+    counts: Option<&Counts>,
+) -> Option<String> {
+    let (Ok(device), Some(counts)) = (device, counts) else {
+        return None;
+    };
+    let m = subject.program.module().ok()?;
+    let run = device.predict(&m, &Plan::default(), &work(counts)).ok()?;
+    use cost::Resource::{Latency, Launch, MemoryLatency};
+    matches!(run.limit, Launch | Latency | MemoryLatency).then(|| {
+        format!(
+            "at this size the program's time is mostly {}; a size that fills the device may gain more, or less: --size",
+            run.limit
+        )
+    })
 }
 
 /// The second model of a search that measures, from machine code, where plans are few enough and there is an assembler.

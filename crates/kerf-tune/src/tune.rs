@@ -350,6 +350,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         launch::prepare::recount(request, &subject, input),
     );
     notes.extend(note);
+    if request.job.device == Device::Cpu {
+        let note = models::unfilled(&subject, &device, counted.as_ref());
+        note.iter().for_each(|n| watch(&Event::Note(n)));
+    }
     // Where nothing is measured, times are the predictions, and one model makes them.
     let measures = request.job.device == Device::Cuda && request.strategy == "guided";
     let assembler = request.assembler.as_ref().filter(|_| measures);
