@@ -158,9 +158,13 @@ fn warnings(
     }
     if let Some(r) = reference {
         for f in &r.flips {
+            let what = match f.count {
+                1 => "1 comparison goes".to_owned(),
+                n => format!("{n} comparisons go"),
+            };
             warnings.push(format!(
-                "{} comparisons at {} go the other way in exact arithmetic",
-                f.count, f.place
+                "{what} the other way in exact arithmetic at {}",
+                f.place
             ));
         }
         for u in &r.untracked {

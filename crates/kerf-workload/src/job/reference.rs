@@ -64,17 +64,18 @@ pub(super) fn reference(
     let s = exec
         .shadow()
         .ok_or_else(|| JobError::Worker("the shadow is gone".into()))?;
-    let flips = s
-        .flips()
-        .into_iter()
-        .map(|(count, l)| Flip {
-            count,
-            place: l.map_or_else(
-                || "unknown place".into(),
-                |l| format!("{}:{}:{}", l.file, l.line, l.column),
-            ),
-        })
-        .collect();
+    // A place of a function that is called often has as many copies.
+    let mut flips: Vec<Flip> = Vec::new();
+    for (count, l) in s.flips() {
+        let place = l.map_or_else(
+            || "places that the compiler made".into(),
+            |l| format!("{}:{}:{}", l.file, l.line, l.column),
+        );
+        match flips.iter_mut().find(|f| f.place == place) {
+            Some(f) => f.count += count,
+            None => flips.push(Flip { count, place }),
+        }
+    }
     Ok(Reference {
         info: ReferenceInfo {
             flips,
