@@ -292,6 +292,46 @@ mod tests {
         assert!(f.is_exact(&a) && f.of(&a) == (truth(&a), 0.0));
     }
 
+    /// The same, that answers only so often.
+    struct Tired(Slow, usize);
+
+    impl Models for Tired {
+        fn other_time(&self, a: &[u8]) -> Option<f64> {
+            (self.0.0.get() < self.1).then(|| self.0.time(a)).flatten()
+        }
+        fn other_answers(&self) -> Answers {
+            Answers {
+                in_all: self.1,
+                at_once: 4,
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_answered_any_more_is_told_by_the_sum() {
+        let tired = Tired(Slow(Cell::new(0)), 60);
+        let p = problem(9);
+        let search = Search {
+            problem: &p,
+            models: &tired,
+            seed: 3,
+            budget: 10,
+        };
+        // Small enough to be asked for as a whole, were it not for the answers.
+        let f = Forecast::new(search, Source::Other);
+        assert_eq!(tired.0.0.get(), 30);
+        let mut rng = Rng::new(9);
+        let mut summed = 0;
+        for _ in 0..200 {
+            let a = draw(&p, &mut rng);
+            assert!((f.exact(&a) - truth(&a)).abs() < 0.02);
+            assert!(f.is_exact(&a));
+            summed += usize::from(f.of(&a).1 > 0.0);
+        }
+        assert_eq!(tired.0.0.get(), 60);
+        assert!(summed > 100, "{summed}");
+    }
+
     #[test]
     fn a_small_space_is_asked_for_as_a_whole() {
         let slow = Slow(Cell::new(0));
