@@ -24,7 +24,9 @@ pub mod synthetic_kernels;
 pub mod synthetic_launch;
 
 pub use outcome::{Evaluation, History, Outcome};
-pub use problem::{Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable};
+pub use problem::{
+    Answers, Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable,
+};
 pub use session::{Session, Trace, replay, run};
 pub use strategy::{
     DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Step, Strategy, StrategyError, by_name, suitable,

@@ -271,6 +271,15 @@ pub struct Metrics {
     pub utilisation: f64,
 }
 
+/// What a model that takes long is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answers {
+    /// Answers that it gives in all.
+    pub in_all: usize,
+    /// Answers that take it no longer than one, if they are asked for together.
+    pub at_once: usize,
+}
+
 /// What the caller can predict without running anything. `None` is always a possible answer.
 pub trait Models {
     /// Time over that of the program as it is.
@@ -281,6 +290,15 @@ pub trait Models {
     fn other_time(&self, _a: &[u8]) -> Option<f64> {
         None
     }
+    /// How much may be asked of [`Models::other_time`].
+    fn other_answers(&self) -> Answers {
+        Answers {
+            in_all: usize::MAX,
+            at_once: 1,
+        }
+    }
+    /// Says that [`Models::other_time`] will be asked for these.
+    fn prepare_other(&self, _all: &[Assignment]) {}
     /// Error in the unit of the tolerance.
     fn error(&self, _a: &[u8]) -> Option<f64> {
         None

@@ -1,20 +1,27 @@
-//! Times predicted from machine code, for searches that measure: every plan of every kernel is compiled beforehand, on all cores.
+//! Times predicted from machine code, for searches that measure: plans of single kernels are compiled, on all cores.
 //!
-//! It costs tens of milliseconds a plan, so it is done where plans of single kernels are few. A search has them beside those of
-//! [`crate::counted`], which are wrong of other things: what compilers make of a plan (how far a loop is unrolled, which
-//! conversions stay, how operations overlap) is no part of those.
-use crate::counted::Counted;
+//! It costs tens of milliseconds a plan. Where plans of single kernels are few, all are compiled beforehand; else those that a
+//! search asks for, until they are as many. A search has them beside those of [`crate::counted`], which are wrong of other
+//! things: what compilers make of a plan (how far a loop is unrolled, which conversions stay, how operations overlap) is no part of
+//! those.
+use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::subject::Subject;
 use kerf_device::cost::{self, Compiler, CostError, Work, ptxas};
 use kerf_ir::llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
+use kerf_search::{Answers, Assignment};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::mpsc;
 
 /// Plans that a search compiles at most for each core: some seconds.
 pub const EACH_CORE: usize = 64;
+
+/// Plans that are needed for each level of each group before the others can be told from them.
+const EACH_LEVEL: usize = 4;
 
 /// NVIDIA's assembler and what else it takes.
 #[derive(Debug, Clone)]
@@ -42,11 +49,14 @@ impl Assembler {
     }
 }
 
+fn only_formats(tunable: &Tunable) -> bool {
+    tunable.math.is_empty() && tunable.warps.is_none() && tunable.launch.is_none()
+}
+
 /// All plans of each kernel, in the order of the subject's; none if they are more than `most`, or if something other than
 /// formats may change.
 pub fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Vec<KernelPlan>>> {
-    let only = tunable.math.is_empty() && tunable.warps.is_none() && tunable.launch.is_none();
-    if !only {
+    if !only_formats(tunable) {
         return None;
     }
     let n = tunable.groups.len();
@@ -84,55 +94,217 @@ pub fn plans(subject: &Subject, tunable: &Tunable, most: usize) -> Option<Vec<Ve
     Some(out)
 }
 
-/// The model, with everything compiled; none if that is more than `most` plans.
-pub fn coded<'s>(
-    subject: &'s Subject,
-    tunable: &'s Tunable,
-    device: &'s cost::CostModel,
-    work: &Work,
-    assembler: &Assembler,
-    most: usize,
-) -> Result<Option<Counted<'s>>, CostError> {
-    let all = plans(subject, tunable, most);
-    all.map(|all| compiled(subject, tunable, device, work, assembler, &all))
-        .transpose()
+/// Cores that compile.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The model, with these plans compiled: those of [`plans`].
-pub fn compiled<'s>(
+/// Seconds by plan, as text; none where it could not be compiled.
+type Known = BTreeMap<String, Option<f64>>;
+
+/// The model.
+pub struct Coded<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
     device: &'s cost::CostModel,
-    work: &Work,
-    assembler: &Assembler,
-    all: &[Vec<KernelPlan>],
-) -> Result<Counted<'s>, CostError> {
-    let other = |_| CostError::Kernel(subject.program.source.display().to_string());
-    let bitcode = subject.program.module().map_err(other)?.bitcode();
-    let told = Mutex::new(vec![BTreeMap::new(); all.len()]);
-    let jobs = all.iter().enumerate();
-    let jobs = Mutex::new(jobs.flat_map(|(k, plans)| plans.iter().map(move |p| (k, p))));
-    let compile = || {
-        // LLVM's contexts are each of one thread.
-        let m = Module::parse(&bitcode, "program").ok()?;
-        let mut here: Option<(usize, cost::Subject)> = None;
-        while let Some((k, plan)) = jobs.lock().ok()?.next() {
-            let kernel = &subject.kernels[k];
-            if here.as_ref().is_none_or(|h| h.0 != k) {
-                here = Some((k, device.kernel(&m, work, &kernel.symbol).ok()?));
-            }
-            let seconds = assembler.seconds(&here.as_ref()?.1, &kernel.name, plan);
-            let text = serde_json::to_string(plan).ok()?;
-            told.lock().ok()?[k].insert(text, seconds);
+    work: Work,
+    assembler: Assembler,
+    bitcode: Vec<u8>,
+    /// Of each kernel.
+    known: RefCell<Vec<Known>>,
+    /// Whether that is all there are; else how many may still be compiled.
+    whole: bool,
+    left: Cell<usize>,
+    base: Option<f64>,
+}
+
+impl<'s> Coded<'s> {
+    /// With everything compiled where that is no more than `most` plans of single kernels, and else [`Coded::on_demand`]; none if
+    /// that is too few to tell the others, or if something other than formats may change. `compiled` hears how many of how
+    /// many were compiled beforehand.
+    pub fn new(
+        subject: &'s Subject,
+        tunable: &'s Tunable,
+        device: &'s cost::CostModel,
+        work: &Work,
+        assembler: &Assembler,
+        most: usize,
+        compiled: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<Coded<'s>>, CostError> {
+        let levels: usize = tunable.groups.iter().map(|g| g.formats.len() - 1).sum();
+        let all = plans(subject, tunable, most);
+        if !only_formats(tunable) || all.is_none() && EACH_LEVEL * levels > most {
+            return Ok(None);
         }
-        Some(())
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|s| {
-        (0..cores).for_each(|_| {
-            s.spawn(compile);
+        let mut coded = Coded::empty(subject, tunable, device, work, assembler, most)?;
+        if let Some(all) = all {
+            coded.whole = true;
+            let each = all.iter().enumerate();
+            let jobs = each.flat_map(|(k, plans)| plans.iter().map(move |p| (k, p.clone())));
+            coded.compile(jobs.collect(), compiled);
+        }
+        coded.begin();
+        Ok(Some(coded))
+    }
+
+    /// With up to `most` plans of single kernels compiled when they are asked for, the program's own among them.
+    pub fn on_demand(
+        subject: &'s Subject,
+        tunable: &'s Tunable,
+        device: &'s cost::CostModel,
+        work: &Work,
+        assembler: &Assembler,
+        most: usize,
+    ) -> Result<Coded<'s>, CostError> {
+        let mut coded = Coded::empty(subject, tunable, device, work, assembler, most)?;
+        coded.begin();
+        Ok(coded)
+    }
+
+    fn empty(
+        subject: &'s Subject,
+        tunable: &'s Tunable,
+        device: &'s cost::CostModel,
+        work: &Work,
+        assembler: &Assembler,
+        most: usize,
+    ) -> Result<Coded<'s>, CostError> {
+        let other = |_| CostError::Kernel(subject.program.source.display().to_string());
+        let m = subject.program.module().map_err(other)?;
+        // Counts of another program are refused here, once.
+        for k in &subject.kernels {
+            device.kernel(&m, work, &k.symbol)?;
+        }
+        Ok(Coded {
+            subject,
+            tunable,
+            device,
+            work: work.clone(),
+            assembler: assembler.clone(),
+            bitcode: m.bitcode(),
+            known: RefCell::new(vec![Known::new(); subject.kernels.len()]),
+            whole: false,
+            left: Cell::new(most),
+            base: None,
+        })
+    }
+
+    /// What the program itself takes.
+    fn begin(&mut self) {
+        let identity = self.of_kernels(&vec![0; self.tunable.groups.len()]);
+        self.compile(
+            identity.iter().cloned().enumerate().collect(),
+            &mut |_, _| {},
+        );
+        self.base = self.told(&identity).filter(|b| *b > 0.0);
+    }
+
+    /// Compiles plans of kernels that are not known, as far as there may be more.
+    fn compile(&self, mut jobs: Vec<(usize, KernelPlan)>, compiled: &mut dyn FnMut(usize, usize)) {
+        let mut texts: Vec<String> = Vec::new();
+        let known = self.known.borrow();
+        let mut seen: BTreeMap<(usize, String), ()> = BTreeMap::new();
+        jobs.retain(|(k, plan)| {
+            let Ok(text) = serde_json::to_string(plan) else {
+                return false;
+            };
+            let new = !known[*k].contains_key(&text)
+                && seen.len() < self.left.get()
+                && seen.insert((*k, text.clone()), ()).is_none();
+            if new {
+                texts.push(text);
+            }
+            new
         });
-    });
-    let told = told.into_inner().unwrap_or_default();
-    Ok(Counted::new(subject, tunable, device, work)?.told(told))
+        drop(known);
+        let n = jobs.len();
+        self.left.set(self.left.get() - n);
+        let queue = Mutex::new(jobs.iter().zip(texts));
+        let (tell, told) = mpsc::channel();
+        let (bitcode, work) = (&self.bitcode, &self.work);
+        let (device, assembler, kernels) = (self.device, &self.assembler, &self.subject.kernels);
+        let one = |tell: mpsc::Sender<(usize, String, Option<f64>)>| {
+            // LLVM's contexts are each of one thread.
+            let m = Module::parse(bitcode, "program").ok()?;
+            let mut here: Option<(usize, cost::Subject)> = None;
+            loop {
+                let Some(((k, plan), text)) = queue.lock().ok()?.next() else {
+                    return Some(());
+                };
+                let kernel = &kernels[*k];
+                if here.as_ref().is_none_or(|h| h.0 != *k) {
+                    here = Some((*k, device.kernel(&m, work, &kernel.symbol).ok()?));
+                }
+                let seconds = assembler.seconds(&here.as_ref()?.1, &kernel.name, plan);
+                tell.send((*k, text, seconds)).ok()?;
+            }
+        };
+        std::thread::scope(|s| {
+            for _ in 0..cores().min(n) {
+                let tell = tell.clone();
+                s.spawn(|| one(tell));
+            }
+            drop(tell);
+            for (done, (k, text, seconds)) in told.iter().enumerate() {
+                self.known.borrow_mut()[k].insert(text, seconds);
+                compiled(done + 1, n);
+            }
+        });
+    }
+
+    /// The plan of each kernel.
+    fn of_kernels(&self, a: &Assignment) -> Vec<KernelPlan> {
+        let mut plan = self.tunable.plan(self.subject, a);
+        let each = self.subject.kernels.iter();
+        each.map(|k| plan.kernels.remove(&k.name).unwrap_or_default())
+            .collect()
+    }
+
+    /// What is known of a plan of each kernel, together.
+    fn told(&self, plans: &[KernelPlan]) -> Option<f64> {
+        let known = self.known.borrow();
+        let each = plans.iter().zip(known.iter()).map(|(p, known)| {
+            let text = serde_json::to_string(p).ok()?;
+            *known.get(&text)?
+        });
+        each.sum()
+    }
+
+    /// How much may be asked.
+    pub fn answers(&self) -> Answers {
+        match self.whole {
+            true => Answers {
+                in_all: usize::MAX,
+                at_once: 1,
+            },
+            false => Answers {
+                in_all: self.left.get(),
+                at_once: cores(),
+            },
+        }
+    }
+
+    /// Compiles what these need, all at once.
+    pub fn prepare(&self, all: &[Assignment]) {
+        let each = all.iter().map(|a| self.of_kernels(a));
+        let jobs = each.flat_map(|plans| plans.into_iter().enumerate());
+        self.compile(jobs.collect(), &mut |_, _| {});
+    }
+}
+
+impl CostModel for Coded<'_> {
+    fn predict(&self, a: &Assignment) -> Option<f64> {
+        let plans = self.of_kernels(a);
+        let base = self.base?;
+        if !self.whole && self.told(&plans).is_none() {
+            self.compile(plans.iter().cloned().enumerate().collect(), &mut |_, _| {});
+        }
+        Some(self.told(&plans)? / base)
+    }
+    fn describe(&self) -> String {
+        format!(
+            "time on the device predicted from machine code for profile {}",
+            self.device.profile_name()
+        )
+    }
 }

@@ -16,8 +16,6 @@ struct Part<'s> {
     subject: cost::Subject<'s>,
     /// Seconds by plan, as text.
     known: RefCell<BTreeMap<String, Option<f64>>>,
-    /// There are no others.
-    closed: bool,
 }
 
 impl Part<'_> {
@@ -43,9 +41,6 @@ impl Part<'_> {
         let text = serde_json::to_string(plan).ok()?;
         if let Some(s) = self.known.borrow().get(&text) {
             return *s;
-        }
-        if self.closed {
-            return None;
         }
         let mut whole = Plan::default();
         if !plan.is_identity() {
@@ -114,22 +109,9 @@ impl<'s> Counted<'s> {
                 name: k.name.clone(),
                 subject: device.kernel(m, work, &k.symbol)?,
                 known: RefCell::default(),
-                closed: false,
             });
         }
         Ok(parts)
-    }
-
-    /// With seconds of each kernel's plans from elsewhere, by their text; others cannot be told.
-    pub(crate) fn told(mut self, all: Vec<BTreeMap<String, Option<f64>>>) -> Counted<'s> {
-        if let Some(parts) = Rc::get_mut(&mut self.parts) {
-            for (p, known) in parts.iter_mut().zip(all) {
-                (p.known, p.closed) = (RefCell::new(known), true);
-            }
-        }
-        let identity = vec![0; self.tunable.groups.len()];
-        self.base = self.seconds(&identity).unwrap_or(0.0);
-        self
     }
 
     /// Counts again for other launch parameters. Without it they make no difference.

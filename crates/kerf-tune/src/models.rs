@@ -3,7 +3,7 @@
 //! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
 //! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
 //! that decide which are used: better ones are put in there, and nothing else changes.
-use crate::coded::{self, Assembler};
+use crate::coded::{self, Assembler, Coded};
 use crate::counted::{Counted, Recount};
 use crate::counts::work;
 use crate::problem::Tunable;
@@ -14,7 +14,7 @@ use kerf_device::cost::{self, CostError};
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::count::LocalError;
 use kerf_pass::plan::Plan;
-use kerf_search::{Assignment, Models, Problem};
+use kerf_search::{Answers, Assignment, Models, Problem};
 use kerf_workload::job::Counts;
 use serde::{Deserialize, Serialize};
 
@@ -121,28 +121,23 @@ pub fn unfilled(
     })
 }
 
-/// The second model of a search that measures, from machine code, where plans are few enough and there is an assembler.
+/// The second model of a search that measures, from machine code, where there is an assembler. `compiled` hears how many plans of
+/// how many were compiled beforehand.
 pub fn code_model<'s>(
     subject: &'s Subject,
     tunable: &'s Tunable,
     device: &'s Result<cost::CostModel, CostError>,
     counts: Option<&Counts>,
     assembler: Option<&Assembler>,
-    said: &mut dyn FnMut(&str),
-) -> Option<Counted<'s>> {
+    compiled: &mut dyn FnMut(usize, usize),
+) -> Option<Coded<'s>> {
     let (Ok(device), Some(counts), Some(by)) = (device, counts, assembler) else {
         return None;
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let plans = coded::plans(subject, tunable, cores * coded::EACH_CORE)?;
-    let n: usize = plans.iter().map(Vec::len).sum();
-    if n > cores {
-        said(&format!(
-            "{n} plans of single kernels are compiled to predict their times (--no-assembler: none)"
-        ));
-    }
+    let most = coded::cores() * coded::EACH_CORE;
+    let model = Coded::new(subject, tunable, device, &work(counts), by, most, compiled);
     // Without it the search goes by the other model.
-    coded::compiled(subject, tunable, device, &work(counts), by, &plans).ok()
+    model.ok().flatten()
 }
 
 /// The sensitivity profile in use: what the counted ranges say, if there are some.
@@ -265,7 +260,7 @@ pub struct Predictions<'m> {
     /// Time.
     pub cost: &'m dyn CostModel,
     /// Time from machine code.
-    pub code: Option<&'m dyn CostModel>,
+    pub code: Option<&'m Coded<'m>>,
     /// AMPT-GA's score; none where `cost` is a static score itself.
     pub published: Option<&'m dyn CostModel>,
 }
@@ -276,6 +271,18 @@ impl Models for Predictions<'_> {
     }
     fn other_time(&self, a: &[u8]) -> Option<f64> {
         self.code?.predict(&a.to_vec())
+    }
+    fn other_answers(&self) -> Answers {
+        let none = Answers {
+            in_all: 0,
+            at_once: 1,
+        };
+        self.code.map_or(none, Coded::answers)
+    }
+    fn prepare_other(&self, all: &[Assignment]) {
+        if let Some(c) = self.code {
+            c.prepare(all);
+        }
     }
     fn static_score(&self, a: &[u8]) -> Option<f64> {
         self.published?.predict(&a.to_vec())

@@ -141,6 +141,13 @@ pub enum Event<'e> {
         /// Possible plans, capped.
         plans: u64,
     },
+    /// Plans are compiled, to predict their times.
+    Compiled {
+        /// So many.
+        done: usize,
+        /// Of so many.
+        of: usize,
+    },
     /// What the program itself does.
     Floor(&'e Floor),
     /// What a reader must know.
@@ -363,7 +370,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         &device,
         counted.as_ref(),
         assembler,
-        &mut |text| watch(&Event::Note(text)),
+        &mut |done, of| watch(&Event::Compiled { done, of }),
     );
     let errors = models::sensitivity(&subject, &tunable, counted.as_ref());
     let vetoed = models::inform_but(
@@ -385,7 +392,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         subject: &subject,
         tunable: &tunable,
         cost: cost.as_ref(),
-        code: code.as_ref().map(|c| c as &dyn models::CostModel),
+        code: code.as_ref(),
         published: &published,
         errors: errors.as_ref(),
         store,

@@ -1,4 +1,5 @@
 //! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
+use crate::coded::Coded;
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
 use crate::launch::strategy::named;
@@ -32,7 +33,7 @@ pub(crate) struct Tuner<'t> {
     pub(crate) tunable: &'t Tunable,
     pub(crate) cost: &'t dyn CostModel,
     /// Times from machine code, beside them.
-    pub(crate) code: Option<&'t dyn CostModel>,
+    pub(crate) code: Option<&'t Coded<'t>>,
     /// What AMPT-GA goes by.
     pub(crate) published: &'t dyn CostModel,
     /// What is known of errors, and which formats it forbids.

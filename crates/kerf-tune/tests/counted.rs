@@ -6,7 +6,7 @@ use kerf_device::cost::{CostModel as Device, Work};
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
-use kerf_tune::coded::{Assembler, coded};
+use kerf_tune::coded::{Assembler, Coded};
 use kerf_tune::counted::Counted;
 use kerf_tune::models::{CostModel, Sensitivity};
 use kerf_tune::problem::{Grouping, tunable};
@@ -129,10 +129,16 @@ fn plans_are_compiled_where_they_are_few_and_an_assembler_is_there() {
             (b.threads, b.warps) = (32 * b.threads, 32 * b.warps);
         }
     }
-    let model = |by: &Assembler, most| coded(&s, &t, &device, &large, by, most);
+    let told = std::cell::Cell::new((0, 0));
+    let model = |by: &Assembler, most| {
+        Coded::new(&s, &t, &device, &large, by, most, &mut |done, of| {
+            told.set((done, of))
+        })
+    };
     // Two plans of each of two kernels.
     assert!(model(&by, 3).expect("no mistake").is_none());
     let nothing = model(&by, 4).expect("no mistake").expect("few enough");
+    assert_eq!(told.get(), (4, 4));
     assert_eq!(nothing.predict(&vec![0, 0]), None);
     by.ptxas = cuda.join("bin/ptxas");
     if !by.ptxas.is_file() {
@@ -145,6 +151,13 @@ fn plans_are_compiled_where_they_are_few_and_an_assembler_is_there() {
     assert!(of([1, 0]) < 0.9, "{}", of([1, 0]));
     let sum = of([1, 0]) + of([0, 1]) - 1.0;
     assert!((of([1, 1]) - sum).abs() < 1e-9);
+    // When they are asked for: both kernels as they are, and one plan more.
+    let some = Coded::on_demand(&s, &t, &device, &large, &by, 3).expect("no mistake");
+    assert_eq!(some.answers().in_all, 1);
+    some.prepare(&[vec![1, 0]]);
+    assert_eq!(some.answers().in_all, 0);
+    assert_eq!(some.predict(&vec![1, 0]), Some(of([1, 0])));
+    assert_eq!(some.predict(&vec![0, 1]), None);
 }
 
 #[test]

@@ -160,8 +160,8 @@ pub struct Args {
     /// AMPT-GA. Measured times replace predicted ones.
     #[arg(long, value_enum, default_value = "counts")]
     cost: Cost,
-    /// Do not guide the search by machine code as well: where times are measured, NVIDIA's assembler is at hand and
-    /// the plans of single kernels are few (64 for each core), `guided` has all of them compiled first.
+    /// Do not guide the search by machine code as well: where times are measured and NVIDIA's assembler is at hand, `guided` has
+    /// up to 64 plans of single kernels for each core compiled, all of them first where they are no more.
     #[arg(long)]
     no_assembler: bool,
     /// Result folder; by default the workload's name with `-tuned`, here.

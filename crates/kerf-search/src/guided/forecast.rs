@@ -3,9 +3,10 @@
 //! A cost model that rewrites a program for every answer takes milliseconds, and a proposal looks at thousands
 //! of assignments. In a small space each is asked for once. In a large one a sum over variables and pairs
 //! of neighbours stands for the model: static counts, corrected by regression over everything that the model
-//! was asked. What a proposal would run is asked for before it is believed.
+//! was asked. What a proposal would run is asked for before it is believed. A model that gives only so many answers, since each
+//! takes long, spends no more than half of them beforehand; the sum stands for what it does not answer any more.
 use super::linear::Cholesky;
-use crate::problem::{Assignment, Problem, Search};
+use crate::problem::{Answers, Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategies::draw;
 use std::cell::{Cell, RefCell};
@@ -41,6 +42,22 @@ impl Source {
             Source::Other => search.predict_other(a),
         }
     }
+
+    fn answers(self, search: &Search) -> Answers {
+        match self {
+            Source::Time => Answers {
+                in_all: usize::MAX,
+                at_once: 1,
+            },
+            Source::Other => search.models.other_answers(),
+        }
+    }
+
+    fn prepare(self, search: &Search, all: &[Assignment]) {
+        if self == Source::Other {
+            search.models.prepare_other(all);
+        }
+    }
 }
 
 /// The model, and what stands for it.
@@ -48,7 +65,9 @@ pub struct Forecast<'p> {
     search: Search<'p>,
     source: Source,
     small: bool,
-    told: RefCell<BTreeMap<Assignment, f64>>,
+    /// Answers; none where the model gives none.
+    told: RefCell<BTreeMap<Assignment, Option<f64>>>,
+    answers: Answers,
     /// Terms of the sum: of each variable by level, then of each edge.
     terms: RefCell<Vec<f64>>,
     /// What the sum misses of what was told.
@@ -76,10 +95,12 @@ impl<'p> Forecast<'p> {
         for v in &problem.variables {
             first.push(first.last().copied().unwrap_or(0) + v.levels.len() - 1);
         }
+        let answers = source.answers(&search);
         let f = Forecast {
             search,
             source,
-            small: problem.size() <= SMALL,
+            small: problem.size() <= SMALL.min(answers.in_all as u64),
+            answers,
             told: RefCell::default(),
             terms: RefCell::default(),
             misses: Cell::new(0.0),
@@ -95,29 +116,43 @@ impl<'p> Forecast<'p> {
     fn calibrate(&self) {
         let problem = self.search.problem;
         let identity = problem.identity();
+        let mut asked = vec![identity.clone()];
         for level in 1..problem.depth_of_levels() as u8 {
             let all = problem.uniform(level);
             for i in 0..identity.len() {
                 let (mut alone, mut without) = (identity.clone(), all.clone());
                 (alone[i], without[i]) = (all[i], 0);
-                self.exact(&alone);
+                asked.push(alone);
                 if level <= DEPTH {
-                    self.exact(&without);
+                    asked.push(without);
                 }
             }
-            self.exact(&all);
+            asked.push(all);
         }
         let low = problem.all_low();
         for e in problem.edges.iter().take(CALIBRATION.0) {
             let mut pair = identity.clone();
             (pair[e.a], pair[e.b]) = (low[e.a], low[e.b]);
-            self.exact(&pair);
+            asked.push(pair);
         }
         let mut rng = Rng::new(self.search.seed ^ 0x666f_7265);
-        for _ in 0..CALIBRATION.1 {
-            self.exact(&draw(problem, &mut rng));
-        }
+        asked.extend((0..CALIBRATION.1).map(|_| draw(problem, &mut rng)));
+        asked.truncate(self.answers.in_all / 2);
+        self.source.prepare(&self.search, &asked);
+        asked.iter().for_each(|a| {
+            self.exact(a);
+        });
         self.refit();
+    }
+
+    /// How many had better be settled together.
+    pub fn at_once(&self) -> usize {
+        self.answers.at_once
+    }
+
+    /// Says that these will be settled.
+    pub fn prepare(&self, all: &[Assignment]) {
+        self.source.prepare(&self.search, all);
     }
 
     fn counted(&self, a: &[u8]) -> f64 {
@@ -137,7 +172,7 @@ impl<'p> Forecast<'p> {
         let mut right = vec![0.0; n];
         let rows: Vec<(Vec<usize>, f64)> = told
             .iter()
-            .map(|(a, t)| (terms(problem, &self.first, a), t - self.counted(a)))
+            .filter_map(|(a, t)| Some((terms(problem, &self.first, a), (*t)? - self.counted(a))))
             .collect();
         for (on, y) in &rows {
             for i in on {
@@ -156,17 +191,18 @@ impl<'p> Forecast<'p> {
         *self.terms.borrow_mut() = w;
     }
 
-    /// What the model itself says.
+    /// What the model itself says; where it says nothing, what stands for it.
     pub fn exact(&self, a: &[u8]) -> f64 {
-        if let Some(t) = self.told.borrow().get(a) {
-            return *t;
-        }
-        let t = self.source.ask(&self.search, a).unwrap_or(1.0);
-        self.told.borrow_mut().insert(a.to_vec(), t);
-        t
+        let known = self.told.borrow().get(a).copied();
+        let told = known.unwrap_or_else(|| {
+            let t = self.source.ask(&self.search, a);
+            self.told.borrow_mut().insert(a.to_vec(), t);
+            t
+        });
+        told.unwrap_or_else(|| self.sum(a))
     }
 
-    /// Whether [`Forecast::of`] is what the model itself says.
+    /// Whether the model itself can say no more than [`Forecast::of`] does.
     pub fn is_exact(&self, a: &[u8]) -> bool {
         self.small || self.told.borrow().contains_key(a)
     }
@@ -176,13 +212,21 @@ impl<'p> Forecast<'p> {
         if self.small {
             return (self.exact(a), 0.0);
         }
-        if let Some(t) = self.told.borrow().get(a) {
-            return (*t, 0.0);
+        match self.told.borrow().get(a) {
+            Some(Some(t)) => (*t, 0.0),
+            _ => (self.sum(a), self.misses.get()),
+        }
+    }
+
+    /// The sum; of a small space there is none.
+    fn sum(&self, a: &[u8]) -> f64 {
+        if self.small {
+            return 1.0;
         }
         let w = self.terms.borrow();
         let on = terms(self.search.problem, &self.first, a).into_iter();
         let sum = self.counted(a) + on.map(|i| w.get(i).copied().unwrap_or(0.0)).sum::<f64>();
-        (sum.max(1e-3), self.misses.get())
+        sum.max(1e-3)
     }
 }
 
@@ -246,6 +290,46 @@ mod tests {
         let a = draw(&p, &mut rng);
         assert_eq!(f.exact(&a), truth(&a));
         assert!(f.is_exact(&a) && f.of(&a) == (truth(&a), 0.0));
+    }
+
+    /// The same, that answers only so often.
+    struct Tired(Slow, usize);
+
+    impl Models for Tired {
+        fn other_time(&self, a: &[u8]) -> Option<f64> {
+            (self.0.0.get() < self.1).then(|| self.0.time(a)).flatten()
+        }
+        fn other_answers(&self) -> Answers {
+            Answers {
+                in_all: self.1,
+                at_once: 4,
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_answered_any_more_is_told_by_the_sum() {
+        let tired = Tired(Slow(Cell::new(0)), 60);
+        let p = problem(9);
+        let search = Search {
+            problem: &p,
+            models: &tired,
+            seed: 3,
+            budget: 10,
+        };
+        // Small enough to be asked for as a whole, were it not for the answers.
+        let f = Forecast::new(search, Source::Other);
+        assert_eq!(tired.0.0.get(), 30);
+        let mut rng = Rng::new(9);
+        let mut summed = 0;
+        for _ in 0..200 {
+            let a = draw(&p, &mut rng);
+            assert!((f.exact(&a) - truth(&a)).abs() < 0.02);
+            assert!(f.is_exact(&a));
+            summed += usize::from(f.of(&a).1 > 0.0);
+        }
+        assert_eq!(tired.0.0.get(), 60);
+        assert!(summed > 100, "{summed}");
     }
 
     #[test]

@@ -120,22 +120,29 @@ impl Proposer<'_, '_> {
         let mut best: Option<(Assignment, f64)> = None;
         let mut asked = 0;
         let mut agreed = true;
-        for (a, promised) in new {
-            if best.as_ref().is_some_and(|b| b.1 >= promised) {
+        let together = self.times.at_once();
+        for (i, (a, promised)) in new.iter().enumerate() {
+            if best.as_ref().is_some_and(|b| b.1 >= *promised) {
                 break;
             }
-            let mut value = promised;
-            if !self.times.is_settled(&a) {
+            let mut value = *promised;
+            if !self.times.is_settled(a) {
                 if asked == ASKED {
                     agreed = false;
                     break;
                 }
+                if together > 1 && asked.is_multiple_of(together) {
+                    let left = new[i..].iter().filter(|n| !self.times.is_settled(&n.0));
+                    let next = left.take(together.min(ASKED - asked));
+                    let next: Vec<Assignment> = next.map(|n| n.0.clone()).collect();
+                    self.times.prepare(&next);
+                }
                 asked += 1;
-                self.times.settle(&a);
-                value = self.value(&a);
+                self.times.settle(a);
+                value = self.value(a);
             }
             if best.as_ref().is_none_or(|b| value > b.1) {
-                best = Some((a, value));
+                best = Some((a.clone(), value));
             }
         }
         let proposal = best.map(|(assignment, v)| Proposal {

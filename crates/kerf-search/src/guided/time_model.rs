@@ -13,7 +13,7 @@
 use super::forecast::{Forecast, Source};
 use super::linear::{Cholesky, dot, log_improvement};
 use crate::outcome::Evaluation;
-use crate::problem::Search;
+use crate::problem::{Assignment, Search};
 use std::rc::Rc;
 
 /// Measured times repeat to this, relative.
@@ -136,6 +136,17 @@ impl<'p> TimeModel<'p> {
     /// Whether what is said of an assignment is by the prediction itself, not by what stands for it.
     pub fn is_settled(&self, a: &[u8]) -> bool {
         self.forecasts.iter().all(|f| f.is_exact(a))
+    }
+
+    /// How many had better be settled together.
+    pub fn at_once(&self) -> usize {
+        let each = self.forecasts.iter().map(|f| f.at_once());
+        each.max().unwrap_or(1)
+    }
+
+    /// Says that these will be settled.
+    pub fn prepare(&self, all: &[Assignment]) {
+        self.forecasts.iter().for_each(|f| f.prepare(all));
     }
 
     /// Has the prediction itself made for an assignment.

@@ -4,7 +4,7 @@
 //! The first stage leaves the variables of the second as the program has them; the second one keeps what the
 //! first found. Both are guided searches. Shapes of launches are the variables without an order.
 use crate::outcome::Outcome;
-use crate::problem::{Assignment, Edge, Metrics, Models, Problem, Search};
+use crate::problem::{Answers, Assignment, Edge, Metrics, Models, Problem, Search};
 use crate::script::{Missing, Probe, Script, Scripted};
 use crate::strategy::{Reason, Step, Strategy};
 
@@ -53,6 +53,13 @@ impl Models for Within<'_> {
     }
     fn other_time(&self, a: &[u8]) -> Option<f64> {
         self.models.other_time(&self.whole(a))
+    }
+    fn other_answers(&self) -> Answers {
+        self.models.other_answers()
+    }
+    fn prepare_other(&self, all: &[Assignment]) {
+        let all: Vec<Assignment> = all.iter().map(|a| self.whole(a)).collect();
+        self.models.prepare_other(&all);
     }
     fn error(&self, a: &[u8]) -> Option<f64> {
         self.models.error(&self.whole(a))

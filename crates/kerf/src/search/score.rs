@@ -1,14 +1,15 @@
 //! `kerf search score`: the static score of AMPT-GA, added to a recorded space.
 use super::{load, unusable};
 use crate::fail::Failure;
-use crate::output::{Format, say};
+use crate::output::{Format, passing, say};
+use crate::progress::live;
 use crate::run::in_worker;
 use crate::tune::job;
 use crate::{device, toolchain};
 use kerf_device::cost::CostModel;
 use kerf_pass::count::Detail;
 use kerf_search::recorded::Recorded;
-use kerf_tune::coded::coded;
+use kerf_tune::coded::{Coded, plans};
 use kerf_tune::models::CostModel as _;
 use kerf_tune::rescore::{Found, RescoreError, find, rescore};
 use kerf_tune::subject::Subject;
@@ -100,10 +101,26 @@ fn times(
         .help("`make setup` fetches ptxas; sm_75 to sm_90 can be read")
     })?;
     let work = kerf_tune::counts::work(&counts);
-    let cost = coded(subject, &found.tunable, &model, &work, &assembler, MOST)?;
-    let cost = cost.ok_or_else(|| {
+    let too_many = || {
         Failure::new(format!("{} has too many plans", a.workload.display()))
             .help(format!("up to {MOST} plans of single kernels are compiled"))
-    })?;
+    };
+    plans(subject, &found.tunable, MOST).ok_or_else(too_many)?;
+    let mut shown = |done: usize, of: usize| {
+        if live() {
+            passing(&format!("compiling {done} of {of} plans"));
+        }
+    };
+    let cost = Coded::new(
+        subject,
+        &found.tunable,
+        &model,
+        &work,
+        &assembler,
+        MOST,
+        &mut shown,
+    )?;
+    passing("");
+    let cost = cost.ok_or_else(too_many)?;
     Ok(space.coded_by(|a| cost.predict(&found.whole(a))))
 }

@@ -4,6 +4,9 @@ use crate::progress::{bar, live, quiet};
 use kerf_tune::store::Phase;
 use kerf_tune::tune::Event;
 
+/// Plans to compile that take long enough to be spoken of, where lines are not overwritten.
+const SAID: usize = 32;
+
 /// Shows events.
 pub struct Progress {
     live: bool,
@@ -91,6 +94,16 @@ impl Progress {
                         format!("{groups} of {sites}, {excluded} fixed; {plans} plans")
                     }
                 });
+            }
+            Event::Compiled { done, of } => {
+                let text = format!("compiling {done} of {of} plans to predict their times");
+                match self.live {
+                    true => self.status(*done, *of, &text),
+                    false if *done == 1 && *of >= SAID => self.line(&format!(
+                        "{of} plans of single kernels are compiled to predict their times (--no-assembler: none)"
+                    )),
+                    false => {}
+                }
             }
             Event::Floor(f) => {
                 self.line(&format!("the program itself: error {}", number(f.error)));
