@@ -6,8 +6,8 @@
 //! (bench/runs/2026-11-15-h200-prediction has both); near the best fit they matter little, and are rounded.
 use super::{Resource, Share};
 
-/// Waking the device up and the first launch, once a run.
-pub(super) const START_S: f64 = 34e-6;
+/// Until the first launch of a recorded run begins, and until its end is seen.
+pub(super) const START_S: f64 = 1.5e-6;
 
 /// Exponent with which units, memory and chains of operations add up.
 const ACROSS: f64 = 2.0;

@@ -62,8 +62,6 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
     run().unwrap_or_else(|e| Err(format!("{}: {e}", program.display())))
 }
 
-/// Until the first launch of a recorded run begins, and until its end is seen.
-const START_S: f64 = 1.5e-6;
 /// From the end of a launch to the beginning of the next.
 const GAP_S: f64 = 1.2e-6;
 /// What no probe tells: fitted to recorded times.
@@ -559,7 +557,7 @@ impl Subject<'_> {
                 };
                 c.compiled_launch(&self.rates, &k, l)
             });
-            self.run_of(START_S, out.collect())
+            self.run_of(super::combine::START_S, out.collect())
         };
         Ok(fits.iter().map(run).collect())
     }
