@@ -217,6 +217,7 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
                     | Kind::SharedStore
                     | Kind::LocalLoad
                     | Kind::LocalStore
+                    | Kind::ConstantLoad
             );
             let one = match program.operation(i.line) {
                 Operation::Arithmetic => i.arithmetic,
@@ -302,6 +303,11 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
         }
     }
     let mut blocks: Vec<f64> = out.into_iter().map(|n| n.unwrap_or(0.0)).collect();
+    // A warp runs what is in no loop once at most, however few copies of a loop that was unrolled wholly were found: two numbers
+    // may be in one instruction.
+    for b in flow.order.iter().filter(|b| region(**b).is_none()) {
+        blocks[*b] = blocks[*b].min(program.warps);
+    }
     for b in slow {
         let mut calls = code[flow.blocks[b].clone()].iter();
         let zero =
@@ -517,6 +523,55 @@ mod tests {
         ];
         let (of_block, out) = by_ten_warps(&code, &sources, &operations);
         assert_eq!(out.blocks[of_block(1)], 70.0);
+    }
+
+    /// A loop of 24 rounds by 10 warps, four at once, around one of 3, which has loads of constant memory and comparisons only.
+    #[test]
+    fn loads_of_constant_memory_tell_copies() {
+        let mut code = vec![one(Kind::Other, 1, true, None)];
+        for _ in 0..12 {
+            code.push(one(Kind::ConstantLoad, 3, true, None));
+            code.push(one(Kind::Other, 4, true, None));
+        }
+        code.extend((0..4).map(|_| one(Kind::F64, 5, false, None)));
+        code.push(one(Kind::Branch, 6, false, Some(1)));
+        code.push(one(Kind::Exit, 7, true, None));
+        let mut operations = [Operation::Other; 7];
+        (operations[2], operations[4]) = (Operation::Access, Operation::Arithmetic);
+        let inner = Source {
+            head: 3,
+            ..source(3, 2, 720.0, true)
+        };
+        let sources = [
+            source(1, 1, 10.0, false),
+            source(2, 1, 240.0, true),
+            inner,
+            source(5, 1, 80.0, true),
+            source(6, 1, 240.0, true),
+            source(7, 1, 10.0, false),
+        ];
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        assert_eq!(out.blocks[of_block(1)], 60.0);
+    }
+
+    /// A loop of 4 rounds by 10 warps that is no loop any more, whose rounds became one instruction.
+    #[test]
+    fn what_is_in_no_loop_runs_once() {
+        let code = [
+            one(Kind::Other, 1, true, None),
+            one(Kind::F64, 2, true, None),
+            one(Kind::F64, 3, true, None),
+            one(Kind::Exit, 4, true, None),
+        ];
+        let mut operations = [Operation::Other; 4];
+        operations[1..3].fill(Operation::Arithmetic);
+        let sources = [
+            source(1, 1, 10.0, false),
+            source(2, 2, 40.0, true),
+            source(4, 1, 10.0, false),
+        ];
+        let (of_block, out) = by_ten_warps(&code, &sources, &operations);
+        assert_eq!(out.blocks[of_block(1)], 10.0);
     }
 
     /// A block that half of the threads run between two that all do, and one that nobody runs.
