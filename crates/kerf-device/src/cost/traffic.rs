@@ -84,10 +84,25 @@ fn touched(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, block
 /// sector for a transposition with scattered stores, and 15 for scattered additions.
 const PARTS: f64 = 5.0;
 
-fn slower(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64) -> f64 {
+/// Bytes of an element that stores of the same block write together, as fields of a struct: those at the same distance from
+/// thread to thread.
+fn written(a: &Access, beside: &[Access]) -> f64 {
+    let same = |o: &&Access| o.direction == a.direction && o.root == a.root && o.slope == a.slope;
+    let all: u64 = beside.iter().filter(same).map(|o| o.bytes).sum();
+    let most = a.slope.x.map_or(a.bytes, |x| x.unsigned_abs().max(a.bytes));
+    all.clamp(a.bytes, most) as f64
+}
+
+fn slower(
+    a: &Access,
+    beside: &[Access],
+    seen: Option<&Pattern>,
+    c: &BlockCount,
+    warps: f64,
+) -> f64 {
     let active = (c.threads as f64 / warps.max(1.0)).clamp(1.0, f64::from(WARP));
     let sectors = seen.map_or(0.0, |_| memory::sectors_by(a, seen, 32.0, [32, 1, 1]));
-    match sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64 {
+    match sectors * memory::SECTOR as f64 > 2.0 * active * written(a, beside) {
         true if active > 1.5 && a.direction != Direction::Load => PARTS,
         _ => 1.0,
     }
@@ -124,7 +139,7 @@ impl CostModel {
                         bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
                         fresh: memory::fresh(a, seen),
                         first: memory::first(a, seen).filter(|_| last.is_some()),
-                        slower: slower(a, seen, &l.blocks[b.number], warps[block]),
+                        slower: slower(a, &b.accesses, seen, &l.blocks[b.number], warps[block]),
                         sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
                         load: a.direction == Direction::Load,
                     });
@@ -212,5 +227,30 @@ impl CostModel {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kerf_pass::count::Slope;
+
+    #[test]
+    fn fields_of_a_struct_fill_sectors_together() {
+        let store = |x| Access {
+            block: 0,
+            direction: Direction::Store,
+            bytes: 4,
+            memory: Memory::Global,
+            root: Root::Parameter(0),
+            slope: Slope { x, y: Some(0) },
+        };
+        let (field, column) = (store(Some(16)), store(Some(4096)));
+        assert_eq!(written(&field, &vec![field.clone(); 4]), 16.0);
+        assert_eq!(written(&field, &[field.clone(), column.clone()]), 4.0);
+        // Stored more than once, and where no distance is known.
+        assert_eq!(written(&field, &vec![field.clone(); 6]), 16.0);
+        assert_eq!(written(&store(None), &vec![store(None); 4]), 4.0);
+        assert_eq!(written(&column, std::slice::from_ref(&column)), 4.0);
     }
 }
