@@ -83,7 +83,13 @@ fn recorded_times_are_predicted_from_machine_code() {
     for name in ["ewald", "trinomial", "nbody", "heat", "particles"] {
         assert!(of(name).mean_error() <= 0.17, "{name}: {table}");
     }
-    for name in ["heston", "cholesky", "barrier_option", "lavamd_f32", "nbody"] {
+    for name in [
+        "heston",
+        "cholesky",
+        "barrier_option",
+        "lavamd_f32",
+        "nbody",
+    ] {
         // Of five plans, those that measurements tell apart.
         assert!(of(name).distinct().0 >= 0.85, "{name}: {table}");
     }
