@@ -5,6 +5,7 @@
 //! registers, how well operations overlap. Where an assembler is at hand nothing of that need be assumed. It takes tens of
 //! milliseconds a plan instead of one, so searches use the other.
 mod binary;
+mod blocks;
 mod executions;
 mod flow;
 mod lines;
@@ -20,7 +21,7 @@ use executions::{Operation, Program};
 use flow::Flow;
 use kerf_ir::finish::{self, Reflect};
 use kerf_pass::Plan;
-use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern, Spread};
+use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern};
 use program::{SLOW_CLOCKS, Ways, operations, slow_path, slow_paths, sources, ways};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,17 +232,6 @@ fn step(i: &Instruction, r: Runs, a: &Around) -> Step {
     }
 }
 
-/// The largest of as many normal numbers as there are multiprocessors, in the mean (132 of them).
-const LARGEST: f64 = 2.6;
-
-/// What the multiprocessor with the most work takes longer than that with the mean, where it has so many blocks of threads and
-/// so many of them at once. Those that begin later go where there is least to do.
-fn uneven(spread: Option<Spread>, blocks: f64, resident: f64) -> f64 {
-    let Some(s) = spread else { return 1.0 };
-    let more = LARGEST * f64::from(s.deviation) * resident.min(blocks).sqrt() / blocks;
-    (1.0 + more).min(f64::from(s.most)).max(1.0)
-}
-
 /// Resources of the units, issue slots last.
 const RESOURCES: [Resource; warps::UNITS + 1] = [
     Resource::F32,
@@ -298,7 +288,6 @@ impl CostModel {
         let on_here = here * f64::from(in_block);
         let partitions = f64::from(self.machine.partitions);
         let active = on_here.min(partitions);
-        let side_by_side = (on_here / partitions).ceil().clamp(1.0, 16.0);
         let waits = traffic::Waits {
             lone: on_here <= 1.0,
             last: Some(k.fit.sectors),
@@ -382,40 +371,38 @@ impl CostModel {
                 None => 4,
                 Some(_) => (SIMULATED / steps.len().max(1)).clamp(8, 96),
             };
-            // Warps of a block that meet are on all schedulers; otherwise those of one tell.
-            let (company, each) = match steps.iter().any(|s| s.barrier) && in_block > 1 {
-                true => (
-                    warps::Company {
-                        warps: (on_here as usize).clamp(1, 64),
-                        schedulers: active as usize,
-                        block: in_block as usize,
-                    },
-                    on_here.clamp(1.0, 64.0) / active,
-                ),
-                false => (
-                    warps::Company {
-                        warps: side_by_side as usize,
-                        schedulers: 1,
-                        block: 1,
-                    },
-                    side_by_side,
-                ),
-            };
-            let one = warps::clocks(&steps, company, rounds);
+            let one = |blocks| blocks::together(&steps, partitions, blocks, in_block, rounds);
             // Rounds of a scheduler of the fullest multiprocessor, all of its warps together. Where all blocks are there at once, that
-            // of the scheduler that has most warps.
+            // of the scheduler that has most warps. Where they are not, what is left in the end runs in less company.
             let mean = top * fullest / blocks / active;
-            let times = match fullest <= resident {
-                true => top / blocks / f64::from(in_block) * side_by_side.max(on_here / active),
-                false => mean,
+            let of_warp = top / blocks / f64::from(in_block);
+            let at_once = |n: f64| {
+                let warps = n * f64::from(in_block);
+                of_warp
+                    * (warps / partitions)
+                        .ceil()
+                        .max(warps / warps.min(partitions))
             };
-            clocks += one * times / each;
+            let left = fullest % resident;
+            let times = match fullest <= resident {
+                true => {
+                    clocks += one(here) * at_once(here);
+                    at_once(here)
+                }
+                false => {
+                    clocks += one(resident) * mean * (fullest - left) / fullest;
+                    if left > 0.0 {
+                        clocks += one(left) * at_once(left);
+                    }
+                    mean
+                }
+            };
             for s in &steps {
                 busy[s.unit as usize] += times * s.likely * s.busy;
                 busy[warps::UNITS] += times * s.likely * s.slots;
             }
         }
-        clocks *= uneven(l.spread, fullest, resident);
+        clocks *= blocks::uneven(l.spread, fullest, resident);
         busy[Unit::Multiply as usize] += 0.5 * busy[Unit::Integer as usize];
         let s = |c: f64| c / self.clock_hz;
         let mut by: BTreeMap<Resource, f64> = BTreeMap::new();
@@ -560,24 +547,5 @@ impl Subject<'_> {
             self.run_of(super::combine::START_S, out.collect())
         };
         Ok(fits.iter().map(run).collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_with_more_work_decide_where_there_are_few() {
-        let of = |deviation, most| Some(Spread { deviation, most });
-        assert_eq!(uneven(None, 1.0, 1.0), 1.0);
-        assert_eq!(uneven(of(0.0, 1.0), 4.0, 4.0), 1.0);
-        // The largest, where each multiprocessor has one.
-        assert_eq!(uneven(of(0.3, 1.5), 1.0, 16.0), 1.5);
-        let (few, many) = (
-            uneven(of(0.3, 3.0), 16.0, 16.0),
-            uneven(of(0.3, 3.0), 160.0, 16.0),
-        );
-        assert!(few > 1.15 && many < 1.03, "{few} {many}");
     }
 }

@@ -83,13 +83,24 @@ fn touched(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, block
 /// What L2 takes longer where stores, or atomic operations, leave most of their sectors as they were: ncu on the H200 has 18 ps a
 /// sector for a transposition with scattered stores, and 15 for scattered additions.
 const PARTS: f64 = 5.0;
+/// The same over the part of L2's time that is not hidden (probe on the H200, ps a sector: 6.2 for fields of 4 bytes, two of which
+/// a warp has in a sector, 9.2 for fields of 8 bytes, one in a sector, 15 to 16 where each thread's is in a line of its own).
+const SHARED_PARTS: f64 = 4.0;
+const NEAR_PARTS: f64 = 6.0;
+const FAR_PARTS: f64 = 10.0;
+/// Bytes of a line.
+const LINE: u64 = 128;
 
-fn slower(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64) -> f64 {
+fn slower(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, hidden: bool) -> f64 {
     let active = (c.threads as f64 / warps.max(1.0)).clamp(1.0, f64::from(WARP));
     let sectors = seen.map_or(0.0, |_| memory::sectors_by(a, seen, 32.0, [32, 1, 1]));
-    match sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64 {
-        true if active > 1.5 && a.direction != Direction::Load => PARTS,
-        _ => 1.0,
+    let parts = sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64;
+    match a.slope.x.map(i64::unsigned_abs) {
+        _ if !parts || active <= 1.5 || a.direction == Direction::Load => 1.0,
+        _ if !hidden => PARTS,
+        Some(x) if x < LINE && sectors <= 0.5 * f64::from(WARP) => SHARED_PARTS,
+        Some(x) if x < LINE => NEAR_PARTS,
+        _ => FAR_PARTS,
     }
 }
 
@@ -124,7 +135,7 @@ impl CostModel {
                         bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
                         fresh: memory::fresh(a, seen),
                         first: memory::first(a, seen).filter(|_| last.is_some()),
-                        slower: slower(a, seen, &l.blocks[b.number], warps[block]),
+                        slower: slower(a, seen, &l.blocks[b.number], warps[block], last.is_some()),
                         sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
                         load: a.direction == Direction::Load,
                     });
@@ -212,5 +223,46 @@ impl CostModel {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kerf_pass::count::Slope;
+
+    #[test]
+    fn parts_of_sectors_take_longer_the_farther_apart_they_are() {
+        let of = |bytes, x: Option<i64>, sectors: f32, direction| {
+            let a = Access {
+                block: 0,
+                direction,
+                bytes,
+                memory: Memory::Global,
+                root: Root::Parameter(0),
+                slope: Slope { x, y: Some(0) },
+            };
+            let p = Pattern {
+                block: 0,
+                index: 0,
+                bytes,
+                sectors: [sectors; 3],
+                fresh: [1.0; 3],
+                first: None,
+                passes: [[1.0; 3]; 3],
+            };
+            let c = BlockCount {
+                threads: 3200,
+                ..BlockCount::default()
+            };
+            slower(&a, Some(&p), &c, 100.0, true)
+        };
+        let store = |bytes, x, sectors| of(bytes, x, sectors, Direction::Store);
+        assert_eq!(store(4, Some(4), 4.0), 1.0);
+        assert_eq!(store(4, Some(16), 16.0), SHARED_PARTS);
+        assert_eq!(store(8, Some(32), 32.0), NEAR_PARTS);
+        assert_eq!(store(8, Some(8192), 32.0), FAR_PARTS);
+        assert_eq!(store(8, None, 32.0), FAR_PARTS);
+        assert_eq!(of(8, Some(8192), 32.0, Direction::Load), 1.0);
     }
 }

@@ -207,7 +207,7 @@ fn instruction(low: u64, high: u64, index: usize, line: usize) -> Instruction {
         kind,
         arithmetic: matches!(
             op & 0x1ff,
-            0x20 | 0x21 | 0x23 | 0x28 | 0x29 | 0x2b | 0x30..=0x32
+            0x20 | 0x21 | 0x23 | 0x28 | 0x29 | 0x2b | 0x30..=0x32 | 0x35
         ),
         wide: op == 0x22b,
         always: low >> 12 & 15 == 7 && also,
@@ -289,6 +289,13 @@ mod tests {
         ] {
             assert_eq!(kind(op), wanted, "{op:x}");
         }
+    }
+
+    /// HFMA2.MMA does what HFMA2 does.
+    #[test]
+    fn products_on_the_unit_for_matrices_are_arithmetic() {
+        assert!(instruction(0x7435, 0, 0, 1).arithmetic);
+        assert!(!instruction(0x723e, 0, 0, 1).arithmetic);
     }
 
     #[test]
