@@ -109,7 +109,7 @@ impl Progress {
                 self.line(&format!("the program itself: error {}", number(f.error)));
             }
             Event::Warning(w) => note(&format!("warning: {w}")),
-            Event::Note(n) => note(&format!("note: {n}")),
+            Event::Note(n) => self.line(&format!("note: {n}")),
             Event::Demoted(d) => self.line(&format!(
                 "demoted: time {:.3} of the program's, error {} on another input ({} of {} passed){}",
                 d.point.time,
