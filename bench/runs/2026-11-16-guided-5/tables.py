@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The recorded tables with their times from machine code (from_code.json.gz): tables.py OUT writes OUT/RECORD/NAME.json."""
+"""The recorded tables with their times from machine code (from_code.json.gz): tables.py OUT [FOLDER] writes OUT/RECORD/NAME.json."""
 
 import gzip
 import json
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.abspath(__file__))
 
 
 def read(path):

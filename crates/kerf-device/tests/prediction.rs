@@ -125,7 +125,7 @@ fn recorded_times_of_workloads_not_seen_are_predicted() {
     }
 }
 
-/// Every second plan of eight workloads that were written after the model was as it is.
+/// Every second plan of eight workloads whose times were not known where the model was mended.
 #[test]
 fn recorded_times_of_workloads_written_later_are_predicted() {
     let Some(rows) = from_code("bench/runs/2026-11-16-h200-prediction-10/unseen", 2) else {

@@ -12,7 +12,7 @@ use kerf_ir::llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_search::{Answers, Assignment};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc;
@@ -203,14 +203,14 @@ impl<'s> Coded<'s> {
     fn compile(&self, mut jobs: Vec<(usize, KernelPlan)>, compiled: &mut dyn FnMut(usize, usize)) {
         let mut texts: Vec<String> = Vec::new();
         let known = self.known.borrow();
-        let mut seen: BTreeMap<(usize, String), ()> = BTreeMap::new();
+        let mut seen: BTreeSet<(usize, String)> = BTreeSet::new();
         jobs.retain(|(k, plan)| {
             let Ok(text) = serde_json::to_string(plan) else {
                 return false;
             };
             let new = !known[*k].contains_key(&text)
                 && seen.len() < self.left.get()
-                && seen.insert((*k, text.clone()), ()).is_none();
+                && seen.insert((*k, text.clone()));
             if new {
                 texts.push(text);
             }

@@ -49,6 +49,7 @@ pub(super) fn together(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::machine::warps::{Unit, tests::step};
 
     #[test]
     fn blocks_with_more_work_decide_where_there_are_few() {
@@ -66,19 +67,7 @@ mod tests {
 
     #[test]
     fn a_block_alone_takes_longer_for_each_of_its_warps() {
-        let chain = Step {
-            unit: super::super::warps::Unit::F64,
-            busy: 2.0,
-            latency: 0.0,
-            stall: 8.0,
-            sets: 6,
-            frees: 6,
-            waits: 0,
-            barrier: false,
-            part: 0,
-            likely: 1.0,
-            slots: 1.0,
-        };
+        let chain = step(Unit::F64, 2.0, 8.0);
         // One warp a scheduler waits for itself; of six, the unit is what they wait for.
         let of = |blocks| together(&[chain; 10], 4.0, blocks, 4, 8);
         let (alone, many) = (of(1.0), of(6.0));

@@ -280,7 +280,7 @@ fn meet(all: &mut [Warp], w: usize, block: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn lone(warps: usize, block: usize) -> Company {
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    fn step(unit: Unit, busy: f64, stall: f64) -> Step {
+    pub fn step(unit: Unit, busy: f64, stall: f64) -> Step {
         Step {
             unit,
             busy,
