@@ -24,6 +24,36 @@ pub struct Reach {
     pub written: bool,
     /// What is read from it becomes an index.
     pub index: bool,
+    /// Where that is into an array of the program: its elements, the fewest if there are several.
+    pub of_array: Option<u64>,
+}
+
+/// What the indices of a kernel along an axis stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Along {
+    /// The kernel does not ask for them.
+    #[default]
+    Nothing,
+    /// Threads of all blocks: `blockIdx.x * blockDim.x + threadIdx.x`.
+    Threads,
+    /// Threads of one block; blocks are not told apart.
+    Within,
+    /// A block for each item, its threads share the item.
+    Shared,
+    /// A block for each item; its threads are not told apart.
+    Blocks,
+}
+
+impl Along {
+    /// Are threads of a block told apart?
+    pub fn threads(self) -> bool {
+        matches!(self, Self::Threads | Self::Within | Self::Shared)
+    }
+
+    /// Is there a block for each item?
+    pub fn by_block(self) -> bool {
+        matches!(self, Self::Shared | Self::Blocks)
+    }
 }
 
 /// The extents of a kernel.
@@ -31,12 +61,17 @@ pub struct Reach {
 pub struct Extents {
     /// By parameter; of pointers only.
     pub reach: BTreeMap<usize, Reach>,
-    /// Threads along x, y, z, where they are bounded; none if the axis is not used or not bounded.
+    /// Threads along x, y, z, or blocks where each has an item, where they are bounded; none if the axis is not used
+    /// or not bounded.
     pub threads: [Option<Polynomial>; 3],
     /// Integer parameters that are positions, not sizes; extents are where these are zero.
     pub positions: Vec<usize>,
-    /// Axes whose indices the kernel asks for.
-    pub axes: [bool; 3],
+    /// What the indices along the axes stand for.
+    pub axes: [Along; 3],
+    /// Threads of a warp exchange values.
+    pub warps: bool,
+    /// Integer parameters that the code does not use.
+    pub unused: Vec<usize>,
     /// Block sizes that the code is written for: it has `blockIdx.x * 32 + threadIdx.x`.
     pub made_for: [Option<i128>; 3],
 }
@@ -51,7 +86,8 @@ struct Reader<'m> {
     /// Of those that are quotients, as a warp's number: what is divided, and by what.
     quotients: BTreeMap<usize, (Polynomial, i128)>,
     threads: [Option<Polynomial>; 3],
-    axes: [bool; 3],
+    /// Axes along which the thread's index in its block, and the block's, are asked for.
+    asked: [(bool, bool); 3],
     made_for: [Option<i128>; 3],
 }
 
@@ -164,6 +200,11 @@ impl Reader<'_> {
             if t < 1 || b % t != 0 || !(2..=1024).contains(&size) {
                 continue;
             }
+            // A block is not smaller than a warp: `blockIdx.x * 4 + threadIdx.x` is one of four results.
+            let others = (0..3).filter(|a| *a != axis).any(|a| self.asked[a].0);
+            if size < 32 && !others {
+                continue;
+            }
             if *self.made_for[axis].get_or_insert(size) == size {
                 p.0.remove(&block);
                 let mut k = vec![Symbol::Block(axis), Symbol::BlockIndex(axis)];
@@ -187,7 +228,8 @@ impl Reader<'_> {
                 "nctaid" => Symbol::Grid(axis),
                 _ => return None,
             };
-            self.axes[axis] |= matches!(what, "tid" | "ctaid");
+            self.asked[axis].0 |= what == "tid";
+            self.asked[axis].1 |= what == "ctaid";
             return Some(Polynomial::symbol(s));
         }
         if n.starts_with("smin") || n.starts_with("umin") {
@@ -328,6 +370,21 @@ impl Reader<'_> {
         Some(p)
     }
 
+    /// What the indices along an axis stand for, once the whole kernel is read.
+    fn along(&self, axis: usize) -> Along {
+        let joined = |p: &Polynomial| {
+            let both = [Symbol::Block(axis), Symbol::BlockIndex(axis)];
+            p.0.keys().any(|k| without(k, &both).is_some())
+        };
+        match self.asked[axis] {
+            (false, false) => Along::Nothing,
+            (true, false) => Along::Within,
+            (false, true) => Along::Blocks,
+            (true, true) if self.known.values().flatten().any(joined) => Along::Threads,
+            (true, true) => Along::Shared,
+        }
+    }
+
     fn settled(&self, s: &Symbol) -> bool {
         matches!(s, Symbol::Parameter(_) | Symbol::Block(_) | Symbol::Grid(_))
     }
@@ -403,14 +460,45 @@ fn without(k: &[Symbol], some: &[Symbol]) -> Option<Vec<Symbol>> {
     Some(rest)
 }
 
-/// Whether a value that was loaded becomes part of an address.
-fn becomes_index(v: Value) -> bool {
-    let mut seen = vec![v];
+/// The elements of an array of the program that an operand of an address is an index of.
+fn array(m: &Module, address: Value, index: Value) -> Option<u64> {
+    let mut base = address.operand(0);
+    while !base.is_global_var() {
+        base = match base.opcode().or_else(|| base.const_opcode())? {
+            Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast => base.operand(0),
+            _ => return None,
+        };
+    }
+    let mut step = address.gep_type();
+    for (k, i) in address.operands()[1..].iter().enumerate() {
+        if k > 0 {
+            step = match step.kind() {
+                TypeKind::LLVMStructTypeKind => return None,
+                _ => step.element(),
+            };
+        }
+        if *i == index {
+            let (all, one) = (m.size_of(base.global_type()), m.size_of(step).max(1));
+            return Some(all / one).filter(|n| *n > 0);
+        }
+    }
+    None
+}
+
+/// Whether a value that was loaded becomes part of an address, and of how many elements it chooses one, where that is known.
+fn becomes_index(m: &Module, v: Value) -> (bool, Option<u64>) {
+    let mut seen = vec![(v, true)];
     let mut next = 0;
+    let (mut index, mut least) = (false, None);
     while next < seen.len() && seen.len() < 500 {
-        for u in seen[next].users() {
+        let (at, plain) = seen[next];
+        for u in at.users() {
             match u.opcode() {
-                Some(Opcode::LLVMGetElementPtr) if u.operand(0) != seen[next] => return true,
+                Some(Opcode::LLVMGetElementPtr) if u.operand(0) != at => {
+                    index = true;
+                    let of = array(m, u, at).filter(|_| plain);
+                    least = least.into_iter().chain(of).min();
+                }
                 Some(
                     Opcode::LLVMSExt
                     | Opcode::LLVMZExt
@@ -420,13 +508,24 @@ fn becomes_index(v: Value) -> bool {
                     | Opcode::LLVMShl
                     | Opcode::LLVMTrunc
                     | Opcode::LLVMPHI,
-                ) if !seen.contains(&u) => seen.push(u),
+                ) if seen.iter().all(|s| s.0 != u) => {
+                    use Opcode::*;
+                    let same = matches!(u.opcode(), Some(LLVMSExt | LLVMZExt | LLVMTrunc));
+                    seen.push((u, plain && same));
+                }
                 _ => {}
             }
         }
         next += 1;
     }
-    false
+    (index, least)
+}
+
+/// Does an instruction exchange values between the threads of a warp?
+fn of_a_warp(i: Value) -> bool {
+    let name = i.callee_name().unwrap_or_default();
+    let kinds = ["shfl", "vote", "match", "redux", "activemask", "bar.warp"];
+    name.starts_with("llvm.nvvm.") && kinds.iter().any(|k| name.contains(k))
 }
 
 /// Pointers that an instruction goes through: how many bytes, whether it reads and whether it writes.
@@ -467,7 +566,7 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         below: BTreeMap::new(),
         quotients: BTreeMap::new(),
         threads: [None, None, None],
-        axes: [false; 3],
+        asked: [(false, false); 3],
         made_for: [None; 3],
     };
     let all: Vec<Value> = kernel
@@ -475,14 +574,18 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         .into_iter()
         .flat_map(|b| b.instructions())
         .collect();
+    // First which indices there are.
+    for i in all.iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
+        r.of(*i);
+    }
     for i in &all {
         if i.opcode() == Some(Opcode::LLVMICmp) && i.operand(0).ty().is_int() {
             r.guard(*i);
-        } else if i.opcode() == Some(Opcode::LLVMCall) {
+        } else if i.opcode() == Some(Opcode::LLVMMul) {
             r.of(*i);
         }
     }
-    // A loop that begins at a thread's index and steps by all threads bounds these as well.
+    // A loop that begins at a thread's index or a block's and steps by all of them bounds these as well.
     for t in 0..r.turns.len() {
         let (v, Some(end)) = (r.turns[t], r.below.get(&t).cloned()) else {
             continue;
@@ -492,13 +595,34 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         }
         for (from, _) in v.incoming() {
             if let Some(p) = r.of(from)
-                && let Some(axis) = (0..3).find(|a| p == everywhere(*a))
+                && let Some(axis) = (0..3).find(|a| {
+                    p == everywhere(*a) || p == Polynomial::symbol(Symbol::BlockIndex(*a))
+                })
             {
                 wider(&mut r.threads[axis], &end);
             }
         }
     }
+    // A block's number chooses an element of an array of the program.
+    for i in &all {
+        if i.opcode() != Some(Opcode::LLVMGetElementPtr) {
+            continue;
+        }
+        for index in &i.operands()[1..] {
+            let Some(p) = r.of(*index) else { continue };
+            let mut terms = p.0.iter();
+            if let (Some((k, step)), None) = (terms.next(), terms.next())
+                && let [Symbol::BlockIndex(axis)] = k[..]
+                && let Some(n) = array(m, *i, *index)
+                && r.threads[axis].is_none()
+                && (1..=i128::from(n)).contains(step)
+            {
+                r.threads[axis] = Some(Polynomial::number(i128::from(n) / step));
+            }
+        }
+    }
     let mut reach: BTreeMap<usize, Reach> = BTreeMap::new();
+    let warps = all.iter().any(|i| of_a_warp(*i));
     for i in all {
         for (pointer, size, read, written) in accesses(m, i) {
             let Some((at, offset)) = r.offset(pointer) else {
@@ -509,7 +633,11 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
             let e = reach.entry(at).or_default();
             e.read |= read;
             e.written |= written;
-            e.index |= read && i.ty().is_int() && becomes_index(i);
+            if read && i.ty().is_int() {
+                let (index, of) = becomes_index(m, i);
+                e.index |= index;
+                e.of_array = e.of_array.into_iter().chain(of).min();
+            }
             if let Some(end) = end {
                 wider(&mut e.bytes, &end);
             }
@@ -530,11 +658,27 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
     {
         *p = p.at_zero(&positions);
     }
+    let axes = [0, 1, 2].map(|a| r.along(a));
+    let params = kernel.params().into_iter().enumerate();
+    let unused = params
+        .filter(|(_, p)| p.ty().is_int() && p.users().is_empty())
+        .map(|(at, _)| at)
+        .collect();
+    // `threadIdx.y * 32 + threadIdx.x`: a warp a row.
+    let row = |p: &Polynomial| {
+        let of = |axis| p.0.get(&vec![Symbol::Thread(axis)]);
+        (of(0), of(1)) == (Some(&1), Some(&32))
+    };
+    if warps && r.known.values().flatten().any(row) {
+        r.made_for[0].get_or_insert(32);
+    }
     Extents {
         reach,
         positions,
         threads: r.threads,
-        axes: r.axes,
+        axes,
+        warps,
+        unused,
         made_for: r.made_for,
     }
 }

@@ -1,7 +1,7 @@
 //! A workload file for a kernel that has none yet: what its code tells, and a note where it does not.
 use crate::Number;
 use crate::expr::Expr;
-use kerf_ir::extent::{Extents, Polynomial, Symbol};
+use kerf_ir::extent::{Along, Extents, Polynomial, Reach, Symbol};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,6 +17,9 @@ fn counts(name: &str) -> bool {
 
 const AXES: [&str; 3] = ["bx", "by", "bz"];
 
+/// The size that stands for a number of blocks that nothing tells.
+pub const BLOCKS: &str = "blocks";
+
 /// Elements of the largest buffer that a first file has: beyond it, an index was misread.
 const MOST_ELEMENTS: i128 = 1 << 26;
 
@@ -25,7 +28,9 @@ const MOST_THREADS: i128 = 1 << 18;
 
 /// Does a launch have a sensible number of threads, if all sizes are this?
 fn threads(k: &Known, size: u32) -> bool {
-    let mut all: i128 = 1;
+    // Threads that share an item.
+    let shared = k.extents.axes.contains(&Along::Shared);
+    let mut all: i128 = if shared { 128 } else { 1 };
     for p in k.extents.threads.iter().flatten() {
         let text = Writer::expression(&k.kernel, p);
         let value =
@@ -129,7 +134,9 @@ impl Writer<'_> {
         for k in self.known {
             let used = k.extents.threads.iter().flatten().count();
             // Also of a kernel with one dimension and `n * n` threads.
-            let fits = [16384, 128, 32, 16].into_iter().find(|w| threads(k, *w));
+            let fits = [16384, 128, 32, 16, 8, 4]
+                .into_iter()
+                .find(|w| threads(k, *w));
             let wide = fits.unwrap_or(match used {
                 0 | 1 => 16384,
                 2 => 128,
@@ -147,13 +154,37 @@ impl Writer<'_> {
                 }
             }
         }
+        for k in self.known {
+            for axis in (0..3).filter(|a| k.extents.threads[*a].is_none()) {
+                if k.extents.axes[axis].by_block() {
+                    let name = self.unsaid(k, axis);
+                    self.sizes.entry(name).or_insert(32);
+                }
+            }
+        }
         if self.sizes.is_empty() {
             self.sizes.insert("n".into(), 16384);
         }
     }
 
     fn first_size(&self) -> String {
-        self.sizes.keys().next().cloned().unwrap_or("n".into())
+        let named = self.sizes.keys().find(|n| *n != BLOCKS);
+        named
+            .or_else(|| self.sizes.keys().next())
+            .cloned()
+            .unwrap_or("n".into())
+    }
+
+    /// The size that an axis of a kernel goes to, where no comparison says it. Blocks of an item each are as many as a
+    /// parameter says that nothing else uses.
+    fn unsaid(&self, k: &Known, axis: usize) -> String {
+        if !k.extents.axes[axis].by_block() {
+            return self.first_size();
+        }
+        match k.extents.unused.first() {
+            Some(at) => named(&k.kernel.params[*at].name),
+            None => BLOCKS.to_owned(),
+        }
     }
 
     /// Kernels share buffers by the names of their parameters, where the types agree.
@@ -172,13 +203,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Is it a number of elements that a buffer can have, with the sizes as they are?
-    fn is_length(&self, text: &str) -> bool {
-        let Ok(e) = Expr::parse(text) else {
-            return false;
-        };
+    /// The elements of a buffer, with the sizes as they are, if it can have as many.
+    fn length(&self, text: &str) -> Option<i128> {
+        let e = Expr::parse(text).ok()?;
         let value = e.eval(|n| self.sizes.get(n).map(|v| Number::Int(i128::from(*v))));
-        matches!(value, Ok(Number::Int(1..=MOST_ELEMENTS)))
+        match value {
+            Ok(Number::Int(v)) if (1..=MOST_ELEMENTS).contains(&v) => Some(v),
+            _ => None,
+        }
     }
 
     fn buffers(&mut self, out: &mut String) {
@@ -206,7 +238,23 @@ impl Writer<'_> {
                     continue;
                 }
                 done.push(name.clone());
-                let r = k.extents.reach.get(&at).cloned().unwrap_or_default();
+                // All kernels that have it.
+                let mut uses: Vec<(&Known, Reach)> = Vec::new();
+                for o in known {
+                    for at in 0..o.kernel.params.len() {
+                        if let Some(r) = o.extents.reach.get(&at)
+                            && self.buffer_name(&o.kernel, at) == name
+                        {
+                            uses.push((o, r.clone()));
+                        }
+                    }
+                }
+                let of = k.extents.reach.get(&at).cloned().unwrap_or_default();
+                let r = Reach {
+                    index: uses.iter().any(|u| u.1.index),
+                    of_array: uses.iter().filter_map(|u| u.1.of_array).min(),
+                    ..of
+                };
                 let _ = writeln!(out, "\n[[buffer]]                 # {}", p.type_name);
                 let _ = writeln!(out, "name = \"{name}\"");
                 match element(scalars) {
@@ -225,30 +273,33 @@ impl Writer<'_> {
                         let _ = writeln!(out, "type = \"{t}\"{g}");
                     }
                 }
-                let whole = r
-                    .bytes
-                    .as_ref()
-                    .map(|b| b.divided(i128::from(*element_bytes)).rounded());
                 // An extent that depends on the block's size is that of the largest block.
-                let whole = whole.map(|w| Self::expression(&k.kernel, &w));
-                let seen = |w: &String| {
-                    !AXES.iter().any(|a| w.contains(a)) && !w.contains("grid_") && self.is_length(w)
-                };
-                match whole.filter(seen) {
-                    Some(w) => {
+                let whole = uses.iter().filter_map(|(k, r)| {
+                    let of = r.bytes.as_ref()?.divided(i128::from(*element_bytes));
+                    Some(Self::expression(&k.kernel, &of.rounded()))
+                });
+                let seen = |w: &String| !AXES.iter().any(|a| w.contains(a)) && !w.contains("grid_");
+                let whole: Vec<(i128, String)> = whole
+                    .filter(seen)
+                    .filter_map(|w| Some((self.length(&w)?, w)))
+                    .collect();
+                let all = !uses.is_empty() && whole.len() == uses.len();
+                match whole.into_iter().max_by_key(|w| w.0) {
+                    Some((_, w)) if all => {
                         let _ = writeln!(out, "len  = \"{w}\"");
                     }
-                    None => {
-                        let n = self.first_size();
+                    most => {
+                        let n = most.map_or_else(|| self.first_size(), |m| m.1);
                         let g = self.guess("how far the kernel reaches was not seen");
                         let _ = writeln!(out, "len  = \"{n}\"{g}");
                     }
                 }
                 if r.read || !r.written {
                     let n = self.first_size();
-                    let integer = match r.index {
-                        true => format!("{{ uniform = [0, \"{n}\"] }}"),
-                        false => "{ uniform = [0, 10] }".to_owned(),
+                    let integer = match (r.index, r.of_array) {
+                        (true, Some(elements)) => format!("{{ uniform = [0, {elements}] }}"),
+                        (true, None) => format!("{{ uniform = [0, \"{n}\"] }}"),
+                        (false, _) => "{ uniform = [0, 10] }".to_owned(),
                     };
                     let one = |s: &ScalarAt| match s.kind {
                         ScalarKind::Float(_) => "{ uniform = [0.5, 1.5] }".to_owned(),
@@ -311,20 +362,26 @@ impl Writer<'_> {
 
     fn launch(&mut self, out: &mut String, k: &Known) {
         let info = &k.kernel;
-        let last = (0..3).rev().find(|a| k.extents.axes[*a]).unwrap_or(0);
+        let axes = &k.extents.axes;
+        let last = |of: fn(Along) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
         let mut grid = Vec::new();
         let mut unknown = false;
-        for (axis, threads) in AXES.iter().enumerate().take(last + 1) {
-            grid.push(match &k.extents.threads[axis] {
-                Some(end) => format!("\"ceil_div({}, {threads})\"", Self::expression(info, end)),
-                None if k.extents.axes[axis] => {
-                    unknown = true;
-                    format!("\"ceil_div({}, {threads})\"", self.first_size())
-                }
-                None => "1".into(),
+        for axis in 0..=last(|a| matches!(a, Along::Threads) || a.by_block()) {
+            let end = || k.extents.threads[axis].as_ref();
+            let end = end().map(|e| Self::expression(info, e));
+            unknown |= end.is_none() && !matches!(axes[axis], Along::Nothing | Along::Within);
+            let end = || end.unwrap_or_else(|| self.unsaid(k, axis));
+            grid.push(match axes[axis] {
+                Along::Nothing | Along::Within => "1".to_owned(),
+                Along::Threads => format!("\"ceil_div({}, {})\"", end(), AXES[axis]),
+                Along::Shared | Along::Blocks => format!("\"{}\"", end()),
             });
         }
-        let block: Vec<String> = AXES[..=last].iter().map(|a| format!("\"{a}\"")).collect();
+        let size = |a: usize| match axes[a].threads() {
+            true => format!("\"{}\"", AXES[a]),
+            false => "1".to_owned(),
+        };
+        let block: Vec<String> = (0..=last(Along::threads)).map(size).collect();
         let mut args = Vec::new();
         let mut notes = Vec::new();
         for (at, p) in info.params.iter().enumerate() {
@@ -377,7 +434,7 @@ impl Writer<'_> {
         let _ = writeln!(out, "\n[[launch]]");
         let _ = writeln!(out, "kernel = \"{}\"", info.name.replace('"', "\\\""));
         let g = match unknown {
-            true => self.guess("no comparison bounds the thread's index"),
+            true => self.guess("no comparison bounds the index of a thread or block"),
             false => String::new(),
         };
         let _ = writeln!(out, "grid  = [{}]{g}", grid.join(", "));
@@ -395,24 +452,29 @@ impl Writer<'_> {
         let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
     }
 
-    /// Block sizes to choose from, along the axes up to `last`; one where the code is made for it, several where a macro of
-    /// the source is that number.
-    fn space(&mut self, out: &mut String, last: usize, macros: &[(String, i64)]) {
-        let (sizes, default): (&[&[i128]], &[i128]) = match last {
-            0 => (&[&[32, 64, 128, 256, 512, 1024]], &[128]),
-            1 => (&[&[8, 16, 32, 64, 128], &[1, 2, 4, 8, 16]], &[16, 16]),
-            _ => (
+    /// Block sizes to choose from along some axes; one where the code is made for it, several where a macro of the source is
+    /// that number.
+    fn space(&mut self, out: &mut String, axes: &[usize], macros: &[(String, i64)]) {
+        let warps = self.known.iter().any(|k| k.extents.warps);
+        let (sizes, default): (&[&[i128]], &[i128]) = match (axes.len(), warps) {
+            (1, _) => (&[&[32, 64, 128, 256, 512, 1024]], &[128]),
+            (2, false) => (&[&[8, 16, 32, 64, 128], &[1, 2, 4, 8, 16]], &[16, 16]),
+            // Warps lie along x.
+            (2, true) => (&[&[32, 64, 128], &[1, 2, 4, 8]], &[32, 4]),
+            (_, false) => (
                 &[&[8, 16, 32, 64], &[1, 2, 4, 8], &[1, 2, 4, 8]],
                 &[8, 4, 4],
             ),
+            (_, true) => (&[&[32, 64], &[1, 2, 4, 8], &[1, 2, 4]], &[32, 2, 2]),
         };
-        let made_for = |a: usize| self.known.iter().find_map(|k| k.extents.made_for[a]);
-        let fixed: Vec<Option<i128>> = (0..=last).map(made_for).collect();
+        let made_for = |a: &usize| self.known.iter().find_map(|k| k.extents.made_for[*a]);
+        let fixed: Vec<Option<i128>> = axes.iter().map(made_for).collect();
+        let names: Vec<&str> = axes.iter().map(|a| AXES[*a]).collect();
         let free = fixed.iter().any(Option::is_none);
-        if let Some(names) = named_sizes(&fixed, macros) {
-            return by_macros(out, &AXES[..=last], &names);
+        if let Some(macros) = named_sizes(&fixed, macros) {
+            return by_macros(out, &names, &macros);
         }
-        for (a, axis) in AXES.iter().enumerate().take(last + 1) {
+        for (a, axis) in names.iter().enumerate() {
             let _ = match fixed[a] {
                 Some(size) => writeln!(out, "{axis} = [{size}]   # the number in the code"),
                 None => {
@@ -424,8 +486,8 @@ impl Writer<'_> {
         if !free {
             return;
         }
-        let product = AXES[..=last].join(" * ");
-        if last > 0 {
+        let product = names.join(" * ");
+        if names.len() > 1 {
             let _ = writeln!(
                 out,
                 "constraints = [\"{product} >= 32\", \"{product} <= 1024\"]"
@@ -433,20 +495,16 @@ impl Writer<'_> {
         }
         // Together no larger than a block may be.
         let mut room: i128 = 1024 / fixed.iter().flatten().product::<i128>().max(1);
-        let start: Vec<String> = (0..=last)
-            .map(|a| {
-                let size = fixed[a].unwrap_or_else(|| {
-                    let fits = sizes[a]
-                        .iter()
-                        .copied()
-                        .filter(|s| *s <= room.min(default[a]));
-                    let size = fits.max().unwrap_or(1);
-                    room /= size.max(1);
-                    size
-                });
-                format!("{} = {size}", AXES[a])
-            })
-            .collect();
+        let mut start = Vec::new();
+        for (a, axis) in names.iter().enumerate() {
+            let size = fixed[a].unwrap_or_else(|| {
+                let fits = sizes[a].iter().filter(|s| **s <= room.min(default[a]));
+                let size = fits.max().copied().unwrap_or(1);
+                room /= size.max(1);
+                size
+            });
+            start.push(format!("{axis} = {size}"));
+        }
         let _ = writeln!(out, "default = {{ {} }}", start.join(", "));
     }
 }
@@ -500,6 +558,12 @@ fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)]) {
     let _ = writeln!(out, "default = {{ {} }}", own.join(", "));
 }
 
+/// The axes along which threads of a block are told apart.
+pub fn block_axes(known: &[Known]) -> Vec<usize> {
+    let told = |a: &usize| known.iter().any(|k| k.extents.axes[*a].threads());
+    (0..3).filter(told).collect()
+}
+
 /// Writes a workload for kernels of one source, in the order given. `flags` are the compiler's, `macros` what the source
 /// defines as numbers.
 pub fn skeleton(
@@ -533,16 +597,14 @@ pub fn skeleton(
     for k in known {
         w.launch(&mut out, k);
     }
-    let last = known
-        .iter()
-        .flat_map(|k| (0..3).filter(|a| k.extents.axes[*a]))
-        .max()
-        .unwrap_or(0);
-    let _ = writeln!(
-        out,
-        "\n[launch_space]             # threads of a block, for tuning"
-    );
-    w.space(&mut out, last, macros);
+    let axes = block_axes(known);
+    if !axes.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n[launch_space]             # threads of a block, for tuning"
+        );
+        w.space(&mut out, &axes, macros);
+    }
     let g = w.guess("what your results have to be good for");
     let _ = writeln!(out, "\n[accept]\nmetric = \"max_rel\"\ntolerance = 1e-6{g}");
     Skeleton {

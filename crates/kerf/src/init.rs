@@ -7,13 +7,16 @@ use crate::run::in_worker;
 use crate::toolchain;
 use kerf_ir::{extent, kernels, program};
 use kerf_workload::job::{Job, JobError};
-use kerf_workload::skeleton::{Known, skeleton};
+use kerf_workload::skeleton::{BLOCKS, Known, block_axes, skeleton};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often as long as the first guess a buffer may get.
+/// How often as long as the first guess a buffer may get, beyond `FEW` elements.
 const MOST_GROWTH: u64 = 4096;
+
+/// Elements that any buffer may have.
+const FEW: u64 = 1 << 22;
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -50,16 +53,15 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
 
 /// Block shapes to try, for kernels that take only some.
 fn shapes(known: &[Known]) -> Vec<Vec<(String, i64)>> {
-    let axes = known
-        .iter()
-        .flat_map(|k| (0..3).filter(|a| k.extents.axes[*a]));
-    let named = |all: &[i64]| {
-        let names = ["bx", "by", "bz"].into_iter().map(str::to_owned);
+    let axes = block_axes(known);
+    let named = |all: &&[i64]| {
+        let names = axes.iter().map(|a| ["bx", "by", "bz"][*a].to_owned());
         names.zip(all.iter().copied()).collect()
     };
-    let all: &[&[i64]] = match axes.max().unwrap_or(0) {
-        0 => &[&[32], &[64], &[256], &[512], &[1024], &[16], &[1]],
-        1 => &[
+    let all: &[&[i64]] = match axes.len() {
+        0 => return Vec::new(),
+        1 => &[&[32], &[64], &[256], &[512], &[1024], &[16], &[1]],
+        2 => &[
             &[32, 32],
             &[8, 8],
             &[32, 8],
@@ -79,7 +81,7 @@ fn shapes(known: &[Known]) -> Vec<Vec<(String, i64)>> {
             &[1, 1, 1],
         ],
     };
-    all.iter().map(|s| named(s)).collect()
+    all.iter().map(named).collect()
 }
 
 /// The file with its launch space held to one block.
@@ -112,7 +114,7 @@ fn left(problem: &str) -> Option<(&str, u64, u64)> {
     Some((name, len.parse().ok()?, index.parse().ok()?))
 }
 
-/// The file with a buffer longer, where its length was a guess; `times` are those of the first guess.
+/// The file with a buffer longer; `times` are those of its first length.
 fn with_length(text: &str, name: &str, times: u64) -> Option<String> {
     let mut out = String::new();
     let (mut inside, mut done) = (false, false);
@@ -122,8 +124,13 @@ fn with_length(text: &str, name: &str, times: u64) -> Option<String> {
         }
         inside |= l == format!("name = \"{name}\"");
         match l.strip_prefix("len  = \"").and_then(|r| r.split_once('"')) {
-            Some((len, note)) if inside && note.contains("a guess") => {
-                let one = len.rsplit_once(" * ").map_or(len, |(_, one)| one);
+            Some((len, note)) if inside => {
+                let grown = note.contains("grown");
+                let one = len.split_once(" * ").filter(|_| grown);
+                let one = match one.map_or(len, |(_, one)| one) {
+                    sum if sum.contains(' ') && !sum.starts_with('(') => format!("({sum})"),
+                    one => one.to_owned(),
+                };
                 out += &format!(
                     "len  = \"{times} * {one}\"   # a guess: grown until no access left it\n"
                 );
@@ -144,7 +151,7 @@ fn longer(text: &str, problem: &str, grown: &mut BTreeMap<String, u64>) -> Optio
     let before = grown.get(name).copied().unwrap_or(1);
     let one = (len / before).max(1);
     let times = (index / one + 1).next_power_of_two();
-    if times <= before || times > MOST_GROWTH {
+    if times <= before || (times > MOST_GROWTH && times * one > FEW) {
         return None;
     }
     grown.insert(name.to_owned(), times);
@@ -236,6 +243,10 @@ fn smaller(text: &str) -> Option<String> {
         match size {
             Some((name, v)) if inside && v > 64 => {
                 out += &format!("{name} = {}\n", (v / 4).max(64));
+                done = true;
+            }
+            Some((BLOCKS, v)) if inside && v > 4 => {
+                out += &format!("{BLOCKS} = {}\n", v / 2);
                 done = true;
             }
             _ => {
@@ -450,7 +461,10 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         } else {
             // Buffers whose length was not seen grow to what the run asks for.
             let problem = problem.to_string();
-            longer(&text, &problem, &mut grown).or_else(|| fewer(&text, &problem))
+            let other = longer(&text, &problem, &mut grown).or_else(|| fewer(&text, &problem));
+            // An array of the program, that cannot grow.
+            let own = problem.contains("out-of-bounds") && left(&problem).is_none();
+            other.or_else(|| smaller(&text).filter(|_| own))
         };
         let Some(other) = other else { break };
         text = other;

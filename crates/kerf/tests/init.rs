@@ -245,3 +245,84 @@ kernel void scaled(global const float4 *in, global float4 *out, local float4 *ti
     }
     assert!(!file.contains("shared ="), "{file}");
 }
+
+/// The file that `kerf init` writes for a source, and what it says of it.
+fn of_source(source: &str) -> (String, String) {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("k.cu"), source).expect("a source");
+    let o = kerf(dir.path(), &["init", "k.cu"]);
+    let file = std::fs::read_to_string(dir.path().join("k.toml")).expect("a workload");
+    (file, text(&o.stderr))
+}
+
+#[test]
+fn blocks_that_have_an_item_each() {
+    // A row a block, a frame a block along y, whose number nothing bounds but a parameter is for.
+    let (file, said) = of_source(
+        r#"
+__global__ void rows(const double *a, double *sum, int columns, int rows, int frames) {
+  double s = 0;
+  const double *row = a + (blockIdx.y * rows + blockIdx.x) * columns;
+  for (int k = threadIdx.x; k < columns; k += blockDim.x) s += row[k];
+  for (int d = 16; d > 0; d /= 2) s += __shfl_down_sync(0xffffffffu, s, d);
+  if (threadIdx.x == 0 && blockIdx.x < rows) sum[blockIdx.y * rows + blockIdx.x] = s;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    for line in [
+        "\ngrid  = [\"rows\", \"frames\"]",
+        "\nblock = [\"bx\"]",
+        "\nframes = 32\n",
+        "\nbx = [32, 64, 128, 256, 512, 1024]",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+    assert!(!file.contains("\nby = "), "{file}");
+}
+
+#[test]
+fn warps_lie_along_x_and_a_block_without_a_number_is_one() {
+    let (file, said) = of_source(
+        r#"
+__global__ void dots(const double *a, const double *b, double *out) {
+  int lane = threadIdx.x, at = (blockIdx.x * blockDim.y + threadIdx.y) * 32 + lane;
+  double s = a[at] * b[threadIdx.y * 32 + lane];
+  for (int d = 16; d > 0; d /= 2) s += __shfl_xor_sync(0xffffffffu, s, d);
+  if (lane == 0) out[blockIdx.x * blockDim.y + threadIdx.y] = s;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(file.contains("\nbx = [32]   # the number"), "{file}");
+    let (file, said) = of_source(
+        "__global__ void fill(double *x) { for (int k = 0; k < 8; k++) x[blockIdx.x * 8 + k] = sqrt(double(k)); }\n",
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(file.contains("\ngrid  = [\"blocks\"]"), "{file}");
+    assert!(file.contains("\nblock = [1]\n"), "{file}");
+    assert!(!file.contains("launch_space"), "{file}");
+}
+
+#[test]
+fn indices_of_the_programs_own_arrays() {
+    let (file, said) = of_source(
+        r#"
+struct Material { float a, b; };
+__constant__ Material table[5];
+__global__ void look(const unsigned char *kind, const int *level, double *out, int n) {
+  __shared__ int seen[12];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x < 12) seen[threadIdx.x] = 0;
+  __syncthreads();
+  if (i >= n) return;
+  atomicAdd(&seen[level[i]], 1);
+  Material m = table[kind[i]];
+  out[i] = m.a * m.b;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(file.contains("init = { uniform = [0, 5] }"), "{file}");
+    assert!(file.contains("init = { uniform = [0, 12] }"), "{file}");
+}

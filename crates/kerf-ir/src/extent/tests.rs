@@ -59,7 +59,7 @@ end:
     assert_eq!(len.text(name), "n * m");
     let ends = e.threads.map(|t| t.map(|t| t.text(name)));
     assert_eq!(ends, [Some("n".into()), Some("m".into()), None]);
-    assert_eq!(e.axes, [true, true, false]);
+    assert_eq!(e.axes, [Along::Threads, Along::Threads, Along::Nothing]);
 }
 
 #[test]
@@ -175,4 +175,49 @@ end:
     assert_eq!(threads.as_deref(), Some("32 * n"));
     let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
     assert_eq!(len.text(name), "n");
+}
+
+#[test]
+fn what_indices_stand_for() {
+    let e = extents_of(
+        "  %row = mul i32 %cx, %n
+  %at = add i32 %row, %tx
+  %wide = sext i32 %at to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  store double 0.0, ptr %q
+  ret void",
+        "ptr %p, i32 %n, i32 %m",
+    );
+    // The thread's index among all is computed, if not used.
+    assert_eq!(e.axes[0], Along::Threads);
+    assert_eq!(e.unused, [2]);
+    let text = r#"target triple = "nvptx64-nvidia-cuda"
+@table = addrspace(4) global [6 x [7 x double]] zeroinitializer
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+define ptx_kernel void @k(ptr %p, i32 %n, i32 %m) {
+  %tx = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %cy = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %tz = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
+  %row = mul i32 %cx, %n
+  %at = add i32 %row, %tx
+  %more = add i32 %at, %tz
+  %wide = sext i32 %more to i64
+  %q = getelementptr double, ptr %p, i64 %wide
+  %y = zext i32 %cy to i64
+  %t = getelementptr [7 x double], ptr addrspace(4) @table, i64 %y
+  %v = load double, ptr addrspace(4) %t
+  store double %v, ptr %q
+  ret void
+}
+"#;
+    let m = Module::parse(text.as_bytes(), "k").expect("IR");
+    let e = extents(&m, m.function("k").expect("a kernel"));
+    assert_eq!(e.axes, [Along::Shared, Along::Blocks, Along::Within]);
+    let ends = e.threads.map(|t| t.map(|t| t.text(name)));
+    assert_eq!(ends, [None, Some("6".into()), None]);
+    assert!(!e.warps);
 }
