@@ -285,3 +285,31 @@ proptest! {
         prop_assert!(same(Format::F32.decode(bits), y));
     }
 }
+
+#[test]
+fn encoding_rounds_as_rounding_does() {
+    for format in [Format::F16, Format::Bf16] {
+        let infinity = format.encode(f64::INFINITY);
+        for bits in 0..infinity {
+            let (x, up) = (format.decode(bits), format.decode(bits + 1));
+            // Halfway, and next to it; above the largest number, where infinity would follow.
+            let half = match up.is_infinite() {
+                true => x + (x - format.next_down(x)) / 2.0,
+                false => x / 2.0 + up / 2.0,
+            };
+            for v in [half, half.next_up(), half.next_down(), x.next_up()] {
+                let want = format.encode(format.round(v));
+                assert_eq!(format.encode(v), want, "{format} {v:e}");
+                let sign = 1 << 15;
+                assert_eq!(format.encode(-v), want | sign, "{format} -{v:e}");
+            }
+        }
+        for v in [0.0, f64::from_bits(1), f64::MIN_POSITIVE, f64::MAX] {
+            assert_eq!(
+                format.encode(v),
+                format.encode(format.round(v)),
+                "{format} {v:e}"
+            );
+        }
+    }
+}

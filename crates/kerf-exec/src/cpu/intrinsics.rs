@@ -7,6 +7,7 @@
 mod calls;
 mod collective;
 mod convert;
+mod directed;
 mod external;
 mod float;
 mod integer;
@@ -113,7 +114,7 @@ pub(super) fn lower(m: &Module, lead: &Lead, i: Value) -> Result<(), LlvmError> 
                     None => return Err(LlvmError(format!("{n} has no CPU form"))),
                 }
             } else {
-                external::lower(m, &b, lead, i, &n).or_else(|| float::generic(m, &b, i, &n))
+                external::lower(m, &b, lead, i, &n).or_else(|| float::generic(&b, i, &n))
             }
         }
         _ => None,

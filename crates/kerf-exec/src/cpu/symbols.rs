@@ -25,7 +25,11 @@ extern "C" fn trunc_f64_bf16(x: f64) -> f32 {
     f32::from_bits(u32::from(kerf_num::Format::Bf16.encode(x) as u16))
 }
 extern "C" fn trunc_f32_bf16(x: f32) -> f32 {
-    trunc_f64_bf16(f64::from(x))
+    let w = x.to_bits();
+    if x.is_nan() {
+        return f32::from_bits(w >> 16 & 0x8000 | 0x7fc0);
+    }
+    f32::from_bits((w + 0x7fff + (w >> 16 & 1)) >> 16)
 }
 
 /// Tables that stand for the special-function unit. Code has their names, not their addresses, so that it can be kept.
@@ -60,7 +64,6 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
         "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
 
-        "kerf_fma_f16" => d::fma_f16, "kerf_fma_bf16" => d::fma_bf16,
         "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,
         "__truncdfbf2" => trunc_f64_bf16, "__truncsfbf2" => trunc_f32_bf16,
         "fmod" => fmod, "fmodf" => fmodf,
@@ -70,9 +73,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_u64_to_f32_rz" => d::u64_to_f32_rz, "kerf_u64_to_f32_rm" => d::u64_to_f32_rm, "kerf_u64_to_f32_rp" => d::u64_to_f32_rp,
         "kerf_i64_to_f64_rz" => d::i64_to_f64_rz, "kerf_i64_to_f64_rm" => d::i64_to_f64_rm, "kerf_i64_to_f64_rp" => d::i64_to_f64_rp,
         "kerf_i64_to_f32_rz" => d::i64_to_f32_rz, "kerf_i64_to_f32_rm" => d::i64_to_f32_rm, "kerf_i64_to_f32_rp" => d::i64_to_f32_rp,
-        "kerf_f64_to_f32_rz" => d::f64_to_f32_rz, "kerf_f64_to_f32_rm" => d::f64_to_f32_rm, "kerf_f64_to_f32_rp" => d::f64_to_f32_rp,
         "kerf_fma_rz_f64" => d::fma_rz_f64, "kerf_fma_rm_f64" => d::fma_rm_f64, "kerf_fma_rp_f64" => d::fma_rp_f64,
-        "kerf_fma_rz_f32" => d::fma_rz_f32, "kerf_fma_rm_f32" => d::fma_rm_f32, "kerf_fma_rp_f32" => d::fma_rp_f32,
         "kerf_sqrt_rz_f64" => d::sqrt_rz_f64, "kerf_sqrt_rm_f64" => d::sqrt_rm_f64, "kerf_sqrt_rp_f64" => d::sqrt_rp_f64,
         "kerf_sqrt_rz_f32" => d::sqrt_rz_f32, "kerf_sqrt_rm_f32" => d::sqrt_rm_f32, "kerf_sqrt_rp_f32" => d::sqrt_rp_f32,
     ];
@@ -80,9 +81,9 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_add_rz_f64" => d::add_rz_f64, "kerf_sub_rz_f64" => d::sub_rz_f64, "kerf_mul_rz_f64" => d::mul_rz_f64, "kerf_div_rz_f64" => d::div_rz_f64,
         "kerf_add_rm_f64" => d::add_rm_f64, "kerf_sub_rm_f64" => d::sub_rm_f64, "kerf_mul_rm_f64" => d::mul_rm_f64, "kerf_div_rm_f64" => d::div_rm_f64,
         "kerf_add_rp_f64" => d::add_rp_f64, "kerf_sub_rp_f64" => d::sub_rp_f64, "kerf_mul_rp_f64" => d::mul_rp_f64, "kerf_div_rp_f64" => d::div_rp_f64,
-        "kerf_add_rz_f32" => d::add_rz_f32, "kerf_sub_rz_f32" => d::sub_rz_f32, "kerf_mul_rz_f32" => d::mul_rz_f32, "kerf_div_rz_f32" => d::div_rz_f32,
-        "kerf_add_rm_f32" => d::add_rm_f32, "kerf_sub_rm_f32" => d::sub_rm_f32, "kerf_mul_rm_f32" => d::mul_rm_f32, "kerf_div_rm_f32" => d::div_rm_f32,
-        "kerf_add_rp_f32" => d::add_rp_f32, "kerf_sub_rp_f32" => d::sub_rp_f32, "kerf_mul_rp_f32" => d::mul_rp_f32, "kerf_div_rp_f32" => d::div_rp_f32,
+        "kerf_div_rz_f32" => d::div_rz_f32,
+        "kerf_div_rm_f32" => d::div_rm_f32,
+        "kerf_div_rp_f32" => d::div_rp_f32,
     ]);
     t.extend(super::shadow::symbols());
     t

@@ -6,7 +6,6 @@
 use half::{bf16, f16};
 
 use super::Format;
-use crate::exponent::{exponent, scale};
 
 impl Format {
     /// The value that `bits` encode. Bits above the format's width are ignored.
@@ -31,24 +30,28 @@ impl Format {
         }
     }
 
+    /// In integers: this is called for every element of narrow buffers.
     fn encode_narrow(self, x: f64) -> u64 {
         let fraction_bits = self.mantissa_bits() - 1;
         let sign = (x.to_bits() >> 63) << (8 * self.bytes() - 1);
         let infinity = ((2 * self.max_exponent() + 1) as u64) << fraction_bits;
+        let magnitude = x.to_bits() & (u64::MAX >> 1);
         if x.is_nan() {
             return sign | infinity | 1 << (fraction_bits - 1);
         }
-        let magnitude = self.round(x).abs();
-        if magnitude.is_infinite() {
-            return sign | infinity;
+        let above = (magnitude >> 52) as i64 - 1023 - i64::from(self.min_exponent());
+        // Digits that the format has no room for; more of them below its smallest normal number.
+        let dropped = 52 - i64::from(fraction_bits) + (-above).max(0);
+        if dropped > 53 {
+            return sign;
         }
-        if magnitude < self.min_normal() {
-            return sign | (magnitude / self.min_subnormal()) as u64;
-        }
-        let e = exponent(magnitude);
-        let mantissa = scale(magnitude, fraction_bits as i32 - e) as u64;
+        let digits = magnitude & ((1 << 52) - 1) | 1 << 52;
+        let (kept, rest) = (digits >> dropped, digits & ((1 << dropped) - 1));
+        let half = 1u64 << (dropped - 1);
+        let up = rest > half || (rest == half && kept & 1 == 1);
         // The hidden bit adds the 1 by which the exponent field is short here.
-        sign | ((((e - self.min_exponent()) as u64) << fraction_bits) + mantissa)
+        let code = ((above.max(0) as u64) << fraction_bits) + kept + u64::from(up);
+        sign | code.min(infinity)
     }
 
     /// The smallest value of this format above `x`, which need not be a value

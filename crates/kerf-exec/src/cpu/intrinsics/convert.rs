@@ -120,7 +120,7 @@ pub(super) fn conversion(m: &Module, b: &Builder, i: Value, n: &str) -> Option<V
         ("d", "f") => {
             let r = match directed(mode) {
                 None => b.cast(Opcode::LLVMFPTrunc, v, t),
-                Some(d) => pure_runtime(m, &format!("kerf_f64_to_f32_{d}"), t, &[v], b),
+                Some(d) => super::directed::narrow(b, d, v),
             };
             Some(if ftz { flush(b, r) } else { r })
         }

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic: IEEE operations in every rounding mode, min and max, subnormal flushing.
 //!
-//! Rounding to nearest is the IR's own; the directed modes, and `fma` of the small formats, which no
-//! backend rounds once, are functions of the runtime.
+//! Rounding to nearest is the IR's own; directed modes of f32, and `fma` of the small formats, which no backend rounds
+//! once, are in [`directed`](super::directed), directed modes of f64 are functions of the runtime.
 use super::calls::pure_runtime;
 use crate::cpu::{approx, sfu};
 use kerf_ir::llvm::{Builder, Module, Opcode, RealPred, Type, Value};
@@ -76,19 +76,6 @@ pub(in crate::cpu) fn flush(b: &Builder, v: Value) -> Value {
     b.select(tiny, zero, v)
 }
 
-/// `fma` of half or bfloat, correctly rounded (the backend's own expansion rounds twice).
-fn small_fma(m: &Module, b: &Builder, a: &[Value]) -> Value {
-    let t = a[0].ty();
-    let i16t = b.int_ty(16);
-    let name = if t.format() == Some(Format::Bf16) {
-        "kerf_fma_bf16"
-    } else {
-        "kerf_fma_f16"
-    };
-    let bits: Vec<Value> = a.iter().map(|v| b.bitcast(*v, i16t)).collect();
-    b.bitcast(pure_runtime(m, name, i16t, &bits, b), t)
-}
-
 /// Rounding mode suffix to the runtime's function suffix.
 pub(super) fn directed(mode: &str) -> Option<&'static str> {
     match mode {
@@ -128,7 +115,9 @@ pub(super) fn arithmetic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<V
             "div" | "rcp" => b.bin(Opcode::LLVMFDiv, a[0], a[1]),
             "sqrt" => b.intrinsic("llvm.sqrt", &[t], &[a[0]]),
             _ => match shape(t).0 {
-                Format::F16 | Format::Bf16 => per_lane(b, t, &a, &|x| small_fma(m, b, x)),
+                Format::F16 | Format::Bf16 => {
+                    per_lane(b, t, &a, &|x| super::directed::small_fma(b, x))
+                }
                 _ => b.intrinsic("llvm.fma", &[t], &a),
             },
         }
@@ -139,6 +128,13 @@ pub(super) fn arithmetic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<V
             _ => return None,
         };
         let base = if op == "rcp" { "div" } else { op };
+        let inline = match f {
+            "f32" => super::directed::arithmetic(b, base, directed(mode)?, &a),
+            _ => None,
+        };
+        if let Some(r) = inline {
+            return Some(if ftz { flush(b, r) } else { r });
+        }
         pure_runtime(m, &format!("kerf_{base}_{}_{f}", directed(mode)?), t, &a, b)
     };
     Some(if ftz { flush(b, r) } else { r })
@@ -183,7 +179,7 @@ pub(super) fn simple_float(b: &Builder, i: Value, n: &str) -> Option<Value> {
 }
 
 /// Functions of LLVM itself, where x86 lacks them or the backend answers differently.
-pub(super) fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Value> {
+pub(super) fn generic(b: &Builder, i: Value, n: &str) -> Option<Value> {
     let t = i.ty();
     let a = i.args();
     let base = n.strip_prefix("llvm.")?.split('.').next()?;
@@ -191,7 +187,7 @@ pub(super) fn generic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<Valu
         "minnum" | "minimumnum" => extreme(b, a[0], a[1], true),
         "maxnum" | "maximumnum" => extreme(b, a[0], a[1], false),
         "fma" | "fmuladd" if matches!(shape(t).0, Format::F16 | Format::Bf16) => {
-            per_lane(b, t, &a, &|x| small_fma(m, b, x))
+            per_lane(b, t, &a, &|x| super::directed::small_fma(b, x))
         }
         "tanh" if shape(t).0 != Format::F64 => per_lane(b, t, &a, &|x| {
             let (own, single) = (x[0].ty(), b.float_ty(Format::F32));
