@@ -70,6 +70,15 @@ fn misfit(seen: &SiteRecord, to: SiteFormat) -> Option<String> {
     })
 }
 
+/// What to try where f16 lacks the range.
+fn wider(seen: &SiteRecord, to: SiteFormat) -> &'static str {
+    let fits = misfit(seen, SiteFormat::from(Format::Bf16)).is_none();
+    match to.word() == Format::F16 && fits {
+        true => " (bf16 has the range: --formats f32,bf16)",
+        false => "",
+    }
+}
+
 impl Ranges {
     /// Compares what was counted with the formats of each group.
     pub fn new(subject: &Subject, tunable: &Tunable, counts: &Counts) -> Ranges {
@@ -96,7 +105,7 @@ impl Ranges {
                 let place = place.map_or(String::new(), |l| format!(" at line {l}"));
                 vetoes
                     .entry((*group, level as u8))
-                    .or_insert_with(|| format!("{}{place}: {why}", s.op));
+                    .or_insert_with(|| format!("{}{place}: {why}{}", s.op, wider(&s.seen, *to)));
             }
         }
         Ranges { vetoes, local }

@@ -7,6 +7,7 @@ use kerf_tune::check::Checked;
 use kerf_tune::result::{GroupResult, Kept, SiteResult, Speedup, TuneResult, Verdict};
 use kerf_tune::setting::{PARTS, Setting};
 use kerf_tune::validate::Validation;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -204,6 +205,25 @@ fn approximate(o: &mut String, r: &TuneResult) {
     }
 }
 
+/// Buffers that the plan holds in other formats, a line for each format.
+fn held(o: &mut String, r: &TuneResult) {
+    let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for g in r.groups.iter().filter(|g| !g.group.holds.is_empty()) {
+        let name = g.group.name.strip_prefix("buffer ");
+        if let Some(name) = name.filter(|_| g.format != g.group.formats[0]) {
+            all.entry(g.format.to_string()).or_default().push(name);
+        }
+    }
+    for (format, names) in all {
+        let s = if names.len() > 1 { "s" } else { "" };
+        let _ = writeln!(
+            o,
+            "  the host gives and takes buffer{s} {} as {format}",
+            names.join(", ")
+        );
+    }
+}
+
 /// Energy, measured and estimated.
 fn energy(o: &mut String, r: &TuneResult) {
     let Some(e) = &r.energy else { return };
@@ -217,7 +237,13 @@ fn energy(o: &mut String, r: &TuneResult) {
     if let Some(part) = e.estimated {
         let _ = writeln!(
             o,
-            "  energy of the operations estimated: {part:.3} of the program's, by {}",
+            "  energy of the operations{} estimated: {part:.3} of the program's, by {}",
+            // Conversions cost more than the narrower operations save; bytes, which they halve, are not in it.
+            if part > 1.0 {
+                " alone, without memory,"
+            } else {
+                ""
+            },
             e.by
         );
     }
@@ -300,15 +326,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
                 s.by
             );
             ties(&mut o, r);
-            for g in r.groups.iter().filter(|g| !g.group.holds.is_empty()) {
-                if g.format != g.group.formats[0] && g.group.name.starts_with("buffer") {
-                    let _ = writeln!(
-                        o,
-                        "  the host gives and takes {} as {}",
-                        g.group.name, g.format
-                    );
-                }
-            }
+            held(&mut o, r);
         }
     }
     let _ = writeln!(
