@@ -1,8 +1,11 @@
 //! A workload file for a kernel that has none yet: what its code tells, and a note where it does not.
+mod macros;
+
 use crate::Number;
 use crate::expr::Expr;
 use kerf_ir::extent::{Along, Extents, Polynomial, Reach, Symbol};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
+use macros::{by_macros, named_sizes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -507,55 +510,6 @@ impl Writer<'_> {
         }
         let _ = writeln!(out, "default = {{ {} }}", start.join(", "));
     }
-}
-
-/// The macros that stand for the sizes of all axes, each the only one that is that number.
-fn named_sizes<'m>(
-    fixed: &[Option<i128>],
-    macros: &'m [(String, i64)],
-) -> Option<Vec<(&'m str, i128)>> {
-    let one = |size: &Option<i128>| {
-        let mut all = macros.iter().filter(|m| Some(i128::from(m.1)) == *size);
-        let found = all.next().filter(|_| all.next().is_none())?;
-        Some((found.0.as_str(), (*size)?))
-    };
-    fixed.iter().map(one).collect()
-}
-
-/// Blocks that are as large as macros say along each axis.
-fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)]) {
-    let mut macros = names.to_vec();
-    macros.sort_unstable();
-    macros.dedup();
-    let values = |size: i128| {
-        let mut all = vec![size / 4, size / 2, size, size * 2, size * 4];
-        let of = |v: i128| v.pow(names.iter().filter(|n| n.1 == size).count() as u32);
-        all.retain(|v| *v == size || (*v > 0 && of(*v) <= 1024));
-        let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-        all.join(", ")
-    };
-    for (name, size) in &macros {
-        let list = values(*size);
-        let _ = writeln!(
-            out,
-            "{name} = [{list}]   # a number of the source, {size} there"
-        );
-    }
-    let axes = || axes.iter().zip(names);
-    for (axis, (_, size)) in axes() {
-        let _ = writeln!(out, "{axis} = [{}]", values(*size));
-    }
-    let mut all: Vec<String> = axes().map(|(a, (n, _))| format!("{a} == {n}")).collect();
-    let product: Vec<&str> = names.iter().map(|n| n.0).collect();
-    let product = product.join(" * ");
-    all.extend([format!("{product} >= 32"), format!("{product} <= 1024")]);
-    let all: Vec<String> = all.iter().map(|c| format!("\"{c}\"")).collect();
-    let _ = writeln!(out, "constraints = [{}]", all.join(", "));
-    let own = macros.iter().map(|(n, size)| format!("{n} = {size}"));
-    let own: Vec<String> = own
-        .chain(axes().map(|(a, (_, size))| format!("{a} = {size}")))
-        .collect();
-    let _ = writeln!(out, "default = {{ {} }}", own.join(", "));
 }
 
 /// The axes along which threads of a block are told apart.

@@ -128,14 +128,13 @@ pub(super) fn arithmetic(m: &Module, b: &Builder, i: Value, n: &str) -> Option<V
             _ => return None,
         };
         let base = if op == "rcp" { "div" } else { op };
+        let mode = directed(mode)?;
         let inline = match f {
-            "f32" => super::directed::arithmetic(b, base, directed(mode)?, &a),
+            "f32" => super::directed::arithmetic(b, base, mode, &a),
             _ => None,
         };
-        if let Some(r) = inline {
-            return Some(if ftz { flush(b, r) } else { r });
-        }
-        pure_runtime(m, &format!("kerf_{base}_{}_{f}", directed(mode)?), t, &a, b)
+        let call = || pure_runtime(m, &format!("kerf_{base}_{mode}_{f}"), t, &a, b);
+        inline.unwrap_or_else(call)
     };
     Some(if ftz { flush(b, r) } else { r })
 }

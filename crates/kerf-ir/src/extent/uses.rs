@@ -1,0 +1,98 @@
+//! What instructions do with pointers, indices and warps.
+use crate::llvm::{Module, Opcode, TypeKind, Value};
+
+/// The elements of an array of the program that an operand of an address is an index of.
+pub(super) fn array(m: &Module, address: Value, index: Value) -> Option<u64> {
+    let mut base = address.operand(0);
+    while !base.is_global_var() {
+        base = match base.opcode().or_else(|| base.const_opcode())? {
+            Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast => base.operand(0),
+            _ => return None,
+        };
+    }
+    let mut step = address.gep_type();
+    for (k, i) in address.operands()[1..].iter().enumerate() {
+        if k > 0 {
+            step = match step.kind() {
+                TypeKind::LLVMStructTypeKind => return None,
+                _ => step.element(),
+            };
+        }
+        if *i == index {
+            let (all, one) = (m.size_of(base.global_type()), m.size_of(step).max(1));
+            return Some(all / one).filter(|n| *n > 0);
+        }
+    }
+    None
+}
+
+/// Whether a value that was loaded becomes part of an address, and of how many elements it chooses one, where that is known.
+pub(super) fn becomes_index(m: &Module, v: Value) -> (bool, Option<u64>) {
+    let mut seen = vec![(v, true)];
+    let mut next = 0;
+    let (mut index, mut least) = (false, None);
+    while next < seen.len() && seen.len() < 500 {
+        let (at, plain) = seen[next];
+        for u in at.users() {
+            match u.opcode() {
+                Some(Opcode::LLVMGetElementPtr) if u.operand(0) != at => {
+                    index = true;
+                    let of = array(m, u, at).filter(|_| plain);
+                    least = least.into_iter().chain(of).min();
+                }
+                Some(
+                    Opcode::LLVMSExt
+                    | Opcode::LLVMZExt
+                    | Opcode::LLVMAdd
+                    | Opcode::LLVMSub
+                    | Opcode::LLVMMul
+                    | Opcode::LLVMShl
+                    | Opcode::LLVMTrunc
+                    | Opcode::LLVMPHI,
+                ) if seen.iter().all(|s| s.0 != u) => {
+                    use Opcode::*;
+                    let same = matches!(u.opcode(), Some(LLVMSExt | LLVMZExt | LLVMTrunc));
+                    seen.push((u, plain && same));
+                }
+                _ => {}
+            }
+        }
+        next += 1;
+    }
+    (index, least)
+}
+
+/// Does an instruction exchange values between the threads of a warp?
+pub(super) fn of_a_warp(i: Value) -> bool {
+    let name = i.callee_name().unwrap_or_default();
+    let kinds = ["shfl", "vote", "match", "redux", "activemask", "bar.warp"];
+    name.starts_with("llvm.nvvm.") && kinds.iter().any(|k| name.contains(k))
+}
+
+/// Pointers that an instruction goes through: how many bytes, whether it reads and whether it writes.
+pub(super) fn accesses(m: &Module, i: Value) -> Vec<(Value, u64, bool, bool)> {
+    match i.opcode() {
+        Some(Opcode::LLVMLoad) => vec![(i.operand(0), m.size_of(i.ty()), true, false)],
+        Some(Opcode::LLVMStore) => {
+            vec![(i.operand(1), m.size_of(i.operand(0).ty()), false, true)]
+        }
+        Some(Opcode::LLVMAtomicRMW) => vec![(i.operand(0), m.size_of(i.ty()), true, true)],
+        Some(Opcode::LLVMAtomicCmpXchg) => {
+            vec![(i.operand(0), m.size_of(i.operand(1).ty()), true, true)]
+        }
+        // Elements of several numbers are copied as a whole.
+        Some(Opcode::LLVMCall) => {
+            let name = i.callee_name().unwrap_or_default();
+            let size = || i.operand(2).const_int().unwrap_or(0);
+            match name.as_str() {
+                n if n.starts_with("llvm.memcpy.") || n.starts_with("llvm.memmove.") => vec![
+                    (i.operand(0), size(), false, true),
+                    (i.operand(1), size(), true, false),
+                ],
+                n if n.starts_with("llvm.memset.") => vec![(i.operand(0), size(), false, true)],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
