@@ -14,6 +14,7 @@ mod printf;
 mod raw;
 mod reciprocals;
 mod regions;
+mod sanitize;
 mod seeds;
 mod sfu;
 pub mod shadow;
@@ -26,12 +27,14 @@ use kerf_pass::shadow::ShadowMap;
 use launch::{Entry, Range, Reserve, Shape, Shared};
 use lower::{LowerOptions, Lowered, LoweredKernel};
 use memory::Arena;
+use sanitize::Sanitizer;
 use shadow::ShadowState;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
 pub use raw::CpuDevice;
+pub use sanitize::SanitizeOptions;
 
 struct Buffer {
     address: usize,
@@ -43,8 +46,8 @@ struct Buffer {
 /// Options of the CPU executor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuOptions {
-    /// Check every global and shared access.
-    pub memcheck: bool,
+    /// What is checked of a program that the sanitizer pass instrumented.
+    pub checks: Option<SanitizeOptions>,
     /// Worker threads; 0: all cores.
     pub threads: usize,
     /// Run every kernel with barriers as coroutines (a second opinion on region mode).
@@ -55,6 +58,7 @@ pub struct CpuOptions {
 
 /// The CPU executor with one loaded program.
 pub struct CpuExecutor {
+    sanitizer: Option<Sanitizer>,
     lowered: Lowered,
     jit: HostJit,
     pool: rayon::ThreadPool,
@@ -78,7 +82,6 @@ impl CpuExecutor {
         let lowered = lower::lower(
             finished,
             LowerOptions {
-                memcheck: options.memcheck,
                 no_regions: options.no_regions,
             },
         )
@@ -110,8 +113,20 @@ impl CpuExecutor {
         let reserves = (0..pool.current_num_threads())
             .map(|_| Mutex::default())
             .collect();
-        let arena = Arena::new().map_err(|e| ExecError::Memory(e.to_string()))?;
+        let memory = |e: memory::MemoryError| ExecError::Memory(e.to_string());
+        let sanitizer = match &lowered.checked {
+            Some(sites) => {
+                let checks = options.checks.unwrap_or_default();
+                Some(Sanitizer::new(sites.clone(), checks).map_err(memory)?)
+            }
+            None => None,
+        };
+        let arena = match &sanitizer {
+            Some(s) => Arena::within(s.region),
+            None => Arena::new().map_err(memory)?,
+        };
         Ok(CpuExecutor {
+            sanitizer,
             lowered,
             jit,
             pool,
@@ -238,7 +253,7 @@ impl CpuExecutor {
             &self.arena,
             k.stack_bytes,
             &ranges,
-            &self.lowered.accesses,
+            self.sanitizer.as_ref(),
         );
         let shape = Shape {
             grid,
@@ -349,6 +364,9 @@ impl Executor for CpuExecutor {
         if let Some(s) = &self.shadow {
             s.written(b.address, data.len());
         }
+        if let Some(s) = &self.sanitizer {
+            s.region.fill(b.address, data.len(), false, 0);
+        }
         Ok(())
     }
 
@@ -365,6 +383,9 @@ impl Executor for CpuExecutor {
         unsafe { std::ptr::copy(a.address as *const u8, b.address as *mut u8, n) };
         if let Some(s) = &self.shadow {
             s.copied(b.address, a.address, n);
+        }
+        if let Some(s) = &self.sanitizer {
+            s.region.copy(b.address, a.address, n);
         }
         Ok(())
     }
@@ -391,6 +412,36 @@ impl Executor for CpuExecutor {
             .started
             .take()
             .map_or(0.0, |t| t.elapsed().as_secs_f64()))
+    }
+
+    fn undefine(&mut self, id: BufferId) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        if let Some(s) = &self.sanitizer {
+            s.region.fill(b.address, b.bytes, true, 0);
+        }
+        Ok(())
+    }
+
+    fn undefined(&mut self, id: BufferId) -> Result<(), ExecError> {
+        let b = self.slot(id)?;
+        let Some(s) = &self.sanitizer else {
+            return Ok(());
+        };
+        let Some((at, kind, cause)) = s.undefined_in(b.address, b.bytes) else {
+            return Ok(());
+        };
+        let index = at / b.element.max(1);
+        let message = format!("{}[{index}] is undefined: {cause}", b.name);
+        match s.allows(kind) {
+            true => s.note(format!("allowed: {message}")),
+            false => return Err(ExecError::Undefined { kind, message }),
+        }
+        Ok(())
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        let all = self.sanitizer.as_ref();
+        all.map_or_else(Vec::new, Sanitizer::take_notes)
     }
 
     fn printed(&mut self) -> Vec<u8> {

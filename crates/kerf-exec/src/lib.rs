@@ -150,6 +150,14 @@ pub enum ExecError {
     /// The kernel failed.
     #[error("{0}")]
     Fault(cpu::launch::Fault),
+    /// An output depends on undefined values.
+    #[error("output {message}")]
+    Undefined {
+        /// What kind of fault that is.
+        kind: cpu::launch::FaultKind,
+        /// Which element, and where the value comes from.
+        message: String,
+    },
     /// The device or its driver failed.
     #[error("{what}: {why}")]
     Device {
@@ -233,6 +241,18 @@ pub trait Executor {
             what: "replaying launches".into(),
             why: "this executor does not record".into(),
         })
+    }
+    /// Takes a buffer's content as undefined, where the program is checked.
+    fn undefine(&mut self, _id: BufferId) -> Result<(), ExecError> {
+        Ok(())
+    }
+    /// The first value of a buffer that a kernel computed from undefined ones, as a fault, where the program is checked.
+    fn undefined(&mut self, _id: BufferId) -> Result<(), ExecError> {
+        Ok(())
+    }
+    /// What the checks of a program noticed that stops nothing.
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
     }
     /// What kernels printed since the last call.
     fn printed(&mut self) -> Vec<u8>;

@@ -70,7 +70,7 @@ fn code_for_others_is_left_alone() {
     assert!(d.load_kept(&other, &object).expect("no failure").is_none());
     // Checked accesses are in no kept code.
     let mut checked = CpuDevice::new(CpuOptions {
-        memcheck: true,
+        checks: Some(kerf_exec::cpu::SanitizeOptions::default()),
         ..CpuOptions::default()
     });
     let none = checked.load_kept(&image, &object).expect("no failure");

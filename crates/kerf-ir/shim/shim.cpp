@@ -58,6 +58,14 @@ void kerf_loop_depths(LLVMValueRef f, unsigned *depth) {
     *depth++ = li.getLoopDepth(&bb);
 }
 
+/// Drops flags, metadata and attributes by which instructions promise something of their operands or result.
+void kerf_drop_poison_flags(LLVMValueRef f) {
+  for (Instruction &i : instructions(*unwrap<Function>(f))) {
+    i.dropPoisonGeneratingAnnotations();
+    i.dropUBImplyingAttrsAndMetadata();
+  }
+}
+
 /// Name of the source variable that holds `v`, or null.
 char *kerf_variable_name(LLVMValueRef v) {
   // An array's own name comes before those of pointers that it was passed as.

@@ -22,6 +22,8 @@ pub struct Toolchain {
     pub arch: String,
     /// Folder of the compiled-module cache; none turns caching off.
     pub cache: Option<PathBuf>,
+    /// What modules are prepared for.
+    pub purpose: crate::prepare::Purpose,
 }
 
 /// The language of a source file.

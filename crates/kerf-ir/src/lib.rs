@@ -26,6 +26,7 @@ pub mod program;
 pub mod random_kernel;
 pub mod sites;
 mod small_fma;
+pub mod undefined_locals;
 pub mod unit;
 pub mod variables;
 

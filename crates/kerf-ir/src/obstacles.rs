@@ -82,6 +82,7 @@ pub fn is_provided(n: &str) -> bool {
         || n.starts_with("__nv_")
         // The runtime's own, in instrumented modules.
         || n.starts_with("kerf_")
+        || n.starts_with("kerf.")
         || matches!(
             n,
             "vprintf" | "printf" | "__assertfail" | "__assert_fail" | "malloc" | "free" | "abort"

@@ -128,14 +128,8 @@ fn lower_new(m: &Module) {
     }
 }
 
-/// Prepares a module; gives the inline PTX that could not be lifted.
-pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
-    let machine = Machine::nvptx(arch)?;
-    if is_prepared(m) {
-        return Ok(Vec::new());
-    }
-    machine.adopt(m);
-    m.drop_used();
+/// Calling conventions, linkage and attributes as a program for NVPTX has them.
+fn adopt_functions(m: &Module) {
     for f in m.functions() {
         // Target attributes of another processor (an OpenCL front end's, an older file's) would
         // stop inlining between functions.
@@ -168,21 +162,57 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
             f.mark_pure();
         }
     }
+}
+
+/// What a module is prepared for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// To be tuned and run: optimised, one site an operation.
+    #[default]
+    Tuning,
+    /// To be instrumented by the sanitizer pass: in SSA form but not optimised, since optimisation assumes that the
+    /// program has no undefined behaviour and removes what would show it.
+    Sanitizing,
+}
+
+/// Prepares a module; gives the inline PTX that could not be lifted.
+pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
+    prepare_for(m, arch, Purpose::Tuning)
+}
+
+/// [`prepare`], for a purpose. A module that is prepared already stays as it is.
+pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlifted>, LlvmError> {
+    let machine = Machine::nvptx(arch)?;
+    if is_prepared(m) {
+        return Ok(Vec::new());
+    }
+    machine.adopt(m);
+    m.drop_used();
+    adopt_functions(m);
     place_local_params(m);
     order_unsigned_atomics(m);
     lower_new(m);
-    // Addresses that asm takes as 32-bit integers are traced back to pointers, which needs SSA.
-    machine.run_passes(
-        m,
-        "always-inline,cgscc(inline),function(sroa,early-cse)",
-        PassOptions::default(),
-    )?;
-    let unlifted = inline_ptx::lift(m);
+    if purpose == Purpose::Sanitizing {
+        crate::undefined_locals::mark_undefined_locals(m);
+    }
     let options = PassOptions {
         inline_threshold: Some(1000),
         ..PassOptions::default()
     };
-    machine.run_passes(m, "default<O2>", options)?;
+    // Addresses that asm takes as 32-bit integers are traced back to pointers, which needs SSA.
+    let first = match purpose {
+        Purpose::Tuning => PassOptions::default(),
+        Purpose::Sanitizing => options,
+    };
+    machine.run_passes(
+        m,
+        "always-inline,cgscc(inline),function(sroa,early-cse)",
+        first,
+    )?;
+    let unlifted = inline_ptx::lift(m);
+    if purpose == Purpose::Tuning {
+        machine.run_passes(m, "default<O2>", options)?;
+    }
     inline_ptx::drop_unused(m);
     crate::fuse::fuse_multiply_adds(m);
     m.strict_math();

@@ -51,7 +51,7 @@ fn key(tools: &Toolchain, source: &Path, flags: &[String]) -> String {
         env!("KERF_IR_DIGEST"),
         &absolute.display().to_string(),
         &tools.arch,
-        &format!("{:?} {:?}", tools.clang, tools.cuda),
+        &format!("{:?} {:?} {:?}", tools.clang, tools.cuda, tools.purpose),
     ] {
         h.update(part.as_bytes());
         h.update([0]);
@@ -133,7 +133,7 @@ pub fn load(tools: &Toolchain, source: &Path, flags: &[String]) -> Result<Progra
         why: e.0,
     };
     let m = Module::parse(&compiled.bitcode, &source.display().to_string()).map_err(bad)?;
-    let unlifted = prepare::prepare(&m, &tools.arch).map_err(bad)?;
+    let unlifted = prepare::prepare_for(&m, &tools.arch, tools.purpose).map_err(bad)?;
     let program = Program {
         source: source.to_owned(),
         bitcode: m.bitcode(),

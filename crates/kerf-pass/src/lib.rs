@@ -18,6 +18,7 @@ pub mod partition;
 pub mod plan;
 pub mod random_plan;
 mod registers;
+pub mod sanitize;
 pub mod shadow;
 mod shuffle;
 pub mod site_format;

@@ -38,7 +38,8 @@ pub fn entry(
     libdevice: Option<&Path>,
 ) -> Result<Option<PathBuf>, Failed> {
     let config = s.config()?.clone();
-    let (Some(dir), false, false) = (config.cache, config.memcheck, config.compile) else {
+    let (Some(dir), false, false) = (config.cache, config.memcheck.is_some(), config.compile)
+    else {
         return Ok(None);
     };
     let device = s.device()?;

@@ -20,6 +20,7 @@ pub mod code {
     pub const INVALID_IMAGE: i32 = 200;
     pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
+    pub const MISALIGNED_ADDRESS: i32 = 716;
     pub const TIMEOUT: i32 = 702;
     pub const ASSERT: i32 = 710;
     pub const LAUNCH_FAILURE: i32 = 719;
@@ -70,7 +71,9 @@ impl Failed {
                     FaultKind::Trap => code::LAUNCH_FAILURE,
                     FaultKind::Assert => code::ASSERT,
                     FaultKind::Memory => code::ILLEGAL_ADDRESS,
+                    FaultKind::Alignment => code::MISALIGNED_ADDRESS,
                     FaultKind::Deadlock => code::TIMEOUT,
+                    _ => code::LAUNCH_FAILURE,
                 },
                 message: Some(e.to_string()),
                 sticky: true,

@@ -129,8 +129,12 @@ fn compile(
     {
         return Ok(done(program));
     }
+    let checked = s.config()?.memcheck.is_some();
     s.aside(|_| {
         plan.apply(m).map_err(|e| bad("KERF_PLAN", e))?;
+        if checked {
+            kerf_pass::sanitize::instrument(m).map_err(|e| bad(&source, e.0))?;
+        }
         let library = match &path {
             Some(p) => std::fs::read(p).map_err(|e| bad(&p.display().to_string(), e))?,
             None if finish::needed(m).is_empty() => Vec::new(),
@@ -157,7 +161,7 @@ fn compile(
 /// None if nothing is kept for this device, or kernels cannot be apart from each other.
 fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
     let config = s.config()?.clone();
-    if config.memcheck || config.compile {
+    if config.memcheck.is_some() || config.compile {
         return Ok(None);
     }
     let Some((kept, images)) = blob::read_kept(s.units[unit].kept) else {

@@ -5,7 +5,7 @@ use crate::launch::Ready;
 use crate::load::Loaded;
 use crate::trace::Trace;
 use kerf_exec::ExecError;
-use kerf_exec::cpu::{CpuDevice, CpuOptions};
+use kerf_exec::cpu::{CpuDevice, CpuOptions, SanitizeOptions};
 use kerf_exec::raw::{Place, RawDevice};
 use kerf_ir::blob::Meta;
 use kerf_ir::kernels::ScalarAt;
@@ -80,8 +80,8 @@ pub struct Config {
     pub buffers: Buffers,
     /// Where libdevice may be.
     pub libdevice: Option<PathBuf>,
-    /// Every access is checked (CPU).
-    pub memcheck: bool,
+    /// Undefined behaviour is looked for (CPU).
+    pub memcheck: Option<SanitizeOptions>,
     /// Threads of the CPU executor.
     pub threads: usize,
     /// Kernels are compiled from bitcode although code is kept.
@@ -175,6 +175,21 @@ fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
 }
 
+/// What is checked: nothing, everything (`KERF_MEMCHECK=1`), or all but races (`KERF_MEMCHECK=memory`). Kinds of
+/// faults in `KERF_ALLOW` are let pass.
+fn memcheck() -> Result<Option<SanitizeOptions>, Failed> {
+    let races = match var("KERF_MEMCHECK").as_deref() {
+        None | Some("0") => return Ok(None),
+        Some(mode) => mode != "memory",
+    };
+    let allow = var("KERF_ALLOW").unwrap_or_default();
+    let mut names = allow.split(',').filter(|n| !n.is_empty());
+    let options = SanitizeOptions { races, allow: 0 };
+    let allowed = names.try_fold(options, |o, n| o.allowing(n));
+    let bad = |why| Failed::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
+    allowed.map(Some).map_err(bad)
+}
+
 /// libdevice: as told, beside this library, in a set-up above it, in a CUDA installation.
 fn libdevice() -> Option<PathBuf> {
     let name = "nvvm/libdevice/libdevice.10.bc";
@@ -234,7 +249,7 @@ fn configure() -> Result<Config, Failed> {
         plan,
         buffers,
         libdevice: libdevice(),
-        memcheck: var("KERF_MEMCHECK").is_some_and(|v| v != "0"),
+        memcheck: memcheck()?,
         threads: var("KERF_THREADS")
             .and_then(|v| v.parse().ok())
             .unwrap_or(0),
@@ -247,7 +262,7 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
     let (kind, number) = c.device.split_once(':').unwrap_or((&c.device, "0"));
     match (kind, number.parse::<i32>()) {
         ("cpu", Ok(0)) => Ok(Box::new(CpuDevice::new(CpuOptions {
-            memcheck: c.memcheck,
+            checks: c.memcheck,
             threads: c.threads,
             no_regions: false,
             ..CpuOptions::default()

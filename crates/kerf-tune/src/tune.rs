@@ -22,6 +22,7 @@ use crate::validate::Trials;
 use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
@@ -37,6 +38,8 @@ use std::time::{Duration, Instant};
 pub struct Request {
     /// What evaluations have in common: workload, device, toolchain, repeats.
     pub job: Job,
+    /// What the program is checked for before the search.
+    pub checks: SanitizeOptions,
     /// Tolerance, where not the file's.
     pub tolerance: Option<f64>,
     /// Metric, where not the file's.
@@ -231,7 +234,7 @@ fn outside(r: &Request, input: &Input) -> Option<ExecError> {
     }
     let job = Job {
         seed: Some(input.seed),
-        memcheck: true,
+        memcheck: Some(r.checks),
         reference: false,
         baseline: false,
         warmup: 0,

@@ -92,6 +92,7 @@ fn serve() {
 fn request(dir: &Path, resume: bool) -> Request {
     let tools = common::bare();
     Request {
+        checks: kerf_exec::cpu::SanitizeOptions::everything(),
         job: Job {
             device: Device::Cuda,
             repeats: 5,

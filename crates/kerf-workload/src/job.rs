@@ -30,7 +30,9 @@ pub use sweep::{
 
 use crate::accept::Accept;
 use crate::generate::perturb::Perturb;
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_ir::compile::Toolchain;
+use kerf_ir::prepare::Purpose;
 use kerf_pass::count::Detail;
 use kerf_pass::{Plan, SiteFormat};
 use serde::{Deserialize, Serialize};
@@ -69,8 +71,9 @@ pub struct Job {
     /// Count, and run nothing else.
     #[serde(default)]
     pub count_only: bool,
-    /// Check memory accesses (CPU).
-    pub memcheck: bool,
+    /// Check for undefined behaviour (CPU).
+    #[serde(default)]
+    pub memcheck: Option<SanitizeOptions>,
     /// Threads of the CPU executor; 0: all cores.
     pub threads: usize,
     /// Run kernels with barriers as coroutines only (CPU).
@@ -149,7 +152,7 @@ impl Job {
             reference: false,
             count: None,
             count_only: false,
-            memcheck: false,
+            memcheck: None,
             threads: 0,
             coroutines: false,
             order: 0,
@@ -173,6 +176,21 @@ impl Job {
         }
     }
 
+    /// The toolchain for a program that is checked: sanitized before optimisation, unless the plan's sites are those of
+    /// the optimised program.
+    pub(crate) fn checked_toolchain(&self) -> Toolchain {
+        let as_written = self.plan.kernels.values().all(|k| {
+            k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty() && k.partition.is_none()
+        });
+        Toolchain {
+            purpose: match as_written {
+                true => Purpose::Sanitizing,
+                false => Purpose::Tuning,
+            },
+            ..self.toolchain()
+        }
+    }
+
     /// The toolchain that the job names.
     pub fn toolchain(&self) -> Toolchain {
         Toolchain {
@@ -181,6 +199,7 @@ impl Job {
             libdevice: self.libdevice.clone(),
             arch: self.arch.clone(),
             cache: self.cache.clone(),
+            purpose: Purpose::Tuning,
         }
     }
 }

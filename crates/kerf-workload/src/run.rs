@@ -408,6 +408,10 @@ impl<'a> Session<'a> {
                 Some(all) => exec.write(*id, &all[i])?,
                 None => exec.write(*id, &self.first_content(i)?)?,
             }
+            let b = &self.workload.buffers[i];
+            if !b.initialised && b.symbol.is_none() {
+                exec.undefine(*id)?;
+            }
         }
         Ok(())
     }

@@ -64,6 +64,8 @@ pub struct BufferSpec {
     pub len: usize,
     /// First contents.
     pub init: Init,
+    /// Does the file say so? Otherwise they are zeros, which a program should not rely on.
+    pub initialised: bool,
     /// Whether it is compared with the reference.
     pub output: bool,
     /// The variable of the source whose storage this is.

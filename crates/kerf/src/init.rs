@@ -5,6 +5,7 @@ use crate::output::{Format, note, say};
 use crate::progress;
 use crate::run::in_worker;
 use crate::toolchain;
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_ir::{extent, kernels, program};
 use kerf_workload::job::{Job, JobError};
 use kerf_workload::skeleton::{BLOCKS, Known, block_axes, skeleton};
@@ -270,7 +271,7 @@ const MATH: u64 = 25;
 /// Threads of the largest launch, and operations of all, by a counting run.
 fn work(job: &Job, limit: Duration) -> Option<(u64, u64)> {
     let job = Job {
-        memcheck: false,
+        memcheck: None,
         count: Some(kerf_pass::count::Detail::Blocks),
         count_only: true,
         ..job.clone()
@@ -447,7 +448,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     write(&s.text)?;
     // Tried once, every access checked: what does not fit is the first thing to edit.
     let job = Job {
-        memcheck: true,
+        memcheck: Some(SanitizeOptions::everything()),
         ..Job::plain(path.clone(), &tools)
     };
     let limit = Duration::from_secs(10);

@@ -16,7 +16,7 @@ fn doing(job: &Job) -> &'static str {
     match job {
         j if j.count_only => "counting",
         j if j.reference => "running, with the reference,",
-        j if j.memcheck => "running, every access checked,",
+        j if j.memcheck.is_some() => "running, every access checked,",
         _ => "running",
     }
 }
@@ -274,7 +274,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
         }
         Format::Human | Format::Csv => {
             let name = job.workload.display().to_string();
-            say(&human(&r, &name, job.memcheck, style))?;
+            say(&human(&r, &name, job.memcheck.is_some(), style))?;
         }
     }
     Ok(i32::from(

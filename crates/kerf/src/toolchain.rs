@@ -112,6 +112,7 @@ pub fn discover(arch: &str) -> Toolchain {
         cuda,
         arch: arch.to_owned(),
         cache: cache(),
+        purpose: kerf_ir::prepare::Purpose::default(),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
 };
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::NAMES;
@@ -46,6 +47,10 @@ pub struct Args {
     /// Tune a whole application instead, built by kerf cc: the shell command that runs it.
     #[arg(long, value_name = "COMMAND", conflicts_with = "workload")]
     app: Option<String>,
+    /// Kinds of faults that the check before the search notes only: bounds, alignment, uninitialised, race, lane,
+    /// barrier, overflow.
+    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    allow: Vec<String>,
     /// Compare the numbers of the application's standard output that match: the groups of the pattern, or
     /// the first number of each match.
     #[arg(long, value_name = "REGEX", requires = "app")]
@@ -510,6 +515,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         false => toolchain::assembler(&profile.arch, &common.toolchain()),
     };
     let request = Request {
+        checks: crate::run::command::allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
         metric: a.metric.or(quality.then_some(Metric::MeanRel)),

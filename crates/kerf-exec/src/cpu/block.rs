@@ -8,13 +8,14 @@
 mod calls;
 mod collective;
 mod grid;
-mod lane;
+pub(super) mod lane;
 
-pub(super) use calls::{ARRIVE, assert, barrier, check, printf, spin, trap, warp};
+pub(super) use calls::{ARRIVE, assert, barrier, linear, printf, spin, trap, warp, worker};
 
 use super::context::Context;
 use super::launch::{Fault, FaultKind, Shared};
 use super::memory::{ArenaStack, MemoryError};
+use super::sanitize::Checks;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use lane::{Lane, Wait};
 use std::ffi::c_void;
@@ -32,9 +33,15 @@ type Thread = Coroutine<(), (), (), ArenaStack>;
 pub struct Worker<'a> {
     /// What all workers of the launch share.
     pub shared: &'a Shared<'a>,
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
     /// Threads that arrived at each barrier without waiting there (bar.arrive).
     arrived: [usize; 16],
+    /// Which ones these are, where that is checked.
+    pub(super) arrivals: [Vec<usize>; 16],
+    /// What is checked, in an instrumented program.
+    pub(super) checks: Option<Checks>,
+    /// The block that is running, in coroutine mode.
+    context: *const Context,
     stacks: Vec<ArenaStack>,
     /// Coroutine that runs whole blocks in loop mode.
     block_yielder: *const Yielder<(), ()>,
@@ -48,10 +55,42 @@ impl<'a> Worker<'a> {
             shared,
             lanes: Vec::new(),
             arrived: [0; 16],
+            arrivals: Default::default(),
+            checks: shared.sanitizer.map(Checks::new),
+            context: std::ptr::null(),
             stacks: Vec::new(),
             block_yielder: std::ptr::null(),
             in_threads: false,
         }
+    }
+
+    /// A block begins, in an instrumented program.
+    pub(super) fn begin_block(&mut self, ctx: &Context) {
+        if let (Some(c), Some(s)) = (&mut self.checks, self.shared.sanitizer) {
+            c.begin_block(s, ctx);
+        }
+    }
+
+    /// The launch is over, in an instrumented program.
+    pub(super) fn end_launch(&self) {
+        if let (Some(c), Some(s)) = (&self.checks, self.shared.sanitizer) {
+            c.end_launch(s);
+        }
+    }
+
+    /// Does a stack of this worker's threads hold an address?
+    pub(super) fn on_stack(&self, address: usize) -> bool {
+        let here = 0u8;
+        let sp = std::ptr::from_ref(&here) as usize;
+        // The running stack, and those of threads that wait, lie in the arena outside every named range.
+        let running =
+            (sp..sp + self.shared.stack_bytes.max(1 << 20)).contains(&address) || self.in_threads;
+        let named = |a: usize| {
+            let mut all = self.shared.ranges.iter();
+            all.any(|r| (r.start..r.end + 4096).contains(&a))
+        };
+        self.stacks.iter().any(|s| s.holds(address))
+            || running && self.shared.arena.holds(address) && !named(address)
     }
 
     /// Gives the stacks back for the next launch.
@@ -114,6 +153,8 @@ impl<'a> Worker<'a> {
         self.in_coroutine(ctx, &mut |c| {
             // SAFETY: the context of this call.
             while next(unsafe { &mut *c }) {
+                // SAFETY: as above; this worker is the context's.
+                unsafe { worker(c).begin_block(&*c) };
                 entry(c, args);
             }
         })
@@ -204,7 +245,9 @@ impl<'a> Worker<'a> {
         self.lanes.clear();
         self.lanes.resize_with(n, Lane::new);
         self.arrived = [0; 16];
+        self.arrivals = Default::default();
         self.in_threads = true;
+        self.context = ctx;
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
         let context: *mut Context = ctx;
         let mut threads = Vec::with_capacity(n);
@@ -285,7 +328,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Leaves the running thread, never to return.
-    fn abandon(&mut self, linear: usize) -> ! {
+    pub(super) fn abandon(&mut self, linear: usize) -> ! {
         let y = if self.in_threads {
             self.lanes[linear].yielder
         } else {

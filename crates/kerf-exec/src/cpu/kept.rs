@@ -53,7 +53,7 @@ pub(super) fn read(image: &Image, object: &[u8]) -> Option<Lowered> {
         object: object.to_vec(),
         kernels: c.kernels,
         static_shared: c.static_shared,
-        accesses: Vec::new(),
+        checked: None,
         variables: Vec::new(),
         sizes: c.sizes,
         tables: c.tables,

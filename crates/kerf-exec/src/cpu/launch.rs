@@ -3,8 +3,9 @@ mod grid;
 
 use super::block::{BlockFn, ThreadFn, Worker};
 use super::context::Context;
-use super::lower::{AccessSite, Mode};
+use super::lower::Mode;
 use super::memory::{Arena, ArenaStack, MemoryError};
+use super::sanitize::Sanitizer;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,10 +18,46 @@ pub enum FaultKind {
     Trap,
     /// A failed device assertion.
     Assert,
-    /// A bad memory access, found by memcheck.
+    /// An access out of bounds, found by the checks.
     Memory,
     /// Threads that wait for each other for ever.
     Deadlock,
+    /// An access whose address is not a multiple of its size.
+    Alignment,
+    /// A value that was never assigned decides something, or is a result.
+    Uninitialised,
+    /// Two accesses of one location that nothing orders.
+    Race,
+    /// A warp operation with lanes that take no part.
+    Lane,
+    /// A barrier that not all threads reach.
+    Barrier,
+    /// An address from a signed integer that overflowed.
+    Overflow,
+}
+
+impl FaultKind {
+    /// Kinds that only the checks find, with the names by which they can be allowed.
+    pub const CHECKED: [(FaultKind, &str); 7] = [
+        (FaultKind::Memory, "bounds"),
+        (FaultKind::Alignment, "alignment"),
+        (FaultKind::Uninitialised, "uninitialised"),
+        (FaultKind::Race, "race"),
+        (FaultKind::Lane, "lane"),
+        (FaultKind::Barrier, "barrier"),
+        (FaultKind::Overflow, "overflow"),
+    ];
+
+    /// A bit of its own, for sets of kinds.
+    pub fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The name of a kind that only the checks find.
+    pub fn checked_name(self) -> Option<&'static str> {
+        let mut all = Self::CHECKED.iter();
+        all.find(|(k, _)| *k == self).map(|(_, n)| *n)
+    }
 }
 
 /// A fault, with its place.
@@ -62,8 +99,8 @@ pub struct Shared<'a> {
     pub stack_bytes: usize,
     /// Buffers and variables, for memcheck.
     pub ranges: &'a [Range],
-    /// Watched accesses.
-    pub accesses: &'a [AccessSite],
+    /// What is checked, in an instrumented program.
+    pub(super) sanitizer: Option<&'a Sanitizer>,
     stop: AtomicBool,
     fault: Mutex<Option<Fault>>,
     printed: Mutex<Vec<u8>>,
@@ -71,19 +108,19 @@ pub struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     /// Nothing has happened yet.
-    pub fn new(
+    pub(super) fn new(
         kernel: &'a str,
         arena: &'a Arena,
         stack_bytes: usize,
         ranges: &'a [Range],
-        accesses: &'a [AccessSite],
+        sanitizer: Option<&'a Sanitizer>,
     ) -> Self {
         Shared {
             kernel,
             arena,
             stack_bytes,
             ranges,
-            accesses,
+            sanitizer,
             stop: AtomicBool::new(false),
             fault: Mutex::new(None),
             printed: Mutex::new(Vec::new()),
@@ -92,6 +129,10 @@ impl<'a> Shared<'a> {
     /// Has a fault stopped the launch?
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+    /// Do blocks run one after the other, because their accesses are compared?
+    fn in_turn(&self) -> bool {
+        self.sanitizer.is_some_and(|s| s.options.races)
     }
     /// Records the first fault and stops all workers.
     pub fn fail(&self, f: Fault) {
@@ -107,121 +148,6 @@ impl<'a> Shared<'a> {
             p.extend_from_slice(text);
         }
     }
-
-    /// The message for an access that is out of bounds or misaligned; none if it is right.
-    #[allow(clippy::too_many_arguments)]
-    pub fn memory_fault(
-        &self,
-        ctx: &Context,
-        address: usize,
-        bytes: u64,
-        base: usize,
-        extent: u64,
-        site: u32,
-        stacks: &[ArenaStack],
-    ) -> Option<String> {
-        let end = address.checked_add(bytes as usize)?;
-        let a = &self.accesses[site as usize];
-        let place = if a.location.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}", a.location)
-        };
-        let what = format!("{} of {bytes} bytes{place} in {}", a.kind, a.function);
-        let align = a.align.max(1) as usize;
-        if !address.is_multiple_of(align) {
-            return Some(format!(
-                "misaligned {what}: address is {} past a multiple of {align}",
-                address % align
-            ));
-        }
-        let shared = ctx.shared as usize;
-        let shared_end = shared + ctx.shared_bytes as usize;
-        if let (Some(object), true) = (&a.object, base != 0) {
-            let limit = if extent > 0 {
-                base + extent as usize
-            } else {
-                shared_end
-            };
-            if address >= base && end <= limit {
-                return None;
-            }
-            let at = address as i64 - base as i64;
-            return Some(format!(
-                "out-of-bounds {what}: {object} has {} bytes, the access is at byte {at}",
-                limit - base
-            ));
-        }
-        let of_base = (base != 0)
-            .then(|| self.ranges.iter().find(|r| r.start <= base && base < r.end))
-            .flatten();
-        if let Some(r) = of_base {
-            if address >= r.start && end <= r.end {
-                return None;
-            }
-            return Some(out_of(r, address, &what));
-        }
-        if address >= shared && end <= shared_end {
-            return None;
-        }
-        if self
-            .ranges
-            .iter()
-            .any(|r| address >= r.start && end <= r.end)
-            || super::heap::holds(address, end)
-        {
-            return None;
-        }
-        if stacks.iter().any(|s| s.holds(address)) || self.on_running_stack(address) {
-            return None;
-        }
-        if let Some((bytes, at)) = super::heap::near(address) {
-            return Some(format!(
-                "out-of-bounds {what}: the allocation has {bytes} bytes, the access is at byte {at}"
-            ));
-        }
-        let near = self.ranges.iter().min_by_key(|r| {
-            if address < r.start {
-                r.start - address
-            } else {
-                address.saturating_sub(r.end)
-            }
-        });
-        Some(match near {
-            Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, &what),
-            _ => format!("invalid {what}: address {address:#x} belongs to no buffer"),
-        })
-    }
-
-    /// Stacks in use are not in the pool; they lie in the arena outside every named range.
-    fn on_running_stack(&self, address: usize) -> bool {
-        let here = 0u8;
-        let sp = std::ptr::from_ref(&here) as usize;
-        // Within the running stack: above the stack pointer and below its top.
-        (sp..sp + self.stack_bytes.max(1 << 20)).contains(&address)
-            && self.arena.holds(address)
-            && !self
-                .ranges
-                .iter()
-                .any(|r| (r.start..r.end + 4096).contains(&address))
-    }
-}
-
-fn out_of(r: &Range, address: usize, what: &str) -> String {
-    let (e, at) = (r.element.max(1), address as i64 - r.start as i64);
-    if r.element == 0 {
-        return format!(
-            "out-of-bounds {what}: the allocation {} has {} bytes, the access is at byte {at}",
-            r.name,
-            r.end - r.start
-        );
-    }
-    let index = at.div_euclid(e as i64);
-    format!(
-        "out-of-bounds {what}: buffer {} has {} elements, the access is to index {index}",
-        r.name,
-        (r.end - r.start) / e
-    )
 }
 
 /// Blocks that were begun in this process, a few at a time; and launches.
@@ -403,11 +329,13 @@ pub fn run(
                 let mut r = Ok(());
                 while let (Some(i), true) = (take(), r.is_ok()) {
                     place(&mut ctx, shape.grid, i);
+                    worker.begin_block(&ctx);
                     r = worker.run_threads(&mut ctx, f, args.0);
                 }
                 r
             }
         };
+        worker.end_launch();
         reserve.stacks = worker.into_stacks();
         done
     };
@@ -422,7 +350,7 @@ pub fn run(
     if shape.cooperative {
         let mut reserve = reserves[0].lock().unwrap_or_else(|e| e.into_inner());
         record(grid::run(shared, &mut reserve, entry, shape, args.0));
-    } else if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 {
+    } else if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 || shared.in_turn() {
         record(work(0));
     } else {
         pool.broadcast(|c| record(work(c.index())));

@@ -7,19 +7,21 @@
 //! get one entry per thread, run as coroutines.
 mod entries;
 mod lead;
-mod memcheck;
 mod needs;
 mod shared;
+mod variables;
 
 pub(super) use lead::{Lead, field};
-pub use memcheck::{AccessSite, Variable};
+pub use variables::Variable;
 
 use super::intrinsics;
 use super::regions;
+use super::sanitize::region::Region;
 use super::symbols;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
+use kerf_pass::sanitize::{self, Site};
 use serde::{Deserialize, Serialize};
 
 /// How the threads of a block are run.
@@ -65,9 +67,9 @@ pub struct Lowered {
     pub kernels: Vec<LoweredKernel>,
     /// Bytes of static shared memory; dynamic shared memory follows.
     pub static_shared: u64,
-    /// Watched accesses, by number.
-    pub accesses: Vec<AccessSite>,
-    /// Variables that accesses may meet without naming them, where accesses are watched.
+    /// Places of an instrumented program, by number.
+    pub checked: Option<Vec<Site>>,
+    /// Variables that accesses may meet without naming them, in an instrumented program.
     pub variables: Vec<Variable>,
     /// Symbols and bytes of all device variables.
     pub sizes: Vec<(String, usize)>,
@@ -78,8 +80,6 @@ pub struct Lowered {
 /// Options of the lowering.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LowerOptions {
-    /// Check every access.
-    pub memcheck: bool,
     /// Run every kernel with barriers as coroutines, none split into regions.
     pub no_regions: bool,
 }
@@ -135,6 +135,14 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     let m = finished.duplicate();
     m.drop_used();
     drop_refused(&m);
+    let checked = match sanitize::is_instrumented(&m) {
+        true => Some(sanitize::sites(&m)?),
+        false => None,
+    };
+    if checked.is_some() {
+        let region = Region::get().map_err(|e| LlvmError(e.to_string()))?;
+        super::sanitize::helpers::define(&m, region)?;
+    }
     super::reciprocals::fold(&m);
     needs::keep_step(&m);
     let mut kernels: Vec<LoweredKernel> = Vec::new();
@@ -150,7 +158,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         ) {
             _ if whole_grid => Mode::Coroutine,
             (false, _) => Mode::Loop,
-            (true, true) if !options.no_regions => Mode::Regions,
+            (true, true) if !options.no_regions && checked.is_none() => Mode::Regions,
             (true, _) => Mode::Coroutine,
         };
         kernels.push(LoweredKernel {
@@ -179,12 +187,10 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         }
     }
     lead::add_lead(&m);
-    let mut accesses = Vec::new();
-    let mut variables = Vec::new();
-    if options.memcheck {
-        memcheck::watch_accesses(&m, &mut accesses);
-        variables = memcheck::name_variables(&m);
-    }
+    let variables = match checked {
+        Some(_) => variables::name_variables(&m),
+        None => Vec::new(),
+    };
     let static_shared = shared::place_shared(&m);
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         let lead = Lead::of(f);
@@ -218,6 +224,9 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         }
     }
     m.verify()?;
+    if checked.is_some() {
+        host.run_passes(&m, "always-inline", PassOptions::default())?;
+    }
     let passes = PassOptions {
         unroll: true,
         vectorize: true,
@@ -237,7 +246,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
         object,
         kernels,
         static_shared,
-        accesses,
+        checked,
         variables,
         sizes,
         tables,

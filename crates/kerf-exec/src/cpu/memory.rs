@@ -3,6 +3,8 @@
 //! Pages are committed on first touch. Keeping all device-visible memory in one range lets the
 //! shadow execution find a value's shadow by arithmetic, and memcheck tell a stack from a stray
 //! pointer.
+use super::sanitize::region::Region;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of address space to reserve.
@@ -35,11 +37,16 @@ pub enum MemoryError {
 pub struct Arena {
     base: usize,
     size: usize,
-    next: AtomicUsize,
+    next: Arc<AtomicUsize>,
+    /// Is the range this arena's own, not the process's?
+    owned: bool,
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
         // SAFETY: the mapping made in `new`; no user of the arena outlives it.
         unsafe { libc::munmap(self.base as *mut _, self.size) };
     }
@@ -89,13 +96,23 @@ impl Arena {
                     return Ok(Arena {
                         base,
                         size,
-                        next: AtomicUsize::new(0),
+                        next: Arc::default(),
+                        owned: true,
                     });
                 }
                 Err(e) if size <= 1 << 30 => return Err(e),
                 // A limit on address space: make do with less.
                 Err(_) => size /= 2,
             }
+        }
+    }
+    /// A part of the range in which checked programs live; it grows with those of others.
+    pub fn within(region: &Region) -> Arena {
+        Arena {
+            base: region.base,
+            size: region.size,
+            next: region.next.clone(),
+            owned: false,
         }
     }
     /// Zeroed memory aligned to 256 bytes.

@@ -1,7 +1,9 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
 use super::launch::Range;
+use super::memory::Arena;
 use super::pool::Pool;
+use super::sanitize::region::Region;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
@@ -86,7 +88,17 @@ impl CpuDevice {
         }
     }
 
-    /// The allocations as memcheck knows them, by their order.
+    /// Where checked programs live, if programs are checked.
+    fn region(&self) -> Result<Option<&'static Region>, ExecError> {
+        match self.options.checks {
+            Some(_) => Region::get()
+                .map(Some)
+                .map_err(|e| ExecError::Memory(e.to_string())),
+            None => Ok(None),
+        }
+    }
+
+    /// The allocations as the checks know them, by their order.
     fn ranges(&self) -> Vec<Range> {
         let all = self.allocated.iter().map(|(at, bytes)| Range {
             start: *at as usize,
@@ -159,14 +171,14 @@ impl RawDevice for CpuDevice {
         finished: &Module,
         _arch: &str,
     ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
-        if self.options.memcheck || self.options.no_regions {
+        if self.options.checks.is_some() || self.options.no_regions {
             return Ok(None);
         }
         let made = super::kept::make(finished).map_err(|e| ExecError::Compile(e.0))?;
         Ok(Some(made))
     }
     fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
-        if self.options.memcheck || self.options.no_regions {
+        if self.options.checks.is_some() || self.options.no_regions {
             return Ok(None);
         }
         let Some(lowered) = super::kept::read(image, bytes) else {
@@ -186,7 +198,7 @@ impl RawDevice for CpuDevice {
     }
     fn launch(&mut self, program: usize, l: &mut RawLaunch) -> Result<Vec<u8>, ExecError> {
         self.check_stream(l.stream)?;
-        let beside = match self.options.memcheck {
+        let beside = match self.options.checks.is_some() {
             true => self.ranges(),
             false => Vec::new(),
         };
@@ -229,19 +241,33 @@ impl RawDevice for CpuDevice {
         };
         Ok(by_threads.min(by_shared).min(32))
     }
-    fn alloc(&mut self, bytes: usize, _place: Place) -> Result<u64, ExecError> {
+    fn alloc(&mut self, bytes: usize, place: Place) -> Result<u64, ExecError> {
         let (free, _) = self.memory()?;
         if bytes > free {
             let why = format!("{bytes} bytes do not fit: {free} are free");
             return Err(ExecError::Memory(why));
         }
-        let at = self.pool.alloc(bytes);
+        let at = match self.region()? {
+            Some(r) => {
+                let at = Arena::within(r).alloc(bytes.max(1)).map(|p| p as usize);
+                if let (Ok(at), Place::Device) = (&at, place) {
+                    r.fill(*at, bytes, true, 0);
+                }
+                at
+            }
+            None => self.pool.alloc(bytes),
+        };
         let at = at.map_err(|e| ExecError::Memory(e.to_string()))? as u64;
         self.allocated.insert(at, bytes);
         Ok(at)
     }
     fn free(&mut self, address: u64, bytes: usize, _place: Place) -> Result<(), ExecError> {
         self.allocated.remove(&address);
+        if let Some(r) = self.region()? {
+            // It is not given out again: a use after this is seen.
+            r.fill(address as usize, bytes, true, 0);
+            return Ok(());
+        }
         // SAFETY: the caller keeps what `alloc` gave, with its size, and frees it once.
         unsafe { self.pool.free(address as usize, bytes) };
         Ok(())
@@ -263,6 +289,9 @@ impl RawDevice for CpuDevice {
         self.check_stream(stream)?;
         // SAFETY: the application says that both ranges are its own, as it does to CUDA.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        if let Some(r) = self.region()? {
+            r.copy(to as usize, from as usize, bytes);
+        }
         Ok(())
     }
     fn copy_rows(&mut self, r: Rectangle, stream: u64, wait: bool) -> Result<(), ExecError> {
@@ -282,6 +311,9 @@ impl RawDevice for CpuDevice {
         self.check_stream(stream)?;
         // SAFETY: as in `copy`.
         unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
+        if let Some(r) = self.region()? {
+            r.fill(to as usize, bytes, false, 0);
+        }
         Ok(())
     }
     fn fill_words(&mut self, to: u64, value: u32, n: usize, stream: u64) -> Result<(), ExecError> {
@@ -289,6 +321,9 @@ impl RawDevice for CpuDevice {
         for i in 0..n {
             // SAFETY: as in `copy`.
             unsafe { (to as *mut u32).add(i).write_unaligned(value) };
+        }
+        if let Some(r) = self.region()? {
+            r.fill(to as usize, 4 * n, false, 0);
         }
         Ok(())
     }

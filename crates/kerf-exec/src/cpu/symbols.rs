@@ -1,4 +1,5 @@
 //! Names and addresses of everything that compiled kernels may call.
+use super::sanitize::calls as checks;
 use super::{block, directed as d, heap, seeds, sfu};
 
 unsafe extern "C" {
@@ -61,7 +62,7 @@ pub fn all() -> Vec<(&'static str, usize)> {
     }
     let mut t = table![
         "kerf_barrier" => block::barrier, "kerf_warp" => block::warp, "kerf_spin" => block::spin, "kerf_trap" => block::trap,
-        "kerf_assert" => block::assert, "kerf_printf" => block::printf, "kerf_check" => block::check,
+        "kerf_assert" => block::assert, "kerf_printf" => block::printf,
         "kerf_malloc" => heap::malloc, "kerf_free" => heap::free,
 
         "__truncdfhf2" => trunc_f64_f16, "__truncsfhf2" => trunc_f32_f16, "__extendhfsf2" => extend_f16_f32,
@@ -84,6 +85,12 @@ pub fn all() -> Vec<(&'static str, usize)> {
         "kerf_div_rz_f32" => d::div_rz_f32,
         "kerf_div_rm_f32" => d::div_rm_f32,
         "kerf_div_rp_f32" => d::div_rp_f32,
+    ]);
+    t.extend(table![
+        "kerf_checks_access" => checks::access, "kerf_checks_use" => checks::used,
+        "kerf_checks_load_origin" => checks::load_origin, "kerf_checks_store_origin" => checks::store_origin,
+        "kerf_checks_copy" => checks::copy, "kerf_checks_define" => checks::define, "kerf_checks_undefine" => checks::undefine,
+        "kerf_checks_fence" => checks::fence, "kerf_checks_meet" => checks::meet,
     ]);
     t.extend(super::shadow::symbols());
     t

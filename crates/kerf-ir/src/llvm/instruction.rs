@@ -114,6 +114,19 @@ impl Value {
     pub fn set_volatile(self, yes: bool) {
         unsafe { LLVMSetVolatile(self.0, i32::from(yes)) }
     }
+    /// Does an integer operation say that it does not overflow as a signed one (`nsw`)?
+    pub fn no_signed_wrap(self) -> bool {
+        unsafe { LLVMGetNSW(self.0) != 0 }
+    }
+    /// Is an atomic access, or a fence, one among the threads of a block only?
+    pub fn is_block_scoped(self) -> bool {
+        const BLOCK: &str = "block";
+        unsafe {
+            let context = LLVMGetTypeContext(LLVMTypeOf(self.0));
+            let id = LLVMGetSyncScopeID(context, BLOCK.as_ptr().cast(), BLOCK.len());
+            LLVMGetAtomicSyncScopeID(self.0) == id
+        }
+    }
     /// Ordering of an atomic load or store; NotAtomic otherwise.
     pub fn ordering(self) -> LLVMAtomicOrdering {
         unsafe { LLVMGetOrdering(self.0) }

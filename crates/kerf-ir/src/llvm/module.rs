@@ -328,6 +328,38 @@ impl Module {
     pub fn strip_debug(&self) {
         unsafe { llvm_sys::debuginfo::LLVMStripModuleDebugInfo(self.raw) };
     }
+    /// A text that travels with the module, under a name.
+    pub fn set_text(&self, name: &str, text: &str) {
+        let c = super::shim::cstring(name);
+        // SAFETY: the module is live; the string is copied into its context.
+        unsafe {
+            let ctx = LLVMGetModuleContext(self.raw());
+            let mut s = LLVMMDStringInContext2(ctx, text.as_ptr().cast(), text.len());
+            let node = LLVMMDNodeInContext2(ctx, &mut s, 1);
+            LLVMAddNamedMetadataOperand(self.raw(), c.as_ptr(), LLVMMetadataAsValue(ctx, node));
+        }
+    }
+    /// The texts that [`Module::set_text`] put under a name, in order.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let c = super::shim::cstring(name);
+        // SAFETY: the module is live; nodes were made by `set_text`, or are passed over.
+        unsafe {
+            let n = LLVMGetNamedMetadataNumOperands(self.raw(), c.as_ptr()) as usize;
+            let mut nodes = vec![std::ptr::null_mut(); n];
+            LLVMGetNamedMetadataOperands(self.raw(), c.as_ptr(), nodes.as_mut_ptr());
+            let text = |node: LLVMValueRef| {
+                (LLVMGetMDNodeNumOperands(node) == 1).then_some(())?;
+                let mut part = [std::ptr::null_mut()];
+                LLVMGetMDNodeOperands(node, part.as_mut_ptr());
+                let mut bytes = 0;
+                let p = LLVMGetMDString(part[0], &mut bytes);
+                (!p.is_null()).then_some(())?;
+                let all = std::slice::from_raw_parts(p.cast::<u8>(), bytes as usize);
+                Some(String::from_utf8_lossy(all).into_owned())
+            };
+            nodes.into_iter().filter_map(text).collect()
+        }
+    }
     /// Source file name.
     pub fn source_name(&self) -> String {
         let mut n = 0;

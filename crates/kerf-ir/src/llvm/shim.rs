@@ -33,6 +33,7 @@ unsafe extern "C" {
         t: llvm_sys::target_machine::LLVMTargetMachineRef,
     );
     pub fn kerf_choose_vector_loops(f: LLVMValueRef);
+    pub fn kerf_drop_poison_flags(f: LLVMValueRef);
     pub fn kerf_split_before(inst: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_add_prologue(f: LLVMValueRef) -> LLVMBasicBlockRef;
     pub fn kerf_demote(v: LLVMValueRef, at: LLVMBasicBlockRef) -> LLVMValueRef;

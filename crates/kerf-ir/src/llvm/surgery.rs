@@ -49,6 +49,11 @@ impl Value {
         let c = shim::cstring(name);
         Value(unsafe { shim::kerf_clone_function(self.0, c.as_ptr()) })
     }
+    /// Drops what this function's instructions promise of their operands (`nsw`, `inbounds`, `nonnull`, ...), so that
+    /// nothing is concluded from a promise that a faulty program breaks.
+    pub fn drop_poison_flags(self) {
+        unsafe { shim::kerf_drop_poison_flags(self.0) }
+    }
     /// Splits the block so that this instruction begins a new one, which is returned.
     pub fn split_before(self) -> Block {
         Block(unsafe { shim::kerf_split_before(self.0) })

@@ -9,5 +9,6 @@ pub fn bare() -> Toolchain {
         libdevice: None,
         arch: "sm_90".into(),
         cache: None,
+        purpose: kerf_ir::prepare::Purpose::default(),
     }
 }

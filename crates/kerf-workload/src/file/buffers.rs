@@ -84,6 +84,7 @@ fn buffer(reader: &mut Reader<'_>, node: &Node) -> Option<BufferSpec> {
         elem: elem?,
         len: len?,
         init: first?,
+        initialised: section.get("init").is_some(),
         output: output.unwrap_or(false),
         symbol: symbol.map(Into::into),
         seed,

@@ -11,6 +11,7 @@ fn spec(elem: ElemType, len: usize, init: Init) -> BufferSpec {
         elem,
         len,
         init,
+        initialised: true,
         output: false,
         symbol: None,
         seed: None,

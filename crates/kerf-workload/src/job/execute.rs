@@ -20,6 +20,7 @@ use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::llvm::Module;
 use kerf_ir::program::{self, Program};
+use kerf_pass::sanitize;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -48,7 +49,7 @@ fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
     Ok(match job.device {
         Device::Cpu => {
             let options = CpuOptions {
-                memcheck: job.memcheck,
+                checks: job.memcheck,
                 threads: job.threads,
                 no_regions: job.coroutines,
                 order: job.order,
@@ -243,9 +244,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let own_globals = kernels::globals(&own_module);
     drop(own_module);
     let params = plan_params(&workload, &job.plan)?;
-    let other = match &job.patched {
-        Some(p) => Some(program::load(&job.toolchain(), &p.source, &p.flags)?),
-        None => variant(job, &workload, &params)?,
+    let checked = job.checked_toolchain();
+    let other = match (&job.patched, job.memcheck) {
+        (Some(p), None) => Some(program::load(&job.toolchain(), &p.source, &p.flags)?),
+        (Some(p), Some(_)) => Some(program::load(&checked, &p.source, &p.flags)?),
+        (None, Some(_)) => Some(workload.program(&checked, &params)?),
+        (None, None) => variant(job, &workload, &params)?,
     };
     let run = other.as_ref().unwrap_or(&program);
     let m = run.module()?;
@@ -281,6 +285,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         session.storage = storage::assign(&session, &job.plan).map_err(JobError::Input)?;
     }
     launched_only(&m, &session, &used);
+    if job.memcheck.is_some() {
+        sanitize::instrument(&m).map_err(|e| JobError::Compile {
+            message: e.0,
+            help: None,
+        })?;
+    }
     spent.rewrite_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     fixed_blocks(&session, &job.plan)?;
@@ -373,6 +383,8 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let mut read = Vec::new();
     for o in session.outputs() {
         read.push(session.output(plan.exec.as_mut(), &plan.loaded, o)?);
+        plan.exec
+            .undefined(plan.loaded.ids[plan.loaded.binding[o]])?;
     }
     drop(base);
     spent.run_s = clock.elapsed().as_secs_f64();
@@ -441,12 +453,13 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
         .into_iter()
         .filter(|k| used.contains(&k.symbol))
         .collect();
-    let warnings = warnings(
+    let mut warnings = warnings(
         &workload,
         &infos,
         &stats,
         reference.as_ref().map(|r| &r.info),
     );
+    warnings.extend(exec.take_notes());
     let mut settings: BTreeMap<String, i64> = workload.sizes.iter().cloned().collect();
     settings.extend(session.params.clone());
     let launches = crate::expand::expand(&workload, &session.params)?

@@ -6,6 +6,7 @@ use crate::parse::{
     parse_window,
 };
 use crate::{DeviceArg, read_plan, toolchain};
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_workload::job::{Device, Job};
 use std::path::PathBuf;
 
@@ -40,9 +41,18 @@ pub struct Args {
     /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
     count: bool,
-    /// Check every access to memory: global, shared, and arrays of threads (CPU)
-    #[arg(long)]
-    memcheck: bool,
+    /// Look for undefined behaviour: accesses out of bounds or misaligned, uninitialised memory, races, absent lanes,
+    /// barriers that not all reach, indices that overflowed (CPU). `memory` leaves out races, and is faster
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "all", value_name = "WHAT")]
+    memcheck: Option<MemcheckArg>,
+    /// Kinds of faults that --memcheck notes only: bounds, alignment, uninitialised, race, lane, barrier, overflow
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "KINDS",
+        requires = "memcheck"
+    )]
+    allow: Vec<String>,
     /// Replace a size or launch parameter: n=4096.
     #[arg(long = "size", value_parser = parse_size)]
     sizes: Vec<(String, i64)>,
@@ -82,12 +92,29 @@ fn parse_held(s: &str) -> Result<(String, kerf_pass::SiteFormat), String> {
     parts.ok_or_else(|| "expected a buffer and a format, e.g. spot=f32".into())
 }
 
+/// What `--memcheck` looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MemcheckArg {
+    /// Everything.
+    All,
+    /// Everything but races.
+    Memory,
+}
+
+/// Checks that let some kinds of faults pass.
+pub fn allowed(checks: SanitizeOptions, names: &[String]) -> Result<SanitizeOptions, Failure> {
+    names.iter().try_fold(checks, |c, n| {
+        c.allowing(n)
+            .map_err(|why| Failure::new(format!("--allow: {why}")))
+    })
+}
+
 /// Runs the command.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
         in_utf8(path)?;
     }
-    if a.device == DeviceArg::Cuda && a.memcheck {
+    if a.device == DeviceArg::Cuda && a.memcheck.is_some() {
         return Err(Failure::new("--memcheck works on the CPU executor")
             .help("leave --device away, or use NVIDIA's compute-sanitizer on the GPU"));
     }
@@ -117,6 +144,16 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         _ => "sm_90".to_owned(),
     };
     let tools = toolchain::discover(&arch);
+    let checks = match a.memcheck {
+        Some(what) => {
+            let checks = SanitizeOptions {
+                races: what == MemcheckArg::All,
+                allow: 0,
+            };
+            Some(allowed(checks, &a.allow)?)
+        }
+        None => None,
+    };
     let job = Job {
         overrides: a.sizes,
         seed: a.seed,
@@ -129,12 +166,12 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         plan,
         reference: a.reference,
         count: a.count.then_some(kerf_pass::count::Detail::Values),
-        memcheck: a.memcheck,
+        memcheck: checks,
         threads: a.threads,
         coroutines: a.coroutines,
         order: 0,
-        warmup: a.warmup.unwrap_or(u32::from(!a.memcheck)),
-        repeats: a.repeats.unwrap_or(if a.memcheck { 1 } else { 5 }),
+        warmup: a.warmup.unwrap_or(u32::from(checks.is_none())),
+        repeats: a.repeats.unwrap_or(if checks.is_some() { 1 } else { 5 }),
         sample_s: match a.device {
             DeviceArg::Cuda => crate::tune::SAMPLE_S,
             DeviceArg::Cpu => 0.0,

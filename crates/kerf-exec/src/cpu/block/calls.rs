@@ -1,10 +1,10 @@
-//! What compiled code calls: barriers and warp operations, faults, printf, memory checks.
+//! What compiled code calls: barriers and warp operations, faults, printf.
 use super::Worker;
 use super::lane::Wait;
 use crate::cpu::context::Context;
 use crate::cpu::launch::{Fault, FaultKind};
 
-fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
+pub(in crate::cpu) fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
     (x + ctx.ntid[0] * (y + ctx.ntid[1] * z)) as usize
 }
 
@@ -12,7 +12,7 @@ fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
 ///
 /// # Safety
 /// `ctx` is the context that the running kernel was called with.
-unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'w> {
+pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'w> {
     // SAFETY: `runtime` was set to the worker that runs this block, on this thread; while compiled
     // code runs, nobody else uses it.
     unsafe { &mut *(*ctx).runtime.cast::<Worker<'w>>() }
@@ -37,6 +37,9 @@ pub(in crate::cpu) extern "C" fn barrier(
         let w = worker(ctx);
         if red == ARRIVE {
             w.arrived[id as usize & 15] += 1;
+            if w.checks.is_some() {
+                w.arrivals[id as usize & 15].push(linear(&*ctx, x, y, z));
+            }
             return 0;
         }
         let l = &mut w.lanes[linear(&*ctx, x, y, z)];
@@ -165,32 +168,4 @@ pub(in crate::cpu) extern "C" fn printf(
         worker(ctx).shared.print(&out);
     }
     0
-}
-
-#[allow(clippy::too_many_arguments)]
-pub(in crate::cpu) extern "C" fn check(
-    ctx: *const Context,
-    x: u32,
-    y: u32,
-    z: u32,
-    address: usize,
-    bytes: u64,
-    base: usize,
-    extent: u64,
-    site: u32,
-) {
-    // SAFETY: as in `barrier`.
-    unsafe {
-        let w = worker(ctx);
-        // A copy of nothing may name any address.
-        if bytes == 0 {
-            return;
-        }
-        if let Some(message) = w
-            .shared
-            .memory_fault(&*ctx, address, bytes, base, extent, site, &w.stacks)
-        {
-            fault(ctx, [x, y, z], FaultKind::Memory, message);
-        }
-    }
 }

@@ -11,11 +11,11 @@ fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
 impl Worker<'_> {
     /// Answers the warp operations that are complete; says whether any thread may go on.
     pub(super) fn resolve_warp(&mut self, from: usize, to: usize) -> bool {
-        let lanes = &mut self.lanes[from..to];
         let waiting = |l: &Lane| l.wait == Wait::Warp;
         let mut progress = false;
         let mut seen = 0u32;
-        for first in 0..lanes.len() {
+        for first in 0..to - from {
+            let lanes = &mut self.lanes[from..to];
             if seen >> first & 1 == 1 || !waiting(&lanes[first]) {
                 continue;
             }
@@ -43,6 +43,11 @@ impl Worker<'_> {
                 continue;
             }
             answer(lanes, members, op);
+            if self.checks.is_some() {
+                // SAFETY: the context of the block that is running.
+                self.check_warp(unsafe { &*self.context }, from, members, op);
+            }
+            let lanes = &mut self.lanes[from..to];
             for i in lanes_of(members) {
                 lanes[i].wait = Wait::Ready;
             }
@@ -77,6 +82,11 @@ impl Worker<'_> {
                 continue;
             }
             self.arrived[id as usize & 15] = 0;
+            if self.checks.is_some() {
+                // SAFETY: as in `resolve_warp`.
+                self.check_barrier(unsafe { &*self.context }, id, count != 0);
+            }
+            let at = |l: &Lane| l.wait == Wait::Barrier && l.op == id;
             let set = self.lanes.iter().filter(|l| at(l) && l.value != 0).count() as u64;
             for l in self.lanes.iter_mut().filter(|l| at(l)) {
                 l.result = match l.red {
@@ -96,6 +106,7 @@ impl Worker<'_> {
 /// Results of a complete warp operation.
 fn answer(lanes: &mut [Lane], active: u32, op: u32) {
     let members = || lanes_of(active);
+    let (op, of_shadows) = (op & !kind::SHADOW, op & kind::SHADOW != 0);
     if op == kind::SYNC {
         members().for_each(|i| lanes[i].result = 0);
         return;
@@ -127,7 +138,10 @@ fn answer(lanes: &mut [Lane], active: u32, op: u32) {
                 // A lane that takes no part has no value. By the manual the result is undefined; NVIDIA's own
                 // reductions count on zero, which an H200 gives.
                 let from = values.get(j).copied().unwrap_or(0);
-                (from & 0xffff_ffff) | (u64::from(ok) << 32)
+                let absent = of_shadows && active >> j & 1 == 0;
+                let from = if absent { u64::from(u32::MAX) } else { from };
+                let which = u64::from(absent) << 33 | (j as u64) << 34;
+                (from & 0xffff_ffff) | (u64::from(ok) << 32) | if absent { which } else { 0 }
             }
             kind::ALL => u64::from(set == active),
             kind::ANY => u64::from(set != 0),

@@ -6,6 +6,8 @@ use super::lane::{Lane, Wait};
 use super::{Thread, ThreadFn, Worker};
 use crate::cpu::context::Context;
 use crate::cpu::memory::MemoryError;
+use crate::cpu::sanitize::clocks::BlockClocks;
+use crate::cpu::sanitize::races::Races;
 
 /// Rounds over all blocks in which every thread only loaded again: then nothing will come.
 const PATIENCE: usize = 1000;
@@ -17,6 +19,8 @@ struct Resident {
     lanes: Vec<Lane>,
     arrived: [usize; 16],
     threads: Vec<Thread>,
+    /// What its threads know of each other, where races are looked for.
+    clocks: Option<BlockClocks>,
     done: bool,
 }
 
@@ -32,6 +36,7 @@ impl Worker<'_> {
         let mut failed = None;
         for c in contexts {
             let mut context = Box::new(c);
+            self.begin_block(&context);
             match self.start(&mut context, entry, args) {
                 Ok(threads) => blocks.push(Resident {
                     context,
@@ -39,6 +44,10 @@ impl Worker<'_> {
                     lanes: std::mem::take(&mut self.lanes),
                     arrived: self.arrived,
                     threads,
+                    clocks: self.races().map(|r| {
+                        let idle = r.new_block(0, 0);
+                        std::mem::replace(&mut r.clocks, idle)
+                    }),
                     done: false,
                 }),
                 Err(e) => {
@@ -63,7 +72,9 @@ impl Worker<'_> {
             for b in blocks.iter_mut().filter(|b| !b.done) {
                 std::mem::swap(&mut self.lanes, &mut b.lanes);
                 std::mem::swap(&mut self.arrived, &mut b.arrived);
+                self.swap_clocks(b);
                 moved |= self.turn(b);
+                self.swap_clocks(b);
                 if idle >= PATIENCE && !self.shared.stopped() {
                     self.deadlock(&b.context);
                 }
@@ -74,6 +85,18 @@ impl Worker<'_> {
                 }
             }
             idle = if moved { 0 } else { idle + 1 };
+        }
+    }
+
+    fn races(&mut self) -> Option<&mut Races> {
+        self.checks.as_mut()?.races.as_mut()
+    }
+
+    fn swap_clocks(&mut self, b: &mut Resident) {
+        self.context = &*b.context;
+        if let (Some(r), Some(c)) = (self.races(), &mut b.clocks) {
+            r.retire(c);
+            std::mem::swap(&mut r.clocks, c);
         }
     }
 

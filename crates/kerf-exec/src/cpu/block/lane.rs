@@ -2,7 +2,7 @@
 use corosensei::Yielder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(in crate::cpu) enum Wait {
     Ready,
     Barrier,
     Warp,
@@ -12,7 +12,7 @@ pub(super) enum Wait {
 }
 
 /// A thread's request and its answer.
-pub(super) struct Lane {
+pub(in crate::cpu) struct Lane {
     pub wait: Wait,
     pub yielder: *const Yielder<(), ()>,
     /// Barrier number, or kind of warp operation.
@@ -26,6 +26,8 @@ pub(super) struct Lane {
     pub red: u32,
     pub site: u64,
     pub result: u64,
+    /// The place where it will meet others next, where that is checked.
+    pub meeting: u32,
 }
 
 impl Lane {
@@ -41,6 +43,7 @@ impl Lane {
             red: 0,
             site: 0,
             result: 0,
+            meeting: 0,
         }
     }
 }

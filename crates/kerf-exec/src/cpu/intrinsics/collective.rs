@@ -34,6 +34,8 @@ pub(in crate::cpu) mod warp_kind {
     pub const ELECT: u32 = 12;
     /// redux.sync, plus the operation
     pub const REDUX: u32 = 16;
+    /// Added to a shuffle: of shadows, for which lanes that take no part are undefined.
+    pub const SHADOW: u32 = 64;
     /// Operations of redux, in order.
     pub const REDUX_OPS: [&str; 8] = ["add", "min", "max", "umin", "umax", "and", "or", "xor"];
 }
@@ -156,6 +158,26 @@ pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> 
         return Some(warp_call(m, b, lead, i, SYNC, a[0], b.i64(0), zero, zero));
     }
     barrier(m, b, lead, i, n)
+}
+
+/// A shuffle of shadows (`kerf_pass::sanitize`).
+pub(super) fn shadow_shuffle(
+    m: &Module,
+    b: &Builder,
+    lead: &Lead,
+    i: Value,
+    direction: &str,
+) -> Option<Value> {
+    use warp_kind::*;
+    let kind = match direction {
+        "up" => SHFL_UP,
+        "down" => SHFL_DOWN,
+        "bfly" => SHFL_BFLY,
+        _ => SHFL_IDX,
+    };
+    let a = i.args();
+    let v = b.zext_or_trunc(a[1], b.int_ty(64));
+    Some(warp_call(m, b, lead, i, kind | SHADOW, a[0], v, a[2], a[3]))
 }
 
 fn barrier(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value> {

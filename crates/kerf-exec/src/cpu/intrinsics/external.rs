@@ -1,8 +1,11 @@
 //! Functions that CUDA and OpenCL programs find on the device: printf, assert, trap, malloc.
 use super::calls::{runtime, site_number};
-use crate::cpu::lower::Lead;
+use crate::cpu::context::offset;
+use crate::cpu::lower::{Lead, field};
+use crate::cpu::sanitize::helpers::RUNTIME;
 use kerf_ir::llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
+use kerf_pass::sanitize;
 
 fn trap(m: &Module, b: &Builder, lead: &Lead, i: Value, text: Value) -> Value {
     let mut a = lead.all();
@@ -43,9 +46,32 @@ fn pack_printf(m: &Module, b: &Builder, i: Value) -> (Value, Value) {
     (flat(args[0]), buf)
 }
 
+/// The thread's number in its block.
+fn linear_thread(b: &Builder, lead: &Lead) -> Value {
+    let i32t = b.int_ty(32);
+    let extent = |d: u64| field(b, lead.ctx, offset::NTID + 4 * d, i32t);
+    let [x, y, z] = lead.tid;
+    let rows = b.add(y, b.mul(extent(1), z));
+    b.add(x, b.mul(extent(0), rows))
+}
+
 pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value> {
     let a = i.args();
     let i32t = b.int_ty(32);
+    if n.starts_with(kerf_ir::undefined_locals::VALUE) {
+        return Some(i.ty().zero());
+    }
+    if let Some(direction) = n.strip_prefix(sanitize::runtime::SHUFFLE) {
+        return super::collective::shadow_shuffle(m, b, lead, i, direction);
+    }
+    if let Some((_, to)) = RUNTIME.iter().find(|(name, _)| *name == n) {
+        let mut args = match n == sanitize::runtime::ACCESS {
+            true => vec![lead.ctx, linear_thread(b, lead)],
+            false => lead.all(),
+        };
+        args.extend(a);
+        return Some(runtime(m, to, i.ty(), &args, b));
+    }
     Some(match n {
         "vprintf" | "printf" => {
             let (fmt, buf) = if n == "vprintf" {

@@ -40,6 +40,7 @@ pub(super) fn run(
     // SAFETY: the address is that of a coroutine-mode entry: kernels that wait for their grid have no other.
     let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
     let done = worker.run_grid(contexts.collect(), f, args);
+    worker.end_launch();
     reserve.stacks = worker.into_stacks();
     done
 }

@@ -1,0 +1,200 @@
+//! What programs that the sanitizer pass instrumented call: the checks themselves.
+//!
+//! [`region`] keeps shadows of memory, [`bounds`] knows what an address belongs to, [`races`] and [`clocks`] find
+//! accesses that nothing orders, [`helpers`] is the part that is compiled into the program.
+mod bounds;
+pub(super) mod calls;
+pub(super) mod clocks;
+pub(super) mod helpers;
+mod meetings;
+pub(super) mod races;
+pub(super) mod region;
+
+use super::context::Context;
+use super::launch::FaultKind;
+use super::memory::MemoryError;
+use kerf_pass::sanitize::{Site, SiteKind, site_of};
+use races::Races;
+use region::Region;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What is checked of an instrumented program, and what is let pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SanitizeOptions {
+    /// Look for races too: one block at a time, and several times slower.
+    pub races: bool,
+    /// Kinds of faults that are noted and do not stop the run, as a set of [`FaultKind::bit`]s.
+    pub allow: u32,
+}
+
+impl SanitizeOptions {
+    /// Everything is checked, and nothing let pass.
+    pub fn everything() -> SanitizeOptions {
+        SanitizeOptions {
+            races: true,
+            allow: 0,
+        }
+    }
+
+    /// Lets faults of a kind pass, by its name; an unknown one names those that there are.
+    pub fn allowing(mut self, name: &str) -> Result<SanitizeOptions, String> {
+        let mut all = FaultKind::CHECKED.iter();
+        let Some((kind, _)) = all.find(|(_, n)| *n == name.trim()) else {
+            let names: Vec<&str> = FaultKind::CHECKED.iter().map(|(_, n)| *n).collect();
+            return Err(format!(
+                "there is no kind of fault `{name}`; expected one of {}",
+                names.join(", ")
+            ));
+        };
+        self.allow |= kind.bit();
+        Ok(self)
+    }
+}
+
+/// Most notes of one run.
+const MOST_NOTES: usize = 20;
+
+/// The checks of one program.
+pub(super) struct Sanitizer {
+    pub sites: Vec<Site>,
+    pub options: SanitizeOptions,
+    pub region: &'static Region,
+    notes: Mutex<BTreeSet<String>>,
+    /// First epoch of the next launch.
+    epoch: AtomicU32,
+}
+
+impl Sanitizer {
+    pub fn new(sites: Vec<Site>, options: SanitizeOptions) -> Result<Sanitizer, MemoryError> {
+        Ok(Sanitizer {
+            sites,
+            options,
+            region: Region::get()?,
+            notes: Mutex::default(),
+            // 0 is never.
+            epoch: AtomicU32::new(1),
+        })
+    }
+
+    pub fn note(&self, text: String) {
+        let mut all = self.notes.lock().unwrap_or_else(|e| e.into_inner());
+        if all.len() < MOST_NOTES {
+            all.insert(text);
+        }
+    }
+
+    pub fn take_notes(&self) -> Vec<String> {
+        let mut all = self.notes.lock().unwrap_or_else(|e| e.into_inner());
+        std::mem::take(&mut *all).into_iter().collect()
+    }
+
+    pub fn allows(&self, kind: FaultKind) -> bool {
+        self.options.allow & kind.bit() != 0
+    }
+
+    pub fn site(&self, site: u32) -> &Site {
+        &self.sites[site as usize]
+    }
+
+    /// Where a place is: ` at file:line:column`.
+    pub fn place(&self, site: u32) -> String {
+        match self.site(site).location.as_str() {
+            "" => String::new(),
+            l => format!(" at {l}"),
+        }
+    }
+
+    /// Where an undefined value comes from, and what kind of fault its use is.
+    pub fn cause(&self, origin: u32) -> (FaultKind, String) {
+        let Some((number, lane)) =
+            site_of(origin).filter(|(s, _)| (*s as usize) < self.sites.len())
+        else {
+            let text = "it was never written";
+            return (FaultKind::Uninitialised, text.into());
+        };
+        let (site, place) = (self.site(number), self.place(number));
+        let object = site.object.as_deref();
+        match site.kind {
+            SiteKind::Local => {
+                let name = object
+                    .filter(|n| !n.is_empty())
+                    .unwrap_or("a local variable");
+                let text = format!("{name} has no value when its life begins{place}");
+                (FaultKind::Uninitialised, text)
+            }
+            SiteKind::Shuffle => {
+                let text = format!("the shuffle{place} reads lane {lane}, which takes no part");
+                (FaultKind::Lane, text)
+            }
+            SiteKind::Integer => {
+                let text = format!("the signed integer operation{place} overflowed");
+                (FaultKind::Overflow, text)
+            }
+            _ => {
+                let what = object.map_or_else(String::new, |o| format!(" {o}"));
+                let text = format!("the load{place} reads memory{what} that was never written");
+                (FaultKind::Uninitialised, text)
+            }
+        }
+    }
+
+    /// The first value in a range that a kernel computed from undefined ones: byte, kind of fault, cause.
+    pub fn undefined_in(&self, address: usize, bytes: usize) -> Option<(usize, FaultKind, String)> {
+        let mut from = 0;
+        while from < bytes {
+            let (at, origin) = self.region.first_undefined(address + from, bytes - from)?;
+            let at = from + at;
+            if site_of(origin).is_some() {
+                let (kind, cause) = self.cause(origin);
+                if kind != FaultKind::Overflow {
+                    return Some((at, kind, cause));
+                }
+            }
+            // The next word: origins are of four bytes.
+            from = (address + at + 4 & !3) - address;
+        }
+        None
+    }
+}
+
+/// What one worker of a launch keeps.
+pub(super) struct Checks {
+    /// By place: the object that it accessed last.
+    objects: Vec<bounds::Object>,
+    pub races: Option<Races>,
+}
+
+impl Checks {
+    pub fn new(s: &Sanitizer) -> Checks {
+        let first = s.epoch.load(Ordering::Relaxed);
+        Checks {
+            objects: vec![bounds::Object::default(); s.sites.len()],
+            races: s.options.races.then(|| Races::new(s.region, first)),
+        }
+    }
+
+    /// Shared memory has no value when a block begins, and no thread of it knows of another.
+    pub fn begin_block(&mut self, s: &Sanitizer, ctx: &Context) {
+        s.region
+            .fill(ctx.shared as usize, ctx.shared_bytes as usize, true, 0);
+        if let Some(r) = &mut self.races {
+            let [gx, gy, _] = ctx.nctaid;
+            let [x, y, z] = ctx.ctaid;
+            let block = x.wrapping_add(gx.wrapping_mul(y.wrapping_add(gy.wrapping_mul(z))));
+            let threads = ctx.ntid.iter().product::<u32>() as usize;
+            let fresh = r.new_block(block, threads);
+            let old = std::mem::replace(&mut r.clocks, fresh);
+            r.retire(&old);
+        }
+    }
+
+    /// Later launches come after this one.
+    pub fn end_launch(&self, s: &Sanitizer) {
+        if let Some(r) = &self.races {
+            s.epoch.fetch_max(r.next_launch(), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What an address belongs to, and whether an access stays within it.
+use super::super::block::Worker;
+use super::super::context::Context;
+use super::super::heap;
+use super::super::launch::{FaultKind, Range};
+use super::Sanitizer;
+
+/// The object of an access: its addresses, found for a base.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Object {
+    base: usize,
+    start: usize,
+    end: usize,
+    /// Other threads see it.
+    watched: bool,
+}
+
+/// A wrong access.
+pub(super) struct Wrong {
+    pub kind: FaultKind,
+    pub message: String,
+}
+
+fn bounds(message: String) -> Wrong {
+    Wrong {
+        kind: FaultKind::Memory,
+        message,
+    }
+}
+
+fn out_of(r: &Range, address: usize, what: &str) -> Wrong {
+    let (e, at) = (r.element.max(1), address as i64 - r.start as i64);
+    let (name, bytes) = (&r.name, r.end - r.start);
+    bounds(match r.element {
+        0 => format!(
+            "out-of-bounds {what}: the allocation {name} has {bytes} bytes, the access is at byte {at}"
+        ),
+        _ => format!(
+            "out-of-bounds {what}: buffer {name} has {} elements, the access is to index {}",
+            bytes / e,
+            at.div_euclid(e as i64)
+        ),
+    })
+}
+
+/// The access of a place, in words.
+pub(super) fn described(s: &Sanitizer, site: u32, bytes: u64) -> String {
+    let a = s.site(site);
+    let kind = match a.kind {
+        kerf_pass::sanitize::SiteKind::Load => "load",
+        kerf_pass::sanitize::SiteKind::Store => "store",
+        _ => "atomic",
+    };
+    format!("{kind} of {bytes} bytes{} in {}", s.place(site), a.function)
+}
+
+/// A location in words: `x[3]`, `byte 12 of shared s`.
+pub(super) fn location(
+    w: &Worker,
+    ctx: &Context,
+    s: &Sanitizer,
+    site: u32,
+    address: usize,
+) -> String {
+    if let Some(r) = (w.shared.ranges.iter()).find(|r| (r.start..r.end).contains(&address)) {
+        let at = address - r.start;
+        return match r.element {
+            0 => format!("byte {at} of the allocation {}", r.name),
+            e => format!("{}[{}]", r.name, at / e),
+        };
+    }
+    let at = address.wrapping_sub(ctx.shared as usize);
+    if at < ctx.shared_bytes as usize {
+        return match &s.site(site).object {
+            Some(o) => format!("shared memory {o}, byte {at} of the block's"),
+            None => format!("byte {at} of shared memory"),
+        };
+    }
+    format!("the memory at {address:#x}")
+}
+
+/// Whether an access is right; says whether other threads see what it accesses.
+pub(super) fn check(
+    w: &mut Worker,
+    ctx: &Context,
+    s: &Sanitizer,
+    address: usize,
+    base: usize,
+    bytes: u64,
+    site: u32,
+) -> Result<bool, Wrong> {
+    let a = s.site(site);
+    let end = address.saturating_add(bytes as usize);
+    let align = a.align.max(1) as usize;
+    if address & (align - 1) != 0 {
+        return Err(Wrong {
+            kind: FaultKind::Alignment,
+            message: format!(
+                "misaligned {}: address is {} past a multiple of {align}",
+                described(s, site, bytes),
+                address % align
+            ),
+        });
+    }
+    let (shared, shared_bytes) = (ctx.shared as usize, ctx.shared_bytes as usize);
+    if let (Some(object), true) = (&a.object, base != 0) {
+        let limit = match a.extent {
+            0 => shared + shared_bytes,
+            n => base + n as usize,
+        };
+        if address >= base && end <= limit {
+            return Ok(!a.private);
+        }
+        let at = address as i64 - base as i64;
+        return Err(bounds(format!(
+            "out-of-bounds {}: {object} has {} bytes, the access is at byte {at}",
+            described(s, site, bytes),
+            limit - base
+        )));
+    }
+    let known = w.checks.as_ref().map(|c| c.objects[site as usize]);
+    if let Some(o) = known.filter(|o| o.base == base && address >= o.start && end <= o.end) {
+        return Ok(o.watched);
+    }
+    let found = find(w, ctx, s, address, base, bytes, site)?;
+    if let Some(c) = &mut w.checks {
+        c.objects[site as usize] = Object { base, ..found };
+    }
+    Ok(found.watched)
+}
+
+fn find(
+    w: &Worker,
+    ctx: &Context,
+    s: &Sanitizer,
+    address: usize,
+    base: usize,
+    bytes: u64,
+    site: u32,
+) -> Result<Object, Wrong> {
+    let end = address.saturating_add(bytes as usize);
+    let ranges = w.shared.ranges;
+    let object = |start: usize, end: usize, watched: bool| Object {
+        base,
+        start,
+        end,
+        watched,
+    };
+    let of_base = (base != 0)
+        .then(|| ranges.iter().find(|r| r.start <= base && base < r.end))
+        .flatten();
+    if let Some(r) = of_base {
+        return match address >= r.start && end <= r.end {
+            true => Ok(object(r.start, r.end, true)),
+            false => Err(out_of(r, address, &described(s, site, bytes))),
+        };
+    }
+    let (shared, shared_end) = (
+        ctx.shared as usize,
+        ctx.shared as usize + ctx.shared_bytes as usize,
+    );
+    if address >= shared && end <= shared_end {
+        return Ok(object(shared, shared_end, true));
+    }
+    if let Some(r) = ranges.iter().find(|r| address >= r.start && end <= r.end) {
+        return Ok(object(r.start, r.end, true));
+    }
+    if heap::holds(address, end) {
+        // It may be freed: nothing to remember.
+        return Ok(object(0, 0, true));
+    }
+    if w.on_stack(address) {
+        return Ok(object(address, end, false));
+    }
+    let what = described(s, site, bytes);
+    if let Some((bytes, at)) = heap::near(address) {
+        return Err(bounds(format!(
+            "out-of-bounds {what}: the allocation has {bytes} bytes, the access is at byte {at}"
+        )));
+    }
+    let near = ranges.iter().min_by_key(|r| match address < r.start {
+        true => r.start - address,
+        false => address.saturating_sub(r.end),
+    });
+    Err(match near {
+        Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, &what),
+        _ => bounds(format!(
+            "invalid {what}: address {address:#x} belongs to no buffer"
+        )),
+    })
+}

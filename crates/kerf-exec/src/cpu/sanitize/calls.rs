@@ -1,0 +1,255 @@
+//! What compiled code calls of the checks.
+use super::super::block::{Worker, linear, worker};
+use super::super::context::Context;
+use super::super::launch::FaultKind;
+use super::clocks::Reach;
+use super::races::{Access, Conflict, Severity};
+use super::{Sanitizer, bounds};
+use kerf_pass::sanitize::{SiteKind, origin_of};
+
+/// The thread of a linear number.
+fn thread_of(ctx: &Context, t: u32) -> [u32; 3] {
+    let [nx, ny, _] = ctx.ntid;
+    [t % nx, t / nx % ny, t / (nx * ny)]
+}
+
+fn triple(p: [u32; 3]) -> String {
+    format!("({}, {}, {})", p[0], p[1], p[2])
+}
+
+/// The running worker and its checks.
+///
+/// # Safety
+/// `ctx` is the context that the running kernel was called with.
+unsafe fn checked<'w>(ctx: *const Context) -> Option<(&'w mut Worker<'w>, &'w Sanitizer)> {
+    // SAFETY: as the caller promises.
+    let w = unsafe { worker(ctx) };
+    let s = w.shared.sanitizer?;
+    Some((w, s))
+}
+
+/// Compiled code is about to access memory.
+pub(in crate::cpu) extern "C" fn access(
+    ctx: *const Context,
+    thread: u32,
+    address: usize,
+    base: usize,
+    bytes: u64,
+    value: u64,
+    site: u32,
+) {
+    // SAFETY: called by compiled code with its own context.
+    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+        return;
+    };
+    // A copy of nothing may name any address.
+    if bytes == 0 {
+        return;
+    }
+    let watched = match bounds::check(w, ctx, s, address, base, bytes, site) {
+        Ok(watched) => watched,
+        Err(wrong) => {
+            w.found(ctx, thread, wrong.kind, wrong.message);
+            false
+        }
+    };
+    let races = w.checks.as_mut().and_then(|c| c.races.as_mut());
+    let Some(races) = races.filter(|_| watched) else {
+        return;
+    };
+    let info = s.site(site);
+    let stores = info.kind == SiteKind::Store;
+    let mut there = [0u8; 8];
+    let silent = stores && bytes <= 8 && {
+        // SAFETY: the access was found to be within an object.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, there.as_mut_ptr(), bytes as usize);
+        }
+        u64::from_le_bytes(there) == value
+    };
+    let shared = address.wrapping_sub(ctx.shared as usize) < ctx.shared_bytes as usize;
+    let a = Access {
+        thread,
+        address,
+        bytes: bytes as usize,
+        writes: info.kind != SiteKind::Load,
+        reads: !stores,
+        strong: info.strong,
+        silent,
+        shared,
+        site,
+    };
+    if let Some(c) = races.access(&a) {
+        race(w, ctx, s, &a, &c);
+    }
+}
+
+fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict) {
+    let verb = |writes: bool, site: u32| match (writes, s.site(site).kind) {
+        (_, SiteKind::Atomic) => "updates it atomically",
+        (true, _) => "writes it",
+        (false, _) => "reads it",
+    };
+    let [gx, gy, _] = ctx.nctaid;
+    let b = c.other.block;
+    let block = [b % gx, b / gx % gy, b / (gx * gy)];
+    let other = format!(
+        "thread {} of block {} {}{}",
+        triple(thread_of(ctx, u32::from(c.other.thread))),
+        triple(block),
+        verb(c.other_writes, c.other.site),
+        s.place(c.other.site)
+    );
+    let mine = format!("this one {}{}", verb(a.writes, a.site), s.place(a.site));
+    let what = bounds::location(w, ctx, s, a.site, a.address);
+    match c.severity {
+        Severity::Race => {
+            let text = format!(
+                "race on {what}: {other}, {mine}, and no barrier, and no atomic with fences, orders the two"
+            );
+            w.found(ctx, a.thread, FaultKind::Race, text);
+        }
+        Severity::SameValue => s.note(format!(
+            "threads write the same value to one place without order{} and{}",
+            s.place(c.other.site),
+            s.place(a.site)
+        )),
+        Severity::Unfenced => s.note(format!(
+            "accesses{} and{} are ordered by an atomic or volatile read without a fence behind it",
+            s.place(c.other.site),
+            s.place(a.site)
+        )),
+    }
+}
+
+/// An undefined value decides something.
+pub(in crate::cpu) extern "C" fn used(
+    ctx: *const Context,
+    x: u32,
+    y: u32,
+    z: u32,
+    origin: u32,
+    site: u32,
+) {
+    // SAFETY: as in `access`.
+    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+        return;
+    };
+    let what = match s.site(site).kind {
+        SiteKind::Load | SiteKind::Store | SiteKind::Atomic => "the address of the access",
+        SiteKind::Branch => "the branch",
+        SiteKind::Barrier => "the barrier",
+        _ => "the warp operation",
+    };
+    let (kind, cause) = s.cause(origin);
+    if kind == FaultKind::Overflow && what != "the address of the access" {
+        return;
+    }
+    let text = format!(
+        "{what}{} depends on an undefined value: {cause}",
+        s.place(site)
+    );
+    w.found(ctx, linear(ctx, x, y, z) as u32, kind, text);
+}
+
+/// Where an undefined value in memory comes from; if nobody wrote it, from its load.
+pub(in crate::cpu) extern "C" fn load_origin(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    address: usize,
+    site: u32,
+) -> u32 {
+    // SAFETY: as in `access`.
+    let Some((_, s)) = (unsafe { checked(ctx) }) else {
+        return 0;
+    };
+    let first = s.region.first_undefined(address, 16).map_or(0, |f| f.0);
+    match s.region.origin_of(address + first) {
+        0 => origin_of(site),
+        o => o,
+    }
+}
+
+pub(in crate::cpu) extern "C" fn store_origin(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    address: usize,
+    bytes: u64,
+    origin: u32,
+) {
+    // SAFETY: as in `access`.
+    if let Some((_, s)) = unsafe { checked(ctx) } {
+        s.region.set_origin(address, bytes as usize, origin);
+    }
+}
+
+pub(in crate::cpu) extern "C" fn copy(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    to: usize,
+    from: usize,
+    bytes: u64,
+) {
+    // SAFETY: as in `access`.
+    if let Some((_, s)) = unsafe { checked(ctx) } {
+        s.region.copy(to, from, bytes as usize);
+    }
+}
+
+pub(in crate::cpu) extern "C" fn define(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    address: usize,
+    bytes: u64,
+) {
+    // SAFETY: as in `access`.
+    if let Some((_, s)) = unsafe { checked(ctx) } {
+        s.region.fill(address, bytes as usize, false, 0);
+    }
+}
+
+pub(in crate::cpu) extern "C" fn undefine(
+    ctx: *const Context,
+    _x: u32,
+    _y: u32,
+    _z: u32,
+    address: usize,
+    bytes: u64,
+    origin: u32,
+) {
+    // SAFETY: as in `access`.
+    if let Some((_, s)) = unsafe { checked(ctx) } {
+        s.region.fill(address, bytes as usize, true, origin);
+    }
+}
+
+pub(in crate::cpu) extern "C" fn fence(ctx: *const Context, x: u32, y: u32, z: u32, device: u32) {
+    // SAFETY: as in `access`.
+    let (Some((w, _)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+        return;
+    };
+    if let Some(r) = w.checks.as_mut().and_then(|c| c.races.as_mut()) {
+        let reach = match device {
+            0 => Reach::Block,
+            _ => Reach::Device,
+        };
+        r.clocks.fence(linear(ctx, x, y, z), reach);
+    }
+}
+
+/// The thread is about to wait for others.
+pub(in crate::cpu) extern "C" fn meet(ctx: *const Context, x: u32, y: u32, z: u32, site: u32) {
+    // SAFETY: as in `access`.
+    let (Some((w, _)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+        return;
+    };
+    w.will_meet(linear(ctx, x, y, z), site);
+}
