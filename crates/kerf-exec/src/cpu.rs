@@ -212,6 +212,17 @@ impl CpuExecutor {
         Ok((address, regions))
     }
 
+    /// The first value of a range that depends on undefined ones, in words.
+    fn undefined_at(&self, address: usize, bytes: usize) -> Option<String> {
+        let s = self.sanitizer.as_ref()?;
+        let (at, _, cause) = s.undefined_in(address, bytes)?;
+        let by = s.first_store(address + at);
+        let by = by.map_or_else(String::new, |b| format!("; first stored by {b}"));
+        Some(format!(
+            "byte {at} of {bytes} that are copied to the host is undefined: {cause}{by}"
+        ))
+    }
+
     /// Compiles a kernel, which its first launch would do.
     pub(crate) fn compile(&mut self, symbol: &str) -> Result<(), ExecError> {
         let k = self.lowered.kernels.iter().find(|k| k.symbol == symbol);
@@ -414,10 +425,11 @@ impl Executor for CpuExecutor {
             .map_or(0.0, |t| t.elapsed().as_secs_f64()))
     }
 
-    fn undefine(&mut self, id: BufferId) -> Result<(), ExecError> {
+    fn undefine(&mut self, id: BufferId, assumed: bool) -> Result<(), ExecError> {
         let b = self.slot(id)?;
         if let Some(s) = &self.sanitizer {
-            s.region.fill(b.address, b.bytes, true, 0);
+            let origin = if assumed { sanitize::ASSUMED } else { 0 };
+            s.region.fill(b.address, b.bytes, true, origin);
         }
         Ok(())
     }
@@ -431,7 +443,10 @@ impl Executor for CpuExecutor {
             return Ok(());
         };
         let index = at / b.element.max(1);
-        let message = format!("{}[{index}] is undefined: {cause}", b.name);
+        let mut message = format!("{}[{index}] is undefined: {cause}", b.name);
+        if let Some(by) = s.first_store(b.address + at) {
+            message += &format!("; first stored by {by}");
+        }
         match s.allows(kind) {
             true => s.note(format!("allowed: {message}")),
             false => return Err(ExecError::Undefined { kind, message }),

@@ -242,8 +242,9 @@ pub trait Executor {
             why: "this executor does not record".into(),
         })
     }
-    /// Takes a buffer's content as undefined, where the program is checked.
-    fn undefine(&mut self, _id: BufferId) -> Result<(), ExecError> {
+    /// Takes a buffer's content as undefined, where the program is checked; or, if zeros are assumed, as something that
+    /// is to be noted where a kernel relies on it.
+    fn undefine(&mut self, _id: BufferId, _assumed: bool) -> Result<(), ExecError> {
         Ok(())
     }
     /// The first value of a buffer that a kernel computed from undefined ones, as a fault, where the program is checked.

@@ -66,6 +66,10 @@ pub trait RawDevice {
     fn last_code(&self) -> i32;
     /// Called before anything else is, on whatever thread the application is on.
     fn enter(&mut self) -> Result<(), ExecError>;
+    /// What the checks of programs noticed that stops nothing.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// Makes a finished module ready to be launched.
     fn load(&mut self, finished: &Module, arch: &str) -> Result<usize, ExecError>;
     /// Code of a finished module that [`RawDevice::load_kept`] takes, now or in another process; none if it can only be

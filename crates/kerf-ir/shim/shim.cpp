@@ -66,6 +66,15 @@ void kerf_drop_poison_flags(LLVMValueRef f) {
   }
 }
 
+/// Where the variable that lives in an alloca is declared, as file:line, or null.
+char *kerf_variable_place(LLVMValueRef v) {
+  for (DbgVariableRecord *r : findDVRDeclares(unwrap(v))) {
+    DILocalVariable *l = r->getVariable();
+    return dup((l->getFilename() + ":" + Twine(l->getLine())).str());
+  }
+  return nullptr;
+}
+
 /// Name of the source variable that holds `v`, or null.
 char *kerf_variable_name(LLVMValueRef v) {
   // An array's own name comes before those of pointers that it was passed as.

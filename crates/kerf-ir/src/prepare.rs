@@ -204,11 +204,12 @@ pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlif
         Purpose::Tuning => PassOptions::default(),
         Purpose::Sanitizing => options,
     };
-    machine.run_passes(
-        m,
-        "always-inline,cgscc(inline),function(sroa,early-cse)",
-        first,
-    )?;
+    let passes = match purpose {
+        Purpose::Tuning => "always-inline,cgscc(inline),function(sroa,early-cse)",
+        // Code that constants rule out may have constructs that only optimisation would remove.
+        Purpose::Sanitizing => "always-inline,cgscc(inline),function(sroa,early-cse,sccp,adce)",
+    };
+    machine.run_passes(m, passes, first)?;
     let unlifted = inline_ptx::lift(m);
     if purpose == Purpose::Tuning {
         machine.run_passes(m, "default<O2>", options)?;

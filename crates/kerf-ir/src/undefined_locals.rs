@@ -12,7 +12,7 @@ use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 pub const VALUE: &str = "kerf.undefined.value.";
 /// Function that makes bytes from an address on undefined: address, bytes, number of the variable.
 pub const RANGE: &str = "kerf.undefined.range";
-/// Module texts: names of the variables, by number.
+/// Module texts: name, tab, and `file:line` of the declaration, of the variables by number.
 pub const NAMES: &str = "kerf.undefined.names";
 
 /// Scalars of a variable that are assigned one by one.
@@ -71,7 +71,8 @@ pub fn mark_undefined_locals(m: &Module) {
             .filter(|i| i.opcode() == Some(Opcode::LLVMAlloca))
         {
             let name = v.variable_name().unwrap_or_else(|| v.name());
-            m.set_text(NAMES, &name);
+            let place = v.variable_place().unwrap_or_default();
+            m.set_text(NAMES, &format!("{name}\t{place}"));
             let starts: Vec<Value> = v
                 .users()
                 .into_iter()

@@ -49,8 +49,8 @@ pub mod runtime {
     pub const FENCE: &str = "kerf.sanitize.fence";
     /// The thread is about to meet others, in a barrier or a warp operation: place.
     pub const MEET: &str = "kerf.sanitize.meet";
-    /// Prefix; a shuffle of shadows, for which lanes that take no part are undefined: the shuffle's arguments.
-    /// Bits 0 to 31 are the shadow, 33 is set where the lane that was read takes no part, from 34 on is its number.
+    /// Prefix; a shuffle of shadows, for which lanes that take no part are undefined: the shuffle's arguments. Bits 0
+    /// to 31 of value and result are the shadow, those above are its origin.
     pub const SHUFFLE: &str = "kerf.sanitize.shuffle.";
 }
 

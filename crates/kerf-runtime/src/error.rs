@@ -75,7 +75,10 @@ impl Failed {
                     FaultKind::Deadlock => code::TIMEOUT,
                     _ => code::LAUNCH_FAILURE,
                 },
-                message: Some(e.to_string()),
+                message: Some(match f.kind.checked_name() {
+                    Some(_) => format!("memcheck: {e}"),
+                    None => e.to_string(),
+                }),
                 sticky: true,
             },
             _ => Failed::from(driver),

@@ -380,8 +380,15 @@ impl State {
         &mut self,
         f: impl FnOnce(&mut dyn RawDevice) -> Result<R, ExecError>,
     ) -> Result<R, Failed> {
+        let checked = self.config()?.memcheck.is_some();
         let d = self.device()?;
-        match f(d) {
+        let done = f(d);
+        if checked {
+            for n in d.notes() {
+                say(&format!("memcheck: note: {n}"));
+            }
+        }
+        match done {
             Ok(r) => Ok(r),
             Err(e) => Err(Failed::of(e, d.last_code())),
         }

@@ -34,6 +34,8 @@ use weighted::Weighted;
 
 /// A candidate may take this many times as long as the program itself, and some seconds.
 const PATIENCE: f64 = 10.0;
+/// How long the check for undefined behaviour before a search may last.
+const CHECKED: Duration = Duration::from_secs(20);
 /// Kernels are compiled in them, beside whatever else the machine does.
 const PATIENCE_S: f64 = 60.0;
 
@@ -233,6 +235,15 @@ pub fn tune<'w>(
         let help = advice(&e);
         AppError::Program(e, help)
     })?;
+    if !r.resume {
+        match runner.check(&r.allow, CHECKED) {
+            Ok(None) => {}
+            Ok(Some(fault)) => return Err(AppError::Undefined(fault)),
+            Err(why) => watch(&AppEvent::Warning(&format!(
+                "the application was not checked for undefined behaviour: {why}"
+            ))),
+        }
+    }
     let ended = SystemTime::now();
     let help = |e: &NoValues| match e {
         NoValues::NoMatch(_) => {

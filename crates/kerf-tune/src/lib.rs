@@ -25,6 +25,7 @@ pub mod front;
 pub mod launch;
 pub mod measure;
 pub mod models;
+pub mod precheck;
 pub mod problem;
 pub mod ranges;
 pub mod rescore;

@@ -11,6 +11,7 @@ use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::models::{self, CostKind, Predictions};
+use crate::precheck::{self, Checked};
 use crate::problem::{Group, Grouping, ProblemError, Wish, of_wish};
 use crate::result::{
     self, Demoted, Effort, Floor, GroupResult, ResultError, Tie, TuneResult, Verdict,
@@ -23,12 +24,11 @@ use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
-use kerf_exec::worker::Worker;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::strategy::StrategyError;
 use kerf_search::{Outcome, Search};
-use kerf_workload::job::{Device, Job, JobError, Report, Spent};
+use kerf_workload::job::{Device, Job, JobError, Spent};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ pub enum TuneError {
     Baseline(#[from] JobError),
     /// Undefined behaviour.
     #[error("{0}\nwhat the program gives is chance, and there is nothing to tune")]
-    Outside(ExecError),
+    Undefined(ExecError),
     /// Nothing can be compared.
     #[error(
         "every value of the reference is NaN or infinite, so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
@@ -223,33 +223,6 @@ fn description(
 /// Without a tolerance, a shape's error may be this many times the program's own: sums in another order differ.
 const OWN_ERRORS: f64 = 4.0;
 
-/// How long the program is watched for accesses outside of its buffers.
-const WATCHED: Duration = Duration::from_secs(10);
-
-/// An access outside of a buffer, on the CPU; none that was seen in that time, and none where something else is wrong,
-/// which the first evaluation says.
-fn outside(r: &Request, input: &Input) -> Option<ExecError> {
-    if r.job.device != Device::Cpu || r.resume {
-        return None;
-    }
-    let job = Job {
-        seed: Some(input.seed),
-        memcheck: Some(r.checks),
-        reference: false,
-        baseline: false,
-        warmup: 0,
-        repeats: 1,
-        ..r.job.clone()
-    };
-    let args: Vec<&str> = r.program.args.iter().map(String::as_str).collect();
-    let mut w = Worker::start(&r.program.path, &args).ok()?;
-    let answer: Result<Report, JobError> = w.ask(&job, WATCHED).ok()?;
-    match answer {
-        Err(JobError::Exec(e @ ExecError::Fault(_))) => Some(e),
-        _ => None,
-    }
-}
-
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -284,9 +257,26 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
-    if let Some(e) = outside(request, &input) {
-        return Err(TuneError::Outside(e));
+    let mut warned = Vec::new();
+    if !request.resume {
+        match precheck::check(request, &subject.workload, input.seed) {
+            Checked::Fault(e) => return Err(TuneError::Undefined(e)),
+            Checked::Clean { notes } => notes.iter().for_each(|n| watch(&Event::Note(n))),
+            Checked::Smaller { sizes, notes } => {
+                let at: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+                let text = format!(
+                    "checked for undefined behaviour at {} only: at the sizes asked for that takes too long",
+                    at.join(" ")
+                );
+                watch(&Event::Note(&text));
+                notes.iter().for_each(|n| watch(&Event::Note(n)));
+            }
+            Checked::Not { why } => warned.push(format!(
+                "the program was not checked for undefined behaviour: {why}"
+            )),
+        }
     }
+    warned.iter().for_each(|w| watch(&Event::Warning(w)));
     let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {

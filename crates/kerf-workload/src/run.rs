@@ -6,7 +6,7 @@ use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
 use crate::storage::Held;
 use crate::suggest::did_you_mean;
-use crate::workload::{BufferSpec, Workload};
+use crate::workload::{BufferSpec, Defined, Workload};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
@@ -409,8 +409,10 @@ impl<'a> Session<'a> {
                 None => exec.write(*id, &self.first_content(i)?)?,
             }
             let b = &self.workload.buffers[i];
-            if !b.initialised && b.symbol.is_none() {
-                exec.undefine(*id)?;
+            match b.defined {
+                Defined::AssumedZero if b.symbol.is_none() => exec.undefine(*id, true)?,
+                Defined::Undefined => exec.undefine(*id, false)?,
+                _ => {}
             }
         }
         Ok(())

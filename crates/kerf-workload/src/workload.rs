@@ -64,8 +64,8 @@ pub struct BufferSpec {
     pub len: usize,
     /// First contents.
     pub init: Init,
-    /// Does the file say so? Otherwise they are zeros, which a program should not rely on.
-    pub initialised: bool,
+    /// Whether the program may rely on them.
+    pub defined: Defined,
     /// Whether it is compared with the reference.
     pub output: bool,
     /// The variable of the source whose storage this is.
@@ -114,6 +114,17 @@ impl BufferSpec {
         }
         shape
     }
+}
+
+/// Whether a program may rely on a buffer's first contents. What has none is zero all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defined {
+    /// The file gives them.
+    Given,
+    /// The file has no `init`: zeros, and a note where the checks see that a kernel reads them.
+    AssumedZero,
+    /// `init = "undefined"`, as memory is that was just allocated: a fault where a kernel relies on them.
+    Undefined,
 }
 
 /// First contents of a buffer or of one field of its elements.

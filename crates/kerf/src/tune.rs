@@ -13,6 +13,7 @@ use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
 };
+use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
@@ -394,9 +395,20 @@ fn refused(e: TuneError) -> Failure {
     match e {
         TuneError::Subject(e) => e.into(),
         TuneError::Baseline(e) => e.into(),
-        TuneError::Outside(_) => Failure::new(e.to_string()).help(
-            "correct the sizes and lengths of the workload, or the kernel; kerf run --memcheck checks every access",
-        ),
+        TuneError::Undefined(ref fault) => {
+            let kind = match fault {
+                ExecError::Fault(f) => f.kind.checked_name(),
+                ExecError::Undefined { kind, .. } => kind.checked_name(),
+                _ => None,
+            };
+            let text = e.to_string();
+            Failure::new(text).help(match kind {
+                Some(kind) => format!(
+                    "mend the kernel, or the sizes and buffers of the workload; kerf run --memcheck shows the same; --allow {kind} searches all the same"
+                ),
+                None => "mend the kernel, or the sizes and buffers of the workload".into(),
+            })
+        }
         TuneError::Strategy(e) => {
             let help = match &e {
                 StrategyError::Unknown(name) => {

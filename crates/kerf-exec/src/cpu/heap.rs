@@ -1,4 +1,6 @@
 //! Memory that kernels allocate themselves: `malloc`, `free`, and what memcheck knows of it.
+use super::memory::Arena;
+use super::sanitize::region::Region;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -6,9 +8,23 @@ use std::sync::Mutex;
 /// Live allocations: first address and bytes. They outlive launches, as on the device.
 static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
+/// Memory of a checked program: its content is undefined.
+fn checked(r: &Region, bytes: usize) -> *mut c_void {
+    match Arena::within(r).alloc(bytes.max(1)) {
+        Ok(p) => {
+            r.fill(p as usize, bytes, true, 0);
+            p.cast()
+        }
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
 pub(super) extern "C" fn malloc(bytes: u64) -> *mut c_void {
-    // SAFETY: plain malloc; the kernel owns the result.
-    let p = unsafe { libc::malloc(bytes as usize) };
+    let p = match Region::active() {
+        Some(r) => checked(r, bytes as usize),
+        // SAFETY: plain malloc; the kernel owns the result.
+        None => unsafe { libc::malloc(bytes as usize) },
+    };
     if !p.is_null() {
         LIVE.lock()
             .unwrap_or_else(|e| e.into_inner())
@@ -21,8 +37,12 @@ pub(super) extern "C" fn free(p: *mut c_void) {
     LIVE.lock()
         .unwrap_or_else(|e| e.into_inner())
         .remove(&(p as usize));
-    // SAFETY: the kernel passes what its malloc gave.
-    unsafe { libc::free(p) }
+    match Region::active() {
+        // It is not given out again: a use after this is seen.
+        Some(r) if r.holds(p as usize) => {}
+        // SAFETY: the kernel passes what its malloc gave.
+        _ => unsafe { libc::free(p) },
+    }
 }
 
 /// The allocation that begins at or before an address and is not far from it: bytes, and where in it.

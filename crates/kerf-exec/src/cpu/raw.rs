@@ -9,7 +9,7 @@ use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use kerf_ir::blob::Image;
 use kerf_ir::llvm::Module;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// What the device says of itself where a figure cannot be had from the processor: an H200's, so that
@@ -67,6 +67,9 @@ const ATTRIBUTES: &[(i32, i32)] = &[
 pub struct CpuDevice {
     options: CpuOptions,
     programs: Vec<CpuExecutor>,
+    /// What the checks noticed, said once each.
+    notes: BTreeSet<String>,
+    said: BTreeSet<String>,
     events: Vec<Option<Option<Instant>>>,
     streams: Vec<bool>,
     /// Allocations, which kernels may touch.
@@ -81,6 +84,8 @@ impl CpuDevice {
         CpuDevice {
             options,
             programs: Vec::new(),
+            notes: BTreeSet::new(),
+            said: BTreeSet::new(),
             events: Vec::new(),
             streams: Vec::new(),
             allocated: BTreeMap::new(),
@@ -108,6 +113,17 @@ impl CpuDevice {
             element: 0,
         });
         all.collect()
+    }
+
+    /// Values that come to the host must not depend on undefined ones; whether it uses them is not known.
+    fn look_at(&mut self, address: usize, bytes: usize) {
+        // Places are numbered in each program by itself: with several, only one that speaks for all is told.
+        let [p] = self.programs.as_slice() else {
+            return;
+        };
+        if let Some(text) = p.undefined_at(address, bytes) {
+            self.notes.insert(text);
+        }
     }
 
     fn program(&self, n: usize) -> Result<&CpuExecutor, ExecError> {
@@ -157,6 +173,14 @@ impl RawDevice for CpuDevice {
     }
     fn last_code(&self) -> i32 {
         400 // an invalid handle is all that can be wrong
+    }
+    fn notes(&mut self) -> Vec<String> {
+        let mut all = std::mem::take(&mut self.notes);
+        for p in &mut self.programs {
+            all.extend(crate::Executor::take_notes(p));
+        }
+        all.retain(|n| self.said.insert(n.clone()));
+        all.into_iter().collect()
     }
     fn enter(&mut self) -> Result<(), ExecError> {
         Ok(())
@@ -291,6 +315,9 @@ impl RawDevice for CpuDevice {
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         if let Some(r) = self.region()? {
             r.copy(to as usize, from as usize, bytes);
+            if r.holds(from as usize) && !r.holds(to as usize) {
+                self.look_at(from as usize, bytes);
+            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use kerf_pass::sanitize::{Site, SiteKind, site_of};
 use races::Races;
 use region::Region;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -57,12 +57,17 @@ impl SanitizeOptions {
 /// Most notes of one run.
 const MOST_NOTES: usize = 20;
 
+/// Origin of memory without a first content that is assumed to be zero.
+pub(super) const ASSUMED: u32 = 0xff_ffff;
+
 /// The checks of one program.
 pub(super) struct Sanitizer {
     pub sites: Vec<Site>,
     pub options: SanitizeOptions,
     pub region: &'static Region,
     notes: Mutex<BTreeSet<String>>,
+    /// Who first stored an undefined value, by its origin: kernel, block and thread.
+    stores: Mutex<BTreeMap<u32, String>>,
     /// First epoch of the next launch.
     epoch: AtomicU32,
 }
@@ -74,6 +79,7 @@ impl Sanitizer {
             options,
             region: Region::get()?,
             notes: Mutex::default(),
+            stores: Mutex::default(),
             // 0 is never.
             epoch: AtomicU32::new(1),
         })
@@ -84,6 +90,18 @@ impl Sanitizer {
         if all.len() < MOST_NOTES {
             all.insert(text);
         }
+    }
+
+    /// An undefined value is stored by a thread.
+    pub fn stored(&self, origin: u32, who: impl FnOnce() -> String) {
+        let mut all = self.stores.lock().unwrap_or_else(|e| e.into_inner());
+        all.entry(origin).or_insert_with(who);
+    }
+
+    /// Who first stored the value at an address, or one of the same origin.
+    pub fn first_store(&self, address: usize) -> Option<String> {
+        let all = self.stores.lock().unwrap_or_else(|e| e.into_inner());
+        all.get(&self.region.origin_of(address)).cloned()
     }
 
     pub fn take_notes(&self) -> Vec<String> {
@@ -147,7 +165,7 @@ impl Sanitizer {
         while from < bytes {
             let (at, origin) = self.region.first_undefined(address + from, bytes - from)?;
             let at = from + at;
-            if site_of(origin).is_some() {
+            if origin != ASSUMED && site_of(origin).is_some() {
                 let (kind, cause) = self.cause(origin);
                 if kind != FaultKind::Overflow {
                     return Some((at, kind, cause));

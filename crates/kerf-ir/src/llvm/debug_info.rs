@@ -7,7 +7,11 @@ use super::value::Value;
 // method's own check or documentation ensures.
 
 impl Value {
-    /// Source variable that holds this value.
+    /// `file:line` where the variable that lives in this alloca is declared.
+    pub fn variable_place(self) -> Option<String> {
+        shim::take(unsafe { shim::kerf_variable_place(self.0) })
+    }
+    /// Name of the source variable that holds this value.
     pub fn variable_name(self) -> Option<String> {
         shim::take(unsafe { shim::kerf_variable_name(self.0) })
     }

@@ -1,6 +1,6 @@
 //! The instructions of a function, one by one: accesses, calls, branches, and what only computes.
 use super::{Pass, Shadow, SiteKind, origin_of, runtime};
-use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, RmwOp, Value};
+use kerf_ir::llvm::{Block, Builder, Opcode, Ordering, RmwOp, Value};
 use kerf_ir::undefined_locals;
 use std::collections::BTreeSet;
 
@@ -23,6 +23,15 @@ fn decides(name: &str) -> bool {
     })
 }
 
+/// Does an atomic load or store order others, as if a fence stood behind or before it?
+fn orders(i: Value) -> bool {
+    use Ordering::*;
+    !matches!(
+        i.ordering(),
+        LLVMAtomicOrderingNotAtomic | LLVMAtomicOrderingUnordered | LLVMAtomicOrderingMonotonic
+    )
+}
+
 fn after(i: Value) -> Option<Builder> {
     i.next().map(Builder::before)
 }
@@ -39,8 +48,14 @@ impl Pass<'_> {
                     let s = self.load_shadow(&b, i.operand(0), i.ty(), site);
                     self.shadows.insert(i, s);
                 }
+                if let (true, Some(after)) = (orders(i), after(i)) {
+                    self.fence(&after, i.is_block_scoped());
+                }
             }
             Some(LLVMStore) => {
+                if orders(i) {
+                    self.fence(&b, i.is_block_scoped());
+                }
                 self.announce(&b, i);
                 let v = i.operand(0);
                 self.store_shadow(&b, i.operand(1), v.ty(), self.get(v));
@@ -52,10 +67,7 @@ impl Pass<'_> {
                     self.must_be_defined(&b, i, *c, SiteKind::Branch);
                 }
             }
-            Some(LLVMFence) => {
-                let scope = b.i32(u32::from(!i.is_block_scoped()));
-                self.call(&b, runtime::FENCE, self.m.void_ty(), &[scope]);
-            }
+            Some(LLVMFence) => self.fence(&b, i.is_block_scoped()),
             Some(LLVMCall) => self.called(&b, i, skippable),
             Some(_) if i.ty().is_void() => {}
             Some(_) => {
@@ -65,6 +77,11 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    fn fence(&self, b: &Builder, of_block: bool) {
+        let scope = b.i32(u32::from(!of_block));
+        self.call(b, runtime::FENCE, self.m.void_ty(), &[scope]);
     }
 
     fn read_modify_write(&mut self, b: &Builder, i: Value) {
@@ -138,8 +155,7 @@ impl Pass<'_> {
             let old = self.atomic_shadow(b, a[0], i.ty(), &operands, site);
             self.shadows.insert(i, old);
         } else if n.starts_with("llvm.nvvm.membar") || n.starts_with("llvm.nvvm.fence") {
-            let scope = b.i32(u32::from(!n.ends_with("cta")));
-            self.call(b, runtime::FENCE, self.m.void_ty(), &[scope]);
+            self.fence(b, n.ends_with("cta"));
         } else if let Some(kind) = n.strip_prefix("llvm.nvvm.shfl.sync.") {
             self.shuffle(b, i, kind);
         } else if decides(&n) {
@@ -175,7 +191,12 @@ impl Pass<'_> {
     fn local_site(&mut self, i: Value) -> u32 {
         let number = i.args().last().and_then(|n| n.const_int()).unwrap_or(0);
         let mut site = self.site(i, SiteKind::Local);
-        site.object = self.locals.get(number as usize).cloned();
+        if let Some((name, place)) = self.locals.get(number as usize).and_then(|l| l.split_once('\t')) {
+            site.object = Some(name.to_owned());
+            if !place.is_empty() {
+                site.location = place.to_owned();
+            }
+        }
         self.add(site)
     }
 
@@ -200,22 +221,17 @@ impl Pass<'_> {
         self.call(b, runtime::MEET, self.m.void_ty(), &[b.i32(site)]);
         let Some(after) = after(i) else { return };
         let (i32t, i64t) = (b.int_ty(32), b.int_ty(64));
-        let own = self.get(a[1]);
-        let bits = own.map_or_else(|| i32t.zero(), |s| s.bits);
+        let (bits, origin) = match self.get(a[1]) {
+            Some(s) => (s.bits, s.origin),
+            None => (i32t.zero(), i32t.zero()),
+        };
+        let wide = |v: Value| after.zext_or_trunc(v, i64t);
+        let both = after.or(wide(bits), after.shl(wide(origin), after.i64(32)));
         let direction = kind.split('.').next().unwrap_or("idx");
         let name = format!("{}{direction}", runtime::SHUFFLE);
-        let args = [a[0], bits, a[2], a[3], b.i32(site)];
-        let r = self.call(&after, &name, i64t, &args);
+        let r = self.call(&after, &name, i64t, &[a[0], both, a[2], a[3]]);
         let moved = after.zext_or_trunc(r, i32t);
-        let absent = after.lshr(r, after.i64(33));
-        let absent = after.zext_or_trunc(absent, after.int_ty(1));
-        let lane = after.zext_or_trunc(after.lshr(r, after.i64(34)), i32t);
-        let from = after.or(after.shl(lane, after.i32(24)), after.i32(origin_of(site)));
-        // The origin of another lane's value stays there: its own is as good a guess.
-        let own_origin = own.map_or_else(|| after.i32(0), |s| s.origin);
-        let known = after.icmp(IntPred::LLVMIntNE, own_origin, after.i32(0));
-        let passed = after.select(known, own_origin, after.i32(origin_of(site)));
-        let origin = after.select(absent, from, passed);
+        let origin = after.zext_or_trunc(after.lshr(r, after.i64(32)), i32t);
         let t = super::shadow_type(self.m, i.ty());
         let bits = match super::is_aggregate(i.ty()) {
             true => after.insert(t.zero(), moved, 0),

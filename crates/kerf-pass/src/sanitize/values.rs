@@ -36,6 +36,20 @@ fn reaches_address(v: Value) -> bool {
     false
 }
 
+/// An aggregate with the member at a path replaced.
+fn insert_at(b: &Builder, all: Value, member: Value, path: &[u32]) -> Value {
+    match path {
+        [] => member,
+        [k, rest @ ..] => {
+            let inner = match rest.is_empty() {
+                true => member,
+                false => insert_at(b, b.extract(all, *k), member, rest),
+            };
+            b.insert(all, inner, *k)
+        }
+    }
+}
+
 fn may_overflow(i: Value) -> bool {
     use Opcode::*;
     matches!(i.opcode(), Some(LLVMAdd | LLVMSub | LLVMMul))
@@ -258,12 +272,11 @@ impl Pass<'_> {
         };
         let (v, w) = (i.operand(0), i.operands().get(1).copied());
         let bits = match (i.opcode()?, w) {
-            (LLVMExtractValue, _) if i.indices().len() == 1 => {
-                b.extract(bits_of(v), i.indices()[0])
-            }
-            (LLVMInsertValue, Some(w)) if i.indices().len() == 1 => {
-                b.insert(bits_of(v), bits_of(w), i.indices()[0])
-            }
+            (LLVMExtractValue, _) => i
+                .indices()
+                .into_iter()
+                .fold(bits_of(v), |part, k| b.extract(part, k)),
+            (LLVMInsertValue, Some(w)) => insert_at(b, bits_of(v), bits_of(w), &i.indices()),
             (LLVMExtractElement, Some(k)) if self.get(k).is_none() => b.lane_at(bits_of(v), k),
             (LLVMInsertElement, Some(x)) if self.get(i.operand(2)).is_none() => {
                 b.set_lane_at(bits_of(v), bits_of(x), i.operand(2))

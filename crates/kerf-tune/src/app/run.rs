@@ -170,6 +170,16 @@ fn reader(from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> 
     })
 }
 
+/// Ends a process and its group: a shell may have started the application.
+fn kill_group(child: &mut std::process::Child) {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("/bin/kill")
+        .args(["-KILL", "--", &group])
+        .status();
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
 impl Runner {
     /// Folder of the trace.
     pub fn trace(&self) -> PathBuf {
@@ -180,6 +190,43 @@ impl Runner {
     fn turn(&self) -> PathBuf {
         let folder = self.scratch.parent().unwrap_or(&self.scratch);
         folder.join("kerf-turn.lock")
+    }
+
+    /// Runs it once on the CPU with everything checked; gives what was found that is a fault, or why nothing can be said.
+    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Option<String>, String> {
+        let mut c = Command::new("/bin/sh");
+        c.arg("-c")
+            .arg(&self.command)
+            .env("KERF_DEVICE", "cpu")
+            .env("KERF_MEMCHECK", "1")
+            .env("KERF_ALLOW", allow.join(","))
+            .env_remove("KERF_PLAN")
+            .env_remove("KERF_RECORD")
+            .env_remove("KERF_TRACE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let clock = Instant::now();
+        let mut child = c.spawn().map_err(|e| e.to_string())?;
+        let err = reader(child.stderr.take().ok_or("no pipe")?);
+        let ended = loop {
+            match child.try_wait().map_err(|e| e.to_string())? {
+                Some(_) => break true,
+                None if clock.elapsed() > limit => {
+                    kill_group(&mut child);
+                    break false;
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let text = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
+        let mut found = text.lines().filter_map(|l| l.strip_prefix("kerf: memcheck: "));
+        match (found.find(|l| !l.starts_with("note: ")), ended) {
+            (Some(l), _) => Ok(Some(l.to_owned())),
+            (None, true) => Ok(None),
+            (None, false) => Err(format!("it did not end within {:.0} s", limit.as_secs_f64())),
+        }
     }
 
     /// Runs it once, with a plan's file or as it is. Without `kernels` they are not timed, which would slow it down.
@@ -224,13 +271,7 @@ impl Runner {
             match child.try_wait().map_err(start)? {
                 Some(s) => break s,
                 None if clock.elapsed() > limit => {
-                    // The whole group: a shell may have started the application.
-                    let group = format!("-{}", child.id());
-                    let _ = Command::new("/bin/kill")
-                        .args(["-KILL", "--", &group])
-                        .status();
-                    let _ = child.kill();
-                    let _ = child.wait();
+                    kill_group(&mut child);
                     return Err(RunFailure::Hangs(limit.as_secs_f64()));
                 }
                 None => std::thread::sleep(Duration::from_millis(5)),

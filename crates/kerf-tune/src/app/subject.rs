@@ -28,7 +28,7 @@ fn buffer(number: usize, bytes: usize, element: Option<&Element>) -> BufferSpec 
         elem: ElemType::parse(kind).unwrap_or(ElemType::Scalar(kerf_workload::scalar::Scalar::U8)),
         len: bytes / size,
         init: Init::Zero,
-        initialised: true,
+        defined: kerf_workload::workload::Defined::Given,
         output: false,
         symbol: None,
         seed: None,

@@ -36,6 +36,8 @@ pub type Estimate = dyn Fn(&std::path::Path) -> BTreeMap<String, f64>;
 
 /// What is asked for.
 pub struct Request {
+    /// Kinds of faults that the check before the search lets pass.
+    pub allow: Vec<String>,
     /// Shell command that runs the application.
     pub command: String,
     /// `cpu` or `cuda:N`.
@@ -90,6 +92,11 @@ pub enum AppError {
     /// The program itself does not run.
     #[error("{0}; help: {1}")]
     Program(RunFailure, &'static str),
+    /// The program has undefined behaviour.
+    #[error(
+        "{0}; help: mend the kernel; KERF_DEVICE=cpu KERF_MEMCHECK=1 shows the same; --allow KIND searches all the same"
+    )]
+    Undefined(String),
     /// Nothing to compare.
     #[error("{0}; help: {1}")]
     Values(NoValues, &'static str),
@@ -203,6 +210,8 @@ pub struct AppResult {
 /// What happens, for who watches.
 #[derive(Debug)]
 pub enum AppEvent<'e> {
+    /// What a reader must know.
+    Warning(&'e str),
     /// The program itself ran: seconds, kernels that are tuned, groups.
     Prepared(f64, &'e [Share], usize),
     /// An evaluation: how many, error or failure, time.

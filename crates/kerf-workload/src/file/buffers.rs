@@ -8,7 +8,7 @@ use super::section::Section;
 use super::tree::{Kind, Node};
 use crate::elem::ElemType;
 use crate::suggest::did_you_mean;
-use crate::workload::{BufferSpec, Init, MAX_BYTES};
+use crate::workload::{BufferSpec, Defined, Init, MAX_BYTES};
 
 const KEYS: &[&str] = &[
     "name", "type", "len", "init", "output", "symbol", "seed", "shape",
@@ -84,7 +84,11 @@ fn buffer(reader: &mut Reader<'_>, node: &Node) -> Option<BufferSpec> {
         elem: elem?,
         len: len?,
         init: first?,
-        initialised: section.get("init").is_some(),
+        defined: match section.get("init").map(|n| &n.kind) {
+            None => Defined::AssumedZero,
+            Some(Kind::Text(t)) if t == "undefined" => Defined::Undefined,
+            Some(_) => Defined::Given,
+        },
         output: output.unwrap_or(false),
         symbol: symbol.map(Into::into),
         seed,

@@ -31,9 +31,9 @@ pub(super) fn init(
     len: Option<usize>,
 ) -> Option<Init> {
     let init = match &node.kind {
-        Kind::Text(text) if text == "zero" => Init::Zero,
+        Kind::Text(text) if text == "zero" || text == "undefined" => Init::Zero,
         Kind::Text(text) => {
-            let help = did_you_mean(text, ["zero"]);
+            let help = did_you_mean(text, ["zero", "undefined"]);
             unknown(reader, node, text, help);
             return None;
         }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bits::load;
+use crate::workload::Defined;
 
 fn spec(elem: ElemType, len: usize, init: Init) -> BufferSpec {
     BufferSpec {
@@ -11,7 +12,7 @@ fn spec(elem: ElemType, len: usize, init: Init) -> BufferSpec {
         elem,
         len,
         init,
-        initialised: true,
+        defined: Defined::Given,
         output: false,
         symbol: None,
         seed: None,

@@ -169,6 +169,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     let require = a.require.as_deref().map(|r| pattern("--require", r));
     let require = require.transpose()?;
     let request = Request {
+        allow: a.allow,
         device: match cuda {
             true => format!("cuda:{}", a.gpu),
             false => "cpu".into(),
@@ -228,6 +229,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
                 some.join(", ")
             ));
         }
+        AppEvent::Warning(text) => note(&format!("warning: {text}")),
         AppEvent::Evaluated(n, Ok(error), time) => {
             let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
             let (time, tolerance) = (time.unwrap_or(f64::INFINITY), tolerance);

@@ -2,6 +2,7 @@
 use super::Worker;
 use super::lane::{Lane, Wait};
 use crate::cpu::intrinsics::warp_kind as kind;
+use kerf_pass::sanitize::origin_of;
 
 /// Lanes of a warp, as bits.
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
@@ -138,10 +139,14 @@ fn answer(lanes: &mut [Lane], active: u32, op: u32) {
                 // A lane that takes no part has no value. By the manual the result is undefined; NVIDIA's own
                 // reductions count on zero, which an H200 gives.
                 let from = values.get(j).copied().unwrap_or(0);
-                let absent = of_shadows && active >> j & 1 == 0;
-                let from = if absent { u64::from(u32::MAX) } else { from };
-                let which = u64::from(absent) << 33 | (j as u64) << 34;
-                (from & 0xffff_ffff) | (u64::from(ok) << 32) | if absent { which } else { 0 }
+                match (of_shadows, active >> j & 1 == 0) {
+                    (false, _) => (from & 0xffff_ffff) | (u64::from(ok) << 32),
+                    (true, false) => from,
+                    (true, true) => {
+                        let origin = origin_of(lanes[i].meeting) | (j as u32) << 24;
+                        u64::from(u32::MAX) | u64::from(origin) << 32
+                    }
+                }
             }
             kind::ALL => u64::from(set == active),
             kind::ANY => u64::from(set != 0),

@@ -4,6 +4,7 @@ use super::super::context::Context;
 use super::super::heap;
 use super::super::launch::{FaultKind, Range};
 use super::Sanitizer;
+use super::races::Access;
 
 /// The object of an access: its addresses, found for a base.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,29 +55,26 @@ pub(super) fn described(s: &Sanitizer, site: u32, bytes: u64) -> String {
     format!("{kind} of {bytes} bytes{} in {}", s.place(site), a.function)
 }
 
-/// A location in words: `x[3]`, `byte 12 of shared s`.
-pub(super) fn location(
-    w: &Worker,
-    ctx: &Context,
-    s: &Sanitizer,
-    site: u32,
-    address: usize,
-) -> String {
-    if let Some(r) = (w.shared.ranges.iter()).find(|r| (r.start..r.end).contains(&address)) {
-        let at = address - r.start;
+/// The location of an access in words: `x[3]`, `byte 12 of shared s`.
+pub(super) fn location(w: &Worker, ctx: &Context, s: &Sanitizer, a: &Access, base: usize) -> String {
+    let mut ranges = w.shared.ranges.iter();
+    if let Some(r) = ranges.find(|r| (r.start..r.end).contains(&a.address)) {
+        let at = a.address - r.start;
         return match r.element {
             0 => format!("byte {at} of the allocation {}", r.name),
             e => format!("{}[{}]", r.name, at / e),
         };
     }
-    let at = address.wrapping_sub(ctx.shared as usize);
-    if at < ctx.shared_bytes as usize {
-        return match &s.site(site).object {
-            Some(o) => format!("shared memory {o}, byte {at} of the block's"),
-            None => format!("byte {at} of shared memory"),
-        };
+    if !a.shared {
+        return format!("the memory at {:#x}", a.address);
     }
-    format!("the memory at {address:#x}")
+    match (&s.site(a.site).object, base) {
+        (Some(o), base) if base != 0 => format!("byte {} of shared {o}", a.address - base),
+        _ => {
+            let at = a.address - ctx.shared as usize;
+            format!("byte {at} of the block's shared memory")
+        }
+    }
 }
 
 /// Whether an access is right; says whether other threads see what it accesses.

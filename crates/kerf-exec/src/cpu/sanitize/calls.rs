@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::super::launch::FaultKind;
 use super::clocks::Reach;
 use super::races::{Access, Conflict, Severity};
-use super::{Sanitizer, bounds};
+use super::{ASSUMED, Sanitizer, bounds};
 use kerf_pass::sanitize::{SiteKind, origin_of};
 
 /// The thread of a linear number.
@@ -80,11 +80,11 @@ pub(in crate::cpu) extern "C" fn access(
         site,
     };
     if let Some(c) = races.access(&a) {
-        race(w, ctx, s, &a, &c);
+        race(w, ctx, s, &a, &c, base);
     }
 }
 
-fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict) {
+fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict, base: usize) {
     let verb = |writes: bool, site: u32| match (writes, s.site(site).kind) {
         (_, SiteKind::Atomic) => "updates it atomically",
         (true, _) => "writes it",
@@ -101,11 +101,11 @@ fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict) 
         s.place(c.other.site)
     );
     let mine = format!("this one {}{}", verb(a.writes, a.site), s.place(a.site));
-    let what = bounds::location(w, ctx, s, a.site, a.address);
+    let what = bounds::location(w, ctx, s, a, base);
     match c.severity {
         Severity::Race => {
             let text = format!(
-                "race on {what}: {other}, {mine}, and no barrier, and no atomic with fences, orders the two"
+                "race on {what}: {other}, {mine}, and neither a barrier nor an atomic with fences orders the two"
             );
             w.found(ctx, a.thread, FaultKind::Race, text);
         }
@@ -141,6 +141,9 @@ pub(in crate::cpu) extern "C" fn used(
         SiteKind::Barrier => "the barrier",
         _ => "the warp operation",
     };
+    if origin == ASSUMED {
+        return;
+    }
     let (kind, cause) = s.cause(origin);
     if kind == FaultKind::Overflow && what != "the address of the access" {
         return;
@@ -162,29 +165,49 @@ pub(in crate::cpu) extern "C" fn load_origin(
     site: u32,
 ) -> u32 {
     // SAFETY: as in `access`.
-    let Some((_, s)) = (unsafe { checked(ctx) }) else {
+    let Some((w, s)) = (unsafe { checked(ctx) }) else {
         return 0;
     };
     let first = s.region.first_undefined(address, 16).map_or(0, |f| f.0);
     match s.region.origin_of(address + first) {
         0 => origin_of(site),
+        ASSUMED => {
+            let mut all = w.shared.ranges.iter();
+            if let Some(r) = all.find(|r| (r.start..r.end).contains(&address)) {
+                s.note(format!(
+                    "{} has no `init`, and the load{} reads it before a kernel writes it: zeros are assumed",
+                    r.name,
+                    s.place(site)
+                ));
+                s.region.fill(r.start, r.end - r.start, false, 0);
+            }
+            ASSUMED
+        }
         o => o,
     }
 }
 
 pub(in crate::cpu) extern "C" fn store_origin(
     ctx: *const Context,
-    _x: u32,
-    _y: u32,
-    _z: u32,
+    x: u32,
+    y: u32,
+    z: u32,
     address: usize,
     bytes: u64,
     origin: u32,
 ) {
     // SAFETY: as in `access`.
-    if let Some((_, s)) = unsafe { checked(ctx) } {
-        s.region.set_origin(address, bytes as usize, origin);
+    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+        return;
+    };
+    if origin == ASSUMED {
+        return s.region.fill(address, bytes as usize, false, 0);
     }
+    s.region.set_origin(address, bytes as usize, origin);
+    s.stored(origin, || {
+        let (block, thread) = (triple(ctx.ctaid), triple([x, y, z]));
+        format!("{}, block {block}, thread {thread}", w.shared.kernel)
+    });
 }
 
 pub(in crate::cpu) extern "C" fn copy(

@@ -36,6 +36,11 @@ impl Region {
             .map_err(Clone::clone)
     }
 
+    /// The region, if a program of this process is checked.
+    pub fn active() -> Option<&'static Region> {
+        REGION.get()?.as_ref().ok()
+    }
+
     fn reserve() -> Result<Region, MemoryError> {
         let cell = size_of::<Cell>() / 4;
         let mut size = RESERVE;
