@@ -5,8 +5,10 @@ use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
+use kerf_exec::ExecError;
+use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
-use kerf_workload::job::{Job, JobError, Report};
+use kerf_workload::job::{Device, Job, JobError, Report};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -252,8 +254,46 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
     o
 }
 
+/// How long a program is checked before its outputs are compared with a reference.
+const CHECKED: Duration = Duration::from_secs(10);
+
+/// An output that depends on undefined behaviour cannot be accepted: the program is checked first. What cannot be checked,
+/// or not in time, is said.
+fn checked_first(job: &Job) -> Result<(), Failure> {
+    let check = Job {
+        device: Device::Cpu,
+        memcheck: Some(SanitizeOptions::everything()),
+        reference: false,
+        count: None,
+        baseline: false,
+        save: None,
+        warmup: 0,
+        repeats: 1,
+        sample_s: 0.0,
+        energy_s: 0.0,
+        ..job.clone()
+    };
+    match in_worker(&check, CHECKED) {
+        Ok(_) => Ok(()),
+        Err(e @ JobError::Exec(ExecError::Fault(_) | ExecError::Undefined { .. })) => {
+            Err(Failure::from(e))
+        }
+        Err(JobError::Worker(why)) => {
+            note(&format!(
+                "warning: the program was not checked for undefined behaviour: {why}"
+            ));
+            Ok(())
+        }
+        // What else is wrong the run itself says.
+        Err(_) => Ok(()),
+    }
+}
+
 /// Runs the command: 0 if all outputs are accepted, 1 if the reference rejects one.
 pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32, Failure> {
+    if job.reference && job.memcheck.is_none() {
+        checked_first(job)?;
+    }
     let r = match in_worker(job, Duration::from_secs_f64(limit_s)) {
         Err(e @ JobError::Worker(_)) => {
             // A damaged source kills the worker as well, and then no kernel is to blame.

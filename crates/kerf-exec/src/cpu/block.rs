@@ -43,6 +43,8 @@ pub struct Worker<'a> {
     /// The block that is running, in coroutine mode.
     context: *const Context,
     stacks: Vec<ArenaStack>,
+    /// Where all stacks of this worker lie, in use or not, where that is checked.
+    stack_ranges: Vec<(usize, usize)>,
     /// Coroutine that runs whole blocks in loop mode.
     block_yielder: *const Yielder<(), ()>,
     in_threads: bool,
@@ -59,6 +61,7 @@ impl<'a> Worker<'a> {
             checks: shared.sanitizer.map(Checks::new),
             context: std::ptr::null(),
             stacks: Vec::new(),
+            stack_ranges: Vec::new(),
             block_yielder: std::ptr::null(),
             in_threads: false,
         }
@@ -80,17 +83,9 @@ impl<'a> Worker<'a> {
 
     /// Does a stack of this worker's threads hold an address?
     pub(super) fn on_stack(&self, address: usize) -> bool {
-        let here = 0u8;
-        let sp = std::ptr::from_ref(&here) as usize;
-        // The running stack, and those of threads that wait, lie in the arena outside every named range.
-        let running =
-            (sp..sp + self.shared.stack_bytes.max(1 << 20)).contains(&address) || self.in_threads;
-        let named = |a: usize| {
-            let mut all = self.shared.ranges.iter();
-            all.any(|r| (r.start..r.end + 4096).contains(&a))
-        };
-        self.stacks.iter().any(|s| s.holds(address))
-            || running && self.shared.arena.holds(address) && !named(address)
+        self.stack_ranges
+            .iter()
+            .any(|(low, high)| (*low..*high).contains(&address))
     }
 
     /// Gives the stacks back for the next launch.
@@ -100,15 +95,24 @@ impl<'a> Worker<'a> {
 
     /// Takes stacks over from an earlier launch.
     pub fn with_stacks(mut self, stacks: Vec<ArenaStack>) -> Worker<'a> {
+        if self.checks.is_some() {
+            self.stack_ranges = stacks.iter().map(ArenaStack::range).collect();
+        }
         self.stacks = stacks;
         self
     }
 
     fn stack(&mut self, bytes: usize) -> Result<ArenaStack, MemoryError> {
-        match self.stacks.pop() {
-            Some(s) if s.range().1 - s.range().0 >= bytes + 4096 => Ok(s),
-            _ => ArenaStack::new(self.shared.arena, bytes),
+        if let Some(s) = self.stacks.pop()
+            && s.range().1 - s.range().0 >= bytes + 4096
+        {
+            return Ok(s);
         }
+        let s = ArenaStack::new(self.shared.arena, bytes)?;
+        if self.checks.is_some() {
+            self.stack_ranges.push(s.range());
+        }
+        Ok(s)
     }
 
     /// Runs `work` in a coroutine, which a fault leaves for good.

@@ -170,10 +170,6 @@ impl ArenaStack {
             high: low + bytes,
         })
     }
-    /// Does it hold this address?
-    pub fn holds(&self, address: usize) -> bool {
-        (self.low..self.high).contains(&address)
-    }
     /// Lowest and highest address.
     pub fn range(&self) -> (usize, usize) {
         (self.low, self.high)

@@ -1,8 +1,8 @@
 //! Barriers that threads can pass by.
 //!
 //! A thread that has returned counts as arrived (CUDA C++ Programming Guide, compute capability 7.0 and later), so `if (i >= n) return;` before
-//! a barrier is no error. A thread that goes round a barrier and does something else before it returns is one: the
-//! barrier did not keep it in step, and only its return let the others go on.
+//! a barrier is no error. A thread that bypasses a barrier and then does what others do behind it is one: the barrier
+//! did not keep it in step, and only its return let the others go on.
 use kerf_ir::llvm::{Block, Opcode, Value};
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ fn has_effects(blocks: &BTreeSet<Block>) -> bool {
     })
 }
 
-/// Blocks whose barrier a thread can miss, and still have effects.
+/// Blocks whose barrier a thread can miss, and still have effects in code that others run behind that barrier.
 pub(super) fn skippable(f: Value) -> BTreeSet<Block> {
     let blocks = f.blocks();
     let with_barrier: Vec<Block> = blocks
@@ -64,7 +64,10 @@ pub(super) fn skippable(f: Value) -> BTreeSet<Block> {
         let reach: Vec<BTreeSet<Block>> = next.iter().map(|s| reachable(*s)).collect();
         for barrier in &with_barrier {
             let met = reach.iter().any(|r| r.contains(barrier));
-            let missed = reach.iter().any(|r| !r.contains(barrier) && has_effects(r));
+            let behind = reachable(*barrier);
+            let missed = reach.iter().any(|r| {
+                !r.contains(barrier) && has_effects(&r.intersection(&behind).copied().collect())
+            });
             if met && missed {
                 out.insert(*barrier);
             }

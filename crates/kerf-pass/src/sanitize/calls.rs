@@ -191,7 +191,11 @@ impl Pass<'_> {
     fn local_site(&mut self, i: Value) -> u32 {
         let number = i.args().last().and_then(|n| n.const_int()).unwrap_or(0);
         let mut site = self.site(i, SiteKind::Local);
-        if let Some((name, place)) = self.locals.get(number as usize).and_then(|l| l.split_once('\t')) {
+        if let Some((name, place)) = self
+            .locals
+            .get(number as usize)
+            .and_then(|l| l.split_once('\t'))
+        {
             site.object = Some(name.to_owned());
             if !place.is_empty() {
                 site.location = place.to_owned();

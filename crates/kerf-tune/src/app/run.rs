@@ -221,11 +221,16 @@ impl Runner {
             }
         };
         let text = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
-        let mut found = text.lines().filter_map(|l| l.strip_prefix("kerf: memcheck: "));
+        let mut found = text
+            .lines()
+            .filter_map(|l| l.strip_prefix("kerf: memcheck: "));
         match (found.find(|l| !l.starts_with("note: ")), ended) {
             (Some(l), _) => Ok(Some(l.to_owned())),
             (None, true) => Ok(None),
-            (None, false) => Err(format!("it did not end within {:.0} s", limit.as_secs_f64())),
+            (None, false) => Err(format!(
+                "it did not end within {:.0} s",
+                limit.as_secs_f64()
+            )),
         }
     }
 

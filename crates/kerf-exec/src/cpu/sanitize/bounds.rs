@@ -56,7 +56,13 @@ pub(super) fn described(s: &Sanitizer, site: u32, bytes: u64) -> String {
 }
 
 /// The location of an access in words: `x[3]`, `byte 12 of shared s`.
-pub(super) fn location(w: &Worker, ctx: &Context, s: &Sanitizer, a: &Access, base: usize) -> String {
+pub(super) fn location(
+    w: &Worker,
+    ctx: &Context,
+    s: &Sanitizer,
+    a: &Access,
+    base: usize,
+) -> String {
     let mut ranges = w.shared.ranges.iter();
     if let Some(r) = ranges.find(|r| (r.start..r.end).contains(&a.address)) {
         let at = a.address - r.start;
