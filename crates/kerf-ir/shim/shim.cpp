@@ -263,7 +263,46 @@ void kerf_number_lines(LLVMModuleRef m) {
   b.finalize();
 }
 
-/// Parameters from debug info, one a line: "name\ttype\tsize\tscalars\tpointee type\tpointee size\tpointee scalars\n".
+/// The type that a pointer leads to: of rows of a matrix, that of their elements. A vector of OpenCL's is an element.
+static const DIType *element(const DIType *pointer) {
+  auto *d = dyn_cast_or_null<DIDerivedType>(strip(pointer));
+  const DIType *t = d ? strip(d->getBaseType()) : nullptr;
+  while (auto *a = dyn_cast_or_null<DICompositeType>(t)) {
+    if (a->getTag() != dwarf::DW_TAG_array_type || a->isVector())
+      break;
+    t = strip(a->getBaseType());
+  }
+  return t;
+}
+
+/// Named members of a struct, those of structs in it under both names: "offset|name|type|pointee size|pointee scalars;".
+static void members(const DIType *t, uint64_t base, const std::string &prefix, std::string &out, int depth) {
+  auto *c = dyn_cast_or_null<DICompositeType>(strip(t));
+  if (!c || depth > 8 || out.size() > (1u << 16) || c->getTag() == dwarf::DW_TAG_array_type)
+    return;
+  for (auto *m : c->getElements()) {
+    auto *d = dyn_cast_or_null<DIDerivedType>(m);
+    if (!d || d->isStaticMember())
+      continue;
+    bool inherited = d->getTag() == dwarf::DW_TAG_inheritance;
+    if (d->getTag() != dwarf::DW_TAG_member && !inherited)
+      continue;
+    uint64_t at = base + d->getOffsetInBits() / 8;
+    std::string name = inherited ? prefix : prefix.empty() ? d->getName().str() : prefix + "_" + d->getName().str();
+    if (isa_and_nonnull<DICompositeType>(strip(d->getBaseType()))) {
+      members(d->getBaseType(), at, name, out, depth + 1);
+      continue;
+    }
+    const DIType *e = element(d->getBaseType());
+    std::string s;
+    scalars(e, 0, s, 0);
+    out += std::to_string(at) + "|" + name + "|" + typeName(d->getBaseType()) + "|" +
+           std::to_string(e ? e->getSizeInBits() / 8 : 0) + "|" + s + ";";
+  }
+}
+
+/// Parameters from debug info, one a line:
+/// "name\ttype\tsize\tscalars\tpointee type\tpointee size\tpointee scalars\tmembers\n".
 /// Null where the function has no debug info.
 char *kerf_debug_params(LLVMValueRef f) {
   DISubprogram *sp = unwrap<Function>(f)->getSubprogram();
@@ -278,27 +317,20 @@ char *kerf_debug_params(LLVMValueRef f) {
       if (auto *v = dyn_cast<DILocalVariable>(n))
         if (v->getArg() == i)
           name = v->getName().str();
-    std::string s, ps, pt;
+    std::string s, ps, pt, all;
     uint64_t psize = 0;
     scalars(t, 0, s, 0);
+    members(t, 0, "", all, 0);
     const DIType *u = strip(t);
     if (auto *d = dyn_cast_or_null<DIDerivedType>(u)) {
-      const DIType *b = d->getBaseType();
-      pt = typeName(b);
-      // A pointer to rows of a matrix is one to its elements.
-      const DIType *sb = strip(b);
-      while (auto *a = dyn_cast_or_null<DICompositeType>(sb)) {
-        // A vector of OpenCL's is an element.
-        if (a->getTag() != dwarf::DW_TAG_array_type || a->isVector())
-          break;
-        sb = strip(a->getBaseType());
-      }
-      scalars(sb, 0, ps, 0);
-      psize = sb ? sb->getSizeInBits() / 8 : 0;
+      pt = typeName(d->getBaseType());
+      const DIType *e = element(t);
+      scalars(e, 0, ps, 0);
+      psize = e ? e->getSizeInBits() / 8 : 0;
     }
     out += name + "\t" + typeName(t) + "\t" +
            std::to_string(u ? u->getSizeInBits() / 8 : 0) + "\t" + s + "\t" + pt + "\t" +
-           std::to_string(psize) + "\t" + ps + "\n";
+           std::to_string(psize) + "\t" + ps + "\t" + all + "\n";
   }
   return dup(out);
 }

@@ -5,7 +5,7 @@
 //! index is made of. A loop stands at its first turn. What comes from memory is unknown; where all
 //! threads read the same word, only its value is. Addresses that are linear in the thread's indices
 //! give their strides (the A and B of "A x + B y + C"), all others still give their transactions.
-mod guards;
+pub(crate) mod guards;
 
 use crate::kernels::KernelInfo;
 use crate::llvm::{Module, Opcode, Type, TypeKind, Value, space};
@@ -156,6 +156,9 @@ struct Eval<'m> {
     fuel: usize,
 }
 
+/// Operations between an address and what it is made of that are followed; each is a call on the stack.
+const DEEPEST: usize = 200;
+
 /// Evaluations for one kernel and shape, at most.
 const FUEL: usize = 200_000;
 
@@ -210,6 +213,9 @@ impl Eval<'_> {
         };
         if self.open.contains(&v) {
             self.cut += 1;
+            return None;
+        }
+        if self.open.len() >= DEEPEST {
             return None;
         }
         self.open.push(v);

@@ -29,6 +29,7 @@
 use crate::finish::capability;
 use crate::kernels::{address_taken, reachable};
 use crate::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, TypeKind, Value};
+use std::collections::BTreeSet;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +42,7 @@ pub fn avoid(m: &Module, arch: &str) {
         for i in f.instructions() {
             if native_half && clamps_half(i) {
                 pack_minimum(i);
-            } else if is_abs(i) && may_be_minus_zero(i.operand(0), &mut Vec::new()) {
+            } else if is_abs(i) && may_be_minus_zero(i.operand(0)) {
                 clear_sign(i);
             } else if let Some(a) = converted_abs(i) {
                 i.set_operand(0, maximum(i, a));
@@ -120,22 +121,24 @@ fn is_abs(i: Value) -> bool {
 }
 
 /// Can a value be the constant -0.0, by choices and extremes alone?
-fn may_be_minus_zero(v: Value, seen: &mut Vec<Value>) -> bool {
-    if seen.contains(&v) {
-        return false;
+fn may_be_minus_zero(v: Value) -> bool {
+    let mut seen = BTreeSet::from([v]);
+    let mut open = vec![v];
+    while let Some(v) = open.pop() {
+        let minus = |c: f64| c == 0.0 && c.is_sign_negative();
+        if v.const_real().is_some_and(minus) || v.const_int() == Some(1 << 31) {
+            return true;
+        }
+        let from = match v.opcode() {
+            Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
+            Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
+            Some(Opcode::LLVMFreeze | Opcode::LLVMBitCast) => vec![v.operand(0)],
+            Some(Opcode::LLVMCall) if is_extreme(v) => v.args(),
+            _ => Vec::new(),
+        };
+        open.extend(from.into_iter().filter(|x| seen.insert(*x)));
     }
-    seen.push(v);
-    let from = match v.opcode() {
-        Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
-        Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
-        Some(Opcode::LLVMFreeze | Opcode::LLVMBitCast) => vec![v.operand(0)],
-        Some(Opcode::LLVMCall) if is_extreme(v) => v.args(),
-        _ => Vec::new(),
-    };
-    v.const_real()
-        .is_some_and(|c| c == 0.0 && c.is_sign_negative())
-        || v.const_int() == Some(1 << 31)
-        || from.into_iter().any(|x| may_be_minus_zero(x, seen))
+    false
 }
 
 fn is_extreme(call: Value) -> bool {
@@ -182,9 +185,12 @@ fn maximum(at: Value, abs: Value) -> Value {
     b.inline_asm(text, constraints, abs.ty(), &[abs.operand(0)])
 }
 
+/// Values that a range is looked for through; each is a call on the stack. The assembler looks no further than a few.
+const LONGEST_CHOICE: usize = 200;
+
 /// Ranges that the assembler knows of a value, or of what it is chosen from, where it is not NaN.
 fn ranges(v: Value, seen: &mut Vec<Value>) -> Vec<(f64, f64)> {
-    if seen.contains(&v) {
+    if seen.len() >= LONGEST_CHOICE || seen.contains(&v) {
         return Vec::new();
     }
     seen.push(v);

@@ -313,6 +313,7 @@ mod tests {
             inferred: false,
             used: true,
             kind,
+            members: Vec::new(),
         };
         let word = ScalarKind::Int {
             bits: 32,

@@ -207,6 +207,9 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
     out
 }
 
+/// Operations that take a number apart or put it together again for a shuffle: a few for each half.
+const MOST_HALVES: usize = 64;
+
 /// Is a cast between a number and its bits only there to move the number to another lane, half by half?
 fn goes_to_a_lane(cast: Value) -> bool {
     use Opcode::*;
@@ -221,7 +224,15 @@ fn goes_to_a_lane(cast: Value) -> bool {
         false => cast.operands(),
     };
     let mut any = false;
+    let mut seen: Vec<Value> = Vec::new();
     while let Some(v) = queue.pop() {
+        if seen.contains(&v) {
+            continue;
+        }
+        seen.push(v);
+        if seen.len() > MOST_HALVES {
+            return false;
+        }
         match v.opcode() {
             _ if shuffle(v) => any = true,
             Some(LLVMTrunc | LLVMLShr) if to_bits => queue.extend(v.users()),

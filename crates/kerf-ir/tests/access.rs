@@ -217,3 +217,15 @@ fn parameters_say_what_is_written() {
     let all = touched_params(&m, f).expect("all are parameters");
     assert_eq!(all.into_iter().collect::<Vec<_>>(), [(0, false), (1, true)]);
 }
+
+#[test]
+fn long_chains_of_operations_end() {
+    // Each was a call on the stack.
+    let mut body = String::from("%a0 = add i32 %x, 1\n");
+    for k in 1..20_000 {
+        body += &format!("  %a{k} = xor i32 %a{}, %y\n", k - 1);
+    }
+    body += "  %index = add i32 %a19999, 1";
+    let (r, _) = one(&module("float", &body), [32, 1, 1], None);
+    assert_eq!(r.transactions(128), None);
+}

@@ -15,28 +15,44 @@ pub enum Role {
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 
+fn is_cast(v: Value) -> bool {
+    use Opcode::*;
+    matches!(
+        v.opcode(),
+        Some(LLVMZExt | LLVMSExt | LLVMTrunc | LLVMFreeze)
+    )
+}
+
 /// Uses of a value that are not casts, with what is used there.
 fn uses(v: Value) -> Vec<(Value, Value)> {
     let mut out = Vec::new();
-    for u in v.users() {
-        match u.opcode() {
-            Some(Opcode::LLVMZExt | Opcode::LLVMSExt | Opcode::LLVMTrunc | Opcode::LLVMFreeze) => {
-                out.extend(uses(u));
+    let mut seen = vec![v];
+    let mut next = 0;
+    while let Some(v) = seen.get(next).copied() {
+        next += 1;
+        for u in v.users() {
+            match is_cast(u) {
+                true if seen.contains(&u) => {}
+                true => seen.push(u),
+                false => out.push((u, v)),
             }
-            _ => out.push((u, v)),
         }
     }
     out
 }
 
+/// Casts one behind the other that are looked through.
+const MOST_CASTS: usize = 16;
+
 /// What a value is but for casts.
-fn plain(v: Value) -> Value {
-    match v.opcode() {
-        Some(Opcode::LLVMZExt | Opcode::LLVMSExt | Opcode::LLVMTrunc | Opcode::LLVMFreeze) => {
-            plain(v.operand(0))
+fn plain(mut v: Value) -> Value {
+    for _ in 0..MOST_CASTS {
+        if !is_cast(v) {
+            break;
         }
-        _ => v,
+        v = v.operand(0);
     }
+    v
 }
 
 /// The role of blocks along each axis.

@@ -5,6 +5,7 @@
 use crate::ReportError;
 use crate::page::{CSS, escaped};
 use crate::words::{bound, number};
+use kerf_ir::kernels::shortened;
 use kerf_tune::app::AppResult;
 use std::fmt::Write;
 use std::path::Path;
@@ -99,7 +100,7 @@ pub fn explain(r: &AppResult) -> String {
         let _ = writeln!(
             o,
             "  {}: {:.1} % of the time, {} launch{s}{left}",
-            k.name,
+            shortened(&k.name),
             100.0 * k.part,
             k.launches
         );
@@ -298,7 +299,7 @@ pub fn page(r: &AppResult) -> String {
         .map(|k| {
             let tuned = if k.tuned { "tuned" } else { "left as it is" };
             vec![
-                k.name.clone(),
+                shortened(&k.name),
                 format!("{:.1} %", 100.0 * k.part),
                 k.launches.to_string(),
                 tuned.into(),

@@ -1,6 +1,7 @@
 //! How counts look to people: the hottest sites by line, and what moved how many bytes.
 use crate::output::Style;
 use crate::table::Table;
+use kerf_ir::kernels::shortened;
 use kerf_pass::count::Memory;
 use kerf_workload::job::{Counts, KernelCounts, SiteCounts};
 use std::fmt::Write;
@@ -47,7 +48,7 @@ fn kernel(o: &mut String, k: &KernelCounts, style: Style) {
     let _ = writeln!(
         o,
         "  counted {}: {} launch{}, {} threads",
-        style.bold(&k.name),
+        style.bold(&shortened(&k.name)),
         k.launches,
         if k.launches == 1 { "" } else { "es" },
         k.threads

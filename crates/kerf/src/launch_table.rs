@@ -6,6 +6,7 @@ use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use crate::{DeviceArg, device};
 use kerf_device::occupancy::Machine;
+use kerf_ir::kernels::shortened;
 use kerf_tune::launch::auto;
 use kerf_tune::launch::table::{self, Options};
 use kerf_tune::launch::tuners::Contention;
@@ -202,7 +203,7 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
     for c in &all {
         let [x, y, z] = c.best;
         t.row([
-            c.kernel.clone(),
+            shortened(&c.kernel),
             c.shapes.to_string(),
             format!("{x}x{y}x{z}"),
             format!("{:.3}", c.own),

@@ -1,6 +1,7 @@
 //! `kerf record`: launches of an application become workloads, each with its inputs.
 use crate::fail::Failure;
 use crate::output::{note, say};
+use kerf_ir::kernels::{file_stem, shortened};
 use kerf_tune::app::values::format_named;
 use kerf_workload::elem::ElemType;
 use kerf_workload::npy;
@@ -127,16 +128,6 @@ fn argument(v: &Value, size: impl Fn(u64) -> usize + Copy) -> Result<String, Str
     }
 }
 
-fn file_name(kernel: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    kernel
-        .chars()
-        .map(plain)
-        .collect::<String>()
-        .trim_matches('_')
-        .to_owned()
-}
-
 /// Writes one launch as a workload, `name`.toml.
 fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<(), String> {
     let list = |v: &Value| {
@@ -246,7 +237,7 @@ pub fn workloads(from: &Path, to: &Path) -> Result<Vec<Launch>, String> {
     let one = |r: &Value| {
         let kernel = words(&r["kernel"]).to_owned();
         let n = count.entry(kernel.clone()).or_insert(0);
-        let name = format!("{}-{n}", file_name(&kernel));
+        let name = format!("{}-{n}", file_stem(&kernel));
         *n += 1;
         let unit = format!("unit-{}.bc", r["unit"]);
         let workload = match r["unusable"].as_str() {
@@ -304,7 +295,10 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
             Ok(name) => {
                 let _ = writeln!(told, "{}", a.out.join(format!("{name}.toml")).display());
             }
-            Err(why) => note(&format!("warning: {} was not recorded: {why}", l.kernel)),
+            Err(why) => note(&format!(
+                "warning: {} was not recorded: {why}",
+                shortened(&l.kernel)
+            )),
         }
     }
     say(&told)?;

@@ -191,6 +191,7 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
     }
     for k in &r.kernels {
         let n = kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&k.symbol));
+        let n = kerf_ir::kernels::shortened(&n);
         match (k.registers, k.shared_bytes, k.local_bytes) {
             (Some(regs), Some(sh), Some(loc)) => {
                 let _ = writeln!(

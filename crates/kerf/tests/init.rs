@@ -326,3 +326,276 @@ __global__ void look(const unsigned char *kind, const int *level, double *out, i
     assert!(file.contains("init = { uniform = [0, 5] }"), "{file}");
     assert!(file.contains("init = { uniform = [0, 12] }"), "{file}");
 }
+
+/// The file for an OpenCL source.
+fn of_opencl(source: &str) -> (String, String) {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("k.cl"), source).expect("a source");
+    let o = kerf(dir.path(), &["init", "k.cl"]);
+    let file = std::fs::read_to_string(dir.path().join("k.toml")).expect("a workload");
+    (file, text(&o.stderr))
+}
+
+#[test]
+fn loops_over_pointers_are_no_end_of_the_program() {
+    let (file, said) = of_source(
+        r#"
+__global__ void back(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float *p = in + i;
+  while (p != in && *(p - 1) < *p) --p;
+  out[i] = *p;
+}
+__global__ void insertion(float *x, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float *first = x + i * m;
+  for (float *q = first + 1; q < first + m; ++q)
+    for (float *p = q; p != first && *p < *(p - 1); --p) {
+      float t = *p;
+      *p = *(p - 1);
+      *(p - 1) = t;
+    }
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+}
+
+#[test]
+fn blocks_are_what_kernels_say() {
+    let reversed = |head: &str, n: u32| {
+        format!(
+            r#"
+{head} rev(const float *in, float *out, int n) {{
+  __shared__ float s[{n}];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : 0.f;
+  __syncthreads();
+  if (i < n) out[i] = s[{n} - 1 - threadIdx.x];
+}}
+"#
+        )
+    };
+    // A block that is smaller than the array would read what nobody wrote.
+    let (file, said) = of_source(&reversed("__global__ void __launch_bounds__(64)", 64));
+    assert!(said.contains("it runs"), "{said}{file}");
+    let line = "\nbx = [64]   # threads that fill s, all of which the kernel reads\n";
+    assert!(file.contains(line), "{file}");
+    // Without an array the bound is a limit.
+    let (file, said) = of_source(
+        r#"
+__global__ void __launch_bounds__(96) twice(float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= 2;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(
+        file.contains("\nbx = [32, 64, 96]   # __launch_bounds__(96)\ndefault = { bx = 96 }"),
+        "{file}"
+    );
+    let (file, said) = of_opencl(
+        r#"
+__attribute__((reqd_work_group_size(64, 1, 1)))
+kernel void rev(global const float *in, global float *out, int n) {
+  local float s[64];
+  int i = get_global_id(0), l = get_local_id(0);
+  s[l] = i < n ? in[i] : 0.0f;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (i < n) out[i] = s[63 - l];
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(
+        file.contains("\nbx = [64]   # the size that the kernel requires\n"),
+        "{file}"
+    );
+}
+
+#[test]
+fn template_arguments_and_tiles_are_blocks() {
+    let (file, said) = of_source(
+        r#"
+template <int B> __global__ void all(const float *in, float *out, int n) {
+  __shared__ float s[B];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : 0.f;
+  __syncthreads();
+  float t = 0;
+  for (int k = 0; k < B; ++k) t += s[k];
+  if (i < n) out[i] = t;
+}
+template __global__ void all<256>(const float *, float *, int);
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(
+        file.contains("\nbx = [256]   # threads that fill s"),
+        "{file}"
+    );
+    // A tile with a column of padding; its side is a constant of the source, by which blocks can be tuned.
+    let (file, said) = of_source(
+        r#"
+constexpr int SIDE = 16;
+__global__ void turn(const float *in, float *out, int n) {
+  __shared__ float t[SIDE][SIDE + 1];
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  t[threadIdx.y][threadIdx.x] = x < n && y < n ? in[y * n + x] : 0.f;
+  __syncthreads();
+  int u = blockIdx.y * blockDim.y + threadIdx.x, v = blockIdx.x * blockDim.x + threadIdx.y;
+  if (u < n && v < n) out[v * n + u] = t[threadIdx.x][threadIdx.y];
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    for line in [
+        "\nSIDE = [4, 8, 16, 32]",
+        "default = { SIDE = 16, bx = 16, by = 16 }",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+    // A reduction that asks for the block's size takes any that the array has room for.
+    let (file, said) = of_source(
+        r#"
+__global__ void sum(const float *in, float *out, int n) {
+  __shared__ float s[256];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : 0.f;
+  for (int d = blockDim.x / 2; d > 0; d /= 2) {
+    __syncthreads();
+    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(
+        file.contains("\nbx = [32, 64, 128, 256]   # s has room for 256\ndefault = { bx = 256 }"),
+        "{file}"
+    );
+}
+
+#[test]
+fn kernels_of_one_file_have_blocks_of_their_own() {
+    let one = |name: &str, n: u32| {
+        format!(
+            r#"
+__global__ void {name}(const float *in, float *out, int n) {{
+  __shared__ float s[{n}];
+  int i = blockIdx.x * {n} + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : 0.f;
+  __syncthreads();
+  if (i < n) out[i] = s[{n} - 1 - threadIdx.x];
+}}
+"#
+        )
+    };
+    let (file, said) = of_source(&format!("{}{}", one("narrow", 64), one("wide", 256)));
+    assert!(said.contains("it runs"), "{said}{file}");
+    for line in [
+        "\ngrid  = [\"ceil_div(n, 64)\"]\nblock = [64]   # the number in the code\n",
+        "\ngrid  = [\"ceil_div(n, 256)\"]\nblock = [256]   # the number in the code\n",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+}
+
+#[test]
+fn pointers_in_structs_are_buffers() {
+    let (file, said) = of_source(
+        r#"
+struct Field { const double *in; double *out; int n; double h; };
+__global__ void lap(Field f) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i > 0 && i < f.n - 1) f.out[i] = (f.in[i - 1] - 2 * f.in[i] + f.in[i + 1]) / (f.h * f.h);
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    for line in [
+        "\nname = \"f_in\"\ntype = \"f64\"\nlen  = \"f_n\"\n",
+        "\nname = \"f_out\"\ntype = \"f64\"\nlen  = \"f_n\"\noutput = true",
+        "args  = [{ struct = [\"f_in\", \"f_out\", \"f_n\", 1.0] }]",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+}
+
+#[test]
+fn a_list_of_neighbours_leads_to_all_particles() {
+    let (file, said) = of_source(
+        r#"
+__global__ void force(const double *x, const int *near, double *f, int k, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  double s = 0;
+  for (int j = 0; j < k; ++j) s += x[i] - x[near[i * k + j]];
+  f[i] = s;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(file.contains("init = { uniform = [0, \"n\"] }"), "{file}");
+}
+
+#[test]
+fn tiles_of_a_warp_have_whole_warps() {
+    let (file, said) = of_source(
+        r#"
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void rows(const float *a, float *out, int n, int m) {
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  int row = (blockIdx.x * blockDim.x + threadIdx.x) / 16;
+  if (row >= n) return;
+  float s = 0;
+  for (int k = tile.thread_rank(); k < m; k += 16) s += a[row * m + k];
+  for (int d = 8; d > 0; d /= 2) s += tile.shfl_down(s, d);
+  if (tile.thread_rank() == 0) out[row] = s;
+}
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    assert!(
+        file.contains("\nbx = [32, 64, 128, 256, 512, 1024]\n"),
+        "{file}"
+    );
+    assert!(
+        file.contains("\ngrid  = [\"ceil_div(16 * n, bx)\"]"),
+        "{file}"
+    );
+}
+
+#[test]
+fn names_of_hundreds_of_characters_fit() {
+    let (file, said) = of_source(
+        r#"
+template <class A, class B> struct Pair { A a; B b; };
+template <class T> __global__ void first(T *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i].a.a.a.a.a = 1;
+}
+template <class T> __global__ void second(float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = sizeof(T);
+}
+using P1 = Pair<double, unsigned long long>;
+using P2 = Pair<P1, P1>;
+using P3 = Pair<P2, P2>;
+using P4 = Pair<P3, P3>;
+using P5 = Pair<P4, P4>;
+template __global__ void first<P5>(P5 *, int);
+template __global__ void second<P5>(float *, int);
+"#,
+    );
+    assert!(said.contains("it runs"), "{said}{file}");
+    let longest = |l: &&str| l.starts_with("name = ");
+    let names: Vec<&str> = file.lines().filter(longest).collect();
+    assert_eq!(names.len(), 2, "{file}");
+    assert!(names.iter().all(|n| n.len() < 120), "{names:?}");
+}

@@ -145,10 +145,21 @@ fn gone(b: Block, i: Value, loops: bool) -> bool {
 
 /// Does a block wait for a value? A conversion waits only if its own result is waited for.
 fn wanted(b: Block, v: Value) -> bool {
-    v.users().into_iter().any(|u| {
-        let here = u.is_instruction() && u.opcode() != Some(Opcode::LLVMPHI) && u.block() == b;
-        here && (!converts(u) || wanted(b, u))
-    })
+    let mut seen = vec![v];
+    let mut next = 0;
+    while let Some(v) = seen.get(next).copied() {
+        next += 1;
+        for u in v.users() {
+            let here = u.is_instruction() && u.opcode() != Some(Opcode::LLVMPHI) && u.block() == b;
+            if here && !converts(u) {
+                return true;
+            }
+            if here && !seen.contains(&u) {
+                seen.push(u);
+            }
+        }
+    }
+    false
 }
 
 /// Does a branch depend on a comparison of floating-point numbers?

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 pub enum Symbol {
     /// A parameter of the kernel, from 0.
     Parameter(usize),
+    /// An integer in a struct that is passed by value: the parameter, and its byte there.
+    Member(usize, u64),
     /// Threads of a block along an axis.
     Block(usize),
     /// Blocks along an axis.
@@ -18,12 +20,22 @@ pub enum Symbol {
     Turn(usize),
 }
 
+impl Symbol {
+    /// Is it fixed by the arguments of a launch?
+    pub(super) fn is_argument(&self) -> bool {
+        matches!(self, Symbol::Parameter(_) | Symbol::Member(..))
+    }
+}
+
 /// A sum of products; a product is a sorted list of symbols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Polynomial(pub(super) BTreeMap<Vec<Symbol>, i128>);
 
 /// Products of more symbols than this are given up.
 pub(super) const DEGREE: usize = 6;
+
+/// Sums of more products than this are given up: a hash of indices is no index that anybody could say.
+pub(super) const TERMS: usize = 64;
 
 impl Polynomial {
     /// A number.
@@ -37,7 +49,7 @@ impl Polynomial {
         let mut sum = self.0.clone();
         for (k, v) in &o.0 {
             let t = sum.entry(k.clone()).or_default();
-            *t += v * times;
+            *t = t.saturating_add(v.saturating_mul(times));
         }
         sum.retain(|_, v| *v != 0);
         Polynomial(sum)
@@ -51,7 +63,11 @@ impl Polynomial {
                 if k.len() > DEGREE {
                     return None;
                 }
-                *out.entry(k).or_default() += x.checked_mul(*y)?;
+                let t = out.entry(k).or_default();
+                *t = t.checked_add(x.checked_mul(*y)?)?;
+            }
+            if out.len() > TERMS {
+                return None;
             }
         }
         out.retain(|_, v| *v != 0);
@@ -63,7 +79,23 @@ impl Polynomial {
     }
     /// Made of parameters and numbers alone.
     pub(super) fn is_fixed(&self) -> bool {
-        !self.has(|s| !matches!(s, Symbol::Parameter(_)))
+        !self.has(|s| !s.is_argument())
+    }
+    /// Parameters and members of structs in it.
+    pub fn arguments(&self) -> Vec<Symbol> {
+        let all = self.0.keys().flatten().filter(|s| s.is_argument());
+        let mut all: Vec<Symbol> = all.copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+    /// The factor of a product of one symbol; 0 where it is not there.
+    pub(super) fn factor(&self, s: Symbol) -> i128 {
+        self.0.get(&vec![s]).copied().unwrap_or(0)
+    }
+    /// The number that is added.
+    pub(super) fn factor_of_one(&self) -> i128 {
+        self.0.get(&Vec::new()).copied().unwrap_or(0)
     }
     /// Parameters in it.
     pub fn parameters(&self) -> Vec<usize> {
@@ -100,7 +132,7 @@ impl Polynomial {
         let by = by.max(1);
         let all = self.0.iter();
         Polynomial(
-            all.map(|(k, v)| (k.clone(), -(-v).div_euclid(by)))
+            all.map(|(k, v)| (k.clone(), -v.saturating_neg().div_euclid(by)))
                 .filter(|t| t.1 != 0)
                 .collect(),
         )
@@ -109,11 +141,13 @@ impl Polynomial {
     pub(super) fn typical(&self) -> i128 {
         let size = |s: &Symbol| match s {
             Symbol::Parameter(p) => 1000 + 10 * *p as i128,
+            Symbol::Member(p, at) => 1000 + 10 * *p as i128 + i128::from(at % 1000),
             Symbol::Block(_) | Symbol::Thread(_) => 100,
             _ => 500,
         };
         let product = |k: &Vec<Symbol>| k.iter().map(size).product::<i128>();
-        self.0.iter().map(|(k, v)| v * product(k)).sum()
+        let terms = self.0.iter().map(|(k, v)| v.saturating_mul(product(k)));
+        terms.fold(0, i128::saturating_add)
     }
     /// Without what makes it a little smaller: `n * n - n - 1` becomes `n * n`.
     pub fn rounded(&self) -> Polynomial {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn extents_of(body: &str, params: &str) -> Extents {
+pub(super) fn extents_of(body: &str, params: &str) -> Extents {
     let text = format!(
         r#"target triple = "nvptx64-nvidia-cuda"
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -53,7 +53,7 @@ end:
   ret void",
         "ptr %p, i32 %n, i32 %m",
     );
-    let r = &e.reach[&0];
+    let r = &e.reach[&PointerSource::Parameter(0)];
     assert_eq!((r.read, r.written), (false, true));
     let len = r.bytes.as_ref().expect("known").divided(8);
     assert_eq!(len.text(name), "n * m");
@@ -83,9 +83,16 @@ end:
   ret void",
         "ptr %p, i32 %n, i32 %m",
     );
-    let len = e.reach[&0].bytes.as_ref().expect("known").divided(4);
+    let len = e.reach[&PointerSource::Parameter(0)]
+        .bytes
+        .as_ref()
+        .expect("known")
+        .divided(4);
     assert_eq!(len.rounded().text(name), "n * m");
-    assert!(e.reach[&0].read && !e.reach[&0].written);
+    assert!(
+        e.reach[&PointerSource::Parameter(0)].read
+            && !e.reach[&PointerSource::Parameter(0)].written
+    );
 }
 
 #[test]
@@ -100,8 +107,8 @@ fn what_comes_from_memory_is_not_known() {
   ret void",
         "ptr %p, i32 %n, i32 %m",
     );
-    assert_eq!(e.reach[&0].bytes, None);
-    assert!(e.reach[&0].index);
+    assert_eq!(e.reach[&PointerSource::Parameter(0)].bytes, None);
+    assert!(e.reach[&PointerSource::Parameter(0)].index);
 }
 
 #[test]
@@ -121,7 +128,11 @@ end:
         "ptr %p, i32 %n, i32 %m",
     );
     assert_eq!(e.positions, [2]);
-    let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
+    let len = e.reach[&PointerSource::Parameter(0)]
+        .bytes
+        .as_ref()
+        .expect("known")
+        .divided(8);
     assert_eq!(len.text(name), "n");
 }
 
@@ -150,9 +161,25 @@ define void @unused() {
         e.threads[0].as_ref().map(|t| t.text(name)).as_deref(),
         Some("n")
     );
-    assert_eq!((e.reach[&0].read, e.reach[&0].written), (false, true));
-    assert_eq!((e.reach[&2].read, e.reach[&2].written), (true, false));
-    let len = e.reach[&0].bytes.as_ref().expect("known").divided(16);
+    assert_eq!(
+        (
+            e.reach[&PointerSource::Parameter(0)].read,
+            e.reach[&PointerSource::Parameter(0)].written
+        ),
+        (false, true)
+    );
+    assert_eq!(
+        (
+            e.reach[&PointerSource::Parameter(2)].read,
+            e.reach[&PointerSource::Parameter(2)].written
+        ),
+        (true, false)
+    );
+    let len = e.reach[&PointerSource::Parameter(0)]
+        .bytes
+        .as_ref()
+        .expect("known")
+        .divided(16);
     assert_eq!(len.text(name), "n");
 }
 
@@ -173,7 +200,11 @@ end:
     );
     let threads = e.threads[0].as_ref().map(|t| t.text(name));
     assert_eq!(threads.as_deref(), Some("32 * n"));
-    let len = e.reach[&0].bytes.as_ref().expect("known").divided(8);
+    let len = e.reach[&PointerSource::Parameter(0)]
+        .bytes
+        .as_ref()
+        .expect("known")
+        .divided(8);
     assert_eq!(len.text(name), "n");
 }
 

@@ -4,11 +4,17 @@ use crate::llvm::{Module, Opcode, TypeKind, Value};
 /// The elements of an array of the program that an operand of an address is an index of.
 pub(super) fn array(m: &Module, address: Value, index: Value) -> Option<u64> {
     let mut base = address.operand(0);
-    while !base.is_global_var() {
+    for _ in 0..8 {
+        if base.is_global_var() {
+            break;
+        }
         base = match base.opcode().or_else(|| base.const_opcode())? {
             Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast => base.operand(0),
             _ => return None,
         };
+    }
+    if !base.is_global_var() {
+        return None;
     }
     let mut step = address.gep_type();
     for (k, i) in address.operands()[1..].iter().enumerate() {
@@ -26,17 +32,21 @@ pub(super) fn array(m: &Module, address: Value, index: Value) -> Option<u64> {
     None
 }
 
-/// Whether a value that was loaded becomes part of an address, and of how many elements it chooses one, where that is known.
-pub(super) fn becomes_index(m: &Module, v: Value) -> (bool, Option<u64>) {
+/// Values derived from a loaded integer that are looked at.
+const MOST_USES: usize = 500;
+
+/// The address computations that a value from memory becomes part of, and of how many elements of an array of the program it
+/// chooses one, where that is known.
+pub(super) fn index_uses(m: &Module, v: Value) -> (Vec<Value>, Option<u64>) {
     let mut seen = vec![(v, true)];
     let mut next = 0;
-    let (mut index, mut least) = (false, None);
-    while next < seen.len() && seen.len() < 500 {
+    let (mut uses, mut least) = (Vec::new(), None);
+    while next < seen.len() && seen.len() < MOST_USES {
         let (at, plain) = seen[next];
         for u in at.users() {
             match u.opcode() {
                 Some(Opcode::LLVMGetElementPtr) if u.operand(0) != at => {
-                    index = true;
+                    uses.push(u);
                     let of = array(m, u, at).filter(|_| plain);
                     least = least.into_iter().chain(of).min();
                 }
@@ -59,7 +69,7 @@ pub(super) fn becomes_index(m: &Module, v: Value) -> (bool, Option<u64>) {
         }
         next += 1;
     }
-    (index, least)
+    (uses, least)
 }
 
 /// Does an instruction exchange values between the threads of a warp?

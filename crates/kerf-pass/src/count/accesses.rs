@@ -130,10 +130,18 @@ pub(super) fn of(
     .collect()
 }
 
+/// Choices between pointers that are followed.
+const MOST_CHOICES: usize = 200;
+
 /// Objects that an address may be derived from: both of a choice, all that a loop swaps.
 fn objects(pointer: Value, known: &mut Vec<Value>, out: &mut Vec<Value>) {
     let object = pointer.underlying();
     if known.contains(&object) {
+        return;
+    }
+    // Each is a call on the stack: what a longer chain of choices leads to is not known.
+    if known.len() >= MOST_CHOICES {
+        out.push(object);
         return;
     }
     known.push(object);

@@ -56,7 +56,12 @@ impl Slope {
 pub(super) struct Strides<'m> {
     m: &'m Module,
     known: BTreeMap<Value, Slope>,
+    /// Calls of [`Strides::of`] that are under way.
+    depth: u32,
 }
+
+/// Operations between an address and what it is made of that are followed; each is a call on the stack.
+const DEEPEST: u32 = 200;
 
 /// A constant as a signed number.
 fn constant(v: Value) -> Option<i64> {
@@ -70,6 +75,7 @@ impl<'m> Strides<'m> {
         Strides {
             m,
             known: BTreeMap::new(),
+            depth: 0,
         }
     }
 
@@ -89,9 +95,14 @@ impl<'m> Strides<'m> {
         let Some(op) = v.opcode() else {
             return Slope::UNIFORM;
         };
+        if self.depth >= DEEPEST {
+            return Slope::UNKNOWN;
+        }
         // A loop comes back here; what it began with is the guess.
         self.known.insert(v, Slope::UNKNOWN);
+        self.depth += 1;
         let s = self.instruction(v, op);
+        self.depth -= 1;
         self.known.insert(v, s);
         s
     }
@@ -229,5 +240,26 @@ impl<'m> Strides<'m> {
                 self.all_uniform(&args)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_chains_of_operations_end() {
+        // Each was a call on the stack.
+        let mut text = String::from("define ptx_kernel void @k(i32 %n) {\n  %a0 = add i32 %n, 1\n");
+        for k in 1..20_000 {
+            text += &format!("  %a{k} = xor i32 %a{}, %n\n", k - 1);
+        }
+        text += "  ret void\n}\n";
+        let m = Module::parse(text.as_bytes(), "k").expect("IR");
+        let all = m.function("k").expect("a kernel").instructions();
+        let value = |name: &str| *all.iter().find(|i| i.name() == name).expect("a value");
+        let mut strides = Strides::new(&m);
+        assert_eq!(strides.of(value("a19999")), Slope::UNKNOWN);
+        assert_eq!(strides.of(value("a100")), Slope::UNIFORM);
     }
 }

@@ -121,10 +121,12 @@ fn local_name(a: Value) -> String {
 /// The functions that use a global, also through constant expressions.
 fn users(g: Value) -> Vec<Value> {
     let (mut out, mut queue) = (Vec::new(), g.users());
+    let mut seen: Vec<Value> = Vec::new();
     while let Some(u) = queue.pop() {
         if u.is_instruction() {
             out.push(u.block().function());
-        } else if u.is_constant() {
+        } else if u.is_constant() && !seen.contains(&u) {
+            seen.push(u);
             queue.extend(u.users());
         }
     }

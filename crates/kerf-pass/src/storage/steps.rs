@@ -35,19 +35,35 @@ pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: Format) -> Opti
     (old * to.bytes() as u64 == now * from.bytes() as u64).then_some(new)
 }
 
+/// Values that are looked at for a divisor. Sums of sums share their operands, so that a walk without end would take time
+/// that doubles with each of them.
+const MOST_FACTORS: u32 = 1000;
+
 /// A power of two that divides an integer, whatever its value.
 fn multiple(v: Value) -> u64 {
-    multiple_of(v, &mut Vec::new())
+    let mut left = MOST_FACTORS;
+    multiple_of(v, &mut Vec::new(), &mut left)
 }
 
-/// The same; what is being looked at already divides by all that the rest of its loop does.
-fn multiple_of(v: Value, open: &mut Vec<Value>) -> u64 {
+/// The same. A variable of a loop that is being looked at divides by all that the rest of its loop does; what is not looked at,
+/// because `left` is used up, divides by 1.
+fn multiple_of(v: Value, open: &mut Vec<Value>, left: &mut u32) -> u64 {
     const MOST: u64 = 1 << 16;
     if let Some(c) = v.const_int() {
         return 1 << c.trailing_zeros().min(16);
     }
-    let mut of = |i: u32| multiple_of(v.operand(i), open);
-    match v.opcode() {
+    let deepest = open.len() >= 200;
+    if *left == 0 || deepest {
+        return 1;
+    }
+    *left -= 1;
+    if open.contains(&v) {
+        let phi = v.opcode() == Some(Opcode::LLVMPHI);
+        return if phi { MOST } else { 1 };
+    }
+    open.push(v);
+    let mut of = |i: u32| multiple_of(v.operand(i), open, left);
+    let found = match v.opcode() {
         Some(Opcode::LLVMShl) => {
             let by = v.operand(1).const_int().unwrap_or(0).min(16);
             (of(0) << by).min(MOST)
@@ -58,15 +74,15 @@ fn multiple_of(v: Value, open: &mut Vec<Value>) -> u64 {
         Some(Opcode::LLVMZExt | Opcode::LLVMSExt | Opcode::LLVMTrunc | Opcode::LLVMFreeze) => of(0),
         Some(Opcode::LLVMSelect) => of(1).min(of(2)),
         Some(Opcode::LLVMPHI) => {
-            if open.contains(&v) {
-                return MOST;
-            }
-            open.push(v);
             let all = v.incoming().into_iter();
-            all.map(|(x, _)| multiple_of(x, open)).min().unwrap_or(1)
+            all.map(|(x, _)| multiple_of(x, open, left))
+                .min()
+                .unwrap_or(1)
         }
         _ => 1,
-    }
+    };
+    open.pop();
+    found
 }
 
 /// How an address computation is to be written; the reason if it cannot be.
@@ -103,5 +119,47 @@ pub(super) fn step(m: &Module, gep: Value, from: Format, to: Format) -> Result<S
         false => Err(format!(
             "a step in units of {size} bytes may lead into an element"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The divisor of the value `%last` of a kernel.
+    fn divisor(body: &str) -> u64 {
+        let text = format!("define void @k(ptr %p, i64 %n) {{\n{body}\n  ret void\n}}\n");
+        let m = Module::parse(text.as_bytes(), "k").expect("IR");
+        let all = m.function("k").expect("a function").instructions();
+        let last = all.into_iter().find(|i| i.name() == "last");
+        multiple(last.expect("a value"))
+    }
+
+    #[test]
+    fn sums_that_share_their_operands_end() {
+        // Without a limit, twice as many steps for each line.
+        let mut body = String::from("  %a0 = shl i64 %n, 2\n  %b0 = shl i64 %n, 3\n");
+        for k in 1..100 {
+            let before = k - 1;
+            body += &format!("  %a{k} = add i64 %a{before}, %b{before}\n");
+            body += &format!("  %b{k} = sub i64 %b{before}, %a{before}\n");
+        }
+        assert_eq!(divisor(&format!("{body}  %last = add i64 %a99, %b99")), 1);
+        let few = "  %a = shl i64 %n, 2\n  %b = shl i64 %n, 3\n  %c = add i64 %a, %b\n";
+        assert_eq!(divisor(&format!("{few}  %last = sub i64 %c, %a")), 4);
+    }
+
+    #[test]
+    fn a_square_divides_by_no_more_than_its_root() {
+        let body = "  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %loop ]
+  %last = mul i64 %i, %i
+  %next = add i64 %i, 1
+  %go = icmp slt i64 %next, %n
+  br i1 %go, label %loop, label %end
+end:";
+        assert_eq!(divisor(body), 1);
+        assert_eq!(divisor(&body.replace("%i, 1", "%i, 4")), 16);
     }
 }

@@ -15,14 +15,14 @@ pub(super) fn named_sizes<'m>(
 }
 
 /// Blocks that are as large as macros say along each axis.
-pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)]) {
+pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)], most: i128) {
     let mut macros = names.to_vec();
     macros.sort_unstable();
     macros.dedup();
     let values = |size: i128| {
         let mut all = vec![size / 4, size / 2, size, size * 2, size * 4];
         let of = |v: i128| v.pow(names.iter().filter(|n| n.1 == size).count() as u32);
-        all.retain(|v| *v == size || (*v > 0 && of(*v) <= 1024));
+        all.retain(|v| *v == size || (*v > 0 && of(*v) <= most));
         let all: Vec<String> = all.iter().map(ToString::to_string).collect();
         all.join(", ")
     };
@@ -40,7 +40,12 @@ pub(super) fn by_macros(out: &mut String, axes: &[&str], names: &[(&str, i128)])
     let mut all: Vec<String> = axes().map(|(a, (n, _))| format!("{a} == {n}")).collect();
     let product: Vec<&str> = names.iter().map(|n| n.0).collect();
     let product = product.join(" * ");
-    all.extend([format!("{product} >= 32"), format!("{product} <= 1024")]);
+    let own: i128 = names.iter().map(|n| n.1).product();
+    let least = own.min(32);
+    all.extend([
+        format!("{product} >= {least}"),
+        format!("{product} <= {most}"),
+    ]);
     let all: Vec<String> = all.iter().map(|c| format!("\"{c}\"")).collect();
     let _ = writeln!(out, "constraints = [{}]", all.join(", "));
     let own = macros.iter().map(|(n, size)| format!("{n} = {size}"));

@@ -41,7 +41,11 @@ pub fn run(
             args: space::scalars(&k),
         };
         let [x, y, z] = shape.block;
-        let _ = writeln!(o, "{}: blocks of {x} x {y} x {z}", style.bold(&k.name));
+        let _ = writeln!(
+            o,
+            "{}: blocks of {x} x {y} x {z}",
+            style.bold(&kernels::shortened(&k.name))
+        );
         let columns = [
             "line",
             "access",

@@ -7,6 +7,7 @@ use crate::table::Table;
 use kerf_device::sampled::counters::{self, Counted, Counters};
 use kerf_device::sampled::{Model, UNEVEN};
 use kerf_exec::worker::Worker;
+use kerf_ir::kernels::shortened;
 use kerf_tune::launch::sample::{self, Ask, Launch, Sampled};
 use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
@@ -91,7 +92,7 @@ fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
     let mut t = Table::new(2, columns);
     for l in &p.launches {
         let (s, how) = of(l, model);
-        let mut cells = vec![l.kernel.clone(), l.repeats.to_string(), seconds(s)];
+        let mut cells = vec![shortened(&l.kernel), l.repeats.to_string(), seconds(s)];
         cells.extend(with.check.then(|| measured(l, s)));
         cells.extend([
             format!("{:.1}", l.waves),
@@ -139,7 +140,7 @@ pub fn run(
         for l in p.launches.iter().filter(|l| with.counters(l).is_none()) {
             note(&format!(
                 "warning: no counters of {} with this grid and block are in the table",
-                l.kernel
+                shortened(&l.kernel)
             ));
         }
     }
@@ -149,7 +150,7 @@ pub fn run(
         {
             note(&format!(
                 "warning: {}: blocks in the middle of the grid take {:.0} % {} time than those at its start: the work is uneven, and the prediction less sure",
-                l.kernel,
+                shortened(&l.kernel),
                 100.0 * u.abs(),
                 if u > 0.0 { "more" } else { "less" }
             ));
@@ -157,12 +158,17 @@ pub fn run(
         if l.grids > 1 {
             note(&format!(
                 "note: {}: {} launches of {} grids; one of {} x {} x {} was taken for all of them, by their blocks",
-                l.kernel, l.repeats, l.grids, l.grid[0], l.grid[1], l.grid[2]
+                shortened(&l.kernel),
+                l.repeats,
+                l.grids,
+                l.grid[0],
+                l.grid[1],
+                l.grid[2]
             ));
         } else if l.varies {
             note(&format!(
                 "warning: {}: its launches have other arguments each time; the first was sampled",
-                l.kernel
+                shortened(&l.kernel)
             ));
         }
     }

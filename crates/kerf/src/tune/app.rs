@@ -4,6 +4,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress;
 use crate::{DeviceArg, device};
+use kerf_ir::kernels::shortened;
 use kerf_num::Metric;
 use kerf_search::NAMES;
 use kerf_tune::app::values::{Source, format_named};
@@ -88,7 +89,7 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
             "  {:5.1} %  {:6} launches  {}  {}\n",
             100.0 * k.part,
             k.launches,
-            k.name,
+            shortened(&k.name),
             style.dim(mark)
         );
     }
@@ -106,7 +107,10 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         for k in &l.kernels {
             t += &format!(
                 "  {:.3} times as fast  error {:.3e}  {} evaluations  {}\n",
-                k.speedup, k.error, k.evaluations, k.name
+                k.speedup,
+                k.error,
+                k.evaluations,
+                shortened(&k.name)
             );
         }
         t += &match (l.error, l.speedup) {
@@ -219,10 +223,10 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     }
     let mut watch = |e: &AppEvent| match e {
         AppEvent::Prepared(s, shares, groups) => {
-            let some: Vec<&str> = shares
+            let some: Vec<String> = shares
                 .iter()
                 .filter(|k| k.tuned)
-                .map(|k| k.name.as_str())
+                .map(|k| shortened(&k.name))
                 .collect();
             progress::line(&format!(
                 "one run takes {s:.2} s; {groups} groups in {}",

@@ -1,0 +1,129 @@
+//! The launches of a first workload file: grids, blocks and arguments.
+use super::{Known, Writer, expression, member_name, named};
+use kerf_ir::extent::{Along, PointerSource};
+use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
+use std::fmt::Write;
+
+/// Does a parameter say by its name how often something is repeated?
+fn counts(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let words = [
+        "iter", "maxit", "step", "degree", "order", "terms", "sweeps", "rounds",
+    ];
+    words.iter().any(|w| name.contains(w))
+}
+
+impl Writer<'_> {
+    /// A member of a struct argument, and whether something tells it.
+    fn field(&self, k: &KernelInfo, at: usize, f: &ScalarAt) -> (String, bool) {
+        let name = member_name(k, at, f.offset);
+        match f.kind {
+            ScalarKind::Ptr => {
+                let source = PointerSource::Member(at, f.offset);
+                (format!("\"{}\"", self.buffer_of(k, source)), true)
+            }
+            _ if self.sizes.contains_key(&name) => (format!("\"{name}\""), true),
+            ScalarKind::Float(_) => ("1.0".into(), false),
+            ScalarKind::Int { .. } => ("1".into(), false),
+        }
+    }
+
+    pub(super) fn launch(&mut self, out: &mut String, k: &Known) {
+        let info = &k.kernel;
+        let axes = &k.extents.axes;
+        let last = |of: fn(Along) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
+        let mut grid = Vec::new();
+        let mut unknown = false;
+        for axis in 0..=last(|a| matches!(a, Along::Threads) || a.by_block()) {
+            let end = || k.extents.threads[axis].as_ref();
+            let end = end().map(|e| expression(info, e));
+            unknown |= end.is_none() && !matches!(axes[axis], Along::Nothing | Along::Within);
+            let end = || end.unwrap_or_else(|| self.unsaid(k, axis));
+            grid.push(match axes[axis] {
+                Along::Nothing | Along::Within => "1".to_owned(),
+                Along::Threads => {
+                    format!("\"ceil_div({}, {})\"", end(), self.blocks.extent(k, axis))
+                }
+                Along::Shared | Along::Blocks => format!("\"{}\"", end()),
+            });
+        }
+        let size = |a: usize| match self.blocks.extent(k, a) {
+            number if number.parse::<i128>().is_ok() => number,
+            name => format!("\"{name}\""),
+        };
+        let mut block: Vec<String> = (0..3).map(size).collect();
+        while block.len() > 1 && block.last().is_some_and(|b| b == "1") {
+            block.pop();
+        }
+        let block_note = self.blocks.literal_note(k);
+        let mut args = Vec::new();
+        let mut notes = Vec::new();
+        for (at, p) in info.params.iter().enumerate() {
+            let name = named(&p.name);
+            args.push(match &p.kind {
+                ParamKind::Pointer {
+                    space: 3,
+                    element_bytes,
+                    ..
+                } => {
+                    notes.push(format!("an element of {} for each thread", p.name));
+                    let bytes = match element_bytes {
+                        0 => 8,
+                        n => *n,
+                    };
+                    format!("{{ local = \"bx * {bytes}\" }}")
+                }
+                ParamKind::Pointer { .. } => {
+                    let source = PointerSource::Parameter(at);
+                    format!("\"{}\"", self.buffer_of(info, source))
+                }
+                ParamKind::Scalar { .. } if self.sizes.contains_key(&name) => {
+                    format!("\"{name}\"")
+                }
+                ParamKind::Scalar {
+                    scalar: ScalarKind::Float(_),
+                } => {
+                    notes.push(format!("{} = 1.0", p.name));
+                    "1.0".into()
+                }
+                ParamKind::Scalar { .. } => {
+                    let value = match k.extents.positions.contains(&at) {
+                        true => 0,
+                        false if counts(&p.name) => 10,
+                        false => 1,
+                    };
+                    notes.push(format!("{} = {value}", p.name));
+                    value.to_string()
+                }
+                ParamKind::Struct { fields, .. } => {
+                    let all: Vec<(String, bool)> =
+                        fields.iter().map(|f| self.field(info, at, f)).collect();
+                    if all.iter().any(|(_, told)| !told) {
+                        notes.push(format!("the numbers in {}", p.name));
+                    }
+                    let all: Vec<String> = all.into_iter().map(|f| f.0).collect();
+                    format!("{{ struct = [{}] }}", all.join(", "))
+                }
+            });
+        }
+        let _ = writeln!(out, "\n[[launch]]");
+        let _ = writeln!(out, "kernel = \"{}\"", info.name.replace('"', "\\\""));
+        let g = match unknown {
+            true => self.guess("no comparison bounds the index of a thread or block"),
+            false => String::new(),
+        };
+        let _ = writeln!(out, "grid  = [{}]{g}", grid.join(", "));
+        let _ = writeln!(out, "block = [{}]{block_note}", block.join(", "));
+        // Arguments in local memory are given in bytes of their own.
+        let local = |p: &Param| matches!(p.kind, ParamKind::Pointer { space: 3, .. });
+        if info.dynamic_shared && !info.params.iter().any(local) {
+            let g = self.guess("bytes of dynamic shared memory");
+            let _ = writeln!(out, "shared = 32768{g}");
+        }
+        let g = match notes.is_empty() {
+            true => String::new(),
+            false => self.guess(&notes.join(", ")),
+        };
+        let _ = writeln!(out, "args  = [{}]{g}", args.join(", "));
+    }
+}
