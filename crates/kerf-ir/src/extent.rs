@@ -120,7 +120,7 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
     }
     r.bound_by_loops();
     r.bound_by_arrays(&all);
-    let (filled, filled_by_all) = r.filled_arrays();
+    let (mut filled, mut filled_by_all) = r.filled_arrays();
     let mut reach = r.reaches(&all);
     let warps = all.iter().any(|i| of_a_warp(*i));
     let mut positions: Vec<usize> = r
@@ -143,6 +143,10 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         *end = end.take().filter(|e| e.typical() > 0);
     }
     let axes = [0, 1, 2].map(|a| r.along(a));
+    if !axes[1].threads() && !axes[2].threads() {
+        // All threads are those along x.
+        filled[0] = filled[0].take().or(filled_by_all.take());
+    }
     let params = kernel.params().into_iter().enumerate();
     let unused = params
         .filter(|(_, p)| p.ty().is_int() && p.users().is_empty())

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// ciphers) are no indices, and each step is a call on the stack.
 pub(super) const DEEPEST: u32 = 200;
 
+/// Operations that a thread's number in its block is made of.
+const LONGEST_RANK: usize = 50;
+
 pub(super) struct Reader<'m> {
     pub(super) m: &'m Module,
     pub(super) kernel: Value,
@@ -202,6 +205,41 @@ impl<'m> Reader<'m> {
         None
     }
 
+    /// Is a thread's index along y or z only part of its number in the block, `(z * blockDim.y + y) * blockDim.x + x`? A block
+    /// that lies along x then numbers its threads as well.
+    fn only_in_rank(&self, axis: usize) -> bool {
+        let register = |v: Value| {
+            let name = v.callee_name().unwrap_or_default();
+            let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.");
+            register.unwrap_or_default().to_owned()
+        };
+        let own = format!("tid.{}", ["x", "y", "z"][axis]);
+        let calls = self.kernel.instructions().into_iter();
+        let mut open: Vec<Value> = calls.filter(|i| register(*i) == own).collect();
+        let mut next = 0;
+        while let Some(v) = open.get(next).copied() {
+            next += 1;
+            for u in v.users() {
+                use Opcode::*;
+                let factors = || u.operands().into_iter().filter(|o| *o != v);
+                match u.opcode() {
+                    Some(LLVMMul) if factors().any(|f| register(f) == "ntid.x") => {}
+                    Some(LLVMMul) if factors().any(|f| register(f) == "ntid.y") => open.push(u),
+                    Some(LLVMAdd | LLVMZExt | LLVMSExt | LLVMTrunc) => {
+                        if !open.contains(&u) {
+                            open.push(u);
+                        }
+                    }
+                    _ => return false,
+                }
+                if open.len() > LONGEST_RANK {
+                    return false;
+                }
+            }
+        }
+        axis > 0 && !open.is_empty()
+    }
+
     /// What the indices along an axis stand for, once the whole kernel is read.
     pub(super) fn along(&self, axis: usize) -> Along {
         let joined = |p: &Polynomial| {
@@ -210,6 +248,7 @@ impl<'m> Reader<'m> {
         };
         match self.asked[axis] {
             (false, false) => Along::Nothing,
+            (true, false) if self.only_in_rank(axis) => Along::Nothing,
             (true, false) => Along::Within,
             (false, true) => Along::Blocks,
             (true, true) if self.known.values().flatten().any(joined) => Along::Threads,

@@ -147,7 +147,11 @@ pub(super) fn by_sizes(text: &str) -> String {
         } else {
             String::new()
         };
-        Some(format!("len  = \"{more}{name} * {one}\"{note}"))
+        let one = match one {
+            "1" => String::new(),
+            one => format!(" * {one}"),
+        };
+        Some(format!("len  = \"{more}{name}{one}\"{note}"))
     };
     let lines = text
         .lines()

@@ -10,11 +10,11 @@ use kerf_workload::skeleton::Skeleton;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// One run: a search needs many, so each has to be short.
-const RUN_LIMIT: Duration = Duration::from_secs(6);
+/// One run.
+const RUN_LIMIT: Duration = Duration::from_secs(10);
 
 /// All of them: a file that still does not run then is for its reader to edit.
-const TRIAL_LIMIT: Duration = Duration::from_secs(30);
+const TRIAL_LIMIT: Duration = Duration::from_secs(35);
 
 /// Operations beyond which a reference on the CPU takes more than seconds.
 const MOST_WORK: u64 = 8_000_000;
@@ -70,7 +70,8 @@ impl Trial {
 
     fn run(&self, job: &Job) -> Result<Report, JobError> {
         let left = self.until.saturating_duration_since(Instant::now());
-        in_worker(job, RUN_LIMIT.min(left).max(Duration::from_secs(1)))
+        let whole = Duration::from_secs(left.as_secs().max(1));
+        in_worker(job, RUN_LIMIT.min(whole))
     }
 
     /// Tries the file, and others where it does not run.
@@ -99,10 +100,15 @@ impl Trial {
     fn lengthen(&mut self) -> Result<Option<JobError>, Failure> {
         let mut grown: BTreeMap<String, u64> = BTreeMap::new();
         let mut problem = self.run(&self.job).err();
+        let mut waited = 0;
         while let Some(e) = problem.as_ref().filter(|_| !self.over()) {
             let other = if too_long(e) {
-                // Work that grows faster than its sizes.
-                smaller(&self.text)
+                // Work that grows faster than its sizes, by nobody knows how much: each step is longer than the one before.
+                waited += 1;
+                (0..3 * waited - 2).try_fold(self.text.clone(), |t, step| match smaller(&t) {
+                    None if step > 0 => Some(t),
+                    other => other,
+                })
             } else {
                 // Buffers whose length was not seen grow to what the run asks for.
                 let e = e.to_string();
