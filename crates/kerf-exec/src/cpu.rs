@@ -17,6 +17,7 @@ mod regions;
 mod seeds;
 mod sfu;
 pub mod shadow;
+mod signals;
 mod symbols;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
@@ -31,7 +32,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+pub use memory::available as available_memory;
 pub use raw::CpuDevice;
+pub use shadow::BYTES_PER_BYTE as SHADOW_BYTES_PER_BYTE;
 
 struct Buffer {
     address: usize,
@@ -391,6 +394,10 @@ impl Executor for CpuExecutor {
             .started
             .take()
             .map_or(0.0, |t| t.elapsed().as_secs_f64()))
+    }
+
+    fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
+        Ok(Some(memory::available()))
     }
 
     fn printed(&mut self) -> Vec<u8> {

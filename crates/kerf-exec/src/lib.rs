@@ -234,6 +234,10 @@ pub trait Executor {
             why: "this executor does not record".into(),
         })
     }
+    /// Bytes of memory that buffers can still have; none where the executor does not say.
+    fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
+        Ok(None)
+    }
     /// What kernels printed since the last call.
     fn printed(&mut self) -> Vec<u8>;
     /// What is known of the kernels.

@@ -22,6 +22,7 @@ pub mod code {
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const TIMEOUT: i32 = 702;
     pub const ASSERT: i32 = 710;
+    pub const HARDWARE_STACK: i32 = 714;
     pub const LAUNCH_FAILURE: i32 = 719;
     pub const COOPERATIVE_TOO_LARGE: i32 = 720;
     pub const NOT_SUPPORTED: i32 = 801;
@@ -71,6 +72,7 @@ impl Failed {
                     FaultKind::Assert => code::ASSERT,
                     FaultKind::Memory => code::ILLEGAL_ADDRESS,
                     FaultKind::Deadlock => code::TIMEOUT,
+                    FaultKind::Stack => code::HARDWARE_STACK,
                 },
                 message: Some(e.to_string()),
                 sticky: true,
