@@ -18,6 +18,7 @@ mod sanitize;
 mod seeds;
 mod sfu;
 pub mod shadow;
+mod signals;
 mod symbols;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
@@ -33,8 +34,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+pub use memory::available as available_memory;
 pub use raw::CpuDevice;
 pub use sanitize::SanitizeOptions;
+pub use shadow::BYTES_PER_BYTE as SHADOW_BYTES_PER_BYTE;
 
 struct Buffer {
     address: usize,
@@ -457,6 +460,10 @@ impl Executor for CpuExecutor {
     fn take_notes(&mut self) -> Vec<String> {
         let all = self.sanitizer.as_ref();
         all.map_or_else(Vec::new, Sanitizer::take_notes)
+    }
+
+    fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
+        Ok(Some(memory::available()))
     }
 
     fn printed(&mut self) -> Vec<u8> {

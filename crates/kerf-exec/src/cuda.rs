@@ -402,6 +402,10 @@ impl Executor for CudaExecutor {
         self.stop.since(&self.start)
     }
 
+    fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
+        driver::free_memory().map(Some)
+    }
+
     fn printed(&mut self) -> Vec<u8> {
         // The driver writes device printf to the process's own standard output.
         Vec::new()

@@ -255,6 +255,10 @@ pub trait Executor {
     fn take_notes(&mut self) -> Vec<String> {
         Vec::new()
     }
+    /// Bytes of memory that buffers can still have; none where the executor does not say.
+    fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
+        Ok(None)
+    }
     /// What kernels printed since the last call.
     fn printed(&mut self) -> Vec<u8>;
     /// What is known of the kernels.

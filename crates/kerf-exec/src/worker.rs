@@ -180,8 +180,9 @@ impl Worker {
         WorkerError::Died(match status.signal() {
             Some(s) => {
                 let name = match s {
-                    libc::SIGSEGV => "a bad memory access (SIGSEGV); --memcheck names the place",
-                    libc::SIGBUS => "a bad memory access (SIGBUS); --memcheck names the place",
+                    // Those of kernels are faults with a place; what is left is Kerf's own memory, perhaps written by a kernel.
+                    libc::SIGSEGV => "a bad memory access outside of the kernels (SIGSEGV)",
+                    libc::SIGBUS => "a bad memory access outside of the kernels (SIGBUS)",
                     libc::SIGFPE => "an arithmetic trap (SIGFPE)",
                     libc::SIGILL => "an illegal instruction (SIGILL)",
                     libc::SIGABRT => "it aborted",

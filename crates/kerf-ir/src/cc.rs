@@ -536,6 +536,9 @@ pub fn run(
         let help = match &e {
             CcError::Host { messages, .. } | CcError::Linker(messages) => advice(messages),
             CcError::Device(CompileError::Rejected { messages, .. }) => advice(messages),
+            CcError::Device(CompileError::Unsupported { uses, .. }) => {
+                uses.first().map(|u| u.help.to_owned())
+            }
             _ => None,
         };
         (e, help)

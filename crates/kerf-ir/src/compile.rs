@@ -4,10 +4,12 @@
 //! instruction's line and column, and leave all optimisation to [`crate::prepare`].
 mod chevrons;
 pub mod defines;
+pub mod unsupported;
 
 use crate::cc::headers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unsupported::Use;
 
 /// Where the compiler and the CUDA parts are.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +86,20 @@ pub enum CompileError {
         /// The file.
         path: PathBuf,
         /// clang's own words.
+        messages: String,
+    },
+    /// The program uses what nvcc knows and Kerf does not.
+    #[error(
+        "{path} uses what Kerf does not support:\n{}{}",
+        uses.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        if messages.is_empty() { String::new() } else { format!("\nand it does not compile:\n{messages}") }
+    )]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What, and where.
+        uses: Vec<Use>,
+        /// clang's words, where they are about something else too.
         messages: String,
     },
     /// The IR or bitcode is not valid.
@@ -297,10 +313,7 @@ pub fn compile(
     }
     if !result.status.success() {
         let messages = String::from_utf8_lossy(&result.stderr).trim().to_owned();
-        return Err(CompileError::Rejected {
-            path: source.to_owned(),
-            messages,
-        });
+        return Err(rejected(source, messages));
     }
     let bitcode = std::fs::read(&out).map_err(|why| CompileError::Tool {
         tool: clang.display().to_string(),
@@ -313,6 +326,19 @@ pub fn compile(
         .map(|p| std::path::absolute(&p).unwrap_or(p))
         .collect();
     Ok(Compiled { bitcode, depends })
+}
+
+/// Why clang refused a program: for what Kerf does not support, or for itself.
+fn rejected(source: &Path, messages: String) -> CompileError {
+    let path = source.to_owned();
+    match unsupported::uses(&messages) {
+        (uses, _) if uses.is_empty() => CompileError::Rejected { path, messages },
+        (uses, all) => CompileError::Unsupported {
+            path,
+            uses,
+            messages: if all { String::new() } else { messages },
+        },
+    }
 }
 
 /// The arguments with which a source is compiled, but for those that say what is made of it; the header that goes

@@ -47,6 +47,11 @@ pub fn syncs_grid(kernel: Value) -> bool {
     reachable(kernel).iter().any(calls)
 }
 
+const CLUSTERS: &str = "thread-block clusters are not supported";
+
+/// What `cuda/host.h` makes of `__cluster_dims__`.
+const CLUSTER_SECTION: &str = "kerf.cluster";
+
 fn refused_intrinsic(n: &str) -> Option<&'static str> {
     let n = n.strip_prefix("llvm.nvvm.")?;
     let table: &[(&str, &str)] = &[
@@ -67,8 +72,11 @@ fn refused_intrinsic(n: &str) -> Option<&'static str> {
         ("suq.", "surfaces are not supported"),
         ("mbarrier.", "asynchronous barriers are not supported"),
         ("cp.async", "asynchronous copies are not supported"),
-        ("barrier.cluster", "thread-block clusters are not supported"),
-        ("mapa", "thread-block clusters are not supported"),
+        ("barrier.cluster", CLUSTERS),
+        ("mapa", CLUSTERS),
+        ("getctarank", CLUSTERS),
+        ("read.ptx.sreg.cluster", CLUSTERS),
+        ("read.ptx.sreg.ncluster", CLUSTERS),
     ];
     table
         .iter()
@@ -134,6 +142,14 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
             out.push(o);
         }
     };
+    if kernel.section() == CLUSTER_SECTION {
+        put(Obstacle {
+            what: "__cluster_dims__".into(),
+            why: CLUSTERS.into(),
+            scope: Scope::CpuRun,
+            location: None,
+        });
+    }
     for f in reachable(kernel) {
         for i in f.instructions() {
             match i.opcode() {
@@ -147,6 +163,10 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
                             .map_or("this inline PTX is not known".to_owned(), |u| {
                                 u.reason.clone()
                             });
+                        let why = match text.contains("cluster") || text.contains("mapa.") {
+                            true => CLUSTERS.to_owned(),
+                            false => why,
+                        };
                         let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
                         put(Obstacle {
                             what,

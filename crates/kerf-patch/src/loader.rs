@@ -132,7 +132,7 @@ pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, String> {
     let mut out = vec![ptx];
     for (name, text) in [(HEADER, h), (CODE, c)] {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        kerf_files::write_whole(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         out.push(path);
     }
     Ok(out)

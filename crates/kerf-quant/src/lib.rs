@@ -11,7 +11,6 @@ pub mod decision;
 #[cfg(feature = "onnxruntime")]
 pub mod engine;
 pub mod experiment;
-pub mod files;
 pub mod graph;
 pub mod histogram;
 pub mod interval;
@@ -31,3 +30,5 @@ pub mod torch;
 pub mod train;
 pub mod weights;
 mod wide;
+
+pub use kerf_files as files;

@@ -23,6 +23,7 @@ pub mod code {
     pub const MISALIGNED_ADDRESS: i32 = 716;
     pub const TIMEOUT: i32 = 702;
     pub const ASSERT: i32 = 710;
+    pub const HARDWARE_STACK: i32 = 714;
     pub const LAUNCH_FAILURE: i32 = 719;
     pub const COOPERATIVE_TOO_LARGE: i32 = 720;
     pub const NOT_SUPPORTED: i32 = 801;
@@ -73,6 +74,7 @@ impl Failed {
                     FaultKind::Memory => code::ILLEGAL_ADDRESS,
                     FaultKind::Alignment => code::MISALIGNED_ADDRESS,
                     FaultKind::Deadlock => code::TIMEOUT,
+                    FaultKind::Stack => code::HARDWARE_STACK,
                     _ => code::LAUNCH_FAILURE,
                 },
                 message: Some(match f.kind.checked_name() {

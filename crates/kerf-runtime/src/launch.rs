@@ -6,47 +6,6 @@ use kerf_exec::raw::RawLaunch;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
 use std::ffi::{CString, c_void};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicPtr, Ordering};
-
-/// Name of the kernel that runs now, for a message when it crashes.
-static RUNNING: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
-
-extern "C" fn crashed(signal: i32) {
-    let name = RUNNING.load(Ordering::Relaxed);
-    if !name.is_null() {
-        let say = |p: *const libc::c_char, n: usize| {
-            // SAFETY: async-signal-safe, on bytes that live as long as the launch.
-            unsafe { libc::write(2, p.cast(), n) };
-        };
-        let (a, b) = (
-            c"kerf: bad memory access in kernel ",
-            c"; KERF_MEMCHECK=1 names the place\n",
-        );
-        say(a.as_ptr(), a.count_bytes());
-        // SAFETY: a C string, see `launch`.
-        say(name, unsafe { libc::strlen(name) });
-        say(b.as_ptr(), b.count_bytes());
-    }
-    // SAFETY: the access happens again, and ends the process as it would have.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
-}
-
-/// Says which kernel a crash was in; the application's own handlers stay.
-fn watch_crashes() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        for s in [libc::SIGSEGV, libc::SIGBUS] {
-            // SAFETY: plain structs; the handler only makes async-signal-safe calls.
-            unsafe {
-                let mut old: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(s, std::ptr::null(), &mut old);
-                if old.sa_sigaction == libc::SIG_DFL {
-                    libc::signal(s, crashed as *const () as libc::sighandler_t);
-                }
-            }
-        }
-    });
-}
 
 /// The application's own printing and the kernels' go through one buffer, so that they stay in order.
 fn print(text: &[u8]) {
@@ -252,8 +211,6 @@ pub fn launch(
             let blocks = grid.iter().map(|g| u64::from(*g)).product();
             fits(s, &f, threads, blocks, shared as u32 + f.static_shared)?;
         }
-        watch_crashes();
-        RUNNING.store(f.name.as_ptr().cast_mut(), Ordering::Relaxed);
         // The blocks of a cooperative grid take turns, all at once.
         if !cooperative {
             crate::watch::begin(f.name());
@@ -283,7 +240,6 @@ pub fn launch(
     };
     let printed = s.on_device(|d| d.launch(f.program, &mut l));
     if on_cpu {
-        RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
         crate::watch::end();
     }
     if let (Some(k), true) = (&info, timed) {

@@ -10,6 +10,7 @@ mod types;
 pub mod values;
 mod weighted;
 
+use crate::duration::SearchDuration;
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
 use crate::models::{self, CostModel};
@@ -195,6 +196,28 @@ fn kept(e: &Evaluation, device: &str) -> Evaluated {
     }
 }
 
+/// How long the search will take, by the program's own run.
+fn duration(r: &Request, run_s: f64, plans: u64, known: usize) -> SearchDuration {
+    let runs = match r.time {
+        TimeBy::Predicted => 1,
+        _ => r.repeats.max(1),
+    };
+    let evaluation_s = run_s * runs as f64;
+    let evaluations = r.budget.min(plans.try_into().unwrap_or(usize::MAX));
+    let most = r.most.map_or(f64::INFINITY, |m| m.as_secs_f64());
+    SearchDuration {
+        // With a limit of its own, the search ends by itself.
+        evaluations: match most < evaluations as f64 * evaluation_s {
+            true => (most / evaluation_s) as usize,
+            false => evaluations.saturating_sub(known),
+        },
+        evaluation_s,
+        validations: 0,
+        validation_s: 0.0,
+        parallel: 1,
+    }
+}
+
 /// Tunes an application, and writes the result folder.
 pub fn tune<'w>(
     r: &Request,
@@ -206,6 +229,7 @@ pub fn tune<'w>(
         why: e.to_string(),
     };
     std::fs::create_dir_all(&r.out).map_err(|e| io(&r.out, e))?;
+    let _lock = kerf_files::FolderLock::take(&r.out)?;
     let scratch = tempfile::tempdir().map_err(|e| io(&r.out, e))?;
     let runner = Runner {
         command: r.command.clone(),
@@ -384,6 +408,9 @@ pub fn tune<'w>(
         "storage": r.storage,
         "groups": t.groups.iter().map(|g| &g.name).collect::<Vec<_>>(),
         "seed": r.seed,
+        "floor": r.floor,
+        "time": r.time.name(),
+        "require": r.require.as_ref().map(regex_lite::Regex::as_str),
     });
     let mut s = Searcher {
         app: &app,
@@ -396,6 +423,7 @@ pub fn tune<'w>(
         watch,
     };
     s.remember()?;
+    duration(r, own.wall_s, problem.size(), s.known.len()).check(r.confirmed, false)?;
     let (ended, evaluations) = s.search(Phase::Search, &problem)?;
     let local = match r.local {
         true => Some(s.local(&problem)?),

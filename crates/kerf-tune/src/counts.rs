@@ -112,8 +112,7 @@ pub fn at(
     // Renamed into place whole; a folder that cannot be written is told of by what is written next.
     let kept = Kept { key, counts };
     if let Ok(text) = serde_json::to_vec(&kept) {
-        let part = path.with_extension("part");
-        let _ = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+        let _ = kerf_files::write_whole(&path, text);
     }
     Ok(kept.counts)
 }

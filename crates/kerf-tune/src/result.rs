@@ -18,7 +18,6 @@ use kerf_search::Reason;
 use kerf_search::recorded::Recorded;
 use kerf_workload::job::{Energy, Spent, finish_with_tools};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Name and version of the schema.
@@ -349,17 +348,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), ResultError> {
 
 /// Writes a file whole or not at all.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultError> {
-    let save = || -> std::io::Result<()> {
-        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        let mut f = tempfile::Builder::new()
-            .permissions(readable)
-            .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-        f.write_all(bytes)?;
-        f.as_file().sync_all()?;
-        f.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    save().map_err(file_error(path))
+    kerf_files::write_whole(path, bytes).map_err(file_error(path))
 }
 
 /// The sites of a subject under an assignment.

@@ -5,9 +5,10 @@
 //! for this one's.
 use crate::criteria::OutputError;
 use crate::evaluate::{Evaluated, Input};
+use crate::settings;
 use kerf_search::Assignment;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Version of the tables.
@@ -49,17 +50,14 @@ pub enum StoreError {
     },
     /// Of another search.
     #[error(
-        "{path} is of another search: {what} was {was}, and is {is}; help: ask for the same again, or choose another folder with --out"
+        "{path} is of another search: {}; help: ask for the same again, or choose another folder with --out",
+        differences.join("; ")
     )]
     Other {
         /// File.
         path: String,
-        /// What differs.
-        what: String,
-        /// Then.
-        was: String,
-        /// Now.
-        is: String,
+        /// What differs, each with both values.
+        differences: Vec<String>,
     },
 }
 
@@ -96,6 +94,20 @@ pub struct Store {
     db: Connection,
 }
 
+/// SQLite's reason, with what it may mean: a full disk is often an I/O error to it.
+fn why(e: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+    let about_the_disk = [CannotOpen, DiskFull, ReadOnly, SystemIoFailure];
+    match e.sqlite_error_code() {
+        Some(c) if about_the_disk.contains(&c) => {
+            format!(
+                "{e} (the disk may be full or read-only; what was stored is kept, and --resume goes on with it)"
+            )
+        }
+        _ => e.to_string(),
+    }
+}
+
 /// An assignment as text, one character a level.
 fn text(a: &[u8]) -> String {
     let words: Vec<String> = a.iter().map(u8::to_string).collect();
@@ -113,7 +125,7 @@ impl Store {
         let name = path.display().to_string();
         let fail = |e: rusqlite::Error| StoreError::Database {
             path: name.clone(),
-            why: e.to_string(),
+            why: why(&e),
         };
         let db = Connection::open(path).map_err(fail)?;
         let found: i64 = db
@@ -142,7 +154,7 @@ impl Store {
              COMMIT;"
         ))
         .map_err(fail)?;
-        let store = Store { path: name, db };
+        let mut store = Store { path: name, db };
         let count = store.count()?;
         if count > 0 && !resume {
             return Err(StoreError::Taken {
@@ -157,41 +169,50 @@ impl Store {
     fn fail(&self, e: rusqlite::Error) -> StoreError {
         StoreError::Database {
             path: self.path.clone(),
-            why: e.to_string(),
+            why: why(&e),
         }
     }
 
     /// Checks the description, and writes it where there is none.
-    fn same(&self, search: &Value) -> Result<(), StoreError> {
-        for (what, value) in search.as_object().into_iter().flatten() {
-            let is = value.to_string();
-            let was: Option<String> = self
-                .db
-                .query_row("SELECT value FROM search WHERE what = ?1", [what], |r| {
-                    r.get(0)
-                })
-                .optional()
-                .map_err(|e| self.fail(e))?;
-            match was {
-                Some(was) if was != is && self.count()? > 0 => {
-                    return Err(StoreError::Other {
-                        path: self.path.clone(),
-                        what: what.clone(),
-                        was,
-                        is,
-                    });
-                }
-                _ => {
-                    self.db
-                        .execute(
-                            "INSERT OR REPLACE INTO search (what, value) VALUES (?1, ?2)",
-                            params![what, is],
-                        )
-                        .map_err(|e| self.fail(e))?;
-                }
-            }
+    fn same(&mut self, search: &Value) -> Result<(), StoreError> {
+        let is = search.as_object().cloned().unwrap_or_default();
+        let was = self.description()?;
+        if self.count()? > 0 {
+            let differences = settings::differences(&was, &is);
+            return match differences.is_empty() {
+                true => Ok(()),
+                false => Err(StoreError::Other {
+                    path: self.path.clone(),
+                    differences,
+                }),
+            };
         }
-        Ok(())
+        let write = |db: &mut Connection| -> rusqlite::Result<()> {
+            let t = db.transaction()?;
+            t.execute("DELETE FROM search", [])?;
+            for (what, value) in &is {
+                t.execute(
+                    "INSERT INTO search (what, value) VALUES (?1, ?2)",
+                    params![what, value.to_string()],
+                )?;
+            }
+            t.commit()
+        };
+        write(&mut self.db).map_err(|e| self.fail(e))
+    }
+
+    /// The description that is there.
+    fn description(&self) -> Result<Map<String, Value>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<(String, String)>> {
+            let mut s = self.db.prepare("SELECT what, value FROM search")?;
+            s.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
+        };
+        let all = read().map_err(|e| self.fail(e))?;
+        let parsed = all.into_iter().map(|(what, text)| {
+            let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            (what, value)
+        });
+        Ok(parsed.collect())
     }
 
     /// Evaluations in it.

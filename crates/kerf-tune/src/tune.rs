@@ -4,6 +4,7 @@ use crate::choose::Choice;
 use crate::coded::Assembler;
 use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
+use crate::duration::TooLong;
 use crate::evaluate::{Evaluator, Input, WorkerProgram};
 use crate::evidence::Gather;
 use crate::front::{Point, front};
@@ -24,11 +25,13 @@ use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
+use kerf_files::{FolderLock, LockError};
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::strategy::StrategyError;
 use kerf_search::{Outcome, Search};
 use kerf_workload::job::{Device, Job, JobError, Spent};
+use kerf_workload::memory::MemoryNeed;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,6 +82,8 @@ pub struct Request {
     pub sensitivity: bool,
     /// Go on with what is in the folder.
     pub resume: bool,
+    /// Start it even if it is estimated to take hours.
+    pub confirmed: bool,
     /// How the plan is validated.
     pub trials: Trials,
     /// Time limit of the first evaluation.
@@ -122,6 +127,12 @@ pub enum TuneError {
         "a ratio of quality needs the error of the fully approximate version: {0}; help: use --tolerance or --qos"
     )]
     NoRatio(String),
+    /// Hours, which nobody confirmed.
+    #[error(transparent)]
+    Long(#[from] TooLong),
+    /// Another process uses the folder.
+    #[error(transparent)]
+    Locked(#[from] LockError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -223,6 +234,20 @@ fn description(
 /// Without a tolerance, a shape's error may be this many times the program's own: sums in another order differ.
 const OWN_ERRORS: f64 = 4.0;
 
+/// Makes the folder, where it is not there yet, and keeps other searches out of it.
+fn hold_folder(out: &std::path::Path) -> Result<FolderLock, TuneError> {
+    result::make_folder(out)?;
+    Ok(FolderLock::take(out)?)
+}
+
+/// Evaluations at a time that the machine's memory is enough for, where that is less than was asked for.
+fn fewer_workers(r: &Request, subject: &Subject) -> Option<usize> {
+    let need = MemoryNeed::for_workload(&subject.workload, true);
+    let each = need.on_host(r.job.device == Device::Cpu).max(1);
+    let fit = (kerf_exec::cpu::available_memory() / each).max(1);
+    (fit < r.workers).then_some(fit)
+}
+
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -277,10 +302,11 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         }
     }
     warned.iter().for_each(|w| watch(&Event::Warning(w)));
+    let mut lock = None;
     let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
         true => {
-            result::make_folder(&request.out)?;
+            lock = Some(hold_folder(&request.out)?);
             launch::prepare::tunable(request, &subject, &wish, &input)?
         }
     };
@@ -309,13 +335,19 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         },
         tunable.launch.as_ref(),
     )?;
-    result::make_folder(&request.out)?;
+    // Until the result is written, nobody else writes there.
+    let _lock = match lock {
+        Some(l) => l,
+        None => hold_folder(&request.out)?,
+    };
     let search = description(request, &subject, &criteria, input, tunable.groups.len());
     let store = Store::open(&request.out.join(store::FILE), &search, request.resume)?;
+    let fewer = fewer_workers(request, &subject);
+    let workers = fewer.unwrap_or(request.workers);
     let job = Job {
         references: Some(request.out.join("references")),
         // Cores are shared among the workers, and blocks in order give the same bits on any number.
-        threads: match (request.job.device, request.workers > 1) {
+        threads: match (request.job.device, workers > 1) {
             (Device::Cpu, true) => 1,
             _ => request.job.threads,
         },
@@ -378,7 +410,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             criteria.clone(),
             request.program.clone(),
             request.limit,
-            request.workers,
+            workers,
         )
         .with_remote(&request.remote),
         request,
@@ -399,6 +431,12 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     };
     notes.into_iter().for_each(|n| tuner.warn(n));
     shaped.into_iter().for_each(|n| tuner.note(n));
+    if fewer.is_some() {
+        tuner.note(format!(
+            "{workers} evaluations at a time, not {}: memory is not enough for more",
+            request.workers
+        ));
+    }
     if same_bits {
         tuner.note("with a tolerance of 0 a shape has to give the program's own bits".into());
     }
@@ -424,6 +462,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     let mut probes = 0;
     let (mut ended, mut executed) = (None, 0);
     let mut alone = 0;
+    if met {
+        let duration = tuner.duration(&problem)?;
+        duration.check(request.confirmed, true)?;
+    }
     if met && request.sensitivity {
         alone = tuner.each_alone(&mut problem)?;
     }

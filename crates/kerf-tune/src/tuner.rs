@@ -1,5 +1,6 @@
 //! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
 use crate::coded::Coded;
+use crate::duration::SearchDuration;
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
 use crate::launch::strategy::named;
@@ -398,6 +399,29 @@ impl Tuner<'_> {
             by: estimated.as_ref().map_or_else(String::new, |e| e.1.clone()),
             estimated: estimated.map(|e| e.0),
         }))
+    }
+
+    /// How long the search will take, by the program's own evaluation; what is in the folder is not made again.
+    pub(crate) fn duration(&self, problem: &Problem) -> Result<SearchDuration, StoreError> {
+        let own = vec![0; self.tunable.groups.len()];
+        let (all_s, reference_s) = self.known.get(&own).map_or((0.0, 0.0), |e| {
+            (e.wall_s, e.spent.reference_s.min(e.wall_s))
+        });
+        let r = self.request;
+        let alone = if r.sensitivity { own.len() } else { 0 };
+        let wanted = r
+            .budget
+            .min(problem.size().try_into().unwrap_or(usize::MAX));
+        let made = self.store.all(Phase::Search)?.len();
+        let validated = self.store.all(Phase::Validation)?.len();
+        Ok(SearchDuration {
+            evaluations: (wanted + alone).saturating_sub(made),
+            // The reference of the tuning inputs is kept; each other input has its own.
+            evaluation_s: all_s - reference_s,
+            validations: r.trials.inputs.saturating_sub(validated),
+            validation_s: all_s,
+            parallel: self.evaluator.parallel(),
+        })
     }
 
     /// Runs the strategy to its end.

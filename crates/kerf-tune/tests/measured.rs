@@ -121,6 +121,7 @@ fn request(dir: &Path, resume: bool) -> Request {
         seed: 1,
         sensitivity: false,
         resume,
+        confirmed: false,
         trials: Trials {
             inputs: 4,
             perturb: 1e-3,

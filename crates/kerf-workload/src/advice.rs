@@ -21,6 +21,9 @@ pub fn advice(error: &CompileError) -> &'static str {
         CompileError::Rejected { .. } => {
             "include folders and macros are passed with -I and -D, as to a compiler; in a workload file, in `flags`"
         }
+        CompileError::Unsupported { uses, .. } => uses
+            .first()
+            .map_or("leave it out with #ifndef __KERF__", |u| u.help),
         CompileError::BadIr { .. } => "the file may be truncated, or from a newer LLVM than 22",
         CompileError::Tool { .. } => {
             "install clang 22 (apt-get install clang-22), or set KERF_CLANG to it; kerf doctor lists what is installed"

@@ -15,6 +15,7 @@ pub mod job;
 pub mod limits;
 mod lines;
 pub mod macros;
+pub mod memory;
 pub mod mistakes;
 pub mod npy;
 pub mod number;

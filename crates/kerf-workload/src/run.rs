@@ -32,7 +32,7 @@ impl From<Mistakes> for RunError {
 }
 
 /// Inputs of at most this many bytes are kept in memory beside the buffers.
-const KEPT_BYTES: usize = 96 << 20;
+pub(crate) const KEPT_BYTES: usize = 96 << 20;
 
 /// A workload and the program it runs, checked against each other.
 pub struct Session<'a> {

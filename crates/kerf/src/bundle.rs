@@ -60,8 +60,17 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
     })?;
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let copy = |from: &Path, name: &str| {
-        std::fs::copy(from, dir.path().join(name))
-            .map_err(|e| Failure::new(format!("{}: {e}", from.display())))
+        std::fs::copy(from, dir.path().join(name)).map_err(|e| {
+            let to = out.join(name);
+            Failure::new(format!(
+                "cannot copy {} to {}: {e}",
+                from.display(),
+                to.display()
+            ))
+            .help(
+                "check the folder, its permissions and the room on its disk; --out chooses another",
+            )
+        })
     };
     let mut script = String::from(
         "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",

@@ -6,7 +6,6 @@ mod counts;
 mod device;
 mod doctor;
 mod fail;
-mod files;
 mod guard;
 mod hardround;
 mod init;
@@ -33,6 +32,7 @@ mod tune;
 
 use clap::{Parser, Subcommand};
 use fail::Failure;
+use kerf_files as files;
 use output::{Color, Format, Style};
 use parse::{
     in_utf8, parse_arch, parse_count, parse_lambda, parse_limit, parse_seed, parse_size,

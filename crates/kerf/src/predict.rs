@@ -167,7 +167,7 @@ fn record(prefix: &Path, program: &Program, work: &Work) -> Result<(), Failure> 
     let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;
     for (extension, bytes) in [("bc", m.bitcode()), ("json", text)] {
         let path = prefix.with_extension(extension);
-        std::fs::write(&path, bytes)
+        kerf_files::write_whole(&path, bytes)
             .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
     }
     Ok(())

@@ -209,7 +209,7 @@ fn write(r: &Value, unit: &str, from: &Path, to: &Path, name: &str) -> Result<()
         let _ = writeln!(t, "shared = {}", r["shared"]);
     }
     let _ = writeln!(t, "args = [{}]", args?.join(", "));
-    std::fs::write(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
+    kerf_files::write_whole(to.join(format!("{name}.toml")), t).map_err(|e| e.to_string())
 }
 
 /// A launch that was recorded.

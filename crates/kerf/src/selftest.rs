@@ -303,14 +303,14 @@ pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failur
     };
     std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
     let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
-    std::fs::write(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
+    kerf_files::write_whole(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
     if plans {
         let bad = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
         let module = kerf_ir::llvm::Module::parse(m.ir.as_bytes(), "random").map_err(bad)?;
         kerf_ir::prepare::prepare(&module, "sm_90").map_err(bad)?;
         let plan = kerf_pass::random_plan::random_plan(&module, seed);
         let text = serde_json::to_string(&plan).map_err(|e| fail(e.to_string()))?;
-        std::fs::write(dir.join("plan.json"), text).map_err(|e| fail(e.to_string()))?;
+        kerf_files::write_whole(dir.join("plan.json"), text).map_err(|e| fail(e.to_string()))?;
     }
     let types = [
         ("64", Scalar::F64),
@@ -346,7 +346,7 @@ pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failur
             "[[launch]]\nkernel = \"{}\"\ngrid = [{gx}, {gy}, {gz}]\nblock = [{bx}, {by}, {bz}]\nargs = [\"in64\", \"in32\", \"in16\", \"inI\", \"out64\", \"out32\", \"out16\", \"outI\"]\n",
             kernel.name
         );
-        std::fs::write(dir.join(format!("{}.toml", kernel.name)), text)
+        kerf_files::write_whole(dir.join(format!("{}.toml", kernel.name)), text)
             .map_err(|e| fail(e.to_string()))?;
     }
     say(&format!(

@@ -97,7 +97,7 @@ fn write_files(dir: &Path, report: &Report) -> Result<(), Failure> {
     };
     std::fs::create_dir_all(dir).map_err(fail)?;
     for (name, text) in report.files() {
-        std::fs::write(dir.join(name), text).map_err(fail)?;
+        kerf_files::write_whole(dir.join(name), text).map_err(fail)?;
     }
     Ok(())
 }

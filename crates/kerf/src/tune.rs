@@ -183,6 +183,10 @@ pub struct Args {
     /// Go on with an interrupted search: no evaluation in the folder is made again.
     #[arg(long)]
     resume: bool,
+    /// Start a search that is estimated to take more than two hours. The estimate is made from the program's own
+    /// evaluation; without this option such a search is refused with it.
+    #[arg(long)]
+    yes: bool,
     /// Inputs to validate the plan on: half from other seeds, half perturbed.
     #[arg(
         long,
@@ -557,6 +561,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         seed: a.seed,
         sensitivity: a.sensitivity,
         resume: a.resume,
+        confirmed: a.yes,
         trials: Trials {
             inputs: a.validate,
             perturb: a.perturb,

@@ -234,6 +234,16 @@ fn what_fails_on_the_device_is_an_error_and_what_is_missing_is_named() {
         ("assert", "cudaErrorAssert", "assertion `n > 100` failed"),
         ("trap", "cudaErrorLaunchFailure", "trapped"),
         (
+            "null",
+            "700 cudaErrorIllegalAddress",
+            "stores, block (0, 0, 0): illegal memory access: store to address 0x0, a null pointer; --memcheck (in an application, KERF_MEMCHECK=1)",
+        ),
+        (
+            "recursion",
+            "cudaErrorHardwareStackError",
+            "the recursion may have no end",
+        ),
+        (
             "graph",
             "cudaErrorNotSupported",
             "cudaGraphCreate is not supported",

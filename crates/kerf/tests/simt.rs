@@ -30,6 +30,8 @@ mod lang;
 mod math;
 #[path = "simt/opencl.rs"]
 mod opencl;
+#[path = "simt/refused.rs"]
+mod refused;
 #[path = "simt/regions.rs"]
 mod regions;
 #[path = "simt/warp.rs"]

@@ -1,6 +1,8 @@
 //! `kerf tune` and `kerf check`, as users call them.
 #[path = "tune/constants.rs"]
 mod constants;
+#[path = "tune/limits.rs"]
+mod limits;
 #[path = "tune/refused.rs"]
 mod refused;
 

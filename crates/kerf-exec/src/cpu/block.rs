@@ -10,12 +10,15 @@ mod collective;
 mod grid;
 pub(super) mod lane;
 
-pub(super) use calls::{ARRIVE, assert, barrier, linear, printf, spin, trap, warp, worker};
+pub(super) use calls::{
+    ARRIVE, assert, barrier, linear, need_headroom, printf, spin, trap, warp, worker,
+};
 
 use super::context::Context;
 use super::launch::{Fault, FaultKind, Shared};
 use super::memory::{ArenaStack, MemoryError};
 use super::sanitize::Checks;
+use super::signals::{self, Trapped};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use lane::{Lane, Wait};
 use std::ffi::c_void;
@@ -26,8 +29,11 @@ pub type BlockFn = extern "C" fn(*mut Context, *const *const u8);
 /// Entry of a kernel in coroutine mode.
 pub type ThreadFn = extern "C" fn(*mut Context, *const *const u8, u32, u32, u32);
 
+/// Least stack of a coroutine that runs whole blocks, in bytes.
+const LOOP_STACK: usize = 1 << 20;
+
 /// A thread of a block.
-type Thread = Coroutine<(), (), (), ArenaStack>;
+pub(super) type Thread = Coroutine<(), (), (), ArenaStack>;
 
 /// State of one worker thread of the executor.
 pub struct Worker<'a> {
@@ -53,6 +59,7 @@ pub struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// A worker of a launch.
     pub fn new(shared: &'a Shared<'a>) -> Worker<'a> {
+        signals::prepare_thread();
         Worker {
             shared,
             lanes: Vec::new(),
@@ -122,14 +129,14 @@ impl<'a> Worker<'a> {
         work: &mut dyn FnMut(*mut Context),
     ) -> Result<(), MemoryError> {
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
-        let stack = self.stack(self.shared.stack_bytes.max(1 << 20))?;
+        let stack = self.stack(self.shared.stack_bytes.max(LOOP_STACK))?;
         let me = std::ptr::from_mut(self).cast::<Worker<'static>>();
         let ctx: *mut Context = ctx;
         let work: *mut dyn FnMut(*mut Context) = work;
         // SAFETY: the coroutine runs and ends (or is reset) inside this call, so the pointers to
         // locals stay valid; lifetimes are erased only because corosensei asks for 'static.
         let work: *mut (dyn FnMut(*mut Context) + 'static) = unsafe { std::mem::transmute(work) };
-        let mut co = Coroutine::with_stack(stack, move |y: &Yielder<(), ()>, ()| {
+        let mut co: Thread = Coroutine::with_stack(stack, move |y: &Yielder<(), ()>, ()| {
             // SAFETY: as above.
             unsafe {
                 (*me).block_yielder = y;
@@ -137,9 +144,12 @@ impl<'a> Worker<'a> {
             }
         });
         self.in_threads = false;
-        if let CoroutineResult::Yield(()) = co.resume(()) {
+        match signals::resume(&mut co) {
             // SAFETY: compiled code holds nothing that needs dropping.
-            unsafe { co.force_reset() };
+            Ok(CoroutineResult::Yield(())) => unsafe { co.force_reset() },
+            Ok(CoroutineResult::Return(())) => {}
+            // SAFETY: the context of this call. Which thread of the block it was, the loop over them does not tell.
+            Err(t) => self.trapped(unsafe { &*ctx }, t, Fault::ANY_THREAD),
         }
         self.stacks.push(co.into_stack());
         Ok(())
@@ -222,7 +232,7 @@ impl<'a> Worker<'a> {
         let mut running = true;
         while running && !self.shared.stopped() {
             for &(from, to) in &warps {
-                self.run_warp(&mut threads, from, to);
+                self.run_warp(ctx, &mut threads, from, to);
                 if self.shared.stopped() {
                     break;
                 }
@@ -282,14 +292,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warp(&mut self, threads: &mut [Thread], from: usize, to: usize) {
+    fn run_warp(&mut self, ctx: &Context, threads: &mut [Thread], from: usize, to: usize) {
         loop {
             for (t, thread) in threads.iter_mut().enumerate().take(to).skip(from) {
                 if self.lanes[t].wait != Wait::Ready {
                     continue;
                 }
-                if let CoroutineResult::Return(()) = thread.resume(()) {
-                    self.lanes[t].wait = Wait::Done;
+                match signals::resume(thread) {
+                    Ok(CoroutineResult::Yield(())) => {}
+                    Ok(CoroutineResult::Return(())) => self.lanes[t].wait = Wait::Done,
+                    Err(trapped) => {
+                        self.lanes[t].wait = Wait::Done;
+                        let [nx, ny, _] = ctx.ntid;
+                        let t = t as u32;
+                        self.trapped(ctx, trapped, [t % nx, t / nx % ny, t / (nx * ny)]);
+                    }
                 }
                 if self.shared.stopped() {
                     return;
@@ -328,6 +345,29 @@ impl<'a> Worker<'a> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread: [t % nx, t / nx % ny, t / (nx * ny)],
+        });
+    }
+
+    /// Stack of the running coroutine.
+    fn stack_bytes(&self) -> usize {
+        match self.in_threads {
+            true => self.shared.stack_bytes,
+            false => self.shared.stack_bytes.max(LOOP_STACK),
+        }
+    }
+
+    /// The processor ended a thread.
+    fn trapped(&self, ctx: &Context, t: Trapped, thread: [u32; 3]) {
+        let checked = self.shared.sanitizer.is_some();
+        self.shared.fail(Fault {
+            kind: match t.is_overflow {
+                true => FaultKind::Stack,
+                false => FaultKind::Memory,
+            },
+            message: t.describe(self.stack_bytes(), checked),
+            kernel: self.shared.kernel.to_owned(),
+            block: ctx.ctaid,
+            thread,
         });
     }
 

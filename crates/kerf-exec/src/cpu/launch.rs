@@ -20,6 +20,8 @@ pub enum FaultKind {
     Assert,
     /// An access out of bounds, found by the checks.
     Memory,
+    /// A thread's stack is full.
+    Stack,
     /// Threads that wait for each other for ever.
     Deadlock,
     /// An access whose address is not a multiple of its size.
@@ -62,7 +64,7 @@ impl FaultKind {
 
 /// A fault, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{kernel}, block ({}, {}, {}), thread ({}, {}, {}): {message}", block[0], block[1], block[2], thread[0], thread[1], thread[2])]
+#[error("{kernel}, block ({}, {}, {}){}: {message}", block[0], block[1], block[2], self.thread_words())]
 pub struct Fault {
     /// What kind.
     pub kind: FaultKind,
@@ -72,8 +74,20 @@ pub struct Fault {
     pub kernel: String,
     /// Block index.
     pub block: [u32; 3],
-    /// Thread index.
+    /// Thread index, or [`Fault::ANY_THREAD`].
     pub thread: [u32; 3],
+}
+
+impl Fault {
+    /// It was one of the block's threads: where these are iterations of a loop, the processor does not tell which.
+    pub const ANY_THREAD: [u32; 3] = [u32::MAX; 3];
+
+    fn thread_words(&self) -> String {
+        match self.thread {
+            Fault::ANY_THREAD => String::new(),
+            [x, y, z] => format!(", thread ({x}, {y}, {z})"),
+        }
+    }
 }
 
 /// A named range of device memory.
@@ -255,6 +269,7 @@ pub fn run(
     shape: Shape,
     args: &[*const u8],
 ) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
+    super::signals::install_handlers();
     struct Args(*const *const u8);
     // SAFETY: the argument storage is only read while the launch runs.
     unsafe impl Sync for Args {}

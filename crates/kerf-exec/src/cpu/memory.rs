@@ -72,18 +72,54 @@ pub(super) fn map(bytes: usize) -> Result<usize, MemoryError> {
     Ok(p as usize)
 }
 
-/// Free memory of the machine in bytes, or everything where the system does not say.
-fn available() -> usize {
-    std::fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|t| {
-            let line = t
-                .lines()
-                .find(|l| l.starts_with("MemAvailable:"))?
-                .to_owned();
-            line.split_whitespace().nth(1)?.parse::<usize>().ok()
-        })
-        .map_or(usize::MAX, |kb| kb.saturating_mul(1024))
+/// Memory that this process can still have, in bytes: what is free of the machine's and of its control group's, or
+/// everything where the system says neither.
+pub fn available() -> usize {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = read("/proc/meminfo").and_then(|t| {
+        let line = t.lines().find(|l| l.starts_with("MemAvailable:"))?;
+        let kb: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kb.saturating_mul(1024))
+    });
+    let group = read("/proc/self/cgroup").and_then(|groups| group_headroom(&groups, read));
+    let all = [machine, group];
+    all.into_iter().flatten().min().unwrap_or(usize::MAX)
+}
+
+/// What is free below the limits of a process's control group and of those above it (version 2; in version 1, of the
+/// memory controller). None where there is no limit. Pages of files count as used, but the system takes them back.
+fn group_headroom(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    let mut least = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, limit, used) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+            c if c.split(',').any(|c| c == "memory") => (
+                "/sys/fs/cgroup/memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+            ),
+            _ => continue,
+        };
+        for folder in std::path::Path::new(path).ancestors() {
+            let folder = folder.display().to_string();
+            let at = format!("{root}{}", folder.trim_end_matches('/'));
+            let number = |name: &str| -> Option<usize> {
+                read(&format!("{at}/{name}"))?.trim().parse().ok()
+            };
+            let files = read(&format!("{at}/memory.stat")).and_then(|t| {
+                let line = t.lines().find(|l| l.starts_with("inactive_file "))?;
+                line.split_whitespace().nth(1)?.parse::<usize>().ok()
+            });
+            if let (Some(limit), Some(used)) = (number(limit), number(used)) {
+                let used = used.saturating_sub(files.unwrap_or(0));
+                let free = limit.saturating_sub(used);
+                least = Some(least.map_or(free, |l: usize| l.min(free)));
+            }
+        }
+    }
+    least
 }
 
 impl Arena {
@@ -185,5 +221,39 @@ unsafe impl corosensei::stack::Stack for ArenaStack {
     }
     fn limit(&self) -> corosensei::stack::StackPointer {
         corosensei::stack::StackPointer::new(self.low).expect("a mapped address should not be null")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_control_groups_count() {
+        let files = |all: &'static [(&'static str, &'static str)]| {
+            move |path: &str| {
+                let found = all.iter().find(|(p, _)| *p == path);
+                found.map(|(_, text)| (*text).to_owned())
+            }
+        };
+        // Version 2: the limit of a group above, and pages of files that can go.
+        let two = files(&[
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/b/memory.current", "700\n"),
+            ("/sys/fs/cgroup/a/memory.max", "1000\n"),
+            ("/sys/fs/cgroup/a/memory.current", "900\n"),
+            (
+                "/sys/fs/cgroup/a/memory.stat",
+                "anon 1\ninactive_file 300\n",
+            ),
+        ]);
+        assert_eq!(group_headroom("0::/a/b\n", two), Some(400));
+        let one = files(&[
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "500\n"),
+            ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "600\n"),
+        ]);
+        assert_eq!(group_headroom("3:cpu,memory:/x\n1:pids:/x\n", one), Some(0));
+        assert_eq!(group_headroom("0::/\n", files(&[])), None);
+        assert!(available() > 0);
     }
 }

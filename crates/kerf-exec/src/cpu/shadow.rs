@@ -23,6 +23,9 @@ struct Entry {
 
 const ENTRY: usize = size_of::<Entry>();
 
+/// Bytes of shadow memory for a byte that a kernel writes a float to.
+pub const BYTES_PER_BYTE: usize = ENTRY / 2;
+
 /// Tag of bits of a width; never 0 for the widths in use and small values.
 fn tag(bits: u64, width: u32) -> u64 {
     bits ^ (0xa5a5_9e37_0000_0001u64.wrapping_mul(u64::from(width)))

@@ -299,6 +299,16 @@ pub fn alloc(bytes: usize, name: &str) -> Result<u64, ExecError> {
     Ok(p)
 }
 
+/// Bytes of device memory that are free.
+pub fn free_memory() -> Result<usize, ExecError> {
+    let (mut free, mut all) = (0, 0);
+    // SAFETY: the out pointers are valid.
+    check("asking for free memory", unsafe {
+        sys::cuMemGetInfo_v2(&mut free, &mut all)
+    })?;
+    Ok(free)
+}
+
 /// Frees device memory.
 pub fn free(p: u64) {
     // SAFETY: allocated by `alloc`, freed once.

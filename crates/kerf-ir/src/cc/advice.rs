@@ -1,5 +1,6 @@
 //! What Kerf's runtime has and has not, for messages and for the compiler.
 use super::options;
+use crate::compile::unsupported::uses;
 
 /// What Kerf's runtime has of the driver API. Renamed for applications (`kerf_cuInit`), so that NVIDIA's own
 /// driver, which the runtime loads, never meets them.
@@ -38,6 +39,12 @@ pub(super) const DRIVER: &[&str] = &[
 
 /// What the user should do about a message of clang or the linker.
 pub(super) fn advice(text: &str) -> Option<String> {
+    if let Some(u) = uses(text).0.first() {
+        return Some(format!(
+            "{}: {}: {}; {}",
+            u.place, u.construct, u.why, u.help
+        ));
+    }
     for line in text.lines() {
         if let Some((_, rest)) = line.split_once("fatal error: '") {
             let name = rest.split('\'').next().unwrap_or_default();
@@ -53,18 +60,6 @@ pub(super) fn advice(text: &str) -> Option<String> {
             if file == "mpi.h" {
                 return Some("mpi.h: add the options that `mpicc --showme` prints".into());
             }
-        }
-        if line.contains("kernel launch from __device__ or __global__ function") {
-            return Some(
-                "kernels that launch kernels (dynamic parallelism) are not supported".into(),
-            );
-        }
-        if line.contains("initialization is not supported for __shared__ variables") {
-            return Some(
-                "shared variables whose constructor does something (cuda::barrier, cuda::pipeline_shared_state) are not \
-                 supported: clang refuses them; __syncthreads() and cooperative groups are"
-                    .into(),
-            );
         }
         if line.contains("undefined reference to `GOMP_") || line.contains("`__kmpc_") {
             return Some("OpenMP: link with -fopenmp too".into());

@@ -1,7 +1,17 @@
 //! The last step of `kerf cc`: programs and libraries out of objects.
 use super::{Build, CcError, archives, io};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Where a program is linked to, before it is renamed: a program that is there stays whole if the disk is full. What
+/// is no file, /dev/null for example, is written to.
+fn beside(out: &Path) -> PathBuf {
+    if std::fs::metadata(out).is_ok_and(|m| !m.is_file()) {
+        return out.to_owned();
+    }
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    out.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
 
 impl Build<'_> {
     /// Links a program with Kerf's runtime.
@@ -9,10 +19,11 @@ impl Build<'_> {
         let runtime = self.runtime.ok_or(CcError::NoRuntime)?;
         let folder = runtime.parent().unwrap_or(Path::new("."));
         let out = self.o.output.clone().unwrap_or_else(|| "a.out".into());
+        let part = beside(&out);
         let mut a = vec![
             "--driver-mode=g++".to_owned(),
             "-o".into(),
-            out.display().to_string(),
+            part.display().to_string(),
         ];
         let only_link = |h: &&String| {
             h.starts_with("-fsanitize") || *h == "-fPIC" || *h == "-pg" || h.starts_with("-flto")
@@ -35,7 +46,16 @@ impl Build<'_> {
         let r = self.clang(&a)?;
         let text = String::from_utf8_lossy(&r.stderr).into_owned();
         if !r.status.success() {
-            return Err(CcError::Linker(text.trim().to_owned()));
+            if part != out {
+                // Best effort: the linker's error is the one worth reporting.
+                let _ = std::fs::remove_file(&part);
+            }
+            let text = text.replace(&part.display().to_string(), &out.display().to_string());
+            let text = format!("linking {}:\n{}", out.display(), text.trim());
+            return Err(CcError::Linker(text));
+        }
+        if part != out {
+            std::fs::rename(&part, &out).map_err(io(&out))?;
         }
         self.told.messages.push_str(&text);
         Ok(())
@@ -56,5 +76,18 @@ impl Build<'_> {
                 String::from_utf8_lossy(&r.stderr).into_owned(),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_linked_beside_their_place_and_devices_are_not() {
+        let part = beside(Path::new("bin/app"));
+        assert_eq!(part.parent(), Some(Path::new("bin")));
+        assert_ne!(part, Path::new("bin/app"));
+        assert_eq!(beside(Path::new("/dev/null")), Path::new("/dev/null"));
     }
 }

@@ -4,6 +4,11 @@
 // application (kerf cc) host code calls them.
 #pragma once
 #if defined(__cplusplus) && defined(__CUDA__)
+// clang drops the shape of a cluster; the section tells Kerf that the kernel asked for one.
+#ifdef __CUDA_ARCH__
+#undef __cluster_dims__
+#define __cluster_dims__(...) __attribute__((section("kerf.cluster")))
+#endif
 // nvcc's own headers declare printf, malloc, clock, assert and more; many programs count on it.
 #include <assert.h>
 #include <math.h>

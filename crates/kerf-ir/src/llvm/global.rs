@@ -34,6 +34,16 @@ impl Value {
         }
         out
     }
+    /// The section that a function or global asks for; empty: none.
+    pub fn section(self) -> String {
+        unsafe {
+            let p = LLVMGetSection(self.0);
+            match p.is_null() {
+                true => String::new(),
+                false => std::ffi::CStr::from_ptr(p).to_string_lossy().into_owned(),
+            }
+        }
+    }
     /// Is a function or global only declared?
     pub fn is_declaration(self) -> bool {
         unsafe { LLVMIsDeclaration(self.0) != 0 }

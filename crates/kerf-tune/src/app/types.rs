@@ -2,11 +2,13 @@
 use super::run::RunFailure;
 use super::search::Local;
 use super::values::{NoValues, Source};
+use crate::duration::TooLong;
 use crate::front::Point;
 use crate::problem::{Grouping, ProblemError};
 use crate::result::ResultError;
 use crate::store::StoreError;
 use kerf_device::profile::DeviceProfile;
+use kerf_files::LockError;
 use kerf_num::Metric;
 use kerf_pass::SiteFormat;
 use kerf_search::Reason;
@@ -28,6 +30,18 @@ pub enum TimeBy {
     Pattern(Regex),
     /// From start to end, measured.
     Wall,
+}
+
+impl TimeBy {
+    /// As the description of a search has it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            TimeBy::Predicted => "predicted".into(),
+            TimeBy::Kernels => "kernels".into(),
+            TimeBy::Wall => "wall".into(),
+            TimeBy::Pattern(p) => format!("the pattern `{}`", p.as_str()),
+        }
+    }
 }
 
 /// Seconds that one launch of kernels takes on another device, by symbol, as far as they can be predicted; from the folder
@@ -76,6 +90,8 @@ pub struct Request {
     pub out: PathBuf,
     /// Go on with what is in the folder.
     pub resume: bool,
+    /// Start it even if it is estimated to take hours.
+    pub confirmed: bool,
     /// Time limit of the program itself.
     pub limit: Duration,
     /// Tune each kernel alone too, and compare.
@@ -122,6 +138,12 @@ pub enum AppError {
     /// The strategy.
     #[error(transparent)]
     Strategy(#[from] StrategyError),
+    /// Hours, which nobody confirmed.
+    #[error(transparent)]
+    Long(#[from] TooLong),
+    /// Another process uses the folder.
+    #[error(transparent)]
+    Locked(#[from] LockError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -120,9 +120,7 @@ pub fn give_shapes(job: &Job, out: &Path) -> Result<Option<(PathBuf, Vec<String>
     crate::result::make_folder(out)?;
     let path = out.join("workload.toml");
     let path = std::path::absolute(&path).unwrap_or(path);
-    std::fs::write(&path, text).map_err(|e| {
-        ProblemError::from(ChoiceError::NoSpace(format!("{}: {e}", path.display())))
-    })?;
+    crate::result::write(&path, text.as_bytes())?;
     let names: Vec<&str> = found.free.iter().map(|f| f.kernel.as_str()).collect();
     let mut notes = vec![format!(
         "the file lists no shapes; other blocks are tried for {}, as {} says",

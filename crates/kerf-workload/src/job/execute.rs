@@ -9,10 +9,11 @@ use super::save::save;
 use super::timed::Runner;
 use super::{Device, Job, JobError};
 use crate::digest::digest;
+use crate::memory::{self, MemoryNeed};
 use crate::run::Session;
 use crate::storage;
 use crate::workload::Workload;
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cpu::{self, CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::Watch;
 use kerf_exec::cuda::{self, CudaExecutor, assemble};
 use kerf_exec::{DeviceInfo, Executor, KernelStats};
@@ -274,6 +275,11 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     if job.device == Device::Cpu || job.reference || job.count.is_some() {
         refuse(&m, &used, &infos, &run.unlifted)?;
     }
+    let on_cpu = job.device == Device::Cpu;
+    let need = MemoryNeed::for_workload(&workload, job.reference);
+    if let Some(why) = memory::refusal(&workload, &need, on_cpu, cpu::available_memory()) {
+        return Err(JobError::Input(why));
+    }
     if let (Some(detail), true) = (job.count, job.count_only) {
         let counts = counted(job, &session, &m, detail)?;
         return Ok(only_counted(&workload, &session, counts));
@@ -331,7 +337,14 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let turn = alone(job)?;
     spent.wait_s = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let mut plan = Runner::with(program_made.load(job, &used)?, &session, held)?;
+    let mut exec = program_made.load(job, &used)?;
+    if let (false, Some(free)) = (on_cpu, exec.free_memory()?) {
+        let programs = 1 + usize::from(own_made.is_some());
+        if let Some(why) = memory::refusal_on_device(&workload, programs, free) {
+            return Err(JobError::Input(why));
+        }
+    }
+    let mut plan = Runner::with(exec, &session, held)?;
     // The program as it is, beside the plan's on the same device: a clock that drifts drifts for both.
     let own = Session {
         kernels: &own_infos,

@@ -11,7 +11,6 @@ use kerf_ir::program::{Program, sha256};
 use kerf_num::{Dd, Format};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io::Write;
 use std::path::Path;
 
 /// What the bytes after the first line are.
@@ -94,16 +93,11 @@ fn write(path: &Path, r: &Reference) -> std::io::Result<()> {
     };
     let dir = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir)?;
-    // What files have by default; a temporary one is its owner's alone.
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let mut f = tempfile::Builder::new()
-        .permissions(readable)
-        .tempfile_in(dir)?;
-    serde_json::to_writer(&mut f, &head)?;
-    f.write_all(b"\n")?;
-    f.write_all(&content)?;
-    f.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    kerf_files::write_whole_with(path, |f| {
+        serde_json::to_writer(&mut *f, &head)?;
+        f.write_all(b"\n")?;
+        f.write_all(&content)
+    })
 }
 
 /// The reference, out of the folder if it is there.

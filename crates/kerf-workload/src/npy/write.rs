@@ -1,9 +1,6 @@
 //! Writing `.npy` files.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use super::header::MAGIC;
 use super::types::type_string;
@@ -28,29 +25,11 @@ pub fn write(path: &Path, elem: &ElemType, shape: &[usize], bytes: &[u8]) -> Res
         }));
     }
     let header = header(elem, shape);
-    let temporary = temporary_name(path);
-    let save = || -> io::Result<()> {
-        let mut file = BufWriter::new(File::create_new(&temporary)?);
+    kerf_files::write_whole_with(path, |file| {
         file.write_all(&header)?;
-        file.write_all(bytes)?;
-        file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        fs::rename(&temporary, path)
-    };
-    save().map_err(|e| {
-        // Best effort: the first error is the one worth reporting.
-        let _ = fs::remove_file(&temporary);
-        fail(NpyProblem::Io(e))
+        file.write_all(bytes)
     })
-}
-
-/// A name in the same directory, so that renaming works, that nobody else is using.
-fn temporary_name(path: &Path) -> PathBuf {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    let unique = NEXT.fetch_add(1, Ordering::Relaxed);
-    name.push(format!(".{}.{unique}.part", std::process::id()));
-    path.with_file_name(name)
+    .map_err(|e| fail(NpyProblem::Io(e)))
 }
 
 fn header(elem: &ElemType, shape: &[usize]) -> Vec<u8> {

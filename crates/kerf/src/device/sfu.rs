@@ -55,7 +55,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         std::fs::create_dir_all(dir).map_err(bad)?;
         for o in operations {
             let bytes = sfu::dump(&mut gpu, o)?;
-            std::fs::write(dir.join(format!("{}.sfu", o.key)), bytes).map_err(bad)?;
+            kerf_files::write_whole(dir.join(format!("{}.sfu", o.key)), bytes).map_err(bad)?;
         }
         return Ok(0);
     }

@@ -33,7 +33,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             ))
             .help("leave --svg away")
         })?;
-        std::fs::write(path, drawing).map_err(|e| {
+        kerf_files::write_whole(path, drawing).map_err(|e| {
             Failure::new(format!("cannot write {}: {e}", path.display()))
                 .help("choose another file with --svg, in a folder that exists")
         })?;

@@ -3,7 +3,7 @@
 use super::done::Done;
 use crate::fail::Failure;
 use kerf_hardround::certificate::{Header, read};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -91,6 +91,18 @@ impl Journal {
             .write(true)
             .open(path)
             .map_err(fail)?;
+        // Until this process ends, no other adds to the file.
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(e)) => return Err(fail(e)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::new(format!(
+                    "{} is being written by another search",
+                    path.display()
+                ))
+                .help("wait for its end, or choose another place with --certificate"));
+            }
+        }
         file.set_len(whole).map_err(fail)?;
         file.seek(SeekFrom::Start(whole)).map_err(fail)?;
         let mut journal = Journal {
@@ -146,6 +158,32 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two searches would cut off each other's lines.
+    #[test]
+    fn one_search_at_a_time() {
+        use kerf_hardround::leaf::Query;
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("a.cert");
+        let query = Query {
+            function: crate::hardround::find("exp").expect("known"),
+            format: kerf_hardround::format::BINARY64,
+            bits: 40,
+            isa: None,
+        };
+        let header = Header::new(&query, 1.0, 1.5, 7, "cpu");
+        let (mut first, _) = Journal::open(&path, &header, false).expect("new");
+        let second = Journal::open(&path, &header, true).err().expect("in use");
+        let text = format!("{second:?}");
+        assert!(
+            text.contains("another search") && text.contains("--certificate"),
+            "{text}"
+        );
+        // Its thread has the file open too, and ends here.
+        first.close().expect("written");
+        drop(first);
+        assert!(Journal::open(&path, &header, true).is_ok());
+    }
 
     /// A line that cannot be written is an error that says how to go on.
     #[test]

@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
+    kerf_files::write_whole(path, text)
         .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 

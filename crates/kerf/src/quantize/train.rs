@@ -5,6 +5,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use clap::builder::PossibleValuesParser;
+use kerf_files::FolderLock;
 use kerf_quant::backend::Optimizer;
 use kerf_quant::data::part::Part;
 use kerf_quant::decision::Scheme;
@@ -271,6 +272,11 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
         );
     }
     let (all, test) = a.at.open_cut(&a.data, a.cutout as usize)?;
+    std::fs::create_dir_all(&a.out).map_err(|e| {
+        Failure::new(format!("cannot make {}: {e}", a.out.display()))
+            .help("choose another folder with --out")
+    })?;
+    let _lock = FolderLock::take(&a.out).map_err(|e| Failure::new(e.to_string()))?;
     let recipe = a.recipe(&all.input())?;
     let (train, _) = Part::split(all.as_ref(), a.held_out);
     let make = |g: &_, p: &[_], o, s| a.at.backend(g, p, o, s);

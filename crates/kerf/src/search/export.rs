@@ -62,7 +62,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
         true => pack(text.as_bytes()).map_err(|e| unwritten(out, &e))?,
         false => text.into_bytes(),
     };
-    std::fs::write(out, bytes).map_err(|e| unwritten(out, &e))?;
+    kerf_files::write_whole(out, bytes).map_err(|e| unwritten(out, &e))?;
     let n = tuning.entries.len();
     match format {
         Format::Json => {

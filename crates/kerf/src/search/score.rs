@@ -56,7 +56,7 @@ pub fn run(a: &ScoreArgs, format: Format) -> Result<i32, Failure> {
         scored = times(a, &job, &subject, &found, scored)?;
     }
     let text = scored.json().map_err(|e| unusable(&a.file, &e))?;
-    std::fs::write(&a.out, text + "\n").map_err(|e| {
+    kerf_files::write_whole(&a.out, text + "\n").map_err(|e| {
         Failure::new(format!("cannot write {}: {e}", a.out.display())).help("choose another --out")
     })?;
     match format {

@@ -197,6 +197,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
             .out
             .unwrap_or_else(|| PathBuf::from(format!("{}-tuned", stem(&command)))),
         resume: a.resume,
+        confirmed: a.yes,
         limit: Duration::from_secs_f64(a.timeout),
         local: a.local,
         require,

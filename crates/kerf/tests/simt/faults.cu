@@ -37,6 +37,17 @@ __global__ void endless(volatile int* out) {
     while (out[0] == 0) out[1] += 1;
 }
 __global__ void far_away(int* out, long long offset) { out[offset] = 1; }
+__global__ void null_after_barrier(int* out, long long address) {
+    int* p = (int*)address;
+    __syncthreads();
+    out[threadIdx.x] = threadIdx.x == 37 ? __shfl_sync(__activemask(), p[2], 5) : 1;
+}
+__device__ __noinline__ int deeper(int* out, int n) {
+    volatile int here[16];
+    here[n & 15] = n;
+    return n < 0 ? 0 : deeper(out, n + 1 - out[0]) + here[n & 15];
+}
+__global__ void recurses(int* out) { out[1] = deeper(out, out[0] + 1); }
 
 __global__ void read_past_end(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

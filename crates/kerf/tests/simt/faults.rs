@@ -2,7 +2,7 @@
 use crate::harness::{Said, folder, kerf, run_file};
 
 /// Runs one kernel of a source on a few small buffers.
-fn workload(
+pub fn workload(
     source: &str,
     kernel: &str,
     grid: &str,
@@ -53,7 +53,7 @@ args = {args}
     (dir, path)
 }
 
-fn fails(
+pub fn fails(
     source: &str,
     kernel: &str,
     grid: &str,
@@ -91,7 +91,7 @@ fn line_of(source: &str, text: &str) -> usize {
 }
 
 #[track_caller]
-fn says(said: &Said, parts: &[&str]) {
+pub fn says(said: &Said, parts: &[&str]) {
     for p in parts {
         assert!(said.err.contains(p), "expected `{p}` in\n{}", said.err);
     }
@@ -224,7 +224,49 @@ fn stray_pointers_without_memcheck() {
         "",
         &[],
     );
-    says(&s, &["SIGSEGV", "--memcheck"]);
+    says(
+        &s,
+        &[
+            "far_away, block (0, 0, 0): illegal memory access: access to an address that this machine does not have",
+            "--memcheck",
+        ],
+    );
+    // Threads that are coroutines are known by number.
+    let s = fails(
+        "faults.cu",
+        "null_after_barrier",
+        "[1]",
+        "[64]",
+        r#"["a", 0]"#,
+        "",
+        &[],
+    );
+    says(
+        &s,
+        &[
+            "null_after_barrier, block (0, 0, 0), thread (37, 0, 0): illegal memory access: load from address 0x8, a null pointer",
+        ],
+    );
+}
+
+#[test]
+fn recursion_without_end_is_told_and_no_check_is_advised() {
+    for options in [&["--timeout", "60"][..], &["--timeout", "60", "--memcheck"]] {
+        let s = fails(
+            "faults.cu",
+            "recurses",
+            "[1]",
+            "[1]",
+            r#"["a"]"#,
+            "",
+            options,
+        );
+        says(
+            &s,
+            &["recurses, block (0, 0, 0)", "the recursion may have no end"],
+        );
+        assert!(!s.err.contains("memcheck"), "{}", s.err);
+    }
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_used_folder_and_another_search_are_refused() {
     let o = case.tune(&other);
     assert_eq!(o.status.code(), Some(2));
     assert!(
-        text(&o.stderr).contains("another search: criteria"),
+        text(&o.stderr).contains("another search: --tolerance, --metric or [accept]"),
         "{}",
         text(&o.stderr)
     );

@@ -3,6 +3,7 @@ use super::Worker;
 use super::lane::Wait;
 use crate::cpu::context::Context;
 use crate::cpu::launch::{Fault, FaultKind};
+use crate::cpu::signals;
 
 pub(in crate::cpu) fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
     (x + ctx.ntid[0] * (y + ctx.ntid[1] * z)) as usize
@@ -103,6 +104,15 @@ fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) ->
     }
 }
 
+/// Ends the thread where its stack does not suffice for a function that allocates.
+pub(in crate::cpu) fn need_headroom(ctx: *const Context, at: [u32; 3]) {
+    if !signals::has_headroom() {
+        // SAFETY: as in `barrier`.
+        let stack_bytes = unsafe { worker(ctx) }.stack_bytes();
+        fault(ctx, at, FaultKind::Stack, signals::overflow(stack_bytes));
+    }
+}
+
 fn text(p: *const i8) -> String {
     if p.is_null() {
         return String::new();
@@ -156,12 +166,13 @@ pub(in crate::cpu) extern "C" fn assert(
 
 pub(in crate::cpu) extern "C" fn printf(
     ctx: *const Context,
-    _x: u32,
-    _y: u32,
-    _z: u32,
+    x: u32,
+    y: u32,
+    z: u32,
     format: *const i8,
     args: *const u8,
 ) -> i32 {
+    need_headroom(ctx, [x, y, z]);
     // SAFETY: the compiler packed the arguments for this format.
     unsafe {
         let out = crate::cpu::printf::format(format, args);

@@ -112,7 +112,7 @@ impl Worker<'_> {
         let n = self.lanes.len();
         loop {
             for from in (0..n).step_by(32) {
-                self.run_warp(&mut b.threads, from, (from + 32).min(n));
+                self.run_warp(&b.context, &mut b.threads, from, (from + 32).min(n));
                 if self.shared.stopped() {
                     return true;
                 }

@@ -1,5 +1,5 @@
 //! What compiled code calls of the checks.
-use super::super::block::{Worker, linear, worker};
+use super::super::block::{Worker, linear, need_headroom, worker};
 use super::super::context::Context;
 use super::super::launch::FaultKind;
 use super::clocks::Reach;
@@ -46,6 +46,7 @@ pub(in crate::cpu) extern "C" fn access(
     if bytes == 0 {
         return;
     }
+    need_headroom(ctx, thread_of(ctx, thread));
     let watched = match bounds::check(w, ctx, s, address, base, bytes, site) {
         Ok(watched) => watched,
         Err(wrong) => {
