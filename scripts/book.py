@@ -83,7 +83,7 @@ def metrics():
         about = " ".join(l.strip()[3:].strip() for l in docs.strip().splitlines())
         out += f"| `{names[variant]}` | {plain(about)} |\n"
     out += "\n"
-    for name in ["quantile", "ssim", "scatter", "squares"]:
+    for name in ["acceptance", "quantile", "ssim", "scatter", "squares"]:
         out += section(f"crates/kerf-num/src/metrics/{name}.rs", name)
     return out
 

@@ -1,11 +1,12 @@
 //! Comparing an output with its reference.
 //!
-//! [`compare`] makes one pass over the elements and returns an [`ErrorReport`].
+//! [`compare`] makes one pass over the elements and returns an [`ErrorReport`];
+//! [`judge`] decides on it.
 //! What holds:
 //!
 //! * NaN where the reference is NaN, and an infinity equal to the reference, are
-//!   matches and contribute to no measure. Any other NaN or infinity is a
-//!   mismatch, which is counted and which no tolerance accepts.
+//!   pairs: they are counted as such, never as compared, and contribute to no measure.
+//!   Any other NaN or infinity is a mismatch, which no tolerance accepts.
 //! * The relative error is `|got - ref| / max(|ref|, floor)`, and 0 where the
 //!   two are equal. The floor keeps references near zero from making every
 //!   error huge; by default it is the format's smallest normal value.
@@ -13,6 +14,7 @@
 //!   rounding. Sums run in double-double, and squares are scaled, so means and
 //!   norms neither lose small terms nor overflow.
 
+mod acceptance;
 mod metric;
 mod quantile;
 mod report;
@@ -24,6 +26,9 @@ use crate::dd::Dd;
 use crate::format::Format;
 use crate::ulp::{ulp_from_real, ulp_from_rounded};
 
+pub use acceptance::{
+    Bound, ComparedCounts, Integers, Judgement, NanPairs, Rejection, is_within, judge,
+};
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
 pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
@@ -127,6 +132,10 @@ impl Pass {
         }
         if !got.is_finite() || !reference.is_finite() {
             if same(got, reference.hi) {
+                match got.is_nan() {
+                    true => report.nan_pairs += 1,
+                    false => report.inf_pairs += 1,
+                }
                 return;
             }
             if got.is_nan() != reference.is_nan() {

@@ -95,9 +95,12 @@ pub struct Promise {
     pub error: Option<f64>,
     /// Time over that of the program as it is.
     pub time: f64,
-    /// `measured` or `predicted`.
+    /// `measured` or `predicted`; [`NOT_RECORDED`] where the result does not say how.
     pub kind: String,
 }
+
+/// What is said of a figure that no record has.
+pub const NOT_RECORDED: &str = "not recorded";
 
 /// A patch.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -13,7 +13,7 @@ use kerf_tune::evaluate::{Evaluator, Request, Timing, WorkerProgram};
 use kerf_tune::result::TuneResult;
 use kerf_workload::job::{Device, Job, JobError, Patched, Report};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,12 +37,14 @@ pub struct Tried {
 /// A patched source on inputs that its plan was not chosen by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Elsewhere {
-    /// Inputs.
+    /// Inputs that differ from those that the plan was chosen by.
     pub inputs: usize,
     /// Those within the tolerance.
     pub passed: usize,
-    /// The largest error; none if infinite.
+    /// The largest error; none if infinite, if a run failed, or without inputs.
     pub worst: Option<f64>,
+    /// Inputs of other seeds that were the same bytes again, and count for nothing.
+    pub same: usize,
 }
 
 impl Tried {
@@ -175,30 +177,46 @@ impl Bench<'_> {
         Some(sum)
     }
 
-    /// A patched program on inputs that neither the search nor its validation had.
-    fn elsewhere(&self, evaluator: &Evaluator, request: &Request) -> Elsewhere {
+    /// A patched program on inputs that neither the search nor its validation had. Seeds that give the bytes of the
+    /// tuning inputs, or of another seed, are no other inputs: files and constants are the same for every seed.
+    fn elsewhere(
+        &self,
+        evaluator: &Evaluator,
+        request: &Request,
+        own: Option<&String>,
+    ) -> Elsewhere {
         let tolerance = self.result.criteria.tolerance;
         let mut out = Elsewhere {
             inputs: 0,
             passed: 0,
-            worst: Some(0.0),
+            worst: None,
+            same: 0,
         };
-        let used = self.result.validation.as_ref().map_or(0, |v| v.used) as u64;
+        let mut seen: BTreeSet<String> = self.result.inputs.iter().chain(own).cloned().collect();
+        let mut errors: Vec<Option<f64>> = Vec::new();
+        let tried = self.result.demoted.iter().map(|d| &d.validation);
+        let used = tried.chain(&self.result.validation).map(|v| v.used).max();
         for k in 0..self.inputs as u64 {
             let mut one = request.clone();
-            one.input.seed = self.result.input.seed.wrapping_add(1 + used + k);
+            let skip = 1 + used.unwrap_or(0) as u64 + k;
+            one.input.seed = self.result.input.seed.wrapping_add(skip);
             one.timed = 0;
-            let error = evaluator.one(&one).ok().and_then(|e| e.error);
+            let ran = evaluator.one(&one).ok();
+            let digest = ran.as_ref().and_then(|e| e.inputs.clone());
+            if digest.is_some_and(|d| !seen.insert(d)) {
+                out.same += 1;
+                continue;
+            }
+            let within = ran.as_ref().is_some_and(|e| e.accepted(tolerance));
+            errors.push(ran.and_then(|e| e.error));
             out.inputs += 1;
-            out.passed += usize::from(error.is_some_and(|e| e <= tolerance));
-            out.worst = match (out.worst, error) {
-                (Some(a), Some(b)) => Some(a.max(b)),
-                _ => None,
-            };
-            if out.passed < out.inputs {
+            out.passed += usize::from(within);
+            if !within {
                 break;
             }
         }
+        let all: Option<Vec<f64>> = errors.into_iter().collect();
+        out.worst = all.and_then(|all| all.into_iter().reduce(f64::max));
         out
     }
 
@@ -251,6 +269,7 @@ impl Bench<'_> {
             Ok(e) => e,
             Err(e) => return Ok(Tried::failed(e.to_string())),
         };
+        let digest = e.inputs.clone();
         let mut t = Tried {
             error: e.error,
             outputs: e.outputs,
@@ -260,7 +279,7 @@ impl Bench<'_> {
             elsewhere: None,
         };
         if t.is_within(self.result.criteria.tolerance) && self.inputs > 0 {
-            t.elsewhere = Some(self.elsewhere(&evaluator, &request));
+            t.elsewhere = Some(self.elsewhere(&evaluator, &request, digest.as_ref()));
         }
         if t.time.is_none() && t.is_within(self.result.criteria.tolerance) {
             let own = self.own_s.filter(|s| *s > 0.0);

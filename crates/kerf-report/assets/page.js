@@ -33,14 +33,15 @@ const table = (heads, rows, wide) => el("div", {class: "scroll"}, el("table", {c
   el("thead", null, el("tr", null, heads.map(h => el("th", {class: h.startsWith("#") ? "n" : null, scope: "col"}, h.replace(/^#/, ""))))),
   el("tbody", null, rows.map(r => r.tagName ? r : el("tr", null, r.map((c, i) => el("td", {class: heads[i].startsWith("#") ? "n" : null}, c)))))));
 const title = (id, text, about) => [el("h2", {id: id + "-h"}, text), about ? el("p", {class: "about"}, about) : null];
-const measured = R.speedup.kind === "measured";
+// What is said of times, errors and other inputs comes from the claims, which no record is missing for.
+const C = D.claims, measured = C.time_kind === "measured", timed = C.time_kind || "without a recorded measurement";
 const settingOf = (g, level) => G[g].formats[level] ?? "?";
 
 // ---------------------------------------------------------------- verdict
 const why = k => {
   if (!k) return "";
   switch (k.kind) {
-    case "error": return `lower: error ${sci(k.error)}, the limit is ${sci(R.criteria.tolerance)}`;
+    case "error": return k.error === null ? `lower: ${k.rejection ? k.rejection.replaceAll("_", " ") : "not within the tolerance"}` : `lower: error ${sci(k.error)}, the limit is ${sci(R.criteria.tolerance)}`;
     case "slower": return `lower: time ${k.time.toFixed(3)} instead of ${k.chosen.toFixed(3)}, ${k.measured ? "measured" : "predicted"}`;
     case "failed": return "lower: " + k.why.split("\n")[0];
     case "veto": return "not tried: " + k.why;
@@ -58,28 +59,26 @@ const why = k => {
   const fact = (label, big, cls, ...more) => el("div", {class: "fact"}, el("div", {class: "label"}, label), el("div", {class: "big " + (cls || "")}, big), more.map(m => m === null ? null : el("div", {class: "more"}, m)));
   const tol = R.criteria.tolerance, part = R.error === null ? 1 : Math.max(0, Math.min(1, 1 + Math.log10(Math.max(R.error, tol * 1e-9) / tol) / 9));
   const meter = el("div", {class: "meter" + (R.error === null || R.error > tol ? " over" : ""), role: "img", "aria-label": "error against tolerance, logarithmic"}, el("i", {style: `width:${(100 * part).toFixed(1)}%`}));
-  const v = R.validation, worst = R.outputs.flatMap(o => o.worst ? [[o.name, o.worst]] : []).sort((a, b) => b[1].max_rel - a[1].max_rel)[0];
+  const other = C.other_inputs, worst = R.outputs.flatMap(o => o.worst ? [[o.name, o.worst]] : []).sort((a, b) => b[1].max_rel - a[1].max_rel)[0];
   const energy = R.energy && R.energy.plan && R.energy.program ? fact("Energy of a run", (R.energy.plan.per_run_j / R.energy.program.per_run_j).toFixed(2) + "×", "", `${R.energy.plan.per_run_j.toPrecision(3)} J instead of ${R.energy.program.per_run_j.toPrecision(3)} J, measured over ${R.energy.plan.window_s.toFixed(1)} s`)
     : R.energy && R.energy.estimated ? fact("Energy of the operations", R.energy.estimated.toFixed(2) + "×", "", el("span", {class: "tag predicted"}, "estimated"), R.energy.by) : null;
   s.append(el("p", {class: "headline"}, head),
     el("div", {class: "verdict"},
       fact("Speed-up", sp.value.toFixed(2) + "×", R.verdict === "tuned" ? "good" : "",
-        el("span", {class: "tag " + sp.kind}, sp.kind),
-        sp.low !== null ? `95 % interval ${sp.low.toFixed(2)} to ${sp.high.toFixed(2)}` : null, sp.by),
-      fact("Error: " + R.criteria.metric, sci(R.error), R.error !== null && R.error <= tol ? "good" : "bad", meter,
-        `tolerance ${sci(tol)}; the program itself ${sci(R.floor.error)}`,
+        el("span", {class: "tag " + (C.time_kind || "")}, timed),
+        C.interval ? `95 % interval ${C.interval[0].toFixed(2)} to ${C.interval[1].toFixed(2)}` : null, sp.by),
+      fact("Error: " + R.criteria.metric, C.error, R.error !== null && R.error <= tol ? "good" : "bad", R.error === null ? null : meter,
+        `tolerance ${sci(tol)}; the program itself ${C.own_error}`, C.compared,
         worst && R.verdict === "tuned" ? `worst element ${worst[0]}[${worst[1].index}]: ${worst[1].got} for ${worst[1].reference}` : null),
-      v ? fact("Other inputs", `${v.passed} of ${v.used}`, v.passed === v.used ? "good" : "bad",
-        `with ${Math.round(100 * v.confidence)} % confidence at least ${(100 * v.pass_probability).toFixed(1)} % of such inputs pass`,
-        `${v.held_out} from other seeds, ${v.perturbed} perturbed; worst error ${sci(v.worst)}`) : null,
+      other ? fact("Other inputs", other.head, other.good ? "good" : "bad", ...other.more) : null,
       energy,
-      fact("Errors measured on", measured ? "GPU" : "CPU", "", R.device, measured ? null : `times are predicted for profile ${R.profile}`)),
+      fact("Errors measured on", R.device.startsWith("CPU") ? "CPU" : "GPU", "", R.device, C.time_kind === "predicted" ? `times are predicted for profile ${R.profile}` : null)),
     R.warnings.length ? el("ul", {class: "warnings", "aria-label": "Warnings"}, R.warnings.map(w => el("li", null, w))) : "");
 })();
 
 // ---------------------------------------------------------------- time against error
 const points = D.evaluations.filter(e => e.phase !== "baseline" && e.levels.length === G.length && e.time !== null && e.error !== null && !e.failure);
-points.unshift({phase: "program", levels: G.map(() => 0), error: R.floor.error ?? 0, time: 1, wall_s: 0});
+if (R.floor.error !== null) points.unshift({phase: "program", levels: G.map(() => 0), error: R.floor.error, time: 1, wall_s: 0});
 const failed = D.evaluations.filter(e => e.failure);
 const chosenKey = R.assignment.join(" ");
 (() => {
@@ -89,7 +88,7 @@ const chosenKey = R.assignment.join(" ");
   const compare = el("div", {class: "compare", "aria-live": "polite"});
   const kinds = [["program", "the program as it is", "--ink"], ["search", "search (" + R.strategy + ")", "--accent"], ["probe", "tried to explain the result", "--mix"], ["final", "measured once more", "--f16"]];
   const has = new Set(points.map(p => p.phase));
-  s.append(...title("front", "Time against error", `Every plan that ran. Left is faster, down is more accurate; times are over the program's, ${measured ? "measured" : "predicted"}. The line joins plans that none is better than in both. Click two points to compare them.`),
+  s.append(...title("front", "Time against error", `Every plan that ran. Left is faster, down is more accurate; times are over the program's, ${timed}. The line joins plans that none is better than in both. Click two points to compare them.`),
     el("div", {class: "legend"}, kinds.filter(k => has.has(k[0])).map(k => el("span", null, el("i", {style: `background:var(${k[2]})`}), k[1])), el("span", null, "◯ chosen"), failed.length ? el("span", null, `${failed.length} more failed to run`) : null),
     el("div", {class: "plot"}, canvas, tip), compare,
     el("details", null, el("summary", null, "As a table"), table(["#time", "#error", "within", "what for", "plan"], R.front.map(p => [p.time.toFixed(3), sci(p.error), p.error <= R.criteria.tolerance ? "yes" : "no", p.assignment.join(" ") === chosenKey ? "chosen" : "front", lowered(p.assignment)]))));
@@ -302,7 +301,7 @@ function progress() {
   const s = $("launch");
   s.hidden = false;
   document.querySelector("nav a[href='#errors']").before(el("a", {href: "#launch"}, "Launch"));
-  s.append(...title("launch", "Launch shapes", `Time of every shape that ran, over that of the program with its own shape, ${measured ? "measured" : "predicted"}: the least, where other things changed too. Stronger is faster.`));
+  s.append(...title("launch", "Launch shapes", `Time of every shape that ran, over that of the program with its own shape, ${timed}: the least, where other things changed too. Stronger is faster.`));
   const shape = text => new Map(text.split(",").map(w => { const at = w.indexOf("="); return at < 0 ? ["form", w] : [w.slice(0, at), w.slice(at + 1)]; }));
   const byNumber = (a, b) => (+a - +b) || (a < b ? -1 : a > b ? 1 : 0);
   const all = D.evaluations.filter(e => e.phase !== "baseline" && e.levels.length === G.length);
@@ -449,12 +448,12 @@ function progress() {
   const shapes = G.some(g => g.name.startsWith("launch: ")), variants = G.some(g => g.formats.some(f => /^(approx|full|newton|reciprocal)|\//.test(f)));
   const what = [R.formats.length ? "precision" : null, variants ? "approx" : null, shapes ? "launch" : null].filter(Boolean).join(",");
   const command = ["kerf", "tune", quoted(String(R.workload)), ...(what && what !== "precision" ? ["--what", what] : []), ...(R.formats.length && R.formats.join() !== "f32" ? ["--formats", R.formats.join()] : []), "--tolerance", String(R.criteria.tolerance), "--metric", String(R.criteria.metric), "--strategy", R.strategy, "--budget", R.budget, "--seed", R.seed, ...R.overrides.flatMap(o => ["--size", `${o[0]}=${o[1]}`]), "--profile", R.profile, ...(measured ? ["--device", "cuda"] : []), "--out", "again"].join(" ");
-  const rows = [["Kerf", R.kerf], ["result", D.folder], ["program (digest)", R.program], ["inputs (SHA-256)", R.inputs || "not kept"], ["input seed", R.input.seed], ["errors on", R.device], ["times for", measured ? R.speedup.by : `profile ${R.profile}, predicted`], ["search", `${R.strategy}, seed ${R.seed}, ended: ${R.ended || "no search"}`],
+  const rows = [["Kerf", R.kerf], ["result", D.folder], ["program (digest)", R.program], ["inputs (SHA-256)", R.inputs || "not kept"], ["input seed", R.input.seed], ["errors on", R.device], ["times for", measured ? R.speedup.by : C.time_kind ? `profile ${R.profile}, predicted` : "not recorded"], ["search", `${R.strategy}, seed ${R.seed}, ended: ${R.ended || "no search"}`],
     ["evaluations", `${R.effort.search} to search, ${R.effort.probes} to explain, ${R.effort.validation} to validate, ${R.effort.failed} failed; ${R.effort.wall_s.toFixed(1)} s`]];
   s.append(...title("repeat", "Repeat it", "The same command with the same seed searches the same plans."), el("pre", {tabindex: 0}, command), el("p", {class: "about"}, "Validate on fresh inputs: ", el("code", null, `kerf check ${quoted(String(D.folder))}`)),
     el("dl", {class: "repro"}, rows.flatMap(r => [el("dt", null, r[0]), el("dd", null, r[1])])),
     E && E.workload ? el("details", null, el("summary", null, "The workload file"), el("pre", {tabindex: 0}, E.workload)) : "");
-  $("footer").textContent = `Made by Kerf ${R.kerf}. Times are ${measured ? "measured on " + R.speedup.by : "predicted, not measured"}.`;
+  $("footer").textContent = `Made by Kerf ${R.kerf}. Times are ${measured ? "measured on " + R.speedup.by : C.time_kind ? "predicted, not measured" : "without a recorded measurement"}.`;
 })();
 
 // ---------------------------------------------------------------- light and dark

@@ -1,6 +1,7 @@
 //! A result in a few lines of text: what was cut, what was not, and why.
+use crate::claims::{compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
-use crate::words::{bound, kept, lines, number, speedup};
+use crate::words::{bound, kept, lines, number};
 use kerf_tune::result::Verdict;
 use std::fmt::Write;
 
@@ -34,7 +35,7 @@ pub fn explain(g: &Gathered) -> String {
             o,
             "{name}: {}, error {} ({limit})",
             speedup(&r.speedup),
-            number(r.error)
+            error(r.error, &r.outputs)
         ),
         Verdict::Unchanged => writeln!(
             o,
@@ -42,25 +43,15 @@ pub fn explain(g: &Gathered) -> String {
         ),
         Verdict::Unmet => writeln!(
             o,
-            "{name}: the program itself has an error of {} ({limit})",
-            number(r.floor.error)
+            "{name}: the program itself is not within the tolerance: error {} ({limit})",
+            error(r.floor.error, &r.floor.outputs)
         ),
     };
-    if r.validation.as_ref().is_some_and(|v| v.counted() == 0) {
-        let _ = writeln!(
-            o,
-            "no other inputs were tried: this workload's inputs are the same for every seed"
-        );
-    } else if let Some(v) = &r.validation {
-        let _ = writeln!(
-            o,
-            "on {} of {} other inputs within the tolerance, worst {}; with {:.0} % confidence at least {:.1} % of such inputs pass",
-            v.passed,
-            v.counted(),
-            number(v.worst),
-            100.0 * v.confidence,
-            100.0 * v.pass_probability
-        );
+    if let Some(c) = compared(&r.outputs) {
+        let _ = writeln!(o, "on the tuning inputs {c}");
+    }
+    if let Some(other) = other_inputs(r) {
+        let _ = writeln!(o, "{}", other.sentence());
     }
     let all = 0..r.groups.len();
     let (kept, cut): (Vec<usize>, Vec<usize>) =

@@ -1,5 +1,6 @@
 //! Everything a report shows, read from a result folder.
 use crate::ReportError;
+use crate::claims::Claims;
 use crate::listing::{IrLine, listing};
 use kerf_ir::llvm::Module;
 use kerf_tune::evidence::{self, Evidence};
@@ -58,6 +59,8 @@ pub struct Gathered {
     pub ptx: String,
     /// Error of each group lowered to its last level alone, where that ran.
     pub alone: Vec<Option<f64>>,
+    /// What the result lets the page say.
+    pub claims: Claims,
 }
 
 fn ir(dir: &Path, name: &str, files: &[String]) -> Vec<IrLine> {
@@ -98,6 +101,7 @@ pub fn gather(dir: &Path) -> Result<Gathered, ReportError> {
         .collect();
     Ok(Gathered {
         alone: alone(result.groups.len(), &evaluations),
+        claims: Claims::new(&result),
         folder: dir.to_owned(),
         ir: (ir(dir, "program.bc", &files), ir(dir, "tuned.bc", &files)),
         ptx: std::fs::read_to_string(dir.join("tuned.ptx")).unwrap_or_default(),

@@ -1,12 +1,14 @@
 //! Results for people: a page, a text and a summary made from the folder that `kerf tune` writes.
 //!
 //! * [`gather`] reads the folder, [`listing`] turns programs into lines with their places in the source.
+//! * [`claims`] says what a result shows and what it does not; everything else takes its sentences from there.
 //! * [`app`] is all of it for applications.
 //! * [`page`] is one HTML file that needs nothing else; [`explain`] is the same as text, [`markdown`] for a
 //!   pull request, [`evaluations`] every run as a table.
 #![warn(missing_docs)]
 
 pub mod app;
+pub mod claims;
 pub mod evaluations;
 pub mod explain;
 pub mod gather;

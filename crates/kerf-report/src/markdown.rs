@@ -1,6 +1,8 @@
 //! A result as Markdown, for a pull request.
+use crate::claims::{compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
-use crate::words::{bound, kept, lines, number, speedup};
+use crate::words::{bound, kept, lines};
+use kerf_tune::result::Verdict;
 use std::fmt::Write;
 
 /// Text in a table's cell.
@@ -33,30 +35,27 @@ pub fn markdown(g: &Gathered) -> String {
     };
     row(
         "speed-up",
-        format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+        match r.verdict {
+            Verdict::Tuned => format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+            Verdict::Unchanged => "none: nothing faster is within the tolerance".into(),
+            Verdict::Unmet => "none: the program itself is not within the tolerance".into(),
+        },
     );
     row(
         "error",
         format!(
             "{} {} (tolerance {}, the program itself {})",
             r.criteria.metric,
-            number(r.error),
+            error(r.error, &r.outputs),
             bound(r.criteria.tolerance),
-            number(r.floor.error)
+            error(r.floor.error, &r.floor.outputs)
         ),
     );
-    if let Some(v) = &r.validation {
-        row(
-            "other inputs",
-            format!(
-                "{} of {} within the tolerance, worst {}; {:.0} % confidence that at least {:.1} % pass",
-                v.passed,
-                v.counted(),
-                number(v.worst),
-                100.0 * v.confidence,
-                100.0 * v.pass_probability
-            ),
-        );
+    if let Some(c) = compared(&r.outputs) {
+        row("compared", c);
+    }
+    if let Some(other) = other_inputs(r) {
+        row("other inputs", other.sentence());
     }
     row("errors measured on", r.device.clone());
     let _ = writeln!(

@@ -1,6 +1,6 @@
 //! Numbers and reasons as words, alike in every report.
 use crate::gather::Gathered;
-use kerf_tune::result::{Kept, Speedup, TuneResult};
+use kerf_tune::result::{Kept, TuneResult};
 use kerf_tune::setting::Setting;
 
 /// An error or a tolerance.
@@ -19,14 +19,6 @@ pub fn bound(x: f64) -> String {
         whole
     } else {
         format!("{x:.2e}")
-    }
-}
-
-/// A speed-up with its interval and where it comes from.
-pub fn speedup(s: &Speedup) -> String {
-    match (s.low, s.high) {
-        (Some(l), Some(h)) => format!("{:.2}x [{l:.2}, {h:.2}] {}", s.value, s.kind),
-        _ => format!("{:.2}x {}", s.value, s.kind),
     }
 }
 
@@ -65,7 +57,12 @@ pub fn kept(g: &Gathered, group: usize) -> String {
     };
     let lower = next(r, group).map_or_else(|| "lower".to_owned(), |s| s.to_string());
     match k {
-        Kept::Error { error } => {
+        Kept::Error {
+            error: None,
+            rejection: Some(why),
+        } => format!("{lower}: {why}"),
+        Kept::Error { error: None, .. } => format!("{lower} is not within the tolerance"),
+        Kept::Error { error, .. } => {
             let place = payer(g, group).map_or_else(String::new, |(o, i)| format!(" on {o}[{i}]"));
             format!(
                 "{lower} costs {}{place}, limit {}",

@@ -2,6 +2,7 @@
 //!
 //! The reference is what the original program gives. Operations change format inside kernels; allocations of
 //! doubles may be held in narrower formats, where the runtime converts whatever host code copies.
+pub mod acceptance;
 pub mod run;
 mod search;
 mod shares;
@@ -163,7 +164,7 @@ impl App<'_> {
             error = v.map_err(|e| e.to_string()).and_then(|v| {
                 let r = self.request;
                 worst = values::worst(&v, &self.reference, r.floor);
-                values::error(&v, &self.reference, r.metric, r.floor)
+                acceptance::error(&v, &self.reference, &r.criterion())
             });
             if error.is_err() {
                 break;
@@ -287,7 +288,15 @@ pub fn tune<'w>(
         })
     };
     let reference = get(&own)?;
+    let counts = acceptance::own_counts(&reference, &r.criterion())?;
     let mut warnings = Vec::new();
+    if counts.special() > 0 {
+        warnings.push(format!(
+            "{} of {} values of the original program's output are NaN or infinite; they have to stay so, and say nothing of accuracy",
+            counts.special(),
+            counts.values
+        ));
+    }
     if reference.unknown > 0 {
         warnings.push(format!(
             "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
@@ -356,7 +365,7 @@ pub fn tune<'w>(
                 AppError::Program(e, help)
             })?;
         let v = get(&again)?;
-        match values::error(&v, &reference, r.metric, r.floor) {
+        match acceptance::error(&v, &reference, &r.criterion()) {
             Ok(e) if e <= r.tolerance => {
                 if v != reference {
                     warnings.push(format!("the output changes from run to run, by {e:e}"));
@@ -461,6 +470,7 @@ pub fn tune<'w>(
         device: r.device.clone(),
         compared: r.source.describe(),
         numbers: app.reference.floats.len(),
+        counts: Some(counts),
         metric: r.metric,
         tolerance: r.tolerance,
         reference: "the output of the original program".into(),

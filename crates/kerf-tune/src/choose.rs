@@ -118,7 +118,10 @@ impl Tuner<'_> {
             None => Kept::NotTried,
             Some(e) => match (&e.failure, self.time(&a, e)) {
                 (Some(why), _) => Kept::Failed { why: why.clone() },
-                _ if !e.accepted(self.tolerance()) => Kept::Error { error: e.error },
+                _ if !e.accepted(self.tolerance()) => Kept::Error {
+                    error: e.error,
+                    rejection: e.disqualified(),
+                },
                 (None, Some(t)) if t >= chosen.time || !self.is_out(&a, &out) => Kept::Slower {
                     time: t,
                     chosen: chosen.time,
@@ -250,7 +253,10 @@ impl Tuner<'_> {
             let v = self.validate(&best, own.inputs.clone(), &demoted)?;
             if v.holds() {
                 if let Some(r) = &v.remark {
-                    self.warn(r.clone());
+                    self.warn(match v.tried() {
+                        0 => format!("{r}: nothing was validated"),
+                        _ => r.clone(),
+                    });
                 }
                 return Ok(Choice {
                     plan: best,
@@ -328,17 +334,18 @@ impl Tuner<'_> {
                     timing: t,
                 }
             }
-            (Device::Cuda, None) => Speedup {
-                value: 1.0 / p.time,
-                low: None,
-                high: None,
-                kind: "measured".into(),
-                by: match identity {
-                    true => "the program as it is".into(),
-                    false => self.known[&p.assignment].device.clone(),
-                },
-                timing: None,
-            },
+            (Device::Cuda, None) => {
+                let found = self.known.get(&p.assignment).filter(|_| !identity);
+                let t = found.and_then(|e| e.timing.clone());
+                Speedup {
+                    value: 1.0 / p.time,
+                    low: t.as_ref().map(|t| 1.0 / t.ratio_high),
+                    high: t.as_ref().map(|t| 1.0 / t.ratio_low),
+                    kind: "measured".into(),
+                    by: found.map_or_else(|| "the program as it is".into(), |e| e.device.clone()),
+                    timing: t,
+                }
+            }
         }
     }
 }

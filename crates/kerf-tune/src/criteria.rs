@@ -1,5 +1,6 @@
 //! The tolerance that a search keeps: one number over all outputs.
 use kerf_num::Metric;
+use kerf_num::metrics::{ComparedCounts, Rejection};
 use kerf_workload::job::Report;
 use kerf_workload::{Accept, Criterion, Workload};
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,12 @@ pub struct OutputError {
     /// What its worst element pays: the largest relative error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<Worst>,
+    /// Why it is rejected; none if it is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+    /// How many of its values were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<ComparedCounts>,
 }
 
 /// The element with the largest relative error.
@@ -78,6 +85,19 @@ impl Worst {
         let all = errors.iter().filter_map(one);
         all.max_by(|a, b| a.max_rel.total_cmp(&b.max_rel))
     }
+}
+
+/// The outputs that are rejected for a reason, with what was compared of them; none if there are none.
+pub(crate) fn rejected(outputs: &[OutputError], why: Rejection) -> Option<String> {
+    let some: Vec<String> = outputs
+        .iter()
+        .filter(|o| o.rejection == Some(why))
+        .map(|o| match o.counts {
+            Some(c) => format!("output {}: {c}", o.name),
+            None => format!("output {}", o.name),
+        })
+        .collect();
+    (!some.is_empty()).then(|| some.join("; "))
 }
 
 /// A value of a metric as something to keep small, in the order of the metric.
@@ -142,6 +162,7 @@ impl Criteria {
                 floor: told.and_then(|c| c.floor),
                 quantile: told.and_then(|c| c.quantile),
                 peak: told.and_then(|c| c.peak),
+                allow_nan: told.is_some_and(|c| c.allow_nan),
             });
             least = least.min(small(c.metric, c.tolerance));
             accept.outputs.insert(b.name.clone(), c);
@@ -165,22 +186,23 @@ impl Criteria {
         }
     }
 
-    /// Errors by output, and the one that the search compares with the tolerance: infinite if an output
-    /// has NaN, infinity or integers where the reference has others.
+    /// Errors by output, and the one that the search compares with the tolerance. The verdicts are the job's, by
+    /// `kerf_num::metrics::judge`: what is rejected for another reason than its error, and what has no verdict, is
+    /// infinitely far off.
     pub fn judge(&self, r: &Report) -> (f64, Vec<OutputError>) {
-        let mut worst = 0f64;
+        // Without any output there is nothing to accept.
+        let mut worst = if r.outputs.is_empty() {
+            f64::INFINITY
+        } else {
+            0.0
+        };
         let mut all = Vec::new();
         for o in &r.outputs {
             let Some(c) = self.accept.criterion(&o.name) else {
                 continue;
             };
-            let whole = o.integer_mismatches.is_none_or(|n| n == 0);
-            let value = match &o.verdict {
-                Some(v) => v.value,
-                // An output without floating-point values: only its integers count.
-                None => Some(0.0),
-            };
-            let value = value.filter(|_| whole);
+            let verdict = o.verdict.as_ref();
+            let value = verdict.and_then(|v| v.value);
             let (mine, bound) = (
                 value.map(|v| small(c.metric, v)),
                 small(c.metric, c.tolerance),
@@ -196,6 +218,8 @@ impl Criteria {
                 tolerance: c.tolerance,
                 mean_rel: mean(&o.errors),
                 worst: Worst::of(&o.errors),
+                rejection: verdict.and_then(|v| v.rejection),
+                counts: verdict.map(|v| v.counts),
             });
         }
         (worst, all)

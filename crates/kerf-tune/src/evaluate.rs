@@ -3,7 +3,8 @@ use crate::approx::KernelNeeds;
 use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
 use kerf_exec::worker::Worker;
-use kerf_num::metrics::Scatter;
+use kerf_num::Metric;
+use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
 use kerf_workload::job::{Device, Energy, Job, JobError, Report, Spent, Times};
@@ -122,8 +123,9 @@ pub struct Evaluated {
     /// Energy, where it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
-    /// Values of the outputs that are finite neither in the reference nor here, and all values.
-    pub not_finite: (usize, usize),
+    /// How many values of the outputs were compared, all outputs together.
+    #[serde(default)]
+    pub counts: ComparedCounts,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Device, in words.
@@ -136,9 +138,17 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// Within a tolerance?
+    /// Within a tolerance? The error is one to keep small, whatever the metric, and absent where a verdict is against
+    /// an output for another reason.
     pub fn accepted(&self, tolerance: f64) -> bool {
-        self.failure.is_none() && self.error.is_some_and(|e| e <= tolerance)
+        let within = |e| is_within(Metric::MaxRel, e, tolerance);
+        self.failure.is_none() && self.error.is_some_and(within)
+    }
+
+    /// Why an output is rejected, if not for its error.
+    pub fn disqualified(&self) -> Option<Rejection> {
+        let mut all = self.outputs.iter().filter_map(|o| o.rejection);
+        all.find(|r| *r != Rejection::BeyondTolerance)
     }
 
     /// Without anything but perhaps a failure.
@@ -160,7 +170,7 @@ impl Evaluated {
             digests: Vec::new(),
             kernels: Vec::new(),
             energy: None,
-            not_finite: (0, 0),
+            counts: ComparedCounts::default(),
             warnings: Vec::new(),
             device: String::new(),
             wall_s,
@@ -174,12 +184,10 @@ impl Evaluated {
             (Some(t), Some(b)) => Timing::new(t, b, r.replays.unwrap_or(1)),
             _ => None,
         };
-        let count = |e: &serde_json::Value, k: &str| e[k].as_u64().unwrap_or(0) as usize;
-        let errors = || r.outputs.iter().flat_map(|o| &o.errors);
-        let odd = |e: &serde_json::Value| {
-            let known = count(e, "compared") + count(e, "nan_mismatch") + count(e, "inf_mismatch");
-            count(e, "count").saturating_sub(known)
-        };
+        let counts = outputs
+            .iter()
+            .filter_map(|o| o.counts)
+            .fold(ComparedCounts::default(), |all, one| all.and(&one));
         Evaluated {
             error: error.is_finite().then_some(error),
             outputs,
@@ -200,10 +208,7 @@ impl Evaluated {
                 })
                 .collect(),
             energy: r.energy.clone(),
-            not_finite: (
-                errors().map(odd).sum(),
-                errors().map(|e| count(e, "count")).sum(),
-            ),
+            counts,
             warnings: r.warnings.clone(),
             device: format!("{} ({})", r.device.name, r.device.detail),
             wall_s,

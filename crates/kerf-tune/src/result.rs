@@ -12,6 +12,7 @@ use crate::validate::Validation;
 use kerf_ir::compile::Toolchain;
 use kerf_ir::finish;
 use kerf_num::Format;
+use kerf_num::metrics::Rejection;
 use kerf_pass::count::LocalError;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
 use kerf_search::Reason;
@@ -52,14 +53,28 @@ pub struct Speedup {
     pub timing: Option<Timing>,
 }
 
+impl Speedup {
+    /// `measured` only with the measurement, `predicted` only with what predicted it; none if the record is missing.
+    pub fn recorded_kind(&self) -> Option<&str> {
+        match self.kind.as_str() {
+            "measured" if self.timing.is_none() => None,
+            "predicted" if self.by.is_empty() => None,
+            kind => Some(kind),
+        }
+    }
+}
+
 /// Why a group kept a format above the lowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kept {
     /// Lowered as well, the error would be this.
     Error {
-        /// Error; none if infinite.
+        /// Error; none if infinite, or if another reason than the error rejects it.
         error: Option<f64>,
+        /// That reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rejection: Option<Rejection>,
     },
     /// Lowered as well, the program would take this much of the time of the program as it is.
     Slower {

@@ -378,6 +378,7 @@ pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kerf_num::metrics::ComparedCounts;
     use serde_json::json;
 
     fn evaluated(error: Option<f64>) -> Evaluated {
@@ -391,7 +392,11 @@ mod tests {
             digests: Vec::new(),
             kernels: Vec::new(),
             energy: None,
-            not_finite: (0, 4),
+            counts: ComparedCounts {
+                values: 4,
+                compared: 4,
+                ..ComparedCounts::default()
+            },
             warnings: Vec::new(),
             device: "CPU".into(),
             wall_s: 0.5,

@@ -119,9 +119,14 @@ pub enum TuneError {
     Undefined(ExecError),
     /// Nothing can be compared.
     #[error(
-        "every value of the reference is NaN or infinite, so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
+        "every value of the reference is NaN or infinite ({0}), so there is nothing to compare; help: check the inputs (kerf run --reference shows the outputs)"
     )]
-    NoReference,
+    NoReference(String),
+    /// The program makes NaN, and nobody said that they are meant.
+    #[error(
+        "the program makes NaN of finite inputs: {0}; help: correct the inputs, or where NaN are meant, write `allow_nan = true` in the workload's [accept]"
+    )]
+    MakesNan(String),
     /// A ratio of nothing.
     #[error(
         "a ratio of quality needs the error of the fully approximate version: {0}; help: use --tolerance or --qos"

@@ -1,5 +1,6 @@
 //! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
 use crate::coded::Coded;
+use crate::criteria::rejected;
 use crate::duration::SearchDuration;
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
 use crate::front::Point;
@@ -12,6 +13,7 @@ use crate::setting::{PARTS, Setting};
 use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
+use kerf_num::metrics::Rejection;
 use kerf_pass::Plan;
 use kerf_search::recorded::Recorded;
 use kerf_search::{Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, Session};
@@ -141,16 +143,21 @@ impl Tuner<'_> {
             repeats,
             least: Some(errors().fold(f64::INFINITY, f64::min)).filter(|e| e.is_finite()),
         };
-        let (odd, count) = first.not_finite;
+        let counts = first.counts;
         let mut notes = first.warnings.clone();
         let slowest = all.iter().map(|e| e.wall_s).fold(0.0, f64::max);
         self.known.insert(identity, first.clone());
-        if count > 0 && odd == count {
-            return Err(TuneError::NoReference);
+        if let Some(what) = rejected(&first.outputs, Rejection::NothingCompared) {
+            return Err(TuneError::NoReference(what));
         }
-        if odd > 0 {
+        if let Some(what) = rejected(&first.outputs, Rejection::NanPairs) {
+            return Err(TuneError::MakesNan(what));
+        }
+        if counts.special() > 0 {
             notes.push(format!(
-                "{odd} of {count} values of the reference are NaN or infinite; they have to stay so, and say nothing of accuracy"
+                "{} of {} values of the reference are NaN or infinite; they have to stay so, and say nothing of accuracy",
+                counts.special(),
+                counts.values
             ));
         }
         if !repeats {

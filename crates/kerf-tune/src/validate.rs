@@ -63,9 +63,13 @@ impl Validation {
             used: t.skip,
         }
     }
+    /// Inputs that ran.
+    pub fn tried(&self) -> usize {
+        self.held_out.saturating_add(self.perturbed)
+    }
     /// Inputs that count.
     pub fn counted(&self) -> usize {
-        self.held_out + self.perturbed - self.beyond_program
+        self.tried().saturating_sub(self.beyond_program)
     }
     /// Whether the plan passed on every input that counts.
     pub fn holds(&self) -> bool {
@@ -253,7 +257,7 @@ impl Validator<'_> {
             (true, true) => None,
             (false, true) => Some("the inputs do not depend on the seed".into()),
             (true, false) => Some("nothing in the inputs varies that could be perturbed".into()),
-            (false, false) => Some("the inputs cannot be varied: nothing was validated".into()),
+            (false, false) => Some("the inputs cannot be varied".into()),
         };
         v.pass_probability = lower_bound(v.passed as u64, v.counted() as u64, t.confidence);
         Ok(v)

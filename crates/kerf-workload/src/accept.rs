@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use kerf_num::Metric;
+use kerf_num::metrics::Bound;
 
 /// What one output has to satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -21,7 +22,24 @@ pub struct Criterion {
     /// The peak, for [`Metric::Psnr`] and [`Metric::Ssim`]; `None` for the largest absolute value of the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<f64>,
+    /// The program makes NaN of finite inputs on purpose: where the reference has one, the output may have one too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_nan: bool,
 }
+
+impl Criterion {
+    /// What the criterion asks of an error.
+    pub fn bound(&self) -> Bound {
+        Bound {
+            metric: self.metric,
+            quantile: self.quantile.unwrap_or(DEFAULT_QUANTILE),
+            tolerance: self.tolerance,
+        }
+    }
+}
+
+/// The quantile of criteria that name none; only [`Metric::Quantile`] looks at it, and it has to name one.
+const DEFAULT_QUANTILE: f64 = 0.999;
 
 /// The acceptance criteria of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +69,7 @@ mod tests {
             floor: None,
             quantile: None,
             peak: None,
+            allow_nan: false,
         };
         let call = Criterion {
             tolerance: 1e-5,

@@ -10,6 +10,7 @@ pub mod elem;
 pub mod expand;
 pub mod expr;
 pub mod file;
+pub mod finite;
 pub mod generate;
 pub mod job;
 pub mod limits;

@@ -1,6 +1,7 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
 use crate::expand::{ConcreteLaunch, ConcreteStep, expand};
+use crate::finite::all_finite;
 use crate::generate::perturb::Perturb;
 use crate::generate::{GenerateError, generate};
 use crate::mistakes::{Mistake, Mistakes};
@@ -399,6 +400,16 @@ impl<'a> Session<'a> {
             hash.update(bytes);
         }
         Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    }
+
+    /// Whether every floating-point value of the first contents is finite: a NaN of the outputs is then the program's.
+    pub fn inputs_are_finite(&self) -> Result<bool, RunError> {
+        for b in &self.workload.buffers {
+            if b.elem.has_float() && !all_finite(&self.made(b)?, &b.elem) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Puts the first contents back.

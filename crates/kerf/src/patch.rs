@@ -5,7 +5,7 @@ use crate::output::{Format, Style, note, say};
 use crate::{DeviceArg, device, parse_arch, parse_limit};
 use kerf_patch::PatchError;
 use kerf_patch::patch::{self, FilePatch, Outcome, Patch, Request, Which};
-use kerf_patch::tries::Tried;
+use kerf_patch::tries::{Elsewhere, Tried};
 use kerf_tune::evaluate::WorkerProgram;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -88,6 +88,26 @@ fn figure(t: &Tried, kind: &str) -> String {
     }
 }
 
+/// The patched source on other inputs; where there were none, that.
+fn elsewhere(e: Option<&Elsewhere>) -> String {
+    match e {
+        None => "no other inputs were tried".into(),
+        Some(e) if e.inputs == 0 => {
+            "no other inputs were tried: the inputs are the same for every seed".into()
+        }
+        Some(e) => {
+            let worst = e.worst.map_or_else(
+                || "infinite, or a run failed".into(),
+                |w| format!("{w:.3e}"),
+            );
+            format!(
+                "on {} of {} other inputs within the tolerance, worst {worst}",
+                e.passed, e.inputs
+            )
+        }
+    }
+}
+
 fn verdict(p: &Patch, style: Style) -> String {
     let mut o = String::new();
     let lines: usize = p.files.iter().map(|f| changed(&f.diff)).sum();
@@ -101,20 +121,11 @@ fn verdict(p: &Patch, style: Style) -> String {
         style.bold("patched source"),
         figure(&p.patched, &p.kind)
     );
-    if let Some(e) = &p.patched.elsewhere {
-        let worst = e
-            .worst
-            .map_or_else(|| "infinite".into(), |w| format!("{w:.3e}"));
-        let _ = writeln!(
-            o,
-            "on {} of {} other inputs within the tolerance, worst {worst}",
-            e.passed, e.inputs
-        );
-    }
+    let _ = writeln!(o, "{}", elsewhere(p.patched.elsewhere.as_ref()));
     let error = p
         .plan
         .error
-        .map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
+        .map_or_else(|| patch::NOT_RECORDED.into(), |e| format!("{e:.3e}"));
     let _ = writeln!(
         o,
         "the plan: error {error}, {:.2}x {}",
@@ -269,7 +280,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             note(&format!("no patch: {why}"));
             let error = plan
                 .error
-                .map_or_else(|| "infinite".into(), |e| format!("{e:.3e}"));
+                .map_or_else(|| patch::NOT_RECORDED.into(), |e| format!("{e:.3e}"));
             note(&format!(
                 "the plan: error {error}, {:.2}x {}",
                 1.0 / plan.time,
@@ -279,7 +290,10 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
                 let failed = t.failure.as_ref().map(|f| format!("fails: {f}"));
                 note(&format!(
                     "the last source that was tried: {}",
-                    failed.unwrap_or_else(|| figure(&t, "predicted"))
+                    failed.unwrap_or_else(|| {
+                        let measured = t.timing.is_some();
+                        figure(&t, if measured { "measured" } else { "predicted" })
+                    })
                 ));
             }
             for u in unsaid.iter().take(10) {

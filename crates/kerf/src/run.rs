@@ -8,7 +8,8 @@ use crate::progress::Work;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
-use kerf_workload::job::{Device, Job, JobError, Report};
+use kerf_num::metrics::Rejection;
+use kerf_workload::job::{Device, Job, JobError, Output, Report, Verdict};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -62,6 +63,71 @@ fn num(v: &serde_json::Value) -> String {
     }
 }
 
+/// Pairs that say nothing of accuracy, where there are some.
+fn pairs(e: &serde_json::Value) -> String {
+    let count = |k: &str| e[k].as_u64().filter(|n| *n > 0);
+    let some = [("nan_pairs", "NaN"), ("inf_pairs", "the same infinity")];
+    some.iter()
+        .filter_map(|(k, what)| Some(format!(", {} are {what} in both", count(k)?)))
+        .collect()
+}
+
+/// `1 integer differs`, `3 integers differ`.
+fn integers_differ(n: usize) -> String {
+    match n {
+        1 => "1 integer differs".into(),
+        n => format!("{n} integers differ"),
+    }
+}
+
+/// The verdict on an output, in words.
+fn verdict(out: &Output, v: &Verdict) -> String {
+    let error = match (v.metric, v.tolerance, v.value) {
+        (Some(m), Some(t), Some(0.0)) => Some(format!("{m} 0, tolerance {t:e}")),
+        (Some(m), Some(t), Some(x)) => Some(format!("{m} {x:.3e}, tolerance {t:e}")),
+        (Some(m), Some(t), None) => Some(format!("{m} infinite, tolerance {t:e}")),
+        _ => None,
+    };
+    let why = match v.rejection {
+        Some(Rejection::IntegersDiffer) => integers_differ(v.counts.integer_mismatches),
+        Some(Rejection::BeyondTolerance) | None if !out.errors.is_empty() => {
+            error.unwrap_or_else(|| "within every tolerance".into())
+        }
+        Some(why) => why.to_string(),
+        None => "all integers are equal".into(),
+    };
+    format!("{why} ({})", v.counts)
+}
+
+/// What to do about a rejection that is not the plan's fault.
+fn remedy(why: Rejection) -> Option<&'static str> {
+    match why {
+        Rejection::NanPairs => {
+            Some("correct the inputs, or where NaN are meant, write allow_nan = true in [accept]")
+        }
+        Rejection::NothingCompared => {
+            Some("check the inputs: no value is finite in both the output and its reference")
+        }
+        _ => None,
+    }
+}
+
+/// Says which outputs are rejected, and gives whether there are any.
+fn rejections(r: &Report) -> bool {
+    let mut any = false;
+    for o in &r.outputs {
+        let Some(v) = o.verdict.as_ref().filter(|v| !v.accepted) else {
+            continue;
+        };
+        any = true;
+        note(&format!("rejected: output {}: {}", o.name, verdict(o, v)));
+        if let Some(help) = v.rejection.and_then(remedy) {
+            note(&format!("  help: {help}"));
+        }
+    }
+    any
+}
+
 fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     let n = |k: &str| num(&e[k]);
     let at = |k: &str| {
@@ -77,10 +143,11 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     };
     let _ = writeln!(
         o,
-        "    {} of {} values compared with the reference ({})",
+        "    {} of {} values compared with the reference ({}){}",
         e["compared"],
         e["count"],
-        e["format"].as_str().unwrap_or("")
+        e["format"].as_str().unwrap_or(""),
+        pairs(e)
     );
     let mism = e["nan_mismatch"].as_u64().unwrap_or(0) + e["inf_mismatch"].as_u64().unwrap_or(0);
     if mism > 0 {
@@ -220,7 +287,8 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
             errors(&mut o, e, style);
         }
         if let Some(n) = out.integer_mismatches {
-            let _ = writeln!(o, "    {n} integers differ from the original program's");
+            let differ = integers_differ(n);
+            let _ = writeln!(o, "    {differ} from the original program's");
         }
         if let Some(v) = &out.verdict {
             let word = if v.accepted {
@@ -228,12 +296,7 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
             } else {
                 style.bad("rejected")
             };
-            let value = v.value.map_or("inf".into(), |x| format!("{x:.3e}"));
-            let _ = writeln!(
-                o,
-                "    {word}: {} {value}, tolerance {:e}",
-                v.metric, v.tolerance
-            );
+            let _ = writeln!(o, "    {word}: {}", verdict(out, v));
         }
     }
     if let Some(i) = &r.reference {
@@ -318,11 +381,7 @@ pub fn run(job: &Job, limit_s: f64, format: Format, style: Style) -> Result<i32,
             say(&human(&r, &name, job.memcheck.is_some(), style))?;
         }
     }
-    Ok(i32::from(
-        r.outputs
-            .iter()
-            .any(|o| o.verdict.as_ref().is_some_and(|v| !v.accepted)),
-    ))
+    Ok(i32::from(rejections(&r)))
 }
 
 /// Compiler flags of a workload.

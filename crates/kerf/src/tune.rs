@@ -93,6 +93,10 @@ pub struct Args {
         allow_negative_numbers = true
     )]
     floor: Option<f64>,
+    /// Numbers of an application may be NaN where those of the original program are; a workload says so by
+    /// `allow_nan` in its [accept].
+    #[arg(long, requires = "app")]
+    allow_nan: bool,
     /// Largest error that any output may have; by default that of the workload's [accept].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tolerance: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a comparison found, and whether a tolerance accepts it.
+//! What a comparison found.
 
 use serde::Serialize;
 
@@ -35,6 +35,10 @@ pub struct ErrorReport {
     pub count: usize,
     /// Elements where both sides are finite.
     pub compared: usize,
+    /// Elements where both sides are NaN.
+    pub nan_pairs: usize,
+    /// Elements where both sides are the same infinity.
+    pub inf_pairs: usize,
     /// Elements where exactly one side is NaN.
     pub nan_mismatch: usize,
     /// Elements without NaN where a side is infinite and the two differ. An
@@ -87,6 +91,8 @@ impl ErrorReport {
         ErrorReport {
             count,
             compared: 0,
+            nan_pairs: 0,
+            inf_pairs: 0,
             nan_mismatch: 0,
             inf_mismatch: 0,
             first_mismatch: None,
@@ -146,20 +152,6 @@ impl ErrorReport {
             // What is no image resembles none.
             Metric::Ssim => self.ssim.unwrap_or(f64::NEG_INFINITY),
             Metric::Bp => 1e4 * self.max_rel,
-        }
-    }
-
-    /// Whether the measure is within `tolerance`: at least that many digits
-    /// or decibels or that much similarity, or at most that much of anything else. A NaN or infinity mismatch is never
-    /// accepted, and neither is anything by a NaN tolerance.
-    pub fn accepts(&self, metric: Metric, quantile: f64, tolerance: f64) -> bool {
-        if self.has_mismatch() {
-            return false;
-        }
-        let value = self.value(metric, quantile);
-        match metric.more_is_better() {
-            true => value >= tolerance,
-            false => value <= tolerance,
         }
     }
 

@@ -109,7 +109,8 @@ pub(super) fn chosen(
     best: Plan,
     which: Which,
 ) -> Result<(Plan, Promise), PatchError> {
-    let kind = result.speedup.kind.clone();
+    let kind = result.speedup.recorded_kind().unwrap_or(NOT_RECORDED);
+    let kind = kind.to_owned();
     match which {
         Which::Best if result.verdict != Verdict::Tuned || best.is_identity() => Err(PatchError::NoPlan(
             match result.verdict {

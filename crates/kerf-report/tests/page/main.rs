@@ -34,6 +34,7 @@ fn recorded(change: impl Fn(&mut Value, &mut Value)) -> Gathered {
     Gathered {
         folder: PathBuf::from("out"),
         alone: vec![None; result.groups.len()],
+        claims: kerf_report::claims::Claims::new(&result),
         result,
         evidence: Some(serde_json::from_value(evidence).expect("evidence")),
         evaluations,
@@ -101,6 +102,32 @@ fn it_draws_itself_and_answers() {
     let before = b.eval(ground);
     b.eval("document.getElementById('theme').click()");
     assert_ne!(b.eval(ground), before);
+    assert_eq!(b.complaints, Vec::<String>::new());
+}
+
+/// A page says of other inputs and of measurements what its result has records of.
+#[test]
+fn what_is_not_recorded_is_not_claimed() {
+    let g = recorded(|r, _| {
+        r["validation"] = Value::Null;
+        r["speedup"]["kind"] = json!("measured");
+        r["floor"]["error"] = Value::Null;
+        r["floor"]["outputs"] = json!([]);
+    });
+    let (mut b, _dir) = opened(&g, 1280);
+    let text = b.eval("document.body.innerText");
+    let text = text.as_str().expect("text");
+    assert!(text.contains("no other inputs were tried"), "{text}");
+    assert!(text.contains("without a recorded measurement"), "{text}");
+    assert!(text.contains("the program itself not recorded"), "{text}");
+    for claim in [
+        "% confidence",
+        "20 of 20",
+        "Times are measured",
+        "Times are predicted",
+    ] {
+        assert!(!text.contains(claim), "{claim}\n{text}");
+    }
     assert_eq!(b.complaints, Vec::<String>::new());
 }
 

@@ -1,4 +1,5 @@
 //! What is asked of the tuner of applications, and what it gives.
+use super::acceptance::Criterion;
 use super::run::RunFailure;
 use super::search::Local;
 use super::values::{NoValues, Source};
@@ -10,6 +11,7 @@ use crate::store::StoreError;
 use kerf_device::profile::DeviceProfile;
 use kerf_files::LockError;
 use kerf_num::Metric;
+use kerf_num::metrics::ComparedCounts;
 use kerf_pass::SiteFormat;
 use kerf_search::Reason;
 use kerf_search::strategy::StrategyError;
@@ -62,6 +64,8 @@ pub struct Request {
     pub metric: Metric,
     /// Least divisor of relative errors.
     pub floor: Option<f64>,
+    /// Whether numbers may be NaN where those of the original program are.
+    pub allow_nan: bool,
     /// What is compared.
     pub source: Source,
     /// How time is told.
@@ -102,6 +106,18 @@ pub struct Request {
     pub most: Option<Duration>,
 }
 
+impl Request {
+    /// What the numbers have to satisfy.
+    pub(super) fn criterion(&self) -> Criterion {
+        Criterion {
+            metric: self.metric,
+            tolerance: self.tolerance,
+            floor: self.floor,
+            allow_nan: self.allow_nan,
+        }
+    }
+}
+
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -116,6 +132,9 @@ pub enum AppError {
     /// Nothing to compare.
     #[error("{0}; help: {1}")]
     Values(NoValues, &'static str),
+    /// The program's own numbers are none to compare with.
+    #[error("the application's own output cannot be compared with: {0}; help: {1}")]
+    Reference(String, &'static str),
     /// It gives something else each time.
     #[error(
         "the application's output changes from run to run: {0}, and the tolerance is {1:e}; help: fix its seed, compare something steadier (--stdout-pattern, --metric), or raise the tolerance"
@@ -185,8 +204,11 @@ pub struct AppResult {
     pub device: String,
     /// What was compared.
     pub compared: String,
-    /// Numbers that were.
+    /// Floating-point numbers in it.
     pub numbers: usize,
+    /// How many values were compared, integers included, and how many are NaN or infinite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<ComparedCounts>,
     /// Measure.
     pub metric: Metric,
     /// Bound.

@@ -10,13 +10,21 @@ use crate::suggest::did_you_mean;
 use crate::workload::BufferSpec;
 use kerf_num::metrics::WINDOW;
 
-const KEYS: &[&str] = &["metric", "tolerance", "floor", "quantile", "peak"];
+const KEYS: &[&str] = &[
+    "metric",
+    "tolerance",
+    "floor",
+    "quantile",
+    "peak",
+    "allow_nan",
+];
 const TOP_KEYS: &[&str] = &[
     "metric",
     "tolerance",
     "floor",
     "quantile",
     "peak",
+    "allow_nan",
     "outputs",
 ];
 
@@ -28,6 +36,7 @@ struct Partial {
     floor: Option<f64>,
     quantile: Option<f64>,
     peak: Option<f64>,
+    allow_nan: Option<bool>,
     /// Whether something present is wrong, so that nothing should be said to be missing.
     wrong: bool,
 }
@@ -55,6 +64,7 @@ pub(super) fn accept(reader: &mut Reader<'_>, top: &Section<'_>, buffers: &[Buff
                 floor: own.floor.or(shared.floor),
                 quantile: own.quantile.or(shared.quantile),
                 peak: own.peak.or(shared.peak),
+                allow_nan: own.allow_nan.or(shared.allow_nan),
                 wrong: own.wrong || shared.wrong,
             };
             let criterion = complete(reader, merged, &entry.node);
@@ -111,6 +121,7 @@ fn known_output(
 
 fn partial(reader: &mut Reader<'_>, section: &Section<'_>) -> Partial {
     let metric = section.get("metric").and_then(|n| metric(reader, n));
+    let allow_nan = reader.boolean(section.get("allow_nan"), "`allow_nan`");
     let mut get = |key: &str, good: fn(f64) -> bool, expected: &str| {
         let node = section.get(key)?;
         number(reader, node, key, good, expected)
@@ -121,14 +132,16 @@ fn partial(reader: &mut Reader<'_>, section: &Section<'_>) -> Partial {
     let quantile = get("quantile", within, "a number above 0 and at most 1");
     let peak = get("peak", |v| v > 0.0, "a number above 0, e.g. 255");
     let present = KEYS.iter().filter(|k| section.get(k).is_some()).count();
-    let read = [tolerance, floor, quantile, peak].iter().flatten().count();
+    let numbers = [tolerance, floor, quantile, peak].iter().flatten().count();
+    let read = numbers + usize::from(metric.is_some()) + usize::from(allow_nan.is_some());
     Partial {
         metric,
         tolerance,
         floor,
         quantile,
         peak,
-        wrong: present > read + usize::from(metric.is_some()) || section.misspells("tolerance"),
+        allow_nan,
+        wrong: present > read || section.misspells("tolerance"),
     }
 }
 
@@ -183,5 +196,6 @@ fn complete(reader: &mut Reader<'_>, parts: Partial, node: &Node) -> Option<Crit
         floor: parts.floor,
         quantile: parts.quantile,
         peak: parts.peak,
+        allow_nan: parts.allow_nan.unwrap_or(false),
     })
 }

@@ -456,7 +456,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
             out.saved = Some(save(dir, b, &bytes, shadows)?);
         }
         if let Some(r) = &reference {
-            compare_output(job, &workload, o, &bytes, &r.outputs[k], &mut out)?;
+            compare_output(job, &session, o, &bytes, &r.outputs[k], &mut out)?;
         }
         outputs.push(out);
     }

@@ -1,14 +1,15 @@
-//! The reference's run, and an output against it.
+//! The reference's run, and an output against it, with the verdict.
 use super::finished::{finished, launched_only};
 use super::report::{Flip, Output, ReferenceInfo, Verdict};
 use super::{Job, JobError};
+use crate::accept::Criterion;
 use crate::generate::perturb::format_of;
 use crate::run::Session;
 use crate::scalar::Scalar;
 use crate::workload::Workload;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_ir::program;
-use kerf_num::metrics::{Image, ssim};
+use kerf_num::metrics::{ErrorReport, Image, Integers, NanPairs, judge, ssim};
 use kerf_num::{Dd, Format, Metric};
 use kerf_pass::shadow;
 use std::collections::BTreeMap;
@@ -107,15 +108,18 @@ fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
     f.decode(u64::from_le_bytes(b))
 }
 
+/// Compares an output with its reference, and decides on it.
 pub(super) fn compare_output(
     job: &Job,
-    w: &Workload,
+    session: &Session,
     buffer: usize,
     got: &[u8],
     reference: &ReferenceOutput,
     out: &mut Output,
 ) -> Result<(), JobError> {
+    let w = session.workload;
     let all = scalars(w, buffer);
+    let mut reports = Vec::new();
     let criterion = w.accept.criterion(&w.buffers[buffer].name);
     for (f, shadow) in &reference.1 {
         let values: Vec<f64> = all
@@ -153,37 +157,46 @@ pub(super) fn compare_output(
             let image = Image { channels, ..image };
             r.ssim = ssim(&values, &exact, image, r.peak);
         }
-        if let Some(c) = criterion {
-            let q = c.quantile.unwrap_or(0.999);
-            let accepted = r.accepts(c.metric, q, c.tolerance);
-            let value = r.value(c.metric, q);
-            let more = c.metric.more_is_better();
-            let beyond = |x: f64| if more { x > value } else { x < value };
-            let worse = out
-                .verdict
-                .as_ref()
-                .is_none_or(|v| v.accepted && !accepted || v.value.is_some_and(beyond));
-            if worse {
-                let both = accepted && out.verdict.as_ref().is_none_or(|v| v.accepted);
-                out.verdict = Some(Verdict {
-                    metric: c.metric,
-                    value: value.is_finite().then_some(value),
-                    tolerance: c.tolerance,
-                    accepted: both,
-                });
-            }
-        }
         let mut v = serde_json::to_value(&r).map_err(|e| JobError::Worker(e.to_string()))?;
         v["format"] = serde_json::json!(f);
         out.errors.push(v);
+        reports.push(r);
     }
-    let ints = all.iter().filter(|(_, s)| format_of(*s).is_none());
-    let mut any = false;
-    let mut different = 0;
-    for (at, s) in ints {
-        any = true;
-        different += usize::from(got[*at..at + s.bytes()] != reference.0[*at..at + s.bytes()]);
+    let mut integers = Integers::default();
+    for (at, s) in all.iter().filter(|(_, s)| format_of(*s).is_none()) {
+        let bytes = *at..at + s.bytes();
+        integers.count += 1;
+        integers.mismatches += usize::from(got[bytes.clone()] != reference.0[bytes]);
     }
-    out.integer_mismatches = any.then_some(different);
+    out.integer_mismatches = (integers.count > 0).then_some(integers.mismatches);
+    out.verdict = verdict(session, criterion, &reports, integers)?;
     Ok(())
+}
+
+/// Decides on an output. Without a criterion there is a verdict only where it does not depend on one.
+fn verdict(
+    session: &Session,
+    criterion: Option<&Criterion>,
+    reports: &[ErrorReport],
+    integers: Integers,
+) -> Result<Option<Verdict>, JobError> {
+    let pairs = reports.iter().any(|r| r.nan_pairs > 0);
+    let nan_pairs = match criterion {
+        // Inputs are looked through only where it matters.
+        Some(c) if !c.allow_nan && pairs && session.inputs_are_finite()? => NanPairs::Rejected,
+        _ => NanPairs::Allowed,
+    };
+    let bound = criterion.map(Criterion::bound);
+    let j = judge(reports, integers, bound.as_ref(), nan_pairs);
+    if criterion.is_none() && j.accepted() && !reports.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Verdict {
+        metric: criterion.map(|c| c.metric),
+        value: j.value,
+        tolerance: criterion.map(|c| c.tolerance),
+        accepted: j.accepted(),
+        rejection: j.rejection,
+        counts: j.counts,
+    }))
 }

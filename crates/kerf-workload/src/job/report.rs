@@ -2,6 +2,7 @@
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_num::Metric;
+use kerf_num::metrics::{ComparedCounts, Rejection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -174,7 +175,8 @@ pub struct Output {
     pub errors: Vec<serde_json::Value>,
     /// Integer scalars that differ from the reference's run.
     pub integer_mismatches: Option<usize>,
-    /// Verdict of the workload's acceptance criterion.
+    /// Verdict; none where nothing was compared with a reference, and where the workload sets no criterion and
+    /// nothing is wrong whatever the tolerance.
     pub verdict: Option<Verdict>,
     /// How the error is spread, by format of the scalars, where the job asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -184,14 +186,19 @@ pub struct Output {
 /// Whether an output is close enough.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Metric.
-    pub metric: Metric,
-    /// Its value (null in JSON for infinite).
+    /// Metric; none where the workload sets no criterion, and what no tolerance excuses decides.
+    pub metric: Option<Metric>,
+    /// Its value; none where it is infinite, and where something else than the tolerance rejects.
     pub value: Option<f64>,
     /// Bound.
-    pub tolerance: f64,
-    /// Within it?
+    pub tolerance: Option<f64>,
+    /// Accepted, as `kerf_num::metrics::judge` decides?
     pub accepted: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+    /// What was compared.
+    pub counts: ComparedCounts,
 }
 
 /// The reference's own story.

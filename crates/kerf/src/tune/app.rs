@@ -67,7 +67,10 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
         "error {:.3e} ({}; tolerance {:e}) against {}\n",
         r.error, r.metric, r.tolerance, r.reference
     );
-    t += &format!("compared: {} ({} numbers)\n", r.compared, r.numbers);
+    let counts = r
+        .counts
+        .map_or_else(|| format!("{} numbers", r.numbers), |c| c.to_string());
+    t += &format!("compared: {} ({counts})\n", r.compared);
     t += &format!(
         "{} evaluations by {}, {} failed; {}\n",
         r.evaluations,
@@ -181,6 +184,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         tolerance,
         metric,
         floor: a.floor,
+        allow_nan: a.allow_nan,
         source,
         time,
         repeats: a.repeats.min(5) as usize,

@@ -1,15 +1,20 @@
 //! Results for people.
+#[cfg(test)]
+mod tests;
+mod validated;
 use crate::output::Style;
 use crate::table::Table;
 use kerf_num::Metric;
 use kerf_pass::MathVariant;
-use kerf_tune::check::Checked;
+use kerf_report::claims::{self, OtherInputs};
+use kerf_tune::criteria::OutputError;
 use kerf_tune::result::{GroupResult, Kept, SiteResult, Speedup, TuneResult, Verdict};
 use kerf_tune::setting::{PARTS, Setting};
-use kerf_tune::validate::Validation;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+pub use validated::checked;
+use validated::validation;
 
 /// Points of the front that are shown.
 const POINTS: usize = 8;
@@ -23,6 +28,19 @@ fn number(x: Option<f64>) -> String {
         Some(x) => format!("{x:.3e}"),
         None => "inf".into(),
     }
+}
+
+/// An error to four digits, or why there is none.
+fn precise(error: Option<f64>, outputs: &[OutputError]) -> String {
+    match error {
+        Some(_) => number(error),
+        None => claims::error(error, outputs),
+    }
+}
+
+/// What was compared of an output.
+fn compared(e: &OutputError) -> String {
+    e.counts.map_or_else(String::new, |c| format!(" ({c})"))
 }
 
 /// Each group's effect on every output, where it was asked for.
@@ -85,7 +103,12 @@ fn why(k: Option<&Kept>) -> String {
     let nothing = k.is_some_and(Kept::gains_nothing);
     match k {
         None => String::new(),
-        Some(Kept::Error { error }) => format!("lower: error {}", number(*error)),
+        Some(Kept::Error {
+            error: None,
+            rejection: Some(why),
+        }) => format!("lower: {why}"),
+        Some(Kept::Error { error: None, .. }) => "lower: not within the tolerance".into(),
+        Some(Kept::Error { error, .. }) => format!("lower: error {}", number(*error)),
         Some(Kept::Slower {
             time,
             chosen,
@@ -106,37 +129,11 @@ fn why(k: Option<&Kept>) -> String {
     }
 }
 
-fn validation(v: &Validation) -> String {
-    let mut t = format!(
-        "{} of {} inputs within the tolerance ({} from other seeds, {} perturbed by {}), worst error {}",
-        v.passed,
-        v.counted(),
-        v.held_out,
-        v.perturbed,
-        v.perturb,
-        number(v.worst)
-    );
-    if v.beyond_program > 0 {
-        let _ = write!(
-            t,
-            "; {} more on which the program itself exceeds it",
-            v.beyond_program
-        );
-    }
-    let _ = write!(
-        t,
-        "\n  with {:.0} % confidence, at least {:.1} % of such inputs pass",
-        100.0 * v.confidence,
-        100.0 * v.pass_probability
-    );
-    t
-}
-
-/// A measured speed-up with its interval: 1.00 [0.98, 1.02].
+/// A speed-up with its interval, where it was measured: 1.00 [0.98, 1.02].
 fn measured(s: &Speedup) -> String {
-    match (s.low, s.high) {
-        (Some(l), Some(h)) => format!("{:.2} [{l:.2}, {h:.2}]", s.value),
-        _ => format!("{:.2}", s.value),
+    match claims::interval(s) {
+        Some((l, h)) => format!("{:.2} [{l:.2}, {h:.2}]", s.value),
+        None => claims::speedup(s),
     }
 }
 
@@ -292,13 +289,19 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         Verdict::Unmet => {
             let _ = writeln!(
                 o,
-                "  {}: the program itself has an error of {}, so no plan can be within {:e}",
+                "  {}: the error of the program itself is {}, so no plan can be within {:e}",
                 style.bad("the tolerance cannot be met"),
-                number(r.floor.error),
+                claims::error(r.floor.error, &r.floor.outputs),
                 c.tolerance
             );
             for e in &r.floor.outputs {
-                let _ = writeln!(o, "  best achieved: output {} {}", e.name, number(e.error));
+                let error = claims::error(e.error, std::slice::from_ref(e));
+                let _ = writeln!(
+                    o,
+                    "  best achieved: output {} {error}{}",
+                    e.name,
+                    compared(e)
+                );
             }
             return o;
         }
@@ -314,14 +317,13 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             let s = &r.speedup;
             // A gain that is told apart reads as one.
             let digits = if s.value < 1.01 { 3 } else { 2 };
-            let interval = match (s.low, s.high) {
-                (Some(l), Some(h)) => format!(" [{l:.digits$}, {h:.digits$}]"),
-                _ => String::new(),
-            };
+            let interval = claims::interval(s).map_or_else(String::new, |(l, h)| {
+                format!(" [{l:.digits$}, {h:.digits$}]")
+            });
             let _ = writeln!(
                 o,
                 "  {} {}{interval}, by {}",
-                s.kind,
+                s.recorded_kind().unwrap_or(claims::NOT_RECORDED),
                 style.good(&format!("{:.digits$}x faster", s.value)),
                 s.by
             );
@@ -332,14 +334,23 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let _ = writeln!(
         o,
         "  error {} on the tuning inputs; the program itself {}",
-        number(r.error),
-        number(r.floor.error)
+        precise(r.error, &r.outputs),
+        precise(r.floor.error, &r.floor.outputs)
     );
+    if let Some(c) = claims::compared(&r.outputs) {
+        let _ = writeln!(o, "  on the tuning inputs {c}");
+    }
     worst(&mut o, r);
     approximate(&mut o, r);
     energy(&mut o, r);
-    if let Some(v) = &r.validation {
-        let _ = writeln!(o, "  validated: {}", validation(v));
+    match (&r.validation, r.verdict) {
+        (Some(v), _) => {
+            let _ = writeln!(o, "  validated: {}", validation(v));
+        }
+        (None, Verdict::Tuned) => {
+            let _ = writeln!(o, "  validated: {}", OtherInputs::NotTried(None).sentence());
+        }
+        (None, _) => {}
     }
     for d in &r.demoted {
         let _ = writeln!(
@@ -349,7 +360,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             number(Some(d.point.error)),
             d.validation.passed,
             d.validation.counted(),
-            number(d.validation.worst),
+            claims::worst(&d.validation),
             match d.alike {
                 0 => String::new(),
                 n => format!(" (and {n} with the same outputs)"),
@@ -424,8 +435,7 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         e.wall_s
     );
     let s = &e.spent;
-    let _ = writeln!(
-        o,
+    let spent = format!(
         "{:.1} s of evaluations: rewrite {:.2}, codegen {:.2}, load {:.2}, run {:.2}, reference {:.2}, compare {:.2}",
         e.evaluation_s,
         s.rewrite_s,
@@ -435,26 +445,15 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         s.reference_s,
         s.compare_s
     );
+    if e.evaluation_s > 0.0 {
+        let _ = writeln!(o, "{spent}");
+    }
     let _ = writeln!(
         o,
         "{}: plan.json, tuned.ptx, tuned.bc, result.json",
         out.display()
     );
     o
-}
-
-/// The result of `kerf check`.
-pub fn checked(c: &Checked, holds: bool, style: Style) -> String {
-    let word = match holds {
-        true => style.good("holds"),
-        false => style.bad("does not hold"),
-    };
-    format!(
-        "{}: {word} within {:e}\n  {}\n",
-        style.bold(&c.result.workload.display().to_string()),
-        c.result.criteria.tolerance,
-        validation(&c.validation)
-    )
 }
 
 /// Plans that are as fast, as far as measurement can tell, by what they do otherwise.
@@ -466,10 +465,13 @@ fn ties(o: &mut String, r: &TuneResult) {
                 .then(|| format!("{} {}", g.group.name, g.group.formats[level as usize]))
         });
         let other: Vec<String> = other.collect();
+        let Some(timing) = &t.speedup.timing else {
+            continue;
+        };
         let _ = writeln!(
             o,
             "  a tie, as far as {} samples tell: {} ({:.2}x)",
-            t.speedup.timing.as_ref().map_or(0, |t| t.samples),
+            timing.samples,
             other.join("; "),
             t.speedup.value
         );

@@ -343,7 +343,14 @@
     "19:12: `quantile` is 2; expected a number above 0 and at most 1",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\ntolerence = 1", &[
-    "17:1: unknown key `tolerence` in `[accept]`; expected one of `metric`, `tolerance`, `floor`, `quantile`, `peak`, `outputs`; help: did you mean `tolerance`?",
+    "17:1: unknown key `tolerence` in `[accept]`; expected one of `metric`, `tolerance`, `floor`, `quantile`, `peak`, `allow_nan`, `outputs`; help: did you mean `tolerance`?",
+]),
+("bx = [32, 64]", "bx = [32, 64]\n[accept]\ntolerance = 1\nallow_nan = 1\n[accept.outputs.x]\nallow_nan = \"yes\"", &[
+    "18:13: `allow_nan` is an integer; expected `true` or `false`",
+    "20:13: `allow_nan` is a string; expected `true` or `false`",
+]),
+("bx = [32, 64]", "bx = [32, 64]\n[accept]\ntolerance = 1\nalow_nan = true", &[
+    "18:1: unknown key `alow_nan` in `[accept]`; expected one of `metric`, `tolerance`, `floor`, `quantile`, `peak`, `allow_nan`, `outputs`; help: did you mean `allow_nan`?",
 ]),
 ("bx = [32, 64]", "bx = [32, 64]\n[accept]\n", &[
     "16:1: no `tolerance`; expected `tolerance = 1e-6`",

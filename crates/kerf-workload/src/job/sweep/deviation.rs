@@ -13,8 +13,11 @@ pub struct Deviation {
     pub mean_rel: f64,
     /// Largest relative error.
     pub max_rel: f64,
-    /// Values compared.
+    /// Values compared: those that are finite in both.
     pub compared: u64,
+    /// Values that are NaN in both, or the same infinity: they say nothing of accuracy.
+    #[serde(default)]
+    pub special: u64,
     /// Values that are NaN or infinite in one of the two only.
     pub not_finite: u64,
     /// Integers that differ.
@@ -23,7 +26,10 @@ pub struct Deviation {
 
 impl Deviation {
     fn number(&mut self, x: f64, y: f64, floor: f64) {
-        if x == y || x.is_nan() && y.is_nan() {
+        let same = x == y || x.is_nan() && y.is_nan();
+        if same && !x.is_finite() {
+            self.special += 1;
+        } else if same {
             self.compared += 1;
         } else if x.is_finite() && y.is_finite() {
             let rel = (y - x).abs() / x.abs().max(floor);
@@ -40,6 +46,7 @@ impl Deviation {
         self.mean_rel += o.mean_rel;
         self.max_rel = self.max_rel.max(o.max_rel);
         self.compared += o.compared;
+        self.special += o.special;
         self.not_finite += o.not_finite;
         self.integers += o.integers;
     }
@@ -62,11 +69,7 @@ impl Layout<'_> {
             let floor = self.floor.unwrap_or(Format::F32.min_normal());
             let of = |b: &[u8]| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
             for (x, y) in own.chunks_exact(4).zip(got.chunks_exact(4)) {
-                if x != y {
-                    d.number(of(x), of(y), floor);
-                } else {
-                    d.compared += 1;
-                }
+                d.number(of(x), of(y), floor);
             }
             return d;
         }
@@ -133,4 +136,24 @@ pub(super) fn deviation(w: &Workload, own: &[Vec<u8>], got: &[Vec<u8>]) -> Devia
     }
     d.mean_rel /= d.compared.max(1) as f64;
     d
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_nan_are_not_compared() {
+        let bytes = |v: &[f32]| -> Vec<u8> { v.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for name in ["f32", "f32x2"] {
+            let elem = ElemType::parse(name).expect("a type");
+            let layout = Layout {
+                elem: &elem,
+                floor: None,
+            };
+            let d = layout.compare(&bytes(&[nan, inf, 1.0, 2.0]), &bytes(&[nan, inf, 1.0, nan]));
+            assert_eq!((d.compared, d.special, d.not_finite), (1, 2, 1), "{name}");
+        }
+    }
 }

@@ -1,0 +1,195 @@
+//! What a result lets anybody say, and nothing beyond it.
+//!
+//! Architecture Invariant: text, Markdown and page say of speed, error, other inputs and energy only what this module
+//! gives them, and it gives nothing without the record that the sentence is about. Where a record is absent, the
+//! sentence is absent or says so; an absent number is never read as 0 or as infinite.
+use crate::words::number;
+use kerf_num::metrics::Rejection;
+use kerf_tune::criteria::OutputError;
+use kerf_tune::result::{Speedup, TuneResult, Verdict};
+use kerf_tune::validate::Validation;
+use serde::Serialize;
+
+/// What is said of a number that no record has.
+pub const NOT_RECORDED: &str = "not recorded";
+
+/// A plan on inputs that it was not chosen by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OtherInputs<'v> {
+    /// There were none, and why, where that is known.
+    NotTried(Option<&'v str>),
+    /// On so many, all that there were, the program itself exceeds the tolerance.
+    ProgramExceeds(usize),
+    /// Some counted.
+    Tried(&'v Validation),
+}
+
+impl<'v> OtherInputs<'v> {
+    /// What a validation shows.
+    pub fn new(v: Option<&'v Validation>) -> OtherInputs<'v> {
+        match v {
+            None => OtherInputs::NotTried(None),
+            Some(v) if v.tried() == 0 => OtherInputs::NotTried(v.remark.as_deref()),
+            Some(v) if v.counted() == 0 => OtherInputs::ProgramExceeds(v.tried()),
+            Some(v) => OtherInputs::Tried(v),
+        }
+    }
+
+    /// As a sentence.
+    pub fn sentence(&self) -> String {
+        match self {
+            OtherInputs::NotTried(None) => "no other inputs were tried".into(),
+            OtherInputs::NotTried(Some(why)) => format!("no other inputs were tried: {why}"),
+            OtherInputs::ProgramExceeds(n) => format!(
+                "nothing is known of other inputs: the program itself exceeds the tolerance on all {n} that were tried"
+            ),
+            OtherInputs::Tried(v) => format!(
+                "on {} of {} other inputs within the tolerance, worst {}; {}",
+                v.passed,
+                v.counted(),
+                worst(v),
+                confidence(v)
+            ),
+        }
+    }
+}
+
+/// The worst error of inputs that counted.
+pub fn worst(v: &Validation) -> String {
+    match v.worst {
+        None if v.holds() => NOT_RECORDED.into(),
+        None => "infinite, or a run failed".into(),
+        some => number(some),
+    }
+}
+
+/// What passing on these inputs says of others.
+pub fn confidence(v: &Validation) -> String {
+    format!(
+        "with {:.0} % confidence at least {:.1} % of such inputs pass",
+        100.0 * v.confidence,
+        100.0 * v.pass_probability
+    )
+}
+
+/// An error, by what the outputs say where it is no number.
+pub fn error(error: Option<f64>, outputs: &[OutputError]) -> String {
+    if error.is_some() {
+        return number(error);
+    }
+    let other = |r: &Rejection| *r != Rejection::BeyondTolerance;
+    let mut reasons = outputs.iter().filter_map(|o| o.rejection).filter(other);
+    match reasons.next() {
+        Some(why) => format!("infinite ({why})"),
+        None if outputs.iter().any(|o| o.error.is_none()) => "infinite".into(),
+        None => NOT_RECORDED.into(),
+    }
+}
+
+/// The interval of a speed-up, where it was measured.
+pub fn interval(s: &Speedup) -> Option<(f64, f64)> {
+    s.timing.as_ref()?;
+    s.low.zip(s.high)
+}
+
+/// A speed-up with its interval and where it comes from.
+pub fn speedup(s: &Speedup) -> String {
+    let value = match interval(s) {
+        Some((low, high)) => format!("{:.2}x [{low:.2}, {high:.2}]", s.value),
+        None => format!("{:.2}x", s.value),
+    };
+    match s.recorded_kind() {
+        Some(kind) => format!("{value} {kind}"),
+        None => format!("{value} (its measurement is {NOT_RECORDED})"),
+    }
+}
+
+/// What was compared on the tuning inputs; none where no output says.
+pub fn compared(outputs: &[OutputError]) -> Option<String> {
+    let all = outputs.iter().map(|o| o.counts);
+    let sum = all.reduce(|a, b| Some(a?.and(&b?)))??;
+    Some(sum.to_string())
+}
+
+/// What the page says of other inputs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OtherInputsFact {
+    /// In few words.
+    pub head: String,
+    /// Did the plan pass on all?
+    pub good: bool,
+    /// What else is known.
+    pub more: Vec<String>,
+}
+
+impl OtherInputsFact {
+    fn new(o: &OtherInputs) -> OtherInputsFact {
+        match o {
+            OtherInputs::Tried(v) => OtherInputsFact {
+                head: format!("{} of {}", v.passed, v.counted()),
+                good: v.holds(),
+                more: vec![
+                    confidence(v),
+                    format!(
+                        "{} from other seeds, {} perturbed; worst error {}",
+                        v.held_out,
+                        v.perturbed,
+                        worst(v)
+                    ),
+                ],
+            },
+            other => OtherInputsFact {
+                head: "not shown".into(),
+                good: false,
+                more: vec![other.sentence()],
+            },
+        }
+    }
+}
+
+/// The claims that the page makes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Claims {
+    /// `measured`, `predicted`, or none.
+    pub time_kind: Option<String>,
+    /// The interval of the speed-up.
+    pub interval: Option<(f64, f64)>,
+    /// The plan's error.
+    pub error: String,
+    /// The program's own.
+    pub own_error: String,
+    /// What was compared.
+    pub compared: Option<String>,
+    /// Of a tuned result.
+    pub other_inputs: Option<OtherInputsFact>,
+}
+
+impl Claims {
+    /// What a result lets the page say.
+    pub fn new(r: &TuneResult) -> Claims {
+        Claims {
+            time_kind: time_kind(r).map(str::to_owned),
+            interval: interval(&r.speedup),
+            error: error(r.error, &r.outputs),
+            own_error: error(r.floor.error, &r.floor.outputs),
+            compared: compared(&r.outputs),
+            other_inputs: other_inputs(r).as_ref().map(OtherInputsFact::new),
+        }
+    }
+}
+
+/// How the times of evaluations came about. A result without a plan has no measurement of one; then what was nearest to
+/// one says it, or the device that evaluations ran on.
+fn time_kind(r: &TuneResult) -> Option<&str> {
+    match (r.verdict, &r.tie) {
+        (Verdict::Tuned, _) => r.speedup.recorded_kind(),
+        (_, Some(tie)) => tie.speedup.recorded_kind(),
+        (_, None) => Some(&r.speedup.kind),
+    }
+}
+
+/// What there is to say of other inputs: nothing where nothing was changed.
+pub fn other_inputs(r: &TuneResult) -> Option<OtherInputs<'_>> {
+    (r.verdict == Verdict::Tuned || r.validation.is_some())
+        .then(|| OtherInputs::new(r.validation.as_ref()))
+}

@@ -1,0 +1,140 @@
+//! Whether the numbers of a run are accepted, against those of the original program.
+use super::types::AppError;
+use super::values::Values;
+use kerf_num::metrics::{Bound, ComparedCounts, Judgement, NanPairs, Rejection, judge};
+use kerf_num::{Dd, Format, Metric};
+
+/// What the numbers of an application have to satisfy.
+#[derive(Debug, Clone, Copy)]
+pub struct Criterion {
+    /// Measure.
+    pub metric: Metric,
+    /// Largest error.
+    pub tolerance: f64,
+    /// Least divisor of relative errors.
+    pub floor: Option<f64>,
+    /// Whether numbers may be NaN where those of the original program are.
+    pub allow_nan: bool,
+}
+
+/// The decision on the numbers of a run, against those of the original program; in words where they are not alike.
+pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgement, String> {
+    if got.floats.len() != reference.floats.len() {
+        return Err(format!(
+            "the output has {} numbers and that of the original program {}",
+            got.floats.len(),
+            reference.floats.len()
+        ));
+    }
+    if got.widths != reference.widths {
+        return Err("the output has other integers than that of the original program".into());
+    }
+    let exact: Vec<Dd> = reference.floats.iter().map(|v| Dd::from(*v)).collect();
+    let r = kerf_num::metrics::compare(&got.floats, &exact, Format::F64, c.floor)
+        .map_err(|e| e.to_string())?;
+    let bound = Bound {
+        metric: c.metric,
+        quantile: 0.999,
+        tolerance: c.tolerance,
+    };
+    let nan_pairs = match c.allow_nan {
+        true => NanPairs::Allowed,
+        false => NanPairs::Rejected,
+    };
+    let integers = got.integers(reference);
+    Ok(judge(&[r], integers, Some(&bound), nan_pairs))
+}
+
+/// The error of numbers against the reference's; in words where something else than the error is wrong.
+pub fn error(got: &Values, reference: &Values, c: &Criterion) -> Result<f64, String> {
+    let j = judged(got, reference, c)?;
+    match (j.value, j.rejection) {
+        (Some(error), _) => Ok(error),
+        (None, Some(why)) => Err(format!("{why}: {}", j.counts)),
+        (None, None) => Err(format!("the error is infinite: {}", j.counts)),
+    }
+}
+
+/// What of the original program's output can be compared: an output that is not accepted against itself can be compared
+/// with nothing.
+pub(super) fn own_counts(reference: &Values, c: &Criterion) -> Result<ComparedCounts, AppError> {
+    let j = judged(reference, reference, c)
+        .map_err(|e| AppError::Reference(e, "check what is compared"))?;
+    match j.rejection {
+        None => Ok(j.counts),
+        Some(why) => Err(AppError::Reference(
+            format!("{why}: {}", j.counts),
+            match why {
+                Rejection::NanPairs => {
+                    "correct the application's input, or where NaN are meant, --allow-nan"
+                }
+                _ => "compare numbers that are finite (--stdout-pattern, --output-file)",
+            },
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_and_what_is_none() {
+        let v = |f: &[f64]| Values {
+            floats: f.to_vec(),
+            ..Values::default()
+        };
+        let e = |a: &[f64], b: &[f64]| error(&v(a), &v(b), &criterion(false));
+        assert_eq!(e(&[1.0, 3.0], &[1.0, 2.0]), Ok(0.5));
+        assert!(e(&[1.0], &[1.0, 2.0]).is_err());
+        assert!(e(&[f64::NAN], &[1.0]).is_err());
+    }
+
+    fn criterion(allow_nan: bool) -> Criterion {
+        Criterion {
+            metric: Metric::MaxRel,
+            tolerance: 1.0,
+            floor: None,
+            allow_nan,
+        }
+    }
+
+    #[test]
+    fn nan_against_nan_is_no_agreement() {
+        let v = |f: &[f64]| Values {
+            floats: f.to_vec(),
+            ..Values::default()
+        };
+        let (all, some) = (v(&[f64::NAN, f64::NAN]), v(&[f64::NAN, 1.0]));
+        for allow_nan in [false, true] {
+            let said = error(&all, &all, &criterion(allow_nan)).expect_err("nothing compared");
+            assert_eq!(
+                said,
+                "nothing could be compared: 0 of 2 values compared, 2 pairs of NaN"
+            );
+        }
+        assert!(error(&some, &some, &criterion(false)).is_err());
+        assert_eq!(error(&some, &some, &criterion(true)), Ok(0.0));
+    }
+
+    #[test]
+    fn integers_that_differ_are_counted() {
+        let of = |last: u16| {
+            let mut v = Values {
+                floats: vec![1.0],
+                ..Values::default()
+            };
+            v.integer(&[1]);
+            v.integer(&7u16.to_le_bytes());
+            v.integer(&last.to_le_bytes());
+            v
+        };
+        let j = judged(&of(300), &of(301), &criterion(false)).expect("alike");
+        assert_eq!(
+            j.rejection,
+            Some(kerf_num::metrics::Rejection::IntegersDiffer)
+        );
+        assert_eq!((j.counts.values, j.counts.integer_mismatches), (4, 1));
+        assert!(judged(&of(3), &of(3), &criterion(false)).is_ok_and(|j| j.accepted()));
+    }
+}
