@@ -172,7 +172,7 @@ impl Sanitizer {
                 }
             }
             // The next word: origins are of four bytes.
-            from = (address + at + 4 & !3) - address;
+            from = ((address + at + 4) & !3) - address;
         }
         None
     }

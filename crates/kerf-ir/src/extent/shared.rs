@@ -72,10 +72,10 @@ impl Reader<'_> {
                 {
                     narrower(&mut fits.by_axis[axis], fit(threads, false));
                 }
-                for axis in 0..3 {
+                for (axis, asked) in asks.iter().enumerate() {
                     let room = room_along(axis, p, &of.written, &dimensions);
                     if let Some(threads) = room.filter(|t| (2..=MOST_THREADS).contains(t)) {
-                        let adapts = own || asks[axis];
+                        let adapts = own || *asked;
                         narrower(&mut fits.by_axis[axis], fit(threads, !adapts));
                     }
                 }

@@ -34,12 +34,13 @@ impl Writer<'_> {
         let last = |of: fn(Along) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
         let mut grid = Vec::new();
         let mut unknown = false;
-        for axis in 0..=last(|a| matches!(a, Along::Threads) || a.by_block()) {
+        let used = 1 + last(|a| matches!(a, Along::Threads) || a.by_block());
+        for (axis, along) in axes.iter().copied().enumerate().take(used) {
             let end = || k.extents.threads[axis].as_ref();
             let end = end().map(|e| expression(info, e));
-            unknown |= end.is_none() && !matches!(axes[axis], Along::Nothing | Along::Within);
+            unknown |= end.is_none() && !matches!(along, Along::Nothing | Along::Within);
             let end = || end.unwrap_or_else(|| self.unsaid(k, axis));
-            grid.push(match axes[axis] {
+            grid.push(match along {
                 Along::Nothing | Along::Within => "1".to_owned(),
                 Along::Threads => {
                     format!("\"ceil_div({}, {})\"", end(), self.blocks.extent(k, axis))

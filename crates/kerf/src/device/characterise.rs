@@ -228,12 +228,10 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
     };
     let mut store = |p: &DeviceProfile| match &a.out {
         None => Ok(()),
-        Some(out) => {
-            files::write_whole(&partial(out), &p.to_json()).map_err(|e| ExecError::Device {
-                what: format!("writing {}", partial(out).display()),
-                why: e.to_string(),
-            })
-        }
+        Some(out) => files::write_whole(partial(out), p.to_json()).map_err(|e| ExecError::Device {
+            what: format!("writing {}", partial(out).display()),
+            why: e.to_string(),
+        }),
     };
     let mut ticker = Ticker {
         terminal: progress::live(),

@@ -142,7 +142,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let text = serde_json::to_string_pretty(bits).map_err(|e| Failure::new(e.to_string()))?;
     let file = a.folder.join("bits.json");
     let unwritten = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
-    write_whole(&file, &format!("{text}\n")).map_err(unwritten)?;
+    write_whole(&file, format!("{text}\n")).map_err(unwritten)?;
     // Nothing is shown by a test without samples.
     let met = after.count > 0 && is_within(Metric::MaxAbs, drop, a.max_drop);
     let report = json!({
@@ -157,7 +157,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     });
     let file = a.folder.join("tune.json");
     let unwritten = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
-    write_whole(&file, &format!("{report:#}\n")).map_err(unwritten)?;
+    write_whole(&file, format!("{report:#}\n")).map_err(unwritten)?;
     if format == Format::Json {
         say(&format!("{report:#}\n"))?;
         return Ok(i32::from(!met));

@@ -279,7 +279,7 @@ fn save(dir: &Path, all: &[Tradeoff]) -> Result<(), Failure> {
     let fail =
         |e: std::io::Error| Failure::new(format!("cannot write into {}: {e}", dir.display()));
     for (name, text) in files {
-        crate::files::write_whole(&dir.join(name), &text).map_err(fail)?;
+        crate::files::write_whole(dir.join(name), &text).map_err(fail)?;
     }
     Ok(())
 }

@@ -240,7 +240,7 @@ impl Races {
         let mut found;
         if let Some(cell) = self.region.cell(at) {
             // SAFETY: the region's cell of this address; one thread at a time runs a launch whose races are watched.
-            let mut cell = unsafe { &mut *cell };
+            let cell = unsafe { &mut *cell };
             if self.repeats(a, cell) {
                 return None;
             }
@@ -248,7 +248,7 @@ impl Races {
             if cell.write.split != 0 {
                 found = self.split(a, at).or(found);
             }
-            self.update(a, &mut cell);
+            self.update(a, cell);
         } else {
             let mut cell = self.outside.get(&at).copied().unwrap_or_default();
             found = self.check(a, &cell);
@@ -295,7 +295,7 @@ impl Races {
     pub fn access(&mut self, a: &Access) -> Option<Conflict> {
         let (from, end) = (a.address, a.address + a.bytes);
         let mut found = None;
-        if a.bytes % 4 == 0 && from % 4 == 0 {
+        if a.bytes.is_multiple_of(4) && from.is_multiple_of(4) {
             for at in (from..end).step_by(4) {
                 found = found.or(self.word(a, at));
             }
