@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-pub use memory::available as available_memory;
+pub use memory::available_memory;
 pub use raw::CpuDevice;
 pub use sanitize::SanitizeOptions;
 pub use shadow::BYTES_PER_BYTE as SHADOW_BYTES_PER_BYTE;
@@ -463,7 +463,7 @@ impl Executor for CpuExecutor {
     }
 
     fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
-        Ok(Some(memory::available()))
+        Ok(Some(available_memory()))
     }
 
     fn printed(&mut self) -> Vec<u8> {

@@ -72,9 +72,27 @@ pub(super) fn map(bytes: usize) -> Result<usize, MemoryError> {
     Ok(p as usize)
 }
 
+/// Memory that a job can have before it has begun, in bytes: [`available`], within the limit of this process on
+/// addresses (`ulimit -v`), most of which a running executor reserves.
+pub fn available_memory() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the system fills in a struct of ours.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
+    if !known || limit.rlim_cur == libc::RLIM_INFINITY {
+        return available();
+    }
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|t| t.split_whitespace().next()?.parse::<usize>().ok());
+    let used = pages.unwrap_or(0).saturating_mul(4096);
+    available().min((limit.rlim_cur as usize).saturating_sub(used))
+}
+
 /// Memory that this process can still have, in bytes: what is free of the machine's and of its control group's, or
 /// everything where the system says neither.
-pub fn available() -> usize {
+fn available() -> usize {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|t| {
         let line = t.lines().find(|l| l.starts_with("MemAvailable:"))?;
