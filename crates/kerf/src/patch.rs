@@ -181,8 +181,9 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
             .permissions();
         let mut part = tempfile::Builder::new()
             .tempfile_in(files::folder(&real))
-            .map_err(|e| failed(&real, e.to_string()))?;
-        std::io::Write::write_all(&mut part, f.text.as_bytes())
+            .map_err(|e| failed(&real, std::io::Error::from(e.kind()).to_string()))?;
+        // To the file itself: errors of the temporary one quote its name.
+        std::io::Write::write_all(part.as_file_mut(), f.text.as_bytes())
             .map_err(|e| failed(&real, e.to_string()))?;
         part.as_file()
             .set_permissions(mode)
