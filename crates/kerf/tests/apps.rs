@@ -196,13 +196,19 @@ fn warps_are_in_step_where_old_programs_count_on_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let app = build(dir.path(), "steps");
     assert_eq!(text(&run(&app, &[])), "PASS\n");
-    // A program without faults has none under memcheck either.
+    // The checker has nothing to say of warps in step; of the lanes that give 0 to a shuffle without taking part it has.
     let r = Command::new(&app)
         .env("KERF_DEVICE", "cpu")
         .env("KERF_MEMCHECK", "1")
         .output()
         .expect("the application runs");
-    assert_eq!(text(&r), "PASS\n");
+    let said = text(&r);
+    let notes: Vec<&str> = said.lines().filter(|l| *l != "PASS").collect();
+    assert!(said.contains("PASS\n") && r.status.success(), "{said}");
+    assert!(
+        matches!(notes[..], [n] if n.contains("steps.cu:31:39 reads lane 16, which takes no part")),
+        "{said}"
+    );
 }
 
 #[test]

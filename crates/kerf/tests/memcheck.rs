@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Kernels of either sort.
+/// Kernels of either sort, at least.
 const KERNELS: usize = 60;
 
 /// Buffers that a kernel can have, each of `n` elements: name, and its lines in a workload.
@@ -227,7 +227,7 @@ fn accused(case: &Case, said: &Said) -> Option<String> {
 /// Runs all of them, and fails with a list of those that a judgement finds wrong.
 fn all(prefix: &str, judge: fn(&Case, &Said) -> Option<String>) {
     let cases = corpus(prefix);
-    assert_eq!(cases.len(), KERNELS, "kernels in {prefix}*.cu");
+    assert!(cases.len() >= KERNELS, "too few kernels in {prefix}*.cu");
     let folder = tempfile::tempdir().expect("a folder");
     let mut list = Vec::new();
     for (number, case) in cases.iter().enumerate() {
@@ -239,8 +239,9 @@ fn all(prefix: &str, judge: fn(&Case, &Said) -> Option<String>) {
     }
     assert!(
         list.is_empty(),
-        "{} of {KERNELS} kernels:\n{}",
+        "{} of {} kernels:\n{}",
         list.len(),
+        cases.len(),
         list.join("\n")
     );
 }

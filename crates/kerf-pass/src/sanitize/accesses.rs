@@ -44,12 +44,76 @@ fn named(object: Value) -> String {
     }
 }
 
+/// Bytes that a function of the device library writes through each pointer argument; none: it writes nothing.
+pub(super) fn library_result_bytes(callee: &str) -> Option<u64> {
+    let name = callee.strip_prefix("__nv_")?;
+    let of_float = name.ends_with('f');
+    let stem = name.strip_suffix('f').unwrap_or(name);
+    match stem {
+        "frexp" | "remquo" => Some(4),
+        "sincos" | "sincospi" | "fast_sincos" | "modf" | "mod" => Some(match of_float {
+            // `modf` is the function of doubles, `modff` that of floats.
+            true if name != "modf" => 4,
+            _ => 8,
+        }),
+        _ => None,
+    }
+}
+
+/// The pointer that casts between address spaces were made of.
+fn uncast(p: Value) -> Value {
+    match p.opcode() {
+        Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast) => uncast(p.operand(0)),
+        _ => p,
+    }
+}
+
+/// Is the result an operand, with the same bits?
+fn keeps_bits(i: Value) -> bool {
+    match i.opcode() {
+        Some(Opcode::LLVMPHI | Opcode::LLVMBitCast | Opcode::LLVMFreeze) => true,
+        // __nv_float_as_int, __nv_longlong_as_double and the like
+        Some(Opcode::LLVMCall) => {
+            (i.callee_name()).is_some_and(|n| n.starts_with("__nv_") && n.contains("_as_"))
+        }
+        _ => false,
+    }
+}
+
+/// The compare-and-swap of the same word whose first guess a load is (`old = *p; do { seen = old; old = atomicCAS(p,
+/// seen, f(seen)); } while (old != seen);`). A guess that is out of date costs a round, not the result.
+fn guessed_for(load: Value) -> Option<Value> {
+    let (mut seen, mut work) = (vec![load], vec![load]);
+    while let Some(v) = work.pop() {
+        for u in v.users() {
+            match u.opcode() {
+                Some(Opcode::LLVMAtomicCmpXchg)
+                    if u.operand(1) == v && uncast(u.operand(0)) == uncast(load.operand(0)) =>
+                {
+                    return Some(u);
+                }
+                Some(_) if keeps_bits(u) && !seen.contains(&u) => {
+                    seen.push(u);
+                    work.push(u);
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
 fn scope_of(i: Value) -> Option<Scope> {
     let plain = Ordering::LLVMAtomicOrderingNotAtomic;
     let atomic = match i.opcode() {
         Some(Opcode::LLVMLoad | Opcode::LLVMStore) => {
             if i.is_volatile() && i.ordering() == plain {
                 return Some(Scope::Device);
+            }
+            if i.opcode() == Some(Opcode::LLVMLoad)
+                && let Some(swap) = guessed_for(i)
+            {
+                return scope_of(swap);
             }
             i.ordering() != plain
         }
@@ -126,7 +190,13 @@ impl Pass<'_> {
                     [at, ..] if n.starts_with("llvm.nvvm.atomic.") => {
                         one(*at, size(i.ty()), Atomic, m.align_of(i.ty()))
                     }
-                    _ => Vec::new(),
+                    all => library_result_bytes(&n).map_or_else(Vec::new, |bytes| {
+                        let written = all.iter().filter(|v| v.ty().is_ptr());
+                        let length = m.int_ty(64).int(bytes);
+                        written
+                            .flat_map(|p| one(*p, length, Store, bytes as u32))
+                            .collect()
+                    }),
                 }
             }
             _ => Vec::new(),

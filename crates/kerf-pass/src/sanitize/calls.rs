@@ -1,4 +1,5 @@
 //! The instructions of a function, one by one: accesses, calls, branches, and what only computes.
+use super::accesses::library_result_bytes;
 use super::{Pass, Shadow, SiteKind, origin_of, runtime};
 use kerf_ir::llvm::{Block, Builder, Opcode, Ordering, RmwOp, Value};
 use kerf_ir::undefined_locals;
@@ -10,7 +11,9 @@ pub(super) fn carries(i: Value) -> bool {
     let f = i.callee();
     let pure = f.is_function()
         && f.is_declaration()
-        && (kerf_ir::prepare::is_pure_math(f) || f.name().starts_with("llvm."));
+        && (kerf_ir::prepare::is_pure_math(f)
+            || f.name().starts_with("llvm.")
+            || library_result_bytes(&f.name()).is_some());
     pure && !i.ty().is_void() && !decides(&f.name())
 }
 
@@ -168,12 +171,43 @@ impl Pass<'_> {
             self.meets(b, i, SiteKind::Vote, skippable);
         } else if n == "malloc" {
             self.must_be_defined(b, i, a[0], SiteKind::Branch);
+        } else if let Some(bytes) = library_result_bytes(&n) {
+            self.library_results(b, i, bytes);
         } else if carries(i) {
             let all: Vec<Shadow> = a.iter().filter_map(|v| self.get(*v)).collect();
             let s = self.whole(b, i, &all);
             if let Some(s) = s {
                 self.shadows.insert(i, s);
             }
+        }
+    }
+
+    /// A function of the device library with results behind pointers (`sincos`, `frexp`): they are as defined as its
+    /// arguments.
+    fn library_results(&mut self, b: &Builder, i: Value, bytes: u64) {
+        self.announce(b, i);
+        let of_values: Vec<Shadow> = i
+            .args()
+            .into_iter()
+            .filter(|v| !v.ty().is_ptr())
+            .filter_map(|v| self.get(v))
+            .collect();
+        let t = b.int_ty(8 * bytes as u32);
+        let any = of_values
+            .iter()
+            .map(|s| self.any(b, s.bits))
+            .reduce(|x, y| b.or(x, y));
+        let written = any.map(|any| Shadow {
+            bits: self.fill(b, any, t),
+            origin: self.origin(b, &of_values),
+        });
+        for p in i.args().into_iter().filter(|v| v.ty().is_ptr()) {
+            self.store_shadow(b, p, t, written);
+        }
+        if !i.ty().is_void()
+            && let Some(s) = self.whole(b, i, &of_values)
+        {
+            self.shadows.insert(i, s);
         }
     }
 

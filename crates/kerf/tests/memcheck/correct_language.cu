@@ -281,3 +281,21 @@ __global__ void scaled(const T* in, T* out, Filter<T, N> filter) {
     out[i] = sum * mine.scale + mine.weights[0];
 }
 template __global__ void scaled<float, 4>(const float*, float*, Filter<float, 4>);
+
+// Functions of the library with results behind pointers.
+// RUN results_behind_pointers<<<4, 64>>>(in, out, d, dout)
+__global__ void results_behind_pointers(const float* in, float* out, const double* d, double* dout) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, e, q;
+    float s, c, whole, x = in[i];
+    double ds, dc, dwhole, y = d[i];
+    sincosf(x, &s, &c);
+    float r = s + c + modff(x, &whole);
+    sincospif(x, &s, &c);
+    r += whole + s * c + frexpf(x, &e) + remquof(x, 3.0f, &q) + e + q;
+    __sincosf(x, &s, &c);
+    out[i] = r + s + c;
+    sincos(y, &ds, &dc);
+    double t = ds + dc + modf(y, &dwhole);
+    sincospi(y, &ds, &dc);
+    dout[i] = t + dwhole + ds * dc + frexp(y, &e) + remquo(y, 3.0, &q) + e + q;
+}

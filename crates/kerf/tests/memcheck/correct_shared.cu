@@ -217,3 +217,19 @@ __global__ void fused_predicates(const float* in, int* iout) {
     int many = __syncthreads_count(in[i] > 1.5f);
     iout[i] = many + rounds;
 }
+
+// RUN return_in_a_loop<<<2, 64>>>(in, out)
+__global__ void return_in_a_loop(const float* in, float* out) {
+    __shared__ float left;
+    int t = threadIdx.x;
+    if (t == 63) left = in[t];
+    for (int r = 0; r < 64; r++) {
+        __syncthreads();
+        if (t == r && t != 63) {
+            left += 1.0f;
+            out[blockIdx.x * 64 + t] = left;
+            return;
+        }
+    }
+    out[blockIdx.x * 64 + t] = -left;
+}

@@ -40,6 +40,10 @@ len = 256
 name = "big"
 type = "i32"
 len = 80
+[[buffer]]
+name = "copy"
+type = "i32"
+len = 80
 [[launch]]
 kernel = "{kernel}"
 grid = {grid}
@@ -390,7 +394,7 @@ fn memcheck_names_the_access() {
     check(
         "struct_copy",
         "[4]",
-        r#"["big", "big", 1]"#,
+        r#"["big", "copy", 1]"#,
         "",
         "out[threadIdx.x] = in[threadIdx.x + n]",
         &[
