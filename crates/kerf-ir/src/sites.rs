@@ -127,6 +127,29 @@ pub fn location(i: Value, main: &str) -> Option<Location> {
     })
 }
 
+/// The innermost position that is in the main source or in a file of its folder, such as one that it includes; else
+/// as [`location`]. Where several instructions were made one, LLVM gives line 0: such positions are passed over.
+pub fn innermost_location(i: Value, main: &str) -> Option<Location> {
+    let chain = i.location_chain().unwrap_or_default();
+    let main = std::path::absolute(main).ok();
+    let folder = main.as_deref().and_then(std::path::Path::parent);
+    let of_user = chain.lines().find_map(|l| {
+        let p: Vec<&str> = l.split('\t').collect();
+        let (file, line, column) = (
+            *p.first()?,
+            p.get(1)?.parse().ok()?,
+            p.get(2)?.parse().ok()?,
+        );
+        let near = folder.is_some_and(|f| std::path::Path::new(file).starts_with(f));
+        (near && line != 0).then(|| Location {
+            file: file.to_owned(),
+            line,
+            column,
+        })
+    });
+    of_user.or_else(|| location(i, &main?.to_string_lossy()))
+}
+
 /// All sites of a kernel.
 pub fn sites(m: &Module, kernel: Value) -> SiteMap {
     let main = m.source_name();

@@ -21,6 +21,7 @@ mod values;
 use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Type, TypeKind, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Module text: the table of places as JSON.
 pub const SITES: &str = "kerf.sanitize.sites";
@@ -111,6 +112,22 @@ pub struct Site {
     pub skippable: bool,
 }
 
+/// The places of a module, numbered from `first`: modules of one process share memory, and with it the records that
+/// name a place by its number, so no two of them use a number twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteTable {
+    /// Number of the first.
+    pub first: u32,
+    /// The places.
+    pub sites: Vec<Site>,
+}
+
+/// Origins have 24 bits for a place; the highest is of zeros that are assumed.
+const MOST_SITES: usize = 0xff_fffe;
+
+/// Places that modules of this process have, or have reserved.
+static RESERVED: AtomicU32 = AtomicU32::new(0);
+
 /// Number of a place, as an origin: 0 is none.
 pub fn origin_of(site: u32) -> u32 {
     site + 1
@@ -133,7 +150,7 @@ struct Shadow {
 struct Pass<'m> {
     m: &'m Module,
     main: String,
-    sites: Vec<Site>,
+    table: SiteTable,
     shadows: BTreeMap<Value, Shadow>,
     /// Values that may be undefined.
     doubtful: BTreeSet<Value>,
@@ -173,9 +190,10 @@ fn members(t: Type) -> Vec<Type> {
 
 impl Pass<'_> {
     fn site(&mut self, i: Value, kind: SiteKind) -> Site {
-        let location = kerf_ir::sites::location(i, &self.main).map_or_else(String::new, |l| {
-            format!("{}:{}:{}", l.file, l.line, l.column)
-        });
+        let location = kerf_ir::sites::innermost_location(i, &self.main)
+            .map_or_else(String::new, |l| {
+                format!("{}:{}:{}", l.file, l.line, l.column)
+            });
         let f = i.block().function().name();
         Site {
             kind,
@@ -191,8 +209,8 @@ impl Pass<'_> {
     }
 
     fn add(&mut self, site: Site) -> u32 {
-        self.sites.push(site);
-        self.sites.len() as u32 - 1
+        self.table.sites.push(site);
+        self.table.first + self.table.sites.len() as u32 - 1
     }
 
     fn call(&self, b: &Builder, name: &str, ret: Type, args: &[Value]) -> Value {
@@ -276,19 +294,25 @@ pub fn is_instrumented(m: &Module) -> bool {
 }
 
 /// The places of an instrumented module.
-pub fn sites(m: &Module) -> Result<Vec<Site>, LlvmError> {
+pub fn sites(m: &Module) -> Result<SiteTable, LlvmError> {
     let texts = m.texts(SITES);
-    let text = texts.first().map_or("[]", String::as_str);
+    let text = texts.first().map_or("", String::as_str);
     serde_json::from_str(text).map_err(|e| LlvmError(format!("the table of places: {e}")))
 }
 
 /// Instruments a prepared module that no plan's numbers are needed for any more.
 pub fn instrument(m: &Module) -> Result<(), LlvmError> {
     let kernels = m.kernel_functions();
+    // No instruction is more than two places (a copy reads and writes).
+    let instructions: usize = m.functions().iter().map(|f| f.instructions().len()).sum();
+    let first = RESERVED.fetch_add(2 * instructions as u32, Ordering::Relaxed);
     let mut p = Pass {
         m,
         main: m.source_name(),
-        sites: Vec::new(),
+        table: SiteTable {
+            first,
+            sites: Vec::new(),
+        },
         shadows: BTreeMap::new(),
         doubtful: BTreeSet::new(),
         locals: m.texts(kerf_ir::undefined_locals::NAMES),
@@ -297,7 +321,12 @@ pub fn instrument(m: &Module) -> Result<(), LlvmError> {
         p.run(f, kernels.contains(&f));
         f.drop_poison_flags();
     }
-    let table = serde_json::to_string(&p.sites).map_err(|e| LlvmError(e.to_string()))?;
+    if first as usize + p.table.sites.len() >= MOST_SITES {
+        return Err(LlvmError(
+            "the programs of this process are too large to be checked together".into(),
+        ));
+    }
+    let table = serde_json::to_string(&p.table).map_err(|e| LlvmError(e.to_string()))?;
     m.set_text(SITES, &table);
     m.verify()
 }

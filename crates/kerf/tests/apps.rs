@@ -212,6 +212,30 @@ fn warps_are_in_step_where_old_programs_count_on_it() {
 }
 
 #[test]
+fn launches_of_several_files_are_checked_together() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = dir.path().join("units");
+    let r = kerf()
+        .args(["cc", "-o"])
+        .arg(&app)
+        .args(["first.cu", "second.cu"].map(|f| sources().join("units").join(f)))
+        .output()
+        .expect("kerf runs");
+    assert!(r.status.success(), "{}", text(&r));
+    let checked = |args: &[&str]| {
+        let mut c = Command::new(&app);
+        let c = c.args(args).env("KERF_DEVICE", "cpu");
+        text(&c.env("KERF_MEMCHECK", "1").output().expect("it runs"))
+    };
+    assert_eq!(checked(&[]), "PASS\n");
+    let said = checked(&["half"]);
+    assert!(
+        said.contains("reversed, block (0, 0, 0)") && said.contains("second.cu:5:11 reads memory"),
+        "{said}"
+    );
+}
+
+#[test]
 fn host_threads_by_openmp_launch_kernels() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("openmp");

@@ -83,8 +83,8 @@ impl<'a> Worker<'a> {
 
     /// The launch is over, in an instrumented program.
     pub(super) fn end_launch(&self) {
-        if let (Some(c), Some(s)) = (&self.checks, self.shared.sanitizer) {
-            c.end_launch(s);
+        if let Some(c) = &self.checks {
+            c.end_launch();
         }
     }
 

@@ -21,7 +21,7 @@ use super::symbols;
 use kerf_ir::kernels::reachable;
 use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
-use kerf_pass::sanitize::{self, Site};
+use kerf_pass::sanitize::{self, SiteTable};
 use serde::{Deserialize, Serialize};
 
 /// How the threads of a block are run.
@@ -68,7 +68,7 @@ pub struct Lowered {
     /// Bytes of static shared memory; dynamic shared memory follows.
     pub static_shared: u64,
     /// Places of an instrumented program, by number.
-    pub checked: Option<Vec<Site>>,
+    pub checked: Option<SiteTable>,
     /// Variables that accesses may meet without naming them, in an instrumented program.
     pub variables: Vec<Variable>,
     /// Symbols and bytes of all device variables.

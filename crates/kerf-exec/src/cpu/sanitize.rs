@@ -13,13 +13,13 @@ pub(super) mod region;
 use super::context::Context;
 use super::launch::FaultKind;
 use super::memory::MemoryError;
-use kerf_pass::sanitize::{Site, SiteKind, site_of};
+use kerf_pass::sanitize::{Site, SiteKind, SiteTable, site_of};
 use races::Races;
 use region::Region;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, RwLock};
 
 /// What is checked of an instrumented program, and what is let pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,28 +60,49 @@ const MOST_NOTES: usize = 20;
 /// Origin of memory without a first content that is assumed to be zero.
 pub(super) const ASSUMED: u32 = 0xff_ffff;
 
+/// Places of all programs of the process, by the number of the first. They live as long as the records of accesses
+/// that name them: to its end.
+static PLACES: RwLock<BTreeMap<u32, &'static [Site]>> = RwLock::new(BTreeMap::new());
+
+/// A place that no program has.
+static UNKNOWN: Site = Site {
+    kind: SiteKind::Load,
+    location: String::new(),
+    function: String::new(),
+    align: 1,
+    object: None,
+    extent: 0,
+    private: false,
+    strong: None,
+    skippable: false,
+};
+
+/// First epoch of the next launch, of whichever program: 0 is never.
+static NEXT_EPOCH: AtomicU32 = AtomicU32::new(1);
+
 /// The checks of one program.
 pub(super) struct Sanitizer {
-    pub sites: Vec<Site>,
+    first: u32,
+    sites: &'static [Site],
     pub options: SanitizeOptions,
     pub region: &'static Region,
     notes: Mutex<BTreeSet<String>>,
     /// Who first stored an undefined value, by its origin: kernel, block and thread.
     stores: Mutex<BTreeMap<u32, String>>,
-    /// First epoch of the next launch.
-    epoch: AtomicU32,
 }
 
 impl Sanitizer {
-    pub fn new(sites: Vec<Site>, options: SanitizeOptions) -> Result<Sanitizer, MemoryError> {
+    pub fn new(table: SiteTable, options: SanitizeOptions) -> Result<Sanitizer, MemoryError> {
+        let sites: &'static [Site] = table.sites.leak();
+        let mut all = PLACES.write().unwrap_or_else(|e| e.into_inner());
+        all.insert(table.first, sites);
         Ok(Sanitizer {
+            first: table.first,
             sites,
             options,
             region: Region::get()?,
             notes: Mutex::default(),
             stores: Mutex::default(),
-            // 0 is never.
-            epoch: AtomicU32::new(1),
         })
     }
 
@@ -113,8 +134,25 @@ impl Sanitizer {
         self.options.allow & kind.bit() != 0
     }
 
-    pub fn site(&self, site: u32) -> &Site {
-        &self.sites[site as usize]
+    /// A place of this program, as an index.
+    pub fn index(&self, site: u32) -> usize {
+        (site - self.first) as usize
+    }
+
+    /// A place, of this program or of another that ran before.
+    pub fn find(&self, site: u32) -> Option<&'static Site> {
+        let own = site.checked_sub(self.first);
+        if let Some(s) = own.and_then(|k| self.sites.get(k as usize)) {
+            return Some(s);
+        }
+        let all = PLACES.read().unwrap_or_else(|e| e.into_inner());
+        let (first, sites) = all.range(..=site).next_back()?;
+        sites.get((site - first) as usize)
+    }
+
+    /// A place that compiled code, or a record of it, names.
+    pub fn site(&self, site: u32) -> &'static Site {
+        self.find(site).unwrap_or(&UNKNOWN)
     }
 
     /// Where a place is: ` at file:line:column`.
@@ -127,9 +165,7 @@ impl Sanitizer {
 
     /// Where an undefined value comes from, and what kind of fault its use is.
     pub fn cause(&self, origin: u32) -> (FaultKind, String) {
-        let Some((number, lane)) =
-            site_of(origin).filter(|(s, _)| (*s as usize) < self.sites.len())
-        else {
+        let Some((number, lane)) = site_of(origin).filter(|(s, _)| self.find(*s).is_some()) else {
             let text = "it was never written";
             return (FaultKind::Uninitialised, text.into());
         };
@@ -187,7 +223,7 @@ pub(super) struct Checks {
 
 impl Checks {
     pub fn new(s: &Sanitizer) -> Checks {
-        let first = s.epoch.load(Ordering::Relaxed);
+        let first = NEXT_EPOCH.load(Ordering::Relaxed);
         Checks {
             objects: vec![bounds::Object::default(); s.sites.len()],
             races: s.options.races.then(|| Races::new(s.region, first)),
@@ -210,9 +246,9 @@ impl Checks {
     }
 
     /// Later launches come after this one.
-    pub fn end_launch(&self, s: &Sanitizer) {
+    pub fn end_launch(&self) {
         if let Some(r) = &self.races {
-            s.epoch.fetch_max(r.next_launch(), Ordering::Relaxed);
+            NEXT_EPOCH.fetch_max(r.next_launch(), Ordering::Relaxed);
         }
     }
 }

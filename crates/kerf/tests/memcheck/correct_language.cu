@@ -299,3 +299,17 @@ __global__ void results_behind_pointers(const float* in, float* out, const doubl
     sincospi(y, &ds, &dc);
     dout[i] = t + dwhole + ds * dc + frexp(y, &e) + remquo(y, 3.0, &q) + e + q;
 }
+
+// Storage that is aligned less than its type, and accessed by members that need no more.
+// RUN aligned_by_member<<<2, 64>>>(iin, iout)
+struct __align__(32) Scratch {
+    int values[64];
+};
+__global__ void aligned_by_member(const int* iin, int* iout) {
+    __shared__ __align__(16) char raw[16 + sizeof(Scratch)];
+    Scratch* s = (Scratch*)(raw + 16);
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s->values[t] = iin[i];
+    __syncthreads();
+    iout[i] = s->values[63 - t];
+}

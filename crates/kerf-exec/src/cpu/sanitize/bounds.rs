@@ -95,7 +95,9 @@ pub(super) fn check(
 ) -> Result<bool, Wrong> {
     let a = s.site(site);
     let end = address.saturating_add(bytes as usize);
-    let align = a.align.max(1) as usize;
+    // What the type promises beyond the access's own size no GPU asks for.
+    let size = 1usize << bytes.max(1).ilog2();
+    let align = size.min(a.align.max(1) as usize);
     if address & (align - 1) != 0 {
         return Err(Wrong {
             kind: FaultKind::Alignment,
@@ -122,13 +124,13 @@ pub(super) fn check(
             limit - base
         )));
     }
-    let known = w.checks.as_ref().map(|c| c.objects[site as usize]);
+    let known = w.checks.as_ref().map(|c| c.objects[s.index(site)]);
     if let Some(o) = known.filter(|o| o.base == base && address >= o.start && end <= o.end) {
         return Ok(o.watched);
     }
     let found = find(w, ctx, s, address, base, bytes, site)?;
     if let Some(c) = &mut w.checks {
-        c.objects[site as usize] = Object { base, ..found };
+        c.objects[s.index(site)] = Object { base, ..found };
     }
     Ok(found.watched)
 }

@@ -110,11 +110,22 @@ fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict, 
             );
             w.found(ctx, a.thread, FaultKind::Race, text);
         }
-        Severity::SameValue => s.note(format!(
+        Severity::SameValue if a.writes && c.other_writes => s.note(format!(
             "threads write the same value to one place without order{} and{}",
             s.place(c.other.site),
             s.place(a.site)
         )),
+        Severity::SameValue => {
+            let (writer, reader) = match a.writes {
+                true => (a.site, c.other.site),
+                false => (c.other.site, a.site),
+            };
+            s.note(format!(
+                "a thread writes what is there already{}, and another reads it without order{}",
+                s.place(writer),
+                s.place(reader)
+            ));
+        }
         Severity::Unfenced => s.note(format!(
             "accesses{} and{} are ordered by an atomic or volatile read without a fence behind it",
             s.place(c.other.site),
