@@ -25,6 +25,8 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 "#
     );
     let m = Module::parse(ir.as_bytes(), "k").expect("parses");
+    // As `prepare` does.
+    kerf_ir::half_overflow::limit_halves(&m);
     finish(&m, &[], "sm_90", Reflect::default()).expect("finishes");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("compiles");
     let bytes = pairs.len() * 8;
@@ -114,4 +116,26 @@ fn integers_are_rounded_once_to_bf16() {
         assert_eq!(signed[i], want, "{v}");
         assert_eq!(unsigned[i], nearest(u128::from(*v as u64)), "{v} unsigned");
     }
+}
+
+#[test]
+fn integers_beyond_a_half_are_infinite() {
+    // Few significant bits, and an exponent that a half has not.
+    let body = |convert: &str| {
+        format!(
+            "  %low = trunc i64 %x to i32
+  %odd = shl i32 %low, 30
+  %h = {convert} i32 %odd to half
+  %f = fpext half %h to float
+  %bits = bitcast float %f to i32
+  %r = zext i32 %bits to i64"
+        )
+    };
+    let infinity = u64::from(f32::INFINITY.to_bits());
+    let minus = u64::from(f32::NEG_INFINITY.to_bits());
+    let pairs: Vec<(u64, u64)> = (0..4).map(|x| (x, 0)).collect();
+    let signed = run(&body("sitofp"), &pairs);
+    assert_eq!(signed, [0, infinity, minus, minus]);
+    let unsigned = run(&body("uitofp"), &pairs);
+    assert_eq!(unsigned, [0, infinity, infinity, infinity]);
 }

@@ -17,6 +17,7 @@ pub mod extent;
 pub mod finish;
 pub mod fuse;
 pub mod groups;
+pub mod half_overflow;
 pub mod inline_ptx;
 pub mod kernels;
 pub mod llvm;

@@ -349,6 +349,7 @@ impl Plan {
                 .filter_map(|(i, w)| Some((now.get(i).copied().unwrap_or(*i), w.format?)))
                 .collect();
             formats::apply(m, formats)?;
+            kerf_ir::half_overflow::limit_halves(m);
             math::expand(m)?;
         }
         storage::apply(m, &held)?;

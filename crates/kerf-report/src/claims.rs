@@ -104,6 +104,14 @@ pub fn speedup(s: &Speedup) -> String {
     }
 }
 
+/// What the check for undefined behaviour came to, where it was recorded.
+pub fn checked(r: &TuneResult) -> Option<String> {
+    let c = r.checked.as_ref()?;
+    Some(c.gap().unwrap_or_else(|| {
+        "checked for undefined behaviour on the tuning inputs, at their full size".to_owned()
+    }))
+}
+
 /// What was compared on the tuning inputs; none where no output says.
 pub fn compared(outputs: &[OutputError]) -> Option<String> {
     let all = outputs.iter().map(|o| o.counts);

@@ -1,5 +1,5 @@
 //! A result in a few lines of text: what was cut, what was not, and why.
-use crate::claims::{compared, error, other_inputs, speedup};
+use crate::claims::{checked, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::words::{bound, kept, lines, number};
 use kerf_tune::result::Verdict;
@@ -94,6 +94,9 @@ pub fn explain(g: &Gathered) -> String {
             number(Some(p.error)),
             1.0 / p.time
         );
+    }
+    if let Some(c) = checked(r) {
+        let _ = writeln!(o, "\n{c}");
     }
     for w in &r.warnings {
         let _ = writeln!(o, "warning: {w}");

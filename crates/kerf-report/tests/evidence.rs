@@ -18,6 +18,7 @@ fn recorded() -> Value {
     for o in r["outputs"].as_array_mut().expect("outputs") {
         o["counts"] = json!({"values": 4096, "compared": 4096, "nan_pairs": 0, "inf_pairs": 0, "not_finite_mismatches": 0, "integer_mismatches": 0});
     }
+    r["checked"] = json!({"extent": "whole", "notes": []});
     r
 }
 
@@ -182,6 +183,9 @@ fn unfounded(v: &Value, s: &Shown) -> Vec<String> {
             said,
         );
         need(!said.contains("NaN"), "a number that is none", said);
+        let whole = said.contains("checked for undefined behaviour on");
+        let bears = !whole || v["checked"]["extent"] == "whole";
+        need(bears, "checked for undefined behaviour", said);
     }
     let head = s.text.lines().next().unwrap_or_default();
     let row = line(&s.markdown, "| speed-up").unwrap_or_default();

@@ -8,6 +8,7 @@ use kerf_exec::ExecError;
 use kerf_exec::worker::Worker;
 use kerf_workload::Workload;
 use kerf_workload::job::{Device, Job, JobError, Report};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,11 +18,12 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Sizes below this are left alone.
 const SMALL: i64 = 64;
 
-/// What came of it.
-#[derive(Debug)]
+/// What came of it, where no fault stops the search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "extent", rename_all = "snake_case")]
 pub enum Checked {
     /// Nothing was found, at the sizes of the workload.
-    Clean {
+    Whole {
         /// What was noticed.
         notes: Vec<String>,
     },
@@ -37,8 +39,33 @@ pub enum Checked {
         /// Why.
         why: String,
     },
-    /// A fault, which stops the search.
-    Fault(ExecError),
+}
+
+impl Checked {
+    /// What was noticed.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Checked::Whole { notes } | Checked::Smaller { notes, .. } => notes,
+            Checked::Not { .. } => &[],
+        }
+    }
+
+    /// What was not checked, if that is not nothing.
+    pub fn gap(&self) -> Option<String> {
+        match self {
+            Checked::Whole { .. } => None,
+            Checked::Smaller { sizes, .. } => {
+                let at: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+                Some(format!(
+                    "checked for undefined behaviour at {} only: at the sizes asked for that takes too long",
+                    at.join(" ")
+                ))
+            }
+            Checked::Not { why } => Some(format!(
+                "the program was not checked for undefined behaviour: {why}"
+            )),
+        }
+    }
 }
 
 /// One run of the checks: a report, or none where it did not end.
@@ -104,30 +131,37 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
     out
 }
 
-/// Checks the program on one input.
-pub fn check(r: &Request, w: &Workload, seed: u64) -> Checked {
-    let given = &r.job.overrides;
-    match one(r, seed, given) {
-        Ok(Some(report)) => Checked::Clean {
+/// Checks the program on one input. An error is a fault, which stops the search.
+pub fn check(r: &Request, w: &Workload, seed: u64) -> Result<Checked, ExecError> {
+    match one(r, seed, &r.job.overrides) {
+        Ok(Some(report)) => Ok(Checked::Whole {
             notes: report.warnings,
-        },
-        Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => {
-            Checked::Fault(e)
-        }
-        Err(e) => Checked::Not { why: e.to_string() },
-        Ok(None) => {
-            for step in [1, 2, 4] {
-                let sizes = smaller(w, given, step);
-                // A fault at sizes that nobody asked for may be theirs alone.
-                if let Ok(Some(report)) = one(r, seed, &sizes) {
-                    return Checked::Smaller {
-                        sizes,
-                        notes: report.warnings,
-                    };
-                }
+        }),
+        Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => Err(e),
+        Err(e) => Ok(Checked::Not { why: e.to_string() }),
+        Ok(None) => Ok(at_smaller_sizes(r, w, seed)),
+    }
+}
+
+fn at_smaller_sizes(r: &Request, w: &Workload, seed: u64) -> Checked {
+    let mut why = format!("it did not end within {} s", LIMIT.as_secs());
+    for step in [1, 2, 4] {
+        let sizes = smaller(w, &r.job.overrides, step);
+        match one(r, seed, &sizes) {
+            Ok(Some(report)) => {
+                return Checked::Smaller {
+                    sizes,
+                    notes: report.warnings,
+                };
             }
-            let why = format!("it did not end within {} s", LIMIT.as_secs());
-            Checked::Not { why }
+            Ok(None) => {}
+            // A fault at sizes that nobody asked for may be theirs alone: it is said, and does not stop the search.
+            Err(e) => {
+                let at: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+                why = format!("{why}, and at {}: {e}", at.join(" "));
+                break;
+            }
         }
     }
+    Checked::Not { why }
 }

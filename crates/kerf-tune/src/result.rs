@@ -4,6 +4,7 @@ use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};
 use crate::front::Point;
+use crate::precheck::Checked;
 use crate::problem::{Group, Tunable};
 use crate::setting::Setting;
 use crate::storage::FixedStorage;
@@ -307,6 +308,9 @@ pub struct TuneResult {
     pub front: Vec<Point>,
     /// How many evaluations.
     pub effort: Effort,
+    /// What the check for undefined behaviour before the search came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }

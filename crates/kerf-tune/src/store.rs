@@ -8,6 +8,8 @@ use crate::evaluate::{Evaluated, Input};
 use crate::settings;
 use kerf_search::Assignment;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -60,6 +62,9 @@ pub enum StoreError {
         differences: Vec<String>,
     },
 }
+
+/// What is kept of the check for undefined behaviour.
+pub const CHECKED: &str = "checked";
 
 /// What an evaluation was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +144,7 @@ impl Store {
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
              BEGIN IMMEDIATE;
              CREATE TABLE IF NOT EXISTS search (what TEXT PRIMARY KEY, value TEXT NOT NULL);
+             CREATE TABLE IF NOT EXISTS record (what TEXT PRIMARY KEY, value TEXT NOT NULL);
              CREATE TABLE IF NOT EXISTS evaluation (
                  id INTEGER PRIMARY KEY,
                  phase TEXT NOT NULL,
@@ -213,6 +219,38 @@ impl Store {
             (what, value)
         });
         Ok(parsed.collect())
+    }
+
+    /// Keeps what came of one step of the search.
+    pub fn keep(&self, what: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let damaged = |e: serde_json::Error| StoreError::Database {
+            path: self.path.clone(),
+            why: e.to_string(),
+        };
+        let text = serde_json::to_string(value).map_err(damaged)?;
+        self.db
+            .execute(
+                "INSERT OR REPLACE INTO record (what, value) VALUES (?1, ?2)",
+                params![what, text],
+            )
+            .map_err(|e| self.fail(e))?;
+        Ok(())
+    }
+
+    /// What was kept of a step.
+    pub fn kept<T: DeserializeOwned>(&self, what: &str) -> Result<Option<T>, StoreError> {
+        let text: Option<String> = self
+            .db
+            .query_row("SELECT value FROM record WHERE what = ?1", [what], |r| {
+                r.get(0)
+            })
+            .optional()
+            .map_err(|e| self.fail(e))?;
+        let parsed = text.map(|t| serde_json::from_str(&t)).transpose();
+        parsed.map_err(|e| StoreError::Database {
+            path: self.path.clone(),
+            why: format!("the record of {what} is damaged: {e}"),
+        })
     }
 
     /// Evaluations in it.

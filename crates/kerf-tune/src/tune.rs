@@ -253,6 +253,24 @@ fn fewer_workers(r: &Request, subject: &Subject) -> Option<usize> {
     (fit < r.workers).then_some(fit)
 }
 
+/// Checks the program, and says what that came to.
+fn check(
+    request: &Request,
+    subject: &Subject,
+    input: &Input,
+    watch: &mut Watch,
+) -> Result<Checked, TuneError> {
+    let checked = precheck::check(request, &subject.workload, input.seed);
+    let c = checked.map_err(TuneError::Undefined)?;
+    match (&c, c.gap()) {
+        (Checked::Not { .. }, Some(gap)) => watch(&Event::Warning(&gap)),
+        (_, Some(gap)) => watch(&Event::Note(&gap)),
+        (_, None) => {}
+    }
+    c.notes().iter().for_each(|n| watch(&Event::Note(n)));
+    Ok(c)
+}
+
 /// Tunes, and writes the result folder.
 pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
@@ -287,26 +305,10 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
         storage: request.storage,
         approx: request.approx,
     };
-    let mut warned = Vec::new();
-    if !request.resume {
-        match precheck::check(request, &subject.workload, input.seed) {
-            Checked::Fault(e) => return Err(TuneError::Undefined(e)),
-            Checked::Clean { notes } => notes.iter().for_each(|n| watch(&Event::Note(n))),
-            Checked::Smaller { sizes, notes } => {
-                let at: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
-                let text = format!(
-                    "checked for undefined behaviour at {} only: at the sizes asked for that takes too long",
-                    at.join(" ")
-                );
-                watch(&Event::Note(&text));
-                notes.iter().for_each(|n| watch(&Event::Note(n)));
-            }
-            Checked::Not { why } => warned.push(format!(
-                "the program was not checked for undefined behaviour: {why}"
-            )),
-        }
-    }
-    warned.iter().for_each(|w| watch(&Event::Warning(w)));
+    let mut checked = match request.resume {
+        true => None,
+        false => Some(check(request, &subject, &input, watch)?),
+    };
     let mut lock = None;
     let (tunable, shaped) = match request.launch {
         false => (of_wish(&subject, &wish)?, Vec::new()),
@@ -347,6 +349,14 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
     };
     let search = description(request, &subject, &criteria, input, tunable.groups.len());
     let store = Store::open(&request.out.join(store::FILE), &search, request.resume)?;
+    if checked.is_none() {
+        checked = store.kept(store::CHECKED)?;
+    }
+    let checked = match checked {
+        Some(c) => c,
+        None => check(request, &subject, &input, watch)?,
+    };
+    store.keep(store::CHECKED, &checked)?;
     let fewer = fewer_workers(request, &subject);
     let workers = fewer.unwrap_or(request.workers);
     let job = Job {
@@ -603,6 +613,7 @@ pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneRe
             evaluation_s: every().map(|e| e.wall_s).sum(),
             spent,
         },
+        checked: Some(checked),
         warnings: tuner.warnings.clone(),
     };
     if let Some(space) = tuner.space(problem) {

@@ -105,11 +105,11 @@ fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) ->
 }
 
 /// Ends the thread where its stack does not suffice for a function that allocates.
-pub(in crate::cpu) fn need_headroom(ctx: *const Context, at: [u32; 3]) {
+pub(in crate::cpu) fn need_headroom(ctx: *const Context, at: impl FnOnce() -> [u32; 3]) {
     if !signals::has_headroom() {
         // SAFETY: as in `barrier`.
         let stack_bytes = unsafe { worker(ctx) }.stack_bytes();
-        fault(ctx, at, FaultKind::Stack, signals::overflow(stack_bytes));
+        fault(ctx, at(), FaultKind::Stack, signals::overflow(stack_bytes));
     }
 }
 
@@ -172,7 +172,7 @@ pub(in crate::cpu) extern "C" fn printf(
     format: *const i8,
     args: *const u8,
 ) -> i32 {
-    need_headroom(ctx, [x, y, z]);
+    need_headroom(ctx, || [x, y, z]);
     // SAFETY: the compiler packed the arguments for this format.
     unsafe {
         let out = crate::cpu::printf::format(format, args);

@@ -12,9 +12,14 @@ pub(super) struct Object {
     base: usize,
     start: usize,
     end: usize,
+    /// Bits of an address that have to be zero.
+    low: usize,
     /// Other threads see it.
     watched: bool,
 }
+
+/// Bytes of the widest access of one thread: what a type promises beyond that no access needs.
+const WIDEST_ACCESS: usize = 16;
 
 /// A wrong access.
 pub(super) struct Wrong {
@@ -84,6 +89,7 @@ pub(super) fn location(
 }
 
 /// Whether an access is right; says whether other threads see what it accesses.
+#[inline]
 pub(super) fn check(
     w: &mut Worker,
     ctx: &Context,
@@ -93,46 +99,71 @@ pub(super) fn check(
     bytes: u64,
     site: u32,
 ) -> Result<bool, Wrong> {
-    let a = s.site(site);
     let end = address.saturating_add(bytes as usize);
-    // What the type promises beyond the access's own size no GPU asks for.
-    let size = 1usize << bytes.max(1).ilog2();
-    let align = size.min(a.align.max(1) as usize);
-    if address & (align - 1) != 0 {
-        return Err(Wrong {
-            kind: FaultKind::Alignment,
-            message: format!(
-                "misaligned {}: address is {} past a multiple of {align}",
-                described(s, site, bytes),
-                address % align
-            ),
-        });
-    }
-    let (shared, shared_bytes) = (ctx.shared as usize, ctx.shared_bytes as usize);
-    if let (Some(object), true) = (&a.object, base != 0) {
-        let limit = match a.extent {
-            0 => shared + shared_bytes,
-            n => base + n as usize,
-        };
-        if address >= base && end <= limit {
-            return Ok(!a.private);
+    if let Some(c) = &w.checks {
+        let o = &c.objects[s.index(site)];
+        let same = o.base == base && address & o.low == 0;
+        if same && address >= o.start && end <= o.end {
+            return Ok(o.watched);
         }
-        let at = address as i64 - base as i64;
-        return Err(bounds(format!(
-            "out-of-bounds {}: {object} has {} bytes, the access is at byte {at}",
-            described(s, site, bytes),
-            limit - base
-        )));
     }
-    let known = w.checks.as_ref().map(|c| c.objects[s.index(site)]);
-    if let Some(o) = known.filter(|o| o.base == base && address >= o.start && end <= o.end) {
-        return Ok(o.watched);
-    }
-    let found = find(w, ctx, s, address, base, bytes, site)?;
+    let low = aligned(s, address, bytes, site)?;
+    let found = match base {
+        0 => find(w, ctx, s, address, base, bytes, site)?,
+        _ => match &s.site(site).object {
+            Some(name) => variable(ctx, s, (address, base, bytes), site, name)?,
+            None => find(w, ctx, s, address, base, bytes, site)?,
+        },
+    };
     if let Some(c) = &mut w.checks {
-        c.objects[s.index(site)] = Object { base, ..found };
+        c.objects[s.index(site)] = Object { base, low, ..found };
     }
     Ok(found.watched)
+}
+
+/// Whether an address has the alignment of its access; gives the bits that have to be zero.
+fn aligned(s: &Sanitizer, address: usize, bytes: u64, site: u32) -> Result<usize, Wrong> {
+    let align = (s.site(site).align.max(1) as usize).min(WIDEST_ACCESS);
+    match address % align {
+        0 => Ok(align - 1),
+        past => Err(Wrong {
+            kind: FaultKind::Alignment,
+            message: format!(
+                "misaligned {}: address is {past} past a multiple of {align}",
+                described(s, site, bytes)
+            ),
+        }),
+    }
+}
+
+/// The variable that an access is to, where its place names one.
+fn variable(
+    ctx: &Context,
+    s: &Sanitizer,
+    (address, base, bytes): (usize, usize, u64),
+    site: u32,
+    name: &str,
+) -> Result<Object, Wrong> {
+    let a = s.site(site);
+    let end = match a.extent {
+        0 => ctx.shared as usize + ctx.shared_bytes as usize,
+        n => base + n as usize,
+    };
+    if address >= base && address.saturating_add(bytes as usize) <= end {
+        return Ok(Object {
+            base,
+            start: base,
+            end,
+            low: 0,
+            watched: !a.private,
+        });
+    }
+    let at = address as i64 - base as i64;
+    Err(bounds(format!(
+        "out-of-bounds {}: {name} has {} bytes, the access is at byte {at}",
+        described(s, site, bytes),
+        end - base
+    )))
 }
 
 fn find(
@@ -150,6 +181,7 @@ fn find(
         base,
         start,
         end,
+        low: 0,
         watched,
     };
     let of_base = (base != 0)

@@ -46,7 +46,7 @@ pub(in crate::cpu) extern "C" fn access(
     if bytes == 0 {
         return;
     }
-    need_headroom(ctx, thread_of(ctx, thread));
+    need_headroom(ctx, || thread_of(ctx, thread));
     let watched = match bounds::check(w, ctx, s, address, base, bytes, site) {
         Ok(watched) => watched,
         Err(wrong) => {
