@@ -150,10 +150,10 @@ fn change_words(bytes: &mut Vec<u8>, other: &[u8], r: &mut Random) {
     }
 }
 
-/// A file that was made of one of `seeds`.
-pub fn file(seeds: &[Vec<u8>], r: &mut Random) -> Vec<u8> {
+/// A file that was made of seed `which`, and perhaps of others.
+pub fn file(seeds: &[Vec<u8>], which: usize, r: &mut Random) -> Vec<u8> {
     let other = &seeds[r.below(seeds.len())];
-    let mut bytes = seeds[r.below(seeds.len())].clone();
+    let mut bytes = seeds[which].clone();
     for _ in 0..1 + r.below(4) {
         if bytes.is_empty() || bytes.len() > LONGEST {
             break;

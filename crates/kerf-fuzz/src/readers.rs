@@ -33,14 +33,14 @@ pub enum Kind {
 /// What a reader needs beside the file.
 pub struct Reader {
     kind: Kind,
-    /// Where a file is written for readers that open it.
+    /// Where the file is written, for readers that open it; where a workload is said to be, since its source is beside it.
     path: PathBuf,
     /// Bitcode of a prepared program, for plans.
     program: Option<Vec<u8>>,
 }
 
 impl Reader {
-    /// `path` is where the file is written, for kinds that are read from a path.
+    /// `path` is where the file is written, for kinds that are read from a path, or where it could be.
     pub fn new(kind: Kind, path: &Path, program: Option<Vec<u8>>) -> Reader {
         Reader {
             kind,
@@ -53,7 +53,7 @@ impl Reader {
     pub fn read(&self, bytes: &[u8]) -> Result<bool, std::io::Error> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         Ok(match self.kind {
-            Kind::Workload => workload(&text()),
+            Kind::Workload => workload(&text(), &self.path),
             Kind::Plan => self.plan(&text()),
             Kind::Profile => DeviceProfile::parse(&text()).is_ok(),
             Kind::Certificate => kerf_hardround::certificate::Record::parse(&text()).is_ok(),
@@ -80,8 +80,8 @@ impl Reader {
     }
 }
 
-fn workload(text: &str) -> bool {
-    let Ok(w) = Workload::parse(text, Path::new("fuzzed.toml"), &[]) else {
+fn workload(text: &str, path: &Path) -> bool {
+    let Ok(w) = Workload::parse(text, path, &[]) else {
         return false;
     };
     let need = MemoryNeed::for_workload(&w, true);

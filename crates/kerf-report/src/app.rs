@@ -47,12 +47,18 @@ fn limit(r: &AppResult) -> String {
     format!("{} at most {}", r.metric, bound(r.tolerance))
 }
 
-/// The way times came about: measured or predicted.
+/// The way times came about, as far as it was recorded.
 fn kind(r: &AppResult) -> &str {
-    match r.time_by.split([':', ' ']).next() {
+    match r.time_by.split([':', ' ', ',']).next() {
         Some("predicted") => "predicted",
-        _ => "measured",
+        Some("measured") => "measured",
+        _ => "by a measurement that was not recorded",
     }
+}
+
+/// Does the record bear out that the plan is within the tolerance?
+fn is_within(r: &AppResult) -> bool {
+    r.verdict == "tuned" && r.error <= r.tolerance
 }
 
 /// Groups that the plan changes, and those that it leaves.
@@ -243,10 +249,11 @@ fn chart(r: &AppResult) -> String {
 
 /// The result as a page.
 pub fn page(r: &AppResult) -> String {
-    let tuned = r.verdict == "tuned";
-    let headline = match tuned {
-        true => format!("{:.2} times as fast, within the tolerance", r.speedup),
-        false => "Nothing faster is within the tolerance".to_owned(),
+    let tuned = is_within(r);
+    let headline = match (tuned, r.verdict.as_str()) {
+        (true, _) => format!("{:.2} times as fast, within the tolerance", r.speedup),
+        (_, "tuned") => "Tuned; the error that was recorded is not within the tolerance".to_owned(),
+        _ => "Nothing faster is within the tolerance".to_owned(),
     };
     let mut o = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{0} - Kerf</title>\n<style>{CSS}</style>\n</head>\n<body>\n<header class=\"top\"><h1>Kerf</h1><span class=\"file\">{0}</span><nav aria-label=\"Sections\"><a href=\"#front\">Time and error</a><a href=\"#kernels\">Kernels</a><a href=\"#groups\">Variables</a><a href=\"#repeat\">Repeat it</a></nav></header>\n<main>\n<section id=\"verdict\" aria-label=\"Result\"><p class=\"headline\">{1}</p><div class=\"verdict\">",
@@ -378,6 +385,27 @@ mod tests {
             assert!(t.contains(part), "{part} in\n{t}");
         }
         assert!(markdown(&result()).starts_with("**Kerf**: `./a"));
+    }
+
+    #[test]
+    fn nothing_is_claimed_without_its_record() {
+        let mut r = result();
+        r.time_by.clear();
+        for text in [explain(&r), page(&r)] {
+            assert!(text.contains("was not recorded"), "{text}");
+            assert!(!text.contains("predicted"), "{text}");
+        }
+        r.error = f64::NAN;
+        assert!(page(&r).contains("is not within the tolerance"));
+        // Fields that the text needs are not optional: a result without one is no result.
+        let whole = serde_json::to_value(result()).expect("JSON");
+        let optional = ["counts", "kernels_by", "local"];
+        for field in whole.as_object().expect("an object").keys() {
+            let mut less = whole.clone();
+            less.as_object_mut().expect("an object").remove(field);
+            let read = serde_json::from_value::<AppResult>(less);
+            assert_eq!(read.is_ok(), optional.contains(&field.as_str()), "{field}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use clap::Parser;
 use kerf_fuzz::mutate::{Random, file};
 use kerf_fuzz::readers::{Kind, Reader};
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -63,17 +64,42 @@ impl Source {
         })
     }
 
-    /// File `number`, and which seed's place it takes.
+    /// File `number`, and the seed whose place it takes. The first ones are the seeds themselves.
     fn make(&self, number: u64) -> (Vec<u8>, usize) {
-        let mut r = Random::of_file(self.seed, number);
-        match self.kind {
-            Kind::Result => {
-                let which = r.below(self.seeds.len());
-                let of = std::slice::from_ref(&self.seeds[which]);
-                (file(of, &mut r), which)
-            }
-            _ => (file(&self.seeds, &mut r), 0),
+        if let Some(seed) = self.seeds.get(number as usize) {
+            return (seed.clone(), number as usize);
         }
+        let mut r = Random::of_file(self.seed, number);
+        let which = r.below(self.seeds.len());
+        let bytes = match self.kind {
+            // Each file of a result has a form of its own.
+            Kind::Result => file(std::slice::from_ref(&self.seeds[which]), 0, &mut r),
+            _ => file(&self.seeds, which, &mut r),
+        };
+        (bytes, which)
+    }
+
+    /// Where a file that takes a seed's place is, in a folder of this process.
+    fn place(&self, folder: &Path, which: usize) -> PathBuf {
+        let seed = &self.names[which];
+        match self.kind {
+            Kind::Workload => seed.clone(),
+            _ => folder.join(seed.file_name().unwrap_or_default()),
+        }
+    }
+
+    /// A result is read with all files of its folder.
+    fn copy_folder(&self, folder: &Path) -> std::io::Result<()> {
+        let Some(from) = self.names[0].parent().filter(|_| self.kind == Kind::Result) else {
+            return Ok(());
+        };
+        for e in std::fs::read_dir(from)? {
+            let f = e?.path();
+            if let (true, Some(name)) = (f.is_file(), f.file_name()) {
+                std::fs::copy(&f, folder.join(name))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -82,26 +108,26 @@ fn read_all(o: &Options, progress: &Path) -> Result<(), Failure> {
     limit_memory();
     let source = Source::new(o)?;
     let folder = tempfile::tempdir()?;
-    let place = |which: usize| match o.kind {
-        Kind::Result => folder
-            .path()
-            .join(source.names[which].file_name().unwrap_or_default()),
-        _ => folder.path().join("file"),
-    };
+    source.copy_folder(folder.path())?;
     let program = o.program.as_ref().map(std::fs::read).transpose()?;
     let file = std::fs::OpenOptions::new().write(true).open(progress)?;
     let mut accepted = 0u64;
-    let restore = |which: usize| match o.kind {
-        Kind::Result => std::fs::write(place(which), &source.seeds[which]),
-        _ => Ok(()),
-    };
-    (0..source.seeds.len()).try_for_each(&restore)?;
     for number in o.from..o.from + o.count {
         file.write_all_at(&[number.to_le_bytes(), accepted.to_le_bytes()].concat(), 0)?;
         let (bytes, which) = source.make(number);
-        let reader = Reader::new(o.kind, &place(which), program.clone());
-        accepted += u64::from(reader.read(&bytes)?);
-        restore(which)?;
+        let place = source.place(folder.path(), which);
+        let reader = Reader::new(o.kind, &place, program.clone());
+        let good = reader.read(&bytes)?;
+        if !good && number < source.seeds.len() as u64 {
+            let seed = source.names[which].display();
+            return Err(
+                format!("{seed} is not accepted, so what is made of it tests little").into(),
+            );
+        }
+        accepted += u64::from(good);
+        if o.kind == Kind::Result {
+            std::fs::write(place, &source.seeds[which])?;
+        }
     }
     let end = o.from + o.count;
     file.write_all_at(&[end.to_le_bytes(), accepted.to_le_bytes()].concat(), 0)?;
@@ -136,7 +162,7 @@ fn start(o: &Options, from: u64, progress: &Path) -> Result<Child, Failure> {
     if let Some(p) = &o.program {
         c.arg("--program").arg(p);
     }
-    Ok(c.stderr(Stdio::null()).stdout(Stdio::null()).spawn()?)
+    Ok(c.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
 fn read_progress(path: &Path) -> Result<(u64, u64), Failure> {
@@ -163,6 +189,13 @@ fn watch(o: &Options, from: u64, progress: &Path) -> Result<Ended, Failure> {
             how,
         };
         if let Some(s) = status {
+            let mut said = String::new();
+            if let Some(mut e) = child.stderr.take() {
+                e.read_to_string(&mut said)?;
+            }
+            if s.code() == Some(2) {
+                return Err(said.trim_start_matches("error: ").trim().into());
+            }
             return Ok(ended(harm(s)));
         }
         if number != last {
