@@ -25,7 +25,7 @@ const EXTREMES: &[&str] = &[
     "\"\u{0}\u{ffff}\"",
 ];
 
-/// Files do not grow beyond this.
+/// Files that are longer than their seed and than this do not grow any more.
 const LONGEST: usize = 1 << 20;
 
 /// A generator that gives the same numbers everywhere (splitmix64).
@@ -154,8 +154,9 @@ fn change_words(bytes: &mut Vec<u8>, other: &[u8], r: &mut Random) {
 pub fn file(seeds: &[Vec<u8>], which: usize, r: &mut Random) -> Vec<u8> {
     let other = &seeds[r.below(seeds.len())];
     let mut bytes = seeds[which].clone();
+    let longest = LONGEST.max(bytes.len());
     for _ in 0..1 + r.below(4) {
-        if bytes.is_empty() || bytes.len() > LONGEST {
+        if bytes.is_empty() || bytes.len() > longest {
             break;
         }
         match r.below(8) {
@@ -171,6 +172,6 @@ pub fn file(seeds: &[Vec<u8>], which: usize, r: &mut Random) -> Vec<u8> {
             }
         }
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(longest);
     bytes
 }
