@@ -89,11 +89,11 @@ impl CpuExecutor {
             },
         )
         .map_err(|e| ExecError::Compile(e.0))?;
-        Self::of(lowered, options)
+        Self::from_lowered(lowered, options)
     }
 
     /// An executor of code for this machine.
-    fn of(lowered: Lowered, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
+    fn from_lowered(lowered: Lowered, options: CpuOptions) -> Result<CpuExecutor, ExecError> {
         let jit = lower::load(&lowered).map_err(|e| ExecError::Compile(e.0))?;
         let variables = lowered
             .variables

@@ -141,7 +141,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     };
     if checked.is_some() {
         let region = Region::get().map_err(|e| LlvmError(e.to_string()))?;
-        super::sanitize::helpers::define(&m, region)?;
+        super::sanitize::inlined_checks::define(&m, region)?;
     }
     super::reciprocals::fold(&m);
     needs::keep_step(&m);

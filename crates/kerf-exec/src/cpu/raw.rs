@@ -208,7 +208,8 @@ impl RawDevice for CpuDevice {
         let Some(lowered) = super::kept::read(image, bytes) else {
             return Ok(None);
         };
-        self.programs.push(CpuExecutor::of(lowered, self.options)?);
+        self.programs
+            .push(CpuExecutor::from_lowered(lowered, self.options)?);
         Ok(Some(self.programs.len() - 1))
     }
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError> {

@@ -1,11 +1,11 @@
 //! What programs that the sanitizer pass instrumented call: the checks themselves.
 //!
 //! [`region`] keeps shadows of memory, [`bounds`] knows what an address belongs to, [`races`] and [`clocks`] find
-//! accesses that nothing orders, [`helpers`] is the part that is compiled into the program.
+//! accesses that nothing orders, [`inlined_checks`] is the part that is compiled into the program.
 mod bounds;
 pub(super) mod calls;
 pub(super) mod clocks;
-pub(super) mod helpers;
+pub(super) mod inlined_checks;
 mod meetings;
 pub(super) mod races;
 pub(super) mod region;

@@ -17,15 +17,17 @@ fn triple(p: [u32; 3]) -> String {
     format!("({}, {}, {})", p[0], p[1], p[2])
 }
 
-/// The running worker and its checks.
+/// The running worker, its checks, and the context itself.
 ///
 /// # Safety
 /// `ctx` is the context that the running kernel was called with.
-unsafe fn checked<'w>(ctx: *const Context) -> Option<(&'w mut Worker<'w>, &'w Sanitizer)> {
+unsafe fn checked<'w>(
+    ctx: *const Context,
+) -> Option<(&'w mut Worker<'w>, &'w Sanitizer, &'w Context)> {
     // SAFETY: as the caller promises.
-    let w = unsafe { worker(ctx) };
+    let (w, ctx) = unsafe { (worker(ctx), &*ctx) };
     let s = w.shared.sanitizer?;
-    Some((w, s))
+    Some((w, s, ctx))
 }
 
 /// Compiled code is about to access memory.
@@ -39,7 +41,7 @@ pub(in crate::cpu) extern "C" fn access(
     site: u32,
 ) {
     // SAFETY: called by compiled code with its own context.
-    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+    let Some((w, s, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     // A copy of nothing may name any address.
@@ -144,7 +146,7 @@ pub(in crate::cpu) extern "C" fn used(
     site: u32,
 ) {
     // SAFETY: as in `access`.
-    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+    let Some((w, s, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     let what = match s.site(site).kind {
@@ -177,7 +179,7 @@ pub(in crate::cpu) extern "C" fn load_origin(
     site: u32,
 ) -> u32 {
     // SAFETY: as in `access`.
-    let Some((w, s)) = (unsafe { checked(ctx) }) else {
+    let Some((w, s, _)) = (unsafe { checked(ctx) }) else {
         return 0;
     };
     let first = s.region.first_undefined(address, 16).map_or(0, |f| f.0);
@@ -209,7 +211,7 @@ pub(in crate::cpu) extern "C" fn store_origin(
     origin: u32,
 ) {
     // SAFETY: as in `access`.
-    let (Some((w, s)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+    let Some((w, s, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     if origin == ASSUMED {
@@ -232,7 +234,7 @@ pub(in crate::cpu) extern "C" fn copy(
     bytes: u64,
 ) {
     // SAFETY: as in `access`.
-    if let Some((_, s)) = unsafe { checked(ctx) } {
+    if let Some((_, s, _)) = unsafe { checked(ctx) } {
         s.region.copy(to, from, bytes as usize);
     }
 }
@@ -246,7 +248,7 @@ pub(in crate::cpu) extern "C" fn define(
     bytes: u64,
 ) {
     // SAFETY: as in `access`.
-    if let Some((_, s)) = unsafe { checked(ctx) } {
+    if let Some((_, s, _)) = unsafe { checked(ctx) } {
         s.region.fill(address, bytes as usize, false, 0);
     }
 }
@@ -261,14 +263,14 @@ pub(in crate::cpu) extern "C" fn undefine(
     origin: u32,
 ) {
     // SAFETY: as in `access`.
-    if let Some((_, s)) = unsafe { checked(ctx) } {
+    if let Some((_, s, _)) = unsafe { checked(ctx) } {
         s.region.fill(address, bytes as usize, true, origin);
     }
 }
 
 pub(in crate::cpu) extern "C" fn fence(ctx: *const Context, x: u32, y: u32, z: u32, device: u32) {
     // SAFETY: as in `access`.
-    let (Some((w, _)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+    let Some((w, _, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     if let Some(r) = w.checks.as_mut().and_then(|c| c.races.as_mut()) {
@@ -283,7 +285,7 @@ pub(in crate::cpu) extern "C" fn fence(ctx: *const Context, x: u32, y: u32, z: u
 /// The thread is about to wait for others.
 pub(in crate::cpu) extern "C" fn meet(ctx: *const Context, x: u32, y: u32, z: u32, site: u32) {
     // SAFETY: as in `access`.
-    let (Some((w, _)), ctx) = (unsafe { (checked(ctx), &*ctx) }) else {
+    let Some((w, _, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     w.will_meet(linear(ctx, x, y, z), site);

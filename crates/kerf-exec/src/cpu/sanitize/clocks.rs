@@ -37,7 +37,7 @@ impl Knowledge {
         }
     }
 
-    fn of(&self, block: u32, thread: u32) -> u32 {
+    fn known_epoch(&self, block: u32, thread: u32) -> u32 {
         self.0
             .get(&block)
             .map_or(0, |k| k.all.max(k.some.get(&thread).copied().unwrap_or(0)))
@@ -59,7 +59,8 @@ fn joined(a: &Shared, b: &Shared) -> Shared {
 }
 
 fn has(k: &Shared, block: u32, thread: u32, epoch: u32) -> bool {
-    k.as_ref().is_some_and(|k| k.of(block, thread) >= epoch)
+    k.as_ref()
+        .is_some_and(|k| k.known_epoch(block, thread) >= epoch)
 }
 
 /// How far a fence, or a strong access, is seen.
@@ -143,7 +144,7 @@ impl BlockClocks {
         };
         let beyond = self.beyond[thread]
             .as_ref()
-            .map_or(0, |k| k.of(self.block, of as u32));
+            .map_or(0, |k| k.known_epoch(self.block, of as u32));
         self.all[thread].max(lane).max(beyond)
     }
 
