@@ -28,6 +28,7 @@ use crate::ulp::{ulp_from_real, ulp_from_rounded};
 
 pub use acceptance::{
     Bound, ComparedCounts, Integers, Judgement, NanPairs, Rejection, is_within, judge,
+    judge_measured,
 };
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;

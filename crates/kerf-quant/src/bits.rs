@@ -3,6 +3,7 @@
 //!
 //! A variable is a point, its levels are the bits from those that the network was trained at down to 2. Accuracy is
 //! measured on samples that the search may use, without training in between; the result is to be evaluated on others.
+use crate::accuracy_loss::{drop_points, judge_drop};
 use crate::backend::Backend;
 use crate::data::Dataset;
 use crate::decision::Decision;
@@ -58,6 +59,9 @@ pub struct Tried {
     pub bits: Vec<f64>,
     /// Lost accuracy in percentage points.
     pub drop_points: f64,
+    /// Is it within the drop asked for?
+    #[serde(default)]
+    pub accepted: bool,
     /// Size, over that at the bits trained at.
     pub ratio: f64,
 }
@@ -173,12 +177,13 @@ pub fn search(
     };
     let variables = sizes.free.iter().map(variable).collect();
     let pass: Vec<Decision> = r.points.iter().map(|p| Decision::pass(p.scheme)).collect();
-    let reference = evaluate(backend, r.data, &pass)?.accuracy();
+    let reference = evaluate(backend, r.data, &pass)?;
     let mut measure = |a: &[u8]| -> Result<Tried, BitsError> {
         let bits = sizes.bits(a);
         let score = evaluate(backend, r.data, &with_bits(r.decisions, &bits))?;
         Ok(Tried {
-            drop_points: 100.0 * (reference - score.accuracy()),
+            drop_points: drop_points(&reference, &score),
+            accepted: judge_drop(&reference, &score, r.max_drop).accepted(),
             ratio: sizes.ratio(a),
             bits,
         })
@@ -186,7 +191,11 @@ pub fn search(
     let mut problem = Problem::precision(variables, Vec::new(), r.max_drop);
     let mut tried = vec![measure(&problem.identity())?];
     // A drop below zero is luck, not room for more.
-    let outcome = |t: &Tried| Outcome::ran(t.drop_points.max(0.0), t.ratio);
+    let outcome = |t: &Tried| match t.accepted || t.drop_points > r.max_drop {
+        true => Outcome::ran(t.drop_points.max(0.0), t.ratio),
+        // No tolerance excuses it: logits that are not finite.
+        false => Outcome::ran(100.0, t.ratio),
+    };
     problem.baseline = Some(outcome(&tried[0]));
     let search = Search {
         problem: &problem,
@@ -204,10 +213,9 @@ pub fn search(
         tried.push(t);
     }
     let trace = session.finish();
-    let within = |t: &&Tried| t.drop_points <= r.max_drop;
     let best = tried
         .iter()
-        .filter(within)
+        .filter(|t| t.accepted)
         .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let named = |t: &Tried| {
         let names = r.points.iter().map(|p| p.name.clone());
@@ -217,7 +225,7 @@ pub fn search(
         bits: best.map(named),
         drop_points: best.map(|t| t.drop_points),
         ratio: best.map(|t| t.ratio),
-        reference,
+        reference: reference.accuracy(),
         reason: match trace.reason {
             Reason::Budget => "budget used".into(),
             other => other.words().into(),

@@ -3,6 +3,7 @@
 //! A network is data ([`graph`]); a policy says where it is quantized ([`points`]); a method decides ranges and bits
 //! in every step ([`decision`]); a [`backend`] computes. Nothing here prints or reads the environment.
 #![warn(missing_docs)]
+pub mod accuracy_loss;
 pub mod backend;
 pub mod bits;
 pub mod cpu;

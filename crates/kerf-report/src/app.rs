@@ -3,6 +3,7 @@
 //! It has no source of its own to show, so the page is plain HTML without a script. Architecture Invariant: every word of
 //! the user's goes through [`escaped`].
 use crate::ReportError;
+use crate::claims::checked;
 use crate::page::{CSS, escaped};
 use crate::words::{bound, number};
 use kerf_ir::kernels::shortened;
@@ -98,6 +99,9 @@ pub fn explain(r: &AppResult) -> String {
         "{} numbers compared: {}; with {}",
         r.numbers, r.compared, r.reference
     );
+    if let Some(c) = checked(r.checked.as_ref()) {
+        let _ = writeln!(o, "{c}");
+    }
     let _ = writeln!(o, "time {}", r.time_by);
     let _ = writeln!(o, "\nkernels:");
     for k in &r.kernels {
@@ -274,7 +278,12 @@ pub fn page(r: &AppResult) -> String {
         &r.compared,
         false,
     );
-    o += &fact("Ran on", &r.device, "", false);
+    o += &fact(
+        "Ran on",
+        &r.device,
+        &checked(r.checked.as_ref()).unwrap_or_default(),
+        false,
+    );
     o += "</div>";
     if !r.warnings.is_empty() {
         o += "<ul>";
@@ -401,7 +410,7 @@ mod tests {
         assert!(page(&r).contains("is not within the tolerance"));
         // Fields that the text needs are not optional: a result without one is no result.
         let whole = serde_json::to_value(result()).expect("JSON");
-        let optional = ["counts", "kernels_by", "local"];
+        let optional = ["checked", "counts", "kernels_by", "local"];
         for field in whole.as_object().expect("an object").keys() {
             let mut less = whole.clone();
             less.as_object_mut().expect("an object").remove(field);

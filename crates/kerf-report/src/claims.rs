@@ -6,6 +6,7 @@
 use crate::words::number;
 use kerf_num::metrics::Rejection;
 use kerf_tune::criteria::OutputError;
+use kerf_tune::precheck::Checked;
 use kerf_tune::result::{Speedup, TuneResult, Verdict};
 use kerf_tune::validate::Validation;
 use serde::Serialize;
@@ -105,10 +106,10 @@ pub fn speedup(s: &Speedup) -> String {
 }
 
 /// What the check for undefined behaviour came to, where it was recorded.
-pub fn checked(r: &TuneResult) -> Option<String> {
-    let c = r.checked.as_ref()?;
+pub fn checked(c: Option<&Checked>) -> Option<String> {
+    let c = c?;
     Some(c.gap().unwrap_or_else(|| {
-        "checked for undefined behaviour on the tuning inputs, at their full size".to_owned()
+        "checked for undefined behaviour on the tuning inputs, at their full size: no fault".to_owned()
     }))
 }
 

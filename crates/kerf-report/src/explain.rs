@@ -95,7 +95,7 @@ pub fn explain(g: &Gathered) -> String {
             1.0 / p.time
         );
     }
-    if let Some(c) = checked(r) {
+    if let Some(c) = checked(r.checked.as_ref()) {
         let _ = writeln!(o, "\n{c}");
     }
     for w in &r.warnings {

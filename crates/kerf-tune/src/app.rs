@@ -15,6 +15,7 @@ use crate::duration::SearchDuration;
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
 use crate::models::{self, CostModel};
+use crate::precheck::Checked;
 use crate::problem::{Group, Tunable, with_storage};
 use crate::result::{ResultError, write};
 use crate::score::{StaticScore, Weights};
@@ -219,6 +220,16 @@ fn duration(r: &Request, run_s: f64, plans: u64, known: usize) -> SearchDuration
     }
 }
 
+/// Checks the application for undefined behaviour, and says what was not checked.
+fn check(r: &Request, runner: &Runner, watch: &mut dyn FnMut(&AppEvent)) -> Result<Checked, AppError> {
+    let checked = runner.check(&r.allow, CHECKED);
+    let checked = checked.map_err(AppError::Undefined)?;
+    if let Some(gap) = checked.gap() {
+        watch(&AppEvent::Warning(&gap));
+    }
+    Ok(checked)
+}
+
 /// Tunes an application, and writes the result folder.
 pub fn tune<'w>(
     r: &Request,
@@ -260,15 +271,10 @@ pub fn tune<'w>(
         let help = advice(&e);
         AppError::Program(e, help)
     })?;
-    if !r.resume {
-        match runner.check(&r.allow, CHECKED) {
-            Ok(None) => {}
-            Ok(Some(fault)) => return Err(AppError::Undefined(fault)),
-            Err(why) => watch(&AppEvent::Warning(&format!(
-                "the application was not checked for undefined behaviour: {why}"
-            ))),
-        }
-    }
+    let checked = match r.resume {
+        true => None,
+        false => Some(check(r, &runner, watch)?),
+    };
     let ended = SystemTime::now();
     let help = |e: &NoValues| match e {
         NoValues::NoMatch(_) => {
@@ -421,12 +427,18 @@ pub fn tune<'w>(
         "time": r.time.name(),
         "require": r.require.as_ref().map(regex_lite::Regex::as_str),
     });
+    let store = Store::open(&r.out.join(store::FILE), &search, r.resume)?;
+    let checked = match checked.map_or_else(|| store.kept(store::CHECKED), |c| Ok(Some(c)))? {
+        Some(c) => c,
+        None => check(r, &app.runner, watch)?,
+    };
+    store.keep(store::CHECKED, &checked)?;
     let mut s = Searcher {
         app: &app,
         tunable: &t,
         subject: &subject,
         cost: &cost,
-        db: Store::open(&r.out.join(store::FILE), &search, r.resume)?,
+        db: store,
         known: BTreeMap::new(),
         nearest: None,
         watch,
@@ -471,6 +483,7 @@ pub fn tune<'w>(
         compared: r.source.describe(),
         numbers: app.reference.floats.len(),
         counts: Some(counts),
+        checked: Some(checked),
         metric: r.metric,
         tolerance: r.tolerance,
         reference: "the output of the original program".into(),

@@ -209,6 +209,17 @@ pub fn judge(
     nan_pairs: NanPairs,
 ) -> Judgement {
     let counts = ComparedCounts::new(reports, integers);
+    judge_measured(counts, bound, nan_pairs, |b| worst(reports, b))
+}
+
+/// [`judge`] for a measure that is not an [`ErrorReport`]'s, such as a network's loss of accuracy: the counts are
+/// looked at first, and `measure` is asked only where they do not reject.
+pub fn judge_measured(
+    counts: ComparedCounts,
+    bound: Option<&Bound>,
+    nan_pairs: NanPairs,
+    measure: impl FnOnce(&Bound) -> f64,
+) -> Judgement {
     if let Some(why) = disqualified(&counts, nan_pairs) {
         return Judgement {
             value: None,
@@ -216,7 +227,7 @@ pub fn judge(
             counts,
         };
     }
-    let value = bound.map(|b| worst(reports, b));
+    let value = bound.map(measure);
     let beyond = bound
         .zip(value)
         .is_some_and(|(b, v)| !is_within(b.metric, v, b.tolerance));

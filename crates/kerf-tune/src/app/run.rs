@@ -1,4 +1,5 @@
 //! One run of an application as a process of its own, with a time limit; how it failed is a value.
+use crate::precheck::Checked;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -180,6 +181,9 @@ fn kill_group(child: &mut std::process::Child) {
     let _ = child.wait();
 }
 
+/// How the sanitizer's messages begin that are no faults.
+const NOTE: &str = "note: ";
+
 impl Runner {
     /// Folder of the trace.
     pub fn trace(&self) -> PathBuf {
@@ -192,8 +196,31 @@ impl Runner {
         folder.join("kerf-turn.lock")
     }
 
-    /// Runs it once on the CPU with everything checked; gives what was found that is a fault, or why nothing can be said.
-    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Option<String>, String> {
+    /// Runs it once on the CPU under the sanitizer. The error is the first fault that `allow` does not name.
+    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Checked, String> {
+        match self.sanitizer_messages(allow, limit) {
+            Err(why) => Ok(Checked::Not { why }),
+            Ok((messages, ended)) => match messages.iter().find(|m| !m.starts_with(NOTE)) {
+                Some(fault) => Err(fault.clone()),
+                None if ended => Ok(Checked::Whole {
+                    notes: messages
+                        .iter()
+                        .map(|m| m[NOTE.len()..].to_owned())
+                        .collect(),
+                }),
+                None => Ok(Checked::Not {
+                    why: format!("it did not end within {:.0} s", limit.as_secs_f64()),
+                }),
+            },
+        }
+    }
+
+    /// What the sanitizer says of a run on the CPU, and whether that run ended within the limit.
+    fn sanitizer_messages(
+        &self,
+        allow: &[String],
+        limit: Duration,
+    ) -> Result<(Vec<String>, bool), String> {
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
@@ -221,17 +248,10 @@ impl Runner {
             }
         };
         let text = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
-        let mut found = text
+        let messages = text
             .lines()
             .filter_map(|l| l.strip_prefix("kerf: memcheck: "));
-        match (found.find(|l| !l.starts_with("note: ")), ended) {
-            (Some(l), _) => Ok(Some(l.to_owned())),
-            (None, true) => Ok(None),
-            (None, false) => Err(format!(
-                "it did not end within {:.0} s",
-                limit.as_secs_f64()
-            )),
-        }
+        Ok((messages.map(str::to_owned).collect(), ended))
     }
 
     /// Runs it once, with a plan's file or as it is. Without `kernels` they are not timed, which would slow it down.

@@ -5,6 +5,7 @@ use super::search::Local;
 use super::values::{NoValues, Source};
 use crate::duration::TooLong;
 use crate::front::Point;
+use crate::precheck::Checked;
 use crate::problem::{Grouping, ProblemError};
 use crate::result::ResultError;
 use crate::store::StoreError;
@@ -209,6 +210,9 @@ pub struct AppResult {
     /// How many values were compared, integers included, and how many are NaN or infinite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<ComparedCounts>,
+    /// What the check for undefined behaviour before the search came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// Measure.
     pub metric: Metric,
     /// Bound.

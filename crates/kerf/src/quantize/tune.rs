@@ -6,8 +6,7 @@ use crate::fail::Failure;
 use crate::files::write_whole;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_num::Metric;
-use kerf_num::metrics::is_within;
+use kerf_quant::accuracy_loss::{drop_points, judge_drop};
 use kerf_quant::bits::{Gain, Request, search, with_bits};
 use kerf_quant::data::part::Part;
 use kerf_quant::decision::Decision;
@@ -137,14 +136,13 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let before = evaluate(t.backend.as_mut(), test.as_ref(), &pass)?;
     let after = evaluate(t.backend.as_mut(), test.as_ref(), &at)?;
     let weight = size(&t.graph, &t.model.points, &chosen);
-    let drop = 100.0 * (before.accuracy() - after.accuracy());
+    let drop = drop_points(&before, &after);
     let part = |s: &kerf_quant::backend::Score| of_part(s.correct, s.count);
     let text = serde_json::to_string_pretty(bits).map_err(|e| Failure::new(e.to_string()))?;
     let file = a.folder.join("bits.json");
     let unwritten = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
     write_whole(&file, format!("{text}\n")).map_err(unwritten)?;
-    // Nothing is shown by a test without samples.
-    let met = after.count > 0 && is_within(Metric::MaxAbs, drop, a.max_drop);
+    let met = judge_drop(&before, &after, a.max_drop).accepted();
     let report = json!({
         "schema": "kerf.quantize-tune/1",
         "max_drop_points": a.max_drop,
