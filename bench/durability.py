@@ -201,11 +201,14 @@ class Device:
         return [self.kerf, "device", "--quick", "--only", "fma.f64", "--out", str(out / "gpu.json"), "--resume"]
 
     def stored(self, out):
-        file = out / "gpu.json.partial"
-        if not file.exists():
+        # Every figure that is known, by operation: one that was stored is not measured again.
+        files = [f for f in (out / "gpu.json", out / "gpu.json.partial") if f.exists()]
+        if not files:
             return {}
-        profile = json.loads(file.read_text())
-        return {k: True for k in profile.get("operations", {})}
+        operations = json.loads(files[0].read_text()).get("operations", {})
+        figures = {(key, name): json.dumps(figure) for key, all_figures in operations.items()
+                   for name, figure in all_figures.items() if name in ("latency", "throughput")}
+        return {k: v for k, v in figures.items() if '"unknown"' not in v}
 
     def result(self, out):
         # Times are measured anew: what is compared is which figures there are.

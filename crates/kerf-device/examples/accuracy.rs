@@ -6,7 +6,7 @@ use kerf_device::operation::catalogue;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{ExecError, Executor};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::collections::BTreeMap;
 use std::time::Instant;
 

@@ -39,7 +39,7 @@ use crate::profile::{Accuracy, Coverage};
 use device::Runner;
 use exact::Reference;
 use kerf_exec::{ExecError, Executor};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_llvm::{LlvmError, Module};
 use number::Kind;
 use strata::Stratum;
 use subject::{Subject, Way};

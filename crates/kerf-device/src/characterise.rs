@@ -516,7 +516,7 @@ fn measure_accuracy(
         Mode::Quick => Effort::QUICK,
         Mode::Full => Effort::FULL,
     };
-    let mut load = |m: &kerf_ir::llvm::Module, kernel: &str| {
+    let mut load = |m: &kerf_llvm::Module, kernel: &str| {
         let ptx = kerf_ir::finish::ptx(m, arch).map_err(|e| ExecError::Compile(e.0))?;
         let exec = CudaExecutor::new(&ptx, &[kernel.to_owned()], o.ordinal)?;
         Ok(Box::new(exec) as Box<dyn Executor>)

@@ -151,8 +151,8 @@ pub fn first_loss(all: &[Timed], rate: f64) -> Option<(Timed, f64)> {
 impl Bench {
     /// Compiles and loads.
     pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<Bench, ExecError> {
-        let bad = |e: kerf_ir::llvm::LlvmError| ExecError::Compile(e.0);
-        let m = kerf_ir::llvm::Module::parse(KERNELS.as_bytes(), "contention").map_err(bad)?;
+        let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(e.0);
+        let m = kerf_llvm::Module::parse(KERNELS.as_bytes(), "contention").map_err(bad)?;
         use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
         finish_with(&m, &[], arch, Reflect::default(), Ptx::Kept).map_err(bad)?;
         let text = ptx(&m, arch).map_err(bad)?;
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn the_kernel_compiles() {
         use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
-        let m = kerf_ir::llvm::Module::parse(KERNELS.as_bytes(), "contention").expect("IR");
+        let m = kerf_llvm::Module::parse(KERNELS.as_bytes(), "contention").expect("IR");
         finish_with(&m, &[], "sm_90", Reflect::default(), Ptx::Kept).expect("finished");
         let text = ptx(&m, "sm_90").expect("PTX");
         assert!(text.contains(".entry lines"));

@@ -7,7 +7,7 @@ mod settle;
 
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::{Linkage, LlvmError, Module};
+use kerf_llvm::{Linkage, LlvmError, Module};
 use serde::{Deserialize, Serialize};
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bounds.bc"));

@@ -5,7 +5,7 @@
 //! * [`operation`] is the catalogue of what is measured.
 //! * [`characterise`] makes a profile, out of [`probe`], [`accuracy`], [`limits`] and [`energy`].
 //! * [`bundled`] are the profiles that come with Kerf.
-//! * [`bits`], [`occupancy`], [`breakeven`] and [`cost`] are what follows from a profile.
+//! * [`bits`], [`occupancy`] and [`breakeven`] are what follows from a profile.
 //! * [`sfu`] reads the special-function unit off a device, and compares it with the CPU executor.
 //! * [`doubleword`] tries double-word operations against their proven bounds.
 #![warn(missing_docs)]
@@ -16,7 +16,6 @@ pub mod breakeven;
 pub mod bundled;
 pub mod characterise;
 pub mod contention;
-pub mod cost;
 pub mod doubleword;
 pub mod energy;
 pub mod limits;
@@ -24,5 +23,4 @@ pub mod occupancy;
 pub mod operation;
 pub mod probe;
 pub mod profile;
-pub mod sampled;
 pub mod sfu;

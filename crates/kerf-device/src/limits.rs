@@ -152,8 +152,8 @@ fn at(id: BufferId) -> Arg {
 impl Bench {
     /// Compiles and loads.
     pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<Bench, ExecError> {
-        let bad = |e: kerf_ir::llvm::LlvmError| ExecError::Compile(e.0);
-        let m = kerf_ir::llvm::Module::parse(KERNELS.as_bytes(), "limits").map_err(bad)?;
+        let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(e.0);
+        let m = kerf_llvm::Module::parse(KERNELS.as_bytes(), "limits").map_err(bad)?;
         use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
         finish_with(&m, &[], arch, Reflect::default(), Ptx::Kept).map_err(bad)?;
         let text = ptx(&m, arch).map_err(bad)?;

@@ -7,7 +7,7 @@ mod values;
 
 use crate::operation::Operation;
 use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_llvm::{LlvmError, Module};
 use recipe::{Recipe, recipe};
 use text::Shape;
 
@@ -103,7 +103,7 @@ fn compile(
         // Only what is called stays, inlined.
         for f in m.functions() {
             if !f.is_declaration() && f.name().starts_with("kerf_") {
-                f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
+                f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
             }
         }
     }

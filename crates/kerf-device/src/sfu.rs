@@ -4,7 +4,7 @@
 //! well; `bench/probes/sfu/fit.py` makes the CPU executor's table of it. A comparison runs every argument
 //! that there is on two executors.
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_llvm::{LlvmError, Module};
 
 /// Arguments of one launch.
 const CHUNK: u32 = 1 << 24;

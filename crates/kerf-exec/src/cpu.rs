@@ -22,7 +22,7 @@ mod signals;
 mod symbols;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
-use kerf_ir::llvm::{HostJit, Module};
+use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::ShadowMap;
 use launch::{Entry, Range, Reserve, Shape, Shared};
@@ -100,7 +100,7 @@ impl CpuExecutor {
             .iter()
             .filter_map(|v| {
                 let start = jit.address(&v.symbol).ok()?;
-                let name = kerf_ir::llvm::demangle(&v.symbol);
+                let name = kerf_llvm::demangle(&v.symbol);
                 Some(Range {
                     start,
                     end: start + v.bytes,

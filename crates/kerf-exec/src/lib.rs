@@ -6,7 +6,6 @@
 
 pub mod cpu;
 pub mod cuda;
-pub mod identity;
 pub mod raw;
 pub mod worker;
 

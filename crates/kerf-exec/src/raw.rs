@@ -5,7 +5,7 @@
 //! Kerf's CUDA runtime is written against.
 use crate::{ExecError, KernelStats};
 use kerf_ir::blob::Image;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::ffi::c_void;
 
 /// Where memory lies.

@@ -2,7 +2,7 @@
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_num::Format;
 use rug::Float;
 use rug::float::Round;

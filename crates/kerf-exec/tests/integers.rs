@@ -2,7 +2,7 @@
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 /// `%r`, an i64 made of the i64 `%x` and `%y`, for all pairs.
 fn run(body: &str, pairs: &[(u64, u64)]) -> Vec<u64> {

@@ -2,7 +2,7 @@
 use kerf_exec::cpu::{CpuDevice, CpuOptions, kept};
 use kerf_exec::raw::{Place, RawDevice, RawLaunch};
 use kerf_ir::blob::ImageKind;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::ffi::c_void;
 
 const TEXT: &str = r#"

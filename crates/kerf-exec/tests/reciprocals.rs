@@ -2,7 +2,7 @@
 //! it makes of them (`bench/probes/sfu/folded.py` and `constants.py` show its code).
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 const N: usize = 256;
 

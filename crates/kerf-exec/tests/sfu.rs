@@ -3,7 +3,7 @@
 //! `sfu_h200.txt` has a digest for each range, `bench/probes/sfu` the program that read them.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 /// Kernels that store what an operation gives for `start + i * step`, taken as an f32.
 fn module() -> Module {

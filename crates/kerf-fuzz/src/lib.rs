@@ -1,6 +1,11 @@
-//! Damaged input files, and the readers that they are given to.
+//! Differential tests and damaged input.
 //!
-//! A file is known by its kind, a seed and a number: the same three give the same bytes, so that a file that does harm
-//! can be made again.
+//! Random kernels ([`random_kernel`]) under random plans ([`random_plan`]) have the same bits on every executor
+//! ([`identity`]). Damaged files ([`mutate`]) are refused or lived with by every reader ([`readers`]). All of it is known
+//! by a seed and a number: the same ones give the same bytes, so that what does harm can be made again.
+#![warn(missing_docs)]
+pub mod identity;
 pub mod mutate;
+pub mod random_kernel;
+pub mod random_plan;
 pub mod readers;

@@ -1,12 +1,12 @@
 //! What Kerf does with a file of each kind, as far as the file alone decides.
 use clap::ValueEnum;
 use kerf_device::profile::DeviceProfile;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::Plan;
 use kerf_report::gather::gather;
 use kerf_report::{explain, markdown, page};
+use kerf_run::memory::MemoryNeed;
 use kerf_workload::Workload;
-use kerf_workload::memory::MemoryNeed;
 use std::path::{Path, PathBuf};
 
 /// A kind of file.
@@ -85,7 +85,7 @@ fn workload(text: &str, path: &Path) -> bool {
         return false;
     };
     let need = MemoryNeed::for_workload(&w, true);
-    kerf_workload::memory::refusal(&w, &need, true, 1 << 33).is_none()
+    kerf_run::memory::refusal(&w, &need, true, 1 << 33).is_none()
 }
 
 fn module(bytes: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use kerf_hardround::plan::{LEVELS, SPLITS};
 use kerf_hardround::search::Scratch;
 use kerf_hardround::tables::{LONG_RUNS, RUN};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_llvm::{LlvmError, Module};
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/search.bc"));
 

@@ -6,7 +6,7 @@ use kerf_hardround::plan::{LEVELS, Plan, fraction, signed};
 use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::tables::{RUN, RUNS, STARTS, Tables};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dilemma.bc"));
 

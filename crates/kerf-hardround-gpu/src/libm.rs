@@ -3,7 +3,7 @@ use crate::batch::GpuError;
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_hardround::function::Function;
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libm.bc"));
 

@@ -9,7 +9,7 @@ use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::units::{Units, work};
 use kerf_hardround::wide::WORDS;
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::ops::ControlFlow;
 
 static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/small.bc"));

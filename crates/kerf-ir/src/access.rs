@@ -8,8 +8,8 @@
 pub(crate) mod guards;
 
 use crate::kernels::KernelInfo;
-use crate::llvm::{Module, Opcode, Type, TypeKind, Value, space};
 use crate::sites;
+use kerf_llvm::{Module, Opcode, Type, TypeKind, Value, space};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -352,7 +352,7 @@ impl Eval<'_> {
                 }
             }
             LLVMICmp => {
-                use crate::llvm::IntPred::*;
+                use kerf_llvm::IntPred::*;
                 let p = v.int_pred();
                 let (x, y) = (v.operand(0).ty(), v.operand(1).ty());
                 let w = if x.is_int() && y.is_int() {
@@ -563,7 +563,7 @@ pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -
                 shared,
                 object: match at {
                     Some(p) => info.params.get(p).map_or(String::new(), |p| p.name.clone()),
-                    None if root.is_global_var() => crate::llvm::demangle(&root.name()),
+                    None if root.is_global_var() => kerf_llvm::demangle(&root.name()),
                     None => String::new(),
                 },
                 size: fixed

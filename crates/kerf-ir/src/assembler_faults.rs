@@ -26,18 +26,17 @@
 //! - **Recursion and convergence.** A recursive function may return with its warp split, but the
 //!   assembler takes the warp as whole again, leaves out the synchronisation before a barrier, vote
 //!   or shuffle, and deletes a `bar.warp.sync` whose mask it knows to be uniform. See [`converge`].
-use crate::finish::capability;
 use crate::kernels::{address_taken, reachable};
-use crate::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, TypeKind, Value};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, TypeKind, Value};
 use std::collections::BTreeSet;
 
 #[cfg(test)]
 mod tests;
 
 /// Rewrites what the assembler would get wrong. The module is to be emitted as PTX right after.
-pub fn avoid(m: &Module, arch: &str) {
+pub fn avoid(m: &Module, capability: u64) {
     // Below sm_80 there is no min.f16: LLVM computes it in f32.
-    let native_half = capability(arch) >= 80;
+    let native_half = capability >= 80;
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         for i in f.instructions() {
             if native_half && clamps_half(i) {

@@ -4,7 +4,7 @@
 //! compares only digits: of bf16, which has fewer than f16 but a larger range, it makes f16, and what was
 //! large becomes infinite. Behind `llvm.arithmetic.fence` it does not see the widening. (A shift would
 //! hide it as well, but LLVM's x86 backend then loses the sign that `copysign` takes from it.)
-use crate::llvm::{Builder, Module, Opcode, Value};
+use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
 
 const FENCE: &str = "llvm.arithmetic.fence";

@@ -3,14 +3,14 @@
 //! `kerf cc` puts it where nvcc puts a fat binary; Kerf's runtime reads it when the application registers
 //! it. The runtime is only given an address, so the header says how long the rest is. The code is of the program as
 //! it is written, for devices that the compiler knew of; plans and other devices need the bitcode.
-use crate::finish::{Reflect, capability};
-use crate::inline_ptx::Unlifted;
+use crate::finish::Reflect;
 use crate::kernels::KernelInfo;
+use kerf_ptx::Unlifted;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// First bytes of every blob.
-pub(crate) const MAGIC: &[u8; 8] = b"KERFBLOB";
+const MAGIC: &[u8] = kerf_clang::cc::DEVICE_CODE_MAGIC;
 
 /// What the runtime has to know of the bitcode.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,7 +85,9 @@ impl Image {
     /// Can a GPU of a capability (90 for `sm_90`) have it? Machine code is for one generation, PTX for all later
     /// ones too, and what is for an architecture's own features (`sm_90a`) for that one only.
     pub fn suits_gpu(&self, device: u64) -> bool {
-        let made = capability(&self.target);
+        let Ok(made) = kerf_llvm::compute_capability(&self.target) else {
+            return false;
+        };
         let only = self.target.ends_with(char::is_alphabetic);
         match self.kind {
             ImageKind::Host => false,

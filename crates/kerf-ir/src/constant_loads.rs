@@ -12,16 +12,15 @@
 //! same in all threads: whether a thread's index is beyond its block. It costs one comparison for each
 //! thread and one register. Loads at constant addresses stay as they are: they are operands of other
 //! instructions and cost nothing. Before sm_75 there are no uniform registers.
-use crate::finish::capability;
-use crate::llvm::{Builder, IntPred, Module, Opcode, Value};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, Value};
 
 /// The number of constant memory's address space.
 const CONSTANT: u32 = 4;
 
 /// Rewrites the addresses of constant memory that change in loops. The module is to be emitted as PTX
 /// right after.
-pub fn spread(m: &Module, arch: &str) {
-    if capability(arch) < 75 {
+pub fn spread(m: &Module, capability: u64) {
+    if capability < 75 {
         return;
     }
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
@@ -100,7 +99,7 @@ fn spread_in(f: Value) {
 #[cfg(test)]
 mod tests {
     use crate::finish::ptx;
-    use crate::llvm::Module;
+    use kerf_llvm::Module;
 
     const HEAD: &str = r#"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

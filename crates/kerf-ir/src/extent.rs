@@ -15,8 +15,8 @@ mod uses;
 pub use polynomial::{Polynomial, Symbol};
 pub use shared::ArrayFit;
 
-use crate::llvm::{Module, Opcode, Value};
 use ends::{everywhere, wider};
+use kerf_llvm::{Module, Opcode, Value};
 use reader::Reader;
 use std::collections::BTreeMap;
 use uses::{accesses, array, index_uses, of_a_warp};

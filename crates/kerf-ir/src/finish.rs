@@ -3,7 +3,8 @@
 //! Both executors start from this same module. PTX is emitted from a copy; the CPU executor
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
-use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions};
+use kerf_llvm::compute_capability;
+use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions};
 use std::collections::BTreeSet;
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
@@ -28,18 +29,10 @@ impl Default for Reflect {
     }
 }
 
-/// The number in the name of an architecture: 90 for `sm_90a`.
-pub fn capability(arch: &str) -> u64 {
-    arch.trim_start_matches("sm_")
-        .trim_end_matches(char::is_alphabetic)
-        .parse()
-        .unwrap_or(90)
-}
-
 /// Answers every `__nvvm_reflect` call with a constant. Left to LLVM, the unknown ones become 0 and
 /// `sqrtf` turns into an approximation.
-fn answer_reflect(m: &Module, reflect: Reflect, arch: &str) {
-    let cuda_arch = capability(arch) * 10;
+fn answer_reflect(m: &Module, reflect: Reflect, capability: u64) {
+    let cuda_arch = capability * 10;
     for name in [
         "__nvvm_reflect",
         "llvm.nvvm.reflect",
@@ -86,7 +79,7 @@ pub fn trim(libdevice: &[u8], roots: &BTreeSet<String>, arch: &str) -> Result<Ve
     machine.adopt(&m);
     for f in m.functions() {
         if !f.is_declaration() && !roots.contains(&f.name()) {
-            f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+            f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
         }
     }
     machine.run_passes(&m, "globaldce", PassOptions::default())?;
@@ -131,7 +124,7 @@ pub fn finish_with(
         m.link(libdevice, "libdevice")?;
         for f in m.functions() {
             if !f.is_declaration() && !keep.contains(&f.name()) {
-                f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+                f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
                 f.remove_fn_attr("target-cpu");
                 f.remove_fn_attr("target-features");
                 // What it does not say of itself: without it a loop around a call counts as one that may not end.
@@ -140,7 +133,7 @@ pub fn finish_with(
             }
         }
     }
-    answer_reflect(m, reflect, arch);
+    answer_reflect(m, reflect, compute_capability(arch)?);
     if reflect.ftz {
         // Every function alike, or LLVM would not inline one into another.
         for f in m.functions().iter().filter(|f| !f.is_declaration()) {
@@ -148,7 +141,7 @@ pub fn finish_with(
         }
     }
     if ptx == Ptx::Lifted {
-        let _unknown = crate::inline_ptx::lift(m);
+        let _unknown = kerf_ptx::lift(m);
     }
     machine.run_passes(m, "globaldce", PassOptions::default())?;
     crate::bf16_fence::raise(m);
@@ -191,15 +184,16 @@ fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
     let machine = Machine::nvptx(arch)?;
     machine.adopt(copy);
     crate::bf16_fence::drop(copy);
-    crate::small_fma::expand(copy, capability(arch));
-    crate::assembler_faults::avoid(copy, arch);
+    let capability = compute_capability(arch)?;
+    crate::small_fma::expand(copy, capability);
+    crate::assembler_faults::avoid(copy, capability);
     // Where pointers lead, which the backend would find out later.
     machine.run_passes(
         copy,
         "function(infer-address-spaces)",
         PassOptions::default(),
     )?;
-    crate::constant_loads::spread(copy, arch);
+    crate::constant_loads::spread(copy, capability);
     copy.shape_memory();
     copy.verify()?;
     machine.assembly(copy)

@@ -3,7 +3,7 @@
 //! clang marks operations `contract` (CUDA's default) and leaves the choice to each backend, which
 //! would make CPU and GPU differ in the last bit. Here `a*b + c` becomes `llvm.fma` where both
 //! operations carry the flag and the product has no other use; `llvm.fmuladd` becomes `llvm.fma`.
-use crate::llvm::{Builder, Module, Opcode, Value};
+use kerf_llvm::{Builder, Module, Opcode, Value};
 
 /// Fuses all that may be fused; returns how many multiply-adds were formed.
 pub fn fuse_multiply_adds(m: &Module) -> usize {

@@ -4,8 +4,8 @@
 //! x, y, z and the operations between them form one group. Conversions and comparisons end a chain:
 //! a conversion is where formats may meet at no extra cost. Loads and stores of one object (a
 //! parameter, a shared or local array) belong together, since its elements share a format.
-use crate::llvm::{Opcode, Value};
 use crate::sites::SiteMap;
+use kerf_llvm::{Opcode, Value};
 use std::collections::BTreeMap;
 
 fn root(parent: &mut [usize], mut i: usize) -> usize {

@@ -4,7 +4,7 @@
 //! more significant bits than a half. It does not ask for the exponent: of `1 << 30` the first is 2^30 and the second
 //! infinity. The same happens to truncations. An integer that is limited to ±65535 has the same half, since 65520 is
 //! infinity already, and as nothing is known of its low bits LLVM leaves it alone.
-use crate::llvm::{Builder, Module, Opcode, Type, Value};
+use kerf_llvm::{Builder, Module, Opcode, Type, Value};
 use kerf_num::Format;
 
 /// The largest integer of 16 bits, which is beyond the largest half.

@@ -10,7 +10,7 @@ pub(crate) use reach::address_taken;
 pub use reach::{reachable, retain, used_globals};
 pub use short_name::{file_stem, shortened};
 
-use crate::llvm::{Module, demangle};
+use kerf_llvm::{Module, demangle};
 use params::params;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub fn kernels(m: &Module) -> Vec<KernelInfo> {
             let mut static_shared_bytes = 0;
             let mut dynamic_shared = false;
             for g in used_globals(f) {
-                if g.ty().space() == crate::llvm::space::SHARED {
+                if g.ty().space() == kerf_llvm::space::SHARED {
                     let bytes = m.size_of(g.global_type());
                     if g.is_declaration() || bytes == 0 {
                         dynamic_shared = true;
@@ -113,7 +113,7 @@ pub struct GlobalInfo {
 
 /// Variables of the module that the host can reach: not tables that are constants of the program.
 pub fn globals(m: &Module) -> Vec<GlobalInfo> {
-    use crate::llvm::space;
+    use kerf_llvm::space;
     m.globals()
         .into_iter()
         .filter(|g| {

@@ -1,8 +1,8 @@
 //! What in a kernel Kerf cannot tune or run, and why: found before anything runs.
-use crate::inline_ptx::Unlifted;
 use crate::kernels::reachable;
-use crate::llvm::{Module, Opcode, Value};
 use crate::sites::{Location, location};
+use kerf_llvm::{Module, Opcode, Value};
+use kerf_ptx::Unlifted;
 use serde::Serialize;
 
 /// How far the obstacle goes.
@@ -124,7 +124,7 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
     let callee = i.callee();
     (callee.is_declaration() && !is_provided(n)).then(|| {
         (
-            format!("call of {}", crate::llvm::demangle(n)),
+            format!("call of {}", kerf_llvm::demangle(n)),
             "the function is declared but not defined".into(),
         )
     })
@@ -212,7 +212,7 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
         }
     }
     for g in crate::kernels::used_globals(kernel) {
-        if g.ty().space() == crate::llvm::space::SHARED
+        if g.ty().space() == kerf_llvm::space::SHARED
             && g.is_declaration()
             && m.size_of(g.global_type()) > 0
         {

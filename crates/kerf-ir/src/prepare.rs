@@ -4,8 +4,9 @@
 //! visible as `__nv_*`; multiply-adds are fused once, here ([`crate::fuse`]), and every fast-math
 //! flag is dropped, so that no backend decides anything about rounding later. Loops are not
 //! unrolled unless the source says so: a site stays one site.
-use crate::inline_ptx::{self, Unlifted};
-use crate::llvm::{Builder, LlvmError, Machine, Module, PassOptions, RmwOp, Value};
+use kerf_clang::compile::Purpose;
+use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions, RmwOp, Value};
+use kerf_ptx::Unlifted;
 
 /// Named metadata that says a module has been through [`prepare`].
 const MARK: &std::ffi::CStr = c"kerf.prepared";
@@ -14,15 +15,14 @@ const MARK: &std::ffi::CStr = c"kerf.prepared";
 pub fn is_prepared(m: &Module) -> bool {
     // SAFETY: the module is live and the name is a C string.
     unsafe {
-        !crate::llvm::sys::LLVMGetNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes())
-            .is_null()
+        !kerf_llvm::sys::LLVMGetNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes()).is_null()
     }
 }
 
 fn set_mark(m: &Module) {
     // SAFETY: as above; creates the node.
     unsafe {
-        crate::llvm::sys::LLVMGetOrInsertNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes());
+        kerf_llvm::sys::LLVMGetOrInsertNamedMetadata(m.raw(), MARK.as_ptr(), MARK.count_bytes());
     }
 }
 
@@ -38,7 +38,7 @@ pub fn is_pure_math(f: Value) -> bool {
 /// pointers) and an attribute remembers what it was.
 fn place_local_params(m: &Module) {
     for mut k in m.kernel_functions() {
-        let local = |p: &Value| p.ty().is_ptr() && p.ty().space() == crate::llvm::space::SHARED;
+        let local = |p: &Value| p.ty().is_ptr() && p.ty().space() == kerf_llvm::space::SHARED;
         let which: Vec<u32> = (0u32..)
             .zip(k.params())
             .filter(|(_, p)| local(p))
@@ -48,7 +48,7 @@ fn place_local_params(m: &Module) {
             continue;
         }
         let dynamic = m.global(LOCAL_BASE).unwrap_or_else(|| {
-            let g = m.add_global(m.int_ty(8).array(0), LOCAL_BASE, crate::llvm::space::SHARED);
+            let g = m.add_global(m.int_ty(8).array(0), LOCAL_BASE, kerf_llvm::space::SHARED);
             g.set_align(16);
             g
         });
@@ -141,10 +141,10 @@ fn adopt_functions(m: &Module) {
             f.remove_enum_attr("noinline");
             f.add_enum_attr("alwaysinline");
         }
-        if f.call_conv() == crate::llvm::CC_SPIR_KERNEL {
-            f.set_call_conv(crate::llvm::CC_PTX_KERNEL);
+        if f.call_conv() == kerf_llvm::CC_SPIR_KERNEL {
+            f.set_call_conv(kerf_llvm::CC_PTX_KERNEL);
         }
-        if f.call_conv() == crate::llvm::CC_SPIR_FUNC {
+        if f.call_conv() == kerf_llvm::CC_SPIR_FUNC {
             f.set_call_conv(0);
             for u in f.users() {
                 if u.callee_name().is_some() {
@@ -156,23 +156,12 @@ fn adopt_functions(m: &Module) {
     let kernels = m.kernel_functions();
     for f in m.functions() {
         if !f.is_declaration() && !kernels.contains(&f) {
-            f.set_linkage(llvm_sys::LLVMLinkage::LLVMInternalLinkage);
+            f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
         }
         if is_pure_math(f) {
             f.mark_pure();
         }
     }
-}
-
-/// What a module is prepared for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Purpose {
-    /// To be tuned and run: optimised, one site an operation.
-    #[default]
-    Tuning,
-    /// To be instrumented by the sanitizer pass: in SSA form but not optimised, since optimisation assumes that the
-    /// program has no undefined behaviour and removes what would show it.
-    Sanitizing,
 }
 
 /// Prepares a module; gives the inline PTX that could not be lifted.
@@ -210,12 +199,12 @@ pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlif
         Purpose::Sanitizing => "always-inline,cgscc(inline),function(sroa,early-cse,sccp,adce)",
     };
     machine.run_passes(m, passes, first)?;
-    let unlifted = inline_ptx::lift(m);
+    let unlifted = kerf_ptx::lift(m);
     crate::half_overflow::limit_halves(m);
     if purpose == Purpose::Tuning {
         machine.run_passes(m, "default<O2>", options)?;
     }
-    inline_ptx::drop_unused(m);
+    kerf_ptx::drop_unused(m);
     crate::fuse::fuse_multiply_adds(m);
     m.strict_math();
     machine.run_passes(m, "globaldce,adce", PassOptions::default())?;

@@ -3,10 +3,11 @@
 //! A cache entry is found by source path, flags, toolchain and Kerf's own code, and is valid only
 //! while every file that the compiler read has the digest it had then. Entries are written to a
 //! temporary name and renamed, so a killed run leaves none half written.
-use crate::compile::{self, CompileError, Toolchain};
-use crate::inline_ptx::Unlifted;
-use crate::llvm::Module;
 use crate::prepare;
+use kerf_clang::compile::{self, CompileError, Toolchain};
+use kerf_clang::sha256;
+use kerf_llvm::Module;
+use kerf_ptx::Unlifted;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -33,11 +34,6 @@ struct Manifest {
 
 fn hex(d: impl AsRef<[u8]>) -> String {
     d.as_ref().iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// SHA-256 of bytes, in hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(Sha256::digest(bytes))
 }
 
 fn digest_file(p: &Path) -> Option<String> {
@@ -128,7 +124,7 @@ pub fn load(tools: &Toolchain, source: &Path, flags: &[String]) -> Result<Progra
         });
     }
     let compiled = compile::compile(tools, source, flags)?;
-    let bad = |e: crate::llvm::LlvmError| CompileError::BadIr {
+    let bad = |e: kerf_llvm::LlvmError| CompileError::BadIr {
         path: source.to_owned(),
         why: e.0,
     };

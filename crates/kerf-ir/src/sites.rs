@@ -1,6 +1,6 @@
 //! Sites: the floating-point operations of a kernel, numbered in a stable order.
 use crate::kernels::reachable;
-use crate::llvm::{Module, Opcode, Type, Value};
+use kerf_llvm::{Module, Opcode, Type, Value};
 use kerf_num::Format;
 use serde::Serialize;
 
@@ -159,7 +159,7 @@ pub fn sites(m: &Module, kernel: Value) -> SiteMap {
     };
     for f in reachable(kernel) {
         let depths = f.loop_depths();
-        let function = (f != kernel).then(|| crate::llvm::demangle(&f.name()));
+        let function = (f != kernel).then(|| kerf_llvm::demangle(&f.name()));
         for (b, depth) in f.blocks().into_iter().zip(depths) {
             for i in b.instructions() {
                 let Some((op, format, lanes)) = classify(i) else {

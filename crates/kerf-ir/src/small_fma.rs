@@ -3,7 +3,7 @@
 //! LLVM would compute it in f32 and round a second time, which can give another result than the one
 //! rounding of `fma`. In f64 the product is exact; the sum is rounded to odd, from which the narrow
 //! format rounds correctly (Boldo and Melquiond 2008).
-use crate::llvm::{Builder, IntPred, Module, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, RealPred, Value};
 use kerf_num::Format;
 
 fn exact(b: &Builder, args: &[Value]) -> Value {

@@ -6,7 +6,7 @@
 //! before it reads it, that store is dead and disappears; elsewhere the call stays, and the sanitizer pass knows its
 //! result to be undefined. Arrays too large for that are marked as a range of memory ([`RANGE`]). Clang's
 //! `-ftrivial-auto-var-init` is the same idea with a value in place of the call.
-use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 
 /// Prefix of functions whose result is undefined; the argument numbers the variable in [`NAMES`].
 pub const VALUE: &str = "kerf.undefined.value.";

@@ -1,8 +1,8 @@
 //! What becomes of an application's device code before it is finished, in `kerf cc` and in the runtime alike.
-use crate::inline_ptx::Unlifted;
 use crate::kernels::{KernelInfo, address_taken};
-use crate::llvm::{Builder, Linkage, Module, Value, space};
 use crate::obstacles::{GRID_SYNC, Scope, obstacles};
+use kerf_llvm::{Builder, Linkage, Module, Value, space};
+use kerf_ptx::Unlifted;
 use std::collections::BTreeMap;
 
 /// What tables of virtual functions have in place of those without a body: NVIDIA's compiler has it, a GPU's driver

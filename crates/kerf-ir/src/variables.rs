@@ -3,8 +3,8 @@
 //! The def-use rule of [`crate::groups`] makes one group of most kernels, since conversions are nowhere.
 //! Here a site belongs to the variable that holds its result, and a part of an expression to the variable
 //! that the expression's value goes into. Values that go straight into memory belong to the array.
-use crate::llvm::{Opcode, Value, demangle};
 use crate::sites::SiteMap;
+use kerf_llvm::{Opcode, Value, demangle};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Addresses over the threads of a block: strides, and transactions as formulas give them.
 use kerf_ir::access::{Reference, Shape, references, touched_params};
 use kerf_ir::kernels;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 
 /// A kernel whose load is of type `ty` at element `index`, computed by `body` from %x, %y, %z (thread),
 /// %w (an integer argument) and %bx (threads along x).

@@ -1,6 +1,6 @@
 //! What blocks are to a kernel: pieces of one row of threads, which can be cut otherwise, or pieces of work.
 use crate::registers::{read_elsewhere, reads};
-use kerf_ir::llvm::{Opcode, Value};
+use kerf_llvm::{Opcode, Value};
 
 /// What another block along an axis would mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn roles(kernel: Value) -> [Role; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kerf_ir::llvm::Module;
+    use kerf_llvm::Module;
 
     fn of(body: &str) -> [Role; 3] {
         let text = format!(

@@ -4,7 +4,7 @@
 //! that block only, which PTX says as `.reqntid`.
 use crate::registers::reads;
 use kerf_ir::kernels::block_bounds;
-use kerf_ir::llvm::{Module, Value};
+use kerf_llvm::{Module, Value};
 
 /// Why a kernel cannot have a block; none if it can.
 pub fn obstacle(m: &Module, kernel: Value, block: [u32; 3]) -> Option<String> {

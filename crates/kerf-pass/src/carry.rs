@@ -7,7 +7,7 @@
 use crate::engine::{Chosen, format_of, in_order};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Module, Opcode, Value};
+use kerf_llvm::{Module, Opcode, Value};
 
 /// What a mover moves; none for anything else.
 pub(crate) fn moved(i: Value) -> Option<Vec<Value>> {

@@ -4,7 +4,7 @@
 //! along x as are to run; it gets the first one's number and the extents of the whole grid, and computes
 //! which block it is. So a sample of a launch can be taken anywhere in it, and `gridDim` reads as it would.
 use crate::registers::{read_elsewhere, reads};
-use kerf_ir::llvm::{Builder, IntPred, LlvmError, Module, Value};
+use kerf_llvm::{Builder, IntPred, LlvmError, Module, Value};
 
 /// Bytes of the arguments that a clipped kernel takes after its own, in order: the first block's number, the
 /// extents of the grid, and factors that stand for divisions by them.

@@ -8,7 +8,7 @@ mod operation;
 use crate::doubleword::library;
 use crate::engine::{self, Build, Engine};
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Builder, IntPred, LlvmError, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, RealPred, Value};
 use operation::Operation;
 
 pub use operation::check;

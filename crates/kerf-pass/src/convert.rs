@@ -2,8 +2,8 @@
 use crate::doubleword::library;
 use crate::engine::{type_of, typed};
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Builder, Module, Opcode, Value};
 use kerf_ir::sites::float_shape;
+use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
 
 /// The pair with a word as its high part.

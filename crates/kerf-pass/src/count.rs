@@ -21,8 +21,8 @@ pub use stride::Slope;
 
 use crate::engine::places::Places;
 use kerf_ir::kernels::{kernels, reachable};
-use kerf_ir::llvm::{Block, LlvmError, Module, Value, space};
 use kerf_ir::sites::{Site, sites};
+use kerf_llvm::{Block, LlvmError, Module, Value, space};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! named `kerf_dw32_add`, `kerf_dw64_exp`, ...; the formulas of composite precision as published end in
 //! `_cmp`. The header `device/doubleword.h` is the same library for C++ device code.
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Builder, Linkage, LlvmError, Machine, Module, PassOptions, Type, Value};
+use kerf_llvm::{Builder, Linkage, LlvmError, Machine, Module, PassOptions, Type, Value};
 
 /// The library as LLVM bitcode for NVPTX.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/doubleword.bc"));

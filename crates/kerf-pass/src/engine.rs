@@ -8,8 +8,8 @@ pub(crate) mod places;
 
 use crate::convert;
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
 use kerf_ir::sites::float_shape;
+use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
 use std::collections::BTreeMap;
 
 /// Chosen instructions, and the format of each.

@@ -4,7 +4,7 @@ use crate::engine::{self, Build, Chosen, Engine};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
 use crate::{composite, doubleword, lower};
-use kerf_ir::llvm::{Builder, LlvmError, Machine, Module, PassOptions, Value};
+use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions, Value};
 
 struct Both;
 

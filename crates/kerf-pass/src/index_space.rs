@@ -7,7 +7,7 @@
 //! to a row: its index, its extents, its shared memory, its barriers, which become those of a warp.
 use crate::registers::{read_elsewhere, reads};
 use kerf_ir::kernels::{block_bounds, reachable, used_globals};
-use kerf_ir::llvm::{Builder, IntPred, LlvmError, Module, Opcode, Value, space};
+use kerf_llvm::{Builder, IntPred, LlvmError, Module, Opcode, Value, space};
 
 /// Threads of an old block.
 pub const GROUP: u32 = 32;

@@ -16,7 +16,6 @@ pub mod lower;
 pub mod math;
 pub mod partition;
 pub mod plan;
-pub mod random_plan;
 mod registers;
 pub mod sanitize;
 pub mod shadow;

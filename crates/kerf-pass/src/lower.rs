@@ -13,7 +13,7 @@ use crate::convert;
 use crate::engine::{Build, Engine, format_of, typed};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Builder, IntPred, LlvmError, Opcode, Type, Value};
+use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, Type, Value};
 use kerf_num::Format;
 use operation::Operation;
 

@@ -10,8 +10,8 @@ mod variant;
 use crate::engine::places;
 use crate::site_format::SiteFormat;
 use function::Function;
-use kerf_ir::llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Type, Value};
 use kerf_ir::sites::float_shape;
+use kerf_llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Type, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 

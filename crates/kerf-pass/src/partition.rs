@@ -12,7 +12,7 @@ mod barriers;
 use crate::math::MathVariant;
 use crate::site_format::SiteFormat;
 use crate::specialise::Want;
-use kerf_ir::llvm::{Builder, IntPred, Linkage, LlvmError, Module, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, IntPred, Linkage, LlvmError, Module, Opcode, RealPred, Value};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@ use crate::site_format::SiteFormat;
 use crate::specialise::{Want, Wanted, specialise};
 use crate::storage;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{Module, Value};
 use kerf_ir::sites::{self, Site};
+use kerf_llvm::{Module, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -337,7 +337,7 @@ impl Plan {
         let held = self.held(m, &infos, &versions)?;
         if wanted.iter().any(|w| !w.1.is_empty()) {
             let chosen = specialise(m, &wanted).map_err(|e| PlanError::Shared {
-                function: kerf_ir::llvm::demangle(&e.0.name()),
+                function: kerf_llvm::demangle(&e.0.name()),
             })?;
             let marks: Vec<(Value, MathVariant)> = chosen
                 .iter()

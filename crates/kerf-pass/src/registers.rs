@@ -1,6 +1,6 @@
 //! Reads of special registers, for passes that answer them: indices and extents of threads and blocks.
 use kerf_ir::kernels;
-use kerf_ir::llvm::{Opcode, Value};
+use kerf_llvm::{Opcode, Value};
 
 const PREFIX: &str = "llvm.nvvm.read.ptx.sreg.";
 
@@ -24,5 +24,5 @@ pub(crate) fn reads(f: Value) -> Vec<(Value, String)> {
 pub(crate) fn read_elsewhere(kernel: Value, matches: impl Fn(&str) -> bool) -> Option<String> {
     let others = kernels::reachable(kernel).into_iter().skip(1);
     let mut found = others.filter(|f| reads(*f).iter().any(|(_, r)| matches(r)));
-    found.next().map(|f| kerf_ir::llvm::demangle(&f.name()))
+    found.next().map(|f| kerf_llvm::demangle(&f.name()))
 }

@@ -10,7 +10,7 @@
 //! Every access calls the runtime before it happens, with its address, size and place, so that bounds, alignment and
 //! races are checked there; barriers, warp operations and fences are calls of the runtime in any case.
 //!
-//! The pass works on a module that was prepared for it ([`kerf_ir::prepare::Purpose::Sanitizing`]), where
+//! The pass works on a module that was prepared for it ([`kerf_clang::compile::Purpose::Sanitizing`]), where
 //! optimisation has not yet made use of undefined behaviour. On an optimised module it still finds what memory
 //! accesses show, but neither unassigned scalars nor overflow.
 mod accesses;
@@ -18,7 +18,7 @@ mod barriers;
 mod calls;
 mod values;
 
-use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Builder, LlvmError, Module, Opcode, Type, TypeKind, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -198,7 +198,7 @@ impl Pass<'_> {
         Site {
             kind,
             location,
-            function: kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&f)),
+            function: kerf_ir::kernels::source_name(&kerf_llvm::demangle(&f)),
             align: 1,
             object: None,
             extent: 0,

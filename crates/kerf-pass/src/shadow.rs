@@ -21,8 +21,8 @@ mod words;
 
 pub use functions::{FUNCTIONS, function_of};
 
-use kerf_ir::llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
 use kerf_ir::sites::Location;
+use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! A double that goes to another lane of the warp as two halves, recognised as one move.
-use kerf_ir::llvm::{Builder, Opcode, Value};
+use kerf_llvm::{Builder, Opcode, Value};
 
 /// A double moved by two shuffles of 32 bits.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@
 use crate::math::MathVariant;
 use crate::site_format::SiteFormat;
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Module, Opcode, Value};
+use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// What is to become of one instruction.

@@ -12,7 +12,7 @@ mod trace;
 
 use crate::site_format::SiteFormat;
 use kerf_ir::kernels::KernelInfo;
-use kerf_ir::llvm::{LlvmError, Module, Value};
+use kerf_llvm::{LlvmError, Module, Value};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
@@ -93,6 +93,16 @@ fn numbers(t: &Traced) -> Result<(), String> {
         true => Ok(()),
         false => Err("it is copied as bytes, and nothing says what they are".into()),
     }
+}
+
+/// Can all these objects of a kernel have these formats at once?
+pub fn fit_together(
+    m: &Module,
+    kernel: Value,
+    info: &KernelInfo,
+    wanted: &BTreeMap<String, SiteFormat>,
+) -> bool {
+    check(m, kernel, info, wanted).is_ok()
 }
 
 /// What a kernel's plan asks for: each object and its format.

@@ -2,8 +2,8 @@
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
 use kerf_ir::prepare;
+use kerf_llvm::Module;
 use kerf_pass::count::{self, Detail, Memory, Pattern};
 
 const HEAD: &str = r#"

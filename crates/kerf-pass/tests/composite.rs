@@ -1,6 +1,6 @@
 //! The composite pass on small modules: what it builds, where it converts, and what it refuses.
-use kerf_ir::llvm::Module;
 use kerf_ir::sites;
+use kerf_llvm::Module;
 use kerf_pass::{Plan, PlanError, SiteFormat};
 
 /// A module with one kernel `k`; `%i` is the thread.

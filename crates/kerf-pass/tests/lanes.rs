@@ -2,8 +2,8 @@
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::Module;
 use kerf_ir::prepare;
+use kerf_llvm::Module;
 use kerf_pass::count::{self, Detail};
 
 /// In each of 48 rounds another thread of a warp runs a block; half of them run one in each of 100.

@@ -1,5 +1,5 @@
 //! Math variants on small modules: what is built, how it goes with formats, and what is refused.
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::math::{self, MathVariant, MathVariant::*};
 use kerf_pass::{KernelPlan, Plan, SiteFormat};
 

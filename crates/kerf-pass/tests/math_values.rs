@@ -1,7 +1,7 @@
 //! Math variants on the CPU executor: how far off they are, and special values.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::math::MathVariant::{self, *};
 use kerf_pass::{KernelPlan, Plan};
 

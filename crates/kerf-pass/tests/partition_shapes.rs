@@ -3,7 +3,7 @@
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish, ptx};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::partition::hash_selects;
 use kerf_pass::{MathVariant, Plan, Select};
 

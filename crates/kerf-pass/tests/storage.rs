@@ -2,7 +2,7 @@
 #[path = "storage/structs.rs"]
 mod structs;
 
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan, PlanError, SiteFormat, SiteFormat::*};
 
 fn whole(text: &str) -> Module {

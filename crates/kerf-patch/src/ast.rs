@@ -4,7 +4,7 @@
 //! comes, and only declarations of files that are the user's are kept.
 use crate::PatchError;
 use crate::json::{self, Json};
-use kerf_ir::compile::{self, Language, Toolchain};
+use kerf_clang::compile::{self, Language, Toolchain};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

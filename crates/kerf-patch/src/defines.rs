@@ -1,6 +1,6 @@
 //! Macros that the plan gives another value: the numbers of their `#define` lines.
 use crate::source::Source;
-use kerf_ir::compile::defines::redefined;
+use kerf_clang::compile::defines::redefined;
 use std::collections::BTreeMap;
 
 /// Gives macros other values in the texts of a patch; says what has no line to change.

@@ -1,6 +1,6 @@
 //! Where source cannot say a plan: the tuned PTX as it is, a header and the code that loads and launches it.
 use kerf_ir::kernels::{self, KernelInfo, ParamKind};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_tune::result::TuneResult;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

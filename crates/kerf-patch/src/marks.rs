@@ -1,7 +1,7 @@
 //! What a plan wants at each place of the source.
 use crate::ast::Ast;
-use kerf_ir::llvm::Module;
 use kerf_ir::sites;
+use kerf_llvm::Module;
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, MathVariant, SiteFormat};
 use std::collections::BTreeMap;

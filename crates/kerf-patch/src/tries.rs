@@ -2,16 +2,16 @@
 //! of the program as it was.
 use crate::PatchError;
 use crate::source::Source;
-use kerf_device::cost::CostModel;
 use kerf_exec::worker::Worker;
 use kerf_ir::program;
 use kerf_num::Format;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
+use kerf_predict::cost::CostModel;
+use kerf_run::job::{Device, Job, JobError, Patched, Report};
 use kerf_tune::criteria::OutputError;
 use kerf_tune::evaluate::{Evaluator, Request, Timing, WorkerProgram};
 use kerf_tune::result::TuneResult;
-use kerf_workload::job::{Device, Job, JobError, Patched, Report};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

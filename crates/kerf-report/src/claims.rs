@@ -109,7 +109,8 @@ pub fn speedup(s: &Speedup) -> String {
 pub fn checked(c: Option<&Checked>) -> Option<String> {
     let c = c?;
     Some(c.gap().unwrap_or_else(|| {
-        "checked for undefined behaviour on the tuning inputs, at their full size: no fault".to_owned()
+        "checked for undefined behaviour on the tuning inputs, at their full size: no fault"
+            .to_owned()
     }))
 }
 

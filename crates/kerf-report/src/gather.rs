@@ -2,7 +2,7 @@
 use crate::ReportError;
 use crate::claims::Claims;
 use crate::listing::{IrLine, listing};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_tune::evidence::{self, Evidence};
 use kerf_tune::result::{self, TuneResult};
 use kerf_tune::store::{self, Row};

@@ -2,7 +2,7 @@
 //!
 //! Read off the printed module: debug records are left away, and each instruction's location is followed
 //! through what was inlined to the innermost place in a file that is shown.
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 //! there are too many bytes.
 use crate::error::Failed;
 use crate::state::{State, this_library};
+use kerf_clang::sha256;
 use kerf_ir::blob::Image;
-use kerf_ir::program::sha256;
 use kerf_pass::Plan;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;

@@ -1,7 +1,6 @@
 //! What applications ask about kernels: attributes, occupancy, cache preferences.
 use crate::error::{Failed, code};
 use crate::state::{Function, State, call, put};
-use kerf_ir::finish;
 use std::ffi::{CString, c_char, c_void};
 
 fn find(s: &State, function: *const c_void) -> Result<Function, Failed> {
@@ -32,7 +31,8 @@ extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) ->
         let f = find(s, function)?;
         // Libraries of templates (CUB) choose by it among the versions that were compiled.
         let arch = s.units[f.module].meta[0].arch.clone();
-        let version = finish::capability(&arch) as i32;
+        let version = kerf_llvm::compute_capability(&arch);
+        let version = version.map_err(|_| Failed::from(code::INVALID_DEVICE_FUNCTION))? as i32;
         let u = s.unit(f.module)?;
         let program = u.program_of(&f.symbol);
         let shared = u

@@ -120,7 +120,7 @@ fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), Failed> {
     let (module, symbol, limit) = (f.module, f.symbol.clone(), f.shared_limit);
     let u = s.unit(module)?;
     let missing = || {
-        let name = kerf_ir::llvm::demangle(&symbol);
+        let name = kerf_llvm::demangle(&symbol);
         let why = format!("there is no kernel {name}");
         Failed::new(code::INVALID_DEVICE_FUNCTION, why)
     };

@@ -2,9 +2,12 @@
 use crate::cache;
 use crate::error::{Failed, code};
 use crate::state::{State, Unit};
+use kerf_ir::blob;
+use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::Module;
-use kerf_ir::{blob, finish, prepare, unit as device_code};
+use kerf_ir::prepare;
+use kerf_ir::unit as device_code;
+use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +45,7 @@ fn bad(what: &str, why: impl std::fmt::Display) -> Failed {
 /// The prepared module of a unit; parts that were compiled apart are linked first.
 fn prepared(u: &Unit) -> Result<Module, Failed> {
     let first = &u.meta[0];
-    let e = |e: kerf_ir::llvm::LlvmError| bad(&first.source, e.0);
+    let e = |e: kerf_llvm::LlvmError| bad(&first.source, e.0);
     let m = Module::parse(u.bitcode[0], &first.source).map_err(e)?;
     for (meta, bytes) in u.meta.iter().zip(&u.bitcode).skip(1) {
         m.link(bytes, &meta.source)
@@ -65,7 +68,7 @@ fn undefined(m: &Module) -> Vec<String> {
     m.functions()
         .iter()
         .filter(|f| f.is_declaration() && !f.users().is_empty() && !provided(&f.name()))
-        .map(|f| kerf_ir::llvm::demangle(&f.name()))
+        .map(|f| kerf_llvm::demangle(&f.name()))
         .collect()
 }
 

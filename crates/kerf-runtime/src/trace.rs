@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::state::{Allocation, State};
 use kerf_exec::raw::Place;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -5,8 +5,8 @@ use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use kerf_ir::finish::{self, Reflect};
-use kerf_ir::llvm::Module;
 use kerf_ir::prepare;
+use kerf_llvm::Module;
 
 /// Timed repeats of a run on a GPU; the median counts. Runs longer than [`LONG_S`] vary little.
 const REPEATS: usize = 5;
@@ -45,7 +45,7 @@ pub const EMBEDDED: [(&str, &[u8]); 7] = [
 /// It was compiled with contraction off, so no instruction may be contracted and the fusion of
 /// `prepare` finds nothing to do; fused multiply-adds are those that the algorithms write out.
 pub fn module(bitcode: &[u8], name: &str, setup: &Setup) -> Result<Module, ExecError> {
-    let bad = |e: kerf_ir::llvm::LlvmError| ExecError::Compile(format!("study {name}: {e}"));
+    let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(format!("study {name}: {e}"));
     let m = Module::parse(bitcode, name).map_err(bad)?;
     prepare::prepare(&m, &setup.arch).map_err(bad)?;
     finish::finish(&m, &setup.libdevice, &setup.arch, Reflect::default()).map_err(bad)?;

@@ -4,7 +4,7 @@ mod common;
 
 use common::setup;
 use kerf_ir::fuse::fuse_multiply_adds;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_num::doubleword::{Base, Dw};
 use kerf_study::bench::{Bench, EMBEDDED, buffer, int};
 use kerf_study::inputs::Stream;

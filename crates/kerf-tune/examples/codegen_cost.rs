@@ -2,7 +2,7 @@
 //!
 //! `codegen_cost LIBDEVICE [SITES [REPEATS]]`: every repeat has another random plan.
 use kerf_ir::finish::{self, Reflect};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::Plan;
 use std::collections::BTreeSet;
 use std::fmt::Write;

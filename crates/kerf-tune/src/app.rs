@@ -221,7 +221,11 @@ fn duration(r: &Request, run_s: f64, plans: u64, known: usize) -> SearchDuration
 }
 
 /// Checks the application for undefined behaviour, and says what was not checked.
-fn check(r: &Request, runner: &Runner, watch: &mut dyn FnMut(&AppEvent)) -> Result<Checked, AppError> {
+fn check(
+    r: &Request,
+    runner: &Runner,
+    watch: &mut dyn FnMut(&AppEvent),
+) -> Result<Checked, AppError> {
     let checked = runner.check(&r.allow, CHECKED);
     let checked = checked.map_err(AppError::Undefined)?;
     if let Some(gap) = checked.gap() {

@@ -4,7 +4,7 @@ use crate::result::{self, ResultError, TuneResult};
 use crate::store::{Store, StoreError};
 use crate::subject::{Subject, SubjectError};
 use crate::validate::{Trials, Validation, Validator};
-use kerf_workload::job::{Device, Job};
+use kerf_run::job::{Device, Job};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -6,8 +6,8 @@ use crate::store::{Phase, StoreError};
 use crate::tune::{Event, TuneError};
 use crate::tuner::{Tuner, point};
 use crate::validate::{Validation, Validator};
+use kerf_run::job::Device;
 use kerf_search::Assignment;
-use kerf_workload::job::Device;
 
 /// Groups whose lowering is tried to explain why they were kept, at most, for each plan.
 const PROBES: usize = 32;

@@ -7,9 +7,9 @@
 use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::subject::Subject;
-use kerf_device::cost::{self, Compiler, CostError, Work, ptxas};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
+use kerf_predict::cost::{self, Compiler, CostError, Work, ptxas};
 use kerf_search::{Answers, Assignment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,9 @@
 use crate::models::CostModel;
 use crate::problem::Tunable;
 use crate::subject::Subject;
-use kerf_device::cost::{self, CostError, Work};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
+use kerf_predict::cost::{self, CostError, Work};
 use kerf_search::Assignment;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! The counting run of a search: made once, kept in the result folder by what was counted.
 use crate::evaluate::{Input, WorkerProgram};
 use crate::subject::Subject;
-use kerf_device::cost::Work;
+use kerf_clang::sha256;
 use kerf_exec::worker::Worker;
-use kerf_ir::program::sha256;
 use kerf_pass::count::Detail;
-use kerf_workload::job::{Counts, Device, Job, JobError, Report};
+use kerf_predict::cost::Work;
+use kerf_run::job::{Counts, Device, Job, JobError, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

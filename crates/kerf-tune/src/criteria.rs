@@ -1,8 +1,10 @@
 //! The tolerance that a search keeps: one number over all outputs.
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection};
-use kerf_workload::job::Report;
-use kerf_workload::{Accept, Criterion, Workload};
+use kerf_run::job::Report;
+use kerf_workload::Accept;
+use kerf_workload::Criterion;
+use kerf_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// What each output has to satisfy, and the number that stands for all of them.

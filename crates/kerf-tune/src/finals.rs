@@ -5,9 +5,9 @@ use crate::result::Demoted;
 use crate::store::Phase;
 use crate::tune::TuneError;
 use crate::tuner::Tuner;
+use kerf_run::job::Device;
 use kerf_search::Assignment;
 use kerf_search::race::{Place, Race, Rules, Standing};
-use kerf_workload::job::Device;
 
 /// A final measurement has this many times the samples of one in the search.
 const FINAL_RUNS: u32 = 3;

@@ -61,7 +61,7 @@ pub fn notes(l: &LaunchChoice, growing: &BTreeMap<String, f64>, cuda: bool) -> V
         }
     }
     for (symbol, g) in growing {
-        let name = kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(symbol));
+        let name = kerf_ir::kernels::source_name(&kerf_llvm::demangle(symbol));
         let can = l.variables.iter().any(|v| v.regroupable.contains(symbol));
         let then = match (cuda, can) {
             (true, true) => "warp-sized blocks put together are tried",

@@ -10,12 +10,12 @@ use crate::problem::Tunable;
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
-use kerf_device::cost::{self, CostError};
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::count::LocalError;
 use kerf_pass::plan::Plan;
+use kerf_predict::cost::{self, CostError};
+use kerf_run::job::Counts;
 use kerf_search::{Answers, Assignment, Models, Problem};
-use kerf_workload::job::Counts;
 use serde::{Deserialize, Serialize};
 
 /// Predicts time.

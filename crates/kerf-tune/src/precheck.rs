@@ -6,8 +6,8 @@
 use crate::tune::Request;
 use kerf_exec::ExecError;
 use kerf_exec::worker::Worker;
+use kerf_run::job::{Device, Job, JobError, Report};
 use kerf_workload::Workload;
-use kerf_workload::job::{Device, Job, JobError, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::subject::Subject;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{LocalError, SiteRecord};
-use kerf_workload::job::Counts;
+use kerf_run::job::Counts;
 use std::collections::BTreeMap;
 
 /// A format is forbidden where more than this part of the values other than zero lies below its normal

@@ -10,15 +10,15 @@ use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::Subject;
 use crate::validate::Validation;
-use kerf_ir::compile::Toolchain;
+use kerf_clang::compile::Toolchain;
 use kerf_ir::finish;
 use kerf_num::Format;
 use kerf_num::metrics::Rejection;
 use kerf_pass::count::LocalError;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
+use kerf_run::job::{Energy, Spent, finish_with_tools};
 use kerf_search::Reason;
 use kerf_search::recorded::Recorded;
-use kerf_workload::job::{Energy, Spent, finish_with_tools};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -441,7 +441,7 @@ pub fn save(
     write(&dir.join("plan.json"), text.as_bytes())?;
     let program = |e: String| ResultError::Program(e);
     // Launch parameters may be macros.
-    let m = subject.workload.program(tools, &plan.launch);
+    let m = kerf_run::compile::program(&subject.workload, tools, &plan.launch);
     let m = m.and_then(|p| p.module());
     let m = m.map_err(|e| program(e.to_string()))?;
     plan.apply(&m).map_err(|e| program(e.to_string()))?;

@@ -4,13 +4,14 @@
 //! parameter gets, and what is copied or swapped between them are one variable.
 use crate::subject::{NARROW, precision};
 use kerf_ir::kernels::KernelInfo;
-use kerf_ir::llvm::{Module, Value};
+use kerf_llvm::{Module, Value};
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::storage::{Kind, Surveyed, survey};
-use kerf_workload::run::Session;
-use kerf_workload::storage::{Touches, touches, unfit};
-use kerf_workload::{Mistakes, Workload};
+use kerf_run::run::Session;
+use kerf_run::storage::{Touches, touches, unfit};
+use kerf_workload::Mistakes;
+use kerf_workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

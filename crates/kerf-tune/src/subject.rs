@@ -1,18 +1,20 @@
 //! What is tuned: a workload, its prepared program, and the sites of the kernels that it launches.
 use crate::storage::{self, Objects, Stored};
-use kerf_ir::compile::{CompileError, Toolchain};
+use kerf_clang::compile::{CompileError, Toolchain};
+use kerf_clang::sha256;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::{Module, Opcode, Value};
-use kerf_ir::program::{Program, sha256};
+use kerf_ir::program::Program;
 use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, Variable};
+use kerf_llvm::{Module, Opcode, Value};
 use kerf_num::Format;
 use kerf_pass::storage::Object;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
-use kerf_workload::run::Session;
-use kerf_workload::storage::Touches;
+use kerf_run::run::Session;
+use kerf_run::storage::Touches;
+use kerf_workload::Mistakes;
+use kerf_workload::Workload;
 use kerf_workload::workload::BufferSpec;
-use kerf_workload::{Mistakes, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -160,7 +162,7 @@ fn kernel(m: &Module, f: Value, info: &KernelInfo, all: &[KernelInfo]) -> (Kerne
             variants.insert(s.id, all);
         }
     }
-    let mut numbers: BTreeMap<kerf_ir::llvm::Block, u32> = BTreeMap::new();
+    let mut numbers: BTreeMap<kerf_llvm::Block, u32> = BTreeMap::new();
     let blocks = map.instructions.iter().map(|i| {
         let next = numbers.len() as u32;
         *numbers.entry(i.block()).or_insert(next)
@@ -203,7 +205,7 @@ impl Subject {
         if !workload.buffers.iter().any(|b| b.output) {
             return Err(SubjectError::NoOutput(path.display().to_string()));
         }
-        let program = workload.own_program(tools)?;
+        let program = kerf_run::compile::own_program(&workload, tools)?;
         let m = program.module()?;
         let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
         let session = Session::plain(&workload, &infos, &globals);

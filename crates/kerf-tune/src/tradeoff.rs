@@ -7,11 +7,11 @@ use crate::problem::{Grouping, ProblemError, Wish, of_wish};
 use crate::setting::PARTS;
 use crate::subject::Subject;
 use kerf_pass::{Plan, Select};
+use kerf_run::job::{Choice, Swept};
 use kerf_search::problem::NoModels;
 use kerf_search::session::run;
 use kerf_search::strategy::by_name;
 use kerf_search::{Level, Outcome, Problem, Search, Variable};
-use kerf_workload::job::{Choice, Swept};
 use serde::{Deserialize, Serialize};
 
 /// The versions of a program that a sweep needs.

@@ -15,9 +15,9 @@ use crate::subject::Subject;
 use crate::tune::{Event, Request, TuneError, Watch};
 use kerf_num::metrics::Rejection;
 use kerf_pass::Plan;
+use kerf_run::job::{Device, Energy};
 use kerf_search::recorded::Recorded;
 use kerf_search::{Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, Session};
-use kerf_workload::job::{Device, Energy};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

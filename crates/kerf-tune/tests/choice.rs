@@ -4,9 +4,9 @@ mod common;
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan};
+use kerf_run::job::{Change, Deed, Start};
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::versions;
-use kerf_workload::job::{Change, Deed, Start};
 
 /// A quotient and a root in f32, a quotient and a root in f64, and a sum.
 const IR: &str = r#"

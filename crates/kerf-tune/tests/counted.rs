@@ -2,17 +2,17 @@
 mod common;
 
 use kerf_device::bundled;
-use kerf_device::cost::{CostModel as Device, Work};
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
+use kerf_predict::cost::{CostModel as Device, Work};
+use kerf_run::job::{Counts, KernelCounts, SiteCounts};
 use kerf_tune::coded::{Assembler, Coded};
 use kerf_tune::counted::Counted;
 use kerf_tune::models::{CostModel, Sensitivity};
 use kerf_tune::problem::{Grouping, tunable};
 use kerf_tune::ranges::Ranges;
 use kerf_tune::subject::Subject;
-use kerf_workload::job::{Counts, KernelCounts, SiteCounts};
 
 /// Two kernels: a long chain of f64 operations, and a short one.
 fn subject() -> Subject {

@@ -1,13 +1,14 @@
 //! Single launches: runs of a grid's blocks, what belongs together, what cannot run.
 mod common;
 
+use kerf_clang::compile::Toolchain;
 use kerf_device::bundled;
 use kerf_device::occupancy::Machine;
-use kerf_ir::compile::Toolchain;
-use kerf_ir::{kernels, program};
+use kerf_ir::kernels;
+use kerf_ir::program;
+use kerf_run::job::{Job, Run, bench};
 use kerf_tune::launch::space::{self, Needs};
 use kerf_workload::Workload;
-use kerf_workload::job::{Job, Run, bench};
 use std::path::PathBuf;
 
 /// out[block, thread] = block's number + 1000 * blocks along x, over a grid in three dimensions.

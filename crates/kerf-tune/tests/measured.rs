@@ -4,6 +4,7 @@ mod common;
 
 use kerf_device::bundled;
 use kerf_pass::SiteFormat;
+use kerf_run::job::{Device, Job, JobError, Report, Times, Workshop, execute_with};
 use kerf_search::Models;
 use kerf_search::recorded::Recorded;
 use kerf_tune::coded::Assembler;
@@ -13,7 +14,6 @@ use kerf_tune::problem::Grouping;
 use kerf_tune::result::{TuneResult, Verdict};
 use kerf_tune::tune::{Request, tune};
 use kerf_tune::validate::Trials;
-use kerf_workload::job::{Device, Job, JobError, Report, Times, Workshop, execute_with};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,10 +1,7 @@
 //! Workload files: what they say, the inputs they generate, `.npy` files and digests.
 
 pub mod accept;
-pub mod advice;
-pub mod bind;
 pub mod bits;
-pub mod bundle;
 pub mod digest;
 pub mod elem;
 pub mod expand;
@@ -12,20 +9,14 @@ pub mod expr;
 pub mod file;
 pub mod finite;
 pub mod generate;
-pub mod job;
 pub mod limits;
 mod lines;
 pub mod macros;
-pub mod memory;
 pub mod mistakes;
 pub mod npy;
 pub mod number;
-pub mod run;
 pub mod scalar;
-pub mod shapes;
-pub mod skeleton;
 pub mod space;
-pub mod storage;
 pub mod suggest;
 pub mod workload;
 

@@ -4,13 +4,12 @@
 //! for (`#ifndef TILE`). It is defined for the compiler with the parameter's value, in place of what `flags` say. Where a line
 //! defines it as a number in any case (`#define TILE 16`, `constexpr int TILE = 16;`), the compiler sees another number there.
 use crate::workload::Workload;
-use kerf_ir::compile::{CompileError, Toolchain, defines};
-use kerf_ir::program::{self, Program};
+use kerf_clang::compile::defines;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Values of launch parameters.
-type Params = BTreeMap<String, i64>;
+pub type Params = BTreeMap<String, i64>;
 
 /// Which launch parameters are macros.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,7 +86,8 @@ pub(crate) fn text(source: Option<&Path>) -> String {
     read.map_or_else(String::new, |b| String::from_utf8_lossy(&b).into_owned())
 }
 
-fn is_compiled(source: &Path) -> bool {
+/// Is it bitcode or IR, which macros do not reach?
+pub fn is_compiled(source: &Path) -> bool {
     let ending = source.extension().and_then(|e| e.to_str());
     matches!(ending, Some("bc" | "ll"))
 }
@@ -114,13 +114,6 @@ pub(crate) fn own(text: &str, flags: &[String], name: &str) -> Option<i64> {
     let first = &text[all.next()?];
     let one = all.all(|place| &text[place] == first);
     one.then(|| first.parse().ok()).flatten()
-}
-
-/// Bitcode of a bundle for some values of macros, beside the one for the file's own.
-fn variant(source: &Path, values: &Params) -> PathBuf {
-    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let all: Vec<String> = values.iter().map(|(n, v)| format!("{n}={v}")).collect();
-    source.with_file_name(format!("{stem}@{}.bc", all.join(",")))
 }
 
 impl Workload {
@@ -189,66 +182,6 @@ impl Workload {
         }
         flags
     }
-
-    /// Its program with launch parameters at some values; those that are left out have their own.
-    pub fn program(&self, tools: &Toolchain, params: &Params) -> Result<Program, CompileError> {
-        if !is_compiled(&self.source) {
-            let p = program::load(tools, &self.source, &self.flags_at(params));
-            return p.map_err(|e| self.hinted(e));
-        }
-        let changed = self.changed_macros(params);
-        let mut values = self.macros().values(&self.launch_space.default_params());
-        let source = match changed.is_empty() {
-            true => self.source.clone(),
-            false => {
-                values.extend(changed);
-                variant(&self.source, &values)
-            }
-        };
-        program::load(tools, &source, &self.flags)
-    }
-
-    /// Says of names that a source does not know, and that are launch parameters, how it can.
-    fn hinted(&self, e: CompileError) -> CompileError {
-        let CompileError::Rejected { path, mut messages } = e else {
-            return e;
-        };
-        for (name, _) in &self.launch_space.params {
-            if messages.contains(&format!("undeclared identifier '{name}'")) {
-                messages.push_str(&format!(
-                    "\n{name} is a launch parameter: `macros = [\"{name}\"]` in [launch_space] defines it for the source"
-                ));
-            }
-        }
-        CompileError::Rejected { path, messages }
-    }
-
-    /// Its program as the file has it.
-    pub fn own_program(&self, tools: &Toolchain) -> Result<Program, CompileError> {
-        self.program(tools, &Params::new())
-    }
-
-    /// Files that a bundle has for other values of macros, each with the parameters to compile it for; `source` is the
-    /// bundle's. None if there are more than `most`.
-    pub(crate) fn variants(&self, source: &Path, most: usize) -> Option<Vec<(PathBuf, Params)>> {
-        let macros = self.macros();
-        if macros.free.is_empty() {
-            return Some(Vec::new());
-        }
-        let own = macros.values(&self.launch_space.default_params());
-        let mut out: BTreeMap<Params, Params> = BTreeMap::new();
-        for p in self.launch_space.configurations() {
-            let values = macros.values(&p);
-            if values != own {
-                out.entry(values).or_insert(p);
-            }
-            if out.len() > most {
-                return None;
-            }
-        }
-        let all = out.into_iter();
-        Some(all.map(|(v, p)| (variant(source, &v), p)).collect())
-    }
 }
 
 #[cfg(test)]
@@ -293,14 +226,5 @@ mod tests {
         std::fs::write(&path, uses).expect("a file");
         let all = [("TILE".to_owned(), 16), ("R".to_owned(), 2)];
         assert_eq!(numbers(&path), all);
-    }
-
-    #[test]
-    fn a_variant_lies_beside_its_bundle() {
-        let values = Params::from([("TILE".into(), 8), ("A".into(), -1)]);
-        assert_eq!(
-            variant(Path::new("d/m.bc"), &values),
-            Path::new("d/m@A=-1,TILE=8.bc")
-        );
     }
 }

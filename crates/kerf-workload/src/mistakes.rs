@@ -55,7 +55,7 @@ pub struct Mistakes {
 
 impl Mistakes {
     /// No mistakes so far.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Mistakes {
             list: Vec::new(),
             more: 0,
@@ -68,7 +68,7 @@ impl Mistakes {
     }
 
     /// Adds a mistake.
-    pub(crate) fn push(&mut self, mistake: Mistake) {
+    pub fn push(&mut self, mistake: Mistake) {
         if self.list.len() < MOST_KEPT {
             self.list.push(mistake);
         } else {
@@ -77,7 +77,7 @@ impl Mistakes {
     }
 
     /// Puts the mistakes in the order of the text.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.list.sort_by_key(|m| (m.line > 0, m.span.start));
     }
 

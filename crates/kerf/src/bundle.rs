@@ -3,8 +3,8 @@ use crate::fail::Failure;
 use crate::guard;
 use crate::output::say;
 use crate::progress::Work;
-use kerf_ir::compile::Toolchain;
-use kerf_workload::bundle::pack;
+use kerf_clang::compile::Toolchain;
+use kerf_run::bundle::pack;
 use std::path::{Path, PathBuf};
 
 const README: &str = "\

@@ -4,7 +4,7 @@ mod libraries;
 use crate::fail::Failure;
 use crate::output::{note, say};
 use crate::{keep, toolchain};
-use kerf_ir::cc::{self, CcError};
+use kerf_clang::cc::{self, CcError, DeviceUnit};
 use std::path::{Path, PathBuf};
 
 /// Kerf's runtime: as told, or beside this program. A test's build puts it into `deps`; the newer one is
@@ -52,11 +52,12 @@ pub fn run(args: &[String]) -> Result<i32, Failure> {
     let openmp = std::env::var_os("KERF_OPENMP").filter(|p| !p.is_empty());
     let openmp = openmp.map(PathBuf::from);
     let beside = |file: &Path| keep::beside(&tools, file);
+    let device_code = |unit: &DeviceUnit| kerf_ir::device_code::pack(unit, Some(&beside));
     let told = cc::run(
         &tools,
         runtime().as_deref(),
         openmp.as_deref(),
-        Some(&beside),
+        &device_code,
         args,
     );
     match told {

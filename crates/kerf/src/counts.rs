@@ -3,7 +3,7 @@ use crate::output::Style;
 use crate::table::Table;
 use kerf_ir::kernels::shortened;
 use kerf_pass::count::Memory;
-use kerf_workload::job::{Counts, KernelCounts, SiteCounts};
+use kerf_run::job::{Counts, KernelCounts, SiteCounts};
 use std::fmt::Write;
 
 /// Sites shown of a kernel.

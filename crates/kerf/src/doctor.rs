@@ -2,7 +2,7 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::toolchain::{find_tool, version_of};
-use kerf_ir::compile::Toolchain;
+use kerf_clang::compile::Toolchain;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -1,10 +1,10 @@
 //! Failures as the user sees them: what, and what to do.
 use crate::output::note;
+use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
-use kerf_ir::compile::CompileError;
-use kerf_workload::advice::advice;
-use kerf_workload::bundle::BundleError;
-use kerf_workload::job::JobError;
+use kerf_run::advice::advice;
+use kerf_run::bundle::BundleError;
+use kerf_run::job::JobError;
 
 /// A line of a message longer than this is cut: it quotes a file that has no lines.
 const LONGEST_LINE: usize = 1000;

@@ -8,8 +8,8 @@ use crate::output::{Format, note, say};
 use crate::progress;
 use crate::toolchain;
 use kerf_ir::{extent, kernels, program};
-use kerf_workload::job::Job;
-use kerf_workload::skeleton::{Known, skeleton};
+use kerf_run::job::Job;
+use kerf_run::skeleton::{Known, skeleton};
 use std::path::{Path, PathBuf};
 use trial::{Outcome, Trial};
 
@@ -54,7 +54,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
     let shown = crate::inspect::compiling(&a.file);
     let p = program::load(&tools, &a.file, &flags)?;
     drop(shown);
-    let m = p.module().map_err(kerf_workload::job::JobError::from)?;
+    let m = p.module().map_err(kerf_run::job::JobError::from)?;
     let all = kernels::kernels(&m);
     if all.is_empty() {
         return Err(Failure::new(format!("{} has no kernel", a.file.display()))

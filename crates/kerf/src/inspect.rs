@@ -2,12 +2,15 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
-use kerf_ir::compile::{Language, Toolchain};
+use kerf_clang::compile::{Language, Toolchain};
+use kerf_ir::kernels;
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
-use kerf_ir::llvm::Module;
+use kerf_ir::obstacles;
 use kerf_ir::obstacles::{Obstacle, Scope};
+use kerf_ir::program;
+use kerf_ir::sites;
 use kerf_ir::sites::Site;
-use kerf_ir::{kernels, obstacles, program, sites};
+use kerf_llvm::Module;
 use kerf_pass::{MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -118,7 +121,7 @@ fn by(l: &Listed) -> String {
     }
 }
 
-fn listed(site: Site, i: kerf_ir::llvm::Value) -> Listed {
+fn listed(site: Site, i: kerf_llvm::Value) -> Listed {
     let own = SiteFormat::from(site.format);
     let narrow = kerf_pass::formats::check(i, SiteFormat::F32).is_ok();
     Listed {
@@ -342,7 +345,7 @@ pub fn emit(
                 .help("run scripts/setup.sh (make setup)"));
         }
     };
-    let fail = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
+    let fail = |e: kerf_llvm::LlvmError| Failure::new(e.to_string());
     kerf_ir::finish::finish(&m, &lib, &tools.arch, kerf_ir::finish::Reflect::default())
         .map_err(fail)?;
     say(&kerf_ir::finish::ptx(&m, &tools.arch).map_err(fail)?)?;

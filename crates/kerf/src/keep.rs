@@ -4,11 +4,13 @@
 //! never launch that.
 use crate::fail::Failure;
 use crate::toolchain;
+use kerf_clang::compile::Toolchain;
 use kerf_exec::cpu::kept;
 use kerf_ir::blob::{self, Blob, Image, ImageKind, Kept};
-use kerf_ir::compile::Toolchain;
-use kerf_ir::llvm::Module;
-use kerf_ir::{finish, kernels, program, unit};
+use kerf_ir::finish;
+use kerf_ir::kernels;
+use kerf_ir::unit;
+use kerf_llvm::Module;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +26,7 @@ fn in_cache(tools: &Toolchain, bytes: &[u8]) -> Option<PathBuf> {
         kept::target(),
         toolchain::find_tool("ptxas", tools)
     );
-    let key = program::sha256(&[bytes, made_by.as_bytes()].concat());
+    let key = kerf_clang::sha256(&[bytes, made_by.as_bytes()].concat());
     Some(dir.join(format!("kept-{key}")))
 }
 

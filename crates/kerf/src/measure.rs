@@ -5,10 +5,10 @@ use crate::fail::Failure;
 use crate::output::{note, say};
 use crate::tune::{By, parse_format};
 use kerf_pass::SiteFormat;
+use kerf_run::job::{Job, JobError};
 use kerf_tune::measure::{self, Measured};
 use kerf_tune::problem::tunable;
 use kerf_tune::subject::Subject;
-use kerf_workload::job::{Job, JobError};
 use std::path::PathBuf;
 
 /// Arguments of the command.

@@ -169,7 +169,7 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
     let mut ready = Vec::new();
     for f in files {
         let now = std::fs::read(&f.path).map_err(|e| failed(&f.path, e.to_string()))?;
-        if kerf_ir::program::sha256(&now) != f.before {
+        if kerf_clang::sha256(&now) != f.before {
             return Err(
                 failed(&f.path, "it has changed meanwhile".into()).help("run kerf patch again")
             );

@@ -11,19 +11,19 @@ use crate::output::{Format, Style, note, say};
 use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
-use kerf_device::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
+use kerf_clang::compile::Toolchain;
 use kerf_device::occupancy::Machine;
 use kerf_device::profile::DeviceProfile;
-use kerf_device::sampled::Model;
-use kerf_ir::compile::Toolchain;
-use kerf_ir::llvm::Module;
 use kerf_ir::program::Program;
+use kerf_llvm::Module;
+use kerf_predict::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
+use kerf_predict::sampled::Model;
 
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
+use kerf_run::job::{Job, JobError};
 use kerf_tune::launch::space::{self, Needs};
 use kerf_workload::Workload;
-use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
             format!("{} {}", s.resource, seconds(s.seconds))
         });
         t.row([
-            kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&l.symbol)),
+            kerf_ir::kernels::source_name(&kerf_llvm::demangle(&l.symbol)),
             l.limit.to_string(),
             l.repeats.to_string(),
             seconds(l.seconds),
@@ -234,7 +234,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         .ok_or_else(|| Failure::from(JobError::Worker("the counts are missing".into())))?;
     // The worker has survived this source, so this process will.
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
-    let program = w.own_program(&tools).map_err(JobError::from)?;
+    let program = kerf_run::compile::own_program(&w, &tools).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
     launchable(&w, &m, &profile)?;
     let work = kerf_tune::counts::work(&counts);
@@ -320,7 +320,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     let limit = Duration::from_secs_f64(a.timeout);
     let w = Workload::read(workload, &a.sizes).map_err(JobError::from)?;
     crate::guard::survives(workload)?;
-    let program = w.own_program(&job.toolchain()).map_err(JobError::from)?;
+    let program = kerf_run::compile::own_program(&w, &job.toolchain()).map_err(JobError::from)?;
     launchable(&w, &program.module().map_err(JobError::from)?, &profile)?;
     let limits = limits::limits(a, workload, &w);
     let counted = match &a.counters {

@@ -9,7 +9,7 @@ use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
 use kerf_num::metrics::Rejection;
-use kerf_workload::job::{Device, Job, JobError, Output, Report, Verdict};
+use kerf_run::job::{Device, Job, JobError, Output, Report, Verdict};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
 
 /// The hidden worker command.
 pub fn serve() -> i32 {
-    let mut kept = kerf_workload::job::Workshop::default();
-    kerf_exec::worker::serve(|job: Job| kerf_workload::job::execute_with(&job, &mut kept));
+    let mut kept = kerf_run::job::Workshop::default();
+    kerf_exec::worker::serve(|job: Job| kerf_run::job::execute_with(&job, &mut kept));
     0
 }
 
@@ -257,7 +257,7 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
         );
     }
     for k in &r.kernels {
-        let n = kerf_ir::kernels::source_name(&kerf_ir::llvm::demangle(&k.symbol));
+        let n = kerf_ir::kernels::source_name(&kerf_llvm::demangle(&k.symbol));
         let n = kerf_ir::kernels::shortened(&n);
         match (k.registers, k.shared_bytes, k.local_bytes) {
             (Some(regs), Some(sh), Some(loc)) => {

@@ -4,12 +4,13 @@ use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, Style, note, say};
 use crate::progress::{self, Work};
+use kerf_clang::compile::Toolchain;
+use kerf_exec::ExecError;
+use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
-use kerf_exec::identity::{self, Outputs, Prepared};
-use kerf_exec::{ExecError, Executor};
-use kerf_ir::compile::Toolchain;
-use kerf_workload::job::Turn;
+use kerf_fuzz::identity::{self, Outputs, Prepared};
+use kerf_run::job::Turn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -296,19 +297,21 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
 /// Writes a random module as a source, input files and one workload a kernel, so that a kernel that
 /// fails can be run and cut down by hand; with `plans`, the plan for `kerf run --plan` too.
 pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failure> {
-    use kerf_workload::{ElemType, Scalar, npy};
+    use kerf_workload::ElemType;
+    use kerf_workload::Scalar;
+    use kerf_workload::npy;
     let fail = |e: String| {
         Failure::new(format!("cannot write into {}: {e}", dir.display()))
             .help("choose another folder with --dump")
     };
     std::fs::create_dir_all(dir).map_err(|e| fail(e.to_string()))?;
-    let m = kerf_ir::random_kernel::module(seed, PER_MODULE);
+    let m = kerf_fuzz::random_kernel::module(seed, PER_MODULE);
     kerf_files::write_whole(dir.join("module.ll"), &m.ir).map_err(|e| fail(e.to_string()))?;
     if plans {
-        let bad = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
-        let module = kerf_ir::llvm::Module::parse(m.ir.as_bytes(), "random").map_err(bad)?;
+        let bad = |e: kerf_llvm::LlvmError| Failure::new(e.to_string());
+        let module = kerf_llvm::Module::parse(m.ir.as_bytes(), "random").map_err(bad)?;
         kerf_ir::prepare::prepare(&module, "sm_90").map_err(bad)?;
-        let plan = kerf_pass::random_plan::random_plan(&module, seed);
+        let plan = kerf_fuzz::random_plan::random_plan(&module, seed);
         let text = serde_json::to_string(&plan).map_err(|e| fail(e.to_string()))?;
         kerf_files::write_whole(dir.join("plan.json"), text).map_err(|e| fail(e.to_string()))?;
     }
@@ -320,7 +323,7 @@ pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failur
     ];
     for (k, kernel) in m.kernels.iter().enumerate() {
         let n = kernel.threads();
-        let i = kerf_ir::random_kernel::inputs(seed, k, n);
+        let i = kerf_fuzz::random_kernel::inputs(seed, k, n);
         let bytes: [Vec<u8>; 4] = [
             i.f64.iter().flat_map(|v| v.to_le_bytes()).collect(),
             i.f32.iter().flat_map(|v| v.to_le_bytes()).collect(),

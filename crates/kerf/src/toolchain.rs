@@ -1,6 +1,6 @@
 //! Finding clang, the CUDA parts and the cache by the environment.
-use kerf_device::cost::readable;
-use kerf_ir::compile::Toolchain;
+use kerf_clang::compile::Toolchain;
+use kerf_predict::cost::readable;
 use kerf_tune::coded::Assembler;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -112,7 +112,7 @@ pub fn discover(arch: &str) -> Toolchain {
         cuda,
         arch: arch.to_owned(),
         cache: cache(),
-        purpose: kerf_ir::prepare::Purpose::default(),
+        purpose: kerf_clang::compile::Purpose::default(),
     }
 }
 

@@ -30,8 +30,7 @@ fn libdevice() -> PathBuf {
 #[test]
 fn random_kernels_give_the_bits_of_the_h200() {
     let lib = libdevice();
-    let digest =
-        kerf_ir::program::sha256(&std::fs::read(&lib).expect("libdevice should be readable"));
+    let digest = kerf_clang::sha256(&std::fs::read(&lib).expect("libdevice should be readable"));
     // Seeds 100 to 111: none of the five kernels on which the GPU's assembler changes the result.
     let mut cmd = Command::new(env!("CARGO_BIN_EXE_kerf"));
     cmd.env("KERF_LIBDEVICE", &lib).args([

@@ -12,7 +12,11 @@ mod kernels;
 #[path = "reference/mp.rs"]
 mod mp;
 
-use kerf_workload::{Scalar, Workload, bits, generate, npy};
+use kerf_workload::Scalar;
+use kerf_workload::Workload;
+use kerf_workload::bits;
+use kerf_workload::generate;
+use kerf_workload::npy;
 use mp::{R, r};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Device code of one operation: its kernel alone, finished for a device.
 use kerf_ir::finish::{Reflect, finish};
-use kerf_ir::llvm::{LlvmError, Module};
+use kerf_llvm::{LlvmError, Module};
 
 /// Bitcode of the kernels, by file of `device/`.
 const FILES: [&[u8]; 6] = [

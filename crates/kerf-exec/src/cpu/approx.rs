@@ -7,7 +7,7 @@
 //! computed in f32 and rounded; the executor says so in its output.
 use super::intrinsics::flush;
 use super::{sfu, symbols};
-use kerf_ir::llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
+use kerf_llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 struct Words {

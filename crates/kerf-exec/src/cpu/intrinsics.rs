@@ -19,7 +19,7 @@ pub(super) use float::flush;
 
 use super::lower::Lead;
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Builder, LlvmError, Module, Opcode, Ordering, Value};
+use kerf_llvm::{Builder, LlvmError, Module, Opcode, Ordering, Value};
 
 /// Operations of a kernel that the CPU models instead of reproducing: the special-function unit in f16 and
 /// bf16.

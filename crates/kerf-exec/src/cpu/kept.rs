@@ -1,8 +1,8 @@
 //! Code for the CPU that `kerf cc` makes and a program keeps: an object, what is in it, and where it may run.
 use super::lower::{self, LowerOptions, Lowered, LoweredKernel};
+use kerf_clang::sha256;
 use kerf_ir::blob::{Image, ImageKind};
-use kerf_ir::llvm::{LlvmError, Module, host_target};
-use kerf_ir::program::sha256;
+use kerf_llvm::{LlvmError, Module, host_target};
 use serde::{Deserialize, Serialize};
 
 /// What the executor has to know of an object.

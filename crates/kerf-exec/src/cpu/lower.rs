@@ -19,8 +19,8 @@ use super::regions;
 use super::sanitize::region::Region;
 use super::symbols;
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
+use kerf_llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
 use kerf_pass::sanitize::{self, SiteTable};
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use kerf_ir::blob::Image;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 

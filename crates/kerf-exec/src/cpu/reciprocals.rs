@@ -5,7 +5,7 @@
 //! that reciprocal, in all forms of the division; the reciprocal of a reciprocal is the number itself; that of a power of
 //! two that nothing else needs is the power with the other sign. The last two are done in the `.ftz` forms only.
 use super::intrinsics::flush;
-use kerf_ir::llvm::{Builder, Module, Opcode, Value};
+use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
 use rug::Float;
 

@@ -13,7 +13,7 @@
 use super::context::offset;
 use super::lower::field;
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Block, Builder, Module, Opcode, Value};
+use kerf_llvm::{Block, Builder, Module, Opcode, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most threads of a block: the length of every frame array.

@@ -6,7 +6,7 @@
 //! below the last bit of the result is cut off. Negative numbers in fixed point are ones' complements.
 //! Coefficients (`tables/sfu.txt`), columns and constants were fitted to exhaustive dumps of an H200.
 use super::symbols;
-use kerf_ir::llvm::{Builder, IntPred, Opcode, Type, Value};
+use kerf_llvm::{Builder, IntPred, Opcode, Type, Value};
 use kerf_num::Format;
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@ use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
 use kerf_ir::blob::{Image, ImageKind};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::collections::BTreeMap;
 
 struct Program {

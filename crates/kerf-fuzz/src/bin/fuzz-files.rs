@@ -217,17 +217,32 @@ fn harm(s: ExitStatus) -> Option<String> {
     })
 }
 
-/// Whether Kerf itself survives a file that crashed LLVM, and says so.
-fn refused(kerf: &Path, file: &Path) -> Result<bool, Failure> {
+/// What Kerf itself does with a file that crashed LLVM in the reader's process.
+#[derive(PartialEq, Eq)]
+enum Survival {
+    /// It refuses the file by name.
+    Named,
+    /// It reads the file: what LLVM does with it depends on what lies in memory.
+    Read,
+    /// It dies too.
+    Dead,
+}
+
+fn survival(kerf: &Path, file: &Path) -> Result<Survival, Failure> {
     let o = Command::new(kerf).arg("inspect").arg(file).output()?;
-    Ok(o.status.code() == Some(2) && String::from_utf8_lossy(&o.stderr).starts_with("error: "))
+    let told = String::from_utf8_lossy(&o.stderr).starts_with("error: ");
+    Ok(match o.status.code() {
+        Some(2) if told => Survival::Named,
+        Some(0) => Survival::Read,
+        _ => Survival::Dead,
+    })
 }
 
 fn campaign(o: &Options) -> Result<bool, Failure> {
     let source = Source::new(o)?;
     let progress = tempfile::NamedTempFile::new()?;
     let (mut next, end) = (o.from, o.from + o.count);
-    let (mut accepted, mut crashes, mut hangs, mut named) = (0, 0, 0, 0);
+    let (mut accepted, mut crashes, mut hangs, mut named, mut read) = (0, 0, 0, 0, 0);
     while next < end {
         let e = watch(o, next, progress.path())?;
         accepted += e.accepted;
@@ -244,18 +259,24 @@ fn campaign(o: &Options) -> Result<bool, Failure> {
         std::fs::write(&kept, source.make(e.number).0)?;
         let of_llvm = matches!(o.kind, Kind::Ll | Kind::Bc);
         match &o.kerf {
-            Some(kerf) if of_llvm && refused(kerf, &kept)? => {
-                named += 1;
-                std::fs::remove_file(&kept)?;
-                continue;
-            }
+            Some(kerf) if of_llvm => match survival(kerf, &kept)? {
+                Survival::Dead => crashes += 1,
+                other => {
+                    match other {
+                        Survival::Named => named += 1,
+                        _ => read += 1,
+                    }
+                    std::fs::remove_file(&kept)?;
+                    continue;
+                }
+            },
             _ if how.starts_with("no end") => hangs += 1,
             _ => crashes += 1,
         }
         println!("{}: {how}", kept.display());
     }
     println!(
-        "{:?}: {} files, {accepted} accepted, {crashes} crashes, {hangs} without an end, {named} that end a worker and are named",
+        "{:?}: {} files, {accepted} accepted, {crashes} crashes, {hangs} without an end, {named} that end a worker and are named, {read} that ended a worker once and were read",
         o.kind, o.count
     );
     Ok(crashes + hangs == 0)

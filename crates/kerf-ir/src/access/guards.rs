@@ -1,5 +1,5 @@
 //! Conditions that an access stands under: threads for which they do not hold do not reach it.
-use crate::llvm::{Block, Opcode, Value};
+use kerf_llvm::{Block, Opcode, Value};
 
 /// Condition that has to be true, or false, on the way to a block.
 pub type Guard = (Value, bool);

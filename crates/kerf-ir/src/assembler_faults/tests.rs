@@ -1,6 +1,6 @@
 //! Each pattern goes in as IR; what comes out is looked up in the PTX.
 use crate::finish::ptx;
-use crate::llvm::Module;
+use kerf_llvm::Module;
 
 fn emitted(ir: &str, arch: &str) -> String {
     let m = Module::parse(ir.as_bytes(), "test").unwrap_or_else(|e| panic!("{e}\n{ir}"));

@@ -2,7 +2,7 @@
 use super::polynomial::DEGREE;
 use super::reader::Reader;
 use super::{Polynomial, Symbol};
-use crate::llvm::{IntPred, Value};
+use kerf_llvm::{IntPred, Value};
 use std::collections::BTreeMap;
 
 /// `ctaid * ntid + tid` along an axis.

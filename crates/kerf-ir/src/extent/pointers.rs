@@ -1,7 +1,7 @@
 //! Where pointers of a kernel come from, and how far from there they point.
 use super::reader::{DEEPEST, Reader};
 use super::{PointerSource, Polynomial, Symbol};
-use crate::llvm::{Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Opcode, Type, TypeKind, Value};
 
 /// Pointers between an access and what it goes into that are looked at.
 const LONGEST_WALK: usize = 200;

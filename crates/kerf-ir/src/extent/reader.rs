@@ -2,7 +2,7 @@
 use super::ends::without;
 use super::polynomial::TERMS;
 use super::{Along, Polynomial, Symbol};
-use crate::llvm::{Module, Opcode, Value};
+use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// Operations between an index and what it is made of that are followed: chains of thousands (unrolled hashes,

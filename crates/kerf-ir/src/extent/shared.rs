@@ -7,7 +7,7 @@ use super::ends::without;
 use super::reader::Reader;
 use super::{Polynomial, Symbol};
 use crate::access::guards::{Guard, guards};
-use crate::llvm::{Opcode, Type, TypeKind, Value, demangle, space};
+use kerf_llvm::{Opcode, Type, TypeKind, Value, demangle, space};
 use std::collections::BTreeMap;
 
 /// Threads that a shared array has room for.
@@ -211,7 +211,7 @@ impl Reader<'_> {
 }
 
 /// The dimensions of an array, the outermost first.
-fn dimensions(m: &crate::llvm::Module, mut t: Type) -> Vec<Dimension> {
+fn dimensions(m: &kerf_llvm::Module, mut t: Type) -> Vec<Dimension> {
     let mut out = Vec::new();
     while t.kind() == TypeKind::LLVMArrayTypeKind {
         out.push((

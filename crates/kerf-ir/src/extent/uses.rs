@@ -1,5 +1,5 @@
 //! What instructions do with pointers, indices and warps.
-use crate::llvm::{Module, Opcode, TypeKind, Value};
+use kerf_llvm::{Module, Opcode, TypeKind, Value};
 
 /// The elements of an array of the program that an operand of an address is an index of.
 pub(super) fn array(m: &Module, address: Value, index: Value) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! What the finished form and its PTX look like: structs as values, loops unrolled, memory accessed as nvcc would.
 use super::{Ptx, Reflect, finish_with, ptx};
-use crate::llvm::Module;
+use kerf_llvm::Module;
 
 const HEAD: &str = r#"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

@@ -1,5 +1,5 @@
 //! What a kernel says of its blocks: the largest it may be launched with, the only one it may.
-use crate::llvm::{Module, Value};
+use kerf_llvm::{Module, Value};
 
 /// What the source fixes of a kernel's block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! Parameters of kernels: their kinds, and the scalars and members that they are made of.
-use crate::llvm::{Module, Opcode, Type, Value};
+use kerf_llvm::{Module, Opcode, Type, Value};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 
@@ -180,7 +180,7 @@ const MOST_SCALARS: usize = 1 << 15;
 
 /// Scalars of an LLVM type; of a longer one than [`MOST_SCALARS`] the first.
 pub fn scalars_of(m: &Module, t: Type, base: u64, out: &mut Vec<ScalarAt>) {
-    use crate::llvm::TypeKind::*;
+    use kerf_llvm::TypeKind::*;
     if out.len() >= MOST_SCALARS {
         return;
     }
@@ -326,7 +326,7 @@ pub(super) fn params(m: &Module, f: Value) -> Vec<Param> {
         .collect();
     for i in local {
         if let Some(p) = plain.get_mut(i) {
-            let space = crate::llvm::space::SHARED;
+            let space = kerf_llvm::space::SHARED;
             p.kind = ParamKind::Pointer {
                 space,
                 element_bytes: 0,

@@ -1,5 +1,5 @@
 //! What a kernel can reach: functions and global variables.
-use crate::llvm::{Module, Opcode, Value};
+use kerf_llvm::{Module, Opcode, Value};
 
 /// Functions that `f` calls, transitively, itself first.
 pub fn reachable(f: Value) -> Vec<Value> {

@@ -1,5 +1,5 @@
 //! Names of kernels where there is little room: deep templates have names of hundreds of characters.
-use crate::program::sha256;
+use kerf_clang::sha256;
 
 /// Characters of a name in a table or a message.
 const SHOWN: usize = 64;

@@ -1,7 +1,7 @@
 //! What a site's instruction is on double words, and which sites have no such thing.
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Opcode, Value};
 use kerf_ir::sites::{float_shape, math_name};
+use kerf_llvm::{Opcode, Value};
 use kerf_num::Format;
 
 /// What is done with double words.

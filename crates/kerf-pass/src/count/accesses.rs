@@ -1,6 +1,6 @@
 //! Loads and stores of a kernel: how many bytes, of what, and how neighbouring threads' lie.
 use super::stride::{Slope, Strides};
-use kerf_ir::llvm::{Module, Opcode, Value, space};
+use kerf_llvm::{Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
 
 /// Which way the bytes go.

@@ -6,7 +6,7 @@
 use super::accesses::{Access, Direction, Memory, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
 use super::{Counters, KernelCounters};
-use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, Value, space};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -37,7 +37,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// Of blocks in their order.
-    pub(super) fn of(m: &Module, blocks: impl Iterator<Item = kerf_ir::llvm::Block>) -> Sampled {
+    pub(super) fn of(m: &Module, blocks: impl Iterator<Item = kerf_llvm::Block>) -> Sampled {
         let mut out = Sampled::default();
         for b in blocks {
             let all = b.instructions().into_iter().flat_map(|i| touched(m, i));

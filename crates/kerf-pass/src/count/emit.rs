@@ -5,8 +5,8 @@ use super::addresses::{self, Sampled};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
 use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
-use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 use kerf_ir::sites::{classify, float_shape};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -379,10 +379,10 @@ fn cancellation(b: &Builder, i: Value, t: &Terms, f: Format, slot: Value) {
 
 /// A function that joins a thread's numbers into an array.
 fn joining(m: &Module, name: &str, numbers: usize, kind: Type) -> (Value, Builder) {
-    let mut params = vec![m.ptr_ty(kerf_ir::llvm::space::GLOBAL)];
+    let mut params = vec![m.ptr_ty(kerf_llvm::space::GLOBAL)];
     params.extend((0..numbers).map(|_| kind));
     let f = m.add_function(name, m.void_ty().function(&params));
-    f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
+    f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
     // Once in the program is enough: a kernel calls it for every site.
     f.add_enum_attr("noinline");
     (f, Builder::at_end(m.append_block(f, "entry")))

@@ -6,7 +6,7 @@ use super::addresses::{numbers, register};
 use super::emit::larger;
 use super::record::LANES;
 use super::{Counters, KernelCounters};
-use kerf_ir::llvm::{Block, Builder, IntPred, Opcode, Value};
+use kerf_llvm::{Block, Builder, IntPred, Opcode, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

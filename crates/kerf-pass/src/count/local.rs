@@ -5,7 +5,7 @@
 //! splitting, so exponents have no limits here: ranges are recorded apart.
 use super::emit::{lanes, larger, operands, values};
 use super::record::{LOCAL, LOCAL_VALUES, Local};
-use kerf_ir::llvm::{Builder, Module, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, Module, Opcode, RealPred, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -167,7 +167,7 @@ impl<'m> Locals<'m> {
             let mut params = vec![m.ptr_ty(0)];
             params.extend((0..=operands).map(|_| wide));
             let f = m.add_function(&name, m.void_ty().function(&params));
-            f.set_linkage(kerf_ir::llvm::Linkage::LLVMInternalLinkage);
+            f.set_linkage(kerf_llvm::Linkage::LLVMInternalLinkage);
             f.add_enum_attr("noinline");
             let b = Builder::at_end(m.append_block(f, "entry"));
             let args = f.params();

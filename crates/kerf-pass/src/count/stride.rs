@@ -3,7 +3,7 @@
 //! Enough to tell addresses that a warp shares, that lie side by side, and that are scattered: sums,
 //! products with constants and address arithmetic of thread indices are followed, everything else that
 //! depends on the thread is unknown.
-use kerf_ir::llvm::{Module, Opcode, Type, TypeKind, Value};
+use kerf_llvm::{Module, Opcode, Type, TypeKind, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

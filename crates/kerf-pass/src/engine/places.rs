@@ -3,7 +3,7 @@
 //! Conversions are made right after the definition. One that only code behind a loop, or in one branch,
 //! needs is moved there: among the blocks between definition and users, the last of those with the
 //! fewest loops around.
-use kerf_ir::llvm::{Block, Opcode, Value};
+use kerf_llvm::{Block, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// Dominators and loops of a function.

@@ -3,8 +3,8 @@ use super::functions;
 use crate::carry;
 use crate::engine::{format_of, known};
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::{Opcode, Value};
 use kerf_ir::sites::classify;
+use kerf_llvm::{Opcode, Value};
 
 /// What is done in the format.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,7 +167,7 @@ fn call(i: Value, to: SiteFormat) -> Result<Operation, String> {
     }
     Err(format!(
         "{} is a function of its own, which takes and gives what it declares; its sites are the ones to change",
-        kerf_ir::llvm::demangle(&name)
+        kerf_llvm::demangle(&name)
     ))
 }
 

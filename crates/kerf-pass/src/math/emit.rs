@@ -5,7 +5,7 @@
 //! as those of table 2 and go on with Newton steps. Only the steps of the function itself flush subnormals.
 use super::function::Function::{self, *};
 use super::variant::MathVariant;
-use kerf_ir::llvm::{Builder, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, Opcode, RealPred, Value};
 use kerf_num::Format;
 
 /// 2^-1022, the smallest normal f64.

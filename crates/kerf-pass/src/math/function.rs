@@ -1,6 +1,6 @@
 //! Which math function an instruction of a prepared module computes, and of what.
-use kerf_ir::llvm::{Opcode, Value};
 use kerf_ir::sites::float_shape;
+use kerf_llvm::{Opcode, Value};
 use kerf_num::Format;
 
 /// A function that has variants.

@@ -4,7 +4,7 @@
 //! value, nor on one over a value that was chosen by such a branch. What is read from memory is the same for
 //! both, as every thread reads what was written there, by whichever version.
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Block, Opcode, Value};
+use kerf_llvm::{Block, Opcode, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn is_barrier(i: Value) -> bool {
@@ -86,7 +86,7 @@ pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
         if let Some(i) = g.instructions().into_iter().find(|i| is_barrier(*i)) {
             return Err(format!(
                 "{} was not inlined and has a barrier{}",
-                kerf_ir::llvm::demangle(&g.name()),
+                kerf_llvm::demangle(&g.name()),
                 line(i)
             ));
         }

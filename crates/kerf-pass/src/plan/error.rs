@@ -1,7 +1,7 @@
 //! Why a plan cannot be used, and where.
 use crate::math::MathVariant;
 use crate::site_format::SiteFormat;
-use kerf_ir::llvm::LlvmError;
+use kerf_llvm::LlvmError;
 
 /// Where a plan asks for something.
 #[derive(Debug, Clone)]

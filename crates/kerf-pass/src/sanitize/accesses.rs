@@ -1,6 +1,6 @@
 //! Accesses of memory: what the runtime is told of each, and the shadows that it keeps.
 use super::{Pass, Scope, Shadow, SiteKind, is_aggregate, runtime, shadow_type};
-use kerf_ir::llvm::{Builder, Opcode, Ordering, Type, Value, space};
+use kerf_llvm::{Builder, Opcode, Ordering, Type, Value, space};
 
 /// One range of bytes that an instruction accesses.
 struct Touched {
@@ -32,7 +32,7 @@ fn fixed(p: Value, object: Value) -> bool {
 /// A variable's name for people: `cB` for `__const._Z3rk4Pdi.cB` and for `cB.i`.
 fn named(object: Value) -> String {
     let symbol = object.variable_name().unwrap_or_else(|| object.name());
-    let name = kerf_ir::llvm::demangle(&symbol);
+    let name = kerf_llvm::demangle(&symbol);
     let name = name.rsplit("::").next().unwrap_or(&name);
     let name = name
         .strip_prefix("__const.")

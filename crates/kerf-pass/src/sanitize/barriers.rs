@@ -3,7 +3,7 @@
 //! A thread that has returned counts as arrived (CUDA C++ Programming Guide, compute capability 7.0 and later), so `if (i >= n) return;` before
 //! a barrier is no error. A thread that bypasses a barrier and then does what all others do behind it is one: the
 //! barrier did not keep it in step, and only its return let the others go on.
-use kerf_ir::llvm::{Block, Opcode, Value};
+use kerf_llvm::{Block, Opcode, Value};
 use std::collections::BTreeSet;
 
 fn successors(b: Block) -> Vec<Block> {

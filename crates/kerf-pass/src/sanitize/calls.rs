@@ -1,8 +1,8 @@
 //! The instructions of a function, one by one: accesses, calls, branches, and what only computes.
 use super::accesses::library_result_bytes;
 use super::{Pass, Shadow, SiteKind, origin_of, runtime};
-use kerf_ir::llvm::{Block, Builder, Opcode, Ordering, RmwOp, Value};
 use kerf_ir::undefined_locals;
+use kerf_llvm::{Block, Builder, Opcode, Ordering, RmwOp, Value};
 use std::collections::BTreeSet;
 
 /// Can the result of a call be undefined because an argument is? Functions of the program that were not inlined, and

@@ -1,7 +1,7 @@
 //! Shadows of values: which bits of an instruction's result are undefined, given those of its operands.
 use super::{Pass, Shadow, SiteKind, is_aggregate, origin_of, runtime, shadow_type};
-use kerf_ir::llvm::{Builder, IntPred, Opcode, Type, Value};
 use kerf_ir::undefined_locals;
+use kerf_llvm::{Builder, IntPred, Opcode, Type, Value};
 use std::collections::BTreeSet;
 
 /// Can the result of an instruction be undefined because an operand is?

@@ -1,13 +1,13 @@
 //! Floats in structs that are values: what a function returns by value.
 use super::{Dd, Pass, lanes};
-use kerf_ir::llvm::{Builder, Type, Value};
+use kerf_llvm::{Builder, Type, Value};
 
 /// Slots that the runtime has for arguments; a returned struct uses the same.
 const SLOTS: usize = 64;
 
 /// Paths of the scalar floats in a type.
 fn leaves(t: Type, path: &[u32], out: &mut Vec<Vec<u32>>) {
-    use kerf_ir::llvm::TypeKind::*;
+    use kerf_llvm::TypeKind::*;
     let n = match t.kind() {
         LLVMStructTypeKind => t.fields().len(),
         LLVMArrayTypeKind => t.array_len() as usize,

@@ -1,6 +1,6 @@
 //! Calls, and how shadows travel in and out of the functions that the module defines.
 use super::{Pass, lanes};
-use kerf_ir::llvm::{Builder, Opcode, Value};
+use kerf_llvm::{Builder, Opcode, Value};
 
 impl Pass<'_> {
     pub(super) fn call(&mut self, i: Value, after: &Builder) {

@@ -1,7 +1,7 @@
 //! Writing into the program: calls of the shadow runtime, and the shadows of operands.
 use super::functions::FUNCTIONS;
 use super::{Dd, Pass, format_number, lanes};
-use kerf_ir::llvm::{Builder, Opcode, Type, Value};
+use kerf_llvm::{Builder, Opcode, Type, Value};
 
 impl Pass<'_> {
     pub(super) fn zero(&self) -> Value {

@@ -1,7 +1,7 @@
 //! The shadow of each instruction's result, from those of its operands.
 use super::{Dd, Pass, lanes};
-use kerf_ir::llvm::{Builder, Opcode, RealPred, Value};
 use kerf_ir::sites::location;
+use kerf_llvm::{Builder, Opcode, RealPred, Value};
 
 impl Pass<'_> {
     pub(super) fn instruction(&mut self, i: Value) {

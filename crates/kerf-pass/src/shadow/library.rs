@@ -1,7 +1,7 @@
 //! Calls of functions that the module only declares: libdevice, LLVM's and NVVM's intrinsics.
 use super::functions::{FUNCTIONS, function_of};
 use super::{Pass, lanes};
-use kerf_ir::llvm::{Builder, Value};
+use kerf_llvm::{Builder, Value};
 
 impl Pass<'_> {
     fn untracked(&mut self, what: &str) {

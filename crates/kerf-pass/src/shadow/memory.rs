@@ -1,6 +1,6 @@
 //! Shadows in memory: loads, stores, atomics, and whole ranges at once.
 use super::{Dd, Pass};
-use kerf_ir::llvm::{Builder, Opcode, RmwOp, Type, Value};
+use kerf_llvm::{Builder, Opcode, RmwOp, Type, Value};
 
 impl Pass<'_> {
     pub(super) fn address(&self, b: &Builder, p: Value, t: Type, lane: u32) -> Value {

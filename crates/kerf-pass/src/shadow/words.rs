@@ -5,7 +5,7 @@
 //! other value has the same ones, and values that differ beyond the format's precision have; so the
 //! pass follows a float through the integer operations that such code consists of.
 use super::{Dd, Pass, format_number, lanes};
-use kerf_ir::llvm::{Block, Builder, Opcode, Type, Value};
+use kerf_llvm::{Block, Builder, Opcode, Type, Value};
 use kerf_num::Format;
 
 /// A float, or a part of one, in the bits of an integer.

@@ -1,5 +1,5 @@
 //! What a variable of the program holds before anything ran, in a narrower format.
-use kerf_ir::llvm::{Type, TypeKind, Value};
+use kerf_llvm::{Type, TypeKind, Value};
 
 fn is_zero(v: Value) -> bool {
     v == v.ty().zero()

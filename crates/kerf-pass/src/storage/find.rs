@@ -2,7 +2,7 @@
 //! `__constant__` and `__device__` variables.
 use super::steps::narrow_type;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind, reachable, used_globals};
-use kerf_ir::llvm::{Module, Opcode, Type, Value, demangle, space};
+use kerf_llvm::{Module, Opcode, Type, Value, demangle, space};
 use kerf_num::Format;
 
 /// What holds numbers.

@@ -3,7 +3,7 @@ use super::content;
 use super::find::Object;
 use super::steps::{Step, narrow_type, step};
 use super::trace::Trace;
-use kerf_ir::llvm::{Builder, Module, Opcode, Type, Value};
+use kerf_llvm::{Builder, Module, Opcode, Type, Value};
 use kerf_num::Format;
 
 fn like(t: Type, f: Type) -> Type {

@@ -1,5 +1,5 @@
 //! Steps through an object: address computations in elements of another size.
-use kerf_ir::llvm::{Module, Opcode, Type, Value};
+use kerf_llvm::{Module, Opcode, Type, Value};
 use kerf_num::Format;
 
 /// How an address computation looks when elements are narrower.
@@ -16,7 +16,7 @@ pub(super) enum Step {
 /// The type with numbers of one format replaced; none if it has anything else, or would not shrink in
 /// proportion.
 pub(super) fn narrow_type(m: &Module, t: Type, from: Format, to: Format) -> Option<Type> {
-    use kerf_ir::llvm::TypeKind::*;
+    use kerf_llvm::TypeKind::*;
     let new = match t.kind() {
         LLVMArrayTypeKind => narrow_type(m, t.element(), from, to)?.array(t.array_len()),
         LLVMVectorTypeKind => narrow_type(m, t.element(), from, to)?.vector(t.lanes()),

@@ -2,7 +2,7 @@
 use super::find::{Object, declared, objects, shared_name};
 use super::trace::trace;
 use kerf_ir::kernels::KernelInfo;
-use kerf_ir::llvm::{Module, Value};
+use kerf_llvm::{Module, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 

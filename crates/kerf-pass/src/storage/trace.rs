@@ -2,8 +2,8 @@
 use super::content;
 use super::find::Object;
 use super::steps::{narrow_type, step};
-use kerf_ir::llvm::{Module, Opcode, RmwOp, Value};
 use kerf_ir::sites::float_shape;
+use kerf_llvm::{Module, Opcode, RmwOp, Value};
 use kerf_num::Format;
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl Trace {
         }
     }
     /// A number, or a vector of them, is read or written.
-    fn access(&mut self, t: kerf_ir::llvm::Type, verb: &str) -> Result<(), String> {
+    fn access(&mut self, t: kerf_llvm::Type, verb: &str) -> Result<(), String> {
         let Some((f, _)) = float_shape(t) else {
             return Err(format!("it is {verb} as {}", t.print()));
         };
@@ -66,7 +66,7 @@ impl Trace {
 const SPLIT: u64 = 128;
 
 fn is_atomic(i: Value) -> bool {
-    i.ordering() != kerf_ir::llvm::Ordering::LLVMAtomicOrderingNotAtomic
+    i.ordering() != kerf_llvm::Ordering::LLVMAtomicOrderingNotAtomic
 }
 
 fn plain(i: Value) -> Result<(), String> {
@@ -137,7 +137,7 @@ fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String>
     }
     Err(format!(
         "its address is given to {}",
-        kerf_ir::llvm::demangle(&name)
+        kerf_llvm::demangle(&name)
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Operations, comparisons and conversions in one block.
 use crate::harness::{all, counts, kernel, module, some};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat::*};
 
 const SUMS: &str = "

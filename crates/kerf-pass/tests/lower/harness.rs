@@ -1,5 +1,5 @@
 //! Small modules, plans for them, and counting in their text.
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan, SiteFormat};
 
 const DECLARATIONS: &str = r#"

@@ -1,6 +1,6 @@
 //! Structs that are copied as a whole.
 use super::{counts, held, refused, whole};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::SiteFormat::{F16, F32};
 
 /// Pairs of f32 that are copied as i64, which is what becomes of a small struct.

@@ -235,7 +235,7 @@ impl Ground<'_> {
             };
             let found = self.subject.kernels.iter().find(|k| {
                 k.name == l.kernel
-                    || kernels::source_name(&kerf_ir::llvm::demangle(&k.symbol)) == l.kernel
+                    || kernels::source_name(&kerf_llvm::demangle(&k.symbol)) == l.kernel
             });
             let Some(k) = found.or(self
                 .subject
@@ -264,7 +264,7 @@ impl Ground<'_> {
         notes.extend(launch::launches(m, &blocks, edits));
         if !launch::any_launch(m, &blocks) {
             for (symbol, [x, y, z]) in &blocks {
-                let name = kernels::source_name(&kerf_ir::llvm::demangle(symbol));
+                let name = kernels::source_name(&kerf_llvm::demangle(symbol));
                 notes.push(format!(
                     "{name} is launched elsewhere: with blocks of {x} x {y} x {z} threads"
                 ));

@@ -16,7 +16,7 @@ use kerf_hardround::units::Units;
 use kerf_hardround_gpu::dilemma::{self, Dilemma, FORMS, Outcome, Rounds, SUB_BLOCK};
 use kerf_hardround_gpu::{GpuError, KERNELS, Room, Work};
 use kerf_ir::finish::ptx;
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use std::ops::ControlFlow;
 use std::time::Instant;
 

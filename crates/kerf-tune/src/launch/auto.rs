@@ -5,11 +5,11 @@ use crate::problem::ProblemError;
 use crate::subject::SubjectError;
 use crate::tune::TuneError;
 use kerf_ir::kernels::{self, block_bounds};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::block_role::{Role, roles};
+use kerf_run::job::{Job, Kind, kinds};
+use kerf_run::shapes::{Follow, Free, widen};
 use kerf_workload::Workload;
-use kerf_workload::job::{Job, Kind, kinds};
-use kerf_workload::shapes::{Follow, Free, widen};
 use std::path::{Path, PathBuf};
 
 /// Threads of a block on all devices that profiles exist for.
@@ -114,7 +114,7 @@ pub fn give_shapes(job: &Job, out: &Path) -> Result<Option<(PathBuf, Vec<String>
     if !w.launch_space.params.is_empty() {
         return Ok(None);
     }
-    let program = w.own_program(&tools).map_err(SubjectError::from)?;
+    let program = kerf_run::compile::own_program(&w, &tools).map_err(SubjectError::from)?;
     let m = program.module().map_err(SubjectError::from)?;
     let (text, found) = widened(&w, &m).map_err(ProblemError::from)?;
     crate::result::make_folder(out)?;

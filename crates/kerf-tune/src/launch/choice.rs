@@ -8,10 +8,10 @@ use crate::problem::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::llvm::Module;
+use kerf_llvm::Module;
 use kerf_pass::{Plan, index_space};
+use kerf_run::job::kinds;
 use kerf_workload::Workload;
-use kerf_workload::job::kinds;
 use std::collections::BTreeMap;
 
 /// A shape: values of the component's parameters, and how many warp-sized blocks go together.

@@ -11,11 +11,11 @@ use super::strategy::{metrics, pareto};
 use super::table::Row;
 use super::tuners::{Candidate, Contention, Factor};
 use kerf_device::occupancy::{Demand, Machine};
-use kerf_device::sampled::Sample;
+use kerf_predict::sampled::Sample;
+use kerf_run::job::Kind;
 use kerf_search::strategy::by_name;
 use kerf_search::{Level, NoModels, Outcome, Problem, Search, Session, Variable};
 use kerf_workload::ConcreteLaunch;
-use kerf_workload::job::Kind;
 use serde::Serialize;
 
 /// What one strategy did on one kernel.

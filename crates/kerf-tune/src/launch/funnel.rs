@@ -2,8 +2,8 @@
 use super::space::{self, Look};
 use super::tuners::{self, Candidate, Contention, Cut, Factor};
 use kerf_ir::kernels::KernelInfo;
-use kerf_ir::llvm::Module;
-use kerf_workload::job::Kind;
+use kerf_llvm::Module;
+use kerf_run::job::Kind;
 
 /// What the tuners leave.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use super::sample::{Ask, STILL, Sampled};
 use super::space::Params;
 use crate::tune::Request;
 use kerf_exec::worker::Worker;
-use kerf_workload::job::JobError;
+use kerf_run::job::JobError;
 
 /// Shapes of a component that run whole after sampling, at most.
 const WHOLE: usize = 2;

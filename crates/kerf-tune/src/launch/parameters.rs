@@ -5,7 +5,7 @@ use super::space::{self, Fit, MOST_POINTS, Params};
 use crate::problem::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
-use kerf_ir::llvm::{Module, Opcode};
+use kerf_llvm::{Module, Opcode};
 use kerf_search::Assignment;
 use kerf_workload::Workload;
 use std::collections::BTreeMap;

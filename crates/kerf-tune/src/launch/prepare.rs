@@ -10,14 +10,14 @@ use crate::evaluate::Input;
 use crate::problem::{Group, ProblemError, Tunable, Wish, with_launch};
 use crate::subject::Subject;
 use crate::tune::Request;
-use kerf_device::cost::{CostModel, Resource};
+use kerf_clang::compile::CompileError;
 use kerf_device::occupancy::Machine;
-use kerf_ir::compile::CompileError;
 use kerf_ir::kernels;
-use kerf_ir::llvm::{Module, Opcode};
+use kerf_llvm::{Module, Opcode};
 use kerf_pass::Plan;
+use kerf_predict::cost::{CostModel, Resource};
+use kerf_run::job::{Counts, Device, kinds};
 use kerf_workload::Workload;
-use kerf_workload::job::{Counts, Device, kinds};
 use std::collections::BTreeMap;
 
 /// What was found out.
@@ -220,8 +220,7 @@ fn compiled(
             let error = text.lines().find(|l| l.contains("error:"));
             error.or(text.lines().next()).unwrap_or_default().to_owned()
         };
-        let module = w
-            .program(&tools, p)
+        let module = kerf_run::compile::program(w, &tools, p)
             .and_then(|p| p.module())
             .map_err(first)?;
         Ok(Variant {
@@ -297,8 +296,7 @@ pub(crate) fn recount<'s>(
             let w = &subject.workload;
             let module = match w.changed_macros(launch).is_empty() {
                 true => subject.program.module(),
-                false => w
-                    .program(&r.job.toolchain(), launch)
+                false => kerf_run::compile::program(w, &r.job.toolchain(), launch)
                     .and_then(|p| p.module()),
             };
             Some((work, module.ok()?))

@@ -1,8 +1,8 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
 use super::sample::{cut, middle, sides, worth_sides};
 use super::table::Row;
-use kerf_device::sampled::train::Instance;
-use kerf_device::sampled::{Sample, Samples, other_work};
+use kerf_predict::sampled::train::Instance;
+use kerf_predict::sampled::{Sample, Samples, other_work};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Launches of a workload sampled: what a prediction of their times starts from.
 use super::space::{self, Params};
-use kerf_device::sampled::{SIDES, Sample, Samples, other_work};
-use kerf_workload::job::{Bench, Job, JobError, Kind, Run, Turn, bench};
+use kerf_predict::sampled::{SIDES, Sample, Samples, other_work};
+use kerf_run::job::{Bench, Job, JobError, Kind, Run, Turn, bench};
 use serde::{Deserialize, Serialize};
 
 /// One kind of launch.

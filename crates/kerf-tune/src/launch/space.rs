@@ -2,10 +2,14 @@
 use kerf_device::occupancy::{Demand, Machine, Occupancy};
 use kerf_ir::access::{self, Reference, Shape};
 use kerf_ir::kernels::{self, KernelInfo, block_bounds};
-use kerf_ir::llvm::Module;
-use kerf_workload::job::{JobError, Kind, kinds};
+use kerf_llvm::Module;
+use kerf_run::job::{JobError, Kind, kinds};
+use kerf_workload::ArgSpec;
+use kerf_workload::ArgValue;
+use kerf_workload::Expr;
+use kerf_workload::Step;
+use kerf_workload::Workload;
 use kerf_workload::macros::Macros;
-use kerf_workload::{ArgSpec, ArgValue, Expr, Step, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values of the launch parameters.

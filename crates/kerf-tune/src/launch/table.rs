@@ -5,11 +5,11 @@
 use super::sample;
 use super::space::{self, Component, Needs, Params};
 use kerf_device::occupancy::Machine;
-use kerf_device::sampled::Sample;
 use kerf_ir::kernels;
-use kerf_ir::llvm::{Module, Opcode};
+use kerf_llvm::{Module, Opcode};
+use kerf_predict::sampled::Sample;
+use kerf_run::job::{Bench, Job, JobError, Kind, LaunchTime, Run, Turn, bench};
 use kerf_workload::Workload;
-use kerf_workload::job::{Bench, Job, JobError, Kind, LaunchTime, Run, Turn, bench};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ fn has_barrier(m: &Module, symbol: &str) -> bool {
     let Some(f) = m.function(symbol) else {
         return true;
     };
-    let called = |i: &kerf_ir::llvm::Value| i.opcode() == Some(Opcode::LLVMCall);
+    let called = |i: &kerf_llvm::Value| i.opcode() == Some(Opcode::LLVMCall);
     kernels::reachable(f)
         .into_iter()
         .flat_map(|f| f.instructions())
@@ -171,7 +171,7 @@ fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobEr
             let mut mine: Vec<(Params, Kind)> = Vec::new();
             for p in &points {
                 // Shapes that cannot be launched at all are not there.
-                let Ok(all) = kerf_workload::job::kinds(&w, b.kernels, p) else {
+                let Ok(all) = kerf_run::job::kinds(&w, b.kernels, p) else {
                     continue;
                 };
                 let Some(kind) = all.into_iter().find(|x| x.symbol == s) else {
@@ -379,7 +379,7 @@ fn fixed_blocks(
         };
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for p in points {
-            let Ok(all) = kerf_workload::job::kinds(w, infos, &p) else {
+            let Ok(all) = kerf_run::job::kinds(w, infos, &p) else {
                 continue;
             };
             for k in all {

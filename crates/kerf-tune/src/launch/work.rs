@@ -4,8 +4,8 @@ use super::prepare::{has_barrier, work_of};
 use super::space;
 use kerf_ir::kernels;
 use kerf_pass::count::Detail;
+use kerf_run::job::{Job, JobError, execute, kinds};
 use kerf_workload::Workload;
-use kerf_workload::job::{Job, JobError, execute, kinds};
 use serde::{Deserialize, Serialize};
 
 /// One shape of one kernel.
@@ -24,7 +24,7 @@ pub struct Counted {
 /// Counts the shapes of kernels with barriers, in this process.
 pub fn work(job: &Job, sink: &mut dyn FnMut(&Counted)) -> Result<(), JobError> {
     let w = Workload::read(&job.workload, &job.overrides)?;
-    let m = w.own_program(&job.toolchain())?.module()?;
+    let m = kerf_run::compile::own_program(&w, &job.toolchain())?.module()?;
     let infos = kernels::kernels(&m);
     let name = job.workload.file_stem().unwrap_or_default();
     for c in space::components(&w) {

@@ -5,7 +5,7 @@ use crate::subject::Subject;
 use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
-use kerf_workload::job::{Change, Choice, Deed, Start};
+use kerf_run::job::{Change, Choice, Deed, Start};
 use std::collections::BTreeMap;
 
 /// Functions that `-use_fast_math` computes by the special-function unit (CUDA C++ Programming Guide), in

@@ -1,5 +1,5 @@
 //! What tests of LLVM files share.
-use kerf_ir::compile::Toolchain;
+use kerf_clang::compile::Toolchain;
 
 /// No compiler, no libraries, no cache.
 pub fn bare() -> Toolchain {
@@ -9,6 +9,6 @@ pub fn bare() -> Toolchain {
         libdevice: None,
         arch: "sm_90".into(),
         cache: None,
-        purpose: kerf_ir::prepare::Purpose::default(),
+        purpose: kerf_clang::compile::Purpose::default(),
     }
 }

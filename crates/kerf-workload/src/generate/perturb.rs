@@ -19,7 +19,7 @@ pub struct Perturb {
 }
 
 /// The floating-point format of a scalar.
-pub(crate) fn format_of(s: Scalar) -> Option<Format> {
+pub fn format_of(s: Scalar) -> Option<Format> {
     match s {
         Scalar::F64 => Some(Format::F64),
         Scalar::F32 => Some(Format::F32),

@@ -2,10 +2,9 @@
 use super::runtime;
 use crate::fail::Failure;
 use crate::output::note;
-use kerf_ir::cc::options::Options;
-use kerf_ir::compile::Toolchain;
-use kerf_ir::finish::capability;
-use kerf_ir::program::sha256;
+use kerf_clang::cc::options::Options;
+use kerf_clang::compile::Toolchain;
+use kerf_clang::sha256;
 use std::path::{Path, PathBuf};
 
 /// CUDA's libraries for which Kerf's runtime stands.
@@ -66,7 +65,9 @@ pub fn describe(tools: &Toolchain, args: &[String]) {
     }
     let path = std::env::var("PATH").unwrap_or_default();
     note(&format!("#$ PATH={path}"));
-    note(&format!("#$ -arch compute_{}", capability(&arch)));
+    if let Ok(capability) = kerf_llvm::compute_capability(&arch) {
+        note(&format!("#$ -arch compute_{capability}"));
+    }
     if let Ok(dir) = folder(tools) {
         let words = std::env::args().next().unwrap_or_default();
         // By the name under which this program is a compiler alone; a command of two words would not do.

@@ -75,19 +75,24 @@ fn partial(out: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What an interrupted measurement left.
+/// What an earlier measurement left, interrupted or not.
 fn begun(a: &Options) -> Result<Option<DeviceProfile>, Failure> {
     let Some(path) = a.out.as_deref().map(partial) else {
         return Ok(None);
     };
     if !path.exists() {
-        if a.resume {
-            note(&format!(
-                "note: there is no {}; measuring from the beginning",
-                path.display()
-            ));
-        }
-        return Ok(None);
+        return match (&a.out, a.resume) {
+            // It ended: what it has is not measured again.
+            (Some(whole), true) if whole.exists() => super::read(whole).map(Some),
+            (_, true) => {
+                note(&format!(
+                    "note: there is no {}; measuring from the beginning",
+                    path.display()
+                ));
+                Ok(None)
+            }
+            (_, false) => Ok(None),
+        };
     }
     if !a.resume {
         return Err(Failure::new(format!(
@@ -206,12 +211,12 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
         && (b.origin.mode != mode.name() || (!b.gpu.is_empty() && b.gpu != gpu))
     {
         return Err(Failure::new(format!(
-            "the interrupted measurement is a {} one of {}, this would be a {} one of {gpu}",
+            "the earlier measurement is a {} one of {}, this would be a {} one of {gpu}",
             b.origin.mode,
             b.gpu,
             mode.name()
         ))
-        .help("use the same options on the same GPU, or remove the .partial file"));
+        .help("use the same options on the same GPU, or another file (--out)"));
     }
     let work = Work {
         mode,

@@ -41,7 +41,7 @@ fn chosen(only: &[String]) -> Result<Vec<Operation>, Failure> {
 /// Runs the command: 1 where a result differs.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let operations = chosen(&a.only)?;
-    let fail = |e: kerf_ir::llvm::LlvmError| Failure::new(e.to_string());
+    let fail = |e: kerf_llvm::LlvmError| Failure::new(e.to_string());
     let m = sfu::module().map_err(fail)?;
     let capability = CudaExecutor::capability(a.gpu)?;
     let ptx = kerf_ir::finish::ptx(&m, &format!("sm_{capability}")).map_err(fail)?;

@@ -1,5 +1,5 @@
 //! Changes to a first workload file after it was tried: other lengths, sizes and blocks.
-use kerf_workload::skeleton::BLOCKS;
+use kerf_run::skeleton::BLOCKS;
 use std::collections::BTreeMap;
 
 /// How often as long as the first guess a buffer may get, beyond `FEW` elements.

@@ -5,8 +5,8 @@ use super::edits::{
 use crate::fail::Failure;
 use crate::files;
 use crate::run::in_worker;
-use kerf_workload::job::{Job, JobError, Report};
-use kerf_workload::skeleton::Skeleton;
+use kerf_run::job::{Job, JobError, Report};
+use kerf_run::skeleton::Skeleton;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -4,9 +4,9 @@ use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_ir::access::{Shape, Way};
 use kerf_ir::kernels;
+use kerf_run::job::{JobError, kinds};
 use kerf_tune::launch::space;
 use kerf_workload::Workload;
-use kerf_workload::job::{JobError, kinds};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn run(
     crate::guard::survives(workload)?;
     let tools = crate::toolchain::discover("sm_90");
     let w = Workload::read(workload, sizes).map_err(JobError::from)?;
-    let program = w.own_program(&tools).map_err(JobError::from)?;
+    let program = kerf_run::compile::own_program(&w, &tools).map_err(JobError::from)?;
     let m = program.module().map_err(JobError::from)?;
     let infos = kernels::kernels(&m);
     let own = w.launch_space.default_params();

@@ -1,6 +1,6 @@
 //! Hardware counters of a workload's launches, by `ncu`.
 use crate::fail::Failure;
-use kerf_device::sampled::counters::{self, Counted};
+use kerf_predict::sampled::counters::{self, Counted};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

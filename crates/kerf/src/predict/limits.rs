@@ -6,12 +6,13 @@ use super::{Args, from_code, in_worker};
 use crate::device;
 use crate::fail::Failure;
 use crate::toolchain;
-use kerf_device::cost::{CostModel, LaunchPrediction, Resource, Work};
 use kerf_ir::kernels;
 use kerf_pass::Plan;
 use kerf_pass::count::{BlockCount, Detail, LaunchCounts};
-use kerf_workload::job::{Job, JobError, Kind, kinds};
-use kerf_workload::{ArgValue, Workload};
+use kerf_predict::cost::{CostModel, LaunchPrediction, Resource, Work};
+use kerf_run::job::{Job, JobError, Kind, kinds};
+use kerf_workload::ArgValue;
+use kerf_workload::Workload;
 use std::path::Path;
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ pub fn limits(a: &Args, workload: &Path, asked: &Workload) -> Vec<Limit> {
         };
         let counts = in_worker(&job, Duration::from_secs_f64(a.timeout))?.counts;
         let counts = counts.ok_or_else(|| Failure::new("no counts"))?;
-        let program = asked.own_program(&tools).map_err(JobError::from)?;
+        let program = kerf_run::compile::own_program(&asked, &tools).map_err(JobError::from)?;
         let m = program.module().map_err(JobError::from)?;
         let params = asked.launch_space.default_params();
         let mut launches = Vec::new();

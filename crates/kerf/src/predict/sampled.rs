@@ -4,12 +4,12 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::run::seconds;
 use crate::table::Table;
-use kerf_device::sampled::counters::{self, Counted, Counters};
-use kerf_device::sampled::{Model, UNEVEN};
 use kerf_exec::worker::Worker;
 use kerf_ir::kernels::shortened;
+use kerf_predict::sampled::counters::{self, Counted, Counters};
+use kerf_predict::sampled::{Model, UNEVEN};
+use kerf_run::job::{Job, JobError};
 use kerf_tune::launch::sample::{self, Ask, Launch, Sampled};
-use kerf_workload::job::{Job, JobError};
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_device::sampled::counters;
-use kerf_device::sampled::train::{self, ByWaves, Instance, Judged};
+use kerf_predict::sampled::counters;
+use kerf_predict::sampled::train::{self, ByWaves, Instance, Judged};
 use kerf_tune::launch::record;
 use std::fmt::Write;
 use std::path::PathBuf;

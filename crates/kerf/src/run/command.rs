@@ -7,7 +7,7 @@ use crate::parse::{
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
-use kerf_workload::job::{Device, Job};
+use kerf_run::job::{Device, Job};
 use std::path::PathBuf;
 
 /// Arguments of the command.
@@ -180,7 +180,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         save: a.save,
         baseline: a.source.is_some() && a.device == DeviceArg::Cuda,
         patched: match a.source {
-            Some(source) => Some(kerf_workload::job::Patched {
+            Some(source) => Some(kerf_run::job::Patched {
                 flags: super::flags_of(&a.workload)?,
                 source,
                 held: a.held,

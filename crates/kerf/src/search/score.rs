@@ -6,14 +6,14 @@ use crate::progress::live;
 use crate::run::in_worker;
 use crate::tune::job;
 use crate::{device, toolchain};
-use kerf_device::cost::CostModel;
 use kerf_pass::count::Detail;
+use kerf_predict::cost::CostModel;
+use kerf_run::job::{Job, JobError};
 use kerf_search::recorded::Recorded;
 use kerf_tune::coded::{Coded, plans};
 use kerf_tune::models::CostModel as _;
 use kerf_tune::rescore::{Found, RescoreError, find, rescore};
 use kerf_tune::subject::Subject;
-use kerf_workload::job::{Job, JobError};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -12,10 +12,10 @@ use crate::table::Table;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::worker::Worker;
+use kerf_run::job::{Device, Job, Sweep, Swept, Turn};
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, versions};
-use kerf_workload::job::{Device, Job, Sweep, Swept, Turn};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -115,7 +115,7 @@ fn answer(a: Ask) -> Result<Answer, String> {
             let _ = kept::write(dir, &t);
         }
     };
-    let swept = kerf_workload::job::sweep(&sweep, turn, &mut so_far).map_err(|e| e.to_string())?;
+    let swept = kerf_run::job::sweep(&sweep, turn, &mut so_far).map_err(|e| e.to_string())?;
     Ok(Answer {
         swept,
         calls: v.calls,

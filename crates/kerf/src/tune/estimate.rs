@@ -2,13 +2,13 @@
 use crate::record::workloads;
 use crate::run::in_worker;
 use crate::toolchain;
-use kerf_device::cost::CostModel;
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
+use kerf_predict::cost::CostModel;
+use kerf_run::job::{Job, JobError};
 use kerf_tune::app::Estimate;
 use kerf_workload::Workload;
-use kerf_workload::job::{Job, JobError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn launch(
     };
     let counts = in_worker(&job, limit)?.counts;
     let counts = counts.ok_or_else(|| JobError::Worker("the counts are missing".into()))?;
-    let m = Workload::read(file, &[])?.own_program(&tools)?.module()?;
+    let m = kerf_run::compile::own_program(&Workload::read(file, &[])?, &tools)?.module()?;
     let work = kerf_tune::counts::work(&counts);
     let seconds = model
         .kernel(&m, &work, symbol)?

@@ -1,5 +1,5 @@
 //! Calls into the runtime, and the number under which it knows a place in the program.
-use kerf_ir::llvm::{Builder, Module, Type, Value};
+use kerf_llvm::{Builder, Module, Type, Value};
 
 pub(super) fn runtime(m: &Module, name: &str, ret: Type, args: &[Value], b: &Builder) -> Value {
     let types: Vec<Type> = args.iter().map(|v| v.ty()).collect();

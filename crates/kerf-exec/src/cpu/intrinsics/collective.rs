@@ -2,7 +2,7 @@
 use super::calls::{runtime, site_number};
 use crate::cpu::block;
 use crate::cpu::lower::Lead;
-use kerf_ir::llvm::{Builder, IntPred, Module, Value};
+use kerf_llvm::{Builder, IntPred, Module, Value};
 
 /// Kinds of warp operation, as the runtime numbers them.
 pub(in crate::cpu) mod warp_kind {

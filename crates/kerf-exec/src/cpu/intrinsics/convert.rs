@@ -1,7 +1,7 @@
 //! Conversions between formats and integers, and between a double and its halves.
 use super::calls::pure_runtime;
 use super::float::{directed, flush};
-use kerf_ir::llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
+use kerf_llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 /// The GPU's conversion to an integer: saturating, NaN to the value the H200 gives.

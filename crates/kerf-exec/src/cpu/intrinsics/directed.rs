@@ -1,6 +1,6 @@
 //! Sums and products of f32 rounded towards zero or an infinity, and `fma` of the small formats, in the code itself: in
 //! f64 a product is exact, a sum is one with its error, and both say which of two neighbours the value lies between.
-use kerf_ir::llvm::{Builder, IntPred, Opcode, RealPred, Value};
+use kerf_llvm::{Builder, IntPred, Opcode, RealPred, Value};
 use kerf_num::Format;
 
 /// A value as the f64 nearest to it and what is left, in which only signs are used.

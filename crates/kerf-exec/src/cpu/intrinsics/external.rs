@@ -3,7 +3,7 @@ use super::calls::{runtime, site_number};
 use crate::cpu::context::offset;
 use crate::cpu::lower::{Lead, field};
 use crate::cpu::sanitize::inlined_checks::RUNTIME;
-use kerf_ir::llvm::{Builder, Module, Opcode, Value};
+use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
 use kerf_pass::sanitize;
 

@@ -4,7 +4,7 @@
 //! once, are in [`directed`](super::directed), directed modes of f64 are functions of the runtime.
 use super::calls::pure_runtime;
 use crate::cpu::{approx, sfu};
-use kerf_ir::llvm::{Builder, Module, Opcode, RealPred, Type, Value};
+use kerf_llvm::{Builder, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
 fn shape(t: Type) -> (Format, u32) {

@@ -1,5 +1,5 @@
 //! Integer operations that the IR lacks, or defines for fewer operands than the GPU.
-use kerf_ir::llvm::{Builder, IntPred, Opcode, Value};
+use kerf_llvm::{Builder, IntPred, Opcode, Value};
 
 /// Division with the GPU's answers where LLVM has undefined behaviour.
 pub(super) fn guard_division(b: &Builder, i: Value) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! Special registers: a thread's indices are parameters, a block's shape is in the context.
 use crate::cpu::context::offset;
 use crate::cpu::lower::{Lead, field};
-use kerf_ir::llvm::{Builder, Type, Value};
+use kerf_llvm::{Builder, Type, Value};
 
 fn linear_thread(b: &Builder, lead: &Lead) -> Value {
     let nx = field(b, lead.ctx, offset::NTID, b.int_ty(32));

@@ -3,7 +3,7 @@ use super::lead::field;
 use super::{LoweredKernel, Mode, STRUCT_SUFFIX};
 use crate::cpu::context::offset;
 use crate::cpu::regions;
-use kerf_ir::llvm::{Builder, IntPred, Linkage, Module, Value};
+use kerf_llvm::{Builder, IntPred, Linkage, Module, Value};
 
 /// The entry that runs all threads of a block in loops over z, y, x.
 fn loop_entry(m: &Module, body: Value, name: &str) -> Value {

@@ -1,5 +1,5 @@
 //! The leading parameters of every lowered function: the block's context and the thread's indices.
-use kerf_ir::llvm::{Builder, Module, Opcode, Type, Value};
+use kerf_llvm::{Builder, Module, Opcode, Type, Value};
 use std::collections::BTreeMap;
 
 /// Leading parameters of every lowered function.

@@ -1,6 +1,6 @@
 //! What a kernel needs of the executor: coroutines, order, stack.
 use kerf_ir::kernels::reachable;
-use kerf_ir::llvm::{Builder, Module, Opcode, RmwOp, Value};
+use kerf_llvm::{Builder, Module, Opcode, RmwOp, Value};
 
 pub(super) fn is_collective(name: &str) -> bool {
     let Some(n) = name.strip_prefix("llvm.nvvm.") else {

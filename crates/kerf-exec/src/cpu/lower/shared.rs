@@ -1,7 +1,7 @@
 //! Shared variables as places in the block's shared memory.
 use super::lead::field;
 use crate::cpu::context::offset;
-use kerf_ir::llvm::{Builder, Module, Opcode, Value, space};
+use kerf_llvm::{Builder, Module, Opcode, Value, space};
 use std::collections::BTreeMap;
 
 /// Gives every shared variable its place in the block's shared memory; returns the static size.

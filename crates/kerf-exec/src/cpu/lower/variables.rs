@@ -1,5 +1,5 @@
 //! Variables of the program that accesses may meet without naming them.
-use kerf_ir::llvm::{Linkage, Module, TypeKind, space};
+use kerf_llvm::{Linkage, Module, TypeKind, space};
 
 /// A variable of the program that the checks have to know.
 #[derive(Debug, Clone)]

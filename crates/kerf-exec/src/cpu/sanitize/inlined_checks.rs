@@ -1,7 +1,7 @@
 //! The part of the checks that is compiled into the program: shadows of memory by arithmetic, and tests whose rare outcome calls
 //! the runtime.
 use super::region::Region;
-use kerf_ir::llvm::{Linkage, LlvmError, Module};
+use kerf_llvm::{Linkage, LlvmError, Module};
 use kerf_pass::sanitize::runtime;
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 use super::*;
 use kerf_device::bundled;
 use kerf_device::occupancy::{Demand, Machine};
+use kerf_run::job::Kind;
 use kerf_workload::ConcreteLaunch;
-use kerf_workload::job::Kind;
 
 fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candidate {
     let h200 = bundled::find("h200")

@@ -2,8 +2,8 @@
 //! goes on.
 use crate::fail::Failure;
 use crate::files;
+use kerf_run::job::NOT_YET;
 use kerf_tune::tradeoff::Tradeoff;
-use kerf_workload::job::NOT_YET;
 use std::path::{Path, PathBuf};
 
 fn folder(dir: &Path) -> PathBuf {

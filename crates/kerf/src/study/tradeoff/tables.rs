@@ -1,6 +1,6 @@
 //! The study's tables and what they come to.
+use kerf_run::job::{Chosen, Timed, Times};
 use kerf_tune::tradeoff::{Tradeoff, time_at};
-use kerf_workload::job::{Chosen, Timed, Times};
 
 fn percent(x: Option<f64>) -> String {
     x.map_or_else(|| "-".into(), |x| format!("{:.1}", 100.0 * x))

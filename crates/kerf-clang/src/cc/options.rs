@@ -1,0 +1,481 @@
+//! Options as nvcc and clang have them, sorted by who needs them.
+mod names;
+
+use super::CcError;
+use names::{IGNORED, IGNORED_WITH_VALUE, LIBRARIES};
+use std::path::{Path, PathBuf};
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// CUDA C++.
+    Cuda,
+    /// C++ for the host.
+    Cpp,
+    /// C for the host.
+    C,
+    /// Assembly, objects, archives, shared libraries: for the linker as they are.
+    Link,
+}
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Objects (`-c`, `-dc`).
+    Object,
+    /// Preprocessed text (`-E`) or dependencies (`-M`): clang writes them.
+    Preprocess,
+    /// The object that nvcc's device linker makes (`-dlink`); here it only names what archives have.
+    DeviceLink,
+    /// An archive (`-lib`).
+    Archive,
+    /// A program or shared library.
+    Link,
+}
+
+/// One thing on the link line, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A source to be compiled first.
+    Source(PathBuf, Kind),
+    /// Anything else.
+    Plain(String),
+}
+
+/// A parsed command line.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How far to go.
+    pub goal: Goal,
+    /// Sources and what the linker takes, in order.
+    pub items: Vec<Item>,
+    /// `-o`.
+    pub output: Option<PathBuf>,
+    /// For every compilation: `-I`, `-D`, `-std` and the like.
+    pub common: Vec<String>,
+    /// For host compilations only.
+    pub host: Vec<String>,
+    /// For device compilations only.
+    pub device: Vec<String>,
+    /// Dependency options (`-MD`, `-MF x`): for the host compilation.
+    pub depend: Vec<String>,
+    /// Architectures asked for.
+    pub arches: Vec<String>,
+    /// Separate compilation of device code.
+    pub rdc: bool,
+    /// Flush subnormals of f32.
+    pub ftz: bool,
+    /// Correctly rounded f32 square roots.
+    pub precise_sqrt: bool,
+    /// Correctly rounded f32 divisions.
+    pub precise_div: bool,
+    /// OpenMP in host code.
+    pub openmp: bool,
+    /// Say what is run.
+    pub verbose: bool,
+    /// Options that have no effect, and why.
+    pub notes: Vec<String>,
+}
+
+/// The name of NVIDIA's library of which a file, header or library has the name.
+pub fn foreign(name: &str) -> Option<&'static str> {
+    LIBRARIES
+        .iter()
+        .find(|(n, _)| name.starts_with(n))
+        .map(|(_, full)| *full)
+}
+
+fn kind(path: &str, forced: Option<Kind>) -> Kind {
+    if let Some(k) = forced {
+        return k;
+    }
+    let last = path.rsplit('/').next().unwrap_or(path);
+    match last.rsplit_once('.').map(|(_, e)| e) {
+        Some("cu") => Kind::Cuda,
+        Some("cpp" | "cc" | "cxx" | "C" | "c++" | "CPP") => Kind::Cpp,
+        Some("c") => Kind::C,
+        _ => Kind::Link,
+    }
+}
+
+/// Splits the text of a response file as a shell would, without substitutions.
+fn words(text: &str) -> Vec<String> {
+    let (mut out, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', _) => {
+                word.extend(chars.next());
+                any = true;
+            }
+            (c, Some(q)) if c == q => quote = None,
+            (c, Some(_)) => word.push(c),
+            ('"' | '\'', None) => (quote, any) = (Some(c), true),
+            (c, None) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    out.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            (c, None) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        out.push(word);
+    }
+    out
+}
+
+struct Reader {
+    rest: std::collections::VecDeque<String>,
+    o: Options,
+    forced: Option<Kind>,
+    depth: u32,
+}
+
+impl Reader {
+    /// The value of an option: behind `=`, or the next word.
+    fn value(&mut self, name: &str, joined: Option<&str>) -> Result<String, CcError> {
+        match joined {
+            Some(v) => Ok(v.to_owned()),
+            None => self
+                .rest
+                .pop_front()
+                .ok_or_else(|| CcError::Usage(format!("{name} needs a value"))),
+        }
+    }
+
+    fn library(&mut self, name: &str) -> Result<(), CcError> {
+        match name {
+            // Kerf's runtime stands for these, and marks for a profiler do nothing.
+            "cudart" | "cudart_static" | "cuda" | "cudadevrt" | "nvToolsExt" => {}
+            // LLVM's OpenMP has what GNU's has, and clang's code needs LLVM's.
+            "gomp" | "iomp5" | "omp" => self.o.openmp = true,
+            _ => match foreign(name) {
+                // Makefiles name libraries that programs do not use, or only by their headers for kernels. What is
+                // used is named when the program is linked.
+                Some(full) => self.warned(
+                    &format!("-l{name}"),
+                    &format!("{full} is not supported; programs that call it are not linked"),
+                ),
+                None => self.o.items.push(Item::Plain(format!("-l{name}"))),
+            },
+        }
+        Ok(())
+    }
+
+    fn compiler_option(&mut self, text: &str) {
+        for w in text.split(',').flat_map(words_of) {
+            match w.as_str() {
+                "-fopenmp" | "-qopenmp" | "-mp" => self.o.openmp = true,
+                _ => self.o.host.push(w),
+            }
+        }
+    }
+
+    fn arch(&mut self, text: &str) {
+        for part in text.split(|c: char| ",=[]\"'".contains(c)) {
+            if let Some(n) = part
+                .strip_prefix("sm_")
+                .or_else(|| part.strip_prefix("compute_"))
+            {
+                self.o.arches.push(format!("sm_{n}"));
+            }
+        }
+    }
+
+    fn warned(&mut self, option: &str, why: &str) {
+        self.o.notes.push(format!("{option} has no effect: {why}"));
+    }
+
+    fn response(&mut self, file: &str) -> Result<(), CcError> {
+        self.depth += 1;
+        if self.depth > 32 {
+            return Err(CcError::Usage(format!(
+                "@{file}: response files without end"
+            )));
+        }
+        let text = std::fs::read_to_string(file).map_err(|why| CcError::Read {
+            path: file.into(),
+            why,
+        })?;
+        for w in words(&text).into_iter().rev() {
+            self.rest.push_front(w);
+        }
+        Ok(())
+    }
+
+    /// One option that is spelled the same in nvcc's short and long form, without its dashes.
+    fn option(&mut self, whole: &str) -> Result<(), CcError> {
+        let bare = whole.trim_start_matches('-');
+        let (name, joined) = match bare.split_once('=') {
+            Some((n, v)) => (n, Some(v)),
+            None => (bare, None),
+        };
+        let on = |v: &str| v != "false" && v != "0";
+        match name {
+            "o" | "output-file" => self.o.output = Some(self.value(whole, joined)?.into()),
+            "c" | "compile" => self.o.goal = Goal::Object,
+            "dc" | "device-c" => (self.o.goal, self.o.rdc) = (Goal::Object, true),
+            "dw" | "device-w" => self.o.goal = Goal::Object,
+            "dlink" | "device-link" => self.o.goal = Goal::DeviceLink,
+            "lib" => self.o.goal = Goal::Archive,
+            "E" | "preprocess" => self.o.goal = Goal::Preprocess,
+            "M" | "MM" | "generate-dependencies" | "generate-nonsystem-dependencies" => {
+                self.o.goal = Goal::Preprocess;
+                let short = if whole.starts_with("--") { "-M" } else { whole };
+                self.o.depend.push(short.to_owned());
+            }
+            "MD" | "MMD" | "MP" => self.o.depend.push(format!("-{name}")),
+            "generate-dependencies-with-compile" => self.o.depend.push("-MD".into()),
+            "generate-nonsystem-dependencies-with-compile" => self.o.depend.push("-MMD".into()),
+            "MF" | "MT" | "MQ" | "dependency-output" | "dependency-target-name" => {
+                let v = self.value(whole, joined)?;
+                let short = match name {
+                    "dependency-output" => "MF",
+                    "dependency-target-name" => "MT",
+                    n => n,
+                };
+                self.o.depend.extend([format!("-{short}"), v]);
+            }
+            "x" => {
+                let v = self.value(whole, joined)?;
+                self.forced = match v.as_str() {
+                    "cu" | "cuda" => Some(Kind::Cuda),
+                    "c++" => Some(Kind::Cpp),
+                    "c" => Some(Kind::C),
+                    "none" => None,
+                    _ => return Err(CcError::Usage(format!("-x {v}: expected cu, c++ or c"))),
+                };
+            }
+            "std" => {
+                let v = self.value(whole, joined)?;
+                self.o.common.push(format!("-std={v}"));
+            }
+            "include-path" | "define-macro" | "undefine-macro" | "system-include"
+            | "pre-include" | "isystem" | "include" => {
+                let v = self.value(whole, joined)?;
+                match name {
+                    "include-path" => self.o.common.push(format!("-I{v}")),
+                    "define-macro" => self.o.common.push(format!("-D{v}")),
+                    "undefine-macro" => self.o.common.push(format!("-U{v}")),
+                    "pre-include" | "include" => self.o.common.extend(["-include".into(), v]),
+                    _ => self.o.common.extend(["-isystem".into(), v]),
+                }
+            }
+            "library-path" => {
+                let v = self.value(whole, joined)?;
+                self.o.items.push(Item::Plain(format!("-L{v}")));
+            }
+            "library" => {
+                let v = self.value(whole, joined)?;
+                self.library(&v)?;
+            }
+            "arch" | "gpu-architecture" | "gencode" | "generate-code" | "cuda-gpu-arch"
+            | "offload-arch" => {
+                let v = self.value(whole, joined)?;
+                self.arch(&v);
+            }
+            "rdc" | "relocatable-device-code" => {
+                let v = self.value(whole, joined)?;
+                self.o.rdc = on(&v);
+            }
+            "fgpu-rdc" => self.o.rdc = true,
+            "fno-gpu-rdc" => self.o.rdc = false,
+            "g" | "debug" => self.o.host.push("-g".into()),
+            "O" | "optimize" => {
+                let v = self.value(whole, joined)?;
+                self.o.host.push(format!("-O{v}"));
+            }
+            "compiler-options" | "Xcompiler" => {
+                let v = self.value(whole, joined)?;
+                self.compiler_option(&v);
+            }
+            "linker-options" | "Xlinker" => {
+                let v = self.value(whole, joined)?;
+                for w in v.split(',') {
+                    self.o.items.push(Item::Plain(format!("-Wl,{w}")));
+                }
+            }
+            "use_fast_math" => {
+                (self.o.ftz, self.o.precise_div, self.o.precise_sqrt) = (true, false, false);
+                self.o.device.push("-fgpu-approx-transcendentals".into());
+            }
+            "ftz" | "prec-div" | "prec-sqrt" | "fmad" => {
+                let v = on(&self.value(whole, joined)?);
+                match name {
+                    "ftz" => self.o.ftz = v,
+                    "prec-div" => self.o.precise_div = v,
+                    "prec-sqrt" => self.o.precise_sqrt = v,
+                    _ if !v => self.o.device.push("-ffp-contract=off".into()),
+                    _ => {}
+                }
+            }
+            "options-file" | "optf" => {
+                let v = self.value(whole, joined)?;
+                self.response(&v)?;
+            }
+            "w" | "disable-warnings" => self.o.host.push("-w".into()),
+            "shared" => self.o.items.push(Item::Plain("-shared".into())),
+            "v" | "verbose" => self.o.verbose = true,
+            "pthread" => {
+                self.o.host.push("-pthread".into());
+                self.o.items.push(Item::Plain("-pthread".into()));
+            }
+            "fopenmp" => self.o.openmp = true,
+            "dryrun" | "run" | "ptx" | "cubin" => {
+                return Err(CcError::Usage(format!(
+                    "{whole} is not supported by kerf cc"
+                )));
+            }
+            "default-stream" => {
+                let v = self.value(whole, joined)?;
+                if v == "per-thread" {
+                    self.warned(
+                        "--default-stream per-thread",
+                        "threads share one default stream, in which more waits for each other",
+                    );
+                }
+            }
+            "maxrregcount" => {
+                self.value(whole, joined)?;
+                self.warned("-maxrregcount", "the driver chooses registers");
+            }
+            n if IGNORED_WITH_VALUE.contains(&n) => {
+                self.value(whole, joined)?;
+                self.warned(
+                    &format!("-{n}"),
+                    "it is for a part of nvcc that is not used",
+                );
+            }
+            n if IGNORED.contains(&n) => {}
+            _ => return self.clang_option(whole),
+        }
+        Ok(())
+    }
+
+    /// Options with the value joined (`-Iinc`), and those of clang that pass.
+    fn clang_option(&mut self, whole: &str) -> Result<(), CcError> {
+        let (head, tail) = whole.split_at(whole.len().min(2));
+        match head {
+            "-I" | "-D" | "-U" => {
+                let v = self.value(whole, Some(tail).filter(|t| !t.is_empty()))?;
+                self.o.common.push(format!("{head}{v}"));
+            }
+            "-L" => {
+                let v = self.value(whole, Some(tail).filter(|t| !t.is_empty()))?;
+                self.o.items.push(Item::Plain(format!("-L{v}")));
+            }
+            "-l" => {
+                let v = self.value(whole, Some(tail).filter(|t| !t.is_empty()))?;
+                self.library(&v)?;
+            }
+            "-O" | "-g" | "-m" | "-W" | "-f" | "-p" => {
+                if whole == "-ffp-contract=off" || whole.starts_with("-ffp-contract") {
+                    self.o.common.push(whole.to_owned());
+                } else if whole.starts_with("-Wl,") || whole == "-pg" {
+                    self.o.items.push(Item::Plain(whole.to_owned()));
+                } else {
+                    self.o.host.push(whole.to_owned());
+                }
+            }
+            _ if [
+                "-static",
+                "-rdynamic",
+                "-s",
+                "-pie",
+                "-no-pie",
+                "-static-libstdc++",
+            ]
+            .contains(&whole) =>
+            {
+                self.o.items.push(Item::Plain(whole.to_owned()));
+            }
+            _ if whole.starts_with("--cuda-") || whole == "-nocudalib" || whole == "-nocudainc" => {
+                self.warned(whole, "kerf cc uses its own CUDA headers and libraries");
+            }
+            _ => return Err(CcError::Usage(format!("unknown option {whole}"))),
+        }
+        Ok(())
+    }
+}
+
+fn words_of(s: &str) -> Vec<String> {
+    words(s)
+}
+
+impl Options {
+    /// Reads a command line.
+    pub fn parse(args: &[String]) -> Result<Options, CcError> {
+        let mut r = Reader {
+            rest: args.iter().cloned().collect(),
+            o: Options {
+                goal: Goal::Link,
+                items: Vec::new(),
+                output: None,
+                common: Vec::new(),
+                host: Vec::new(),
+                device: Vec::new(),
+                depend: Vec::new(),
+                arches: Vec::new(),
+                rdc: false,
+                ftz: false,
+                precise_sqrt: true,
+                precise_div: true,
+                openmp: false,
+                verbose: false,
+                notes: Vec::new(),
+            },
+            forced: None,
+            depth: 0,
+        };
+        while let Some(a) = r.rest.pop_front() {
+            if let Some(file) = a.strip_prefix('@') {
+                r.response(file)?;
+            } else if a.len() > 1 && a.starts_with('-') {
+                r.option(&a)?;
+            } else {
+                let item = match kind(&a, r.forced) {
+                    Kind::Link => Item::Plain(a),
+                    k => Item::Source(PathBuf::from(a), k),
+                };
+                r.o.items.push(item);
+            }
+        }
+        let o = r.o;
+        if o.items.is_empty() {
+            return Err(CcError::Usage("no input files".into()));
+        }
+        if o.output.is_some() && o.goal == Goal::Object && o.sources().count() > 1 {
+            return Err(CcError::Usage("-o with -c takes one source".into()));
+        }
+        Ok(o)
+    }
+
+    /// The sources.
+    pub fn sources(&self) -> impl Iterator<Item = (&Path, Kind)> {
+        self.items.iter().filter_map(|i| match i {
+            Item::Source(p, k) => Some((p.as_path(), *k)),
+            Item::Plain(_) => None,
+        })
+    }
+
+    /// The architecture to compile for: the highest that was asked for, and a note where it is not one
+    /// that CUDA 12 and clang both have.
+    pub fn arch(&mut self, default: &str) -> String {
+        let number = |a: &str| kerf_llvm::compute_capability(a).ok();
+        let asked = self.arches.iter().max_by_key(|a| number(a)).cloned();
+        match asked {
+            None => default.to_owned(),
+            Some(a) if number(&a).is_some_and(|n| (60..=120).contains(&n)) => a,
+            Some(a) => {
+                self.notes
+                    .push(format!("{a}: compiled for {default} instead"));
+                default.to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

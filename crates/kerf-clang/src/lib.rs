@@ -1,0 +1,12 @@
+//! Sources to compiled modules: clang run so that it takes what nvcc takes.
+//!
+//! [`compile`] makes bitcode of one source. [`cc`] builds whole applications as nvcc would; what is packed into their
+//! objects in place of NVIDIA's machine code is decided by its caller ([`cc::DeviceCode`]).
+#![warn(missing_docs)]
+
+pub mod cc;
+pub mod compile;
+mod digest;
+pub mod headers;
+
+pub use digest::sha256;

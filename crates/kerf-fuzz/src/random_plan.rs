@@ -1,0 +1,136 @@
+//! Plans at random, for tests that a plan gives the same bits wherever it is run.
+use kerf_ir::kernels;
+use kerf_ir::sites::{self, SiteMap};
+use kerf_llvm::{Module, Opcode, Value};
+use kerf_pass::formats;
+use kerf_pass::math::{self, MathVariant};
+use kerf_pass::partition::{Partition, Select};
+use kerf_pass::plan::{KernelPlan, Plan};
+use kerf_pass::site_format::SiteFormat;
+use kerf_pass::storage::{self, Object};
+use std::collections::BTreeMap;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+const FORMATS: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
+
+/// The plan of a seed for a prepared module: of each kernel some, many or all sites, and some shared and
+/// local arrays, in narrower machine formats; some math sites in other variants; and half of the kernels in
+/// two versions. What parameters point to stays as it is. In half of the kernels calls of math functions
+/// stay too, and no site is approximated in f32, since the CPU executor only models that.
+pub fn random_plan(m: &Module, seed: u64) -> Plan {
+    let mut random = Random(seed);
+    let mut plan = Plan::default();
+    for k in kernels::kernels(m) {
+        let Some(f) = m.function(&k.symbol) else {
+            continue;
+        };
+        let percent = [15, 50, 85, 100][random.below(4) as usize];
+        let formats = match random.below(4) {
+            0 => &FORMATS[..1],
+            1 => &FORMATS[..2],
+            _ => &FORMATS[..],
+        };
+        let math = random.below(2) == 0;
+        let mut mine = KernelPlan::default();
+        let map = sites::sites(m, f);
+        for (s, i) in map.sites.iter().zip(&map.instructions) {
+            let draw = random.below(100) < percent;
+            let format = formats[random.below(formats.len() as u64) as usize];
+            let call = i.opcode() == Some(Opcode::LLVMCall)
+                && i.callee_name().is_some_and(|n| n.starts_with("__nv_"));
+            if draw && (math || !call) && formats::check(*i, format).is_ok() {
+                mine.sites.insert(s.id, format);
+            }
+        }
+        let format = formats[random.below(formats.len() as u64) as usize];
+        let can = storage::possible(m, f, &k, format.word());
+        for (name, object) in storage::objects(f, &k) {
+            // Variables of the program are filled by whoever runs it.
+            if matches!(object, Object::Variable(_)) {
+                continue;
+            }
+            let array = !matches!(object, Object::Parameter(_));
+            if random.below(2) == 0 && array && can.contains(&name) {
+                mine.storage.insert(name, format);
+            }
+        }
+        // Arrays that share pointers with one that was left out stay as well.
+        if !storage::fit_together(m, f, &k, &mine.storage) {
+            mine.storage.clear();
+        }
+        let mut vary = Random(seed ^ VARIANTS.wrapping_mul(plan.kernels.len() as u64 + 1));
+        mine.math = variants(&mut vary, &map, &mine.sites, math);
+        if vary.below(2) == 0 {
+            partition(m, f, &mut vary, &map, &mut mine, math);
+        }
+        plan.kernels.insert(k.symbol.clone(), mine);
+    }
+    plan
+}
+
+/// Apart from the formats' draws, so that those of a seed stay what they were.
+const VARIANTS: u64 = 0x5851_f42d_4c95_7f2d;
+
+fn variants(
+    random: &mut Random,
+    map: &SiteMap,
+    formats: &BTreeMap<usize, SiteFormat>,
+    single: bool,
+) -> BTreeMap<usize, MathVariant> {
+    let mut out = BTreeMap::new();
+    for (s, i) in map.sites.iter().zip(&map.instructions) {
+        let format = formats.get(&s.id).copied();
+        let format = format.unwrap_or_else(|| s.format.into());
+        let exact = |v: &MathVariant| v.steps().is_some() || *v == MathVariant::Reciprocal;
+        let mut can = math::variants(*i, format);
+        can.retain(|v| single || exact(v));
+        if !can.is_empty() && random.below(3) < 2 {
+            out.insert(s.id, can[random.below(can.len() as u64) as usize]);
+        }
+    }
+    out
+}
+
+/// The kernel as it is, or as the plan has it so far, beside what the plan has: which of them is cheap
+/// makes no difference here.
+fn partition(
+    m: &Module,
+    f: Value,
+    random: &mut Random,
+    map: &SiteMap,
+    mine: &mut KernelPlan,
+    single: bool,
+) {
+    let mut p = Partition {
+        lambda: [0.0, 0.25, 0.5, 0.75, 1.0][random.below(5) as usize],
+        select: [Select::Hash, Select::Warp][random.below(2) as usize],
+        sites: mine.sites.clone(),
+        math: variants(random, map, &mine.sites, single),
+    };
+    if random.below(2) == 0 {
+        std::mem::swap(&mut p.sites, &mut mine.sites);
+        std::mem::swap(&mut p.math, &mut mine.math);
+        mine.sites.clear();
+        mine.math.retain(|id, v| {
+            math::check(map.instructions[*id], *v, map.sites[*id].format.into()).is_ok()
+        });
+    }
+    if mine.partition_fits(m, f, &p) {
+        mine.partition = Some(p);
+    }
+}

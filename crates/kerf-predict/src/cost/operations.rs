@@ -1,0 +1,204 @@
+//! What an instruction of the prepared IR becomes on a GPU, in keys of the profile.
+use super::Unit;
+use super::rates::{Cost, Rates};
+use kerf_ir::sites::{float_shape, math_name};
+use kerf_llvm::{Opcode, Type, Value};
+use kerf_num::Format;
+
+/// Words of 32 bits that a value takes.
+fn words(t: Type) -> f64 {
+    if t.is_int() {
+        return f64::from(t.int_bits().div_ceil(32));
+    }
+    match t.is_ptr() {
+        true => 2.0,
+        false => float_shape(t).map_or(1.0, |(f, n)| f64::from(n) * f.bytes().div_ceil(4) as f64),
+    }
+}
+
+/// Name of a number's type in conversions.
+fn number(t: Type) -> String {
+    let t = t.element();
+    match t.format() {
+        Some(f) => f.name().to_owned(),
+        None if t.is_int() && t.int_bits() > 32 => "i64".into(),
+        None => "i32".into(),
+    }
+}
+
+fn is_one(v: Value) -> bool {
+    v.const_real() == Some(1.0)
+}
+
+fn math(r: &Rates, i: Value, name: &str, f: Format, lanes: f64) -> Cost {
+    let single = |key: &str| r.cost(&format!("{key}.{f}")).wide(lanes);
+    let steps = |n: f64| r.instructions(Unit::F32, n * lanes, 4.0);
+    // Names with a rounding: dadd_rz, fma.rn.d, sqrt.approx.f, and libdevice's fast versions.
+    let base = name
+        .split(['.', '_'])
+        .find(|p| !p.is_empty())
+        .unwrap_or(name);
+    let approximate = name.contains("approx") || name.starts_with("fast_");
+    if approximate {
+        let function = match base {
+            "fast" => name.trim_start_matches("fast_").trim_end_matches('f'),
+            "ex2" => "exp2",
+            "lg2" => "log2",
+            b => b,
+        };
+        return r.cost(&format!("{function}.{f}.sfu")).wide(lanes);
+    }
+    match base {
+        "fabs" | "fneg" => Cost::default(),
+        "fma" | "fmuladd" | "fmaf" => single("fma"),
+        "dadd" | "fadd" | "add" | "dsub" | "fsub" | "sub" => single("add"),
+        "dmul" | "fmul" | "mul" => single("mul"),
+        "ddiv" | "fdiv" | "div" => single("div"),
+        "drcp" | "frcp" | "rcp" => single("rcp"),
+        "dsqrt" | "fsqrt" | "sqrt" => single("sqrt"),
+        "fmin" | "fmax" | "minnum" | "maxnum" | "minimumnum" | "maximumnum" | "fdim" => {
+            single("min")
+        }
+        "copysign" | "isnan" | "isinf" | "isnand" | "isinfd" | "signbit" | "finite" => steps(1.0),
+        "is" => steps(2.0),
+        "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "round" | "roundeven" => {
+            let to = if f == Format::F64 { "f32" } else { "i32" };
+            r.cost(&format!("convert.{f}.{to}")).wide(lanes)
+        }
+        "ldexp" | "scalbn" | "ilogb" | "frexp" | "modf" => steps(6.0),
+        // Parts of a number and moves between registers.
+        "double2hiint" | "double2loint" | "hiloint2double" | "int" | "float" | "double"
+        | "longlong" => steps(1.0),
+        "int2double" | "int2float" | "double2int" | "float2int" => {
+            let (a, b) = (number(i.args()[0].ty()), number(i.ty()));
+            r.cost(&format!("convert.{a}.{b}"))
+        }
+        "pow" | "powi" => {
+            match base == "powi" || i.args().get(1).is_some_and(|e| e.ty().is_int()) {
+                true => single("powi"),
+                false => single("pow"),
+            }
+        }
+        function => single(function),
+    }
+}
+
+fn call(r: &Rates, i: Value) -> Cost {
+    let steps = |n: f64| r.instructions(Unit::F32, n, 4.0);
+    let Some(name) = i.callee_name() else {
+        return match i.callee().is_inline_asm() {
+            true => steps(1.0),
+            false => steps(20.0),
+        };
+    };
+    let Some(short) = math_name(&name) else {
+        // A function of the program: its body is counted on its own.
+        return steps(10.0);
+    };
+    let shape = float_shape(i.ty()).or_else(|| i.args().iter().find_map(|a| float_shape(a.ty())));
+    if let Some(n) = name.strip_prefix("llvm.nvvm.") {
+        if n.starts_with("read.ptx.sreg") {
+            // Read once and kept; those of the thread's index cost a trip to the special registers.
+            return r.instructions(Unit::F32, 1.0, r.load_latency("shared"));
+        }
+        if n.starts_with("barrier") || n.starts_with("bar.") {
+            return r.instructions(Unit::F32, 1.0, r.load_latency("shared"));
+        }
+        if n.starts_with("shfl") {
+            return shuffle(r);
+        }
+        if n.starts_with("vote") || n.starts_with("match") || n.starts_with("membar") {
+            return r.instructions(Unit::F32, 1.0, 12.0);
+        }
+    }
+    let free = [
+        "dbg",
+        "lifetime",
+        "assume",
+        "experimental",
+        "memcpy",
+        "memset",
+        "memmove",
+    ];
+    if name.starts_with("llvm.") && free.contains(&short.as_str()) {
+        return Cost::default();
+    }
+    match shape {
+        Some((f, lanes)) => math(r, i, &short, f, f64::from(lanes)),
+        None => steps(words(i.ty()).max(1.0)),
+    }
+}
+
+fn shuffle(r: &Rates) -> Cost {
+    let mut c = r.cost("shuffle.b32");
+    // It goes through the memory unit, a warp's words at a time.
+    c.clocks = r.instructions(Unit::LoadStore, 4.0, 0.0).clocks;
+    c.clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
+    c
+}
+
+/// Cost of an instruction, apart from what memory adds to loads and stores.
+pub(super) fn cost(r: &Rates, i: Value) -> Cost {
+    use Opcode::*;
+    let Some(op) = i.opcode() else {
+        return Cost::default();
+    };
+    let ints = |n: f64, latency: f64| r.instructions(Unit::F32, n, latency);
+    let float = |name: &str, t: Type| match float_shape(t) {
+        Some((f, lanes)) => r.cost(&format!("{name}.{f}")).wide(f64::from(lanes)),
+        None => Cost::default(),
+    };
+    match op {
+        LLVMFAdd | LLVMFSub => float("add", i.ty()),
+        LLVMFMul => float("mul", i.ty()),
+        LLVMFDiv if is_one(i.operand(0)) => float("rcp", i.ty()),
+        LLVMFDiv => float("div", i.ty()),
+        LLVMFRem => float("frem", i.ty()),
+        // A compare is one instruction of the format's unit.
+        LLVMFCmp => float("add", i.operand(0).ty()),
+        LLVMSelect => ints(words(i.ty()), 4.0),
+        LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP | LLVMFPToSI | LLVMFPToUI => {
+            let (a, b) = (number(i.operand(0).ty()), number(i.ty()));
+            let lanes = f64::from(i.ty().lanes());
+            // The assembler packs two results into one instruction of the half units, other than in a
+            // probe of the conversion alone.
+            if a == "f32" && (b == "f16" || b == "bf16") {
+                return r.instructions(Unit::Half, lanes, 6.0);
+            }
+            r.cost(&format!("convert.{a}.{b}")).wide(lanes)
+        }
+        LLVMICmp => ints(words(i.operand(0).ty()), 8.0),
+        LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr | LLVMAShr => {
+            let wide = words(i.ty());
+            ints(wide, 4.0 * wide)
+        }
+        LLVMMul => {
+            let wide = words(i.ty());
+            // Half the rate, and four partial products for 64 bits.
+            ints(2.0 * wide * wide, 5.0 * wide)
+        }
+        LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem => match i.operand(1).const_int() {
+            Some(c) if c.is_power_of_two() => ints(1.0, 4.0),
+            Some(_) => ints(5.0, 16.0),
+            None => ints(22.0 * words(i.ty()), 70.0),
+        },
+        // One wide multiply-add for each index that is not a constant.
+        LLVMGetElementPtr => {
+            let indices = i.operands().into_iter().skip(1);
+            let changing = indices.filter(|v| !v.is_constant()).count();
+            ints(2.0 * changing as f64, 5.0)
+        }
+        LLVMBr | LLVMSwitch => ints(1.0, 8.0),
+        LLVMLoad | LLVMStore | LLVMAtomicRMW | LLVMAtomicCmpXchg => {
+            let mut c = Cost::default();
+            c.clocks[Unit::Issue as usize] = 1.0 / r.unit(Unit::Issue);
+            c
+        }
+        LLVMCall => call(r, i),
+        LLVMExtractElement | LLVMInsertElement | LLVMExtractValue | LLVMInsertValue => {
+            Cost::default()
+        }
+        // Phis, negations, extensions and casts are registers, modifiers or parts of others.
+        _ => Cost::default(),
+    }
+}

@@ -1,0 +1,279 @@
+//! What one operation costs on a device: time on each unit, and latency.
+//!
+//! A profile's measured throughput of an operation decides. How its time is shared among the units
+//! comes from the instructions that the operation is made of. What a profile does not have is derived
+//! from the instructions counted on the H200 and this device's own rates, and named as assumed.
+use super::Unit;
+use kerf_device::bundled;
+use kerf_device::profile::{DeviceProfile, OperationProfile, Sass};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Units of a multiprocessor that work side by side.
+pub(super) const UNITS: usize = 6;
+
+/// Clocks of a multiprocessor on each unit, by [`Unit`].
+pub(super) type Clocks = [f64; UNITS];
+
+/// Cost of one operation of one thread.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cost {
+    /// Clocks of the whole multiprocessor.
+    pub clocks: Clocks,
+    /// Clocks until a dependent operation can begin.
+    pub latency: f64,
+}
+
+impl Cost {
+    pub(super) fn plus(mut self, other: Cost) -> Cost {
+        for (a, b) in self.clocks.iter_mut().zip(other.clocks) {
+            *a += b;
+        }
+        self.latency += other.latency;
+        self
+    }
+    /// On `n` lanes of a vector, one after the other but not waiting for each other.
+    pub(super) fn wide(mut self, n: f64) -> Cost {
+        self.clocks.iter_mut().for_each(|c| *c *= n);
+        self.latency += (n - 1.0).max(0.0);
+        self
+    }
+    pub(super) fn times(mut self, n: f64) -> Cost {
+        self.clocks.iter_mut().for_each(|c| *c *= n);
+        self.latency *= n;
+        self
+    }
+}
+
+/// Rates of a device.
+pub(super) struct Rates<'p> {
+    profile: &'p DeviceProfile,
+    /// The profile that tells of what operations are made.
+    model: Option<DeviceProfile>,
+    known: RefCell<BTreeMap<String, Cost>>,
+    assumed: RefCell<BTreeSet<String>>,
+}
+
+/// Functions that no profile has, as those it has: counted in libdevice's code, usual path.
+fn composition(function: &str) -> Option<&'static [(&'static str, f64)]> {
+    Some(match function {
+        "rsqrt" => &[("rsqrt.sfu", 1.0), ("mul", 2.0), ("fma", 3.0)],
+        "cbrt" => &[("exp2.sfu", 1.0), ("fma", 12.0), ("mul", 4.0)],
+        "hypot" | "rhypot" => &[("sqrt", 1.0), ("fma", 3.0), ("min", 2.0)],
+        "norm3d" | "norm4d" | "rnorm3d" | "rnorm4d" => &[("sqrt", 1.0), ("fma", 5.0), ("min", 4.0)],
+        "erf" => &[("fma", 28.0), ("exp2", 0.5), ("min", 1.0)],
+        "erfc" | "erfcx" | "normcdf" => &[("fma", 34.0), ("exp", 1.0), ("rcp", 1.0)],
+        "erfinv" | "erfcinv" | "normcdfinv" => &[("log", 1.0), ("sqrt", 1.0), ("fma", 24.0)],
+        "expm1" | "exp10" => &[("exp", 1.0), ("fma", 2.0)],
+        "log1p" | "log10" | "logb" => &[("log", 1.0), ("fma", 2.0)],
+        "sinh" | "cosh" => &[("exp", 1.0), ("rcp", 1.0), ("fma", 6.0)],
+        "asinh" | "acosh" | "atanh" => &[("log", 1.0), ("sqrt", 1.0), ("fma", 4.0)],
+        "sinpi" | "cospi" => &[("fma", 12.0), ("mul", 2.0), ("min", 1.0)],
+        "sincos" => &[("sin", 1.0), ("cos", 0.6)],
+        "sincospi" => &[("fma", 20.0), ("mul", 3.0)],
+        "asin" | "acos" => &[("fma", 20.0), ("sqrt", 0.5)],
+        "atan" => &[("fma", 22.0), ("rcp", 0.5)],
+        "atan2" => &[("fma", 24.0), ("div", 1.0), ("min", 2.0)],
+        "lgamma" | "tgamma" => &[("log", 1.0), ("fma", 40.0), ("exp", 0.5)],
+        "fmod" | "remainder" | "remquo" | "frem" => &[("div", 1.0), ("fma", 8.0)],
+        "powi" => &[("mul", 8.0), ("rcp", 0.5)],
+        _ => return None,
+    })
+}
+
+/// Conversions that the special-function unit does.
+fn on_special_unit(opcode: &str) -> bool {
+    let packed = opcode.starts_with("I2FP") || opcode.starts_with("F2FP");
+    let converts = ["F2F", "F2I", "I2F", "FRND"];
+    !packed && converts.iter().any(|p| opcode.starts_with(p))
+}
+
+impl<'p> Rates<'p> {
+    pub(super) fn of(profile: &'p DeviceProfile) -> Rates<'p> {
+        let model = match profile.operations.values().any(|o| o.sass.is_some()) {
+            true => None,
+            false => bundled::find("h200").and_then(|f| f.bundled.load().ok()),
+        };
+        Rates {
+            profile,
+            model,
+            known: RefCell::default(),
+            assumed: RefCell::default(),
+        }
+    }
+
+    /// Operations whose cost no figure of the profile gives.
+    pub(super) fn assumed(&self) -> Vec<String> {
+        self.assumed.borrow().iter().cloned().collect()
+    }
+
+    fn operation(&self, key: &str) -> Option<&OperationProfile> {
+        self.profile.operations.get(key)
+    }
+
+    fn throughput(&self, key: &str) -> Option<f64> {
+        let t = self.operation(key)?.throughput.value;
+        t.filter(|v| *v > 0.0)
+    }
+
+    /// Results per clock of a unit. What was measured includes the loop around, so a little less than
+    /// the hardware's.
+    pub(super) fn unit(&self, u: Unit) -> f64 {
+        let of = |keys: &[&str]| keys.iter().find_map(|k| self.throughput(k));
+        let single = of(&["add.f32", "fma.f32"]).unwrap_or(128.0);
+        match u {
+            // Four schedulers, each one instruction of 32 threads.
+            Unit::Issue => single.max(128.0),
+            Unit::F64 => of(&["add.f64", "fma.f64"]).unwrap_or(single / 32.0),
+            Unit::F32 => single,
+            Unit::Half => of(&["add.f16", "fma.f16"]).unwrap_or(single),
+            Unit::Special => {
+                of(&["rcp.f32.sfu", "exp2.f32.sfu", "rsqrt.f32.sfu"]).unwrap_or(single / 8.0)
+            }
+            // Bytes: a warp's 128 a clock.
+            Unit::LoadStore => of(&["load.shared"]).map_or(128.0, |t| 4.0 * t),
+        }
+    }
+
+    /// Time on each unit of the instructions that an operation is made of.
+    fn by_instructions(&self, s: &Sass) -> Clocks {
+        let converted: f64 = s
+            .opcodes
+            .iter()
+            .filter(|(o, _)| on_special_unit(o))
+            .map(|(_, n)| n)
+            .sum();
+        let mut c = [0.0; UNITS];
+        let all = s.sfu + s.sp + s.dp + s.half + s.other;
+        c[Unit::Issue as usize] = all / self.unit(Unit::Issue);
+        c[Unit::F64 as usize] = s.dp / self.unit(Unit::F64);
+        c[Unit::F32 as usize] = s.sp / self.unit(Unit::F32);
+        c[Unit::Half as usize] = s.half / self.unit(Unit::Half);
+        c[Unit::Special as usize] = (s.sfu + converted) / self.unit(Unit::Special);
+        c
+    }
+
+    /// The unit that an operation is on, by its name.
+    fn unit_of(key: &str) -> Unit {
+        let format = key.split('.').nth(1).unwrap_or_default();
+        if key.starts_with("convert.") || key.ends_with(".sfu") {
+            return Unit::Special;
+        }
+        match format {
+            "f64" | "dw64" => Unit::F64,
+            "f16" | "bf16" | "f16x2" | "bf16x2" => Unit::Half,
+            _ => Unit::F32,
+        }
+    }
+
+    fn direct(&self, key: &str) -> Option<Cost> {
+        let own = self.operation(key);
+        let model = self.model.as_ref().and_then(|m| m.operations.get(key));
+        let throughput = own.and_then(|o| o.throughput.value).filter(|v| *v > 0.0);
+        let sass = own.or(model).and_then(|o| o.sass.as_ref());
+        let mut clocks = match (sass, throughput) {
+            (Some(s), _) => self.by_instructions(s),
+            (None, Some(t)) => {
+                let mut c = [0.0; UNITS];
+                c[Self::unit_of(key) as usize] = 1.0 / t;
+                c[Unit::Issue as usize] = 1.0 / self.unit(Unit::Issue);
+                c
+            }
+            (None, None) => return None,
+        };
+        // Slow paths that are taken, tables and dependences are in the measured time only.
+        let most = clocks.iter().copied().fold(0.0, f64::max);
+        if let (Some(t), true) = (throughput, most > 0.0) {
+            let scale = 1.0 / (t * most);
+            clocks.iter_mut().for_each(|c| *c *= scale);
+        }
+        if throughput.is_none() {
+            self.assumed.borrow_mut().insert(key.to_owned());
+        }
+        let latency = own
+            .and_then(|o| o.latency.value)
+            .or_else(|| model.and_then(|o| o.latency.value))
+            .unwrap_or(match Self::unit_of(key) {
+                Unit::F64 => 8.0,
+                Unit::Special => 19.0,
+                _ => 4.0,
+            });
+        Some(Cost { clocks, latency })
+    }
+
+    /// Cost of an operation by its key. One that nobody knows counts as ten multiply-adds.
+    pub(super) fn cost(&self, key: &str) -> Cost {
+        if let Some(c) = self.known.borrow().get(key) {
+            return *c;
+        }
+        let c = self.look_up(key);
+        self.known.borrow_mut().insert(key.to_owned(), c);
+        c
+    }
+
+    fn look_up(&self, key: &str) -> Cost {
+        let (function, format) = key.split_once('.').unwrap_or((key, "f64"));
+        // The profile's rsqrt is a root and a reciprocal, each rounded; libdevice's is one refinement.
+        let made = || {
+            let parts = composition(function)?;
+            self.assumed.borrow_mut().insert(key.to_owned());
+            let sum = |c: Cost, (part, n): &(&str, f64)| {
+                let part = match part.split_once('.') {
+                    Some((f, variant)) => format!("{f}.{format}.{variant}"),
+                    None => format!("{part}.{format}"),
+                };
+                // Polynomials are evaluated in two halves at once, about.
+                let mut one = self.cost(&part).times(*n);
+                if *n > 4.0 {
+                    one.latency /= 2.0;
+                }
+                c.plus(one)
+            };
+            Some(parts.iter().fold(Cost::default(), sum))
+        };
+        if function == "rsqrt" && format == "f32" {
+            return self.cost("rsqrt.f32.sfu");
+        }
+        let found = match function {
+            "rsqrt" if !format.contains("sfu") => made(),
+            _ => self.direct(key).or_else(made),
+        };
+        found.unwrap_or_else(|| {
+            self.assumed.borrow_mut().insert(key.to_owned());
+            // Small formats without an instruction go through f32; others are long.
+            match format {
+                "f16" | "bf16" if self.operation(&format!("{function}.f32")).is_some() => {
+                    let way = self.cost(&format!("convert.{format}.f32"));
+                    let back = self.cost(&format!("convert.f32.{format}"));
+                    self.cost(&format!("{function}.f32")).plus(way).plus(back)
+                }
+                _ if function == "fma" => Cost {
+                    clocks: [0.0; UNITS],
+                    latency: 4.0,
+                },
+                _ => self.cost(&format!("fma.{format}")).times(10.0),
+            }
+        })
+    }
+
+    /// Cost of `n` instructions on a unit.
+    pub(super) fn instructions(&self, u: Unit, n: f64, latency: f64) -> Cost {
+        let mut clocks = [0.0; UNITS];
+        clocks[u as usize] = n / self.unit(u);
+        clocks[Unit::Issue as usize] = n / self.unit(Unit::Issue);
+        Cost { clocks, latency }
+    }
+
+    /// Latency of a load from a level of memory: `shared`, `l1`, `l2`, `dram`.
+    pub(super) fn load_latency(&self, level: &str) -> f64 {
+        let key = format!("load.{level}");
+        let own = self.operation(&key).and_then(|o| o.latency.value);
+        let model = || self.model.as_ref()?.operations.get(&key)?.latency.value;
+        own.or_else(model).unwrap_or(match level {
+            "shared" => 25.0,
+            "l1" => 35.0,
+            "l2" => 250.0,
+            _ => 600.0,
+        })
+    }
+}

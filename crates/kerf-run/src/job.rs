@@ -1,0 +1,205 @@
+//! One evaluation, as a message: what a worker process is asked, and what it answers.
+//!
+//! A job names files, not contents: the worker reads the workload and makes the inputs itself, so
+//! that parent and child share nothing but this text.
+mod check;
+mod count;
+mod error;
+mod execute;
+mod finished;
+mod kept;
+mod launches;
+mod reference;
+mod report;
+mod save;
+mod sweep;
+mod timed;
+
+pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
+pub use error::JobError;
+pub use execute::{execute, execute_with};
+pub use finished::{Workshop, finish_with_tools};
+pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};
+pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
+pub use timed::Runner;
+
+pub use sweep::{
+    Change, Choice, Chosen, Deed, Degree, Deviation, NOT_YET, Repeated, Start, Sweep, Swept, Timed,
+    Turn, sweep,
+};
+
+use kerf_clang::compile::Purpose;
+use kerf_clang::compile::Toolchain;
+use kerf_exec::cpu::SanitizeOptions;
+use kerf_pass::count::Detail;
+use kerf_pass::{Plan, SiteFormat};
+use kerf_workload::accept::Accept;
+use kerf_workload::generate::perturb::Perturb;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Where to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    /// The CPU executor.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Job {
+    /// Workload file.
+    pub workload: PathBuf,
+    /// Sizes and parameters that replace the file's.
+    pub overrides: Vec<(String, i64)>,
+    /// Seed of the inputs, where not the file's.
+    pub seed: Option<u64>,
+    /// Where to run.
+    pub device: Device,
+    /// GPU number.
+    pub ordinal: i32,
+    /// Plan to apply.
+    pub plan: Plan,
+    /// Also run the reference and compare.
+    pub reference: bool,
+    /// Also count, in an instrumented run of the original program on the CPU.
+    #[serde(default)]
+    pub count: Option<Detail>,
+    /// Count, and run nothing else.
+    #[serde(default)]
+    pub count_only: bool,
+    /// Check for undefined behaviour (CPU).
+    #[serde(default)]
+    pub memcheck: Option<SanitizeOptions>,
+    /// Threads of the CPU executor; 0: all cores.
+    pub threads: usize,
+    /// Run kernels with barriers as coroutines only (CPU).
+    pub coroutines: bool,
+    /// Order of the blocks of kernels whose results depend on it: 0 by number, each other number another
+    /// (CPU).
+    #[serde(default)]
+    pub order: u64,
+    /// Untimed runs before the timed ones.
+    pub warmup: u32,
+    /// Timed runs.
+    pub repeats: u32,
+    /// Seconds that a timed sample should last at least: launches are recorded, and replayed to fill them (CUDA). 0: a
+    /// sample is one run by the host, whose time to launch is in it.
+    #[serde(default)]
+    pub sample_s: f64,
+    /// File that is locked while times are measured, so that processes on one GPU take turns.
+    #[serde(default)]
+    pub lock: Option<PathBuf>,
+    /// Seconds over which to measure energy (CUDA); 0: not.
+    pub energy_s: f64,
+    /// Folder for outputs as .npy.
+    pub save: Option<PathBuf>,
+    /// clang.
+    pub clang: Option<PathBuf>,
+    /// CUDA folder.
+    pub cuda: Option<PathBuf>,
+    /// libdevice.
+    pub libdevice: Option<PathBuf>,
+    /// Architecture.
+    pub arch: String,
+    /// Module cache.
+    pub cache: Option<PathBuf>,
+    /// Changes to the inputs.
+    #[serde(default)]
+    pub perturb: Option<Perturb>,
+    /// What counts as close enough, where not what the file says.
+    #[serde(default)]
+    pub accept: Option<Accept>,
+    /// Folder that keeps references, each of which is then computed once.
+    #[serde(default)]
+    pub references: Option<PathBuf>,
+    /// Time the program as it is as well, run by run in turn with the plan's (CUDA).
+    #[serde(default)]
+    pub baseline: bool,
+    /// Also tell how the error is spread over each output.
+    #[serde(default)]
+    pub scatter: bool,
+    /// Run this program in place of the workload's.
+    #[serde(default)]
+    pub patched: Option<Patched>,
+}
+
+/// A program that takes the place of the workload's, on its inputs and against its reference: the same kernels
+/// from another source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Patched {
+    /// Its source.
+    pub source: PathBuf,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+    /// Buffers that its kernels take in narrower formats than the workload has, by name.
+    pub held: Vec<(String, SiteFormat)>,
+}
+
+impl Job {
+    /// One run of the program as it is on the CPU, and nothing else.
+    pub fn plain(workload: PathBuf, tools: &Toolchain) -> Job {
+        Job {
+            workload,
+            overrides: Vec::new(),
+            seed: None,
+            device: Device::Cpu,
+            ordinal: 0,
+            plan: Plan::default(),
+            reference: false,
+            count: None,
+            count_only: false,
+            memcheck: None,
+            threads: 0,
+            coroutines: false,
+            order: 0,
+            warmup: 0,
+            repeats: 1,
+            sample_s: 0.0,
+            lock: None,
+            energy_s: 0.0,
+            save: None,
+            clang: tools.clang.clone(),
+            cuda: tools.cuda.clone(),
+            libdevice: tools.libdevice.clone(),
+            arch: tools.arch.clone(),
+            cache: tools.cache.clone(),
+            perturb: None,
+            accept: None,
+            references: None,
+            scatter: false,
+            baseline: false,
+            patched: None,
+        }
+    }
+
+    /// The toolchain for a program that is checked: sanitized before optimisation, unless the plan's sites are those of
+    /// the optimised program.
+    pub(crate) fn checked_toolchain(&self) -> Toolchain {
+        let as_written = self.plan.kernels.values().all(|k| {
+            k.sites.is_empty() && k.math.is_empty() && k.storage.is_empty() && k.partition.is_none()
+        });
+        Toolchain {
+            purpose: match as_written {
+                true => Purpose::Sanitizing,
+                false => Purpose::Tuning,
+            },
+            ..self.toolchain()
+        }
+    }
+
+    /// The toolchain that the job names.
+    pub fn toolchain(&self) -> Toolchain {
+        Toolchain {
+            clang: self.clang.clone(),
+            cuda: self.cuda.clone(),
+            libdevice: self.libdevice.clone(),
+            arch: self.arch.clone(),
+            cache: self.cache.clone(),
+            purpose: Purpose::Tuning,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! From the prepared module to the finished one, with the libdevice that the job names.
+use super::{Job, JobError};
+use crate::run::{Contents, Session};
+use kerf_clang::compile::Toolchain;
+use kerf_clang::sha256;
+use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
+use kerf_ir::finish::{self, Reflect};
+use kerf_ir::kernels;
+use kerf_ir::program::Program;
+use kerf_llvm::Module;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const LIBDEVICE_HELP: &str =
+    "run scripts/setup.sh (make setup), or set KERF_LIBDEVICE to libdevice.10.bc";
+
+/// libdevice, and the part of it that was needed so far.
+struct Library {
+    path: PathBuf,
+    arch: String,
+    whole: Vec<u8>,
+    roots: BTreeSet<String>,
+    part: Arc<Vec<u8>>,
+}
+
+impl Library {
+    /// A part with these functions. Their f32 versions are in it as well: plans come to need them.
+    fn with(&mut self, needed: &[String]) -> Result<Arc<Vec<u8>>, JobError> {
+        if !needed.iter().all(|n| self.roots.contains(n)) {
+            for n in needed {
+                self.roots.extend([n.clone(), format!("{n}f")]);
+            }
+            let part = finish::trim(&self.whole, &self.roots, &self.arch);
+            self.part = Arc::new(part.map_err(|e| JobError::Compile {
+                message: format!("{}: {}", self.path.display(), e.0),
+                help: Some(LIBDEVICE_HELP.into()),
+            })?);
+        }
+        Ok(self.part.clone())
+    }
+}
+
+/// libdevice for one program after another, on any number of threads.
+#[derive(Default)]
+pub(super) struct Libdevice(Option<Library>);
+
+impl Libdevice {
+    /// A part with what a prepared module needs; empty where it needs nothing.
+    pub(super) fn part(&mut self, m: &Module, tools: &Toolchain) -> Result<Arc<Vec<u8>>, JobError> {
+        let needed = finish::needed(m);
+        if needed.is_empty() {
+            return Ok(Arc::default());
+        }
+        let path = tools.libdevice.as_ref().ok_or_else(missing)?;
+        let held = self.0.take();
+        let held = held.filter(|l| (&l.path, &l.arch) == (path, &tools.arch));
+        let library = match held {
+            Some(l) => l,
+            None => Library {
+                path: path.clone(),
+                arch: tools.arch.clone(),
+                whole: read(path)?,
+                roots: BTreeSet::new(),
+                part: Arc::default(),
+            },
+        };
+        self.0.insert(library).with(&needed)
+    }
+}
+
+/// What one job leaves for the next in the same process.
+#[derive(Default)]
+pub struct Workshop {
+    libdevice: Libdevice,
+    /// PTX of the program as it is, by digest and architecture.
+    own: Option<(String, String, String)>,
+    context: Option<KeptContext>,
+    originals: Option<Originals>,
+}
+
+/// What buffers begin with, in their own formats.
+struct Originals {
+    /// All that they depend on.
+    key: String,
+    contents: Contents,
+    /// Their digest.
+    digest: Option<String>,
+}
+
+impl Workshop {
+    /// Finishes a prepared module.
+    pub(super) fn finish(&mut self, m: &Module, tools: &Toolchain) -> Result<(), JobError> {
+        let lib = self.libdevice.part(m, tools)?;
+        with_libdevice(m, &lib, tools, Reflect::default())
+    }
+
+    /// What a session's buffers begin with, where that can be kept: most jobs of a worker have the same inputs.
+    pub(super) fn originals(&mut self, s: &Session) -> Result<Option<Contents>, JobError> {
+        let w = s.workload;
+        let key = format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb);
+        if let Some(o) = self.originals.as_ref().filter(|o| o.key == key) {
+            return Ok(Some(o.contents.clone()));
+        }
+        self.originals = s.originals()?.map(|contents| Originals {
+            key,
+            contents,
+            digest: None,
+        });
+        Ok(self.originals.as_ref().map(|o| o.contents.clone()))
+    }
+
+    /// Digest of a session's inputs, after [`Workshop::originals`] of the same.
+    pub(super) fn inputs(&mut self, s: &Session) -> Result<String, JobError> {
+        let Some(o) = &mut self.originals else {
+            return Ok(s.inputs()?);
+        };
+        if let Some(d) = &o.digest {
+            return Ok(d.clone());
+        }
+        let digest = s.inputs_of(Some(&o.contents))?;
+        Ok(o.digest.insert(digest).clone())
+    }
+
+    /// The context of a GPU stays with the process.
+    pub(super) fn keep_context(&mut self, ordinal: i32) -> Result<(), JobError> {
+        if self.context.is_none() {
+            self.context = Some(keep(ordinal)?);
+        }
+        Ok(())
+    }
+
+    /// A program as it is, assembled for a GPU.
+    pub(super) fn assembled(
+        &mut self,
+        p: &Program,
+        tools: &Toolchain,
+        ordinal: i32,
+    ) -> Result<Code, JobError> {
+        let digest = sha256(&p.bitcode);
+        if let Some((d, arch, ptx)) = &self.own
+            && (d, arch) == (&digest, &tools.arch)
+        {
+            // The driver keeps what it compiled, on disk.
+            return Ok(assemble(ptx, ordinal)?);
+        }
+        let m = p.module()?;
+        self.finish(&m, tools)?;
+        let ptx = finish::ptx(&m, &tools.arch).map_err(|e| JobError::Compile {
+            message: e.0,
+            help: None,
+        })?;
+        let code = assemble(&ptx, ordinal)?;
+        self.own = Some((digest, tools.arch.clone(), ptx));
+        Ok(code)
+    }
+}
+
+fn read(p: &Path) -> Result<Vec<u8>, JobError> {
+    std::fs::read(p).map_err(|e| JobError::Compile {
+        message: format!("cannot read {}: {e}", p.display()),
+        help: Some(LIBDEVICE_HELP.into()),
+    })
+}
+
+fn missing() -> JobError {
+    JobError::Compile {
+        message: "libdevice.10.bc was not found, and the program calls math functions".into(),
+        help: Some(LIBDEVICE_HELP.into()),
+    }
+}
+
+/// Finishes a prepared module with a part of libdevice, with f32 operations as `reflect` has them.
+pub(super) fn with_libdevice(
+    m: &Module,
+    lib: &[u8],
+    tools: &Toolchain,
+    reflect: Reflect,
+) -> Result<(), JobError> {
+    finish::finish(m, lib, &tools.arch, reflect).map_err(|e| JobError::Compile {
+        message: e.0,
+        help: None,
+    })
+}
+
+/// Takes out of a prepared module the kernels that the workload does not launch: a source with a hundred
+/// of them would take minutes to compile, again for each plan.
+pub(super) fn launched_only(m: &Module, session: &Session, used: &[String]) {
+    let symbols: Vec<&String> = session
+        .workload
+        .buffers
+        .iter()
+        .filter_map(|b| b.symbol.as_ref())
+        .collect();
+    kernels::retain(m, |k| {
+        // A variable that the workload fills may be there for this kernel alone.
+        let fills = |g: &String| symbols.iter().any(|s| g.contains(s.as_str()));
+        used.contains(&k.name()) || kernels::used_globals(k).iter().any(|g| fills(&g.name()))
+    });
+}
+
+/// Finishes a prepared module for the job's device.
+pub(super) fn finished(m: &Module, job: &Job) -> Result<(), JobError> {
+    finish_with_tools(m, &job.toolchain())
+}
+
+/// Finishes a prepared module with the libdevice and for the architecture of a toolchain.
+pub fn finish_with_tools(m: &Module, tools: &Toolchain) -> Result<(), JobError> {
+    Workshop::default().finish(m, tools)
+}
