@@ -223,7 +223,7 @@ fn variant(
             "the plan changes operations and `{name}`, a macro: its sites are those of the program with the file's own value; help: set the value in the workload file (`default` of [launch_space]) and tune again"
         )));
     }
-    Ok(Some(crate::compile::program(&w, &job.toolchain(), params)?))
+    Ok(Some(crate::compile::program(w, &job.toolchain(), params)?))
 }
 
 /// Carries a job out in this process.
