@@ -100,7 +100,7 @@ pub fn limits(a: &Args, workload: &Path, asked: &Workload) -> Vec<Limit> {
         };
         let counts = in_worker(&job, Duration::from_secs_f64(a.timeout))?.counts;
         let counts = counts.ok_or_else(|| Failure::new("no counts"))?;
-        let program = kerf_run::compile::own_program(&asked, &tools).map_err(JobError::from)?;
+        let program = kerf_run::compile::own_program(asked, &tools).map_err(JobError::from)?;
         let m = program.module().map_err(JobError::from)?;
         let params = asked.launch_space.default_params();
         let mut launches = Vec::new();
