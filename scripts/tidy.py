@@ -175,6 +175,21 @@ def public_types(sources):
     return where
 
 
+def against_the_order():
+    """Dependencies on a crate that stands below, in the table of ARCHITECTURE.md."""
+    order = re.findall(r"^\| (kerf[a-z-]*) \|", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+    manifests = sorted((ROOT / "crates").glob("*/Cargo.toml"))
+    for m in manifests:
+        if m.parent.name not in order:
+            yield f"{m.parent.name} is not in the table of ARCHITECTURE.md"
+    place = {crate: i for i, crate in enumerate(order)}
+    for m in manifests:
+        own = re.search(r"^\[dependencies\]\n(.*?)(?=^\[|\Z)", m.read_text(), re.M | re.S)
+        for to in re.findall(r"^(kerf[a-z-]*)\b", own.group(1) if own else "", re.M):
+            if place.get(to, -1) >= place.get(m.parent.name, len(order)):
+                yield f"{m.parent.name} imports {to}, which stands below it"
+
+
 def findings(sources):
     found = collections.defaultdict(list)
     for s in sources:
@@ -188,13 +203,14 @@ def findings(sources):
         for m in re.finditer(r"Result<[^;{}]*?,\s*String>", s.text):
             found["errors that are strings"].append(s.place(m.start()))
     found["import cycles"] = list(cycles(sources))
+    found["crates against their order"] = list(against_the_order())
     for name, places in sorted(public_types(sources).items()):
         if len(places) > 1:
             found["public types of one name"].append(f"{name}: {', '.join(places)}")
     return found
 
 
-KINDS = ["import cycles", "long functions", "functions of many parameters", "functions called of", "public types of one name", "errors that are strings"]
+KINDS = ["crates against their order", "import cycles", "long functions", "functions of many parameters", "functions called of", "public types of one name", "errors that are strings"]
 
 
 def main():
