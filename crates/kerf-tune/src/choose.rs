@@ -1,9 +1,10 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
+use crate::error::TuneError;
 use crate::evaluate::{Evaluated, Input};
+use crate::event::Event;
 use crate::front::Point;
 use crate::result::{Demoted, Kept, Speedup};
 use crate::store::{Phase, StoreError};
-use crate::tune::{Event, TuneError};
 use crate::tuner::{Tuner, point};
 use crate::validate::{Validation, Validator};
 use kerf_run::job::Device;
@@ -35,6 +36,22 @@ pub(crate) struct Choice {
     pub demoted: Vec<Demoted>,
     /// The fastest plan that measurement does not tell from the program as it is.
     pub tie: Option<Point>,
+}
+
+impl Choice {
+    /// The program as it is, by its own evaluation, where nothing was searched.
+    pub fn program_itself(identity: Assignment, own: &Evaluated) -> Choice {
+        Choice {
+            plan: Point {
+                assignment: identity,
+                time: 1.0,
+                error: own.error.unwrap_or(f64::INFINITY),
+            },
+            validation: None,
+            demoted: Vec::new(),
+            tie: None,
+        }
+    }
 }
 
 impl Tuner<'_> {

@@ -1,64 +1,19 @@
-//! The seam to models of time and error, and the search's view of them.
+//! Which models of time and error a search uses, and its view of them.
 //!
-//! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
-//! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
-//! that decide which are used: better ones are put in there, and nothing else changes.
+//! [`cost_model`] and [`sensitivity`] are the only places that decide which are used: better ones are put in there, and
+//! nothing else changes.
 use crate::coded::{self, Assembler, Coded};
-use crate::counted::{Counted, Recount};
-use crate::counts::work;
-use crate::problem::Tunable;
+use crate::counted::{Counted, Recount, work};
+pub use crate::prediction::{CostKind, CostModel, Sensitivity, Unknown};
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_device::profile::DeviceProfile;
-use kerf_pass::count::LocalError;
 use kerf_pass::plan::Plan;
 use kerf_predict::cost::{self, CostError};
 use kerf_run::job::Counts;
 use kerf_search::{Answers, Assignment, Models, Problem};
-use serde::{Deserialize, Serialize};
-
-/// Predicts time.
-pub trait CostModel {
-    /// Time over that of the program as it is; none if it cannot be told.
-    fn predict(&self, a: &Assignment) -> Option<f64>;
-    /// What it is, for results: a predicted time is never shown without it.
-    fn describe(&self) -> String;
-}
-
-/// Predicts errors.
-pub trait Sensitivity {
-    /// Error, in the unit of the tolerance, of one group alone at a level.
-    fn error(&self, group: usize, level: u8) -> Option<f64>;
-    /// Why a group must not have a level: an overflow that was seen coming.
-    fn veto(&self, group: usize, level: u8) -> Option<String>;
-    /// What the operations of a group lose at a level, each by itself.
-    fn local(&self, _group: usize, _level: u8) -> Option<LocalError> {
-        None
-    }
-}
-
-/// Nothing is known of errors before something ran.
-pub struct Unknown;
-
-impl Sensitivity for Unknown {
-    fn error(&self, _group: usize, _level: u8) -> Option<f64> {
-        None
-    }
-    fn veto(&self, _group: usize, _level: u8) -> Option<String> {
-        None
-    }
-}
-
-/// Which cost model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CostKind {
-    /// From a counting run and a device profile.
-    Counts,
-    /// The static score of AMPT-GA, with the profile's throughputs as weights.
-    Static,
-}
 
 /// The static score as published, of what AMPT-GA goes by.
 pub fn published_score<'s>(subject: &'s Subject, tunable: &'s Tunable) -> StaticScore<'s> {
@@ -74,7 +29,7 @@ pub fn static_score<'s>(
     Box::new(StaticScore::new(
         subject,
         tunable,
-        Weights::of_profile(profile),
+        Weights::from_profile(profile),
     ))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Whoever touches a buffer has to hold it alike, so all parameters that get it, all buffers that such a
 //! parameter gets, and what is copied or swapped between them are one variable.
-use crate::subject::{NARROW, precision};
+use crate::formats::{NARROW, precision};
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{Module, Value};
 use kerf_num::Format;
@@ -115,7 +115,7 @@ pub(crate) fn stored(
     kernels: &[Objects],
     others: &[String],
 ) -> Result<Vec<Stored>, Mistakes> {
-    Ok(stored_of(
+    Ok(stored_from_touches(
         session.workload,
         &touches(session)?,
         kernels,
@@ -124,7 +124,7 @@ pub(crate) fn stored(
 }
 
 /// The same for buffers and what touches them, wherever that is known from.
-pub(crate) fn stored_of(
+pub(crate) fn stored_from_touches(
     workload: &Workload,
     t: &Touches,
     kernels: &[Objects],

@@ -2,17 +2,20 @@
 use crate::coded::Coded;
 use crate::criteria::rejected;
 use crate::duration::SearchDuration;
+use crate::error::TuneError;
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
+use crate::event::{Event, Watch};
 use crate::front::Point;
 use crate::launch::strategy::named;
-use crate::models::{CostModel, Predictions, Sensitivity};
-use crate::problem::Tunable;
+use crate::models::Predictions;
+use crate::prediction::{CostModel, Sensitivity};
+use crate::request::Request;
 use crate::result::{Cheapest, EnergyResult, Floor};
 use crate::score::{StaticScore, Weights};
 use crate::setting::{PARTS, Setting};
 use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
-use crate::tune::{Event, Request, TuneError, Watch};
+use crate::tunable::Tunable;
 use kerf_num::metrics::Rejection;
 use kerf_pass::Plan;
 use kerf_run::job::{Device, Energy};
@@ -367,7 +370,7 @@ impl Tuner<'_> {
         plan: &Plan,
         a: &Assignment,
     ) -> Result<Option<EnergyResult>, TuneError> {
-        let weights = Weights::of_energies(&self.request.profile);
+        let weights = Weights::from_energies(&self.request.profile);
         let estimated = weights.and_then(|w| {
             let score = StaticScore::new(self.subject, self.tunable, w);
             Some((score.predict(a)?, score.describe()))

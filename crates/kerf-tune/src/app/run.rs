@@ -49,6 +49,12 @@ pub struct TracedCopy {
     pub offset: u64,
 }
 
+/// A name without its template arguments and namespaces.
+pub(super) fn bare(name: &str) -> &str {
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
 /// What Kerf's runtime wrote of a run.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Trace {

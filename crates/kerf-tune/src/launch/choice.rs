@@ -2,9 +2,9 @@
 //! whether kernels are compiled for their block.
 use super::funnel::Funnel;
 use super::parameters::Parameters;
-use super::space::{self, Component, Needs, Params};
+use super::space::{self, ChoiceError, Component, Needs, Params};
 use super::tuners::{Candidate, Factor};
-use crate::problem::Group;
+use crate::group::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
 use kerf_ir::kernels::{self, KernelInfo};
@@ -63,28 +63,6 @@ pub struct LaunchChoice {
     pub parameters: Option<Parameters>,
     workload: Workload,
     infos: Vec<KernelInfo>,
-}
-
-/// Why there is nothing to choose.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ChoiceError {
-    /// No parameters.
-    #[error("{0}")]
-    NoSpace(String),
-    /// None of the shapes can run.
-    #[error("no shape of the launch space can run: {0}")]
-    Nothing(String),
-    /// The file's own cannot.
-    #[error(
-        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], without one the middle value of each parameter, or the launch's `block`; choose one that can run"
-    )]
-    Own(String),
-    /// Too many.
-    #[error(
-        "{0} has {1} shapes, and a search over launch shapes takes at most {most} of one set of parameters; help: list fewer values in [launch_space], or add constraints",
-        most = space::MOST_POINTS
-    )]
-    TooMany(String, usize),
 }
 
 /// All launches of a workload, those in loops too.
@@ -177,7 +155,7 @@ impl LaunchChoice {
     }
 
     /// The same with parameters one by one.
-    pub fn of_parameters(w: &Workload, m: &Module, mut p: Parameters) -> LaunchChoice {
+    pub fn from_parameters(w: &Workload, m: &Module, mut p: Parameters) -> LaunchChoice {
         LaunchChoice {
             variables: Vec::new(),
             fixed: p.fixed,
@@ -225,8 +203,8 @@ impl LaunchChoice {
             return Err(ChoiceError::Nothing(name));
         }
         let candidates: Vec<Candidate> = found.iter().map(|f| f.1.clone()).collect();
-        let metrics: Vec<(f64, f64)> = candidates.iter().map(super::strategy::metrics).collect();
-        let pareto = super::strategy::pareto(&metrics);
+        let metrics: Vec<(f64, f64)> = candidates.iter().map(super::ryoo::metrics).collect();
+        let pareto = super::ryoo::pareto(&metrics);
         let funnel = Funnel::new(candidates, k.contention, k.tuners, &|l| {
             super::funnel::scattered(k.module, &self.infos, &l.kind)
         });
@@ -370,6 +348,6 @@ fn group(name: &str, levels: Vec<Setting>, of: &[Variable]) -> Group {
     let kernel = of.iter().flat_map(|v| v.component.kernels.first()).next();
     Group {
         kernel: kernel.cloned().unwrap_or_default(),
-        ..Group::of_launch(name, levels)
+        ..Group::for_launch(name, levels)
     }
 }

@@ -1,8 +1,7 @@
 //! Parameters that the source is compiled with (tile sizes, unroll factors), with those of the launches: each is a variable
 //! of the search, and the combinations that can run are listed.
-use super::choice::ChoiceError;
-use super::space::{self, Fit, MOST_POINTS, Params};
-use crate::problem::Group;
+use super::space::{self, ChoiceError, Fit, MOST_POINTS, Params};
+use crate::group::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
 use kerf_llvm::{Module, Opcode};
@@ -138,7 +137,7 @@ impl Parameters {
             let group = groups.len();
             let levels = values.iter().map(|v| format!("{name}={v}"));
             let levels = levels.map(|t| Setting::Shape(intern(&t)));
-            groups.push(Group::of_launch(name, levels.collect()));
+            groups.push(Group::for_launch(name, levels.collect()));
             all.push(Parameter {
                 name: name.clone(),
                 group,
@@ -156,7 +155,7 @@ impl Parameters {
         let fixed = reads_block(own).then_some(groups.len());
         if fixed.is_some() {
             let levels = ["dynamic", "fixed"].map(|t| Setting::Shape(intern(t)));
-            groups.push(Group::of_launch("block size", levels.to_vec()));
+            groups.push(Group::for_launch("block size", levels.to_vec()));
             points = points
                 .iter()
                 .flat_map(|p| [0, 1].map(|l| p.iter().copied().chain([l]).collect()))
