@@ -17,11 +17,9 @@
 //! Beside them, [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
-mod alone;
 pub mod app;
 pub mod approx;
 pub mod check;
-mod choose;
 pub mod coded;
 pub mod confidence;
 pub mod counted;
@@ -32,7 +30,6 @@ pub mod error;
 pub mod evaluate;
 pub mod event;
 pub mod evidence;
-mod finals;
 pub mod formats;
 pub mod front;
 pub mod group;

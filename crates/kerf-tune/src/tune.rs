@@ -6,13 +6,13 @@ pub use crate::error::TuneError;
 pub use crate::event::Event;
 pub use crate::request::Request;
 
-use crate::choose::Choice;
 use crate::evaluate::Evaluated;
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
 use crate::models;
 use crate::result::{self, Cheapest, Floor, TuneResult, Verdict};
 use crate::tuner::Tuner;
+use crate::tuner::choose::Choice;
 use kerf_search::{Outcome, Problem, Reason};
 use prepare::{Acceptance, CountedProgram, SearchModels, SearchSpace, Workers};
 use std::collections::BTreeMap;

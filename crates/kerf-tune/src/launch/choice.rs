@@ -108,6 +108,18 @@ pub struct Known<'k> {
 /// Values of C that are tried.
 const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
 
+/// Which shape is which level: the file's own first, then those that the tuners leave, since there may be more shapes than
+/// levels.
+fn level_order(funnel: &Funnel, shapes: usize, most: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = vec![0];
+    order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
+    order.extend(funnel.more.iter().copied().filter(|l| *l != 0));
+    let first = order.clone();
+    order.extend((1..shapes).filter(|i| !first.contains(i)));
+    order.truncate(most);
+    order
+}
+
 impl LaunchChoice {
     /// Looks at a workload's launch space and adds its variables to the groups.
     pub fn add(
@@ -166,15 +178,15 @@ impl LaunchChoice {
         }
     }
 
-    fn component(
+    /// The shapes of a component that can run, with what the tuners look at; the others are refused.
+    fn candidates(
         &mut self,
         w: &Workload,
         k: &Known,
-        c: Component,
-        groups: &mut Vec<Group>,
-    ) -> Result<(), ChoiceError> {
+        c: &Component,
+    ) -> Result<Vec<(Params, Candidate)>, ChoiceError> {
         let name = c.params.join(", ");
-        let points = space::points(w, &c)
+        let points = space::points(w, c)
             .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
         let mut found: Vec<(Params, Candidate)> = Vec::new();
         for (n, p) in points.iter().enumerate() {
@@ -202,19 +214,26 @@ impl LaunchChoice {
         if found.is_empty() {
             return Err(ChoiceError::Nothing(name));
         }
+        Ok(found)
+    }
+
+    /// Adds a component as a variable.
+    fn component(
+        &mut self,
+        w: &Workload,
+        k: &Known,
+        c: Component,
+        groups: &mut Vec<Group>,
+    ) -> Result<(), ChoiceError> {
+        let name = c.params.join(", ");
+        let found = self.candidates(w, k, &c)?;
         let candidates: Vec<Candidate> = found.iter().map(|f| f.1.clone()).collect();
         let metrics: Vec<(f64, f64)> = candidates.iter().map(super::ryoo::metrics).collect();
         let pareto = super::ryoo::pareto(&metrics);
         let funnel = Funnel::new(candidates, k.contention, k.tuners, &|l| {
             super::funnel::scattered(k.module, &self.infos, &l.kind)
         });
-        // More shapes than levels: those that the tuners leave come first.
-        let mut order: Vec<usize> = vec![0];
-        order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
-        order.extend(funnel.more.iter().copied().filter(|l| *l != 0));
-        let first = order.clone();
-        order.extend((1..found.len()).filter(|i| !first.contains(i)));
-        order.truncate(k.most.min(200));
+        let order = level_order(&funnel, found.len(), k.most.min(200));
         let place = |old: usize| order.iter().position(|o| *o == old);
         let mut shapes: Vec<ShapeChoice> = order
             .iter()

@@ -1,6 +1,5 @@
 //! The result of a search from what it came to.
 use super::SearchOutcome;
-use crate::choose::Choice;
 use crate::error::TuneError;
 use crate::evaluate::Evaluated;
 use crate::front::{Point, front};
@@ -8,6 +7,7 @@ use crate::precheck::Checked;
 use crate::result::{self, Effort, GroupResult, Tie, TuneResult, Verdict};
 use crate::store::Phase;
 use crate::tuner::Tuner;
+use crate::tuner::choose::Choice;
 use kerf_pass::Plan;
 use kerf_run::job::Spent;
 use kerf_search::Assignment;

@@ -1,7 +1,7 @@
 //! Each group lowered alone: its effect on every output, before the search.
+use super::Tuner;
 use crate::result::Alone;
 use crate::store::{Phase, StoreError};
-use crate::tuner::Tuner;
 use kerf_search::{Assignment, Problem};
 
 /// Groups with more levels (parts of the warps) are no formats, and are left out.
