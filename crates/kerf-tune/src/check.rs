@@ -57,23 +57,26 @@ pub struct Checked {
 }
 
 /// The workload of a result: as it was named, or beside the result's folder's parent.
-fn job(r: &Request, result: &TuneResult) -> Job {
+fn job(request: &Request, result: &TuneResult) -> Job {
     Job {
         workload: result.workload.clone(),
         overrides: result.overrides.clone(),
         seed: Some(result.input.seed),
-        threads: match (r.job.device, r.workers > 1) {
+        threads: match (request.job.device, request.workers > 1) {
             (Device::Cpu, true) => 1,
-            _ => r.job.threads,
+            _ => request.job.threads,
         },
-        ..r.job.clone()
+        ..request.job.clone()
     }
 }
 
 /// Validates a result on fresh inputs, all of them, however many fail.
-pub fn check(r: &Request, tell: impl FnMut(usize, &Evaluated)) -> Result<Checked, CheckError> {
-    let (result, plan) = result::read(&r.dir)?;
-    let mut job = job(r, &result);
+pub fn check(
+    request: &Request,
+    tell: impl FnMut(usize, &Evaluated),
+) -> Result<Checked, CheckError> {
+    let (result, plan) = result::read(&request.dir)?;
+    let mut job = job(request, &result);
     let subject = Subject::load(&job.workload, &job.overrides, &job.toolchain())?;
     if subject.digest() != result.program {
         return Err(CheckError::Changed);
@@ -85,14 +88,14 @@ pub fn check(r: &Request, tell: impl FnMut(usize, &Evaluated)) -> Result<Checked
     let evaluator = Evaluator::new(
         job,
         result.criteria.clone(),
-        r.program.clone(),
-        r.limit,
-        r.workers,
+        request.program.clone(),
+        request.limit,
+        request.workers,
     );
     let before = result.validation.as_ref();
     let demoted = result.demoted.iter().map(|d| d.validation.used);
     let trials = Trials {
-        inputs: r.inputs,
+        inputs: request.inputs,
         perturb: before.map_or(DEFAULT_PERTURB, |v| v.perturb),
         confidence: before.map_or(DEFAULT_CONFIDENCE, |v| v.confidence),
         skip: demoted.chain(before.map(|v| v.used)).max().unwrap_or(0),

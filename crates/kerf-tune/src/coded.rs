@@ -4,9 +4,9 @@
 //! search asks for, until they are as many. A search has them beside those of [`crate::counted`], which are wrong of other
 //! things: what compilers make of a plan (how far a loop is unrolled, which conversions stay, how operations overlap) is no part of
 //! those.
-use crate::models::CostModel;
-use crate::problem::Tunable;
+use crate::prediction::CostModel;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::{self, Compiler, CostError, Work, ptxas};

@@ -1,14 +1,24 @@
 //! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once.
-use crate::models::CostModel;
-use crate::problem::Tunable;
+use crate::prediction::CostModel;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::{self, CostError, Work};
+use kerf_run::job::Counts;
 use kerf_search::Assignment;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// What a cost model needs of counts.
+pub fn work(c: &Counts) -> Work {
+    Work {
+        launches: c.launches.clone(),
+        copies: c.copies,
+        copied_bytes: c.copied_bytes,
+    }
+}
 
 /// One kernel.
 struct Part<'s> {

@@ -1,15 +1,14 @@
 //! The counting run of a search: made once, kept in the result folder by what was counted.
-use crate::evaluate::{Input, WorkerProgram};
+pub use crate::counted::work;
+use crate::evaluate::Input;
+use crate::request::Request;
 use crate::subject::Subject;
 use kerf_clang::sha256;
 use kerf_exec::worker::Worker;
 use kerf_pass::count::Detail;
-use kerf_predict::cost::Work;
 use kerf_run::job::{Counts, Device, Job, JobError, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
 
 /// File in the result folder.
 pub const FILE: &str = "counts.json";
@@ -19,15 +18,6 @@ struct Kept {
     /// Of program, sizes and inputs.
     key: String,
     counts: Counts,
-}
-
-/// What a cost model needs of counts.
-pub fn work(c: &Counts) -> Work {
-    Work {
-        launches: c.launches.clone(),
-        copies: c.copies,
-        copied_bytes: c.copied_bytes,
-    }
 }
 
 fn key(subject: &Subject, input: &Input, launch: &BTreeMap<String, i64>) -> String {
@@ -44,39 +34,21 @@ fn key(subject: &Subject, input: &Input, launch: &BTreeMap<String, i64>) -> Stri
 
 /// The counts of a subject on its tuning inputs: those of the folder, or else those of a run in a worker,
 /// which are put there.
-pub fn obtain(
-    job: &Job,
-    subject: &Subject,
-    input: &Input,
-    folder: &Path,
-    program: &WorkerProgram,
-    limit: Duration,
-) -> Result<Counts, JobError> {
-    at(
-        job,
-        subject,
-        input,
-        folder,
-        program,
-        limit,
-        &BTreeMap::new(),
-    )
+pub fn obtain(request: &Request, subject: &Subject, input: &Input) -> Result<Counts, JobError> {
+    at_launch(request, subject, input, &BTreeMap::new())
 }
 
 /// [`obtain`] at other launch parameters; then blocks are counted and no values.
-pub fn at(
-    job: &Job,
+pub fn at_launch(
+    request: &Request,
     subject: &Subject,
     input: &Input,
-    folder: &Path,
-    program: &WorkerProgram,
-    limit: Duration,
     launch: &BTreeMap<String, i64>,
 ) -> Result<Counts, JobError> {
     let key = key(subject, input, launch);
     let path = match launch.is_empty() {
-        true => folder.join(FILE),
-        false => folder.join(format!("counts-{}.json", &key[..12])),
+        true => request.out.join(FILE),
+        false => request.out.join(format!("counts-{}.json", &key[..12])),
     };
     let plan = kerf_pass::Plan {
         launch: launch.clone(),
@@ -100,12 +72,12 @@ pub fn at(
         reference: false,
         baseline: false,
         threads: 0,
-        ..job.clone()
+        ..request.job.clone()
     };
-    let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
+    let args: Vec<&str> = request.program.args.iter().map(String::as_str).collect();
     let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&program.path, &args).map_err(died)?;
-    let answer: Result<Report, JobError> = w.ask(&job, limit).map_err(died)?;
+    let mut w = Worker::start(&request.program.path, &args).map_err(died)?;
+    let answer: Result<Report, JobError> = w.ask(&job, request.limit).map_err(died)?;
     let counts = answer?
         .counts
         .ok_or_else(|| JobError::Worker("the counts are missing".into()))?;

@@ -74,7 +74,7 @@ pub struct Worst {
 }
 
 impl Worst {
-    fn of(errors: &[serde_json::Value]) -> Option<Worst> {
+    fn among(errors: &[serde_json::Value]) -> Option<Worst> {
         let one = |e: &serde_json::Value| {
             let at = &e["max_rel_at"];
             Some(Worst {
@@ -219,7 +219,7 @@ impl Criteria {
                 error: value,
                 tolerance: c.tolerance,
                 mean_rel: mean(&o.errors),
-                worst: Worst::of(&o.errors),
+                worst: Worst::among(&o.errors),
                 rejection: verdict.and_then(|v| v.rejection),
                 counts: verdict.map(|v| v.counts),
             });

@@ -2,7 +2,8 @@
 //!
 //! * [`space`] is what there is to choose from and what cannot run, [`tuners`] leave the promising part of it,
 //!   [`funnel`] is all of them one after the other.
-//! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches.
+//! * [`choice`] makes variables of a search of it, [`strategy`] are the strategies that know of launches, [`ryoo`] are the
+//!   metrics of one of them.
 //! * [`parameters`] are variables of a search one by one, where the source is compiled for their values.
 //! * [`auto`] gives shapes to a workload that lists none; [`prepare`] finds out what the tuners want to know.
 //! * [`sample`] takes samples of launches, for predictions and, by [`narrow`], for searches on a GPU.
@@ -16,6 +17,7 @@ pub mod narrow;
 pub mod parameters;
 pub mod prepare;
 pub mod record;
+pub mod ryoo;
 pub mod sample;
 pub mod space;
 pub mod strategy;

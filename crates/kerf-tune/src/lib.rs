@@ -1,34 +1,46 @@
 //! Tuners: from a workload and a tolerance to the fastest plan within it, with the evidence.
 //!
-//! * [`subject`] is what is tuned, [`problem`] what can be chosen ([`storage`]: of memory,
-//!   [`approx`]: of math calls and warps; [`setting`]: one level), [`models`] what is predicted.
-//! * [`evaluate`] runs plans in worker processes, [`store`] keeps every evaluation.
-//! * [`tune`] searches, [`validate`] tries the result on other inputs, [`mod@result`] is what is written,
-//!   [`evidence`] what is seen beside it.
-//! * [`tradeoff`] is time and error over the part of the warps that is approximate.
+//! The modules are layers, and imports go one way, from later ones to earlier ones:
+//!
+//! * What is tuned: [`subject`] (with [`storage`], its memory), [`setting`] and [`group`] (levels and variables of a search),
+//!   [`approx`] (math calls and warps), [`launch`] (shapes of launches), [`tunable`] (all of it together), [`problem`] (from a
+//!   subject and a scope to it).
+//! * Prediction: [`prediction`] is what a model answers, [`score`], [`counted`], [`coded`] and [`ranges`] are models,
+//!   [`models`] decides which are used.
+//! * Evaluation: [`request`] is what is asked for, [`evaluate`] runs plans in worker processes, [`validate`] tries them on
+//!   other inputs, [`store`] keeps every evaluation; [`counts`], [`precheck`] and [`launch::prepare`] run the program before the
+//!   search.
+//! * Results: [`mod@result`] is what is written, [`evidence`] what is seen beside it; [`error`] and [`event`] are what a search
+//!   tells on its way.
+//! * Search: [`tune`] is the search over a workload, [`app`] over a whole application.
+//!
+//! Beside them, [`tradeoff`] is time and error over the part of the warps that is approximate.
 #![warn(missing_docs)]
 
-pub mod alone;
 pub mod app;
 pub mod approx;
 pub mod check;
-mod choose;
 pub mod coded;
 pub mod confidence;
 pub mod counted;
 pub mod counts;
 pub mod criteria;
 pub mod duration;
+pub mod error;
 pub mod evaluate;
+pub mod event;
 pub mod evidence;
-mod finals;
+pub mod formats;
 pub mod front;
+pub mod group;
 pub mod launch;
 pub mod measure;
 pub mod models;
 pub mod precheck;
+pub mod prediction;
 pub mod problem;
 pub mod ranges;
+pub mod request;
 pub mod rescore;
 pub mod result;
 pub mod sample;
@@ -39,6 +51,7 @@ pub mod storage;
 pub mod store;
 pub mod subject;
 pub mod tradeoff;
+pub mod tunable;
 pub mod tune;
 mod tuner;
 pub mod validate;

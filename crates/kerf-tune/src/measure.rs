@@ -3,9 +3,9 @@
 //!
 //! All plans are compiled first, on all cores; then each is timed run by run in turn with the program
 //! as it is. Processes that share the job's lock take turns, plan by plan.
-use crate::problem::Tunable;
 use crate::sample::sample;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_exec::KernelStats;
 use kerf_exec::cuda::{Code, CudaExecutor, assemble, load_binary};
 use kerf_ir::finish;

@@ -1,64 +1,19 @@
-//! The seam to models of time and error, and the search's view of them.
+//! Which models of time and error a search uses, and its view of them.
 //!
-//! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity
-//! profile predicts errors and forbids formats. [`cost_model`] and [`sensitivity`] are the only places
-//! that decide which are used: better ones are put in there, and nothing else changes.
+//! [`cost_model`] and [`sensitivity`] are the only places that decide which are used: better ones are put in there, and
+//! nothing else changes.
 use crate::coded::{self, Assembler, Coded};
-use crate::counted::{Counted, Recount};
-use crate::counts::work;
-use crate::problem::Tunable;
+use crate::counted::{Counted, Recount, work};
+pub use crate::prediction::{CostKind, CostModel, Sensitivity, Unknown};
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_device::profile::DeviceProfile;
-use kerf_pass::count::LocalError;
 use kerf_pass::plan::Plan;
 use kerf_predict::cost::{self, CostError};
 use kerf_run::job::Counts;
 use kerf_search::{Answers, Assignment, Models, Problem};
-use serde::{Deserialize, Serialize};
-
-/// Predicts time.
-pub trait CostModel {
-    /// Time over that of the program as it is; none if it cannot be told.
-    fn predict(&self, a: &Assignment) -> Option<f64>;
-    /// What it is, for results: a predicted time is never shown without it.
-    fn describe(&self) -> String;
-}
-
-/// Predicts errors.
-pub trait Sensitivity {
-    /// Error, in the unit of the tolerance, of one group alone at a level.
-    fn error(&self, group: usize, level: u8) -> Option<f64>;
-    /// Why a group must not have a level: an overflow that was seen coming.
-    fn veto(&self, group: usize, level: u8) -> Option<String>;
-    /// What the operations of a group lose at a level, each by itself.
-    fn local(&self, _group: usize, _level: u8) -> Option<LocalError> {
-        None
-    }
-}
-
-/// Nothing is known of errors before something ran.
-pub struct Unknown;
-
-impl Sensitivity for Unknown {
-    fn error(&self, _group: usize, _level: u8) -> Option<f64> {
-        None
-    }
-    fn veto(&self, _group: usize, _level: u8) -> Option<String> {
-        None
-    }
-}
-
-/// Which cost model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CostKind {
-    /// From a counting run and a device profile.
-    Counts,
-    /// The static score of AMPT-GA, with the profile's throughputs as weights.
-    Static,
-}
 
 /// The static score as published, of what AMPT-GA goes by.
 pub fn published_score<'s>(subject: &'s Subject, tunable: &'s Tunable) -> StaticScore<'s> {
@@ -74,7 +29,7 @@ pub fn static_score<'s>(
     Box::new(StaticScore::new(
         subject,
         tunable,
-        Weights::of_profile(profile),
+        Weights::from_profile(profile),
     ))
 }
 
@@ -169,75 +124,9 @@ pub fn inform_but(
     errors: &dyn Sensitivity,
     but: &[usize],
 ) -> Vec<String> {
-    let mut vetoes = Vec::new();
-    let left = |i: &usize| !but.contains(i);
-    for (i, v) in problem
-        .variables
-        .iter_mut()
-        .enumerate()
-        .filter(|v| left(&v.0))
-    {
-        for (l, level) in v.levels.iter_mut().enumerate().skip(1) {
-            level.error = errors.error(i, l as u8);
-            if let Some(why) = errors.veto(i, l as u8) {
-                level.veto = true;
-                vetoes.push(format!("{} as {}: {why}", v.name, level.name));
-            }
-        }
-    }
-    let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
-    let identity = problem.identity();
-    let held = |mut a: Assignment| {
-        but.iter().for_each(|i| a[*i] = 0);
-        a
-    };
-    let share = 1.0 / problem.variables.len().max(1) as f64;
-    // Conversions of each group towards its neighbours, at its first level below its own.
-    let mut casts = vec![0.0; problem.variables.len()];
-    let mut costs: Vec<Vec<f64>> = Vec::new();
-    for (i, v) in problem.variables.iter().enumerate() {
-        let mut own = vec![share];
-        if !left(&i) {
-            // A shape is as good as another until one ran.
-            own.resize(v.levels.len(), share);
-        }
-        for l in own.len()..v.levels.len() {
-            let mut alone = identity.clone();
-            alone[i] = l as u8;
-            let together = held(problem.uniform(l as u8));
-            let mut without = together.clone();
-            without[i] = 0;
-            // Alone, a group saves its operations and pays for conversions; the last one to be lowered
-            // saves both. The sum of the two is the conversions, twice.
-            let saved = time(&without) - time(&together);
-            let met = (0.5 * (saved + time(&alone) - time(&identity))).max(0.0);
-            if l == 1 {
-                casts[i] = met;
-            }
-            own.push((share - (saved - met)).max(0.0));
-        }
-        costs.push(own);
-    }
-    // What belongs to no pair of groups, such as conversions at loads, is shared out, so that plans of one
-    // level have the model's time.
-    let deepest = costs.iter().map(Vec::len).max().unwrap_or(1);
-    for l in 1..deepest {
-        let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
-        let sum: f64 = costs.iter().map(at).sum();
-        let movable = costs
-            .iter()
-            .enumerate()
-            .filter(|(i, own)| left(i) && own.len() > l);
-        let movable = movable.count() as f64;
-        let more = (time(&held(problem.uniform(l as u8))) - sum) / movable.max(1.0);
-        for (_, own) in costs
-            .iter_mut()
-            .enumerate()
-            .filter(|(i, own)| left(i) && own.len() > l)
-        {
-            own[l] = (own[l] + more).max(0.0);
-        }
-    }
+    let vetoes = veto(problem, errors, but);
+    let (mut costs, casts) = single_costs(problem, cost, but);
+    share_out(problem, cost, but, &mut costs);
     for (v, own) in problem.variables.iter_mut().zip(costs) {
         for (level, c) in v.levels.iter_mut().zip(own) {
             level.cost = c;
@@ -253,6 +142,86 @@ pub fn inform_but(
         e.weight = 0.5 * (part(e.a) + part(e.b));
     }
     vetoes
+}
+
+/// Writes errors and vetoes of single groups into a problem. Gives what is forbidden, and why.
+fn veto(problem: &mut Problem, errors: &dyn Sensitivity, but: &[usize]) -> Vec<String> {
+    let mut vetoes = Vec::new();
+    let variables = problem.variables.iter_mut().enumerate();
+    for (i, v) in variables.filter(|v| !but.contains(&v.0)) {
+        for (l, level) in v.levels.iter_mut().enumerate().skip(1) {
+            level.error = errors.error(i, l as u8);
+            if let Some(why) = errors.veto(i, l as u8) {
+                level.veto = true;
+                vetoes.push(format!("{} as {}: {why}", v.name, level.name));
+            }
+        }
+    }
+    vetoes
+}
+
+/// The assignment with all variables at one level, but for some, which are at their first.
+fn uniform_but(problem: &Problem, level: usize, but: &[usize]) -> Assignment {
+    let mut a = problem.uniform(level as u8);
+    but.iter().for_each(|i| a[*i] = 0);
+    a
+}
+
+/// What each group costs at each of its levels, as its share of the time; and its conversions towards its neighbours, at its
+/// first level below its own.
+fn single_costs(
+    problem: &Problem,
+    cost: &dyn CostModel,
+    but: &[usize],
+) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
+    let identity = problem.identity();
+    let share = 1.0 / problem.variables.len().max(1) as f64;
+    let mut casts = vec![0.0; problem.variables.len()];
+    let mut costs: Vec<Vec<f64>> = Vec::new();
+    for (i, v) in problem.variables.iter().enumerate() {
+        let mut own = vec![share];
+        if but.contains(&i) {
+            // A shape is as good as another until one ran.
+            own.resize(v.levels.len(), share);
+        }
+        for l in own.len()..v.levels.len() {
+            let mut alone = identity.clone();
+            alone[i] = l as u8;
+            let together = uniform_but(problem, l, but);
+            let mut without = together.clone();
+            without[i] = 0;
+            // Alone, a group saves its operations and pays for conversions; the last one to be lowered
+            // saves both. The sum of the two is the conversions, twice.
+            let saved = time(&without) - time(&together);
+            let met = (0.5 * (saved + time(&alone) - time(&identity))).max(0.0);
+            if l == 1 {
+                casts[i] = met;
+            }
+            own.push((share - (saved - met)).max(0.0));
+        }
+        costs.push(own);
+    }
+    (costs, casts)
+}
+
+/// What belongs to no pair of groups, such as conversions at loads, is shared out, so that plans of one level have the
+/// model's time.
+fn share_out(problem: &Problem, cost: &dyn CostModel, but: &[usize], costs: &mut [Vec<f64>]) {
+    let deepest = costs.iter().map(Vec::len).max().unwrap_or(1);
+    for l in 1..deepest {
+        let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
+        let sum: f64 = costs.iter().map(at).sum();
+        let moves = |i: usize, own: &[f64]| !but.contains(&i) && own.len() > l;
+        let each = costs.iter().enumerate();
+        let movable = each.filter(|(i, own)| moves(*i, own)).count() as f64;
+        let whole = cost.predict(&uniform_but(problem, l, but)).unwrap_or(1.0);
+        let more = (whole - sum) / movable.max(1.0);
+        let each = costs.iter_mut().enumerate();
+        for (_, own) in each.filter(|(i, own)| moves(*i, own)) {
+            own[l] = (own[l] + more).max(0.0);
+        }
+    }
 }
 
 /// What the strategies ask for.

@@ -3,7 +3,7 @@
 //!
 //! The checks run on the CPU executor, whatever device the search is for. Where they do not end in time at the
 //! workload's sizes they are tried at smaller ones, and what was not checked is said.
-use crate::tune::Request;
+use crate::request::Request;
 use kerf_exec::ExecError;
 use kerf_exec::worker::Worker;
 use kerf_run::job::{Device, Job, JobError, Report};
@@ -69,11 +69,15 @@ impl Checked {
 }
 
 /// One run of the checks: a report, or none where it did not end.
-fn one(r: &Request, seed: u64, overrides: &[(String, i64)]) -> Result<Option<Report>, JobError> {
+fn one(
+    request: &Request,
+    seed: u64,
+    overrides: &[(String, i64)],
+) -> Result<Option<Report>, JobError> {
     let job = Job {
         seed: Some(seed),
         device: Device::Cpu,
-        memcheck: Some(r.checks),
+        memcheck: Some(request.checks),
         overrides: overrides.to_vec(),
         reference: false,
         baseline: false,
@@ -81,11 +85,11 @@ fn one(r: &Request, seed: u64, overrides: &[(String, i64)]) -> Result<Option<Rep
         repeats: 1,
         sample_s: 0.0,
         energy_s: 0.0,
-        ..r.job.clone()
+        ..request.job.clone()
     };
-    let args: Vec<&str> = r.program.args.iter().map(String::as_str).collect();
+    let args: Vec<&str> = request.program.args.iter().map(String::as_str).collect();
     let failed = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&r.program.path, &args).map_err(failed)?;
+    let mut w = Worker::start(&request.program.path, &args).map_err(failed)?;
     let answer: Result<Report, JobError> = match w.ask(&job, LIMIT) {
         Ok(a) => a,
         Err(kerf_exec::worker::WorkerError::Timeout(_)) => return Ok(None),
@@ -132,22 +136,22 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
 }
 
 /// Checks the program on one input. An error is a fault, which stops the search.
-pub fn check(r: &Request, w: &Workload, seed: u64) -> Result<Checked, ExecError> {
-    match one(r, seed, &r.job.overrides) {
+pub fn check(request: &Request, w: &Workload, seed: u64) -> Result<Checked, ExecError> {
+    match one(request, seed, &request.job.overrides) {
         Ok(Some(report)) => Ok(Checked::Whole {
             notes: report.warnings,
         }),
         Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => Err(e),
         Err(e) => Ok(Checked::Not { why: e.to_string() }),
-        Ok(None) => Ok(at_smaller_sizes(r, w, seed)),
+        Ok(None) => Ok(at_smaller_sizes(request, w, seed)),
     }
 }
 
-fn at_smaller_sizes(r: &Request, w: &Workload, seed: u64) -> Checked {
+fn at_smaller_sizes(request: &Request, w: &Workload, seed: u64) -> Checked {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
     for step in [1, 2, 4] {
-        let sizes = smaller(w, &r.job.overrides, step);
-        match one(r, seed, &sizes) {
+        let sizes = smaller(w, &request.job.overrides, step);
+        match one(request, seed, &sizes) {
             Ok(Some(report)) => {
                 return Checked::Smaller {
                     sizes,

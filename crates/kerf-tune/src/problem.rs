@@ -1,104 +1,21 @@
-//! From a subject to a search problem, and from an assignment back to a plan.
-use crate::approx::{self, Approx, MathSite, Warps};
-use crate::launch::choice::{ChoiceError, LaunchChoice};
+//! From a subject and what may change of it to the variables of a search.
+use crate::approx::{self, Approx};
+use crate::formats::precision;
+use crate::group::key;
+pub use crate::group::{Group, Grouping};
+use crate::launch::choice::LaunchChoice;
+use crate::launch::space::ChoiceError;
 use crate::setting::Setting;
-use crate::storage::{FixedStorage, Place};
-use crate::subject::{Kernel, Subject, precision};
+use crate::storage::FixedStorage;
+use crate::subject::{Kernel, Subject};
+pub use crate::tunable::{Excluded, Tunable};
 use kerf_num::Format;
-use kerf_pass::{KernelPlan, Plan, SiteFormat};
-use kerf_search::{Edge, Level, Problem};
-use serde::{Deserialize, Serialize};
+use kerf_pass::SiteFormat;
 use std::collections::BTreeMap;
 
-/// What changes its format as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Grouping {
-    /// Source variables.
-    Variable,
-    /// Chains of operations without a conversion between them: the def-use rule of AMPT-GA.
-    Chain,
-    /// Source lines.
-    Line,
-    /// Every site by itself.
-    Site,
-}
-
-/// A group of sites, or memory, that is one variable of the search.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Group {
-    /// For people: `body_forces: acc`, `buffer in`.
-    pub name: String,
-    /// Kernel, as plans name it; the first of them for memory.
-    pub kernel: String,
-    /// Position of the kernel in the subject.
-    #[serde(skip)]
-    pub at: usize,
-    /// What it is by level: formats, variants, parts of the warps. The first is the program's own.
-    pub formats: Vec<Setting>,
-    /// Its sites in that kernel.
-    pub sites: Vec<usize>,
-    /// Source lines, ascending.
-    pub lines: Vec<u32>,
-    /// For memory: what it is in each kernel. Empty for operations.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub holds: Vec<Place>,
-}
-
-impl Group {
-    /// Something that is chosen of launches.
-    pub fn of_launch(name: &str, levels: Vec<Setting>) -> Group {
-        Group {
-            name: name.to_owned(),
-            kernel: String::new(),
-            at: 0,
-            formats: levels,
-            sites: Vec::new(),
-            lines: Vec::new(),
-            holds: Vec::new(),
-        }
-    }
-    /// Its operations; those of memory may be in several kernels.
-    pub fn operations(&self) -> usize {
-        let held: usize = self.holds.iter().map(|p| p.sites.len()).sum();
-        held.max(self.sites.len())
-    }
-}
-
-/// A site that keeps its format, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Excluded {
-    /// Kernel.
-    pub kernel: String,
-    /// Site.
-    pub site: usize,
-    /// Why.
-    pub why: String,
-}
-
-/// A search problem and what its variables stand for.
-pub struct Tunable {
-    /// The groups, one for each variable of the problem.
-    pub groups: Vec<Group>,
-    /// Sites that cannot be lowered.
-    pub excluded: Vec<Excluded>,
-    /// Memory that keeps its format.
-    pub fixed: Vec<FixedStorage>,
-    /// Format of a site at each level of its group, by kernel and site; sites of no group are absent.
-    pub chosen: BTreeMap<(usize, usize), (usize, Vec<SiteFormat>)>,
-    /// Math calls that have variants, where they were asked for, by kernel and site.
-    pub math: BTreeMap<(usize, usize), MathSite>,
-    /// The part of the warps that runs a second version, where that was asked for.
-    pub warps: Option<Warps>,
-    /// Kernels that cannot have a second version, and why.
-    pub single: Vec<approx::Single>,
-    /// Shapes of the launches, where they may change.
-    pub launch: Option<LaunchChoice>,
-}
-
-/// What may change.
+/// What a search may change.
 #[derive(Debug, Clone)]
-pub struct Wish<'w> {
+pub struct TuningScope<'w> {
     /// Formats of operations; empty: they keep theirs.
     pub formats: &'w [SiteFormat],
     /// What changes together.
@@ -156,32 +73,6 @@ fn narrower(own: Format, formats: &[SiteFormat]) -> Vec<SiteFormat> {
     some
 }
 
-/// What a site is grouped by: something to order by, and a name.
-pub(crate) fn key(k: &Kernel, site: usize, by: Grouping) -> (String, Format, usize) {
-    let s = &k.sites[site];
-    let line = || match &s.location {
-        Some(l) if l.line > 0 => format!("line {}", l.line),
-        _ => "no line".to_owned(),
-    };
-    match by {
-        Grouping::Variable => {
-            let v = k.variables[site].as_ref();
-            let name = v.map_or_else(String::new, |v| match &v.function {
-                Some(f) => format!("{} in {f}", v.name),
-                None => v.name.clone(),
-            });
-            (name, s.format, 0)
-        }
-        Grouping::Chain => (format!("group {}", s.group), s.format, s.group),
-        Grouping::Line => (line(), s.format, 0),
-        Grouping::Site => (
-            format!("site {site} ({}, {})", s.op, line()),
-            s.format,
-            site,
-        ),
-    }
-}
-
 /// The groups of a subject's operations at the formats asked for.
 pub fn tunable(
     subject: &Subject,
@@ -198,9 +89,9 @@ pub fn with_storage(
     by: Grouping,
     storage: bool,
 ) -> Result<Tunable, ProblemError> {
-    of_wish(
+    for_scope(
         subject,
-        &Wish {
+        &TuningScope {
             formats,
             by,
             storage,
@@ -210,14 +101,14 @@ pub fn with_storage(
 }
 
 /// The groups of a subject for everything that may change.
-pub fn of_wish(subject: &Subject, wish: &Wish) -> Result<Tunable, ProblemError> {
-    with_launch(subject, wish, |_| Ok(None))
+pub fn for_scope(subject: &Subject, scope: &TuningScope) -> Result<Tunable, ProblemError> {
+    with_launch(subject, scope, |_| Ok(None))
 }
 
 /// The groups of a subject for everything that may change, and those that `launch` adds.
 pub fn with_launch(
     subject: &Subject,
-    wish: &Wish,
+    scope: &TuningScope,
     launch: impl FnOnce(&mut Vec<Group>) -> Result<Option<LaunchChoice>, ChoiceError>,
 ) -> Result<Tunable, ProblemError> {
     let mut t = Tunable {
@@ -230,11 +121,12 @@ pub fn with_launch(
         single: Vec::new(),
         launch: None,
     };
-    if !wish.formats.is_empty() {
-        formatted(subject, wish, &mut t);
+    if !scope.formats.is_empty() {
+        formatted(subject, scope, &mut t);
     }
-    if let Some(asked) = wish.approx {
-        t.single = approx::add(subject, wish.formats, wish.by, asked, &mut t);
+    if let Some(asked) = scope.approx {
+        let added = approx::add(subject, scope.formats, scope.by, asked, &mut t.groups);
+        (t.math, t.warps, t.single) = (added.math, added.warps, added.single);
     }
     for g in &mut t.groups {
         g.lines.sort_unstable();
@@ -244,14 +136,14 @@ pub fn with_launch(
     t.launch = launch(&mut t.groups)?;
     match t.groups.is_empty() {
         false => Ok(t),
-        true => Err(nothing(subject, wish, &t)),
+        true => Err(nothing(subject, scope, &t)),
     }
 }
 
 /// Operations and memory at the formats asked for.
-fn formatted(subject: &Subject, wish: &Wish, t: &mut Tunable) {
-    let (formats, by) = (wish.formats, wish.by);
-    if wish.storage {
+fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
+    let (formats, by) = (scope.formats, scope.by);
+    if scope.storage {
         hold(subject, formats, t);
     }
     for (at, k) in subject.kernels.iter().enumerate() {
@@ -359,8 +251,8 @@ fn tell_apart(groups: &mut [Group]) {
     }
 }
 
-fn nothing(subject: &Subject, wish: &Wish, t: &Tunable) -> ProblemError {
-    let (formats, excluded) = (wish.formats, &t.excluded);
+fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError {
+    let (formats, excluded) = (scope.formats, &t.excluded);
     let names: Vec<&str> = subject.kernels.iter().map(|k| k.name.as_str()).collect();
     let asked: Vec<&str> = formats.iter().map(|f| f.name()).collect();
     let sites = || subject.kernels.iter().flat_map(|k| &k.sites);
@@ -368,7 +260,7 @@ fn nothing(subject: &Subject, wish: &Wish, t: &Tunable) -> ProblemError {
         "it has no floating-point operations".to_owned()
     } else if let Some((_, why)) = t.single.first() {
         why.clone()
-    } else if wish.approx.is_some() && formats.is_empty() {
+    } else if scope.approx.is_some() && formats.is_empty() {
         let wide = sites().any(|s| s.format == Format::F64);
         let help = match wide {
             true => " in f64; help: --what precision,approx tries those of f32 too",
@@ -388,109 +280,4 @@ fn nothing(subject: &Subject, wish: &Wish, t: &Tunable) -> ProblemError {
         kernels: names.join(", "),
         why,
     }
-}
-
-impl Tunable {
-    /// The format of a site under an assignment; none where it keeps its own.
-    pub fn format(&self, kernel: usize, site: usize, a: &[u8]) -> Option<SiteFormat> {
-        let (g, formats) = self.chosen.get(&(kernel, site))?;
-        let level = *a.get(*g)? as usize;
-        (level > 0).then(|| formats[level.min(formats.len() - 1)])
-    }
-
-    /// The plan that an assignment stands for.
-    pub fn plan(&self, subject: &Subject, a: &[u8]) -> Plan {
-        let mut plan = Plan::default();
-        for ((at, site), (g, _)) in &self.chosen {
-            if !self.groups[*g].holds.is_empty() {
-                continue; // by its memory, below
-            }
-            let own = SiteFormat::from(subject.kernels[*at].sites[*site].format);
-            if let Some(f) = self.format(*at, *site, a).filter(|f| *f != own) {
-                let name = subject.kernels[*at].name.clone();
-                let k = plan.kernels.entry(name).or_insert_with(KernelPlan::default);
-                k.sites.insert(*site, f);
-            }
-        }
-        for (g, level) in self.groups.iter().zip(a).filter(|(_, l)| **l > 0) {
-            for p in &g.holds {
-                let k = plan.kernels.entry(p.kernel.clone()).or_default();
-                if let Some(f) = g.formats[*level as usize].format() {
-                    k.storage.insert(p.name.clone(), f);
-                }
-            }
-        }
-        self.approximate(subject, a, &mut plan);
-        if let Some(l) = &self.launch {
-            l.plan(a, &mut plan);
-        }
-        plan
-    }
-
-    /// Groups that are shapes of launches.
-    pub fn shapes(&self) -> Vec<usize> {
-        let launch = self.launch.as_ref();
-        let all = launch.map(|l| {
-            let one_by_one = l.parameters.iter().flat_map(|p| &p.all);
-            let shapes = l.variables.iter().map(|v| v.group);
-            shapes.chain(one_by_one.map(|p| p.group)).chain(l.fixed)
-        });
-        all.into_iter().flatten().collect()
-    }
-
-    /// The search problem without costs: levels, depth along the data flow, which groups meet.
-    pub fn problem(&self, subject: &Subject, tolerance: f64) -> Problem {
-        let depths: Vec<Vec<u32>> = subject.kernels.iter().map(depths).collect();
-        let variable = |g: &Group| {
-            let names = g.formats.iter().map(|f| Level::named(f.to_string()));
-            let mut v = kerf_search::Variable::new(g.name.clone(), names.collect());
-            let k = &subject.kernels[g.at];
-            v.members = g.operations() as u32;
-            v.depth = g.sites.iter().map(|s| depths[g.at][*s]).min().unwrap_or(0);
-            // Blocks of different kernels are different blocks.
-            v.block = (g.at as u32) << 16 | g.sites.first().map_or(0, |s| k.blocks[*s]);
-            v
-        };
-        let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
-        for (at, k) in subject.kernels.iter().enumerate() {
-            for (site, from) in k.operands.iter().enumerate() {
-                let Some((b, _)) = self.chosen.get(&(at, site)) else {
-                    continue;
-                };
-                for (a, _) in from.iter().filter_map(|f| self.chosen.get(&(at, *f))) {
-                    if a != b {
-                        *edges.entry((*a.min(b), *a.max(b))).or_insert(0.0) += 1.0;
-                    }
-                }
-            }
-        }
-        let edges = edges
-            .into_iter()
-            .map(|((a, b), weight)| Edge { a, b, weight });
-        let mut variables: Vec<kerf_search::Variable> = self.groups.iter().map(variable).collect();
-        for i in self.shapes() {
-            variables[i].unordered = true;
-        }
-        let parameters = self.launch.as_ref().and_then(|l| l.parameters.as_ref());
-        for p in parameters.iter().flat_map(|p| &p.all) {
-            let levels = variables[p.group].levels.iter_mut();
-            for (l, v) in levels.zip(&p.values) {
-                l.value = Some(*v as f64);
-            }
-        }
-        Problem {
-            points: parameters.map(|p| p.points.clone()),
-            ..Problem::precision(variables, edges.collect(), tolerance)
-        }
-    }
-}
-
-/// Distance of each site from the loads. A loop's way back counts as nothing.
-fn depths(k: &Kernel) -> Vec<u32> {
-    let mut out: Vec<u32> = Vec::new();
-    for (site, from) in k.operands.iter().enumerate() {
-        let before = from.iter().filter(|f| **f < site).map(|f| out[*f]).max();
-        out.push(before.map_or(0, |d| d + 1));
-    }
-    out
 }

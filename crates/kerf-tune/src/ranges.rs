@@ -3,9 +3,9 @@
 //! They are of the tuning inputs, like every error of the search; validation tries others. Errors are not
 //! predicted from them: first-order estimates are off by orders of magnitude where errors cancel, and a
 //! run of a group alone tells more.
-use crate::models::Sensitivity;
-use crate::problem::Tunable;
+use crate::prediction::Sensitivity;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{LocalError, SiteRecord};

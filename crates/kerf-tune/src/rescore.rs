@@ -1,8 +1,11 @@
 //! The static score of AMPT-GA and predicted times for a recorded space: tables of before either was recorded, or of a model that
 //! was another, get them from the program.
-use crate::models::{CostModel, published_score};
-use crate::problem::{Grouping, Tunable, Wish, of_wish};
+use crate::group::Grouping;
+use crate::models::published_score;
+use crate::prediction::CostModel;
+use crate::problem::{TuningScope, for_scope};
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_pass::SiteFormat;
 use kerf_search::Problem;
 use kerf_search::recorded::Recorded;
@@ -83,13 +86,13 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<Found, RescoreError>
     let mut best: Option<Found> = None;
     for by in GROUPINGS {
         for storage in [true, false] {
-            let wish = Wish {
+            let scope = TuningScope {
                 formats: &formats,
                 by,
                 storage,
                 approx: None,
             };
-            let Ok(tunable) = of_wish(subject, &wish) else {
+            let Ok(tunable) = for_scope(subject, &scope) else {
                 continue;
             };
             let Some(of) = groups(&tunable, problem) else {

@@ -1,14 +1,14 @@
 //! What a search gives, as files: docs/result.md describes them.
-use crate::alone::Alone;
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};
 use crate::front::Point;
+use crate::group::Group;
 use crate::precheck::Checked;
-use crate::problem::{Group, Tunable};
 use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use crate::validate::Validation;
 use kerf_clang::compile::Toolchain;
 use kerf_ir::finish;
@@ -107,6 +107,20 @@ impl Kept {
     pub fn gains_nothing(&self) -> bool {
         matches!(self, Kept::Slower { time, chosen, .. } if (time - chosen).abs() < 5e-4)
     }
+}
+
+/// A group at one level, all others as in the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alone {
+    /// The level.
+    pub format: Setting,
+    /// Its error as one number, in the unit of the tolerance; none if infinite, or if it failed.
+    pub error: Option<f64>,
+    /// Its error on every output, the program's own included.
+    pub outputs: Vec<OutputError>,
+    /// Why it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// A group and what became of it.

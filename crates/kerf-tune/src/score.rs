@@ -5,10 +5,10 @@
 //! runs is a guess. Registers and latency are left out; the score ranks plans and is an optimistic time.
 //! Memory is apart: what is loaded and stored costs nothing in the score itself, as published, and can be
 //! asked for beside it.
-use crate::models::CostModel;
-use crate::problem::Tunable;
+use crate::prediction::CostModel;
 use crate::setting::PARTS;
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
 use kerf_pass::MathVariant;
@@ -60,7 +60,7 @@ impl Weights {
     }
 
     /// By the throughputs of a device, where they are known.
-    pub fn of_profile(p: &DeviceProfile) -> Weights {
+    pub fn from_profile(p: &DeviceProfile) -> Weights {
         let rate = |key: &str| {
             let o = p.operations.get(key)?;
             o.throughput.value.filter(|t| *t > 0.0)
@@ -77,7 +77,7 @@ impl Weights {
     }
 
     /// By the energies of a device, where they are known; none if that is nowhere.
-    pub fn of_energies(p: &DeviceProfile) -> Option<Weights> {
+    pub fn from_energies(p: &DeviceProfile) -> Option<Weights> {
         let known = p.operations.iter();
         let costs: BTreeMap<String, f64> = known
             .filter_map(|(k, o)| Some((k.clone(), o.energy_pj.value.filter(|e| *e > 0.0)?)))

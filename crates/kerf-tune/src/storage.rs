@@ -2,7 +2,7 @@
 //!
 //! Whoever touches a buffer has to hold it alike, so all parameters that get it, all buffers that such a
 //! parameter gets, and what is copied or swapped between them are one variable.
-use crate::subject::{NARROW, precision};
+use crate::formats::{NARROW, precision};
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{Module, Value};
 use kerf_num::Format;
@@ -115,7 +115,7 @@ pub(crate) fn stored(
     kernels: &[Objects],
     others: &[String],
 ) -> Result<Vec<Stored>, Mistakes> {
-    Ok(stored_of(
+    Ok(stored_from_touches(
         session.workload,
         &touches(session)?,
         kernels,
@@ -124,7 +124,7 @@ pub(crate) fn stored(
 }
 
 /// The same for buffers and what touches them, wherever that is known from.
-pub(crate) fn stored_of(
+pub(crate) fn stored_from_touches(
     workload: &Workload,
     t: &Touches,
     kernels: &[Objects],
@@ -172,12 +172,18 @@ pub(crate) fn stored_of(
     let mut out = Vec::new();
     for root in (0..buffers + flat.len()).filter(|n| sets.root(*n) == *n) {
         let mine = |n: &usize| sets.root(*n) == root;
-        let b: Vec<usize> = (0..buffers).filter(mine).collect();
-        let o: Vec<(usize, usize)> = (0..flat.len())
-            .filter(|n| sets.root(buffers + n) == root)
-            .map(|n| flat[n])
-            .collect();
-        out.extend(one(workload, t, kernels, others, &b, &o));
+        let alike = HeldAlike {
+            workload,
+            touches: t,
+            kernels,
+            others,
+            buffers: (0..buffers).filter(mine).collect(),
+            objects: (0..flat.len())
+                .filter(|n| sets.root(buffers + n) == root)
+                .map(|n| flat[n])
+                .collect(),
+        };
+        out.extend(alike.stored());
     }
     // Buffers in the order of the workload, then arrays.
     out
@@ -202,108 +208,149 @@ fn named_variables(w: &Workload, t: &Touches, keys: &[&str], buffers: &[usize]) 
     }
 }
 
-/// One variable; none if there is nothing to hold.
-fn one(
-    w: &Workload,
-    t: &Touches,
-    kernels: &[Objects],
-    others: &[String],
-    buffers: &[usize],
-    objects: &[(usize, usize)],
-) -> Option<Stored> {
-    let get = |(k, o): &(usize, usize)| &kernels[*k].all[*o];
-    let mut refused: BTreeMap<SiteFormat, String> = BTreeMap::new();
-    let own = objects.iter().find_map(|o| get(o).0.format);
-    for to in NARROW {
+/// Position of an object: of its kernel, and among the objects of that.
+type ObjectAt = (usize, usize);
+
+/// Buffers and objects that are held alike.
+struct HeldAlike<'a> {
+    workload: &'a Workload,
+    touches: &'a Touches,
+    kernels: &'a [Objects],
+    /// Symbols of variables that kernels use which the workload does not launch.
+    others: &'a [String],
+    /// Buffers of the workload, by position.
+    buffers: Vec<usize>,
+    objects: Vec<ObjectAt>,
+}
+
+impl HeldAlike<'_> {
+    fn object(&self, (kernel, object): &ObjectAt) -> &Surveyed {
+        &self.kernels[*kernel].all[*object].0
+    }
+
+    /// Loads and stores of an object, by site.
+    fn sites(&self, (kernel, object): &ObjectAt) -> &[usize] {
+        &self.kernels[*kernel].all[*object].1
+    }
+
+    /// They as one variable; none if there is nothing to hold.
+    fn stored(&self) -> Option<Stored> {
+        let own = self.objects.iter().find_map(|o| self.object(o).format);
+        let floats = |b: &usize| {
+            let all = self.workload.buffers[*b].elem.scalars();
+            all.iter().any(|(_, s)| s.is_float())
+        };
+        let any = self.objects.iter().any(|o| !self.sites(o).is_empty());
+        if !any && !self.buffers.iter().any(floats) {
+            return None; // integers, or nothing
+        }
+        let refused = NARROW
+            .into_iter()
+            .filter_map(|to| Some((to, self.refusal(own, to)?)));
+        let buffers = self.buffers.iter();
+        let buffers: Vec<String> = buffers
+            .map(|b| self.workload.buffers[*b].name.clone())
+            .collect();
+        Some(Stored {
+            name: self.name(&buffers)?,
+            own,
+            buffers,
+            places: self.places(),
+            refused: refused.collect(),
+        })
+    }
+
+    /// Why they cannot be held in a format.
+    fn refusal(&self, own: Option<Format>, to: SiteFormat) -> Option<String> {
         let mut why = None;
-        for b in buffers {
-            let b2 = &w.buffers[*b];
-            if t.in_structs.contains(b) {
+        for b in &self.buffers {
+            let buffer = &self.workload.buffers[*b];
+            if self.touches.in_structs.contains(b) {
                 why = Some(format!(
                     "the address of `{}` is passed in a struct",
-                    b2.name
+                    buffer.name
                 ));
-            } else if buffers.len() > 1 && !touched(t, *b) {
-                why = Some(format!("`{}` is copied, and no kernel touches it", b2.name));
+            } else if self.buffers.len() > 1 && !touched(self.touches, *b) {
+                why = Some(format!(
+                    "`{}` is copied, and no kernel touches it",
+                    buffer.name
+                ));
             } else if own.is_some_and(|f| precision(to.word()) < precision(f)) {
-                why = why.or_else(|| unfit(b2, to));
+                why = why.or_else(|| unfit(buffer, to));
             }
         }
-        for o in objects {
-            let (s, _) = get(o);
-            let of = || match objects.len() {
-                1 => String::new(),
-                _ => format!("{} in {}: ", s.name, kernels[o.0].name),
-            };
-            if let Some(r) = s.refused.get(&to.word()) {
-                why = why.or_else(|| Some(of() + r));
-            }
-            if s.format.is_some() && s.format != own {
-                why = why.or_else(|| Some(of() + "it holds another format"));
-            }
-            if s.kind == Kind::Variable && t.application {
-                let text = "applications keep the formats of their variables";
-                why = why.or_else(|| Some(text.into()));
-            }
-            if s.symbol.as_ref().is_some_and(|s| others.contains(s)) {
-                let text = "a kernel that the workload does not launch uses it too";
-                why = why.or_else(|| Some(text.into()));
-            }
-        }
-        if let Some(why) = why {
-            refused.insert(to, why);
-        }
+        let mut objects = self.objects.iter();
+        why.or_else(|| objects.find_map(|o| self.object_refusal(o, own, to)))
     }
-    let floats = |b: &usize| {
-        let all = w.buffers[*b].elem.scalars();
-        all.iter().any(|(_, s)| s.is_float())
-    };
-    let any = objects.iter().any(|o| !get(o).1.is_empty());
-    if !any && !buffers.iter().any(floats) {
-        return None; // integers, or nothing
-    }
-    let names: Vec<String> = buffers.iter().map(|b| w.buffers[*b].name.clone()).collect();
-    let mut keys: Vec<&str> = Vec::new();
-    for o in objects {
-        let s = &get(o).0;
-        if s.kind == Kind::Variable && !keys.contains(&s.key.as_str()) {
-            keys.push(&s.key);
+
+    /// Why one of the objects cannot be held in a format.
+    fn object_refusal(&self, at: &ObjectAt, own: Option<Format>, to: SiteFormat) -> Option<String> {
+        let s = self.object(at);
+        let named = |why: &str| match self.objects.len() {
+            1 => why.to_owned(),
+            _ => format!("{} in {}: {why}", s.name, self.kernels[at.0].name),
+        };
+        if let Some(why) = s.refused.get(&to.word()) {
+            return Some(named(why));
         }
+        if s.format.is_some() && s.format != own {
+            return Some(named("it holds another format"));
+        }
+        if s.kind == Kind::Variable && self.touches.application {
+            return Some("applications keep the formats of their variables".into());
+        }
+        let elsewhere = |s: &String| self.others.contains(s);
+        if s.symbol.as_ref().is_some_and(elsewhere) {
+            return Some("a kernel that the workload does not launch uses it too".into());
+        }
+        None
     }
-    let name = match names.as_slice() {
-        _ if !keys.is_empty() => named_variables(w, t, &keys, buffers),
-        [] => {
-            let (s, k) = (&get(objects.first()?).0, &kernels[objects.first()?.0].name);
-            let what = if s.kind == Kind::Local {
-                "local"
-            } else {
-                "shared"
-            };
-            match objects.len() {
-                1 => format!("{k}: {what} {}", s.name),
-                _ => format!("{what} {}", s.name),
+
+    /// What people call them.
+    fn name(&self, buffers: &[String]) -> Option<String> {
+        let mut keys: Vec<&str> = Vec::new();
+        for o in &self.objects {
+            let s = self.object(o);
+            if s.kind == Kind::Variable && !keys.contains(&s.key.as_str()) {
+                keys.push(&s.key);
             }
         }
-        [one] => format!("buffer {one}"),
-        all => format!("buffers {}", all.join(", ")),
-    };
-    // A parameter that a kernel does not use is named all the same: its buffer is held so. A variable is named by all
-    // kernels that have anything to do with it.
-    let named = |o: &&(usize, usize)| {
-        let (s, sites) = get(o);
-        !sites.is_empty() || matches!(s.kind, Kind::Parameter(_) | Kind::Variable)
-    };
-    let places = objects.iter().filter(named).map(|o| Place {
-        kernel: kernels[o.0].name.clone(),
-        at: o.0,
-        name: get(o).0.key.clone(),
-        sites: get(o).1.clone(),
-    });
-    Some(Stored {
-        name,
-        own,
-        buffers: names,
-        places: places.collect(),
-        refused,
-    })
+        Some(match buffers {
+            _ if !keys.is_empty() => {
+                named_variables(self.workload, self.touches, &keys, &self.buffers)
+            }
+            [] => {
+                let first = self.objects.first()?;
+                let (s, kernel) = (self.object(first), &self.kernels[first.0].name);
+                let what = if s.kind == Kind::Local {
+                    "local"
+                } else {
+                    "shared"
+                };
+                match self.objects.len() {
+                    1 => format!("{kernel}: {what} {}", s.name),
+                    _ => format!("{what} {}", s.name),
+                }
+            }
+            [one] => format!("buffer {one}"),
+            all => format!("buffers {}", all.join(", ")),
+        })
+    }
+
+    /// Where kernels touch them. A parameter that a kernel does not use is named all the same: its buffer is held so. A
+    /// variable is named by all kernels that have anything to do with it.
+    fn places(&self) -> Vec<Place> {
+        let named = |o: &&ObjectAt| {
+            let kind = &self.object(o).kind;
+            !self.sites(o).is_empty() || matches!(kind, Kind::Parameter(_) | Kind::Variable)
+        };
+        let objects = self.objects.iter().filter(named);
+        let places = objects.map(|o| Place {
+            kernel: self.kernels[o.0].name.clone(),
+            at: o.0,
+            name: self.object(o).key.clone(),
+            sites: self.sites(o).to_vec(),
+        });
+        places.collect()
+    }
 }

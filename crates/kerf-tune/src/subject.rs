@@ -1,4 +1,5 @@
 //! What is tuned: a workload, its prepared program, and the sites of the kernels that it launches.
+use crate::formats::{NARROW, precision};
 use crate::storage::{self, Objects, Stored};
 use kerf_clang::compile::{CompileError, Toolchain};
 use kerf_clang::sha256;
@@ -7,7 +8,6 @@ use kerf_ir::program::Program;
 use kerf_ir::sites::{self, Site};
 use kerf_ir::variables::{self, Variable};
 use kerf_llvm::{Module, Opcode, Value};
-use kerf_num::Format;
 use kerf_pass::storage::Object;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
 use kerf_run::run::Session;
@@ -82,19 +82,6 @@ pub enum SubjectError {
 impl From<Mistakes> for SubjectError {
     fn from(m: Mistakes) -> SubjectError {
         SubjectError::Workload(m)
-    }
-}
-
-/// Formats that a site may be lowered to.
-pub const NARROW: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16];
-
-/// Significant bits.
-pub fn precision(f: Format) -> u32 {
-    match f {
-        Format::F64 => 53,
-        Format::F32 => 24,
-        Format::F16 => 11,
-        Format::Bf16 => 8,
     }
 }
 
@@ -250,7 +237,7 @@ impl Subject {
 
     /// Kernels of an application, which is run as a whole, by prepared module: `wanted` are the symbols of each,
     /// `buffers` stand for its allocations, `touches` says which kernels get them.
-    pub fn of_application(
+    pub fn from_application(
         modules: &[(Module, Vec<String>)],
         buffers: Vec<BufferSpec>,
         touches: &Touches,
@@ -273,7 +260,7 @@ impl Subject {
             others.extend(used_elsewhere(m, &infos, wanted));
         }
         Subject {
-            stored: storage::stored_of(&workload, touches, &objects, &others),
+            stored: storage::stored_from_touches(&workload, touches, &objects, &others),
             workload,
             program: Program {
                 source: Default::default(),

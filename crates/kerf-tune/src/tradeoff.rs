@@ -3,7 +3,8 @@
 mod choice;
 
 use crate::approx::Approx;
-use crate::problem::{Grouping, ProblemError, Wish, of_wish};
+use crate::group::Grouping;
+use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::setting::PARTS;
 use crate::subject::Subject;
 use kerf_pass::{Plan, Select};
@@ -34,7 +35,7 @@ pub struct Versions {
 /// The versions of a subject.
 pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
     let of = |select: Select| {
-        let wish = Wish {
+        let scope = TuningScope {
             formats: &[],
             by: Grouping::Site,
             storage: false,
@@ -43,7 +44,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
                 warps: Some(select),
             }),
         };
-        of_wish(subject, &wish)
+        for_scope(subject, &scope)
     };
     let (hash, slot) = (of(Select::Hash)?, of(Select::Slot)?);
     let mut calls = Vec::new();

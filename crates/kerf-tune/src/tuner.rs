@@ -1,33 +1,34 @@
-//! Evaluations of one search: the program itself, what the strategy asks for, all kept as they come.
+//! Evaluations of one search: what the strategy asks for, all kept as they come.
+//!
+//! * [`baseline`] is the program itself before the search, [`alone`] each group lowered by itself.
+//! * [`choose`] goes from everything that ran to one plan, with [`finals`], the fastest plans measured once more, and
+//!   [`demoted`], what goes with plans that failed on other inputs.
+mod alone;
+mod baseline;
+pub(crate) mod choose;
+mod demoted;
+mod finals;
+
 use crate::coded::Coded;
-use crate::criteria::rejected;
 use crate::duration::SearchDuration;
+use crate::error::TuneError;
 use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
+use crate::event::{Event, Watch};
 use crate::front::Point;
 use crate::launch::strategy::named;
-use crate::models::{CostModel, Predictions, Sensitivity};
-use crate::problem::Tunable;
-use crate::result::{Cheapest, EnergyResult, Floor};
+use crate::models::Predictions;
+use crate::prediction::{CostModel, Sensitivity};
+use crate::request::Request;
+use crate::result::EnergyResult;
 use crate::score::{StaticScore, Weights};
-use crate::setting::{PARTS, Setting};
 use crate::store::{Phase, Store, StoreError};
 use crate::subject::Subject;
-use crate::tune::{Event, Request, TuneError, Watch};
-use kerf_num::metrics::Rejection;
+use crate::tunable::Tunable;
 use kerf_pass::Plan;
 use kerf_run::job::{Device, Energy};
 use kerf_search::recorded::Recorded;
 use kerf_search::{Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, Session};
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// Runs of the program itself that tell whether it repeats: on a GPU, and on the CPU where its kernels
-/// depend on the order of threads or on the clock.
-const FLOOR_RUNS: usize = 3;
-
-/// A candidate may take this many times as long as the program's own evaluation, and some seconds.
-const PATIENCE: f64 = 10.0;
-const PATIENCE_S: f64 = 20.0;
 
 /// A search under way.
 pub(crate) struct Tuner<'t> {
@@ -56,6 +57,7 @@ pub(crate) struct Tuner<'t> {
     pub(crate) watch: &'t mut Watch<'t>,
 }
 
+/// An assignment as a point of time and error; none if it did not run, or has no time.
 pub(crate) fn point(a: &Assignment, e: &Evaluated, time: Option<f64>) -> Option<Point> {
     Some(Point {
         assignment: a.clone(),
@@ -65,6 +67,7 @@ pub(crate) fn point(a: &Assignment, e: &Evaluated, time: Option<f64>) -> Option<
 }
 
 impl Tuner<'_> {
+    /// The largest error, in the unit of the criteria.
     pub(crate) fn tolerance(&self) -> f64 {
         self.evaluator.criteria.tolerance
     }
@@ -75,6 +78,7 @@ impl Tuner<'_> {
         self.warnings.push(text);
     }
 
+    /// What a reader must know.
     pub(crate) fn warn(&mut self, text: String) {
         (self.watch)(&Event::Warning(&text));
         self.warnings.push(text);
@@ -91,172 +95,12 @@ impl Tuner<'_> {
         }
     }
 
+    /// An evaluation as the strategies see it.
     pub(crate) fn outcome(&self, a: &Assignment, e: &Evaluated) -> Outcome {
         match (&e.failure, self.time(a, e)) {
             (None, Some(t)) => Outcome::ran(e.error.unwrap_or(f64::INFINITY), t),
             _ => Outcome::Failed,
         }
-    }
-
-    /// The program itself: its error, and whether it repeats.
-    pub(crate) fn floor(&mut self) -> Result<Floor, TuneError> {
-        let runs = match self.evaluator.job.device {
-            Device::Cuda => FLOOR_RUNS,
-            Device::Cpu if self.subject.kernels.iter().any(|k| !k.unordered.is_empty()) => {
-                FLOOR_RUNS
-            }
-            Device::Cpu => 1,
-        };
-        let identity = vec![0; self.tunable.groups.len()];
-        let mut all: Vec<Evaluated> = Vec::new();
-        for n in 0..runs {
-            // Another run of the same is another row.
-            let run = vec![n as u8];
-            let e = match self.store.get(Phase::Baseline, &run, &self.input)? {
-                // Bits are not kept, and have to be compared.
-                Some(e) if !self.same_bits => e,
-                before => {
-                    let e = self.evaluator.one(&Run {
-                        plan: Plan::default(),
-                        input: self.input,
-                        timed: 1,
-                        energy_s: 0.0,
-                        order: n as u64,
-                    })?;
-                    if before.is_none() {
-                        self.store
-                            .put(Phase::Baseline, &run, &self.input, &e, Some(1.0))?;
-                    }
-                    e
-                }
-            };
-            all.push(e);
-        }
-        let first = &all[0];
-        let repeats = all.iter().all(|e| e.digests == first.digests);
-        let errors = || all.iter().map(|e| e.error.unwrap_or(f64::INFINITY));
-        let worst = errors().fold(0.0, f64::max);
-        let floor = Floor {
-            error: worst.is_finite().then_some(worst),
-            outputs: first.outputs.clone(),
-            runs,
-            repeats,
-            least: Some(errors().fold(f64::INFINITY, f64::min)).filter(|e| e.is_finite()),
-        };
-        let counts = first.counts;
-        let mut notes = first.warnings.clone();
-        let slowest = all.iter().map(|e| e.wall_s).fold(0.0, f64::max);
-        self.known.insert(identity, first.clone());
-        if let Some(what) = rejected(&first.outputs, Rejection::NothingCompared) {
-            return Err(TuneError::NoReference(what));
-        }
-        if let Some(what) = rejected(&first.outputs, Rejection::NanPairs) {
-            return Err(TuneError::MakesNan(what));
-        }
-        if counts.special() > 0 {
-            notes.push(format!(
-                "{} of {} values of the reference are NaN or infinite; they have to stay so, and say nothing of accuracy",
-                counts.special(),
-                counts.values
-            ));
-        }
-        if !repeats {
-            notes.push(format!(
-                "the program gives other bits every time: its error on the same inputs was from {:.3e} to {worst:.3e}",
-                floor.least.unwrap_or(f64::INFINITY)
-            ));
-        }
-        for k in self
-            .subject
-            .kernels
-            .iter()
-            .filter(|k| !k.unordered.is_empty())
-        {
-            let how = match self.evaluator.job.device {
-                Device::Cpu => {
-                    "the program ran with its blocks in several orders, plans run in one of them"
-                }
-                Device::Cuda => "errors are of the order that happened",
-            };
-            notes.push(format!(
-                "{} depends on the order of threads ({}): {how}",
-                k.name,
-                k.unordered.join(", ")
-            ));
-        }
-        notes.into_iter().for_each(|n| self.warn(n));
-        let limit = Duration::from_secs_f64(PATIENCE * slowest + PATIENCE_S);
-        self.evaluator.limit = limit.min(self.request.limit);
-        (self.watch)(&Event::Floor(&floor));
-        Ok(floor)
-    }
-
-    /// The version with every math call at its cheapest, where something depends on it: the tolerance, or
-    /// what is believed of parts of the warps.
-    pub(crate) fn cheapest(
-        &mut self,
-        problem: &mut Problem,
-        floor: &Floor,
-    ) -> Result<Option<Cheapest>, TuneError> {
-        let ratio = self.request.ratio;
-        let warps = self.tunable.warps.as_ref().map(|w| w.group);
-        if ratio.is_none() && warps.is_none() {
-            return Ok(None);
-        }
-        let a = self.tunable.cheapest();
-        // The search may have asked for it in an earlier run of this command.
-        for phase in [Phase::Probe, Phase::Search] {
-            if let Some(e) = self.store.get(phase, &a, &self.input)? {
-                self.known.insert(a.clone(), e);
-            }
-        }
-        if !self.known.contains_key(&a) {
-            self.evaluate(Phase::Probe, std::slice::from_ref(&a), 0, 1)?;
-        }
-        let e = self.known[&a].clone();
-        if let Some(r) = ratio {
-            let own = floor.error.unwrap_or(f64::INFINITY);
-            let why = || e.failure.clone().unwrap_or_else(|| "it is infinite".into());
-            let error = e.error.ok_or_else(|| TuneError::NoRatio(why()))?;
-            // Against the accurate version, as published, the program's own error is 0, and this is the
-            // ratio of errors.
-            let tolerance = own + r * (error - own).max(0.0);
-            if !(tolerance.is_finite() && tolerance > 0.0) {
-                return Err(TuneError::NoRatio(format!(
-                    "it is {error}, and the program's own {own}"
-                )));
-            }
-            self.evaluator.criteria.scale(tolerance);
-            problem.tolerance = Some(self.tolerance());
-        }
-        let slots = self
-            .tunable
-            .slots(self.subject, &self.request.profile, &e.kernels);
-        if let (Some(w), Some((used, of))) = (warps, slots) {
-            let keep = (u32::from(PARTS) * used).div_ceil(of);
-            let all = problem.variables[w].levels.iter_mut();
-            for (level, s) in all.zip(&self.tunable.groups[w].formats) {
-                level.veto |= matches!(s, Setting::Warps(n) if u32::from(*n) >= keep && *n < PARTS);
-            }
-            if keep < u32::from(PARTS) {
-                self.warn(format!(
-                    "at most {used} of {of} warp slots are in use, so parts of the warps from {keep}/{PARTS} on are one"
-                ));
-            }
-        }
-        if let (Some(w), Some(error)) = (warps, e.error) {
-            let all = problem.variables[w].levels.iter_mut();
-            for (level, s) in all.zip(&self.tunable.groups[w].formats).skip(1) {
-                if let Setting::Warps(n) = s {
-                    level.error = Some(error * f64::from(*n) / f64::from(PARTS));
-                }
-            }
-        }
-        Ok(Some(Cheapest {
-            error: e.error,
-            time: self.time(&a, &e),
-            ratio,
-        }))
     }
 
     /// Assignments that stand for the same plan have the same outcome, and it is known.
@@ -367,7 +211,7 @@ impl Tuner<'_> {
         plan: &Plan,
         a: &Assignment,
     ) -> Result<Option<EnergyResult>, TuneError> {
-        let weights = Weights::of_energies(&self.request.profile);
+        let weights = Weights::from_energies(&self.request.profile);
         let estimated = weights.and_then(|w| {
             let score = StaticScore::new(self.subject, self.tunable, w);
             Some((score.predict(a)?, score.describe()))
@@ -414,9 +258,9 @@ impl Tuner<'_> {
         let (all_s, reference_s) = self.known.get(&own).map_or((0.0, 0.0), |e| {
             (e.wall_s, e.spent.reference_s.min(e.wall_s))
         });
-        let r = self.request;
-        let alone = if r.sensitivity { own.len() } else { 0 };
-        let wanted = r
+        let request = self.request;
+        let alone = if request.sensitivity { own.len() } else { 0 };
+        let wanted = request
             .budget
             .min(problem.size().try_into().unwrap_or(usize::MAX));
         let made = self.store.all(Phase::Search)?.len();
@@ -425,7 +269,7 @@ impl Tuner<'_> {
             evaluations: (wanted + alone).saturating_sub(made),
             // The reference of the tuning inputs is kept; each other input has its own.
             evaluation_s: all_s - reference_s,
-            validations: r.trials.inputs.saturating_sub(validated),
+            validations: request.trials.inputs.saturating_sub(validated),
             validation_s: all_s,
             parallel: self.evaluator.parallel(),
         })
@@ -497,9 +341,10 @@ impl Tuner<'_> {
             (problem.tolerance, problem.baseline) = (None, None);
             return Recorded::new(format!("{name}, {times}"), problem, all).ok();
         }
-        let r = Recorded::new(format!("{name}, {times}"), problem, all).ok()?;
-        let r = r.predicted_by(|a| self.cost.predict(&a.to_vec()));
-        let r = r.coded_by(|a| self.code?.predict(&a.to_vec()));
-        Some(r.scored_by(|a| self.published.predict(&a.to_vec())))
+        let recorded = Recorded::new(format!("{name}, {times}"), problem, all).ok()?;
+        let recorded = recorded
+            .predicted_by(|a| self.cost.predict(&a.to_vec()))
+            .coded_by(|a| self.code?.predict(&a.to_vec()));
+        Some(recorded.scored_by(|a| self.published.predict(&a.to_vec())))
     }
 }

@@ -7,7 +7,7 @@ use kerf_search::{Evaluation, Models, Outcome, Problem};
 use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
 use kerf_tune::models::{self, CostModel, Sensitivity, Unknown};
-use kerf_tune::problem::{Grouping, ProblemError, Tunable, Wish, of_wish, tunable};
+use kerf_tune::problem::{Grouping, ProblemError, Tunable, TuningScope, for_scope, tunable};
 use kerf_tune::rescore::{RescoreError, rescore};
 use kerf_tune::score::{StaticScore, Weights};
 use kerf_tune::subject::Subject;
@@ -194,7 +194,7 @@ fn a_problem_has_the_models_numbers() {
 
 fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tunable) {
     let s = subject();
-    let wish = Wish {
+    let scope = TuningScope {
         formats,
         by: Grouping::Site,
         storage: false,
@@ -203,7 +203,7 @@ fn approximate(calls: bool, warps: bool, formats: &[SiteFormat]) -> (Subject, Tu
             warps: warps.then_some(Select::Hash),
         }),
     };
-    let t = of_wish(&s, &wish).expect("tunable");
+    let t = for_scope(&s, &scope).expect("tunable");
     (s, t)
 }
 
@@ -270,7 +270,7 @@ fn parts_of_the_warps_run_the_cheapest_version() {
     assert_eq!(all, t.plan(&s, &[3, 20]));
     // The score falls with either.
     let h200 = kerf_device::bundled::find("h200").expect("bundled");
-    let w = Weights::of_profile(&h200.bundled.load().expect("a profile"));
+    let w = Weights::from_profile(&h200.bundled.load().expect("a profile"));
     let score = StaticScore::new(&s, &t, w);
     let time = |a: &[u8]| score.predict(&a.to_vec()).expect("a score");
     assert!(time(&[3, 0]) < time(&[2, 0]) && time(&[2, 0]) < time(&[0, 0]));
@@ -299,7 +299,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
         "fadd double %sum, %sum",
     );
     let s = subject_of(&none);
-    let wish = Wish {
+    let scope = TuningScope {
         formats: &[],
         by: Grouping::Variable,
         storage: false,
@@ -308,7 +308,7 @@ fn a_kernel_without_such_calls_is_refused_by_name() {
             warps: Some(Select::Hash),
         }),
     };
-    let e = of_wish(&s, &wish)
+    let e = for_scope(&s, &scope)
         .err()
         .expect("nothing to tune")
         .to_string();

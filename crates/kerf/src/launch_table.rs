@@ -174,7 +174,12 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
             |w: &&Counted| (&w.workload, &w.kernel, w.block) == (&r.workload, &r.kernel, r.block);
         work.iter().find(mine).map(|w| w.work)
     };
-    let mut all = compare::compare(&rows, &machine, Contention::of(&profile, None), &of);
+    let mut all = compare::compare(
+        &rows,
+        &machine,
+        Contention::from_profile(&profile, None),
+        &of,
+    );
     all.retain(|c| c.waves >= a.least);
     if format == Format::Json {
         let v = serde_json::json!({ "schema": "kerf.launch-compare/1", "kernels": all });

@@ -283,7 +283,7 @@ impl From<By> for Grouping {
 
 pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
     let known = s.parse().ok();
-    let narrow = known.filter(|f| kerf_tune::subject::NARROW.contains(f));
+    let narrow = known.filter(|f| kerf_tune::formats::NARROW.contains(f));
     narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
 }
 

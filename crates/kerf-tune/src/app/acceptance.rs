@@ -1,5 +1,5 @@
 //! Whether the numbers of a run are accepted, against those of the original program.
-use super::types::AppError;
+use super::error::AppError;
 use super::values::Values;
 use kerf_num::metrics::{Bound, ComparedCounts, Judgement, NanPairs, Rejection, judge};
 use kerf_num::{Dd, Format, Metric};

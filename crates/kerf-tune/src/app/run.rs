@@ -49,6 +49,12 @@ pub struct TracedCopy {
     pub offset: u64,
 }
 
+/// A name without its template arguments and namespaces.
+pub(super) fn bare(name: &str) -> &str {
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
 /// What Kerf's runtime wrote of a run.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Trace {
@@ -254,24 +260,13 @@ impl Runner {
         Ok((messages.map(str::to_owned).collect(), ended))
     }
 
-    /// Runs it once, with a plan's file or as it is. Without `kernels` they are not timed, which would slow it down.
-    pub fn run(
-        &self,
-        plan: Option<&Path>,
-        limit: Duration,
-        kernels: bool,
-    ) -> Result<Ran, RunFailure> {
-        let start = |e: std::io::Error| RunFailure::Start(e.to_string());
-        let trace = self.trace();
-        let _ = std::fs::remove_dir_all(&trace);
-        // Not removed: the name may be wrong.
-        let written = |o: &PathBuf| std::fs::metadata(o).and_then(|m| m.modified()).ok();
-        let before = self.output.as_ref().map(written);
+    /// The process of one run.
+    fn command(&self, plan: Option<&Path>, kernels: bool) -> Command {
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
             .env("KERF_DEVICE", &self.device)
-            .env("KERF_TRACE", &trace)
+            .env("KERF_TRACE", self.trace())
             .env("KERF_TRACE_COPIES", if self.copies { "1" } else { "0" })
             .env("KERF_TRACE_KERNELS", if kernels { "1" } else { "0" })
             .env("KERF_TURN", self.turn())
@@ -287,8 +282,25 @@ impl Runner {
         if self.records {
             c.env("KERF_RECORD", "1");
         }
+        c
+    }
+
+    /// Runs it once, with a plan's file or as it is. Without `kernels` they are not timed, which would slow it down.
+    pub fn run(
+        &self,
+        plan: Option<&Path>,
+        limit: Duration,
+        kernels: bool,
+    ) -> Result<Ran, RunFailure> {
+        let start = |e: std::io::Error| RunFailure::Start(e.to_string());
+        let trace = self.trace();
+        let _ = std::fs::remove_dir_all(&trace);
+        // Not removed: the name may be wrong.
+        let written = |o: &PathBuf| std::fs::metadata(o).and_then(|m| m.modified()).ok();
+        let before = self.output.as_ref().map(written);
+        let mut command = self.command(plan, kernels);
         let clock = Instant::now();
-        let mut child = c.spawn().map_err(start)?;
+        let mut child = command.spawn().map_err(start)?;
         let missing = || RunFailure::Start("no pipe".into());
         let out = reader(child.stdout.take().ok_or_else(missing)?);
         let err = reader(child.stderr.take().ok_or_else(missing)?);

@@ -1,40 +1,29 @@
 //! The search over an application's plans: each evaluated once, kept as it comes; kernels alone, for comparison.
-use super::{App, AppError, AppEvent, TimeBy, Weighted, fastest, kept, subject};
+use super::error::AppError;
+use super::evaluate::{App, kept};
+use super::event::AppEvent;
+use super::request::TimeBy;
+use super::result::{Local, LocalKernel};
+use super::subject;
+use super::weighted::Weighted;
 use crate::evaluate::{Evaluated, Input};
 use crate::front::Point;
-use crate::models::{CostModel, Predictions};
-use crate::problem::Tunable;
+use crate::models::Predictions;
+use crate::prediction::CostModel;
 use crate::store::{Phase, Store};
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_search::strategy::by_name;
 use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A kernel tuned alone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LocalKernel {
-    /// Name.
-    pub name: String,
-    /// Time of the program over that with the kernel's best plan; 1 if it has none.
-    pub speedup: f64,
-    /// Error of that plan, of the whole application.
-    pub error: f64,
-    /// Evaluations of its search.
-    pub evaluations: usize,
-}
-
-/// Kernels tuned alone against the application tuned as a whole.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Local {
-    /// The kernels.
-    pub kernels: Vec<LocalKernel>,
-    /// Error of their plans together; none if the application failed.
-    pub error: Option<f64>,
-    /// Speed-up of their plans together.
-    pub speedup: Option<f64>,
-    /// Is that within the tolerance?
-    pub within: bool,
+/// The fastest point within a tolerance that is faster than the program.
+pub(super) fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
+    points
+        .iter()
+        .filter(|p| p.error <= tolerance && p.time < 1.0)
+        .min_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)))
+        .cloned()
 }
 
 const INPUT: Input = Input {
@@ -105,7 +94,7 @@ impl Searcher<'_, '_> {
 
     /// Runs the strategy to its end: why, and after how many evaluations.
     pub fn search(&mut self, phase: Phase, problem: &Problem) -> Result<(Reason, usize), AppError> {
-        let r = self.app.request;
+        let request = self.app.request;
         let predictions = Predictions {
             cost: self.cost,
             code: None,
@@ -113,15 +102,15 @@ impl Searcher<'_, '_> {
             published: None,
         };
         let mut strategy = by_name(
-            &r.strategy,
+            &request.strategy,
             Search {
                 problem,
                 models: &predictions,
-                seed: r.seed,
-                budget: r.budget,
+                seed: request.seed,
+                budget: request.budget,
             },
         )?;
-        let mut session = Session::new(problem, strategy.as_mut(), r.budget);
+        let mut session = Session::new(problem, strategy.as_mut(), request.budget);
         let mut late = false;
         while let Some(a) = session.wanted() {
             if self.app.over() {

@@ -1,6 +1,7 @@
 //! Which kernels of an application count: their parts of its time, by a run or by predictions for another device.
-use super::run::{Runner, Trace, TracedKernel};
-use super::{AppError, Request, TimeBy, bare};
+use super::error::AppError;
+use super::request::{Request, TimeBy};
+use super::run::{Runner, Trace, TracedKernel, bare};
 use crate::result::write;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,19 +71,19 @@ fn predicted(kernels: &mut [TracedKernel], each: &BTreeMap<String, f64>) -> Vec<
 /// The kernels' seconds as they count, the longest first; gives what they are.
 pub(super) fn profile(
     trace: &mut Trace,
-    r: &Request,
+    request: &Request,
     runner: &Runner,
     warnings: &mut Vec<String>,
 ) -> Result<String, AppError> {
-    let path = r.out.join("kernels.json");
+    let path = request.out.join("kernels.json");
     let bad = |e: String| AppError::Module(format!("{}: {e}", path.display()));
-    if let (true, Ok(text)) = (r.resume, std::fs::read_to_string(&path)) {
+    if let (true, Ok(text)) = (request.resume, std::fs::read_to_string(&path)) {
         let kept: Kept = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
         trace.kernels = kept.kernels;
         return Ok(kept.by);
     }
-    let mut by = format!("time on {}", r.device);
-    if let (TimeBy::Predicted, Some(estimate)) = (&r.time, &r.estimate) {
+    let mut by = format!("time on {}", request.device);
+    if let (TimeBy::Predicted, Some(estimate)) = (&request.time, &request.estimate) {
         let recorder = Runner {
             scratch: runner.scratch.join("launches"),
             copies: false,
@@ -90,12 +91,15 @@ pub(super) fn profile(
             ..runner.clone()
         };
         // A program that does not run a second time is told so soon enough.
-        let each = match recorder.run(None, r.limit, true) {
+        let each = match recorder.run(None, request.limit, true) {
             Ok(_) => estimate(&recorder.trace()),
             Err(_) => BTreeMap::new(),
         };
         if !each.is_empty() {
-            by = format!("time predicted for {}, by a launch of each", r.profile.name);
+            by = format!(
+                "time predicted for {}, by a launch of each",
+                request.profile.name
+            );
             let without = predicted(&mut trace.kernels, &each);
             if !without.is_empty() {
                 warnings.push(format!(

@@ -1,9 +1,10 @@
 //! What is known of an application from one run: its kernels, and the allocations that they share.
-use super::run::{Element, Trace};
-use super::{AppError, bare};
-use crate::problem::Tunable;
+use super::error::AppError;
+use super::run::{Element, Trace, bare};
+use crate::formats::NARROW;
 use crate::storage::Place;
-use crate::subject::{NARROW, Subject};
+use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::SiteFormat;
 use kerf_run::storage::Touches;
@@ -96,7 +97,7 @@ pub(super) fn subject(trace: &Trace, folder: &Path) -> Result<Subject, AppError>
         variables: Vec::new(),
         application: true,
     };
-    let mut s = Subject::of_application(&modules, buffers.collect(), &touches);
+    let mut s = Subject::from_application(&modules, buffers.collect(), &touches);
     for stored in &mut s.stored {
         if !stored.buffers.is_empty() {
             stored.name += &by_parameters(&stored.places);

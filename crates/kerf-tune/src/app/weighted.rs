@@ -2,7 +2,7 @@
 //!
 //! Operations and bytes overlap in part, so they add up by their squares, as in predictions of single launches.
 //! Without bytes, memory held in narrower formats would be all loss: conversions, and nothing saved.
-use crate::models::CostModel;
+use crate::prediction::CostModel;
 use crate::score::StaticScore;
 use kerf_search::Assignment;
 

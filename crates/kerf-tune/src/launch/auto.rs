@@ -1,9 +1,9 @@
 //! Shapes for a workload that lists none: which blocks its kernels could have, from what the code does with
 //! indices.
-use super::choice::ChoiceError;
+use super::space::ChoiceError;
+use crate::error::TuneError;
 use crate::problem::ProblemError;
 use crate::subject::SubjectError;
-use crate::tune::TuneError;
 use kerf_ir::kernels::{self, block_bounds};
 use kerf_llvm::Module;
 use kerf_pass::block_role::{Role, roles};

@@ -2,9 +2,9 @@
 //! whether kernels are compiled for their block.
 use super::funnel::Funnel;
 use super::parameters::Parameters;
-use super::space::{self, Component, Needs, Params};
+use super::space::{self, ChoiceError, Component, Needs, Params};
 use super::tuners::{Candidate, Factor};
-use crate::problem::Group;
+use crate::group::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
 use kerf_ir::kernels::{self, KernelInfo};
@@ -65,28 +65,6 @@ pub struct LaunchChoice {
     infos: Vec<KernelInfo>,
 }
 
-/// Why there is nothing to choose.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ChoiceError {
-    /// No parameters.
-    #[error("{0}")]
-    NoSpace(String),
-    /// None of the shapes can run.
-    #[error("no shape of the launch space can run: {0}")]
-    Nothing(String),
-    /// The file's own cannot.
-    #[error(
-        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], without one the middle value of each parameter, or the launch's `block`; choose one that can run"
-    )]
-    Own(String),
-    /// Too many.
-    #[error(
-        "{0} has {1} shapes, and a search over launch shapes takes at most {most} of one set of parameters; help: list fewer values in [launch_space], or add constraints",
-        most = space::MOST_POINTS
-    )]
-    TooMany(String, usize),
-}
-
 /// All launches of a workload, those in loops too.
 pub(super) fn launches(w: &Workload) -> Vec<&kerf_workload::LaunchSpec> {
     fn all<'s>(steps: &'s [kerf_workload::Step], out: &mut Vec<&'s kerf_workload::LaunchSpec>) {
@@ -129,6 +107,18 @@ pub struct Known<'k> {
 
 /// Values of C that are tried.
 const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
+
+/// Which shape is which level: the file's own first, then those that the tuners leave, since there may be more shapes than
+/// levels.
+fn level_order(funnel: &Funnel, shapes: usize, most: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = vec![0];
+    order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
+    order.extend(funnel.more.iter().copied().filter(|l| *l != 0));
+    let first = order.clone();
+    order.extend((1..shapes).filter(|i| !first.contains(i)));
+    order.truncate(most);
+    order
+}
 
 impl LaunchChoice {
     /// Looks at a workload's launch space and adds its variables to the groups.
@@ -177,7 +167,7 @@ impl LaunchChoice {
     }
 
     /// The same with parameters one by one.
-    pub fn of_parameters(w: &Workload, m: &Module, mut p: Parameters) -> LaunchChoice {
+    pub fn from_parameters(w: &Workload, m: &Module, mut p: Parameters) -> LaunchChoice {
         LaunchChoice {
             variables: Vec::new(),
             fixed: p.fixed,
@@ -188,15 +178,15 @@ impl LaunchChoice {
         }
     }
 
-    fn component(
+    /// The shapes of a component that can run, with what the tuners look at; the others are refused.
+    fn candidates(
         &mut self,
         w: &Workload,
         k: &Known,
-        c: Component,
-        groups: &mut Vec<Group>,
-    ) -> Result<(), ChoiceError> {
+        c: &Component,
+    ) -> Result<Vec<(Params, Candidate)>, ChoiceError> {
         let name = c.params.join(", ");
-        let points = space::points(w, &c)
+        let points = space::points(w, c)
             .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
         let mut found: Vec<(Params, Candidate)> = Vec::new();
         for (n, p) in points.iter().enumerate() {
@@ -224,19 +214,26 @@ impl LaunchChoice {
         if found.is_empty() {
             return Err(ChoiceError::Nothing(name));
         }
+        Ok(found)
+    }
+
+    /// Adds a component as a variable.
+    fn component(
+        &mut self,
+        w: &Workload,
+        k: &Known,
+        c: Component,
+        groups: &mut Vec<Group>,
+    ) -> Result<(), ChoiceError> {
+        let name = c.params.join(", ");
+        let found = self.candidates(w, k, &c)?;
         let candidates: Vec<Candidate> = found.iter().map(|f| f.1.clone()).collect();
-        let metrics: Vec<(f64, f64)> = candidates.iter().map(super::strategy::metrics).collect();
-        let pareto = super::strategy::pareto(&metrics);
+        let metrics: Vec<(f64, f64)> = candidates.iter().map(super::ryoo::metrics).collect();
+        let pareto = super::ryoo::pareto(&metrics);
         let funnel = Funnel::new(candidates, k.contention, k.tuners, &|l| {
             super::funnel::scattered(k.module, &self.infos, &l.kind)
         });
-        // More shapes than levels: those that the tuners leave come first.
-        let mut order: Vec<usize> = vec![0];
-        order.extend(funnel.levels.iter().copied().filter(|l| *l != 0));
-        order.extend(funnel.more.iter().copied().filter(|l| *l != 0));
-        let first = order.clone();
-        order.extend((1..found.len()).filter(|i| !first.contains(i)));
-        order.truncate(k.most.min(200));
+        let order = level_order(&funnel, found.len(), k.most.min(200));
         let place = |old: usize| order.iter().position(|o| *o == old);
         let mut shapes: Vec<ShapeChoice> = order
             .iter()
@@ -370,6 +367,6 @@ fn group(name: &str, levels: Vec<Setting>, of: &[Variable]) -> Group {
     let kernel = of.iter().flat_map(|v| v.component.kernels.first()).next();
     Group {
         kernel: kernel.cloned().unwrap_or_default(),
-        ..Group::of_launch(name, levels)
+        ..Group::for_launch(name, levels)
     }
 }

@@ -5,9 +5,10 @@
 //! launches are long enough to be sampled, and nothing where they are not.
 use super::funnel::Funnel;
 use super::record;
+use super::ryoo::{metrics, pareto};
 use super::sample::{STILL, quick, quick_waves};
 use super::space::Look;
-use super::strategy::{metrics, pareto};
+
 use super::table::Row;
 use super::tuners::{Candidate, Contention, Factor};
 use kerf_device::occupancy::{Demand, Machine};

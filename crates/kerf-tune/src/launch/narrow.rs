@@ -2,7 +2,7 @@
 use super::choice::LaunchChoice;
 use super::sample::{Ask, STILL, Sampled};
 use super::space::Params;
-use crate::tune::Request;
+use crate::request::Request;
 use kerf_exec::worker::Worker;
 use kerf_run::job::JobError;
 
@@ -12,15 +12,15 @@ const WHOLE: usize = 2;
 /// Those within this factor of the best estimate.
 const NEAR: f64 = 1.03;
 
-fn ask(r: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError> {
+fn ask(request: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError> {
     let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&r.program.path, &["sample-worker"]).map_err(died)?;
+    let mut w = Worker::start(&request.program.path, &["sample-worker"]).map_err(died)?;
     let ask = Ask {
-        job: r.job.clone(),
+        job: request.job.clone(),
         points,
         check: false,
     };
-    w.ask(&ask, r.limit).map_err(died)?
+    w.ask(&ask, request.limit).map_err(died)?
 }
 
 /// Seconds of a component's kernels by samples; none if one of them did not run.
@@ -32,7 +32,7 @@ fn estimate(s: &Sampled, kernels: &[String]) -> Option<f64> {
 }
 
 /// Leaves of each component's shapes those that samples call the fastest; gives what was done.
-pub fn narrow(r: &Request, l: &mut LaunchChoice) -> Vec<String> {
+pub fn narrow(request: &Request, l: &mut LaunchChoice) -> Vec<String> {
     let mut notes = Vec::new();
     for v in &mut l.variables {
         let (plain, grouped): (Vec<usize>, Vec<usize>) = v
@@ -54,7 +54,7 @@ pub fn narrow(r: &Request, l: &mut LaunchChoice) -> Vec<String> {
             continue;
         }
         let points = plain.iter().map(|i| v.shapes[*i].params.clone()).collect();
-        let all = match ask(r, points) {
+        let all = match ask(request, points) {
             Ok(a) => a,
             Err(e) => {
                 notes.push(format!(

@@ -1,14 +1,14 @@
 //! Parameters that the source is compiled with (tile sizes, unroll factors), with those of the launches: each is a variable
 //! of the search, and the combinations that can run are listed.
-use super::choice::ChoiceError;
-use super::space::{self, Fit, MOST_POINTS, Params};
-use crate::problem::Group;
+use super::space::{self, ChoiceError, Fit, MOST_POINTS, Params};
+use crate::group::Group;
 use crate::setting::{Setting, intern};
 use kerf_device::occupancy::Machine;
 use kerf_llvm::{Module, Opcode};
 use kerf_search::Assignment;
 use kerf_workload::Workload;
-use std::collections::BTreeMap;
+use kerf_workload::macros::Macros;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One parameter.
 pub struct Parameter {
@@ -60,49 +60,59 @@ fn said(p: &Params) -> String {
     all.join(",")
 }
 
-impl Parameters {
-    /// Looks at a workload's parameters and adds them to the groups. `compile` makes the program for some values, `own` is
-    /// the file's.
-    pub fn add(
+/// Makes the program for some values of the macros.
+pub type Compile<'c> = dyn Fn(&Params) -> Result<Variant, String> + 'c;
+
+/// Programs by values of the macros; why there is none.
+type Programs = BTreeMap<Params, Result<Variant, String>>;
+
+/// The programs of some combinations, where they are few enough to compile them all.
+fn programs(points: &[Params], macros: &Macros, compile: &Compile) -> Option<Programs> {
+    let values: BTreeSet<Params> = points.iter().map(|p| macros.values(p)).collect();
+    let few = values.len() <= COMPILED;
+    few.then(|| {
+        values
+            .into_iter()
+            .map(|v| (v.clone(), compile(&v)))
+            .collect()
+    })
+}
+
+/// Combinations of a workload's parameters.
+struct Combinations {
+    /// Those that can run, the file's own first.
+    points: Vec<Params>,
+    /// What cannot, and why.
+    refused: Vec<(String, String)>,
+}
+
+impl Combinations {
+    /// Lists them, and tries which can run.
+    fn find(
         w: &Workload,
         own: &Module,
         machine: &Machine,
-        compile: &dyn Fn(&Params) -> Result<Variant, String>,
-        groups: &mut Vec<Group>,
-    ) -> Result<Parameters, ChoiceError> {
+        compile: &Compile,
+    ) -> Result<Combinations, ChoiceError> {
         let default = w.launch_space.default_params();
         let name = || default.keys().cloned().collect::<Vec<_>>().join(", ");
-        let mut points: Vec<Params> = w
-            .launch_space
-            .configurations()
-            .take(MOST_POINTS + 1)
-            .collect();
+        let all = w.launch_space.configurations();
+        let mut points: Vec<Params> = all.take(MOST_POINTS + 1).collect();
         if points.len() > MOST_POINTS {
             return Err(ChoiceError::TooMany(name(), points.len()));
         }
         points.sort_by_key(|p| *p != default);
         let macros = w.macros();
-        let values = |p: &Params| macros.values(p);
-        let mut programs: BTreeMap<Params, Result<Variant, String>> = BTreeMap::new();
-        for p in &points {
-            programs.entry(values(p)).or_insert(Err(String::new()));
-        }
-        let known = programs.len() <= COMPILED;
-        if known {
-            for (v, program) in &mut programs {
-                *program = compile(v);
-            }
-        }
-        let mut refused = Vec::new();
+        let programs = programs(&points, &macros, compile);
         let looked = points.len() <= LOOKED;
-        let fits = |p: &Params| match known {
-            false => space::fits(w, own, p, Fit::Launch, machine),
-            true => match &programs[&values(p)] {
+        let fits = |p: &Params| match &programs {
+            None => space::fits(w, own, p, Fit::Launch, machine),
+            Some(all) => match &all[&macros.values(p)] {
                 Err(why) => Err(why.clone()),
                 Ok(v) => space::fits(w, &v.module, p, Fit::Program(&v.registers, looked), machine),
             },
         };
-        let mut first = None;
+        let (mut refused, mut first) = (Vec::new(), None);
         points.retain(|p| match fits(p) {
             Ok(()) => true,
             Err(why) => {
@@ -124,11 +134,21 @@ impl Parameters {
                 why.unwrap_or_default()
             )));
         }
+        Ok(Combinations { points, refused })
+    }
+
+    /// Adds each parameter that has several values to the groups.
+    fn parameters(
+        &self,
+        w: &Workload,
+        groups: &mut Vec<Group>,
+    ) -> Result<Vec<Parameter>, ChoiceError> {
+        let default = w.launch_space.default_params();
         let mut all = Vec::new();
         for (name, listed) in &w.launch_space.params {
             let mut values = listed.clone();
             values.sort_by_key(|v| (default.get(name) != Some(v), *v));
-            values.retain(|v| points.iter().any(|p| p.get(name) == Some(v)));
+            values.retain(|v| self.points.iter().any(|p| p.get(name) == Some(v)));
             if values.len() < 2 {
                 continue;
             }
@@ -138,25 +158,46 @@ impl Parameters {
             let group = groups.len();
             let levels = values.iter().map(|v| format!("{name}={v}"));
             let levels = levels.map(|t| Setting::Shape(intern(&t)));
-            groups.push(Group::of_launch(name, levels.collect()));
+            groups.push(Group::for_launch(name, levels.collect()));
             all.push(Parameter {
                 name: name.clone(),
                 group,
                 values,
             });
         }
+        Ok(all)
+    }
+
+    /// Levels of the parameters in each combination.
+    fn assignments(&self, parameters: &[Parameter]) -> Vec<Assignment> {
         let level = |p: &Params, x: &Parameter| {
             let at = x.values.iter().position(|v| p.get(&x.name) == Some(v));
             at.unwrap_or(0) as u8
         };
-        let mut points: Vec<Assignment> = points
-            .iter()
-            .map(|p| all.iter().map(|x| level(p, x)).collect())
-            .collect();
+        let points = self.points.iter();
+        points
+            .map(|p| parameters.iter().map(|x| level(p, x)).collect())
+            .collect()
+    }
+}
+
+impl Parameters {
+    /// Looks at a workload's parameters and adds them to the groups. `compile` makes the program for some values, `own` is
+    /// the file's.
+    pub fn add(
+        w: &Workload,
+        own: &Module,
+        machine: &Machine,
+        compile: &Compile,
+        groups: &mut Vec<Group>,
+    ) -> Result<Parameters, ChoiceError> {
+        let combinations = Combinations::find(w, own, machine, compile)?;
+        let all = combinations.parameters(w, groups)?;
+        let mut points = combinations.assignments(&all);
         let fixed = reads_block(own).then_some(groups.len());
         if fixed.is_some() {
             let levels = ["dynamic", "fixed"].map(|t| Setting::Shape(intern(t)));
-            groups.push(Group::of_launch("block size", levels.to_vec()));
+            groups.push(Group::for_launch("block size", levels.to_vec()));
             points = points
                 .iter()
                 .flat_map(|p| [0, 1].map(|l| p.iter().copied().chain([l]).collect()))
@@ -166,7 +207,7 @@ impl Parameters {
             all,
             points,
             fixed,
-            refused,
+            refused: combinations.refused,
         })
     }
 

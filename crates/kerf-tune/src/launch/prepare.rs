@@ -1,15 +1,17 @@
 //! What is known of a workload's launches before a search: registers, growing work, the part of the time that
 //! memory takes.
-use super::choice::{ChoiceError, Known, LaunchChoice};
+use super::choice::{Known, LaunchChoice};
 use super::parameters::{Parameters, Variant};
-use super::space::{self, Needs, Params};
+use super::space::{self, ChoiceError, Needs, Params};
 use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
 use crate::counts;
 use crate::evaluate::Input;
-use crate::problem::{Group, ProblemError, Tunable, Wish, with_launch};
+use crate::group::Group;
+use crate::problem::{ProblemError, TuningScope, with_launch};
+use crate::request::Request;
 use crate::subject::Subject;
-use crate::tune::Request;
+use crate::tunable::Tunable;
 use kerf_clang::compile::CompileError;
 use kerf_device::occupancy::Machine;
 use kerf_ir::kernels;
@@ -78,10 +80,7 @@ fn growing(
         let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
             continue;
         };
-        let count = |p: &Params| {
-            let r = request;
-            counts::at(&r.job, subject, input, &r.out, &r.program, r.limit, p)
-        };
+        let count = |p: &Params| counts::at_launch(request, subject, input, p);
         let mut grow: Vec<String> = Vec::new();
         for s in symbols {
             let threads = |p: &Params| {
@@ -129,8 +128,7 @@ pub fn prepare(
         .module()
         .map_err(|e| refused(e.to_string()))?;
     let model = CostModel::new(&request.profile).map_err(|e| refused(e.to_string()))?;
-    let r = request;
-    let counted = counts::obtain(&r.job, subject, input, &r.out, &r.program, r.limit).ok();
+    let counted = counts::obtain(request, subject, input).ok();
     let predicted = counted.as_ref().and_then(|c| {
         let work = counts::work(c);
         model.predict(&module, &Plan::default(), &work).ok()
@@ -157,7 +155,7 @@ pub fn prepare(
     Ok(Prepared {
         registers: model.registers(&module),
         machine,
-        contention: Contention::of(&request.profile, lambda),
+        contention: Contention::from_profile(&request.profile, lambda),
         growing,
         work,
         module,
@@ -203,17 +201,17 @@ impl Prepared {
 
 /// The variables of a search over parameters that the source is compiled with.
 fn compiled(
-    r: &Request,
+    request: &Request,
     subject: &Subject,
     w: &Workload,
     groups: &mut Vec<Group>,
 ) -> Result<LaunchChoice, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
-    let machine = Machine::of(&r.profile).map_err(|e| refused(e.to_string()))?;
-    let model = CostModel::new(&r.profile).map_err(|e| refused(e.to_string()))?;
+    let machine = Machine::of(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let model = CostModel::new(&request.profile).map_err(|e| refused(e.to_string()))?;
     let own = subject.program.module();
     let own = own.map_err(|e| refused(e.to_string()))?;
-    let tools = r.job.toolchain();
+    let tools = request.job.toolchain();
     let compile = |p: &Params| -> Result<Variant, String> {
         let first = |e: CompileError| {
             let text = e.to_string();
@@ -229,14 +227,14 @@ fn compiled(
         })
     };
     let p = Parameters::add(w, &own, &machine, &compile, groups)?;
-    Ok(LaunchChoice::of_parameters(w, &own, p))
+    Ok(LaunchChoice::from_parameters(w, &own, p))
 }
 
-/// Everything that a wish and the launches leave to choose, with what a reader should know of the shapes.
+/// Everything that a scope and the launches leave to choose, with what a reader should know of the shapes.
 pub(crate) fn tunable(
     request: &Request,
     subject: &Subject,
-    wish: &Wish,
+    scope: &TuningScope,
     input: &Input,
 ) -> Result<(Tunable, Vec<String>), ProblemError> {
     let mut notes = Vec::new();
@@ -254,7 +252,7 @@ pub(crate) fn tunable(
             "`{m}` keeps its value: no launch mentions it, and the source does not ask for it; help: `macros = [\"{m}\"]` in [launch_space] defines it for the source"
         ));
     }
-    let t = with_launch(subject, wish, |groups| {
+    let t = with_launch(subject, scope, |groups| {
         if groups.is_empty() && !macros.free.is_empty() {
             let w = &space::pinned(w, &[&macros.fixed[..], &idle[..]].concat());
             let c = compiled(request, subject, w, groups)?;
@@ -284,19 +282,19 @@ pub(crate) fn tunable(
 
 /// Counting runs at other launch parameters, where times are predicted from them.
 pub(crate) fn recount<'s>(
-    r: &'s Request,
+    request: &'s Request,
     subject: &'s Subject,
     input: Input,
 ) -> Option<Box<Recount<'s>>> {
-    let wanted = r.launch && r.job.device == Device::Cpu;
+    let wanted = request.launch && request.job.device == Device::Cpu;
     wanted.then(|| -> Box<Recount<'s>> {
         Box::new(move |launch| {
-            let all = counts::at(&r.job, subject, &input, &r.out, &r.program, r.limit, launch);
+            let all = counts::at_launch(request, subject, &input, launch);
             let work = counts::work(&all.ok()?);
             let w = &subject.workload;
             let module = match w.changed_macros(launch).is_empty() {
                 true => subject.program.module(),
-                false => kerf_run::compile::program(w, &r.job.toolchain(), launch)
+                false => kerf_run::compile::program(w, &request.job.toolchain(), launch)
                     .and_then(|p| p.module()),
             };
             Some((work, module.ok()?))

@@ -239,7 +239,7 @@ fn one(b: &mut Bench, k: &Kind) -> Result<Option<Sample>, JobError> {
 }
 
 /// Samples of one launch; none if it is too small.
-pub fn of(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
+pub fn sample_launch(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
     let resident = b.resident(k)?.max(1);
     let wave = u64::from(resident) * u64::from(b.sms);
     let Some(cut) = cut(k.blocks() as f64 / wave as f64) else {
@@ -395,7 +395,7 @@ fn at(b: &mut Bench, point: &Params, check: bool) -> Result<Sampled, JobError> {
             });
             continue;
         }
-        let samples = of(b, &k)?;
+        let samples = sample_launch(b, &k)?;
         let whole = match samples {
             None => Some(b.time(&k, Run::Whole)?.median_s),
             Some(_) => None,

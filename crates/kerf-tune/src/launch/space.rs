@@ -126,6 +126,28 @@ pub fn idle(w: &Workload, macros: &Macros) -> Vec<String> {
 /// Points of the launch space, at most; larger ones are for strategies over general spaces.
 pub const MOST_POINTS: usize = 100_000;
 
+/// Why there is nothing to choose.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// No parameters.
+    #[error("{0}")]
+    NoSpace(String),
+    /// None of the shapes can run.
+    #[error("no shape of the launch space can run: {0}")]
+    Nothing(String),
+    /// The file's own cannot.
+    #[error(
+        "the workload's own shape cannot run: {0}\nhelp: the own shape is `default` of [launch_space], without one the middle value of each parameter, or the launch's `block`; choose one that can run"
+    )]
+    Own(String),
+    /// Too many.
+    #[error(
+        "{0} has {1} shapes, and a search over launch shapes takes at most {most} of one set of parameters; help: list fewer values in [launch_space], or add constraints",
+        most = MOST_POINTS
+    )]
+    TooMany(String, usize),
+}
+
 /// The combinations of one component's parameters that the constraints allow, all others at their default.
 /// None if there are more than [`MOST_POINTS`].
 pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {

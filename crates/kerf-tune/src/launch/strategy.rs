@@ -1,6 +1,5 @@
 //! Strategies that know of launches: the tuners' own, and Ryoo's static pruning for comparison.
 use super::choice::LaunchChoice;
-use super::tuners::Candidate;
 use kerf_search::script::{Missing, Probe, Script, Scripted};
 use kerf_search::strategy::{Reason, Strategy, StrategyError, by_name};
 use kerf_search::{Assignment, Search};
@@ -82,25 +81,6 @@ impl Script for Tuners<'_> {
 /// better than in both efficiency, 1 / (instructions of all threads), and utilisation,
 /// (W_TB - 1) / 2 + (B_SM - 1) W_TB instructions between waits; all of those are run.
 struct Ryoo<'l>(&'l LaunchChoice);
-
-/// Efficiency and utilisation of a shape. Instructions of a thread and of the regions between waits are the
-/// same for every shape of a kernel, and are left out.
-pub fn metrics(c: &Candidate) -> (f64, f64) {
-    let l = c.looks.iter();
-    let utilisation = l.map(|l| {
-        let warps = f64::from(l.kind.threads().div_ceil(32));
-        (warps - 1.0) / 2.0 + (f64::from(l.occupancy.blocks) - 1.0) * warps
-    });
-    (1.0 / c.launched().max(1.0), utilisation.sum())
-}
-
-/// Positions of the shapes that no other is better than in both.
-pub fn pareto(all: &[(f64, f64)]) -> Vec<usize> {
-    let better = |a: &(f64, f64), b: &(f64, f64)| a.0 >= b.0 && a.1 >= b.1 && a != b;
-    (0..all.len())
-        .filter(|i| !all.iter().any(|o| better(o, &all[*i])))
-        .collect()
-}
 
 impl Script for Ryoo<'_> {
     fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {

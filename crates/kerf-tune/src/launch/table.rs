@@ -277,6 +277,59 @@ impl Table<'_, '_> {
         })
     }
 
+    /// Parts of the launch at one shape, in waves of so many blocks.
+    fn parts(&mut self, i: &Instance, o: &Options, at: usize, wave: u32) -> Result<(), JobError> {
+        let kind = i.points[at].1.clone();
+        let more: &[u32] = if at == 0 { &o.more } else { &[] };
+        for n in o.samples.iter().chain(more) {
+            let count = n.saturating_mul(wave);
+            if u64::from(count) < kind.blocks() {
+                let r = self.row(i, at, Run::Part { first: 0, count })?;
+                (self.sink)(&r);
+            }
+        }
+        for (n, written) in more
+            .iter()
+            .flat_map(|n| o.states.iter().map(move |s| (n, *s)))
+        {
+            let count = n.saturating_mul(wave);
+            if u64::from(count) < kind.blocks() {
+                let run = Run::Part { first: 0, count };
+                let r = self.row_from(i, at, run, Some(written))?;
+                (self.sink)(&r);
+            }
+        }
+        if o.own
+            && let Some(cut) = sample::cut(kind.blocks() as f64 / f64::from(wave.max(1)))
+        {
+            sample::take(kind.blocks(), u64::from(wave), cut, |first, count| {
+                let (first, blocks) = (first as u32, count as u32);
+                let run = Run::Part {
+                    first,
+                    count: blocks,
+                };
+                let r = self.row(i, at, run)?;
+                (self.sink)(&r);
+                Ok::<_, JobError>(Sample {
+                    blocks: count,
+                    seconds: r.time.median_s,
+                })
+            })?;
+        }
+        for part in [1u64, 2, 3] {
+            let count = 2 * wave;
+            let blocks = kind.blocks();
+            if at == 0 && !more.is_empty() && u64::from(count) * 4 < blocks {
+                let first = (blocks - u64::from(count)) * part / 3;
+                let first = first as u32;
+                let r = self.row(i, at, Run::Part { first, count })?;
+                (self.sink)(&r);
+            }
+        }
+        Ok(())
+    }
+
+    /// All shapes of a launch.
     fn instance(
         &mut self,
         i: &Instance,
@@ -306,53 +359,7 @@ impl Table<'_, '_> {
                 }
             }
             (self.sink)(&row);
-            let wave = row.resident * row.sms;
-            let more: &[u32] = if at == 0 { &o.more } else { &[] };
-            for n in o.samples.iter().chain(more) {
-                let count = n.saturating_mul(wave);
-                if u64::from(count) < kind.blocks() {
-                    let r = self.row(i, at, Run::Part { first: 0, count })?;
-                    (self.sink)(&r);
-                }
-            }
-            for (n, written) in more
-                .iter()
-                .flat_map(|n| o.states.iter().map(move |s| (n, *s)))
-            {
-                let count = n.saturating_mul(wave);
-                if u64::from(count) < kind.blocks() {
-                    let run = Run::Part { first: 0, count };
-                    let r = self.row_from(i, at, run, Some(written))?;
-                    (self.sink)(&r);
-                }
-            }
-            if o.own
-                && let Some(cut) = sample::cut(kind.blocks() as f64 / f64::from(wave.max(1)))
-            {
-                sample::take(kind.blocks(), u64::from(wave), cut, |first, count| {
-                    let (first, blocks) = (first as u32, count as u32);
-                    let run = Run::Part {
-                        first,
-                        count: blocks,
-                    };
-                    let r = self.row(i, at, run)?;
-                    (self.sink)(&r);
-                    Ok::<_, JobError>(Sample {
-                        blocks: count,
-                        seconds: r.time.median_s,
-                    })
-                })?;
-            }
-            for part in [1u64, 2, 3] {
-                let count = 2 * wave;
-                let blocks = kind.blocks();
-                if at == 0 && !more.is_empty() && u64::from(count) * 4 < blocks {
-                    let first = (blocks - u64::from(count)) * part / 3;
-                    let first = first as u32;
-                    let r = self.row(i, at, Run::Part { first, count })?;
-                    (self.sink)(&r);
-                }
-            }
+            self.parts(i, o, at, row.resident * row.sms)?;
             let mine = fixed
                 .iter()
                 .position(|(s, b)| *s == kind.symbol && *b == kind.launch.block);

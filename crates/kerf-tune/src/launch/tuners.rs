@@ -195,7 +195,7 @@ fn unified(arch: &str) -> f64 {
 
 impl Contention {
     /// From a profile, and the part of the time that memory takes.
-    pub fn of(p: &DeviceProfile, lambda: Option<f64>) -> Contention {
+    pub fn from_profile(p: &DeviceProfile, lambda: Option<f64>) -> Contention {
         Contention {
             lambda,
             lambda_0: p.limits.contention_lambda.value.unwrap_or(LAMBDA_0),

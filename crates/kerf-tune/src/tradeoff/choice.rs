@@ -1,7 +1,9 @@
 //! What is tried call by call, to be compared with whole-kernel fast-math.
 use crate::approx::ORDER;
-use crate::problem::{Grouping, Tunable, Wish, of_wish};
+use crate::group::Grouping;
+use crate::problem::{TuningScope, for_scope};
 use crate::subject::Subject;
+use crate::tunable::Tunable;
 use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
@@ -92,13 +94,13 @@ const MOST_NARROWER: usize = 10;
 
 /// Memory and operations one by one in narrower formats: memory first, since that is what most kernels wait for.
 fn narrower(subject: &Subject) -> Vec<Change> {
-    let wish = Wish {
+    let scope = TuningScope {
         formats: &[SiteFormat::F32, SiteFormat::F16, SiteFormat::Bf16],
         by: Grouping::Variable,
         storage: true,
         approx: None,
     };
-    let Ok(t) = of_wish(subject, &wish) else {
+    let Ok(t) = for_scope(subject, &scope) else {
         return Vec::new();
     };
     let memory = |held: bool| {

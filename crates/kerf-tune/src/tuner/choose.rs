@@ -1,10 +1,11 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
+use super::Tuner;
+use crate::error::TuneError;
 use crate::evaluate::{Evaluated, Input};
+use crate::event::Event;
 use crate::front::Point;
 use crate::result::{Demoted, Kept, Speedup};
 use crate::store::{Phase, StoreError};
-use crate::tune::{Event, TuneError};
-use crate::tuner::{Tuner, point};
 use crate::validate::{Validation, Validator};
 use kerf_run::job::Device;
 use kerf_search::Assignment;
@@ -35,6 +36,22 @@ pub(crate) struct Choice {
     pub demoted: Vec<Demoted>,
     /// The fastest plan that measurement does not tell from the program as it is.
     pub tie: Option<Point>,
+}
+
+impl Choice {
+    /// The program as it is, by its own evaluation, where nothing was searched.
+    pub fn program_itself(identity: Assignment, own: &Evaluated) -> Choice {
+        Choice {
+            plan: Point {
+                assignment: identity,
+                time: 1.0,
+                error: own.error.unwrap_or(f64::INFINITY),
+            },
+            validation: None,
+            demoted: Vec::new(),
+            tie: None,
+        }
+    }
 }
 
 impl Tuner<'_> {
@@ -80,11 +97,13 @@ impl Tuner<'_> {
         lower.collect()
     }
 
+    /// Whether a plan is predicted to be faster than another.
     pub(crate) fn promises(&self, a: &Assignment, at: &Point) -> bool {
         let predicted = |a| self.cost.predict(a).unwrap_or(0.0);
         predicted(a) < predicted(&at.assignment)
     }
 
+    /// Why a group is not lowered further in the chosen plan; none if it is as low as was allowed.
     pub(crate) fn kept(
         &self,
         i: usize,
@@ -132,34 +151,6 @@ impl Tuner<'_> {
         })
     }
 
-    /// Whether two plans gave the same bits on the tuning inputs, and not those of the program itself: what
-    /// they differ in then has no effect where both have one.
-    fn same_bits(&self, a: &Assignment, b: &Assignment) -> bool {
-        let bits = |a| self.known.get(a).map(|e| &e.digests);
-        let identity = vec![0; a.len()];
-        bits(a).is_some_and(|d| !d.is_empty() && Some(d) != bits(&identity)) && bits(a) == bits(b)
-    }
-
-    /// Whether a plan is demoted, or goes with those that are: it gave the same bits as they did, and lowers
-    /// whatever they have in common, among which the cause is to be found.
-    fn is_out(&self, a: &Assignment, demoted: &[Assignment]) -> bool {
-        if demoted.contains(a) {
-            return true;
-        }
-        let class = demoted.iter().filter(|d| self.same_bits(d, a));
-        goes_with(a, &class.collect::<Vec<_>>())
-    }
-
-    /// Points of everything that ran on the tuning inputs, without plans that were demoted and those that
-    /// go with them.
-    pub(crate) fn points(&self, without: &[Demoted]) -> Vec<Point> {
-        let demoted: Vec<Assignment> = without.iter().map(|d| d.point.assignment.clone()).collect();
-        let all = self.known.iter();
-        all.filter(|(a, _)| !self.is_out(a, &demoted))
-            .filter_map(|(a, e)| point(a, e, self.time(a, e)))
-            .collect()
-    }
-
     /// A plan on other inputs.
     pub(crate) fn validate(
         &mut self,
@@ -198,6 +189,23 @@ impl Tuner<'_> {
         .run(&p.assignment, &plan, &self.request.trials, false, tell)
     }
 
+    /// The fastest plan within the tolerance that is faster than the program, and the fastest whether or not it is.
+    fn fastest(&self, demoted: &[Demoted]) -> (Option<Point>, Option<Point>) {
+        let changes = |p: &Point| p.assignment.iter().any(|l| *l > 0);
+        let within = |p: &Point| p.error <= self.tolerance() && changes(p);
+        let mut fast: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
+        fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
+        let first = fast.first().cloned();
+        let most = match self.evaluator.job.device {
+            Device::Cuda => 1.0,
+            Device::Cpu => 1.0 - LEAST,
+        };
+        let best = fast
+            .into_iter()
+            .find(|p| p.time < most && self.tells_apart(&p.assignment));
+        (best, first)
+    }
+
     /// The fastest plan that passes on other inputs, with groups lowered one by one as long as that helps,
     /// and the plans that did not pass.
     pub(crate) fn choose(
@@ -211,18 +219,7 @@ impl Tuner<'_> {
         let mut tie: Option<Point> = None;
         loop {
             self.remeasure(&demoted)?;
-            let points = self.points(&demoted);
-            let within = |p: &Point| p.error <= self.tolerance() && p.assignment != identity;
-            let mut fast: Vec<Point> = points.into_iter().filter(within).collect();
-            fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
-            let first = fast.first().cloned();
-            let most = match self.evaluator.job.device {
-                Device::Cuda => 1.0,
-                Device::Cpu => 1.0 - LEAST,
-            };
-            let best = fast
-                .into_iter()
-                .find(|p| p.time < most && self.tells_apart(&p.assignment));
+            let (best, first) = self.fastest(&demoted);
             if best.is_none() && self.evaluator.job.device == Device::Cuda {
                 tie = first.filter(|p| self.finals.contains_key(&p.assignment));
             }
@@ -265,15 +262,8 @@ impl Tuner<'_> {
                     tie: None,
                 });
             }
-            let before: Vec<Assignment> =
-                demoted.iter().map(|d| d.point.assignment.clone()).collect();
-            let mut after = before.clone();
-            after.push(best.assignment.clone());
-            let like = |a: &&Assignment| {
-                **a != best.assignment && !self.is_out(a, &before) && self.is_out(a, &after)
-            };
             let d = Demoted {
-                alike: self.known.keys().filter(like).count(),
+                alike: self.alike_demoted(&best.assignment, &demoted),
                 point: best,
                 validation: v,
             };
@@ -347,39 +337,5 @@ impl Tuner<'_> {
                 }
             }
         }
-    }
-}
-
-/// Whether a plan lowers at least what plans have in common; what one of them lowers, if they have nothing.
-fn goes_with(a: &[u8], class: &[&Assignment]) -> bool {
-    let covers = |d: &[u8]| a.iter().zip(d).all(|(x, y)| x >= y);
-    let common = |i: usize| class.iter().map(|d| d[i]).min().unwrap_or(0);
-    let common: Vec<u8> = (0..a.len()).map(common).collect();
-    match common.iter().all(|l| *l == 0) {
-        true => class.iter().any(|d| covers(d)),
-        false => covers(&common),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::goes_with;
-
-    #[test]
-    fn what_goes_with_demoted_plans() {
-        let first = vec![1, 1, 0, 2];
-        // Lower than one that failed, with the same bits.
-        assert!(goes_with(&[1, 1, 1, 2], &[&first]));
-        // It lacks something that may have been the cause.
-        assert!(!goes_with(&[0, 1, 1, 2], &[&first]));
-        assert!(!goes_with(&[1, 1, 1, 1], &[&first]));
-        let second = vec![0, 1, 1, 1];
-        assert!(goes_with(&[0, 1, 0, 1], &[&first, &second]));
-        assert!(!goes_with(&[1, 0, 1, 2], &[&first, &second]));
-        // Nothing in common: only what covers one of them.
-        let third = vec![1, 0, 0, 0];
-        assert!(goes_with(&[1, 0, 1, 0], &[&first, &second, &third]));
-        assert!(!goes_with(&[0, 1, 0, 2], &[&first, &second, &third]));
-        assert!(!goes_with(&[1, 1, 1, 1], &[]));
     }
 }

@@ -1,10 +1,10 @@
 //! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest.
+use super::Tuner;
+use crate::error::TuneError;
 use crate::evaluate::{Evaluated, Request as Run};
 use crate::front::Point;
 use crate::result::Demoted;
 use crate::store::Phase;
-use crate::tune::TuneError;
-use crate::tuner::Tuner;
 use kerf_run::job::Device;
 use kerf_search::Assignment;
 use kerf_search::race::{Place, Race, Rules, Standing};

@@ -1,27 +1,11 @@
 //! Each group lowered alone: its effect on every output, before the search.
-use crate::criteria::OutputError;
-use crate::setting::Setting;
+use super::Tuner;
+use crate::result::Alone;
 use crate::store::{Phase, StoreError};
-use crate::tuner::Tuner;
 use kerf_search::{Assignment, Problem};
-use serde::{Deserialize, Serialize};
 
 /// Groups with more levels (parts of the warps) are no formats, and are left out.
 const MOST_LEVELS: usize = 8;
-
-/// A group at one level, all others as in the program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Alone {
-    /// The level.
-    pub format: Setting,
-    /// Its error as one number, in the unit of the tolerance; none if infinite, or if it failed.
-    pub error: Option<f64>,
-    /// Its error on every output, the program's own included.
-    pub outputs: Vec<OutputError>,
-    /// Why it did not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-}
 
 impl Tuner<'_> {
     /// Runs each group alone at each of its levels that is not forbidden, and writes the errors into the

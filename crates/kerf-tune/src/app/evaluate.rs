@@ -1,0 +1,120 @@
+//! One plan of an application, evaluated: runs of the program, its error and its time.
+use super::acceptance;
+use super::error::AppError;
+use super::request::Request;
+use super::run::Runner;
+use super::values::{self, Values, values};
+use crate::evaluate::Evaluated;
+use crate::result::write;
+use kerf_pass::{Plan, SiteFormat};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What one evaluation gave.
+pub(super) struct Evaluation {
+    pub error: Result<f64, String>,
+    /// The number that is furthest off, in words, and whether it is small beside the others.
+    pub worst: (String, bool),
+    pub time: Option<f64>,
+    pub wall_s: f64,
+}
+
+/// An application whose plans are evaluated.
+pub(super) struct App<'r> {
+    pub request: &'r Request,
+    pub runner: &'r Runner,
+    /// Numbers of the original program.
+    pub reference: &'r Values,
+    /// Its time, where times are measured.
+    pub base_time: Option<f64>,
+    /// Time limit of one run.
+    pub limit: Duration,
+    pub started: Instant,
+}
+
+/// Whatever else goes on on the machine only adds to a time: the least is the program's own.
+pub(super) fn least(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Writes a plan as the runtime reads it; gives its file.
+pub(super) fn save(
+    dir: &Path,
+    plan: &Plan,
+    held: &BTreeMap<usize, SiteFormat>,
+) -> Result<PathBuf, AppError> {
+    let json = |v: serde_json::Result<String>| v.map_err(|e| AppError::Module(e.to_string()));
+    let buffers = json(serde_json::to_string_pretty(
+        &json!({ "allocations": held }),
+    ))? + "\n";
+    write(&dir.join("buffers.json"), buffers.as_bytes())?;
+    let path = dir.join("plan.json");
+    let text = json(serde_json::to_string_pretty(plan))? + "\n";
+    write(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+impl App<'_> {
+    /// Is the time for the search used?
+    pub fn over(&self) -> bool {
+        let most = self.request.most;
+        most.is_some_and(|m| self.started.elapsed() >= m)
+    }
+
+    pub fn evaluate(
+        &self,
+        plan: &Plan,
+        held: &BTreeMap<usize, SiteFormat>,
+    ) -> Result<Evaluation, AppError> {
+        let clock = Instant::now();
+        let path = save(&self.runner.scratch, plan, held)?;
+        let request = self.request;
+        let (mut error, mut times, mut worst) =
+            (Err(String::new()), Vec::new(), Default::default());
+        for _ in 0..request.runs() {
+            let kernels = request.time.times_kernels();
+            let ran = match self.runner.run(Some(&path), self.limit, kernels) {
+                Ok(r) => r,
+                Err(e) => {
+                    error = Err(e.to_string());
+                    break;
+                }
+            };
+            let v = values(&request.source, &ran, &self.runner.trace());
+            error = v.map_err(|e| e.to_string()).and_then(|v| {
+                worst = values::worst(&v, self.reference, request.floor);
+                acceptance::error(&v, self.reference, &request.criterion())
+            });
+            if error.is_err() {
+                break;
+            }
+            times.extend(request.time.seconds(&ran)?);
+            // Beyond the tolerance its time is of little interest: once is enough.
+            if error.as_ref().is_ok_and(|e| *e > request.tolerance) {
+                break;
+            }
+        }
+        let time = match (self.base_time, times.is_empty()) {
+            (Some(b), false) if b > 0.0 => Some(least(&times) / b),
+            _ => None,
+        };
+        Ok(Evaluation {
+            error,
+            worst,
+            time,
+            wall_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// An evaluation as the store keeps it.
+pub(super) fn kept(e: &Evaluation, device: &str) -> Evaluated {
+    Evaluated {
+        error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
+        device: device.to_owned(),
+        wall_s: e.wall_s,
+        ..Evaluated::failed_with(e.error.as_ref().err().cloned())
+    }
+}

@@ -1,0 +1,19 @@
+//! What the tuner of applications tells whoever watches it.
+use super::result::Share;
+
+/// What happens, for who watches.
+#[derive(Debug)]
+pub enum AppEvent<'e> {
+    /// What a reader must know.
+    Warning(&'e str),
+    /// The program itself ran: seconds, kernels that are tuned, groups.
+    Prepared(f64, &'e [Share], usize),
+    /// An evaluation: how many, error or failure, time.
+    Evaluated(usize, Result<f64, &'e str>, Option<f64>),
+    /// A kernel is tuned alone from here on.
+    Alone(&'e str),
+    /// A kernel has nothing but memory that others share, so it is not tuned alone.
+    Shared(&'e str),
+    /// The plans of kernels that were tuned alone run together.
+    Together,
+}

@@ -1,0 +1,218 @@
+//! The application as it is: its own run, its numbers, and whether it repeats.
+use super::acceptance;
+use super::error::AppError;
+use super::evaluate::least;
+use super::event::AppEvent;
+use super::request::Request;
+use super::run::{Ran, RunFailure, Runner};
+use super::shares;
+use super::values::{self, NoValues, Values, values};
+use crate::precheck::Checked;
+use crate::store::{self, Store};
+use kerf_num::metrics::ComparedCounts;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long the check for undefined behaviour before a search may last.
+const CHECKED: Duration = Duration::from_secs(20);
+
+/// What is known of the application as it is.
+pub(super) struct Original {
+    /// Its first run, with its kernels timed one by one.
+    pub ran: Ran,
+    /// Its numbers, that those of plans are compared with.
+    pub reference: Values,
+    /// How many of them there are.
+    pub counts: ComparedCounts,
+    /// What the kernels' parts of the time are of.
+    pub kernels_by: String,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// What the check for undefined behaviour came to, where it ran.
+    checked: Option<Checked>,
+    /// When run and check ended.
+    ended: SystemTime,
+}
+
+impl Original {
+    /// Runs and checks the application, and reads its numbers.
+    pub fn run(
+        request: &Request,
+        runner: &Runner,
+        watch: &mut dyn FnMut(&AppEvent),
+    ) -> Result<Original, AppError> {
+        let mut ran = own_run(request, runner, true)?;
+        let checked = match request.resume {
+            true => None,
+            false => Some(check(request, runner, watch)?),
+        };
+        let ended = SystemTime::now();
+        let reference = own_values(request, runner, &ran)?;
+        let counts = acceptance::own_counts(&reference, &request.criterion())?;
+        let mut warnings = comparison_warnings(request, &reference, &counts);
+        let kernels_by = shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
+        Ok(Original {
+            ran,
+            reference,
+            counts,
+            kernels_by,
+            warnings,
+            checked,
+            ended,
+        })
+    }
+
+    /// Runs it again, to see whether it repeats, and as often as times ask for. Gives its time, where times are measured.
+    pub fn repeat(&mut self, request: &Request, runner: &Runner) -> Result<Option<f64>, AppError> {
+        // The first run had its kernels timed one by one, so only their times are those of the program.
+        let first = request.time.seconds(&self.ran)?;
+        let mut times: Vec<f64> = first
+            .filter(|_| request.time.times_kernels())
+            .into_iter()
+            .collect();
+        in_another_second(self.ended);
+        for _ in 0..request.runs() {
+            let again = own_run(request, runner, request.time.times_kernels())?;
+            let v = own_values(request, runner, &again)?;
+            let tolerance = request.tolerance;
+            match acceptance::error(&v, &self.reference, &request.criterion()) {
+                Ok(e) if e <= tolerance => {
+                    if v != self.reference {
+                        let text = format!("the output changes from run to run, by {e:e}");
+                        self.warnings.push(text);
+                    }
+                }
+                Ok(e) => return Err(AppError::Unsteady(format!("by {e:e}"), tolerance)),
+                Err(e) => return Err(AppError::Unsteady(e, tolerance)),
+            }
+            times.extend(request.time.seconds(&again)?);
+        }
+        Ok((!times.is_empty()).then(|| least(&times)))
+    }
+
+    /// What the check for undefined behaviour came to: of this command, or of the one that it goes on from. It is kept in
+    /// the store.
+    pub fn checked_program(
+        &self,
+        request: &Request,
+        runner: &Runner,
+        store: &Store,
+        watch: &mut dyn FnMut(&AppEvent),
+    ) -> Result<Checked, AppError> {
+        let known = match &self.checked {
+            Some(c) => Some(c.clone()),
+            None => store.kept(store::CHECKED)?,
+        };
+        let checked = match known {
+            Some(c) => c,
+            None => check(request, runner, watch)?,
+        };
+        store.keep(store::CHECKED, &checked)?;
+        Ok(checked)
+    }
+}
+
+/// A run of the application as it is.
+fn own_run(request: &Request, runner: &Runner, time_kernels: bool) -> Result<Ran, AppError> {
+    let ran = runner.run(None, request.limit, time_kernels);
+    ran.map_err(|e| {
+        let help = run_help(&e);
+        AppError::Program(e, help)
+    })
+}
+
+fn run_help(e: &RunFailure) -> &'static str {
+    match e {
+        RunFailure::Hangs(_) => "run it by hand with KERF_DEVICE set; --timeout allows more",
+        RunFailure::Untraced => {
+            "build it with kerf cc, and let it end by itself (not by _exit or abort)"
+        }
+        RunFailure::Failed { .. } => {
+            "run it by hand with KERF_DEVICE set, and mend that first; if it always ends so, put `|| true` behind the command"
+        }
+        RunFailure::Unlike(_) => "run it by hand and try the pattern of --require with grep -E",
+        RunFailure::Unwritten(_) => "check --output-file; its path is relative to where kerf runs",
+        RunFailure::Start(_) => "check the command",
+    }
+}
+
+/// The numbers of such a run.
+fn own_values(request: &Request, runner: &Runner, ran: &Ran) -> Result<Values, AppError> {
+    values(&request.source, ran, &runner.trace()).map_err(|e| {
+        let help = values_help(&e);
+        AppError::Values(e, help)
+    })
+}
+
+fn values_help(e: &NoValues) -> &'static str {
+    match e {
+        NoValues::NoMatch(_) => {
+            "run the application and try the pattern on its output with grep -E"
+        }
+        NoValues::NoNumber(_) => {
+            "put brackets around the number, e.g. 'error +(\\S+)'; --require says what has to be printed"
+        }
+        NoValues::File(..) => "check --output-file; its path is relative to where kerf runs",
+        NoValues::NoCopies => "say what to compare with --stdout-pattern or --output-file",
+        NoValues::TooMuch => "say what to compare with --stdout-pattern or --output-file",
+    }
+}
+
+/// What the comparison with the application's own numbers leaves out.
+fn comparison_warnings(
+    request: &Request,
+    reference: &Values,
+    counts: &ComparedCounts,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if counts.special() > 0 {
+        warnings.push(format!(
+            "{} of {} values of the original program's output are NaN or infinite; they have to stay so, and say nothing of accuracy",
+            counts.special(),
+            counts.values
+        ));
+    }
+    if reference.unknown > 0 {
+        warnings.push(format!(
+            "{} bytes that come from the device are of a type that no kernel tells, and are not compared",
+            reference.unknown
+        ));
+    }
+    let unseen = values::unseen(reference, request.metric, request.floor, request.tolerance);
+    if let Some((n, e)) = unseen {
+        warnings.push(format!(
+            "{n} of {} numbers are printed with so few digits that errors up to {e:.1e} are not seen, and the tolerance is {:e}; \
+             let the application print more digits, or compare what it copies from the device (no pattern, no file)",
+            reference.floats.len(),
+            request.tolerance
+        ));
+    }
+    warnings
+}
+
+/// Checks the application for undefined behaviour, and says what was not checked.
+fn check(
+    request: &Request,
+    runner: &Runner,
+    watch: &mut dyn FnMut(&AppEvent),
+) -> Result<Checked, AppError> {
+    let checked = runner.check(&request.allow, CHECKED);
+    let checked = checked.map_err(AppError::Undefined)?;
+    if let Some(gap) = checked.gap() {
+        watch(&AppEvent::Warning(&gap));
+    }
+    Ok(checked)
+}
+
+/// Waits until the clock's second is not that of `last` any more: programs that take random numbers by `time(0)` would
+/// give the same output twice, and only the search would see that they do not repeat.
+fn in_another_second(last: SystemTime) {
+    let whole = |t: SystemTime| t.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let now = SystemTime::now();
+    if whole(now) == whole(last) {
+        let part = now
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .subsec_nanos();
+        std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(part.into()));
+    }
+}

@@ -1,0 +1,142 @@
+//! What is asked of the tuner of applications.
+use super::acceptance::Criterion;
+use super::error::AppError;
+use super::run::Ran;
+use super::values::Source;
+use crate::group::Grouping;
+use kerf_device::profile::DeviceProfile;
+use kerf_num::Metric;
+use kerf_pass::SiteFormat;
+use regex_lite::Regex;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How time is told.
+#[derive(Debug, Clone)]
+pub enum TimeBy {
+    /// Predicted by the static score, kernel by kernel, weighted by their part of the run time.
+    Predicted,
+    /// Kernel times together, measured.
+    Kernels,
+    /// The application's own figure: the first number that a pattern finds.
+    Pattern(Regex),
+    /// From start to end, measured.
+    Wall,
+}
+
+impl TimeBy {
+    /// As the description of a search has it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            TimeBy::Predicted => "predicted".into(),
+            TimeBy::Kernels => "kernels".into(),
+            TimeBy::Wall => "wall".into(),
+            TimeBy::Pattern(p) => format!("the pattern `{}`", p.as_str()),
+        }
+    }
+
+    /// Do evaluations need the times of single kernels?
+    pub(super) fn times_kernels(&self) -> bool {
+        matches!(self, TimeBy::Kernels)
+    }
+
+    /// The time of a run; none where times are predicted.
+    pub(super) fn seconds(&self, ran: &Ran) -> Result<Option<f64>, AppError> {
+        Ok(match self {
+            TimeBy::Predicted => None,
+            TimeBy::Kernels => Some(ran.trace.kernels.iter().map(|k| k.seconds).sum()),
+            TimeBy::Wall => Some(ran.wall_s),
+            TimeBy::Pattern(r) => {
+                let hit = r.captures(&ran.stdout);
+                let text =
+                    hit.and_then(|c| Some(c.get(usize::from(c.len() > 1))?.as_str().to_owned()));
+                let number = text.and_then(|t| {
+                    let words = t.split(|c: char| c.is_whitespace() || ":=,".contains(c));
+                    words.filter_map(|w| w.parse::<f64>().ok()).next()
+                });
+                Some(number.ok_or_else(|| AppError::NoTime(r.as_str().to_owned()))?)
+            }
+        })
+    }
+}
+
+/// Seconds that one launch of kernels takes on another device, by symbol, as far as they can be predicted; from the folder
+/// of a run that recorded launches.
+pub type Estimate = dyn Fn(&std::path::Path) -> BTreeMap<String, f64>;
+
+/// A request to tune an application.
+pub struct Request {
+    /// Kinds of faults that the check before the search lets pass.
+    pub allow: Vec<String>,
+    /// Shell command that runs the application.
+    pub command: String,
+    /// `cpu` or `cuda:N`.
+    pub device: String,
+    /// Largest error.
+    pub tolerance: f64,
+    /// Its measure.
+    pub metric: Metric,
+    /// Least divisor of relative errors.
+    pub floor: Option<f64>,
+    /// Whether numbers may be NaN where those of the original program are.
+    pub allow_nan: bool,
+    /// What is compared.
+    pub source: Source,
+    /// How time is told.
+    pub time: TimeBy,
+    /// Runs for a measured time.
+    pub repeats: usize,
+    /// Kernels to tune; empty: by run time.
+    pub kernels: Vec<String>,
+    /// Formats that operations may have.
+    pub formats: Vec<SiteFormat>,
+    /// What changes together.
+    pub grouping: Grouping,
+    /// Hold allocations and arrays in narrower formats too.
+    pub storage: bool,
+    /// Strategy.
+    pub strategy: String,
+    /// Evaluations, at most.
+    pub budget: usize,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Device that times are predicted for.
+    pub profile: DeviceProfile,
+    /// What kernels are chosen by where times are predicted; without it by their times in the run.
+    pub estimate: Option<Box<Estimate>>,
+    /// Result folder.
+    pub out: PathBuf,
+    /// Go on with what is in the folder.
+    pub resume: bool,
+    /// Start it even if it is estimated to take hours.
+    pub confirmed: bool,
+    /// Time limit of the program itself.
+    pub limit: Duration,
+    /// Tune each kernel alone too, and compare.
+    pub local: bool,
+    /// What standard output has to have for a run to count.
+    pub require: Option<regex_lite::Regex>,
+    /// After this, what ran decides, and nothing more is evaluated.
+    pub most: Option<Duration>,
+}
+
+impl Request {
+    /// What the numbers have to satisfy.
+    pub(super) fn criterion(&self) -> Criterion {
+        Criterion {
+            metric: self.metric,
+            tolerance: self.tolerance,
+            floor: self.floor,
+            allow_nan: self.allow_nan,
+        }
+    }
+
+    /// How often an evaluation runs the application.
+    pub(super) fn runs(&self) -> usize {
+        match self.time {
+            TimeBy::Predicted => 1,
+            _ => self.repeats.max(1),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the tuner of applications gives.
+use crate::front::Point;
+use crate::precheck::Checked;
+use kerf_num::Metric;
+use kerf_num::metrics::ComparedCounts;
+use kerf_search::Reason;
+use serde::{Deserialize, Serialize};
+
+/// A kernel tuned alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LocalKernel {
+    /// Name.
+    pub name: String,
+    /// Time of the program over that with the kernel's best plan; 1 if it has none.
+    pub speedup: f64,
+    /// Error of that plan, of the whole application.
+    pub error: f64,
+    /// Evaluations of its search.
+    pub evaluations: usize,
+}
+
+/// Kernels tuned alone against the application tuned as a whole.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Local {
+    /// The kernels.
+    pub kernels: Vec<LocalKernel>,
+    /// Error of their plans together; none if the application failed.
+    pub error: Option<f64>,
+    /// Speed-up of their plans together.
+    pub speedup: Option<f64>,
+    /// Is that within the tolerance?
+    pub within: bool,
+}
+
+/// A kernel and its part of the run time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Share {
+    /// Name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Part of the kernels' run time.
+    pub part: f64,
+    /// Is it tuned?
+    pub tuned: bool,
+}
+
+/// The result; the file is this, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AppResult {
+    /// Name and version of the schema.
+    pub schema: String,
+    /// Kerf's version.
+    pub kerf: String,
+    /// `tuned` or `unchanged`.
+    pub verdict: String,
+    /// The command.
+    pub command: String,
+    /// Device that it ran on.
+    pub device: String,
+    /// What was compared.
+    pub compared: String,
+    /// Floating-point numbers in it.
+    pub numbers: usize,
+    /// How many values were compared, integers included, and how many are NaN or infinite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<ComparedCounts>,
+    /// What the check for undefined behaviour before the search came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+    /// Measure.
+    pub metric: Metric,
+    /// Bound.
+    pub tolerance: f64,
+    /// What the numbers were compared with.
+    pub reference: String,
+    /// Kernels.
+    pub kernels: Vec<Share>,
+    /// What their parts are of.
+    #[serde(default)]
+    pub kernels_by: String,
+    /// Strategy.
+    pub strategy: String,
+    /// Seed.
+    pub seed: u64,
+    /// Budget.
+    pub budget: usize,
+    /// Evaluations made.
+    pub evaluations: usize,
+    /// Of which failed.
+    pub failed: usize,
+    /// Why the search ended.
+    pub ended: Reason,
+    /// Error of the plan.
+    pub error: f64,
+    /// Time of the program over that of the plan.
+    pub speedup: f64,
+    /// `measured` or `predicted`, and by what.
+    pub time_by: String,
+    /// Groups and the format that each has in the plan.
+    pub groups: Vec<(String, String)>,
+    /// Plans that none is better than in both time and error.
+    pub front: Vec<Point>,
+    /// Kernels tuned alone, and their plans together, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<Local>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// Seconds of the command.
+    pub wall_s: f64,
+}

@@ -1,0 +1,49 @@
+//! What models say of an assignment before it runs: its time, and its errors.
+//!
+//! A cost model predicts the time of an assignment over that of the program as it is; a sensitivity profile predicts errors
+//! and forbids formats.
+use kerf_pass::count::LocalError;
+use kerf_search::Assignment;
+use serde::{Deserialize, Serialize};
+
+/// Predicts time.
+pub trait CostModel {
+    /// Time over that of the program as it is; none if it cannot be told.
+    fn predict(&self, a: &Assignment) -> Option<f64>;
+    /// What it is, for results: a predicted time is never shown without it.
+    fn describe(&self) -> String;
+}
+
+/// Predicts errors.
+pub trait Sensitivity {
+    /// Error, in the unit of the tolerance, of one group alone at a level.
+    fn error(&self, group: usize, level: u8) -> Option<f64>;
+    /// Why a group must not have a level: an overflow that was seen coming.
+    fn veto(&self, group: usize, level: u8) -> Option<String>;
+    /// What the operations of a group lose at a level, each by itself.
+    fn local(&self, _group: usize, _level: u8) -> Option<LocalError> {
+        None
+    }
+}
+
+/// Nothing is known of errors before something ran.
+pub struct Unknown;
+
+impl Sensitivity for Unknown {
+    fn error(&self, _group: usize, _level: u8) -> Option<f64> {
+        None
+    }
+    fn veto(&self, _group: usize, _level: u8) -> Option<String> {
+        None
+    }
+}
+
+/// Which cost model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKind {
+    /// From a counting run and a device profile.
+    Counts,
+    /// The static score of AMPT-GA, with the profile's throughputs as weights.
+    Static,
+}

@@ -1,0 +1,139 @@
+//! The result of a search from what it came to.
+use super::SearchOutcome;
+use crate::error::TuneError;
+use crate::evaluate::Evaluated;
+use crate::front::{Point, front};
+use crate::precheck::Checked;
+use crate::result::{self, Effort, GroupResult, Tie, TuneResult, Verdict};
+use crate::store::Phase;
+use crate::tuner::Tuner;
+use crate::tuner::choose::Choice;
+use kerf_pass::Plan;
+use kerf_run::job::Spent;
+use kerf_search::Assignment;
+use std::time::Instant;
+
+/// The result, with the energy of a tuned plan, which is measured here where that was asked for.
+pub(super) fn result(
+    tuner: &Tuner,
+    outcome: SearchOutcome,
+    plan: &Plan,
+    checked: Checked,
+    clock: Instant,
+) -> Result<TuneResult, TuneError> {
+    let (request, subject, tunable) = (tuner.request, tuner.subject, tuner.tunable);
+    let chosen = &outcome.choice.plan;
+    let ties = tied_with(tuner, &outcome.choice);
+    let groups = groups(tuner, outcome.verdict, &outcome.choice);
+    let ran = tuner.known.get(&chosen.assignment).unwrap_or(&outcome.own);
+    let energy = match outcome.verdict {
+        Verdict::Tuned => tuner.energy(plan, &chosen.assignment)?,
+        _ => None,
+    };
+    let validated = tuner.store.all(Phase::Validation)?;
+    let effort = effort(tuner, &outcome, &validated, clock);
+    Ok(TuneResult {
+        schema: result::SCHEMA.into(),
+        kerf: env!("CARGO_PKG_VERSION").into(),
+        verdict: outcome.verdict,
+        workload: request.job.workload.clone(),
+        overrides: request.job.overrides.clone(),
+        program: subject.digest(),
+        inputs: outcome.own.inputs.clone(),
+        input: tuner.input,
+        criteria: tuner.evaluator.criteria.clone(),
+        cheapest: outcome.cheapest,
+        formats: request.formats.clone(),
+        strategy: request.strategy.clone(),
+        seed: request.seed,
+        budget: request.budget,
+        ended: outcome.ended,
+        device: outcome.own.device.clone(),
+        profile: request.profile.name.clone(),
+        floor: outcome.floor,
+        error: ran.error,
+        outputs: ran.outputs.clone(),
+        speedup: tuner.speedup(chosen),
+        energy,
+        tie: outcome.choice.tie.map(|point| tie(tuner, point)),
+        ties,
+        validation: outcome.choice.validation,
+        demoted: outcome.choice.demoted,
+        sites: result::sites(subject, tunable, plan, &chosen.assignment),
+        assignment: chosen.assignment.clone(),
+        groups,
+        fixed_storage: tunable.fixed.clone(),
+        front: front(&tuner.points(&[])),
+        effort,
+        checked: Some(checked),
+        warnings: tuner.warnings.clone(),
+    })
+}
+
+fn tie(tuner: &Tuner, point: Point) -> Tie {
+    Tie {
+        speedup: tuner.speedup(&point),
+        point,
+    }
+}
+
+/// Plans that measurement does not tell from the chosen one.
+fn tied_with(tuner: &Tuner, choice: &Choice) -> Vec<Tie> {
+    let chosen = &choice.plan.assignment;
+    if !tuner.tied.contains(chosen) {
+        return Vec::new();
+    }
+    let all = tuner.points(&choice.demoted).into_iter();
+    all.filter(|p| p.assignment != *chosen && tuner.tied.contains(&p.assignment))
+        .map(|point| tie(tuner, point))
+        .collect()
+}
+
+/// What became of each group, and why.
+fn groups(tuner: &Tuner, verdict: Verdict, choice: &Choice) -> Vec<GroupResult> {
+    let (chosen, errors) = (&choice.plan, tuner.errors);
+    let all = &tuner.tunable.groups;
+    let vetoes: Vec<Option<String>> = (0..all.len())
+        .map(|i| errors.veto(i, chosen.assignment[i] + 1))
+        .collect();
+    let each = all.iter().enumerate().map(|(i, g)| GroupResult {
+        format: g.formats[chosen.assignment[i] as usize],
+        kept: match verdict {
+            Verdict::Unmet => None,
+            _ => tuner.kept(i, chosen, &choice.demoted, &vetoes),
+        },
+        alone: tuner.alone(i),
+        local: (1..g.formats.len())
+            .filter_map(|l| errors.local(i, l as u8))
+            .collect(),
+        group: g.clone(),
+    });
+    each.collect()
+}
+
+/// How many evaluations there were, and where their time went.
+fn effort(
+    tuner: &Tuner,
+    outcome: &SearchOutcome,
+    validated: &[(Assignment, Evaluated)],
+    clock: Instant,
+) -> Effort {
+    let every = || {
+        let validated = validated.iter().map(|(_, e)| e);
+        let on_tuning_inputs = tuner.known.values().chain(tuner.finals.values());
+        on_tuning_inputs.chain(validated)
+    };
+    let mut spent = Spent::default();
+    every().for_each(|e| spent.add(&e.spent));
+    Effort {
+        search: outcome.executed,
+        alone: outcome.alone,
+        probes: outcome.probes,
+        validation: validated.len(),
+        failed: every().filter(|e| e.failure.is_some()).count(),
+        finals: tuner.finals.len(),
+        wall_s: clock.elapsed().as_secs_f64(),
+        evaluation_s: every().map(|e| e.wall_s).sum(),
+        spent,
+    }
+}

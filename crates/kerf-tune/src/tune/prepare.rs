@@ -1,0 +1,364 @@
+//! What a search is made of before anything is evaluated: the space, the store, workers and models.
+use crate::coded::Coded;
+use crate::counts;
+use crate::criteria::{Criteria, CriteriaError};
+use crate::error::TuneError;
+use crate::evaluate::{Evaluator, Input};
+use crate::event::{Event, Watch};
+use crate::group::Group;
+use crate::launch;
+use crate::launch::strategy::named;
+use crate::launch::tuners::Factor;
+use crate::models::{self, Predictions};
+use crate::precheck::{self, Checked};
+use crate::prediction::{CostKind, CostModel, Sensitivity};
+use crate::problem::{TuningScope, for_scope};
+use crate::request::Request;
+use crate::result;
+use crate::store::{self, Store};
+use crate::subject::Subject;
+use crate::tunable::Tunable;
+use kerf_clang::compile::Toolchain;
+use kerf_files::FolderLock;
+use kerf_predict::cost::{self, CostError};
+use kerf_run::job::{Counts, Device, Job};
+use kerf_run::memory::MemoryNeed;
+use kerf_search::{Problem, Search};
+use serde_json::json;
+use std::path::Path;
+
+/// What counts as close enough, as far as it is known before the program ran.
+pub(super) struct Acceptance {
+    pub criteria: Criteria,
+    /// The tolerance follows from the program's own error.
+    pub by_own_error: bool,
+    /// A plan has to give the program's own bits.
+    pub same_bits: bool,
+}
+
+impl Acceptance {
+    fn new(request: &Request, subject: &Subject) -> Result<Acceptance, TuneError> {
+        // With a ratio the tolerance is known when the cheapest version has run.
+        let given = request.ratio.map(|_| 1.0).or(request.tolerance);
+        // Shapes round nothing, so that without a tolerance the program's own error is one.
+        let shapes_alone = request.launch && request.formats.is_empty() && request.approx.is_none();
+        let mut by_own_error = false;
+        // Shapes need not change a bit: with a tolerance of 0 they must not.
+        let same_bits = shapes_alone && given == Some(0.0);
+        let given = given.filter(|_| !same_bits);
+        let criteria = match Criteria::new(&subject.workload, given, request.metric) {
+            Ok(c) if same_bits => {
+                by_own_error = true;
+                c
+            }
+            Err(CriteriaError::None) if shapes_alone => {
+                by_own_error = true;
+                Criteria::new(&subject.workload, Some(1.0), request.metric)?
+            }
+            other => other?,
+        };
+        Ok(Acceptance {
+            criteria,
+            by_own_error,
+            same_bits,
+        })
+    }
+}
+
+/// What is searched.
+pub(super) struct SearchSpace {
+    pub subject: Subject,
+    pub tunable: Tunable,
+    pub acceptance: Acceptance,
+    /// Tuning inputs.
+    pub input: Input,
+    /// What a reader should know of the shapes of launches.
+    pub shape_notes: Vec<String>,
+    /// What the check for undefined behaviour came to, where it ran.
+    checked: Option<Checked>,
+}
+
+impl SearchSpace {
+    /// Compiles and checks the program, and finds what can be chosen; with the lock of the result folder, where that wrote
+    /// there.
+    pub fn prepare(
+        request: &Request,
+        tools: &Toolchain,
+        watch: &mut Watch,
+    ) -> Result<(SearchSpace, Option<FolderLock>), TuneError> {
+        let subject = Subject::load(&request.job.workload, &request.job.overrides, tools)?;
+        let acceptance = Acceptance::new(request, &subject)?;
+        let input = Input {
+            seed: request.job.seed.unwrap_or(subject.workload.seed),
+            perturb: None,
+        };
+        let scope = TuningScope {
+            formats: &request.formats,
+            by: request.grouping,
+            storage: request.storage,
+            approx: request.approx,
+        };
+        let checked = match request.resume {
+            true => None,
+            false => Some(check(request, &subject, &input, watch)?),
+        };
+        let mut lock = None;
+        let (tunable, shape_notes) = match request.launch {
+            false => (for_scope(&subject, &scope)?, Vec::new()),
+            true => {
+                lock = Some(hold_folder(&request.out)?);
+                launch::prepare::tunable(request, &subject, &scope, &input)?
+            }
+        };
+        let space = SearchSpace {
+            subject,
+            tunable,
+            acceptance,
+            input,
+            shape_notes,
+            checked,
+        };
+        Ok((space, lock))
+    }
+
+    /// The search problem, before models say anything of it.
+    pub fn problem(&self) -> Problem {
+        let tolerance = self.acceptance.criteria.tolerance;
+        self.tunable.problem(&self.subject, tolerance)
+    }
+
+    /// The event that tells of it.
+    pub fn prepared(&self, problem: &Problem) -> Event<'static> {
+        Event::Prepared {
+            groups: self.tunable.groups.len(),
+            sites: self.tunable.groups.iter().map(Group::operations).sum(),
+            excluded: self.tunable.excluded.len(),
+            plans: problem.size(),
+        }
+    }
+
+    /// Opens the store of the result folder for this search.
+    pub fn open_store(&self, request: &Request) -> Result<Store, TuneError> {
+        let search = description(request, self);
+        let path = request.out.join(store::FILE);
+        Ok(Store::open(&path, &search, request.resume)?)
+    }
+
+    /// What the check for undefined behaviour came to: of this command, or of the one that it goes on from. It is kept in
+    /// the store.
+    pub fn checked_program(
+        &self,
+        request: &Request,
+        store: &Store,
+        watch: &mut Watch,
+    ) -> Result<Checked, TuneError> {
+        let known = match &self.checked {
+            Some(c) => Some(c.clone()),
+            None => store.kept(store::CHECKED)?,
+        };
+        let checked = match known {
+            Some(c) => c,
+            None => check(request, &self.subject, &self.input, watch)?,
+        };
+        store.keep(store::CHECKED, &checked)?;
+        Ok(checked)
+    }
+}
+
+/// What makes a search the same search; the budget may grow.
+fn description(request: &Request, space: &SearchSpace) -> serde_json::Value {
+    let approx = request.approx;
+    let mut all = json!({
+        "kerf": env!("CARGO_PKG_VERSION"),
+        "workload": request.job.workload,
+        "program": space.subject.digest(),
+        "sizes": space.subject.workload.sizes,
+        "criteria": space.acceptance.criteria,
+        "strategy": request.strategy,
+        "formats": request.formats,
+        "grouping": request.grouping,
+        "storage": request.storage,
+        "approx": approx.map(|a| json!({ "calls": a.calls, "warps": a.warps })),
+        "ratio": request.ratio,
+        "launch": request.launch,
+        "groups": space.tunable.groups.len(),
+        "device": request.job.device,
+        "profile": request.profile.name,
+        "cost": request.cost,
+        "seed": request.seed,
+        "input": space.input,
+        "trials": request.trials,
+    });
+    if request.sensitivity {
+        all["sensitivity"] = true.into();
+    }
+    if request.tuners != Factor::ALL {
+        all["tuners"] = json!(request.tuners);
+    }
+    all
+}
+
+/// Makes the folder, where it is not there yet, and keeps other searches out of it.
+pub(super) fn hold_folder(out: &Path) -> Result<FolderLock, TuneError> {
+    result::make_folder(out)?;
+    Ok(FolderLock::take(out)?)
+}
+
+/// Checks the program, and says what that came to.
+fn check(
+    request: &Request,
+    subject: &Subject,
+    input: &Input,
+    watch: &mut Watch,
+) -> Result<Checked, TuneError> {
+    let checked = precheck::check(request, &subject.workload, input.seed);
+    let c = checked.map_err(TuneError::Undefined)?;
+    match (&c, c.gap()) {
+        (Checked::Not { .. }, Some(gap)) => watch(&Event::Warning(&gap)),
+        (_, Some(gap)) => watch(&Event::Note(&gap)),
+        (_, None) => {}
+    }
+    c.notes().iter().for_each(|n| watch(&Event::Note(n)));
+    Ok(c)
+}
+
+/// Strategies that refuse the problem do so before anything ran.
+pub(super) fn check_strategy(
+    request: &Request,
+    space: &SearchSpace,
+    problem: &Problem,
+    published: &dyn CostModel,
+) -> Result<(), TuneError> {
+    let score = models::static_score(&space.subject, &space.tunable, &request.profile);
+    let predictions = Predictions {
+        cost: score.as_ref(),
+        code: None,
+        published: Some(published),
+    };
+    let search = Search {
+        problem,
+        models: &predictions,
+        seed: request.seed,
+        budget: request.budget,
+    };
+    named(&request.strategy, search, space.tunable.launch.as_ref())?;
+    Ok(())
+}
+
+/// Workers that evaluate plans.
+pub(super) struct Workers {
+    /// How many at a time: as many as were asked for, or as the machine's memory is enough for.
+    pub count: usize,
+}
+
+impl Workers {
+    pub fn new(request: &Request, subject: &Subject) -> Workers {
+        let need = MemoryNeed::for_workload(&subject.workload, true);
+        let each = need.on_host(request.job.device == Device::Cpu).max(1);
+        let fit = (kerf_exec::cpu::available_memory() / each).max(1);
+        Workers {
+            count: fit.min(request.workers),
+        }
+    }
+
+    pub fn evaluator(&self, request: &Request, criteria: &Criteria) -> Evaluator {
+        let job = Job {
+            references: Some(request.out.join("references")),
+            // Cores are shared among the workers, and blocks in order give the same bits on any number.
+            threads: match (request.job.device, self.count > 1) {
+                (Device::Cpu, true) => 1,
+                _ => request.job.threads,
+            },
+            ..request.job.clone()
+        };
+        Evaluator::new(
+            job,
+            criteria.clone(),
+            request.program.clone(),
+            request.limit,
+            self.count,
+        )
+        .with_remote(&request.remote)
+    }
+}
+
+/// What was counted of the program as it is, and the model of the device that predicts times from it.
+pub(super) struct CountedProgram {
+    /// None where the static score is asked for, or nothing could be counted.
+    pub counts: Option<Counts>,
+    pub device: Result<cost::CostModel, CostError>,
+    /// Why nothing was counted.
+    pub notes: Vec<String>,
+}
+
+impl CountedProgram {
+    pub fn obtain(request: &Request, space: &SearchSpace) -> CountedProgram {
+        let counted = match request.cost {
+            CostKind::Static => Ok(None),
+            CostKind::Counts => counts::obtain(request, &space.subject, &space.input).map(Some),
+        };
+        let mut notes = Vec::new();
+        let counts = counted.unwrap_or_else(|e| {
+            notes.push(format!(
+                "nothing could be counted, so times are by the static score: {e}"
+            ));
+            None
+        });
+        CountedProgram {
+            counts,
+            device: cost::CostModel::new(&request.profile),
+            notes,
+        }
+    }
+}
+
+/// The models of time and error that the search goes by.
+pub(super) struct SearchModels<'s> {
+    pub cost: Box<dyn CostModel + 's>,
+    /// Times from machine code, beside them.
+    pub code: Option<Coded<'s>>,
+    pub errors: Box<dyn Sensitivity>,
+    /// Why it is not the cost model that was asked for.
+    pub notes: Vec<String>,
+}
+
+impl<'s> SearchModels<'s> {
+    pub fn new(
+        request: &'s Request,
+        space: &'s SearchSpace,
+        counted: &'s CountedProgram,
+        watch: &mut Watch,
+    ) -> SearchModels<'s> {
+        let (subject, tunable) = (&space.subject, &space.tunable);
+        let counts = counted.counts.as_ref();
+        let (cost, note) = models::cost_model(
+            subject,
+            tunable,
+            &request.profile,
+            &counted.device,
+            counts,
+            launch::prepare::recount(request, subject, space.input),
+        );
+        if request.job.device == Device::Cpu {
+            let note = models::unfilled(subject, &counted.device, counts);
+            note.iter().for_each(|n| watch(&Event::Note(n)));
+        }
+        // Where nothing is measured, times are the predictions, and one model makes them.
+        let measures = request.job.device == Device::Cuda && request.strategy == "guided";
+        let assembler = request.assembler.as_ref().filter(|_| measures);
+        let code = models::code_model(
+            subject,
+            tunable,
+            &counted.device,
+            counts,
+            assembler,
+            &mut |done, of| watch(&Event::Compiled { done, of }),
+        );
+        SearchModels {
+            cost,
+            code,
+            errors: models::sensitivity(subject, tunable, counts),
+            notes: note.into_iter().collect(),
+        }
+    }
+}

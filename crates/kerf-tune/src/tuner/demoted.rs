@@ -1,0 +1,79 @@
+//! Plans that go with those that were demoted, without runs of their own.
+use super::{Tuner, point};
+use crate::front::Point;
+use crate::result::Demoted;
+use kerf_search::Assignment;
+
+impl Tuner<'_> {
+    /// Whether two plans gave the same bits on the tuning inputs, and not those of the program itself: what
+    /// they differ in then has no effect where both have one.
+    fn same_bits(&self, a: &Assignment, b: &Assignment) -> bool {
+        let bits = |a| self.known.get(a).map(|e| &e.digests);
+        let identity = vec![0; a.len()];
+        bits(a).is_some_and(|d| !d.is_empty() && Some(d) != bits(&identity)) && bits(a) == bits(b)
+    }
+
+    /// Whether a plan is demoted, or goes with those that are: it gave the same bits as they did, and lowers
+    /// whatever they have in common, among which the cause is to be found.
+    pub(crate) fn is_out(&self, a: &Assignment, demoted: &[Assignment]) -> bool {
+        if demoted.contains(a) {
+            return true;
+        }
+        let class = demoted.iter().filter(|d| self.same_bits(d, a));
+        goes_with(a, &class.collect::<Vec<_>>())
+    }
+
+    /// Points of everything that ran on the tuning inputs, without plans that were demoted and those that
+    /// go with them.
+    pub(crate) fn points(&self, without: &[Demoted]) -> Vec<Point> {
+        let demoted: Vec<Assignment> = without.iter().map(|d| d.point.assignment.clone()).collect();
+        let all = self.known.iter();
+        all.filter(|(a, _)| !self.is_out(a, &demoted))
+            .filter_map(|(a, e)| point(a, e, self.time(a, e)))
+            .collect()
+    }
+
+    /// How many known plans go out with one that is demoted after others.
+    pub(crate) fn alike_demoted(&self, plan: &Assignment, demoted: &[Demoted]) -> usize {
+        let before: Vec<Assignment> = demoted.iter().map(|d| d.point.assignment.clone()).collect();
+        let mut after = before.clone();
+        after.push(plan.clone());
+        let goes_out =
+            |a: &&Assignment| *a != plan && !self.is_out(a, &before) && self.is_out(a, &after);
+        self.known.keys().filter(goes_out).count()
+    }
+}
+
+/// Whether a plan lowers at least what plans have in common; what one of them lowers, if they have nothing.
+fn goes_with(a: &[u8], class: &[&Assignment]) -> bool {
+    let covers = |d: &[u8]| a.iter().zip(d).all(|(x, y)| x >= y);
+    let common = |i: usize| class.iter().map(|d| d[i]).min().unwrap_or(0);
+    let common: Vec<u8> = (0..a.len()).map(common).collect();
+    match common.iter().all(|l| *l == 0) {
+        true => class.iter().any(|d| covers(d)),
+        false => covers(&common),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_with;
+
+    #[test]
+    fn what_goes_with_demoted_plans() {
+        let first = vec![1, 1, 0, 2];
+        // Lower than one that failed, with the same bits.
+        assert!(goes_with(&[1, 1, 1, 2], &[&first]));
+        // It lacks something that may have been the cause.
+        assert!(!goes_with(&[0, 1, 1, 2], &[&first]));
+        assert!(!goes_with(&[1, 1, 1, 1], &[&first]));
+        let second = vec![0, 1, 1, 1];
+        assert!(goes_with(&[0, 1, 0, 1], &[&first, &second]));
+        assert!(!goes_with(&[1, 0, 1, 2], &[&first, &second]));
+        // Nothing in common: only what covers one of them.
+        let third = vec![1, 0, 0, 0];
+        assert!(goes_with(&[1, 0, 1, 0], &[&first, &second, &third]));
+        assert!(!goes_with(&[0, 1, 0, 2], &[&first, &second, &third]));
+        assert!(!goes_with(&[1, 1, 1, 1], &[]));
+    }
+}
