@@ -52,7 +52,7 @@ pub enum Language {
 
 impl Language {
     /// By file extension.
-    pub fn of(path: &Path) -> Option<Language> {
+    pub fn from_path(path: &Path) -> Option<Language> {
         match path.extension()?.to_str()? {
             "cu" | "cuh" | "cpp" | "cc" | "cxx" | "hpp" | "h" => Some(Language::Cuda),
             "cl" | "ocl" => Some(Language::OpenCl),
@@ -247,7 +247,7 @@ pub fn compile(
     source: &Path,
     flags: &[String],
 ) -> Result<Compiled, CompileError> {
-    let language = Language::of(source).ok_or_else(|| CompileError::UnknownKind {
+    let language = Language::from_path(source).ok_or_else(|| CompileError::UnknownKind {
         path: source.to_owned(),
     })?;
     let bytes = std::fs::read(source).map_err(|why| CompileError::Unreadable {
@@ -507,9 +507,12 @@ mod tests {
 
     #[test]
     fn languages_by_extension() {
-        assert_eq!(Language::of(Path::new("a.cu")), Some(Language::Cuda));
-        assert_eq!(Language::of(Path::new("a.cl")), Some(Language::OpenCl));
-        assert_eq!(Language::of(Path::new("a.bc")), Some(Language::Ir));
-        assert_eq!(Language::of(Path::new("a.txt")), None);
+        assert_eq!(Language::from_path(Path::new("a.cu")), Some(Language::Cuda));
+        assert_eq!(
+            Language::from_path(Path::new("a.cl")),
+            Some(Language::OpenCl)
+        );
+        assert_eq!(Language::from_path(Path::new("a.bc")), Some(Language::Ir));
+        assert_eq!(Language::from_path(Path::new("a.txt")), None);
     }
 }

@@ -1,13 +1,19 @@
 //! The CPU executor: kernels as x86 code, with the semantics of a GPU.
 mod approx;
 mod block;
+mod collective_kinds;
 mod context;
 mod directed;
+mod fault;
+mod flush;
 mod heap;
 mod intrinsics;
 pub mod kept;
 pub mod launch;
+mod launch_state;
+mod lead;
 pub mod lower;
+mod mapping;
 mod memory;
 mod pool;
 mod printf;
@@ -20,12 +26,14 @@ mod sfu;
 pub mod shadow;
 mod signals;
 mod symbols;
+mod table_names;
 
-use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
+use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch, LaunchConfiguration};
 use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::ShadowMap;
-use launch::{Entry, Range, Reserve, Shape, Shared};
+use launch::{Entry, Reserve, Shape};
+use launch_state::{Range, Shared};
 use lower::{LowerOptions, Lowered, LoweredKernel};
 use memory::Arena;
 use sanitize::Sanitizer;
@@ -116,7 +124,7 @@ impl CpuExecutor {
         let reserves = (0..pool.current_num_threads())
             .map(|_| Mutex::default())
             .collect();
-        let memory = |e: memory::MemoryError| ExecError::Memory(e.to_string());
+        let memory = |e: mapping::MemoryError| ExecError::Memory(e.to_string());
         let sanitizer = match &lowered.checked {
             Some(sites) => {
                 let checks = options.checks.unwrap_or_default();
@@ -234,17 +242,19 @@ impl CpuExecutor {
     }
 
     /// Launches a kernel; `args[i]` points at argument i. A cooperative grid can wait for all its blocks.
-    #[allow(clippy::too_many_arguments)] // a launch's own
     pub(crate) fn launch_with(
         &mut self,
-        symbol: &str,
-        name: &str,
-        grid: [u32; 3],
-        block: [u32; 3],
-        dynamic_shared: u32,
+        launch: LaunchConfiguration,
         args: &[*const u8],
         cooperative: bool,
     ) -> Result<(), ExecError> {
+        let LaunchConfiguration {
+            symbol,
+            name,
+            grid,
+            block,
+            dynamic_shared,
+        } = launch;
         let k = self
             .lowered
             .kernels
@@ -412,8 +422,7 @@ impl Executor for CpuExecutor {
             .map(|a| a.storage(|id| Ok(self.slot(id)?.address as u64)))
             .collect::<Result<Vec<_>, _>>()?;
         let args: Vec<*const u8> = storage.iter().map(|s| s.as_ptr().cast()).collect();
-        let shared = l.dynamic_shared;
-        self.launch_with(l.symbol, l.name, l.grid, l.block, shared, &args, false)
+        self.launch_with(l.configuration(), &args, false)
     }
 
     fn start_clock(&mut self) -> Result<(), ExecError> {

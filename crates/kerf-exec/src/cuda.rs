@@ -6,14 +6,16 @@ mod code;
 mod driver;
 mod graph;
 mod raw;
+mod stream;
 pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use clear::Clear;
 use code::Loaded;
 use driver::{Context, Event};
-use graph::{Kept, Recording, Stream};
+use graph::{Kept, Recording};
 use std::ffi::c_void;
+use stream::Stream;
 
 pub use driver::{Attributes, driver_version, present};
 pub use raw::CudaDevice;
@@ -312,15 +314,8 @@ impl Executor for CudaExecutor {
             .collect::<Result<Vec<_>, _>>()?;
         let mut params: Vec<*mut c_void> =
             storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
-        self.loaded.launch(
-            l.symbol,
-            l.name,
-            l.grid,
-            l.block,
-            l.dynamic_shared,
-            &mut params,
-            self.recorder().map_or(std::ptr::null_mut(), Stream::raw),
-        )
+        let stream = self.recorder().map_or(std::ptr::null_mut(), Stream::raw);
+        self.loaded.launch(l.configuration(), &mut params, stream)
     }
 
     fn record(&mut self) -> Result<bool, ExecError> {

@@ -87,6 +87,34 @@ pub struct Launch<'a> {
     pub args: &'a [Arg],
 }
 
+impl<'a> Launch<'a> {
+    /// Without the arguments.
+    pub(crate) fn configuration(&self) -> LaunchConfiguration<'a> {
+        LaunchConfiguration {
+            symbol: self.symbol,
+            name: self.name,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+        }
+    }
+}
+
+/// Which kernel is launched, and on how many threads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchConfiguration<'a> {
+    /// Symbol of the kernel.
+    pub symbol: &'a str,
+    /// Its name in messages.
+    pub name: &'a str,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+}
+
 /// What a device is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeviceInfo {

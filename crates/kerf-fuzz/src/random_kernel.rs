@@ -21,6 +21,7 @@ mod cooperation;
 mod expression;
 mod inputs;
 mod integer;
+mod kernel;
 mod libdevice;
 mod memory;
 mod plan;
@@ -106,7 +107,7 @@ pub fn module(seed: u64, kernels: usize) -> RandomModule {
     );
     let mut declarations = BTreeSet::new();
     let kernels = (0..kernels)
-        .map(|index| writer::write_kernel(seed, index, &mut ir, &mut declarations))
+        .map(|index| kernel::write_kernel(seed, index, &mut ir, &mut declarations))
         .collect();
     for declaration in &declarations {
         let _ = writeln!(ir, "{declaration}");

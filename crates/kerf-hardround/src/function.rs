@@ -177,46 +177,11 @@ impl Function {
     /// Enclosures of f, f'/1!, ..., f^(n)/n! over an interval that does not straddle zero; none where the
     /// function is not smooth on it or the enclosure fails.
     pub fn taylor(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
-        let p = x.precision();
-        let one = Interval::int(1, p);
         let rising = || x.rising(|a, r| self.apply(a, r));
+        let falling = || x.falling(|a, r| self.apply(a, r));
         let all = match self {
-            Exp => ratio(rising(), n, |k| Some(one.over(k))),
-            Expm1 => {
-                let e = x.rising(|a, r| Exp.apply(a, r));
-                let mut c = ratio(e, n, |k| Some(one.over(k)))?;
-                c[0] = rising();
-                Some(c)
-            }
-            Exp2 | Exp10 => {
-                let l = match self {
-                    Exp2 => ln2(p),
-                    _ => Interval::int(10, p).rising(|a, r| a.ln_round(r)),
-                };
-                ratio(rising(), n, |k| Some(l.over(k)))
-            }
-            Log | Log2 | Log10 | Log1p => {
-                let at = if self == Log1p {
-                    x.add(&one)
-                } else {
-                    x.clone()
-                };
-                if at.lo <= 0 {
-                    return None;
-                }
-                let unit = match self {
-                    Log2 => one.div(&ln2(p))?,
-                    Log10 => one.div(&Interval::int(10, p).rising(|a, r| a.ln_round(r)))?,
-                    _ => one.clone(),
-                };
-                let first = unit.div(&at)?;
-                let mut c = vec![rising()];
-                // f^(k+1)/(k+1)! = -f^(k)/k! * k/((k+1) x)
-                c.extend(ratio(first, n - 1, |k| {
-                    one.times(-i64::from(k)).over(k + 1).div(&at)
-                })?);
-                Some(c)
-            }
+            Exp | Expm1 | Exp2 | Exp10 => self.exponential(x, n),
+            Log | Log2 | Log10 | Log1p => self.logarithm(x, n),
             Sin | Cos => {
                 let s = x.lipschitz(|a, r| a.sin_round(r));
                 let c = x.lipschitz(|a, r| a.cos_round(r));
@@ -238,59 +203,117 @@ impl Function {
             Tan => {
                 let c = x.lipschitz(|a, r| a.cos_round(r));
                 // No pole, and short enough that none lies between: the cosine keeps its sign.
+                let one = Interval::int(1, x.precision());
                 (!c.has_zero() && x.width() < 1.0).then(|| riccati(rising(), &one, false, n))
             }
-            Tanh => Some(riccati(rising(), &one, true, n)),
-            Asin | Acos => {
-                let w = one.sub(&x.mul(x));
-                if w.lo <= 0 {
-                    return None;
-                }
-                let first = w.rising(|a, r| a.sqrt_round(r));
-                let mut c = vec![x.rising(|a, r| a.asin_round(r)), one.div(&first)?];
-                for k in 0..n as i64 - 1 {
-                    // (1 - x^2) y'' = x y', coefficient of t^k
-                    let i = k as usize;
-                    let a = x.mul(&c[i + 1]).times((k + 1) * (2 * k + 1));
-                    let b = c[i].times(k * k);
-                    c.push(a.add(&b).div(&w)?.over(((k + 2) * (k + 1)) as u32));
-                }
-                if self == Acos {
-                    c.iter_mut().for_each(|v| *v = v.neg());
-                    c[0] = x.falling(|a, r| a.acos_round(r));
-                }
-                Some(c)
-            }
-            Atan => {
-                let w = one.add(&x.mul(x));
-                let mut d = vec![one.div(&w)?];
-                for k in 1..n {
-                    // (1 + x^2) d_k + 2 x d_(k-1) + d_(k-2) = 0
-                    let mut sum = x.mul(&d[k - 1]).times(2);
-                    if k > 1 {
-                        sum = sum.add(&d[k - 2]);
-                    }
-                    d.push(sum.div(&w)?.neg());
-                }
-                let mut c = vec![rising()];
-                c.extend(d.iter().enumerate().map(|(k, v)| v.over(k as u32 + 1)));
-                Some(c)
-            }
+            Tanh => Some(riccati(rising(), &Interval::int(1, x.precision()), true, n)),
+            Asin | Acos => self.arc(x, n),
+            Atan => self.arc_tangent(x, n),
             Cbrt => power(rising(), x, 1, 3, n),
             Sqrt => power(rising(), x, 1, 2, n),
-            Rsqrt => power(x.falling(|a, r| self.apply(a, r)), x, -1, 2, n),
+            Rsqrt => power(falling(), x, -1, 2, n),
             Power(e) => {
                 let even = e % 2 == 0;
                 let grows = (e > 0) ^ (even && x.lo.is_sign_negative());
                 let first = match grows {
                     true => rising(),
-                    false => x.falling(|a, r| self.apply(a, r)),
+                    false => falling(),
                 };
                 power(first, x, i64::from(e), 1, n)
             }
         };
         let all = all?;
         all.iter().all(Interval::is_sound).then_some(all)
+    }
+
+    /// [`Function::taylor`] of the exponential functions.
+    fn exponential(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+        let p = x.precision();
+        let one = Interval::int(1, p);
+        let rising = || x.rising(|a, r| self.apply(a, r));
+        match self {
+            Exp => ratio(rising(), n, |k| Some(one.over(k))),
+            Expm1 => {
+                let e = x.rising(|a, r| Exp.apply(a, r));
+                let mut c = ratio(e, n, |k| Some(one.over(k)))?;
+                c[0] = rising();
+                Some(c)
+            }
+            _ => {
+                let l = match self {
+                    Exp2 => ln2(p),
+                    _ => Interval::int(10, p).rising(|a, r| a.ln_round(r)),
+                };
+                ratio(rising(), n, |k| Some(l.over(k)))
+            }
+        }
+    }
+
+    /// [`Function::taylor`] of the logarithms.
+    fn logarithm(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+        let p = x.precision();
+        let one = Interval::int(1, p);
+        let at = if self == Log1p {
+            x.add(&one)
+        } else {
+            x.clone()
+        };
+        if at.lo <= 0 {
+            return None;
+        }
+        let unit = match self {
+            Log2 => one.div(&ln2(p))?,
+            Log10 => one.div(&Interval::int(10, p).rising(|a, r| a.ln_round(r)))?,
+            _ => one.clone(),
+        };
+        let first = unit.div(&at)?;
+        let mut c = vec![x.rising(|a, r| self.apply(a, r))];
+        // f^(k+1)/(k+1)! = -f^(k)/k! * k/((k+1) x)
+        c.extend(ratio(first, n - 1, |k| {
+            one.times(-i64::from(k)).over(k + 1).div(&at)
+        })?);
+        Some(c)
+    }
+
+    /// [`Function::taylor`] of the arc sine and cosine.
+    fn arc(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+        let one = Interval::int(1, x.precision());
+        let w = one.sub(&x.mul(x));
+        if w.lo <= 0 {
+            return None;
+        }
+        let first = w.rising(|a, r| a.sqrt_round(r));
+        let mut c = vec![x.rising(|a, r| a.asin_round(r)), one.div(&first)?];
+        for k in 0..n as i64 - 1 {
+            // (1 - x^2) y'' = x y', coefficient of t^k
+            let i = k as usize;
+            let a = x.mul(&c[i + 1]).times((k + 1) * (2 * k + 1));
+            let b = c[i].times(k * k);
+            c.push(a.add(&b).div(&w)?.over(((k + 2) * (k + 1)) as u32));
+        }
+        if self == Acos {
+            c.iter_mut().for_each(|v| *v = v.neg());
+            c[0] = x.falling(|a, r| a.acos_round(r));
+        }
+        Some(c)
+    }
+
+    /// [`Function::taylor`] of the arc tangent.
+    fn arc_tangent(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+        let one = Interval::int(1, x.precision());
+        let w = one.add(&x.mul(x));
+        let mut d = vec![one.div(&w)?];
+        for k in 1..n {
+            // (1 + x^2) d_k + 2 x d_(k-1) + d_(k-2) = 0
+            let mut sum = x.mul(&d[k - 1]).times(2);
+            if k > 1 {
+                sum = sum.add(&d[k - 2]);
+            }
+            d.push(sum.div(&w)?.neg());
+        }
+        let mut c = vec![x.rising(|a, r| self.apply(a, r))];
+        c.extend(d.iter().enumerate().map(|(k, v)| v.over(k as u32 + 1)));
+        Some(c)
     }
 }
 

@@ -122,17 +122,25 @@ pub fn smooth(
 ) -> Option<Plan> {
     let mut at = first;
     let mut main = None;
+    let mut search = Search {
+        poly,
+        eps,
+        isa,
+        scratch,
+        candidates,
+        counts,
+    };
     while at < end {
         let Some(plan) = Plan::new(poly, eps, end - at) else {
-            walk::near(poly, at, end, eps, candidates);
-            counts.walked += end - at;
+            walk::near(poly, at, end, eps, search.candidates);
+            search.counts.walked += end - at;
             break;
         };
         let run = (RUN as u64) << plan.bits;
         let chunk = run * LEAST_RUNS as u64;
         while end - at >= chunk {
             let runs = ((end - at) / chunk * LEAST_RUNS as u64).min(plan.runs as u64) as usize;
-            sub_block(poly, at, runs, &plan, eps, isa, scratch, candidates, counts);
+            search.sub_block(at, runs, &plan);
             at += run * runs as u64;
         }
         main.get_or_insert(plan);
@@ -140,50 +148,60 @@ pub fn smooth(
     main
 }
 
-#[allow(clippy::too_many_arguments)]
-fn sub_block(
-    poly: &Poly,
-    start: u64,
-    runs: usize,
-    plan: &Plan,
+/// A block's polynomial, and what its search fills.
+struct Search<'a> {
+    poly: &'a Poly,
     eps: f64,
     isa: Isa,
-    scratch: &mut Scratch,
-    candidates: &mut Vec<u64>,
-    counts: &mut Counts,
-) {
-    let p: [_; DEGREE + 1] = shift(&poly.c, start.wrapping_sub(poly.middle) as i64);
-    Tables::new(&p, plan.bits, runs).starts(&mut scratch.starts, runs);
-    let middle = start + ((runs * RUN) as u64 * plan.levels[0].n) / 2;
-    let second = poly.second(middle).0;
-    let [lines, parts] = &mut scratch.lines;
-    lines.clear();
-    // SAFETY: `Isa::all` names only what the processor has; buffers have the lengths that are said.
-    unsafe {
-        match isa {
-            Isa::Scalar => first_level::<Scalar>(&scratch.starts, runs, plan, lines),
-            Isa::Avx2 => first_avx2(&scratch.starts, runs, plan, lines),
-            Isa::Avx512 => first_avx512(&scratch.starts, runs, plan, lines),
-        }
-    }
-    counts.tested[0] += (runs * RUN) as u64;
-    counts.failed[0] += lines.len() as u64;
-    for l in 0..SPLITS.len() {
-        divide(plan, l, second, lines, parts);
-        counts.tested[l + 1] += parts.len() as u64;
+    scratch: &'a mut Scratch,
+    candidates: &'a mut Vec<u64>,
+    counts: &'a mut Counts,
+}
+
+impl Search<'_> {
+    /// Searches `runs` runs from `start` on.
+    fn sub_block(&mut self, start: u64, runs: usize, plan: &Plan) {
+        let Search {
+            poly,
+            eps,
+            isa,
+            scratch,
+            candidates,
+            counts,
+        } = self;
+        let p: [_; DEGREE + 1] = shift(&poly.c, start.wrapping_sub(poly.middle) as i64);
+        Tables::new(&p, plan.bits, runs).starts(&mut scratch.starts, runs);
+        let middle = start + ((runs * RUN) as u64 * plan.levels[0].n) / 2;
+        let second = poly.second(middle).0;
+        let [lines, parts] = &mut scratch.lines;
         lines.clear();
-        // SAFETY: as above.
+        // SAFETY: `Isa::all` names only what the processor has; buffers have the lengths that are said.
         unsafe {
             match isa {
-                Isa::Scalar => later_level::<Scalar>(plan, l + 1, parts, lines),
-                Isa::Avx2 => later_avx2(plan, l + 1, parts, lines),
-                Isa::Avx512 => later_avx512(plan, l + 1, parts, lines),
+                Isa::Scalar => first_level::<Scalar>(&scratch.starts, runs, plan, lines),
+                Isa::Avx2 => first_avx2(&scratch.starts, runs, plan, lines),
+                Isa::Avx512 => first_avx512(&scratch.starts, runs, plan, lines),
             }
         }
-        counts.failed[l + 1] += lines.len() as u64;
+        counts.tested[0] += (runs * RUN) as u64;
+        counts.failed[0] += lines.len() as u64;
+        for l in 0..SPLITS.len() {
+            divide(plan, l, second, lines, parts);
+            counts.tested[l + 1] += parts.len() as u64;
+            lines.clear();
+            // SAFETY: as above.
+            unsafe {
+                match isa {
+                    Isa::Scalar => later_level::<Scalar>(plan, l + 1, parts, lines),
+                    Isa::Avx2 => later_avx2(plan, l + 1, parts, lines),
+                    Isa::Avx512 => later_avx512(plan, l + 1, parts, lines),
+                }
+            }
+            counts.failed[l + 1] += lines.len() as u64;
+        }
+        counts.walked += lines.len() as u64 * plan.levels[LEVELS - 1].n;
+        walk_lines(plan, second, *eps, start, lines, candidates);
     }
-    counts.walked += lines.len() as u64 * plan.levels[LEVELS - 1].n;
-    walk_lines(plan, second, eps, start, lines, candidates);
 }
 
 /// The parts of lines that failed at level `l`.

@@ -80,7 +80,7 @@ impl Units {
                 domain: q.function.domain(),
             });
         }
-        Ok(Units::of(q, &parts, zero))
+        Ok(Units::from_grids(q, &parts, zero))
     }
 
     /// All numbers of the format that are in the function's domain; of an odd or even function those that are not
@@ -115,10 +115,10 @@ impl Units {
             }
         }
         parts.sort_by(|a, b| a.value(a.first).total_cmp(&b.value(b.first)));
-        Units::of(q, &parts, q.function.has(0.0))
+        Units::from_grids(q, &parts, q.function.has(0.0))
     }
 
-    fn of(q: &Query, parts: &[Grid], zero: bool) -> Units {
+    fn from_grids(q: &Query, parts: &[Grid], zero: bool) -> Units {
         let mut before = 0;
         let parts = parts.iter().flat_map(|g| peel(q, g)).map(|grid| {
             let part = Part {

@@ -182,7 +182,7 @@ impl Eval<'_> {
         }
     }
 
-    fn of(&mut self, v: Value) -> Option<Lanes> {
+    fn evaluate(&mut self, v: Value) -> Option<Lanes> {
         if let Some(k) = self.known.get(&v) {
             return k.clone();
         }
@@ -235,7 +235,7 @@ impl Eval<'_> {
     fn threads(&mut self, under: &[guards::Guard]) -> Option<Vec<bool>> {
         let mut there = vec![true; self.n];
         for (condition, holds) in under {
-            let c = self.of(*condition).filter(|c| c.exact)?;
+            let c = self.evaluate(*condition).filter(|c| c.exact)?;
             let pairs = there.iter_mut().zip(&*c.of);
             pairs.for_each(|(t, v)| *t &= (*v != 0) == *holds);
         }
@@ -245,20 +245,20 @@ impl Eval<'_> {
     /// A constant that is computed: an address in a shared or global variable.
     fn expression(&mut self, v: Value) -> Option<Lanes> {
         match v.const_opcode() {
-            Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast) => self.of(v.operand(0)),
+            Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast) => self.evaluate(v.operand(0)),
             Some(Opcode::LLVMGetElementPtr) => self.address(v),
             _ => v.is_constant().then(|| self.something()),
         }
     }
 
     fn pair(&mut self, v: Value) -> Option<(Lanes, Lanes)> {
-        Some((self.of(v.operand(0))?, self.of(v.operand(1))?))
+        Some((self.evaluate(v.operand(0))?, self.evaluate(v.operand(1))?))
     }
 
     /// Anything of values that all threads share is something that they share.
     fn shared_by_all(&mut self, of: &[Value]) -> Option<Lanes> {
         for o in of {
-            if !self.of(*o)?.uniform() {
+            if !self.evaluate(*o)?.uniform() {
                 return None;
             }
         }
@@ -298,17 +298,7 @@ impl Eval<'_> {
             LLVMOr => self.exactly(v, |a, b| Some(a | b)),
             LLVMXor => self.exactly(v, |a, b| Some(a ^ b)),
             LLVMAnd => self.exactly(v, |a, b| Some(a & b)),
-            LLVMMul => {
-                let (a, b) = self.pair(v)?;
-                match (a.exact, b.exact) {
-                    (true, true) => Some(a.zip(&b, i64::wrapping_mul)),
-                    _ if a.uniform() && b.uniform() => Some(self.something()),
-                    // What is known up to something, times a number that all threads share.
-                    (false, true) if b.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
-                    (true, false) if a.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
-                    _ => None,
-                }
-            }
+            LLVMMul => self.product(v),
             LLVMShl => {
                 let (a, b) = self.pair(v)?;
                 match b.exact && (a.exact || b.uniform()) {
@@ -323,12 +313,12 @@ impl Eval<'_> {
             LLVMURem => self.exactly(v, |a, b| Some(low(a).checked_rem(low(b))? as i64)),
             LLVMSRem => self.exactly(v, i64::checked_rem),
             LLVMTrunc => {
-                let a = self.of(v.operand(0))?;
+                let a = self.evaluate(v.operand(0))?;
                 let unused = 64 - bits;
                 Some(a.map(|x| x << unused >> unused))
             }
             LLVMZExt => {
-                let a = self.of(v.operand(0))?;
+                let a = self.evaluate(v.operand(0))?;
                 let from = v.operand(0).ty().int_bits();
                 Some(match a.exact {
                     true => a.map(|x| ((x as u64) & (u64::MAX >> (64 - from))) as i64),
@@ -336,46 +326,9 @@ impl Eval<'_> {
                 })
             }
             LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast
-            | LLVMFreeze => self.of(v.operand(0)),
-            LLVMSelect => {
-                let c = self.of(v.operand(0));
-                let (a, b) = (self.of(v.operand(1))?, self.of(v.operand(2))?);
-                match c {
-                    Some(c) if c.exact => Some(Lanes {
-                        of: (0..self.n)
-                            .map(|i| if c.of[i] != 0 { a.of[i] } else { b.of[i] })
-                            .collect(),
-                        exact: a.exact && b.exact,
-                    }),
-                    _ if a.of == b.of => Some(Lanes { exact: false, ..a }),
-                    _ => None,
-                }
-            }
-            LLVMICmp => {
-                use kerf_llvm::IntPred::*;
-                let p = v.int_pred();
-                let (x, y) = (v.operand(0).ty(), v.operand(1).ty());
-                let w = if x.is_int() && y.is_int() {
-                    x.int_bits()
-                } else {
-                    64
-                };
-                let u = move |x: i64| (x as u64) & (u64::MAX >> (64 - w.max(1)));
-                self.exactly(v, move |a, b| {
-                    Some(i64::from(match p {
-                        LLVMIntEQ => a == b,
-                        LLVMIntNE => a != b,
-                        LLVMIntSLT => a < b,
-                        LLVMIntSLE => a <= b,
-                        LLVMIntSGT => a > b,
-                        LLVMIntSGE => a >= b,
-                        LLVMIntULT => u(a) < u(b),
-                        LLVMIntULE => u(a) <= u(b),
-                        LLVMIntUGT => u(a) > u(b),
-                        LLVMIntUGE => u(a) >= u(b),
-                    }))
-                })
-            }
+            | LLVMFreeze => self.evaluate(v.operand(0)),
+            LLVMSelect => self.select(v),
+            LLVMICmp => self.compare(v),
             LLVMPHI => self.phi(v),
             LLVMGetElementPtr => self.address(v),
             LLVMLoad => self.shared_by_all(&[v.operand(0)]),
@@ -385,12 +338,68 @@ impl Eval<'_> {
         }
     }
 
+    /// A product: of what is not exact only with a number that all threads share.
+    fn product(&mut self, v: Value) -> Option<Lanes> {
+        let (a, b) = self.pair(v)?;
+        match (a.exact, b.exact) {
+            (true, true) => Some(a.zip(&b, i64::wrapping_mul)),
+            _ if a.uniform() && b.uniform() => Some(self.something()),
+            // What is known up to something, times a number that all threads share.
+            (false, true) if b.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
+            (true, false) if a.uniform() => Some(a.zip(&b, i64::wrapping_mul)),
+            _ => None,
+        }
+    }
+
+    /// The value that a condition chooses, thread by thread.
+    fn select(&mut self, v: Value) -> Option<Lanes> {
+        let c = self.evaluate(v.operand(0));
+        let (a, b) = (self.evaluate(v.operand(1))?, self.evaluate(v.operand(2))?);
+        match c {
+            Some(c) if c.exact => Some(Lanes {
+                of: (0..self.n)
+                    .map(|i| if c.of[i] != 0 { a.of[i] } else { b.of[i] })
+                    .collect(),
+                exact: a.exact && b.exact,
+            }),
+            _ if a.of == b.of => Some(Lanes { exact: false, ..a }),
+            _ => None,
+        }
+    }
+
+    /// A comparison of integers or addresses.
+    fn compare(&mut self, v: Value) -> Option<Lanes> {
+        use kerf_llvm::IntPred::*;
+        let p = v.int_pred();
+        let (x, y) = (v.operand(0).ty(), v.operand(1).ty());
+        let w = if x.is_int() && y.is_int() {
+            x.int_bits()
+        } else {
+            64
+        };
+        let u = move |x: i64| (x as u64) & (u64::MAX >> (64 - w.max(1)));
+        self.exactly(v, move |a, b| {
+            Some(i64::from(match p {
+                LLVMIntEQ => a == b,
+                LLVMIntNE => a != b,
+                LLVMIntSLT => a < b,
+                LLVMIntSLE => a <= b,
+                LLVMIntSGT => a > b,
+                LLVMIntSGE => a >= b,
+                LLVMIntULT => u(a) < u(b),
+                LLVMIntULE => u(a) <= u(b),
+                LLVMIntUGT => u(a) > u(b),
+                LLVMIntUGE => u(a) >= u(b),
+            }))
+        })
+    }
+
     /// A loop stands at its first turn: what comes back from its end is not known when it is asked for.
     fn phi(&mut self, v: Value) -> Option<Lanes> {
         let mut found: Option<Lanes> = None;
         for (x, _) in v.incoming() {
             let before = self.cut;
-            let Some(l) = self.of(x) else {
+            let Some(l) = self.evaluate(x) else {
                 if self.cut == before {
                     return None;
                 }
@@ -414,7 +423,7 @@ impl Eval<'_> {
 
     fn address(&mut self, v: Value) -> Option<Lanes> {
         let operands = v.operands();
-        let mut sum = self.of(operands[0])?;
+        let mut sum = self.evaluate(operands[0])?;
         let mut t: Type = v.gep_type();
         for (k, i) in operands[1..].iter().enumerate() {
             if k > 0 {
@@ -430,7 +439,7 @@ impl Eval<'_> {
                 };
             }
             let size = self.m.size_of(t) as i64;
-            let by = self.of(*i)?;
+            let by = self.evaluate(*i)?;
             sum = sum.zip(&by, |a, b| a.wrapping_add(b.wrapping_mul(size)));
         }
         Some(sum)
@@ -468,7 +477,7 @@ impl Eval<'_> {
         match (pick, n.split('.').next()) {
             (Some(f), _) => self.exactly(v, move |a, b| Some(f(a, b))),
             (_, Some("abs")) => self
-                .of(args[0])
+                .evaluate(args[0])
                 .filter(|a| a.exact)
                 .map(|a| a.map(i64::abs)),
             _ => self.shared_by_all(&args),
@@ -548,7 +557,7 @@ pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -
             let Some((root, at, shared)) = object(kernel, pointer) else {
                 continue;
             };
-            let lanes = e.of(pointer);
+            let lanes = e.evaluate(pointer);
             let fixed = root.is_global_var() && shared && !root.is_declaration();
             let fits = lanes.as_ref().filter(|l| shared && l.exact);
             let reach = fits.and_then(|l| {

@@ -109,13 +109,13 @@ pub fn extents(m: &Module, kernel: Value) -> Extents {
         .collect();
     // First which indices there are.
     for i in all.iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
-        r.of(*i);
+        r.polynomial(*i);
     }
     for i in &all {
         if i.opcode() == Some(Opcode::LLVMICmp) && i.operand(0).ty().is_int() {
             r.guard(*i);
         } else if i.opcode() == Some(Opcode::LLVMMul) {
-            r.of(*i);
+            r.polynomial(*i);
         }
     }
     r.bound_by_loops();
@@ -184,7 +184,7 @@ impl Reader<'_> {
                 continue;
             }
             for (from, _) in v.incoming() {
-                if let Some(p) = self.of(from)
+                if let Some(p) = self.polynomial(from)
                     && let Some(axis) = (0..3).find(|a| {
                         p == everywhere(*a) || p == Polynomial::symbol(Symbol::BlockIndex(*a))
                     })
@@ -202,7 +202,9 @@ impl Reader<'_> {
                 continue;
             }
             for index in &i.operands()[1..] {
-                let Some(p) = self.of(*index) else { continue };
+                let Some(p) = self.polynomial(*index) else {
+                    continue;
+                };
                 let mut terms = p.0.iter();
                 if let (Some((k, step)), None) = (terms.next(), terms.next())
                     && let [Symbol::BlockIndex(axis)] = k[..]

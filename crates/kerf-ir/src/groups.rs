@@ -4,8 +4,8 @@
 //! x, y, z and the operations between them form one group. Conversions and comparisons end a chain:
 //! a conversion is where formats may meet at no extra cost. Loads and stores of one object (a
 //! parameter, a shared or local array) belong together, since its elements share a format.
-use crate::sites::SiteMap;
 use kerf_llvm::{Opcode, Value};
+use kerf_num::Format;
 use std::collections::BTreeMap;
 
 fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -33,21 +33,19 @@ fn linked_operands(i: Value) -> Vec<Value> {
     }
 }
 
-/// Numbers the groups in order of their first site.
-pub fn assign(map: &mut SiteMap) {
-    let n = map.sites.len();
-    let index: BTreeMap<Value, usize> = map
-        .instructions
+/// The group of each site, by its instruction and format; groups are numbered in order of their first site.
+pub fn assign(sites: &[(Value, Format)]) -> Vec<usize> {
+    let index: BTreeMap<Value, usize> = sites
         .iter()
         .enumerate()
-        .map(|(k, v)| (*v, k))
+        .map(|(k, (i, _))| (*i, k))
         .collect();
-    let mut parent: Vec<usize> = (0..n).collect();
-    let mut objects: BTreeMap<(Value, kerf_num::Format), usize> = BTreeMap::new();
-    for (k, i) in map.instructions.iter().enumerate() {
+    let mut parent: Vec<usize> = (0..sites.len()).collect();
+    let mut objects: BTreeMap<(Value, Format), usize> = BTreeMap::new();
+    for (k, (i, format)) in sites.iter().enumerate() {
         for op in linked_operands(*i) {
             if let Some(&j) = index.get(&op)
-                && map.sites[j].format == map.sites[k].format
+                && sites[j].1 == *format
             {
                 join(&mut parent, k, j);
             }
@@ -59,14 +57,16 @@ pub fn assign(map: &mut SiteMap) {
         };
         if let Some(p) = pointer {
             let object = p.underlying();
-            let first = *objects.entry((object, map.sites[k].format)).or_insert(k);
+            let first = *objects.entry((object, *format)).or_insert(k);
             join(&mut parent, k, first);
         }
     }
     let mut number = BTreeMap::new();
-    for k in 0..n {
-        let r = root(&mut parent, k);
-        let next = number.len();
-        map.sites[k].group = *number.entry(r).or_insert(next);
-    }
+    (0..sites.len())
+        .map(|k| {
+            let r = root(&mut parent, k);
+            let next = number.len();
+            *number.entry(r).or_insert(next)
+        })
+        .collect()
 }

@@ -130,6 +130,51 @@ fn call_obstacle(i: Value, n: &str) -> Option<(String, String)> {
     })
 }
 
+/// What inline PTX is, and why it cannot run on the CPU.
+fn asm_obstacle(text: &str, unlifted: &[Unlifted]) -> (String, String) {
+    let why = match text.contains("cluster") || text.contains("mapa.") {
+        true => CLUSTERS.to_owned(),
+        false => unlifted
+            .iter()
+            .find(|u| u.text == text)
+            .map_or("this inline PTX is not known".to_owned(), |u| {
+                u.reason.clone()
+            }),
+    };
+    let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
+    (what, why)
+}
+
+/// What an instruction is, why it is in the way, and of what.
+fn instruction_obstacle(i: Value, unlifted: &[Unlifted]) -> Option<(String, String, Scope)> {
+    match i.opcode()? {
+        Opcode::LLVMCall => {
+            let c = i.callee();
+            if c.is_inline_asm() {
+                let (what, why) = asm_obstacle(&c.asm_text().0, unlifted);
+                return Some((what, why, Scope::CpuRun));
+            }
+            if c.is_function() {
+                let (what, why) = call_obstacle(i, &c.name())?;
+                return Some((what, why, Scope::CpuRun));
+            }
+            let why = "the callee is not known, so formats cannot change across it";
+            Some(("indirect call".into(), why.into(), Scope::Tuning))
+        }
+        Opcode::LLVMBitCast => {
+            let (from, to) = (i.operand(0).ty(), i.ty());
+            let bits = from.element().is_float() != to.element().is_float();
+            if !bits || goes_to_a_lane(i) {
+                return None;
+            }
+            let what = format!("bits of {} taken as {}", from.print(), to.print());
+            let why = "the bit pattern is used, so the format is fixed";
+            Some((what, why.into(), Scope::Tuning))
+        }
+        _ => None,
+    }
+}
+
 /// Obstacles of a kernel. `unlifted` is what [`crate::prepare::prepare`] gave.
 pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstacle> {
     let main = m.source_name();
@@ -150,65 +195,14 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
             location: None,
         });
     }
-    for f in reachable(kernel) {
-        for i in f.instructions() {
-            match i.opcode() {
-                Some(Opcode::LLVMCall) => {
-                    let c = i.callee();
-                    if c.is_inline_asm() {
-                        let text = c.asm_text().0;
-                        let why = unlifted
-                            .iter()
-                            .find(|u| u.text == text)
-                            .map_or("this inline PTX is not known".to_owned(), |u| {
-                                u.reason.clone()
-                            });
-                        let why = match text.contains("cluster") || text.contains("mapa.") {
-                            true => CLUSTERS.to_owned(),
-                            false => why,
-                        };
-                        let what = format!("inline PTX `{}`", text.trim().replace('\n', " "));
-                        put(Obstacle {
-                            what,
-                            why,
-                            scope: Scope::CpuRun,
-                            location: location(i, &main),
-                        });
-                    } else if let Some((what, why)) = c
-                        .is_function()
-                        .then(|| c.name())
-                        .and_then(|n| call_obstacle(i, &n))
-                    {
-                        put(Obstacle {
-                            what,
-                            why,
-                            scope: Scope::CpuRun,
-                            location: location(i, &main),
-                        });
-                    } else if !c.is_function() {
-                        put(Obstacle {
-                            what: "indirect call".into(),
-                            why: "the callee is not known, so formats cannot change across it"
-                                .into(),
-                            scope: Scope::Tuning,
-                            location: location(i, &main),
-                        });
-                    }
-                }
-                Some(Opcode::LLVMBitCast) => {
-                    let (from, to) = (i.operand(0).ty(), i.ty());
-                    let bits = from.element().is_float() != to.element().is_float();
-                    if bits && !goes_to_a_lane(i) {
-                        put(Obstacle {
-                            what: format!("bits of {} taken as {}", from.print(), to.print()),
-                            why: "the bit pattern is used, so the format is fixed".into(),
-                            scope: Scope::Tuning,
-                            location: location(i, &main),
-                        });
-                    }
-                }
-                _ => {}
-            }
+    for i in reachable(kernel).into_iter().flat_map(Value::instructions) {
+        if let Some((what, why, scope)) = instruction_obstacle(i, unlifted) {
+            put(Obstacle {
+                what,
+                why,
+                scope,
+                location: location(i, &main),
+            });
         }
     }
     for g in crate::kernels::used_globals(kernel) {

@@ -1,4 +1,5 @@
 //! Sites: the floating-point operations of a kernel, numbered in a stable order.
+use crate::groups;
 use crate::kernels::reachable;
 use kerf_llvm::{Module, Opcode, Type, Value};
 use kerf_num::Format;
@@ -180,7 +181,11 @@ pub fn sites(m: &Module, kernel: Value) -> SiteMap {
             }
         }
     }
-    crate::groups::assign(&mut out);
+    let formats = out.sites.iter().map(|s| s.format);
+    let each: Vec<(Value, Format)> = out.instructions.iter().copied().zip(formats).collect();
+    for (site, group) in out.sites.iter_mut().zip(groups::assign(&each)) {
+        site.group = group;
+    }
     out
 }
 

@@ -10,9 +10,11 @@
 mod arch;
 mod block;
 mod builder;
+mod constants;
 mod debug_info;
 mod global;
 mod instruction;
+mod message;
 mod module;
 mod shim;
 mod surgery;

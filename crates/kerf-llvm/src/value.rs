@@ -1,9 +1,9 @@
 //! Values: what holds for every kind, and constants.
+use crate::message::message;
 use crate::types::Type;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::*;
-use std::ffi::CStr;
 
 /// A value: constant, global, function, argument or instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,15 +12,6 @@ pub struct Value(pub LLVMValueRef);
 // SAFETY (all unsafe blocks of this file): the handles are valid by the contract stated in the
 // parent module; each call passes values of the kind that the C function documents, which the
 // method's own check or documentation ensures.
-
-pub(super) fn message(p: *mut std::ffi::c_char) -> String {
-    // SAFETY: LLVM returned an owned, NUL-terminated message.
-    unsafe {
-        let s = CStr::from_ptr(p).to_string_lossy().into_owned();
-        LLVMDisposeMessage(p);
-        s
-    }
-}
 
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -4,7 +4,8 @@
 //! format, and one whose users all want one narrow format moves the rounded value. A conversion of the
 //! source whose operand changed its format starts from what the operand is now, which leaves no chains
 //! of conversions that cancel out.
-use crate::engine::{Chosen, format_of, in_order};
+use crate::engine::{Chosen, in_order};
+use crate::format_types::format_of;
 use crate::shuffle;
 use crate::site_format::SiteFormat;
 use kerf_llvm::{Module, Opcode, Value};
@@ -16,7 +17,7 @@ pub(crate) fn moved(i: Value) -> Option<Vec<Value>> {
         Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector => {
             vec![i.operand(0), i.operand(1)]
         }
-        Opcode::LLVMBitCast | Opcode::LLVMCall => vec![shuffle::of(i)?.value],
+        Opcode::LLVMBitCast | Opcode::LLVMCall => vec![shuffle::find(i)?.value],
         _ => return None,
     })
 }

@@ -6,7 +6,8 @@
 mod operation;
 
 use crate::doubleword::library;
-use crate::engine::{self, Build, Engine};
+use crate::engine::{Build, Engine};
+use crate::format_types::type_of;
 use crate::site_format::SiteFormat;
 use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, RealPred, Value};
 use operation::Operation;
@@ -33,7 +34,7 @@ impl Pass {
             return Ok(None);
         };
         let words = (e.word(*x, to)?, e.word(*y, to)?);
-        let ret = engine::type_of(e.m, to);
+        let ret = type_of(e.m, to);
         let kind = if name == "sub" { "add" } else { name };
         let minus = |v: Value| if name == "sub" { b.fneg(v) } else { v };
         let (form, operands) = match (words, name) {
@@ -72,7 +73,7 @@ impl Pass {
             .iter()
             .map(|a| e.get(*a, of))
             .collect::<Result<Vec<_>, _>>()?;
-        let ret = engine::type_of(e.m, to);
+        let ret = type_of(e.m, to);
         Ok(library(e.m, b, to, &format!("{name}{suffix}"), ret, &args))
     }
 
@@ -120,7 +121,7 @@ impl Build for Pass {
         i: Value,
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
-        let operation = operation::of(i).map_err(LlvmError)?;
+        let operation = operation::classify(i).map_err(LlvmError)?;
         match operation {
             Operation::Call(name) => {
                 let args = match i.opcode() {
@@ -151,7 +152,7 @@ impl Build for Pass {
                     false => b.zext_or_trunc(n, b.int_ty(bits)),
                 };
                 let name = format!("from_{}{bits}", if signed { "i" } else { "u" });
-                let ret = engine::type_of(e.m, to);
+                let ret = type_of(e.m, to);
                 Ok(library(e.m, b, to, &name, ret, &[n]))
             }
             Operation::ToInteger { signed } => {

@@ -1,6 +1,6 @@
 //! Values from one format in another, rounded once.
 use crate::doubleword::library;
-use crate::engine::{type_of, typed};
+use crate::format_types::{type_of, typed};
 use crate::site_format::SiteFormat;
 use kerf_ir::sites::float_shape;
 use kerf_llvm::{Builder, Module, Opcode, Value};

@@ -7,10 +7,12 @@
 mod accesses;
 mod addresses;
 mod emit;
+mod fields;
 mod lanes;
 mod local;
 mod record;
 mod stride;
+mod values;
 pub mod warp;
 
 pub use accesses::{Access, Direction, Memory, Root};
@@ -33,7 +35,7 @@ pub const SITES: &str = "__kerf_count_sites";
 /// What names of the functions begin with that the pass adds.
 pub const FUNCTIONS: &str = "__kerf_count_";
 /// Numbers of one site.
-pub const FIELDS: usize = record::FIELDS;
+pub const FIELDS: usize = fields::FIELDS;
 
 /// How much is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,7 @@ pub struct Counters {
 impl Counters {
     /// Bytes of [`BLOCKS`].
     pub fn block_bytes(&self) -> usize {
-        8 * record::BLOCK_FIELDS * self.blocks.max(1)
+        8 * fields::BLOCK_FIELDS * self.blocks.max(1)
     }
     /// Bytes of [`SITES`].
     pub fn site_bytes(&self) -> usize {
@@ -106,7 +108,7 @@ pub(crate) const LABEL: &str = "kerf.block.";
 /// Numbers of the blocks of a function of a module that came out of a labelled one. A block that a plan
 /// put in has the number of the last block that every way to it goes through.
 pub fn numbers(f: Value) -> BTreeMap<Block, usize> {
-    let places = Places::of(f);
+    let places = Places::from_function(f);
     let mut of: Vec<Option<usize>> = Vec::new();
     for (k, b) in places.blocks.iter().enumerate() {
         let name = b.name();
@@ -136,8 +138,8 @@ impl<'m> Accesses<'m> {
         }
     }
     /// The accesses of an instruction of a kernel, or of a function that it calls.
-    pub fn of(&mut self, kernel: Value, i: Value, block: usize) -> Vec<Access> {
-        accesses::of(self.m, &mut self.strides, kernel, i, block)
+    pub fn made_by(&mut self, kernel: Value, i: Value, block: usize) -> Vec<Access> {
+        accesses::made_by(self.m, &mut self.strides, kernel, i, block)
     }
 }
 
@@ -172,8 +174,8 @@ pub fn describe(m: &Module) -> Counters {
         blocks: blocks.len(),
         formats,
         kernels: Vec::new(),
-        sampled: Sampled::of(m, defined(m).into_iter().flat_map(Value::blocks)),
-        noted: Noted::of(&defined(m), &blocks),
+        sampled: Sampled::in_blocks(m, defined(m).into_iter().flat_map(Value::blocks)),
+        noted: Noted::in_functions(&defined(m), &blocks),
     };
     for info in kernels(m) {
         let Some(f) = m.function(&info.symbol) else {
@@ -187,7 +189,7 @@ pub fn describe(m: &Module) -> Counters {
         let mut look = Accesses::new(m);
         for g in reachable(f) {
             for i in g.instructions() {
-                found.extend(look.of(f, i, blocks[&i.block()]));
+                found.extend(look.made_by(f, i, blocks[&i.block()]));
             }
         }
         out.kernels.push(KernelCounters {

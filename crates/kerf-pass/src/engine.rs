@@ -7,9 +7,9 @@
 pub(crate) mod places;
 
 use crate::convert;
+use crate::format_types::{format_of, typed};
 use crate::site_format::SiteFormat;
-use kerf_ir::sites::float_shape;
-use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
+use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// Chosen instructions, and the format of each.
@@ -39,25 +39,6 @@ pub trait Build {
         i: Value,
         to: SiteFormat,
     ) -> Result<Value, LlvmError>;
-}
-
-/// Type of a number in a format.
-pub fn type_of(m: &Module, f: SiteFormat) -> Type {
-    let word = m.float_ty(f.word());
-    if f.is_pair() { word.vector(2) } else { word }
-}
-
-/// Type of what is now of type `like`, a number or a vector of them, in a format.
-pub fn typed(m: &Module, f: SiteFormat, like: Type) -> Type {
-    match like.is_vector() && !f.is_pair() {
-        true => m.float_ty(f.word()).vector(like.lanes()),
-        false => type_of(m, f),
-    }
-}
-
-/// Format of a value's type.
-pub fn format_of(v: Value) -> Option<SiteFormat> {
-    float_shape(v.ty()).map(|(f, _)| SiteFormat::from(f))
 }
 
 /// Does every value of one format exist in another?

@@ -42,7 +42,7 @@ pub fn apply(m: &Module, mut chosen: Chosen) -> Result<(), LlvmError> {
         let moved = f.instructions().into_iter();
         let moved = moved
             .filter(|i| chosen.contains_key(i))
-            .filter_map(shuffle::of);
+            .filter_map(shuffle::find);
         shuffles.extend(moved);
     }
     engine::rewrite(m, &chosen, &Both)?;

@@ -10,6 +10,7 @@ mod convert;
 pub mod count;
 pub mod doubleword;
 pub mod engine;
+mod format_types;
 pub mod formats;
 pub mod index_space;
 pub mod lower;

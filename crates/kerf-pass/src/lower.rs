@@ -10,7 +10,8 @@ mod functions;
 mod operation;
 
 use crate::convert;
-use crate::engine::{Build, Engine, format_of, typed};
+use crate::engine::{Build, Engine};
+use crate::format_types::{format_of, typed};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
 use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, Type, Value};
@@ -159,7 +160,7 @@ impl Pass {
         i: Value,
         to: SiteFormat,
     ) -> Result<Value, LlvmError> {
-        let x = match shuffle::of(i) {
+        let x = match shuffle::find(i) {
             Some(s) => {
                 let v = e.get(s.value, to)?;
                 return Ok(shuffle::build(b, &s, v));
@@ -195,7 +196,7 @@ impl Build for Pass {
             _ => i.operands(),
         };
         let own = format_of(i).unwrap_or(to);
-        Ok(match operation::of(i, to).map_err(LlvmError)? {
+        Ok(match operation::in_format(i, to).map_err(LlvmError)? {
             Operation::Binary(op) => b.bin(op, e.get(args[0], to)?, e.get(args[1], to)?),
             // The instruction is no more than a formula in f32 on NVPTX; the function is exact.
             Operation::Remainder if !i.ty().is_vector() => self.library(e, b, i, "fmodf", to)?,

@@ -41,7 +41,7 @@ pub fn check(i: Value, variant: MathVariant, format: SiteFormat) -> Result<(), S
     if variant == MathVariant::Accurate {
         return Ok(());
     }
-    let Some((f, args)) = function::of(i) else {
+    let Some((f, args)) = function::computed_by(i) else {
         return Err("only sin, cos, tan, tanh, exp, exp2, exp10, log, log2, log10, sqrt, rsqrt, 1/x, x/y, pow, hypot and sincos in f32 or f64 have variants".into());
     };
     if format.is_pair() {
@@ -111,7 +111,7 @@ pub(crate) fn mark(
     let mut out = BTreeMap::new();
     for (i, v) in sites {
         let none = || LlvmError(format!("{} has no variant {v}", i.print()));
-        let (f, args) = function::of(*i).ok_or_else(none)?;
+        let (f, args) = function::computed_by(*i).ok_or_else(none)?;
         let b = Builder::before(*i);
         if args[0].ty().is_vector() {
             let new = lanes(&b, f, *v, &args).ok_or_else(none)?;

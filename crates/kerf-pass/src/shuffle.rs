@@ -72,7 +72,7 @@ fn halves(v: Value) -> Option<(Value, Value)> {
 }
 
 /// The move that a double is the result of.
-pub(crate) fn of(v: Value) -> Option<Shuffle> {
+pub(crate) fn find(v: Value) -> Option<Shuffle> {
     let (low, high) = halves(v)?;
     let name = low.callee_name()?;
     let plain = name.starts_with("llvm.nvvm.shfl.sync.") && name.ends_with(".i32");

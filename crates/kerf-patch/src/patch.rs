@@ -238,7 +238,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
     if subject.digest() != result.program {
         return Err(PatchError::Changed(named.display().to_string()));
     }
-    let language = Language::of(&named).filter(|l| *l != Language::Ir);
+    let language = Language::from_path(&named).filter(|l| *l != Language::Ir);
     let language = language.ok_or_else(|| PatchError::NoSource(named.clone()))?;
     let main = clean(&r.folder.join(&named));
     // Macros have the values of the plan: without other values these are the flags of the program.

@@ -3,7 +3,8 @@
 //! An entry's name is a digest of everything that the code depends on. Entries are written whole, and the oldest go when
 //! there are too many bytes.
 use crate::error::Failed;
-use crate::state::{State, this_library};
+use crate::process::this_library;
+use crate::state::State;
 use kerf_clang::sha256;
 use kerf_ir::blob::Image;
 use kerf_pass::Plan;

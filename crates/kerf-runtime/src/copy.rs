@@ -1,7 +1,9 @@
 //! Copies and fills, of lines, rectangles and boxes.
+use crate::call::call;
 use crate::error::{Failed, code};
+use crate::held;
 use crate::memory::{Extent, Pitched};
-use crate::state::{State, call};
+use crate::state::{State, tracing};
 use kerf_exec::raw::Rectangle;
 use std::ffi::c_void;
 
@@ -42,12 +44,12 @@ pub fn line(
     }
     let to_host = is_to_host(s, to, from, kind);
     let tracing = s.trace.as_ref().is_some_and(|t| t.keeps_copies());
-    if !crate::held::copy(s, to, from, bytes, stream)? {
+    if !held::copy(s, to, from, bytes, stream)? {
         s.on_device(|d| d.copy(to, from, bytes, stream, wait || tracing && to_host))?;
     }
-    crate::trace::moved(s, to, from, bytes);
+    tracing::moved(s, to, from, bytes);
     if tracing && to_host {
-        crate::trace::copied(s, to, from, bytes)?;
+        tracing::copied(s, to, from, bytes)?;
     }
     Ok(())
 }
@@ -106,7 +108,7 @@ fn rows(s: &mut State, r: Rectangle, kind: i32, stream: u64, wait: bool) -> Resu
     if r.width == 0 || r.rows == 0 {
         return Ok(());
     }
-    if s.watched() || crate::held::is_held(s, r.to) || crate::held::is_held(s, r.from) {
+    if s.watched() || held::is_held(s, r.to) || held::is_held(s, r.from) {
         return (0..r.rows).try_for_each(|i| {
             let (to, from) = ((i * r.to_pitch) as u64, (i * r.from_pitch) as u64);
             line(s, r.to + to, r.from + from, r.width, kind, stream, wait)
@@ -236,8 +238,8 @@ pub fn fill(s: &mut State, to: u64, value: i32, bytes: usize, stream: u64) -> Re
         None if !s.is_on_device(to) => return Err(code::INVALID_VALUE.into()),
         _ => {}
     }
-    crate::trace::filled(s, to, value as u8, bytes);
-    match crate::held::fill(s, to, value as u8, bytes, stream)? {
+    tracing::filled(s, to, value as u8, bytes);
+    match held::fill(s, to, value as u8, bytes, stream)? {
         true => Ok(()),
         false => s.on_device(|d| d.fill(to, value as u8, bytes, stream)),
     }

@@ -1,6 +1,7 @@
 //! Devices: there is one, and this is what it says of itself.
-use crate::error::{Failed, code};
-use crate::state::{State, call, clear_sticky, put};
+use crate::call::{call, put};
+use crate::error::{Failed, clear_sticky, code};
+use crate::state::State;
 use std::ffi::c_char;
 
 /// CUDA's version that applications are compiled against.

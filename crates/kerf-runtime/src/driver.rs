@@ -2,8 +2,8 @@
 //!
 //! `kerf cc` renames them (`cuInit` is `kerf_cuInit` here), so that NVIDIA's own driver, which this library
 //! loads, never meets them. Others are missing when the program is linked, by name.
+use crate::call::{call, put};
 use crate::error::{Failed, code, name, text};
-use crate::state::{call, put};
 use kerf_exec::raw::Place;
 use std::ffi::{c_char, c_void};
 

@@ -5,6 +5,7 @@ use kerf_exec::ExecError;
 use kerf_exec::cpu::launch::FaultKind;
 use std::cell::Cell;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicI32, Ordering};
 use table::TABLE;
 
 /// Codes that this crate names itself.
@@ -60,7 +61,7 @@ impl Failed {
         }
     }
     /// From an executor; `driver` is the code that a driver gave last.
-    pub fn of(e: ExecError, driver: i32) -> Failed {
+    pub fn from_executor(e: ExecError, driver: i32) -> Failed {
         match &e {
             ExecError::Memory(_) => Failed::from(code::OUT_OF_MEMORY),
             ExecError::NoKernel(_) => Failed::new(code::INVALID_DEVICE_FUNCTION, e.to_string()),
@@ -86,6 +87,23 @@ impl Failed {
             _ => Failed::from(driver),
         }
     }
+}
+
+static STICKY: AtomicI32 = AtomicI32::new(0);
+
+/// The error that every call gives since a kernel failed; 0 if none did.
+pub fn sticky() -> i32 {
+    STICKY.load(Ordering::Relaxed)
+}
+
+/// From now on every call gives this error.
+pub fn set_sticky(code: i32) {
+    STICKY.store(code, Ordering::Relaxed);
+}
+
+/// Makes later calls work again, as `cudaDeviceReset` does.
+pub fn clear_sticky() {
+    STICKY.store(0, Ordering::Relaxed);
 }
 
 thread_local! {
@@ -117,14 +135,14 @@ pub fn text(code: i32) -> &'static CStr {
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> i32 {
-    let sticky = crate::state::sticky();
+    let sticky = sticky();
     let last = LAST.with(|l| l.replace(0));
     if sticky != 0 { sticky } else { last }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaPeekAtLastError() -> i32 {
-    let sticky = crate::state::sticky();
+    let sticky = sticky();
     if sticky != 0 {
         sticky
     } else {

@@ -1,6 +1,8 @@
 //! What applications ask about kernels: attributes, occupancy, cache preferences.
+use crate::call::{call, put};
 use crate::error::{Failed, code};
-use crate::state::{Function, State, call, put};
+use crate::registered::Function;
+use crate::state::State;
 use std::ffi::{CString, c_char, c_void};
 
 fn find(s: &State, function: *const c_void) -> Result<Function, Failed> {

@@ -2,27 +2,14 @@
 //!
 //! `buffers.json` beside the plan names allocations by their order, which is the same in every run of a
 //! program that does the same. An allocation keeps its size; only its first part is used.
+use crate::config::Config;
 use crate::error::{Failed, code};
-use crate::load::Loaded;
+use crate::registered::Loaded;
 use crate::state::{Allocation, State};
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
 use kerf_num::Format;
-use kerf_pass::SiteFormat;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-
-/// Which allocations are held how.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Buffers {
-    /// Format by number of the allocation.
-    #[serde(default)]
-    pub allocations: BTreeMap<usize, SiteFormat>,
-}
-
-/// How an allocation of doubles is held.
-pub type Held = Format;
 
 /// What the application's numbers are.
 const FROM: Format = Format::F64;
@@ -149,7 +136,7 @@ pub fn arguments(
     moved: &mut Vec<u64>,
 ) -> Result<(), Failed> {
     let wanted = u.storage.get(&k.symbol);
-    let none = |c: &crate::state::Config| c.buffers.allocations.is_empty();
+    let none = |c: &Config| c.buffers.allocations.is_empty();
     if wanted.is_none_or(BTreeMap::is_empty) && s.config.as_ref().is_none_or(none) {
         return Ok(());
     }

@@ -1,7 +1,10 @@
 //! Launches.
+use crate::call::call;
 use crate::error::{Failed, code};
 use crate::register::Dim3;
-use crate::state::{State, call};
+use crate::registered::Ready;
+use crate::state::{State, tracing};
+use crate::{held, managed, recording, watch};
 use kerf_exec::raw::RawLaunch;
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
 use std::ffi::{CString, c_void};
@@ -41,11 +44,11 @@ fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
                 .read_unaligned()
         };
         match &p.kind {
-            ParamKind::Pointer { .. } => crate::trace::touched(s, &k.symbol, i, word(0)),
+            ParamKind::Pointer { .. } => tracing::touched(s, &k.symbol, i, word(0)),
             ParamKind::Struct { fields, .. } => {
                 let inside = fields.iter().filter(|f| f.kind == ScalarKind::Ptr);
                 let all: Vec<u64> = inside.map(|f| word(f.offset)).collect();
-                all.into_iter().for_each(|x| crate::trace::in_struct(s, x));
+                all.into_iter().for_each(|x| tracing::in_struct(s, x));
             }
             ParamKind::Scalar { .. } => {}
         }
@@ -86,27 +89,6 @@ fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), Failed> {
         Ok(())
     } else {
         Err(code::INVALID_CONFIGURATION.into())
-    }
-}
-
-/// What a launch needs of a function, found out once: programs launch the same few kernels many times.
-pub struct Ready {
-    module: usize,
-    symbol: String,
-    name: CString,
-    program: usize,
-    /// Where it is among the kernels of its unit.
-    at: usize,
-    parameters: usize,
-    static_shared: u32,
-    lambda: Option<f32>,
-    /// Why the CPU cannot run it.
-    refused: Option<String>,
-}
-
-impl Ready {
-    fn name(&self) -> &str {
-        self.name.to_str().unwrap_or(&self.symbol)
     }
 }
 
@@ -159,36 +141,95 @@ fn fits(s: &mut State, f: &Ready, threads: u32, blocks: u64, shared: u32) -> Res
     }
 }
 
-/// Launches a function of the application's.
-pub fn launch(
-    s: &mut State,
+/// A launch that the application asks for.
+struct Request {
+    /// Address of the function's stub.
     function: usize,
     grid: [u32; 3],
     block: [u32; 3],
+    /// One address for each parameter.
     args: *mut *mut c_void,
+    /// Bytes of dynamic shared memory.
     shared: usize,
     stream: u64,
     cooperative: bool,
-) -> Result<(), Failed> {
-    if !s.functions.contains_key(&function) {
+}
+
+/// What a launch's time is taken by.
+enum Timer {
+    /// Seconds that the processors had worked before it.
+    Processor(f64),
+    /// Events before and behind it.
+    Events(u64, u64),
+}
+
+impl Timer {
+    fn start(s: &mut State, on_cpu: bool, stream: u64) -> Result<Timer, Failed> {
+        if on_cpu {
+            return Ok(Timer::Processor(worked()));
+        }
+        s.on_device(|d| {
+            let (a, b) = (d.event(0)?, d.event(0)?);
+            d.record_event(a, stream)?;
+            Ok(Timer::Events(a, b))
+        })
+    }
+
+    /// Seconds since the start.
+    fn stop(self, s: &mut State, stream: u64) -> Result<f64, Failed> {
+        match self {
+            Timer::Processor(before) => Ok(worked() - before),
+            Timer::Events(a, b) => s.on_device(|d| {
+                d.record_event(b, stream)?;
+                d.wait_event(b)?;
+                let ms = d.elapsed_ms(a, b)?;
+                d.drop_event(a)?;
+                d.drop_event(b)?;
+                Ok(f64::from(ms) * 1e-3)
+            }),
+        }
+    }
+}
+
+/// Before a launch on the CPU: refuses what cannot run there, and watches the rest.
+fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), Failed> {
+    if let Some(why) = &f.refused {
+        let why = format!("{} cannot run on the CPU: {why}", f.name());
+        return Err(Failed::new(code::NOT_SUPPORTED, why));
+    }
+    if r.cooperative {
+        let threads = r.block.iter().product::<u32>();
+        let blocks = r.grid.iter().map(|g| u64::from(*g)).product();
+        fits(s, f, threads, blocks, r.shared as u32 + f.static_shared)?;
+    }
+    // The blocks of a cooperative grid take turns, all at once.
+    if !r.cooperative {
+        watch::begin(f.name());
+    }
+    Ok(())
+}
+
+/// Launches a function of the application's.
+fn launch(s: &mut State, r: Request) -> Result<(), Failed> {
+    if !s.functions.contains_key(&r.function) {
         return Err(code::INVALID_DEVICE_FUNCTION.into());
     }
-    check(grid, block)?;
-    let (f, shared_limit) = ready(s, function)?;
-    if shared + f.static_shared as usize > shared_limit.max(48 * 1024) {
+    check(r.grid, r.block)?;
+    let (f, shared_limit) = ready(s, r.function)?;
+    if r.shared + f.static_shared as usize > shared_limit.max(48 * 1024) {
         return Err(code::INVALID_VALUE.into());
     }
-    let (tracing, watched) = (s.trace.is_some(), s.watched());
+    let (is_traced, watched) = (s.trace.is_some(), s.watched());
     let mut pointers: Vec<*mut c_void> = match f.parameters {
         0 => Vec::new(),
         // SAFETY: the caller passes one address for each parameter.
-        n => unsafe { std::slice::from_raw_parts(args, n) }.to_vec(),
+        n => unsafe { std::slice::from_raw_parts(r.args, n) }.to_vec(),
     };
     let mut moved = Vec::new();
     let mut info = None;
     if let Some(Ok(u)) = &s.units[f.module].loaded {
         let k = &u.kernels[f.at];
-        crate::held::arguments(s, u, k, &mut pointers, &mut moved)?;
+        held::arguments(s, u, k, &mut pointers, &mut moved)?;
         info = watched.then(|| k.clone());
     }
     let mut lambda_value = f.lambda.unwrap_or_default();
@@ -197,65 +238,38 @@ pub fn launch(
     }
     if let Some(k) = &info {
         learn(s, k, &pointers);
-        crate::record::before(s, f.module, k, (grid, block, shared), &pointers)?;
+        let shape = (r.grid, r.block, r.shared);
+        recording::before(s, f.module, k, shape, &pointers)?;
     }
-    crate::managed::to_device(s)?;
+    managed::to_device(s)?;
     let on_cpu = s.device()?.kind() == "cpu";
     if on_cpu {
-        if let Some(why) = &f.refused {
-            let why = format!("{} cannot run on the CPU: {why}", f.name());
-            return Err(Failed::new(code::NOT_SUPPORTED, why));
-        }
-        if cooperative {
-            let threads = block.iter().product::<u32>();
-            let blocks = grid.iter().map(|g| u64::from(*g)).product();
-            fits(s, &f, threads, blocks, shared as u32 + f.static_shared)?;
-        }
-        // The blocks of a cooperative grid take turns, all at once.
-        if !cooperative {
-            crate::watch::begin(f.name());
-        }
-    } else if tracing {
+        begin_on_cpu(s, &f, &r)?;
+    } else if is_traced {
         s.take_turn();
     }
-    let timed = s.trace.as_ref().is_some_and(|t| t.keeps_kernels());
-    let clock = if timed && on_cpu { worked() } else { 0.0 };
-    let timer = match timed && !on_cpu {
-        true => Some(s.on_device(|d| {
-            let (a, b) = (d.event(0)?, d.event(0)?);
-            d.record_event(a, stream)?;
-            Ok((a, b))
-        })?),
+    let timer = match s.trace.as_ref().is_some_and(|t| t.keeps_kernels()) {
+        true => Some(Timer::start(s, on_cpu, r.stream)?),
         false => None,
     };
     let mut l = RawLaunch {
         symbol: &f.symbol,
         name: f.name(),
-        grid,
-        block,
-        shared: shared as u32,
+        grid: r.grid,
+        block: r.block,
+        shared: r.shared as u32,
         args: &mut pointers,
-        stream,
-        cooperative,
+        stream: r.stream,
+        cooperative: r.cooperative,
     };
     let printed = s.on_device(|d| d.launch(f.program, &mut l));
     if on_cpu {
-        crate::watch::end();
+        watch::end();
     }
-    if let (Some(k), true) = (&info, timed) {
-        let seconds = match timer {
-            None => worked() - clock,
-            Some((a, b)) => s.on_device(|d| {
-                d.record_event(b, stream)?;
-                d.wait_event(b)?;
-                let ms = d.elapsed_ms(a, b)?;
-                d.drop_event(a)?;
-                d.drop_event(b)?;
-                Ok(f64::from(ms) * 1e-3)
-            })?,
-        };
-        crate::trace::after(s, f.module, k, seconds)?;
-        crate::record::after(s)?;
+    if let (Some(k), Some(timer)) = (&info, timer) {
+        let seconds = timer.stop(s, r.stream)?;
+        tracing::after(s, f.module, k, seconds);
+        recording::after(s)?;
     }
     print(&printed?);
     Ok(())
@@ -273,13 +287,15 @@ unsafe extern "C" fn cudaLaunchKernel(
     call("cudaLaunchKernel", |s| {
         launch(
             s,
-            function as usize,
-            grid.into(),
-            block.into(),
-            args,
-            shared,
-            stream as u64,
-            false,
+            Request {
+                function: function as usize,
+                grid: grid.into(),
+                block: block.into(),
+                args,
+                shared,
+                stream: stream as u64,
+                cooperative: false,
+            },
         )
     })
 }
@@ -296,13 +312,15 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
     call("cudaLaunchCooperativeKernel", |s| {
         launch(
             s,
-            function as usize,
-            grid.into(),
-            block.into(),
-            args,
-            shared,
-            stream as u64,
-            true,
+            Request {
+                function: function as usize,
+                grid: grid.into(),
+                block: block.into(),
+                args,
+                shared,
+                stream: stream as u64,
+                cooperative: true,
+            },
         )
     })
 }
@@ -353,13 +371,15 @@ unsafe extern "C" fn cudaLaunchKernelExC(
         }
         launch(
             s,
-            function as usize,
-            c.grid.into(),
-            c.block.into(),
-            args,
-            c.shared,
-            c.stream as u64,
-            cooperative,
+            Request {
+                function: function as usize,
+                grid: c.grid.into(),
+                block: c.block.into(),
+                args,
+                shared: c.shared,
+                stream: c.stream as u64,
+                cooperative,
+            },
         )
     })
 }

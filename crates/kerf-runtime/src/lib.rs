@@ -10,6 +10,8 @@
 #![allow(non_snake_case, clippy::too_many_arguments)] // CUDA's names and signatures
 
 mod cache;
+mod call;
+mod config;
 mod copy;
 mod device;
 mod driver;
@@ -20,11 +22,15 @@ mod launch;
 mod load;
 mod managed;
 mod memory;
+mod process;
 mod record;
+mod recording;
 mod register;
+mod registered;
 mod state;
 mod stream;
 mod symbol;
 mod trace;
 mod unsupported;
+mod variable;
 mod watch;

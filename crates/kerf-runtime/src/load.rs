@@ -1,7 +1,8 @@
 //! Device code from bitcode to something that can be launched, when it is first needed.
 use crate::cache;
 use crate::error::{Failed, code};
-use crate::state::{State, Unit};
+use crate::registered::{Loaded, Unit};
+use crate::state::State;
 use kerf_ir::blob;
 use kerf_ir::finish;
 use kerf_ir::kernels::{self, KernelInfo};
@@ -10,33 +11,6 @@ use kerf_ir::unit as device_code;
 use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A unit that is ready.
-#[derive(Clone)]
-pub struct Loaded {
-    /// Its number on the device.
-    pub program: usize,
-    /// Another one, with kernels that a plan changed.
-    pub apart: Option<(usize, BTreeSet<String>)>,
-    /// Its kernels, as the source has them.
-    pub kernels: Vec<KernelInfo>,
-    /// Last argument of kernels that run in two versions.
-    pub lambda: BTreeMap<String, f32>,
-    /// Why the CPU cannot run some kernels.
-    pub refused: BTreeMap<String, String>,
-    /// Formats that the plan holds parameters in, by kernel.
-    pub storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
-}
-
-impl Loaded {
-    /// The program that a kernel is in.
-    pub fn program_of(&self, symbol: &str) -> usize {
-        match &self.apart {
-            Some((program, kernels)) if kernels.contains(symbol) => *program,
-            _ => self.program,
-        }
-    }
-}
 
 fn bad(what: &str, why: impl std::fmt::Display) -> Failed {
     Failed::new(code::INVALID_IMAGE, format!("{what}: {why}"))
@@ -277,25 +251,5 @@ impl State {
             Some(Err(e)) => Err(e.clone()),
             None => Err(code::INVALID_IMAGE.into()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changed_kernels_are_in_a_program_of_their_own() {
-        let mut l = Loaded {
-            program: 3,
-            apart: None,
-            kernels: Vec::new(),
-            lambda: BTreeMap::new(),
-            refused: BTreeMap::new(),
-            storage: BTreeMap::new(),
-        };
-        assert_eq!(l.program_of("a"), 3);
-        l.apart = Some((4, BTreeSet::from(["a".to_owned()])));
-        assert_eq!((l.program_of("a"), l.program_of("b")), (4, 3));
     }
 }

@@ -5,6 +5,7 @@
 //! has waited for the device.
 use crate::error::Failed;
 use crate::state::State;
+use crate::variable;
 
 /// Calls after which kernels are done.
 const WAITING: &[&str] = &[
@@ -41,7 +42,7 @@ pub fn to_device(s: &mut State) -> Result<(), Failed> {
     }
     if !s.managed_changed {
         for shadow in s.managed.clone() {
-            let (at, bytes) = crate::symbol::find(s, shadow as *const _)?;
+            let (at, bytes) = variable::find(s, shadow as *const _)?;
             s.on_device(|d| d.copy(at, shadow as u64, bytes, 0, true))?;
         }
     }
@@ -55,7 +56,7 @@ pub fn to_host(s: &mut State, call: &str) -> Result<(), Failed> {
         return Ok(());
     }
     for shadow in s.managed.clone() {
-        let (at, bytes) = crate::symbol::find(s, shadow as *const _)?;
+        let (at, bytes) = variable::find(s, shadow as *const _)?;
         s.on_device(|d| d.copy(shadow as u64, at, bytes, 0, true))?;
     }
     s.managed_changed = false;

@@ -1,6 +1,7 @@
 //! Memory: allocating, freeing, asking.
+use crate::call::{call, put};
 use crate::error::{Failed, code};
-use crate::state::{Allocation, State, call, put};
+use crate::state::{Allocation, State, tracing};
 use kerf_exec::raw::Place;
 use std::ffi::c_void;
 
@@ -51,7 +52,7 @@ pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), Failed> {
     if !s.memory.get(&address).is_some_and(is) {
         return Err(code::INVALID_VALUE.into());
     }
-    crate::trace::freed(s, address)?;
+    tracing::freed(s, address)?;
     let a = s
         .memory
         .remove(&address)

@@ -1,6 +1,9 @@
 //! What objects built by `kerf cc` call before `main`: registration of device code.
 use crate::error::code;
-use crate::state::{Function, Unit, Variable, quietly, say};
+use crate::managed;
+use crate::process::say;
+use crate::registered::{Function, Unit, Variable};
+use crate::state::with_state;
 use kerf_ir::blob;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
@@ -56,7 +59,7 @@ unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
             std::process::exit(2);
         }
     };
-    quietly(|s| {
+    with_state(|s| {
         let at = match s.linked {
             Some(at) if linked => at,
             _ => {
@@ -128,7 +131,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
 ) {
     // SAFETY: a handle of ours and a C string.
     let (module, symbol) = unsafe { (unit_of(handle), string(name)) };
-    quietly(|s| {
+    with_state(|s| {
         s.functions.insert(
             host as usize,
             Function {
@@ -155,7 +158,7 @@ unsafe extern "C" fn __cudaRegisterVar(
     // SAFETY: as above.
     let (module, symbol) = unsafe { (unit_of(handle), string(name)) };
     let name = symbol.clone();
-    quietly(|s| {
+    with_state(|s| {
         s.variables.insert(
             host as usize,
             Variable {
@@ -165,7 +168,7 @@ unsafe extern "C" fn __cudaRegisterVar(
                 address: None,
             },
         );
-        crate::managed::registered(s, module, &name, host as usize, bytes);
+        managed::registered(s, module, &name, host as usize, bytes);
     });
 }
 

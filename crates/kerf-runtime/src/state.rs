@@ -1,58 +1,21 @@
 //! Everything the runtime knows, behind one lock: an application may call from any thread.
-use crate::error::{self, Failed, code};
-use crate::held::{Buffers, Held};
-use crate::launch::Ready;
-use crate::load::Loaded;
+pub mod tracing;
+
+use crate::config::{Config, configure};
+use crate::error::{Failed, code};
+use crate::process::{say, var};
+use crate::registered::{Function, Unit, Variable};
 use crate::trace::Trace;
 use kerf_exec::ExecError;
-use kerf_exec::cpu::{CpuDevice, CpuOptions, SanitizeOptions};
+use kerf_exec::cpu::{CpuDevice, CpuOptions};
 use kerf_exec::raw::{Place, RawDevice};
-use kerf_ir::blob::Meta;
 use kerf_ir::kernels::ScalarAt;
-use kerf_pass::Plan;
+use kerf_num::Format;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, Ordering};
 
-/// A `__global__` function of the application.
-#[derive(Clone)]
-pub struct Function {
-    /// Its module.
-    pub module: usize,
-    /// Its symbol there.
-    pub symbol: String,
-    /// Dynamic shared memory it may be launched with, as the application set it.
-    pub shared_limit: usize,
-    /// What launches need of it, once it was launched.
-    pub ready: Option<Rc<Ready>>,
-}
-
-/// A `__device__` or `__constant__` variable of the application.
-#[derive(Debug, Clone)]
-pub struct Variable {
-    /// Its module.
-    pub module: usize,
-    /// Its symbol there.
-    pub symbol: String,
-    /// Bytes.
-    pub bytes: usize,
-    /// Where it is, once its module is loaded.
-    pub address: Option<u64>,
-}
-
-/// Registered device code: one file's, or all files' that are linked with each other.
-pub struct Unit {
-    /// What the compiler said of each part.
-    pub meta: Vec<Meta>,
-    /// Bitcode of each part.
-    pub bitcode: Vec<&'static [u8]>,
-    /// Code that the compiler made of it, packed; of files that are not linked with others.
-    pub kept: &'static [u8],
-    /// Once it was needed.
-    pub loaded: Option<Result<Loaded, Failed>>,
-}
+/// How an allocation of doubles is held.
+pub type Held = Format;
 
 /// Memory of the application.
 #[derive(Debug, Clone)]
@@ -67,27 +30,6 @@ pub struct Allocation {
     pub element: Option<(Vec<ScalarAt>, u64)>,
     /// The format that its doubles are held in, where that is another.
     pub held: Option<Held>,
-}
-
-/// What the environment says.
-#[derive(Debug, Clone, Default)]
-pub struct Config {
-    /// Device: `cpu` or `cuda`, with a number behind a colon.
-    pub device: String,
-    /// What is done to kernels.
-    pub plan: Plan,
-    /// Formats of allocations.
-    pub buffers: Buffers,
-    /// Where libdevice may be.
-    pub libdevice: Option<PathBuf>,
-    /// Undefined behaviour is looked for (CPU).
-    pub memcheck: Option<SanitizeOptions>,
-    /// Threads of the CPU executor.
-    pub threads: usize,
-    /// Kernels are compiled from bitcode although code is kept.
-    pub compile: bool,
-    /// Folder for what is compiled, for the next start.
-    pub cache: Option<PathBuf>,
 }
 
 /// The runtime's state.
@@ -140,124 +82,6 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     managed_changed: false,
 }));
 
-static STICKY: AtomicI32 = AtomicI32::new(0);
-
-/// The error that every call gives since a kernel failed; 0 if none did.
-pub fn sticky() -> i32 {
-    STICKY.load(Ordering::Relaxed)
-}
-
-/// Makes later calls work again, as `cudaDeviceReset` does.
-pub fn clear_sticky() {
-    STICKY.store(0, Ordering::Relaxed);
-}
-
-/// A line of the runtime's own.
-pub fn say(text: &str) {
-    eprintln!("kerf: {text}");
-}
-
-/// This library's file.
-pub fn this_library() -> Option<PathBuf> {
-    // SAFETY: the address is of this library; the name is copied.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(sticky as *const () as *const _, &mut info) == 0 || info.dli_fname.is_null()
-        {
-            return None;
-        }
-        let name = std::ffi::CStr::from_ptr(info.dli_fname).to_str().ok()?;
-        std::fs::canonicalize(name).ok()
-    }
-}
-
-fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|v| !v.is_empty())
-}
-
-/// What is checked: nothing, everything (`KERF_MEMCHECK=1`), or all but races (`KERF_MEMCHECK=memory`). Kinds of
-/// faults in `KERF_ALLOW` are let pass.
-fn memcheck() -> Result<Option<SanitizeOptions>, Failed> {
-    let races = match var("KERF_MEMCHECK").as_deref() {
-        None | Some("0") => return Ok(None),
-        Some(mode) => mode != "memory",
-    };
-    let allow = var("KERF_ALLOW").unwrap_or_default();
-    let mut names = allow.split(',').filter(|n| !n.is_empty());
-    let options = SanitizeOptions { races, allow: 0 };
-    let allowed = names.try_fold(options, |o, n| o.allowing(n));
-    let bad = |why| Failed::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
-    allowed.map(Some).map_err(bad)
-}
-
-/// libdevice: as told, beside this library, in a set-up above it, in a CUDA installation.
-fn libdevice() -> Option<PathBuf> {
-    let name = "nvvm/libdevice/libdevice.10.bc";
-    let here = this_library().and_then(|p| Some(p.parent()?.to_owned()));
-    let beside = here.iter().map(|h| h.join("libdevice.10.bc"));
-    let above = here
-        .iter()
-        .flat_map(|h| h.ancestors())
-        .map(|a| a.join(".kerf/cuda").join(name));
-    let installed = [
-        var("CUDA_HOME"),
-        var("CUDA_PATH"),
-        Some("/usr/local/cuda".into()),
-    ];
-    var("KERF_LIBDEVICE")
-        .map(PathBuf::from)
-        .into_iter()
-        .chain(beside)
-        .chain(above)
-        .chain(
-            installed
-                .into_iter()
-                .flatten()
-                .map(|c| PathBuf::from(c).join(name)),
-        )
-        .find(|p| p.is_file())
-}
-
-/// Where `kerf` keeps what it compiles, and so do programs.
-fn cache() -> Option<PathBuf> {
-    if std::env::var_os("KERF_NO_CACHE").is_some() {
-        return None;
-    }
-    let own = var("KERF_CACHE").map(PathBuf::from);
-    let xdg = var("XDG_CACHE_HOME").map(|p| PathBuf::from(p).join("kerf"));
-    let home = var("HOME").map(|p| PathBuf::from(p).join(".cache/kerf"));
-    own.or(xdg).or(home).map(|p| p.join("programs"))
-}
-
-fn configure() -> Result<Config, Failed> {
-    let mut buffers = Buffers::default();
-    let plan = match var("KERF_PLAN") {
-        None => Plan::default(),
-        Some(path) => {
-            let bad = |e: String| Failed::new(code::UNKNOWN, format!("KERF_PLAN={path}: {e}"));
-            let beside = PathBuf::from(&path).with_file_name("buffers.json");
-            if let Ok(text) = std::fs::read_to_string(beside) {
-                buffers =
-                    serde_json::from_str(&text).map_err(|e| bad(format!("buffers.json: {e}")))?;
-            }
-            let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
-            Plan::parse(&text).map_err(|e| bad(e.to_string()))?
-        }
-    };
-    Ok(Config {
-        device: var("KERF_DEVICE").unwrap_or_else(|| "cpu".into()),
-        plan,
-        buffers,
-        libdevice: libdevice(),
-        memcheck: memcheck()?,
-        threads: var("KERF_THREADS")
-            .and_then(|v| v.parse().ok())
-            .unwrap_or(0),
-        compile: var("KERF_COMPILE").is_some_and(|v| v != "0"),
-        cache: cache(),
-    })
-}
-
 fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
     let (kind, number) = c.device.split_once(':').unwrap_or((&c.device, "0"));
     match (kind, number.parse::<i32>()) {
@@ -273,7 +97,7 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
             unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) };
             kerf_exec::cuda::CudaDevice::new(n)
                 .map(|d| Box::new(d) as Box<dyn RawDevice>)
-                .map_err(|e| Failed::of(e, code::NO_DEVICE))
+                .map_err(|e| Failed::from_executor(e, code::NO_DEVICE))
         }
         _ => Err(Failed::new(
             code::INVALID_DEVICE,
@@ -368,7 +192,8 @@ impl State {
         }
         match &mut self.device {
             Some(d) => {
-                d.enter().map_err(|e| Failed::of(e, code::UNKNOWN))?;
+                d.enter()
+                    .map_err(|e| Failed::from_executor(e, code::UNKNOWN))?;
                 Ok(d.as_mut())
             }
             None => Err(code::NO_DEVICE.into()),
@@ -390,7 +215,7 @@ impl State {
         }
         match done {
             Ok(r) => Ok(r),
-            Err(e) => Err(Failed::of(e, d.last_code())),
+            Err(e) => Err(Failed::from_executor(e, d.last_code())),
         }
     }
 
@@ -416,44 +241,11 @@ impl State {
     }
 }
 
-extern "C" fn at_exit() {
-    let mut g = STATE.lock().unwrap_or_else(|e| e.into_inner());
-    crate::trace::finish(&mut g.0);
-}
-
-/// Runs a call of the application's with the state; gives its code.
-pub fn call(name: &str, f: impl FnOnce(&mut State) -> Result<(), Failed>) -> i32 {
-    if sticky() != 0 {
-        return error::note(sticky());
-    }
-    let mut g = STATE.lock().unwrap_or_else(|e| e.into_inner());
-    let result = f(&mut g.0).and_then(|()| crate::managed::to_host(&mut g.0, name));
-    drop(g);
-    error::note(match result {
-        Ok(()) => code::SUCCESS,
-        Err(e) => {
-            if let Some(m) = &e.message {
-                say(&format!("{name}: {m}"));
-            }
-            if e.sticky {
-                STICKY.store(e.code, Ordering::Relaxed);
-            }
-            e.code
-        }
-    })
-}
-
-/// Runs something that cannot fail, such as a registration.
-pub fn quietly<R>(f: impl FnOnce(&mut State) -> R) -> R {
+/// Does something with the state, under its lock.
+pub fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
     f(&mut STATE.lock().unwrap_or_else(|e| e.into_inner()).0)
 }
 
-/// Writes a value through a pointer that the application gave.
-pub fn put<T>(to: *mut T, value: T) -> Result<(), Failed> {
-    if to.is_null() {
-        return Err(code::INVALID_VALUE.into());
-    }
-    // SAFETY: the application says that it points to a T.
-    unsafe { to.write(value) };
-    Ok(())
+extern "C" fn at_exit() {
+    with_state(tracing::finish);
 }

@@ -1,6 +1,7 @@
 //! Streams and events.
+use crate::call::{call, put};
 use crate::error::{Failed, code};
-use crate::state::{State, call, put};
+use crate::state::State;
 use std::ffi::c_void;
 
 type Handle = *mut c_void;

@@ -1,30 +1,10 @@
 //! `__constant__` and `__device__` variables, which host code names by their shadows.
+use crate::call::{call, put};
+use crate::copy;
 use crate::error::{Failed, code};
-use crate::state::{State, call, put};
-use kerf_exec::raw::Place;
+use crate::state::State;
+use crate::variable::find;
 use std::ffi::c_void;
-
-/// Address and size of a variable.
-pub fn find(s: &mut State, shadow: *const c_void) -> Result<(u64, usize), Failed> {
-    let v = s
-        .variables
-        .get(&(shadow as usize))
-        .cloned()
-        .ok_or(Failed::from(code::INVALID_SYMBOL))?;
-    if let Some(a) = v.address {
-        return Ok((a, v.bytes));
-    }
-    let program = s.unit(v.module)?.program;
-    let address = match s.device()?.variable(program, &v.symbol) {
-        Ok((a, _)) => a,
-        // No kernel has anything to do with it, so that any place will do.
-        Err(_) => s.on_device(|d| d.alloc(v.bytes, Place::Device))?,
-    };
-    if let Some(x) = s.variables.get_mut(&(shadow as usize)) {
-        x.address = Some(address);
-    }
-    Ok((address, v.bytes))
-}
 
 fn within(s: &mut State, shadow: *const c_void, n: usize, at: usize) -> Result<u64, Failed> {
     let (address, bytes) = find(s, shadow)?;
@@ -45,7 +25,7 @@ fn write(
     let to = within(s, shadow, n, at)?;
     let wait = stream.is_none();
     let stream = stream.map_or(0, |x| x as u64);
-    crate::copy::line(s, to, from as u64, n, kind, stream, wait)
+    copy::line(s, to, from as u64, n, kind, stream, wait)
 }
 
 fn read(
@@ -59,7 +39,7 @@ fn read(
     let from = within(s, shadow, n, at)?;
     let wait = stream.is_none();
     let stream = stream.map_or(0, |x| x as u64);
-    crate::copy::line(s, to as u64, from, n, kind, stream, wait)
+    copy::line(s, to as u64, from, n, kind, stream, wait)
 }
 
 #[unsafe(no_mangle)]

@@ -4,9 +4,8 @@
 //! that the application copied from the device, unless `KERF_TRACE_COPIES` is 0. With `KERF_TRACE_KERNELS=0` kernels are not
 //! timed, and the bitcode is not written: a program whose own figure is asked for runs as it would by itself.
 use crate::error::{Failed, code};
+use crate::process::say;
 use crate::record::Record;
-use crate::state::{Allocation, State};
-use kerf_exec::raw::Place;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_llvm::Module;
 use serde::Serialize;
@@ -35,17 +34,19 @@ struct Unit {
     kernels: Vec<String>,
 }
 
+/// Bytes that came to the host.
 #[derive(Serialize)]
-struct Copy {
+pub struct Copy {
     /// Number of the allocation, by order; 0 for a variable.
-    allocation: usize,
+    pub allocation: usize,
     /// Byte in it.
-    at: u64,
-    bytes: usize,
+    pub at: u64,
+    /// How many.
+    pub bytes: usize,
     /// Scalars of an element, and its bytes; none if no kernel told.
-    element: Option<Element>,
+    pub element: Option<Element>,
     /// Byte in `copies.bin`.
-    offset: u64,
+    pub offset: u64,
 }
 
 /// The notes of a run.
@@ -164,7 +165,8 @@ impl Trace {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), Failed> {
+    /// Keeps bytes that came to the host, where that is asked for.
+    pub fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), Failed> {
         if !self.keeps_copies {
             return Ok(());
         }
@@ -179,176 +181,66 @@ impl Trace {
         self.copies.push(c);
         Ok(())
     }
-}
 
-/// A parameter is given an address.
-pub fn touched(s: &mut State, symbol: &str, parameter: usize, address: u64) {
-    let Some(number) = s.holding(address).map(|(_, a)| a.number) else {
-        return;
-    };
-    if let Some(t) = &mut s.trace {
-        t.touches.insert((symbol.to_owned(), parameter, number));
+    /// A parameter of a kernel is given an allocation.
+    pub fn touched(&mut self, symbol: &str, parameter: usize, allocation: usize) {
+        self.touches
+            .insert((symbol.to_owned(), parameter, allocation));
     }
-}
 
-/// A struct that is passed by value holds an address.
-pub fn in_struct(s: &mut State, address: u64) {
-    let number = s.holding(address).map(|(_, a)| a.number);
-    if let (Some(t), Some(n)) = (&mut s.trace, number) {
-        t.in_structs.insert(n);
+    /// A struct that is passed by value holds the address of an allocation.
+    pub fn in_struct(&mut self, allocation: usize) {
+        self.in_structs.insert(allocation);
     }
-}
 
-/// Whether parts of numbers are touched, which no other format has.
-fn whole(s: &mut State, address: u64, bytes: usize) -> Option<usize> {
-    let (at, a) = s.holding(address)?;
-    let (number, part) = (
-        a.number,
-        !(address - at).is_multiple_of(8) || !bytes.is_multiple_of(8),
-    );
-    if let (Some(t), true) = (&mut s.trace, part) {
-        t.fixed
-            .insert(number, "parts of numbers are copied or filled".into());
+    /// An allocation is copied to another on the device.
+    pub fn copied_on_device(&mut self, from: usize, to: usize) {
+        self.device_copies.insert((from, to));
     }
-    Some(number)
-}
 
-/// Bytes are copied.
-pub fn moved(s: &mut State, to: u64, from: u64, bytes: usize) {
-    if !s.watched() {
-        return;
+    /// An allocation has to keep its format.
+    pub fn fix(&mut self, allocation: usize, why: &str) {
+        self.fixed.insert(allocation, why.into());
     }
-    let (a, b) = (whole(s, from, bytes), whole(s, to, bytes));
-    if let (Some(t), Some(a), Some(b)) = (&mut s.trace, a, b) {
-        t.device_copies.insert((a, b));
-    }
-}
 
-/// Bytes are filled.
-pub fn filled(s: &mut State, to: u64, value: u8, bytes: usize) {
-    if !s.watched() {
-        return;
+    /// What an allocation was.
+    pub fn allocation(&mut self, number: usize, bytes: usize, element: Option<Element>) {
+        self.allocations.insert(number, (bytes, element));
     }
-    let number = whole(s, to, bytes);
-    if let (Some(t), Some(n), true) = (&mut s.trace, number, value != 0) {
-        t.fixed
-            .insert(n, "it is filled with bytes other than 0".into());
-    }
-}
 
-/// Notes what an allocation was, before it goes.
-fn note(s: &mut State, a: &Allocation) {
-    if let Some(t) = &mut s.trace {
-        let e = a.element.as_ref().map(element);
-        t.allocations.insert(a.number, (a.bytes, e));
-        if a.place != Place::Device {
-            t.fixed
-                .insert(a.number, "host code reads and writes it".into());
-        }
-    }
-}
-
-/// After a launch.
-pub fn after(s: &mut State, unit: usize, k: &KernelInfo, seconds: f64) -> Result<(), Failed> {
-    if let Some(t) = &mut s.trace {
-        let e = t.kernels.entry(k.symbol.clone()).or_default();
+    /// A kernel was launched, and took so long.
+    pub fn launched(&mut self, unit: usize, k: &KernelInfo, seconds: f64) {
+        let e = self.kernels.entry(k.symbol.clone()).or_default();
         if e.launches == 0 {
             (e.name, e.symbol, e.unit) = (k.name.clone(), k.symbol.clone(), unit);
         }
         e.launches += 1;
         e.seconds += seconds;
     }
-    Ok(())
-}
 
-/// After bytes came to the host.
-pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Failed> {
-    let (allocation, at, kind) = match s.holding(from) {
-        Some((start, a)) => (a.number, from - start, a.element.as_ref().map(element)),
-        None => (0, 0, None),
-    };
-    let Some(t) = &mut s.trace else {
-        return Ok(());
-    };
-    // SAFETY: the host's end of a copy that is done.
-    let data = unsafe { std::slice::from_raw_parts(to as *const u8, bytes) };
-    let c = Copy {
-        allocation,
-        at,
-        bytes,
-        element: kind,
-        offset: 0,
-    };
-    t.keep(data, c)
-}
-
-/// Managed and pinned memory that kernels have worked on counts as copied when it is freed, or at the end.
-fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
-    let Some(e) = &a.element else {
-        return Ok(());
-    };
-    if a.place == Place::Device || s.trace.is_none() {
-        return Ok(());
-    }
-    s.on_device(|d| d.synchronize())?;
-    let c = Copy {
-        allocation: a.number,
-        at: 0,
-        bytes: a.bytes,
-        element: Some(element(e)),
-        offset: 0,
-    };
-    // SAFETY: the allocation is live, and the device is idle.
-    let data = unsafe { std::slice::from_raw_parts(address as *const u8, a.bytes) };
-    match &mut s.trace {
-        Some(t) => t.keep(data, c),
-        None => Ok(()),
-    }
-}
-
-/// Before memory is freed.
-pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
-    if s.trace.is_none() {
-        return Ok(());
-    }
-    match s.memory.get(&address).cloned() {
-        Some(a) => {
-            note(s, &a);
-            managed(s, address, &a)
+    /// Writes `trace.json`, at the end.
+    pub fn write(mut self, device: &str) {
+        let _ = self.copies_file.flush();
+        let mut kernels: Vec<&Kernel> = self.kernels.values().collect();
+        kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let json = serde_json::json!({
+            "version": 1,
+            "device": device,
+            "wall_s": self.started.elapsed().as_secs_f64(),
+            "truncated": self.truncated,
+            "kernels": kernels,
+            "units": self.units,
+            "copies": self.copies,
+            "touches": self.touches,
+            "in_structs": self.in_structs,
+            "device_copies": self.device_copies,
+            "fixed": self.fixed,
+            "allocations": self.allocations,
+            "recorded": self.recorded.all(),
+        });
+        let path = self.folder.join("trace.json");
+        if let Err(e) = std::fs::write(&path, json.to_string()) {
+            say(&format!("KERF_TRACE: {}: {e}", path.display()));
         }
-        None => Ok(()),
-    }
-}
-
-/// At the end of the program.
-pub fn finish(s: &mut State) {
-    let live: Vec<(u64, Allocation)> = s.memory.iter().map(|(k, v)| (*k, v.clone())).collect();
-    for (address, a) in live {
-        note(s, &a);
-        let _ = managed(s, address, &a);
-    }
-    let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
-    let Some(mut t) = s.trace.take() else { return };
-    let _ = t.copies_file.flush();
-    let mut kernels: Vec<&Kernel> = t.kernels.values().collect();
-    kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let json = serde_json::json!({
-        "version": 1,
-        "device": device,
-        "wall_s": t.started.elapsed().as_secs_f64(),
-        "truncated": t.truncated,
-        "kernels": kernels,
-        "units": t.units,
-        "copies": t.copies,
-        "touches": t.touches,
-        "in_structs": t.in_structs,
-        "device_copies": t.device_copies,
-        "fixed": t.fixed,
-        "allocations": t.allocations,
-        "recorded": t.recorded.all(),
-    });
-    let path = t.folder.join("trace.json");
-    if let Err(e) = std::fs::write(&path, json.to_string()) {
-        crate::state::say(&format!("KERF_TRACE: {}: {e}", path.display()));
     }
 }

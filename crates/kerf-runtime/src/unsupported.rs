@@ -1,6 +1,6 @@
 //! Calls of the CUDA runtime that Kerf does not have: each fails by name.
 use crate::error::{code, note};
-use crate::state::say;
+use crate::process::say;
 
 macro_rules! unsupported {
     ($($name:ident)*) => {$(

@@ -1,5 +1,5 @@
 //! Says so when a kernel on the CPU does not come on: there a thread that waits for another's store waits for ever.
-use crate::state::say;
+use crate::process::say;
 use kerf_exec::cpu::launch::progress;
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};

@@ -16,7 +16,7 @@ pub const OPTION: &str = "unguarded";
 
 /// Whether a file should be read in another process first.
 pub fn is_needed(file: &Path) -> bool {
-    Language::of(file) == Some(Language::Ir)
+    Language::from_path(file) == Some(Language::Ir)
 }
 
 /// How a guarded process ended.

@@ -368,7 +368,7 @@ pub fn run(
     drop(shown);
     let mut infos = kernels::kernels(&m);
     if infos.is_empty() {
-        let help = match Language::of(file) {
+        let help = match Language::from_path(file) {
             Some(Language::OpenCl) => "a kernel is a __kernel function that is defined here",
             Some(Language::Ir) => {
                 "a kernel is a function with the calling convention ptx_kernel that is defined here; the file may be empty"

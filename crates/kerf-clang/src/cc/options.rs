@@ -133,7 +133,21 @@ struct Reader {
     depth: u32,
 }
 
+/// An option as it is written.
+struct Spelled<'a> {
+    /// With its dashes and its value.
+    whole: &'a str,
+    /// Without.
+    name: &'a str,
+    /// What is behind `=`.
+    joined: Option<&'a str>,
+}
+
 impl Reader {
+    fn value_of(&mut self, o: &Spelled) -> Result<String, CcError> {
+        self.value(o.whole, o.joined)
+    }
+
     /// The value of an option: behind `=`, or the next word.
     fn value(&mut self, name: &str, joined: Option<&str>) -> Result<String, CcError> {
         match joined {
@@ -212,34 +226,81 @@ impl Reader {
             Some((n, v)) => (n, Some(v)),
             None => (bare, None),
         };
-        let on = |v: &str| v != "false" && v != "0";
-        match name {
-            "o" | "output-file" => self.o.output = Some(self.value(whole, joined)?.into()),
+        let o = Spelled {
+            whole,
+            name,
+            joined,
+        };
+        let known = self.goal(&o)?
+            || self.dependencies(&o)?
+            || self.sources(&o)?
+            || self.device_code(&o)?
+            || self.host_code(&o)?
+            || self.linking(&o)?
+            || self.without_effect(&o)?;
+        match known {
+            true => Ok(()),
+            false => self.clang_option(whole),
+        }
+    }
+
+    /// What is made, and what is said of it. Gives whether the option is one of these, as the next ones do.
+    fn goal(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
+            "o" | "output-file" => self.o.output = Some(self.value_of(o)?.into()),
             "c" | "compile" => self.o.goal = Goal::Object,
             "dc" | "device-c" => (self.o.goal, self.o.rdc) = (Goal::Object, true),
             "dw" | "device-w" => self.o.goal = Goal::Object,
             "dlink" | "device-link" => self.o.goal = Goal::DeviceLink,
             "lib" => self.o.goal = Goal::Archive,
             "E" | "preprocess" => self.o.goal = Goal::Preprocess,
+            "v" | "verbose" => self.o.verbose = true,
+            "dryrun" | "run" | "ptx" | "cubin" => {
+                return Err(CcError::Usage(format!(
+                    "{} is not supported by kerf cc",
+                    o.whole
+                )));
+            }
+            "options-file" | "optf" => {
+                let v = self.value_of(o)?;
+                self.response(&v)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Dependencies for make.
+    fn dependencies(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
             "M" | "MM" | "generate-dependencies" | "generate-nonsystem-dependencies" => {
                 self.o.goal = Goal::Preprocess;
-                let short = if whole.starts_with("--") { "-M" } else { whole };
+                let is_long = o.whole.starts_with("--");
+                let short = if is_long { "-M" } else { o.whole };
                 self.o.depend.push(short.to_owned());
             }
-            "MD" | "MMD" | "MP" => self.o.depend.push(format!("-{name}")),
+            "MD" | "MMD" | "MP" => self.o.depend.push(format!("-{}", o.name)),
             "generate-dependencies-with-compile" => self.o.depend.push("-MD".into()),
             "generate-nonsystem-dependencies-with-compile" => self.o.depend.push("-MMD".into()),
             "MF" | "MT" | "MQ" | "dependency-output" | "dependency-target-name" => {
-                let v = self.value(whole, joined)?;
-                let short = match name {
+                let v = self.value_of(o)?;
+                let short = match o.name {
                     "dependency-output" => "MF",
                     "dependency-target-name" => "MT",
                     n => n,
                 };
                 self.o.depend.extend([format!("-{short}"), v]);
             }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Language, include folders and macros.
+    fn sources(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
             "x" => {
-                let v = self.value(whole, joined)?;
+                let v = self.value_of(o)?;
                 self.forced = match v.as_str() {
                     "cu" | "cuda" => Some(Kind::Cuda),
                     "c++" => Some(Kind::Cpp),
@@ -249,13 +310,13 @@ impl Reader {
                 };
             }
             "std" => {
-                let v = self.value(whole, joined)?;
+                let v = self.value_of(o)?;
                 self.o.common.push(format!("-std={v}"));
             }
             "include-path" | "define-macro" | "undefine-macro" | "system-include"
             | "pre-include" | "isystem" | "include" => {
-                let v = self.value(whole, joined)?;
-                match name {
+                let v = self.value_of(o)?;
+                match o.name {
                     "include-path" => self.o.common.push(format!("-I{v}")),
                     "define-macro" => self.o.common.push(format!("-D{v}")),
                     "undefine-macro" => self.o.common.push(format!("-U{v}")),
@@ -263,47 +324,33 @@ impl Reader {
                     _ => self.o.common.extend(["-isystem".into(), v]),
                 }
             }
-            "library-path" => {
-                let v = self.value(whole, joined)?;
-                self.o.items.push(Item::Plain(format!("-L{v}")));
-            }
-            "library" => {
-                let v = self.value(whole, joined)?;
-                self.library(&v)?;
-            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// How device code is compiled.
+    fn device_code(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        let on = |v: &str| v != "false" && v != "0";
+        match o.name {
             "arch" | "gpu-architecture" | "gencode" | "generate-code" | "cuda-gpu-arch"
             | "offload-arch" => {
-                let v = self.value(whole, joined)?;
+                let v = self.value_of(o)?;
                 self.arch(&v);
             }
             "rdc" | "relocatable-device-code" => {
-                let v = self.value(whole, joined)?;
+                let v = self.value_of(o)?;
                 self.o.rdc = on(&v);
             }
             "fgpu-rdc" => self.o.rdc = true,
             "fno-gpu-rdc" => self.o.rdc = false,
-            "g" | "debug" => self.o.host.push("-g".into()),
-            "O" | "optimize" => {
-                let v = self.value(whole, joined)?;
-                self.o.host.push(format!("-O{v}"));
-            }
-            "compiler-options" | "Xcompiler" => {
-                let v = self.value(whole, joined)?;
-                self.compiler_option(&v);
-            }
-            "linker-options" | "Xlinker" => {
-                let v = self.value(whole, joined)?;
-                for w in v.split(',') {
-                    self.o.items.push(Item::Plain(format!("-Wl,{w}")));
-                }
-            }
             "use_fast_math" => {
                 (self.o.ftz, self.o.precise_div, self.o.precise_sqrt) = (true, false, false);
                 self.o.device.push("-fgpu-approx-transcendentals".into());
             }
             "ftz" | "prec-div" | "prec-sqrt" | "fmad" => {
-                let v = on(&self.value(whole, joined)?);
-                match name {
+                let v = on(&self.value_of(o)?);
+                match o.name {
                     "ftz" => self.o.ftz = v,
                     "prec-div" => self.o.precise_div = v,
                     "prec-sqrt" => self.o.precise_sqrt = v,
@@ -311,25 +358,62 @@ impl Reader {
                     _ => {}
                 }
             }
-            "options-file" | "optf" => {
-                let v = self.value(whole, joined)?;
-                self.response(&v)?;
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// How host code is compiled.
+    fn host_code(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
+            "g" | "debug" => self.o.host.push("-g".into()),
+            "O" | "optimize" => {
+                let v = self.value_of(o)?;
+                self.o.host.push(format!("-O{v}"));
+            }
+            "compiler-options" | "Xcompiler" => {
+                let v = self.value_of(o)?;
+                self.compiler_option(&v);
             }
             "w" | "disable-warnings" => self.o.host.push("-w".into()),
-            "shared" => self.o.items.push(Item::Plain("-shared".into())),
-            "v" | "verbose" => self.o.verbose = true,
             "pthread" => {
                 self.o.host.push("-pthread".into());
                 self.o.items.push(Item::Plain("-pthread".into()));
             }
             "fopenmp" => self.o.openmp = true,
-            "dryrun" | "run" | "ptx" | "cubin" => {
-                return Err(CcError::Usage(format!(
-                    "{whole} is not supported by kerf cc"
-                )));
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Libraries and options of the linker.
+    fn linking(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
+            "library-path" => {
+                let v = self.value_of(o)?;
+                self.o.items.push(Item::Plain(format!("-L{v}")));
             }
+            "library" => {
+                let v = self.value_of(o)?;
+                self.library(&v)?;
+            }
+            "linker-options" | "Xlinker" => {
+                let v = self.value_of(o)?;
+                for w in v.split(',') {
+                    self.o.items.push(Item::Plain(format!("-Wl,{w}")));
+                }
+            }
+            "shared" => self.o.items.push(Item::Plain("-shared".into())),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options that are taken and change nothing.
+    fn without_effect(&mut self, o: &Spelled) -> Result<bool, CcError> {
+        match o.name {
             "default-stream" => {
-                let v = self.value(whole, joined)?;
+                let v = self.value_of(o)?;
                 if v == "per-thread" {
                     self.warned(
                         "--default-stream per-thread",
@@ -338,20 +422,19 @@ impl Reader {
                 }
             }
             "maxrregcount" => {
-                self.value(whole, joined)?;
+                self.value_of(o)?;
                 self.warned("-maxrregcount", "the driver chooses registers");
             }
             n if IGNORED_WITH_VALUE.contains(&n) => {
-                self.value(whole, joined)?;
+                self.value_of(o)?;
                 self.warned(
                     &format!("-{n}"),
                     "it is for a part of nvcc that is not used",
                 );
             }
-            n if IGNORED.contains(&n) => {}
-            _ => return self.clang_option(whole),
+            n => return Ok(IGNORED.contains(&n)),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Options with the value joined (`-Iinc`), and those of clang that pass.

@@ -5,8 +5,8 @@
 //! sequence that ptxas emits for it: seed, then one refinement. The f32 operations are those of [`super::sfu`]
 //! with the instructions that ptxas puts around them for sm_90. The forms in f16 and bf16 are *modelled*:
 //! computed in f32 and rounded; the executor says so in its output.
-use super::intrinsics::flush;
-use super::{sfu, symbols};
+use super::flush::flush;
+use super::{sfu, table_names};
 use kerf_llvm::{Builder, IntPred, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 
@@ -46,7 +46,7 @@ fn lookup(b: &Builder, table: &str, index: Value) -> Value {
 /// `rcp.approx.ftz.f64`.
 pub fn rcp_f64(b: &Builder, x: Value) -> Value {
     let w = words(b, x);
-    let t = lookup(b, symbols::RCP_SEEDS, w.mantissa);
+    let t = lookup(b, table_names::RCP_SEEDS, w.mantissa);
     let shift = b.sub(b.i32(1023), w.exponent);
     let high = b.add(t, b.shl(shift, b.i32(20)));
     // The result's exponent field; at or below zero it flushes.
@@ -69,7 +69,7 @@ fn rsqrt_seed(b: &Builder, x: Value) -> Value {
     let odd = b.and(b.sub(w.exponent, b.i32(1023)), b.i32(1));
     // Two tables in one: the odd exponents' half comes second.
     let index = b.or(w.mantissa, b.shl(odd, b.i32(20)));
-    let t = lookup(b, symbols::RSQRT_SEEDS, index);
+    let t = lookup(b, table_names::RSQRT_SEEDS, index);
     let half = b.bin(
         Opcode::LLVMAShr,
         b.sub(b.sub(w.exponent, b.i32(1023)), odd),

@@ -10,15 +10,15 @@ mod collective;
 mod grid;
 pub(super) mod lane;
 
-pub(super) use calls::{
-    ARRIVE, assert, barrier, linear, need_headroom, printf, spin, trap, warp, worker,
-};
+pub(super) use calls::{assert, barrier, linear, need_headroom, printf, spin, trap, warp, worker};
 
 use super::context::Context;
-use super::launch::{Fault, FaultKind, Shared};
-use super::memory::{ArenaStack, MemoryError};
+use super::fault::{Fault, FaultKind};
+use super::launch_state::Shared;
+use super::mapping::MemoryError;
+use super::memory::ArenaStack;
 use super::sanitize::Checks;
-use super::signals::{self, Trapped};
+use super::signals::{self, Thread, Trapped};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use lane::{Lane, Wait};
 use std::ffi::c_void;
@@ -31,9 +31,6 @@ pub type ThreadFn = extern "C" fn(*mut Context, *const *const u8, u32, u32, u32)
 
 /// Least stack of a coroutine that runs whole blocks, in bytes.
 const LOOP_STACK: usize = 1 << 20;
-
-/// A thread of a block.
-pub(super) type Thread = Coroutine<(), (), (), ArenaStack>;
 
 /// State of one worker thread of the executor.
 pub struct Worker<'a> {

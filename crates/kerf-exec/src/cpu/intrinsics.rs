@@ -14,10 +14,7 @@ mod integer;
 mod memory;
 mod registers;
 
-pub(super) use collective::warp_kind;
-pub(super) use float::flush;
-
-use super::lower::Lead;
+use super::lead::Lead;
 use kerf_ir::kernels::reachable;
 use kerf_llvm::{Builder, LlvmError, Module, Opcode, Ordering, Value};
 

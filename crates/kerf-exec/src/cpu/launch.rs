@@ -4,165 +4,13 @@ mod grid;
 use super::block::{BlockFn, ThreadFn, Worker};
 use super::context::Context;
 use super::lower::Mode;
-use super::memory::{Arena, ArenaStack, MemoryError};
-use super::sanitize::Sanitizer;
-use serde::{Deserialize, Serialize};
+use super::mapping::MemoryError;
+use super::memory::{Arena, ArenaStack};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What went wrong inside a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultKind {
-    /// trap or abort.
-    Trap,
-    /// A failed device assertion.
-    Assert,
-    /// An access out of bounds, found by the checks.
-    Memory,
-    /// A thread's stack is full.
-    Stack,
-    /// Threads that wait for each other for ever.
-    Deadlock,
-    /// An access whose address is not a multiple of its size.
-    Alignment,
-    /// A value that was never assigned decides something, or is a result.
-    Uninitialised,
-    /// Two accesses of one location that nothing orders.
-    Race,
-    /// A warp operation with lanes that take no part.
-    Lane,
-    /// A barrier that not all threads reach.
-    Barrier,
-    /// An address from a signed integer that overflowed.
-    Overflow,
-}
-
-impl FaultKind {
-    /// Kinds that only the checks find, with the names by which they can be allowed.
-    pub const CHECKED: [(FaultKind, &str); 7] = [
-        (FaultKind::Memory, "bounds"),
-        (FaultKind::Alignment, "alignment"),
-        (FaultKind::Uninitialised, "uninitialised"),
-        (FaultKind::Race, "race"),
-        (FaultKind::Lane, "lane"),
-        (FaultKind::Barrier, "barrier"),
-        (FaultKind::Overflow, "overflow"),
-    ];
-
-    /// A bit of its own, for sets of kinds.
-    pub fn bit(self) -> u32 {
-        1 << self as u32
-    }
-
-    /// The name of a kind that only the checks find.
-    pub fn checked_name(self) -> Option<&'static str> {
-        let mut all = Self::CHECKED.iter();
-        all.find(|(k, _)| *k == self).map(|(_, n)| *n)
-    }
-}
-
-/// A fault, with its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{kernel}, block ({}, {}, {}){}: {message}", block[0], block[1], block[2], self.thread_words())]
-pub struct Fault {
-    /// What kind.
-    pub kind: FaultKind,
-    /// In words.
-    pub message: String,
-    /// Kernel.
-    pub kernel: String,
-    /// Block index.
-    pub block: [u32; 3],
-    /// Thread index, or [`Fault::ANY_THREAD`].
-    pub thread: [u32; 3],
-}
-
-impl Fault {
-    /// It was one of the block's threads: where these are iterations of a loop, the processor does not tell which.
-    pub const ANY_THREAD: [u32; 3] = [u32::MAX; 3];
-
-    fn thread_words(&self) -> String {
-        match self.thread {
-            Fault::ANY_THREAD => String::new(),
-            [x, y, z] => format!(", thread ({x}, {y}, {z})"),
-        }
-    }
-}
-
-/// A named range of device memory.
-#[derive(Debug, Clone)]
-pub struct Range {
-    /// First address.
-    pub start: usize,
-    /// One past the last.
-    pub end: usize,
-    /// Buffer or variable.
-    pub name: String,
-    /// Bytes of one element, for indices in messages.
-    pub element: usize,
-}
-
-/// What the workers of a launch share.
-pub struct Shared<'a> {
-    /// Kernel name for messages.
-    pub kernel: &'a str,
-    /// Device memory.
-    pub arena: &'a Arena,
-    /// Stack of one thread, in bytes.
-    pub stack_bytes: usize,
-    /// Buffers and variables, for memcheck.
-    pub ranges: &'a [Range],
-    /// What is checked, in an instrumented program.
-    pub(super) sanitizer: Option<&'a Sanitizer>,
-    stop: AtomicBool,
-    fault: Mutex<Option<Fault>>,
-    printed: Mutex<Vec<u8>>,
-}
-
-impl<'a> Shared<'a> {
-    /// Nothing has happened yet.
-    pub(super) fn new(
-        kernel: &'a str,
-        arena: &'a Arena,
-        stack_bytes: usize,
-        ranges: &'a [Range],
-        sanitizer: Option<&'a Sanitizer>,
-    ) -> Self {
-        Shared {
-            kernel,
-            arena,
-            stack_bytes,
-            ranges,
-            sanitizer,
-            stop: AtomicBool::new(false),
-            fault: Mutex::new(None),
-            printed: Mutex::new(Vec::new()),
-        }
-    }
-    /// Has a fault stopped the launch?
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-    /// Do blocks run one after the other, because their accesses are compared?
-    fn in_turn(&self) -> bool {
-        self.sanitizer.is_some_and(|s| s.options.races)
-    }
-    /// Records the first fault and stops all workers.
-    pub fn fail(&self, f: Fault) {
-        let mut slot = self.fault.lock().unwrap_or_else(|e| e.into_inner());
-        slot.get_or_insert(f);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-    /// Appends to what the kernel printed.
-    pub fn print(&self, text: &[u8]) {
-        let mut p = self.printed.lock().unwrap_or_else(|e| e.into_inner());
-        // A kernel that prints without end must not take the machine down.
-        if p.len() < 16 << 20 {
-            p.extend_from_slice(text);
-        }
-    }
-}
+pub use super::fault::{Fault, FaultKind};
+pub use super::launch_state::{Range, Shared};
 
 /// Blocks that were begun in this process, a few at a time; and launches.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -260,6 +108,119 @@ fn place(ctx: &mut Context, grid: [u32; 3], i: u64) {
     ];
 }
 
+/// The blocks of a launch that no worker has taken yet.
+struct Blocks {
+    all: u64,
+    next: AtomicU64,
+    /// How many are taken at a time: one shared counter a block would cost short blocks dear.
+    chunk: u64,
+}
+
+impl Blocks {
+    fn new(grid: [u32; 3], workers: usize) -> Blocks {
+        let all: u64 = grid.iter().map(|g| u64::from(*g)).product();
+        Blocks {
+            all,
+            next: AtomicU64::new(0),
+            chunk: (all / (32 * workers as u64)).clamp(1, 64),
+        }
+    }
+
+    /// The next few; empty at the end.
+    fn take(&self) -> std::ops::Range<u64> {
+        BEGUN.fetch_add(1, Ordering::Relaxed);
+        let start = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+        let start = start.min(self.all);
+        start..(start + self.chunk).min(self.all)
+    }
+}
+
+/// A launch, as its workers see it.
+struct Work<'a> {
+    shared: &'a Shared<'a>,
+    entry: &'a Entry,
+    shape: Shape,
+    args: Args,
+    blocks: Blocks,
+}
+
+/// Where the addresses of the arguments are.
+struct Args(*const *const u8);
+// SAFETY: the argument storage is only read while the launch runs.
+unsafe impl Sync for Args {}
+
+impl Work<'_> {
+    /// The context of a worker's blocks, with the memory that they share.
+    fn context(&self, reserve: &mut Reserve) -> Result<Context, MemoryError> {
+        let (shape, arena) = (self.shape, self.shared.arena);
+        let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
+        let shared_room = room(&mut reserve.shared, (bytes as usize).max(48 * 1024), arena)?;
+        let frame_room = match self.entry.frame_bytes {
+            0 => 0,
+            n => room(&mut reserve.frame, n as usize, arena)?,
+        };
+        Ok(Context {
+            ntid: shape.block,
+            ctaid: [0; 3],
+            nctaid: shape.grid,
+            dynamic_shared: shape.dynamic_shared,
+            shared: shared_room as *mut u8,
+            shared_bytes: bytes,
+            runtime: std::ptr::null_mut(),
+            frame: frame_room as *mut u8,
+            grid: std::ptr::null_mut(),
+        })
+    }
+
+    /// Runs blocks until none is left, or a fault stops the launch.
+    fn run(&self, reserve: &Mutex<Reserve>) -> Result<(), MemoryError> {
+        let mut reserve = reserve.lock().unwrap_or_else(|e| e.into_inner());
+        let mut ctx = self.context(&mut reserve)?;
+        let mut worker = Worker::new(self.shared).with_stacks(std::mem::take(&mut reserve.stacks));
+        let done = self.run_blocks(&mut worker, &mut ctx);
+        worker.end_launch();
+        reserve.stacks = worker.into_stacks();
+        done
+    }
+
+    fn run_blocks(&self, worker: &mut Worker, ctx: &mut Context) -> Result<(), MemoryError> {
+        let (entry, grid, args) = (self.entry, self.shape.grid, self.args.0);
+        let mut mine = 0..0u64;
+        let mut place_next = |c: &mut Context| {
+            if mine.is_empty() {
+                mine = self.blocks.take();
+            }
+            let Some(i) = mine.next().filter(|_| !self.shared.stopped()) else {
+                return false;
+            };
+            let i = match entry.ordered {
+                true => nth(i, self.blocks.all, entry.order),
+                false => i,
+            };
+            place(c, grid, i);
+            true
+        };
+        match entry.mode {
+            Mode::Loop => {
+                // SAFETY: the address is that of a loop-mode entry.
+                let f: BlockFn = unsafe { std::mem::transmute(entry.address) };
+                worker.run_loops(ctx, f, args, place_next)
+            }
+            Mode::Regions => worker.run_regions(ctx, &entry.regions, args, place_next),
+            Mode::Coroutine => {
+                // SAFETY: the address is that of a coroutine-mode entry.
+                let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
+                let mut r = Ok(());
+                while r.is_ok() && place_next(ctx) {
+                    worker.begin_block(ctx);
+                    r = worker.run_threads(ctx, f, args);
+                }
+                r
+            }
+        }
+    }
+}
+
 /// Runs all blocks on the pool's threads. `args[i]` points at argument i.
 pub fn run(
     shared: &Shared,
@@ -270,90 +231,14 @@ pub fn run(
     args: &[*const u8],
 ) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
     super::signals::install_handlers();
-    struct Args(*const *const u8);
-    // SAFETY: the argument storage is only read while the launch runs.
-    unsafe impl Sync for Args {}
-    let blocks: u64 = shape.grid.iter().map(|g| u64::from(*g)).product();
-    let next = AtomicU64::new(0);
-    let chunk = (blocks / (32 * pool.current_num_threads() as u64)).clamp(1, 64);
-    let args = Args(args.as_ptr());
-    let args = &args;
-    let error: Mutex<Option<MemoryError>> = Mutex::new(None);
-    let work = |index: usize| -> Result<(), MemoryError> {
-        let mut reserve = reserves[index].lock().unwrap_or_else(|e| e.into_inner());
-        let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
-        let shared_room = room(
-            &mut reserve.shared,
-            (bytes as usize).max(48 * 1024),
-            shared.arena,
-        )?;
-        let frame_room = match entry.frame_bytes {
-            0 => 0,
-            n => room(&mut reserve.frame, n as usize, shared.arena)?,
-        };
-        let mut ctx = Context {
-            ntid: shape.block,
-            ctaid: [0; 3],
-            nctaid: shape.grid,
-            dynamic_shared: shape.dynamic_shared,
-            shared: shared_room as *mut u8,
-            shared_bytes: bytes,
-            runtime: std::ptr::null_mut(),
-            frame: frame_room as *mut u8,
-            grid: std::ptr::null_mut(),
-        };
-        let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
-        // Blocks are taken a few at a time: one shared counter a block would cost short blocks dear.
-        let mut mine = 0..0u64;
-        let mut take = || {
-            if mine.is_empty() {
-                BEGUN.fetch_add(1, Ordering::Relaxed);
-                let start = next.fetch_add(chunk, Ordering::Relaxed).min(blocks);
-                mine = start..(start + chunk).min(blocks);
-            }
-            let i = mine.next().filter(|_| !shared.stopped())?;
-            Some(match entry.ordered {
-                true => nth(i, blocks, entry.order),
-                false => i,
-            })
-        };
-        let done = match entry.mode {
-            Mode::Loop => {
-                // SAFETY: the address is that of a loop-mode entry.
-                let f: BlockFn = unsafe { std::mem::transmute(entry.address) };
-                worker.run_loops(&mut ctx, f, args.0, |c| match take() {
-                    Some(i) => {
-                        place(c, shape.grid, i);
-                        true
-                    }
-                    None => false,
-                })
-            }
-            Mode::Regions => {
-                worker.run_regions(&mut ctx, &entry.regions, args.0, |c| match take() {
-                    Some(i) => {
-                        place(c, shape.grid, i);
-                        true
-                    }
-                    None => false,
-                })
-            }
-            Mode::Coroutine => {
-                // SAFETY: the address is that of a coroutine-mode entry.
-                let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
-                let mut r = Ok(());
-                while let (Some(i), true) = (take(), r.is_ok()) {
-                    place(&mut ctx, shape.grid, i);
-                    worker.begin_block(&ctx);
-                    r = worker.run_threads(&mut ctx, f, args.0);
-                }
-                r
-            }
-        };
-        worker.end_launch();
-        reserve.stacks = worker.into_stacks();
-        done
+    let work = Work {
+        shared,
+        entry,
+        shape,
+        args: Args(args.as_ptr()),
+        blocks: Blocks::new(shape.grid, pool.current_num_threads()),
     };
+    let error: Mutex<Option<MemoryError>> = Mutex::new(None);
     let record = |r: Result<(), MemoryError>| {
         if let Err(e) = r {
             error
@@ -362,24 +247,22 @@ pub fn run(
                 .get_or_insert(e);
         }
     };
+    let one_worker = entry.ordered
+        || work.blocks.all == 1
+        || pool.current_num_threads() == 1
+        || shared.in_turn();
     if shape.cooperative {
         let mut reserve = reserves[0].lock().unwrap_or_else(|e| e.into_inner());
-        record(grid::run(shared, &mut reserve, entry, shape, args.0));
-    } else if entry.ordered || blocks == 1 || pool.current_num_threads() == 1 || shared.in_turn() {
-        record(work(0));
+        record(grid::run(shared, &mut reserve, entry, shape, work.args.0));
+    } else if one_worker {
+        record(work.run(&reserves[0]));
     } else {
-        pool.broadcast(|c| record(work(c.index())));
+        pool.broadcast(|c| record(work.run(&reserves[c.index()])));
     }
     if let Some(e) = error.into_inner().unwrap_or_else(|e| e.into_inner()) {
         return Err(e);
     }
-    let fault = shared
-        .fault
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .take();
-    let printed = std::mem::take(&mut *shared.printed.lock().unwrap_or_else(|e| e.into_inner()));
-    Ok((fault, printed))
+    Ok(shared.take_outcome())
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@
 //! barriers or warp operations gets a loop over the threads of a block, marked parallel; the others
 //! get one entry per thread, run as coroutines.
 mod entries;
-mod lead;
 mod needs;
 mod shared;
 mod variables;
 
-pub(super) use lead::{Lead, field};
 pub use variables::Variable;
 
 use super::intrinsics;
+use super::lead::{self, Lead};
 use super::regions;
 use super::sanitize::region::Region;
 use super::symbols;
@@ -130,6 +129,111 @@ fn drop_refused(m: &Module) {
     }
 }
 
+/// How a kernel is run.
+fn mode(k: Value, whole_grid: bool, may_split: bool) -> Mode {
+    match (
+        needs::needs_coroutines(k),
+        regions::eligible(k, needs::is_collective),
+    ) {
+        _ if whole_grid => Mode::Coroutine,
+        (false, _) => Mode::Loop,
+        (true, true) if may_split => Mode::Regions,
+        (true, _) => Mode::Coroutine,
+    }
+}
+
+/// What must be known of each kernel, read before its operations are lowered; and names of the functions that may wait
+/// for other blocks.
+fn survey(m: &Module, may_split: bool) -> (Vec<LoweredKernel>, Vec<String>) {
+    let mut kernels: Vec<LoweredKernel> = Vec::new();
+    let mut polling: Vec<String> = Vec::new();
+    for k in m.kernel_functions() {
+        let whole_grid = syncs_grid(k);
+        if whole_grid {
+            polling.extend(reachable(k).iter().map(|f| f.name()));
+        }
+        kernels.push(LoweredKernel {
+            symbol: k.name(),
+            entry: format!("kerf.entry.{}", kernels.len()),
+            mode: mode(k, whole_grid, may_split),
+            ordered: needs::order_matters(k),
+            stack_bytes: needs::stack_need(m, k),
+            modelled: intrinsics::modelled(k),
+            regions: 0,
+            frame_bytes: 0,
+            syncs_grid: whole_grid,
+        });
+        for (i, p) in k.params().into_iter().enumerate() {
+            if k.byval(i as u32).is_some() {
+                p.set_name(&format!("p{i}{STRUCT_SUFFIX}"));
+            }
+        }
+    }
+    (kernels, polling)
+}
+
+/// Takes attributes away that hold the optimiser back.
+fn free_functions(m: &Module) {
+    for f in m.functions() {
+        no_wrap_global_index(f);
+        f.remove_enum_attr("convergent");
+        // Counters stay calls: a kernel has some for every operation, and in place they take minutes to compile.
+        if !f.name().starts_with(kerf_pass::count::FUNCTIONS) {
+            f.remove_enum_attr("noinline");
+        }
+    }
+}
+
+/// Lowers the operations of all functions, in place.
+fn lower_operations(m: &Module, polling: &[String]) -> Result<(), LlvmError> {
+    for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
+        let lead = Lead::from_function(f);
+        let polls = polling.contains(&f.name());
+        for i in f.instructions() {
+            if polls {
+                intrinsics::yield_before(m, &lead, i);
+            }
+            intrinsics::lower(m, &lead, i)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes device variables visible to the host; gives symbols and bytes.
+fn export_variables(m: &Module) -> Vec<(String, usize)> {
+    let mut sizes = Vec::new();
+    for g in m.globals() {
+        // Constant memory is written by the host before a launch.
+        if g.ty().space() != 0 {
+            g.set_constant_global(false);
+            if !g.is_declaration() {
+                g.set_linkage(Linkage::LLVMExternalLinkage);
+                sizes.push((g.name(), m.size_of(g.global_type()) as usize));
+            }
+        }
+    }
+    sizes
+}
+
+fn optimise(host: &Machine, m: &Module, is_checked: bool) -> Result<(), LlvmError> {
+    if is_checked {
+        host.run_passes(m, "always-inline", PassOptions::default())?;
+    }
+    let passes = PassOptions {
+        unroll: true,
+        vectorize: true,
+        ..PassOptions::default()
+    };
+    // First without vectorising: addresses must be simple before loops can be judged.
+    host.optimise_scalar(m);
+    for f in m.functions() {
+        f.choose_vector_loops();
+    }
+    host.run_passes(m, "default<O3>", passes)?;
+    kerf_ir::bf16_fence::drop(m);
+    Ok(())
+}
+
 /// Lowers a finished module.
 pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmError> {
     let m = finished.duplicate();
@@ -145,63 +249,16 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     }
     super::reciprocals::fold(&m);
     needs::keep_step(&m);
-    let mut kernels: Vec<LoweredKernel> = Vec::new();
-    let mut polling: Vec<String> = Vec::new();
-    for k in m.kernel_functions() {
-        let whole_grid = syncs_grid(k);
-        if whole_grid {
-            polling.extend(reachable(k).iter().map(|f| f.name()));
-        }
-        let mode = match (
-            needs::needs_coroutines(k),
-            regions::eligible(k, needs::is_collective),
-        ) {
-            _ if whole_grid => Mode::Coroutine,
-            (false, _) => Mode::Loop,
-            (true, true) if !options.no_regions && checked.is_none() => Mode::Regions,
-            (true, _) => Mode::Coroutine,
-        };
-        kernels.push(LoweredKernel {
-            symbol: k.name(),
-            entry: format!("kerf.entry.{}", kernels.len()),
-            mode,
-            ordered: needs::order_matters(k),
-            stack_bytes: needs::stack_need(&m, k),
-            modelled: intrinsics::modelled(k),
-            regions: 0,
-            frame_bytes: 0,
-            syncs_grid: whole_grid,
-        });
-        for (i, p) in k.params().into_iter().enumerate() {
-            if k.byval(i as u32).is_some() {
-                p.set_name(&format!("p{i}{STRUCT_SUFFIX}"));
-            }
-        }
-    }
-    for f in m.functions() {
-        no_wrap_global_index(f);
-        f.remove_enum_attr("convergent");
-        // Counters stay calls: a kernel has some for every operation, and in place they take minutes to compile.
-        if !f.name().starts_with(kerf_pass::count::FUNCTIONS) {
-            f.remove_enum_attr("noinline");
-        }
-    }
+    let may_split = !options.no_regions && checked.is_none();
+    let (mut kernels, polling) = survey(&m, may_split);
+    free_functions(&m);
     lead::add_lead(&m);
     let variables = match checked {
         Some(_) => variables::name_variables(&m),
         None => Vec::new(),
     };
     let static_shared = shared::place_shared(&m);
-    for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
-        let lead = Lead::of(f);
-        let polls = polling.contains(&f.name());
-        for i in f.instructions() {
-            if polls {
-                intrinsics::yield_before(&m, &lead, i);
-            }
-            intrinsics::lower(&m, &lead, i)?;
-        }
-    }
+    lower_operations(&m, &polling)?;
     // Positions have been read; splitting blocks need not carry them along.
     m.strip_debug();
     for k in &mut kernels {
@@ -212,33 +269,9 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
     }
     let host = Machine::host()?;
     host.adopt(&m);
-    let mut sizes = Vec::new();
-    for g in m.globals() {
-        // Constant memory is written by the host before a launch.
-        if g.ty().space() != 0 {
-            g.set_constant_global(false);
-            if !g.is_declaration() {
-                g.set_linkage(Linkage::LLVMExternalLinkage);
-                sizes.push((g.name(), m.size_of(g.global_type()) as usize));
-            }
-        }
-    }
+    let sizes = export_variables(&m);
     m.verify()?;
-    if checked.is_some() {
-        host.run_passes(&m, "always-inline", PassOptions::default())?;
-    }
-    let passes = PassOptions {
-        unroll: true,
-        vectorize: true,
-        ..PassOptions::default()
-    };
-    // First without vectorising: addresses must be simple before loops can be judged.
-    host.optimise_scalar(&m);
-    for f in m.functions() {
-        f.choose_vector_loops();
-    }
-    host.run_passes(&m, "default<O3>", passes)?;
-    kerf_ir::bf16_fence::drop(&m);
+    optimise(&host, &m, checked.is_some())?;
     let named = m.globals().into_iter().map(|g| g.name());
     let tables = named.filter(|n| symbols::table(n).is_some()).collect();
     let object = host.object(&m)?;

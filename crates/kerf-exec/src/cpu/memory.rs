@@ -3,6 +3,7 @@
 //! Pages are committed on first touch. Keeping all device-visible memory in one range lets the
 //! shadow execution find a value's shadow by arithmetic, and memcheck tell a stack from a stray
 //! pointer.
+use super::mapping::{MemoryError, map};
 use super::sanitize::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,27 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const RESERVE: usize = 1 << 38;
 /// Distance kept free after every allocation, so that a small overrun meets no other buffer.
 const REDZONE: usize = 4096;
-
-/// Memory could not be had.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum MemoryError {
-    /// The system refused the reservation.
-    #[error("could not reserve {bytes} bytes of address space: {why}")]
-    Reserve {
-        /// Bytes asked for.
-        bytes: usize,
-        /// The system's reason.
-        why: String,
-    },
-    /// More than the machine has.
-    #[error("a buffer of {bytes} bytes does not fit: {available} bytes of memory are free")]
-    TooLarge {
-        /// Bytes asked for.
-        bytes: usize,
-        /// Bytes free.
-        available: usize,
-    },
-}
 
 /// The arena.
 pub struct Arena {
@@ -50,26 +30,6 @@ impl Drop for Arena {
         // SAFETY: the mapping made in `new`; no user of the arena outlives it.
         unsafe { libc::munmap(self.base as *mut _, self.size) };
     }
-}
-
-/// A fresh reserved mapping.
-pub(super) fn map(bytes: usize) -> Result<usize, MemoryError> {
-    // SAFETY: a fresh anonymous mapping at an address of the system's choice.
-    let p = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if p == libc::MAP_FAILED {
-        let why = std::io::Error::last_os_error().to_string();
-        return Err(MemoryError::Reserve { bytes, why });
-    }
-    Ok(p as usize)
 }
 
 /// Memory that a job can have before it has begun, in bytes: [`available`], within the limit of this process on

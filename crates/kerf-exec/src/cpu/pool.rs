@@ -2,7 +2,7 @@
 //!
 //! On a GPU a kernel that writes a little past the end of an allocation mostly harms nobody: pages are large, and the
 //! host's data are elsewhere. Programs with such a slip pass their own checks there, and should here.
-use super::memory::{MemoryError, map};
+use super::mapping::{MemoryError, map};
 use std::collections::BTreeMap;
 
 /// From here on, memory is mapped by itself, and its pages come when they are touched.

@@ -20,6 +20,7 @@ impl Buffer {
     }
 }
 
+#[derive(Default)]
 struct Spec {
     left: bool,
     plus: bool,
@@ -119,6 +120,149 @@ fn float(v: f64, conv: char, spec: &Spec) -> String {
     spec.pad(spec.sign(negative), &body, v.is_finite())
 }
 
+/// A conversion of the format, as it is written behind the `%`.
+struct Conversion {
+    spec: Spec,
+    /// The argument has 64 bits.
+    wide: bool,
+    /// Number of `h`.
+    shorts: usize,
+    letter: u8,
+}
+
+/// A number of the format at `i`, or where a `*` stands for it, of the arguments.
+fn number(text: &[u8], i: &mut usize, b: &mut Buffer) -> i64 {
+    if text.get(*i) == Some(&b'*') {
+        *i += 1;
+        return i64::from(i32::from_le_bytes(b.take()));
+    }
+    let mut n = 0i64;
+    while let Some(d) = text.get(*i).filter(|d| d.is_ascii_digit()) {
+        n = (n * 10 + i64::from(d - b'0')).min(4096);
+        *i += 1;
+    }
+    n
+}
+
+impl Conversion {
+    /// Reads the one at `i`; none where the format ends before its letter.
+    fn read(text: &[u8], i: &mut usize, b: &mut Buffer) -> Option<Conversion> {
+        let mut s = Spec::default();
+        while let Some(c) = text.get(*i) {
+            match c {
+                b'-' => s.left = true,
+                b'+' => s.plus = true,
+                b' ' => s.space = true,
+                b'#' => s.alt = true,
+                b'0' => s.zero = true,
+                _ => break,
+            }
+            *i += 1;
+        }
+        let w = number(text, i, b);
+        s.left |= w < 0;
+        s.width = w.unsigned_abs().min(4096) as usize;
+        if text.get(*i) == Some(&b'.') {
+            *i += 1;
+            s.precision = Some(number(text, i, b).clamp(0, 4096) as usize);
+        }
+        let from = *i;
+        while text.get(*i).is_some_and(|c| b"hlLqjzt".contains(c)) {
+            *i += 1;
+        }
+        let modifiers = &text[from..*i];
+        let letter = *text.get(*i)?;
+        *i += 1;
+        Some(Conversion {
+            spec: s,
+            wide: modifiers.iter().any(|c| b"lLqjzt".contains(c)),
+            shorts: modifiers.iter().filter(|c| **c == b'h').count(),
+            letter,
+        })
+    }
+
+    fn signed(mut self, b: &mut Buffer) -> String {
+        let v = if self.wide {
+            i64::from_le_bytes(b.take())
+        } else {
+            i64::from(i32::from_le_bytes(b.take()))
+        };
+        let v = match self.shorts {
+            1 => i64::from(v as i16),
+            2 => i64::from(v as i8),
+            _ => v,
+        };
+        let s = &mut self.spec;
+        let digits = format!("{:0>1$}", v.unsigned_abs(), s.precision.unwrap_or(1));
+        s.zero &= s.precision.is_none();
+        s.pad(s.sign(v < 0), &digits, true)
+    }
+
+    fn unsigned(&self, b: &mut Buffer) -> String {
+        let v = if self.wide {
+            u64::from_le_bytes(b.take())
+        } else {
+            u64::from(u32::from_le_bytes(b.take()))
+        };
+        let v = match self.shorts {
+            1 => u64::from(v as u16),
+            2 => u64::from(v as u8),
+            _ => v,
+        };
+        let d = match self.letter {
+            b'u' => format!("{v}"),
+            b'x' => format!("{v:x}"),
+            b'X' => format!("{v:X}"),
+            _ => format!("{v:o}"),
+        };
+        let prefix = match (self.spec.alt && v != 0, self.letter) {
+            (true, b'x') => "0x",
+            (true, b'X') => "0X",
+            (true, b'o') => "0",
+            _ => "",
+        };
+        let d = format!("{:0>1$}", d, self.spec.precision.unwrap_or(1));
+        self.spec.pad(prefix, &d, true)
+    }
+
+    fn string(&self, b: &mut Buffer) -> String {
+        let p = usize::from_le_bytes(b.take());
+        let mut t = if p == 0 {
+            "(null)".to_owned()
+        } else {
+            // SAFETY: the kernel passed a C string.
+            unsafe { CStr::from_ptr(p as *const _) }
+                .to_string_lossy()
+                .into_owned()
+        };
+        if let Some(n) = self.spec.precision {
+            t = t.chars().take(n).collect();
+        }
+        self.spec.pad("", &t, false)
+    }
+
+    /// The argument in words; a letter that means nothing leaves the conversion as it is written.
+    fn convert(self, b: &mut Buffer, written: &[u8]) -> String {
+        let s = &self.spec;
+        match self.letter {
+            b'%' => "%".to_owned(),
+            b'd' | b'i' => self.signed(b),
+            b'u' | b'x' | b'X' | b'o' => self.unsigned(b),
+            b'c' => s.pad(
+                "",
+                &char::from(i32::from_le_bytes(b.take()) as u8).to_string(),
+                false,
+            ),
+            b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
+                float(f64::from_le_bytes(b.take()), char::from(self.letter), s)
+            }
+            b's' => self.string(b),
+            b'p' => s.pad("", &format!("{:#x}", usize::from_le_bytes(b.take())), false),
+            _ => String::from_utf8_lossy(written).into_owned(),
+        }
+    }
+}
+
 /// Formats as C's printf would.
 ///
 /// # Safety
@@ -135,128 +279,13 @@ pub unsafe fn format(format: *const i8, args: *const u8) -> Vec<u8> {
             i += 1;
             continue;
         }
-        i += 1;
         let start = i;
-        let mut s = Spec {
-            left: false,
-            plus: false,
-            space: false,
-            alt: false,
-            zero: false,
-            width: 0,
-            precision: None,
-        };
-        while let Some(c) = text.get(i) {
-            match c {
-                b'-' => s.left = true,
-                b'+' => s.plus = true,
-                b' ' => s.space = true,
-                b'#' => s.alt = true,
-                b'0' => s.zero = true,
-                _ => break,
-            }
-            i += 1;
-        }
-        let number = |i: &mut usize, b: &mut Buffer| -> i64 {
-            if text.get(*i) == Some(&b'*') {
-                *i += 1;
-                return i64::from(i32::from_le_bytes(b.take()));
-            }
-            let mut n = 0i64;
-            while let Some(d) = text.get(*i).filter(|d| d.is_ascii_digit()) {
-                n = (n * 10 + i64::from(d - b'0')).min(4096);
-                *i += 1;
-            }
-            n
-        };
-        let w = number(&mut i, &mut b);
-        s.left |= w < 0;
-        s.width = w.unsigned_abs().min(4096) as usize;
-        if text.get(i) == Some(&b'.') {
-            i += 1;
-            s.precision = Some(number(&mut i, &mut b).clamp(0, 4096) as usize);
-        }
-        let mods = i;
-        while text.get(i).is_some_and(|c| b"hlLqjzt".contains(c)) {
-            i += 1;
-        }
-        let wide = text[mods..i].iter().any(|c| b"lLqjzt".contains(c));
-        let shorts = text[mods..i].iter().filter(|c| **c == b'h').count();
-        let Some(conv) = text.get(i) else {
-            out.extend(&text[start - 1..]);
+        i += 1;
+        let Some(c) = Conversion::read(text, &mut i, &mut b) else {
+            out.extend(&text[start..]);
             break;
         };
-        i += 1;
-        let piece = match conv {
-            b'%' => "%".to_owned(),
-            b'd' | b'i' => {
-                let v = if wide {
-                    i64::from_le_bytes(b.take())
-                } else {
-                    i64::from(i32::from_le_bytes(b.take()))
-                };
-                let v = match shorts {
-                    1 => i64::from(v as i16),
-                    2 => i64::from(v as i8),
-                    _ => v,
-                };
-                let digits = format!("{:0>1$}", v.unsigned_abs(), s.precision.unwrap_or(1));
-                s.zero &= s.precision.is_none();
-                s.pad(s.sign(v < 0), &digits, true)
-            }
-            b'u' | b'x' | b'X' | b'o' => {
-                let v = if wide {
-                    u64::from_le_bytes(b.take())
-                } else {
-                    u64::from(u32::from_le_bytes(b.take()))
-                };
-                let v = match shorts {
-                    1 => u64::from(v as u16),
-                    2 => u64::from(v as u8),
-                    _ => v,
-                };
-                let d = match conv {
-                    b'u' => format!("{v}"),
-                    b'x' => format!("{v:x}"),
-                    b'X' => format!("{v:X}"),
-                    _ => format!("{v:o}"),
-                };
-                let prefix = match (s.alt && v != 0, conv) {
-                    (true, b'x') => "0x",
-                    (true, b'X') => "0X",
-                    (true, b'o') => "0",
-                    _ => "",
-                };
-                let d = format!("{:0>1$}", d, s.precision.unwrap_or(1));
-                s.pad(prefix, &d, true)
-            }
-            b'c' => s.pad(
-                "",
-                &char::from(i32::from_le_bytes(b.take()) as u8).to_string(),
-                false,
-            ),
-            b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
-                float(f64::from_le_bytes(b.take()), char::from(*conv), &s)
-            }
-            b's' => {
-                let p = usize::from_le_bytes(b.take());
-                let mut t = if p == 0 {
-                    "(null)".to_owned()
-                } else {
-                    // SAFETY: the kernel passed a C string.
-                    unsafe { CStr::from_ptr(p as *const _) }
-                        .to_string_lossy()
-                        .into_owned()
-                };
-                if let Some(n) = s.precision {
-                    t = t.chars().take(n).collect();
-                }
-                s.pad("", &t, false)
-            }
-            b'p' => s.pad("", &format!("{:#x}", usize::from_le_bytes(b.take())), false),
-            _ => String::from_utf8_lossy(&text[start - 1..i]).into_owned(),
-        };
-        out.extend(piece.as_bytes());
+        out.extend(c.convert(&mut b, &text[start..i]).as_bytes());
     }
     out
 }

@@ -1,12 +1,12 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
-use super::launch::Range;
+use super::launch_state::Range;
 use super::memory::Arena;
 use super::pool::Pool;
 use super::sanitize::region::Region;
 use super::{CpuExecutor, CpuOptions};
 use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
-use crate::{ExecError, KernelStats};
+use crate::{ExecError, KernelStats, LaunchConfiguration};
 use kerf_ir::blob::Image;
 use kerf_llvm::Module;
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,16 +233,14 @@ impl RawDevice for CpuDevice {
             .ok_or_else(|| ExecError::NoKernel(l.symbol.into()))?;
         let args: Vec<*const u8> = l.args.iter().map(|a| a.cast::<u8>().cast_const()).collect();
         p.beside = beside;
-        let shared = l.shared;
-        p.launch_with(
-            l.symbol,
-            l.name,
-            l.grid,
-            l.block,
-            shared,
-            &args,
-            l.cooperative,
-        )?;
+        let launch = LaunchConfiguration {
+            symbol: l.symbol,
+            name: l.name,
+            grid: l.grid,
+            block: l.block,
+            dynamic_shared: l.shared,
+        };
+        p.launch_with(launch, &args, l.cooperative)?;
         Ok(crate::Executor::printed(p))
     }
     fn stats(&mut self, program: usize, symbol: &str) -> Result<KernelStats, ExecError> {

@@ -4,7 +4,7 @@
 //! of a constant it is the correctly rounded value, so a quotient by a constant is a product with
 //! that reciprocal, in all forms of the division; the reciprocal of a reciprocal is the number itself; that of a power of
 //! two that nothing else needs is the power with the other sign. The last two are done in the `.ftz` forms only.
-use super::intrinsics::flush;
+use super::flush::flush;
 use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;
 use rug::Float;

@@ -11,7 +11,7 @@
 //! returned, the runtime runs each thread's own next region one by one. This is the work-item loop
 //! of OpenCL's CPU compilers (Jääskeläinen et al., pocl 2015), without their region analysis.
 use super::context::offset;
-use super::lower::field;
+use super::lead::field;
 use kerf_ir::kernels::reachable;
 use kerf_llvm::{Block, Builder, Module, Opcode, Value};
 use std::collections::{BTreeMap, BTreeSet};

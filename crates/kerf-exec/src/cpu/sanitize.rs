@@ -8,11 +8,12 @@ pub(super) mod clocks;
 pub(super) mod inlined_checks;
 mod meetings;
 pub(super) mod races;
+mod record;
 pub(super) mod region;
 
 use super::context::Context;
-use super::launch::FaultKind;
-use super::memory::MemoryError;
+use super::fault::FaultKind;
+use super::mapping::MemoryError;
 use kerf_pass::sanitize::{Site, SiteKind, SiteTable, site_of};
 use races::Races;
 use region::Region;

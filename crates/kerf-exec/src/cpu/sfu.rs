@@ -5,7 +5,7 @@
 //! c0 + c1 x + c2 s, where s is x squared, but for the columns of the multiplier that it leaves out. What is
 //! below the last bit of the result is cut off. Negative numbers in fixed point are ones' complements.
 //! Coefficients (`tables/sfu.txt`), columns and constants were fitted to exhaustive dumps of an H200.
-use super::symbols;
+use super::table_names as names;
 use kerf_llvm::{Builder, IntPred, Opcode, Type, Value};
 use kerf_num::Format;
 use std::sync::LazyLock;
@@ -101,10 +101,10 @@ static SQUARES_17: LazyLock<Vec<u16>> = LazyLock::new(|| squares(17));
 /// Where the arrays are that code names.
 pub(super) fn address(name: &str) -> Option<usize> {
     Some(match name {
-        symbols::SEGMENTS => COEFFICIENTS.all.as_ptr() as usize,
-        symbols::SQUARES_16 => SQUARES_16.as_ptr() as usize,
-        symbols::SQUARES_17 => SQUARES_17.as_ptr() as usize,
-        symbols::BINADES => TANH_BINADES.as_ptr() as usize,
+        names::SEGMENTS => COEFFICIENTS.all.as_ptr() as usize,
+        names::SQUARES_16 => SQUARES_16.as_ptr() as usize,
+        names::SQUARES_17 => SQUARES_17.as_ptr() as usize,
+        names::BINADES => TANH_BINADES.as_ptr() as usize,
         _ => return None,
     })
 }
@@ -134,13 +134,13 @@ impl Table {
         let base = 4 * self.first() as u64;
         let [c0, c1, c2] = [0, 1, 2].map(|k| {
             let at = b.add(first, b.i64(base + k));
-            let c = constant(b, b.int_ty(32), symbols::SEGMENTS, at);
+            let c = constant(b, b.int_ty(32), names::SEGMENTS, at);
             b.sext_or_trunc(c, i64t)
         });
         let x = wide(x);
         let squares = match self.bits {
-            16 => symbols::SQUARES_16,
-            _ => symbols::SQUARES_17,
+            16 => names::SQUARES_16,
+            _ => names::SQUARES_17,
         };
         let s = wide(constant(b, b.int_ty(16), squares, x));
         let s = b.shl(s, b.i64(u64::from(column(self.bits) - self.bits)));
@@ -165,7 +165,7 @@ struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    fn of(b: &'b Builder, x: Value) -> Parts<'b> {
+    fn from_f32(b: &'b Builder, x: Value) -> Parts<'b> {
         let w = b.bitcast(x, b.int_ty(32));
         Parts {
             b,
@@ -214,7 +214,7 @@ fn cut(b: &Builder, magnitude: Value, point: i32) -> Value {
 
 /// `MUFU.RCP`.
 pub(super) fn rcp(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let y = shifted(b, RCP.at(b, p.mantissa), 18);
     let r = p.scaled(b.sub(b.i32(252), p.exponent), y);
     let field = b.bin(Opcode::LLVMAShr, r, b.i32(23));
@@ -235,7 +235,7 @@ fn halved(b: &Builder, p: &Parts) -> (Value, Value, Value) {
 
 /// `MUFU.RSQ`.
 pub(super) fn rsqrt(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let (half, odd, argument) = halved(b, &p);
     let y = shifted(b, RSQRT.at(b, argument), 19);
     let one = b.and(p.is(odd, 0), p.is(p.mantissa, 0));
@@ -249,7 +249,7 @@ pub(super) fn rsqrt(b: &Builder, x: Value) -> Value {
 
 /// `MUFU.SQRT`.
 pub(super) fn sqrt(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let (half, _, argument) = halved(b, &p);
     let y = shifted(b, SQRT.at(b, argument), 20);
     let r = p.scaled(b.add(b.i32(126), half), y);
@@ -272,7 +272,7 @@ fn placed(b: &Builder, mantissa: Value, by: Value, most: u32) -> Value {
 
 /// `MUFU.EX2`.
 pub(super) fn ex2(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let fixed = placed(b, p.mantissa, b.sub(p.exponent, b.i32(127)), 7);
     // Whole numbers are negated, all others complemented.
     let whole = p.is(b.and(fixed, b.i32(0x7f_ffff)), 0);
@@ -290,7 +290,7 @@ pub(super) fn ex2(b: &Builder, x: Value) -> Value {
 
 /// `MUFU.LG2`.
 pub(super) fn lg2(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let i64t = b.int_ty(64);
     // 36 digits after the point.
     let fraction = shifted(b, LG2.at(b, p.mantissa), 7);
@@ -309,7 +309,7 @@ pub(super) fn lg2(b: &Builder, x: Value) -> Value {
 
 /// `MUFU.SIN` or `MUFU.COS` after the product with 1/(2 pi), rounded towards zero, that goes before both.
 pub(super) fn sine(b: &Builder, x: Value, cosine: bool) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let f64t = b.float_ty(Format::F64);
     let i32t = b.int_ty(32);
     let size = b.intrinsic("llvm.fabs", &[f64t], &[b.cast(Opcode::LLVMFPExt, x, f64t)]);
@@ -342,14 +342,14 @@ pub(super) fn sine(b: &Builder, x: Value, cosine: bool) -> Value {
 
 /// `MUFU.TANH`: below 2^-8 the argument, from 8 on one, and segments that are wider in upper binades between.
 pub(super) fn tanh(b: &Builder, x: Value) -> Value {
-    let p = Parts::of(b, x);
+    let p = Parts::from_f32(b, x);
     let i32t = b.int_ty(32);
     let binade = b.sub(p.exponent, b.i32(119));
     let inside = b.icmp(IntPred::LLVMIntULT, binade, b.i32(11));
     let index = b.select(inside, binade, b.i32(0));
     let first = b.shl(b.zext_or_trunc(index, b.int_ty(64)), b.i64(1));
-    let digits = constant(b, i32t, symbols::BINADES, first);
-    let start = constant(b, i32t, symbols::BINADES, b.add(first, b.i64(1)));
+    let digits = constant(b, i32t, names::BINADES, first);
+    let start = constant(b, i32t, names::BINADES, b.add(first, b.i64(1)));
     let rest = b.sub(b.i32(23), digits);
     let segment = b.add(start, b.lshr(p.mantissa, rest));
     let lower = b.lshr(p.mantissa, b.sub(rest, b.i32(17)));

@@ -6,6 +6,7 @@
 //! arena (constant and device variables) is kept in a map.
 mod functions;
 
+use super::mapping::{self, MemoryError};
 use super::memory::Arena;
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::ShadowMap;
@@ -71,9 +72,9 @@ static ONE: Mutex<()> = Mutex::new(());
 
 impl ShadowState {
     /// Reserves shadow memory for an arena.
-    pub fn new(arena: &Arena, map: ShadowMap) -> Result<ShadowState, super::memory::MemoryError> {
+    pub fn new(arena: &Arena, map: ShadowMap) -> Result<ShadowState, MemoryError> {
         let bytes = arena.size() / 2 * ENTRY;
-        let base = super::memory::map(bytes)?;
+        let base = mapping::map(bytes)?;
         Ok(ShadowState {
             arena_base: arena.base(),
             arena_size: arena.size(),

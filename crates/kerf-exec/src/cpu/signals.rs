@@ -9,14 +9,18 @@
 //! that they call (memory copies, the shadow's arithmetic) hold no lock while they touch a kernel's memory. They may
 //! hold one, malloc's for example, where the stack ends: an overflow is taken for the kernel's only while its own
 //! code runs, and functions that allocate look first whether there is room ([`has_headroom`]).
-use super::block::Thread;
-use corosensei::CoroutineResult;
+use super::mapping;
+use super::memory::ArenaStack;
 use corosensei::trap::CoroutineTrapHandler;
+use corosensei::{Coroutine, CoroutineResult};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A thread of a block.
+pub(super) type Thread = Coroutine<(), (), (), ArenaStack>;
 
 /// What the processor said of a kernel's access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +183,7 @@ impl SignalStack {
             if now.ss_flags & libc::SS_DISABLE == 0 {
                 return None;
             }
-            let memory = super::memory::map(Self::BYTES).ok()? as *mut c_void;
+            let memory = mapping::map(Self::BYTES).ok()? as *mut c_void;
             let ours = libc::stack_t {
                 ss_sp: memory,
                 ss_flags: 0,
@@ -304,8 +308,7 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::memory::{Arena, ArenaStack};
-    use corosensei::Coroutine;
+    use crate::cpu::memory::Arena;
 
     fn run(work: impl FnOnce() + 'static) -> Result<bool, Trapped> {
         let arena = Arena::new().expect("an arena");
@@ -347,7 +350,7 @@ mod tests {
     /// `f: sub rsp, 256; call f`, in memory of its own, as compiled kernels are.
     fn recursive_code() -> extern "C" fn() {
         let code: [u8; 12] = [0x48, 0x81, 0xec, 0, 1, 0, 0, 0xe8, 0xf4, 0xff, 0xff, 0xff];
-        let at = crate::cpu::memory::map(4096).expect("a page");
+        let at = mapping::map(4096).expect("a page");
         // SAFETY: a page of ours, with a function in it.
         unsafe {
             std::ptr::copy_nonoverlapping(code.as_ptr(), at as *mut u8, code.len());

@@ -1,5 +1,6 @@
 //! Names and addresses of everything that compiled kernels may call.
 use super::sanitize::calls as checks;
+use super::table_names::{RCP_SEEDS, RSQRT_SEEDS};
 use super::{block, directed as d, heap, seeds, sfu};
 
 unsafe extern "C" {
@@ -32,19 +33,6 @@ extern "C" fn trunc_f32_bf16(x: f32) -> f32 {
     }
     f32::from_bits((w + 0x7fff + (w >> 16 & 1)) >> 16)
 }
-
-/// Tables that stand for the special-function unit. Code has their names, not their addresses, so that it can be kept.
-pub const RCP_SEEDS: &str = "kerf_table_rcp64";
-/// See [`RCP_SEEDS`].
-pub const RSQRT_SEEDS: &str = "kerf_table_rsqrt64";
-/// See [`RCP_SEEDS`].
-pub const SEGMENTS: &str = "kerf_table_segments";
-/// See [`RCP_SEEDS`].
-pub const SQUARES_16: &str = "kerf_table_squares16";
-/// See [`RCP_SEEDS`].
-pub const SQUARES_17: &str = "kerf_table_squares17";
-/// See [`RCP_SEEDS`].
-pub const BINADES: &str = "kerf_table_binades";
 
 /// A table by its name; it is made when it is first asked for.
 pub fn table(name: &str) -> Option<usize> {

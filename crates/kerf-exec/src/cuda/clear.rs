@@ -5,8 +5,8 @@
 //! written to the same part. Copies would leave about half of it written, whatever the launch does.
 use super::code::Loaded;
 use super::driver::{self, Context};
-use super::graph::Stream;
-use crate::ExecError;
+use super::stream::Stream;
+use crate::{ExecError, LaunchConfiguration};
 
 /// Twice what the largest caches hold.
 const BYTES: usize = 128 << 20;
@@ -90,14 +90,13 @@ impl Clear {
             std::ptr::from_mut(&mut written).cast(),
         ];
         let blocks = (BYTES / 16) as u32 / THREADS;
-        self.loaded.launch(
-            "kerf_clear",
-            "what clears the cache",
-            [blocks, 1, 1],
-            [THREADS, 1, 1],
-            0,
-            &mut params,
-            s.raw(),
-        )
+        let launch = LaunchConfiguration {
+            symbol: "kerf_clear",
+            name: "what clears the cache",
+            grid: [blocks, 1, 1],
+            block: [THREADS, 1, 1],
+            dynamic_shared: 0,
+        };
+        self.loaded.launch(launch, &mut params, s.raw())
     }
 }

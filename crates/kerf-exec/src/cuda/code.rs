@@ -1,6 +1,6 @@
 //! Code on a device: PTX compiled by the driver, binaries, and what is in them.
 use super::driver::{Context, check, version};
-use crate::{ExecError, KernelStats};
+use crate::{ExecError, KernelStats, LaunchConfiguration};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FnAttr};
 use std::ffi::{CStr, CString, c_void};
 
@@ -25,7 +25,7 @@ impl Context {
             )
         };
         check("loading PTX", r).map_err(|e| log.with(&e))?;
-        Ok(Loaded::of(module))
+        Ok(Loaded::from_module(module))
     }
 
     /// [`Context::load`] at the highest level, by threads beside each other: modules are compiled one at a time in a
@@ -109,7 +109,7 @@ impl Context {
         check("loading a binary", unsafe {
             sys::cuModuleLoadData(&mut module, binary.as_ptr().cast())
         })?;
-        Ok(Loaded::of(module))
+        Ok(Loaded::from_module(module))
     }
 }
 
@@ -166,7 +166,7 @@ impl Drop for Loaded {
 }
 
 impl Loaded {
-    fn of(module: sys::CUmodule) -> Loaded {
+    fn from_module(module: sys::CUmodule) -> Loaded {
         Loaded {
             module,
             library: None,
@@ -235,17 +235,19 @@ impl Loaded {
     }
 
     /// Launches a kernel on a stream; null is the default one.
-    #[allow(clippy::too_many_arguments)] // the driver's own
     pub fn launch(
         &self,
-        symbol: &str,
-        name: &str,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
+        launch: LaunchConfiguration,
         params: &mut [*mut c_void],
         stream: sys::CUstream,
     ) -> Result<(), ExecError> {
+        let LaunchConfiguration {
+            symbol,
+            name,
+            grid,
+            block,
+            dynamic_shared: shared,
+        } = launch;
         let f = self.function(symbol)?;
         // SAFETY: the parameters match the kernel's signature, which the workload checked.
         unsafe {

@@ -1,5 +1,5 @@
 //! Upper ends: what comparisons say of indices and loop variables, and the last element that an index reaches.
-use super::polynomial::DEGREE;
+use super::polynomial::{DEGREE, without};
 use super::reader::Reader;
 use super::{Polynomial, Symbol};
 use kerf_llvm::{IntPred, Value};
@@ -143,14 +143,4 @@ pub(super) fn wider(kept: &mut Option<Polynomial>, end: &Polynomial) {
     if kept.as_ref().is_none_or(|k| end.typical() > k.typical()) {
         *kept = Some(end.clone());
     }
-}
-
-/// A product without some of its symbols; none if they are not in it.
-pub(super) fn without(k: &[Symbol], some: &[Symbol]) -> Option<Vec<Symbol>> {
-    let mut rest = k.to_vec();
-    for s in some {
-        let at = rest.iter().position(|r| r == s)?;
-        rest.remove(at);
-    }
-    Some(rest)
 }

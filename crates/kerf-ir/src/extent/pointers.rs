@@ -101,7 +101,7 @@ impl Reader<'_> {
                 };
             }
             let size = Polynomial::number(i128::from(self.m.size_of(t)));
-            sum = sum.plus(&self.of(*i)?.times(&size)?, 1);
+            sum = sum.plus(&self.polynomial(*i)?.times(&size)?, 1);
         }
         Some(sum)
     }

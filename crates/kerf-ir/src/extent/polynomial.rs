@@ -185,3 +185,13 @@ impl Polynomial {
         if out.is_empty() { "0".into() } else { out }
     }
 }
+
+/// A product without some of its symbols; none if they are not in it.
+pub(super) fn without(k: &[Symbol], some: &[Symbol]) -> Option<Vec<Symbol>> {
+    let mut rest = k.to_vec();
+    for s in some {
+        let at = rest.iter().position(|r| r == s)?;
+        rest.remove(at);
+    }
+    Some(rest)
+}

@@ -1,6 +1,5 @@
 //! Integers of a kernel as polynomials of its parameters, thread indices and loop variables.
-use super::ends::without;
-use super::polynomial::TERMS;
+use super::polynomial::{TERMS, without};
 use super::{Along, Polynomial, Symbol};
 use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
@@ -20,7 +19,7 @@ pub(super) struct Reader<'m> {
     pub(super) turns: Vec<Value>,
     turn_numbers: BTreeMap<Value, usize>,
     pub(super) known: BTreeMap<Value, Option<Polynomial>>,
-    /// Calls of [`Reader::of`] and steps between pointers that are under way.
+    /// Calls of [`Reader::polynomial`] and steps between pointers that are under way.
     pub(super) depth: u32,
     /// Upper ends, exclusive, of loop variables.
     pub(super) below: BTreeMap<usize, Polynomial>,
@@ -51,7 +50,7 @@ impl<'m> Reader<'m> {
     }
 
     /// An integer as a polynomial; none where it is not one, or of too many products, or too far from its operands.
-    pub(super) fn of(&mut self, v: Value) -> Option<Polynomial> {
+    pub(super) fn polynomial(&mut self, v: Value) -> Option<Polynomial> {
         if let Some(k) = self.known.get(&v) {
             return k.clone();
         }
@@ -66,7 +65,10 @@ impl<'m> Reader<'m> {
     }
 
     pub(super) fn two(&mut self, v: Value) -> Option<(Polynomial, Polynomial)> {
-        Some((self.of(v.operand(0))?, self.of(v.operand(1))?))
+        Some((
+            self.polynomial(v.operand(0))?,
+            self.polynomial(v.operand(1))?,
+        ))
     }
 
     fn read(&mut self, v: Value) -> Option<Polynomial> {
@@ -87,22 +89,23 @@ impl<'m> Reader<'m> {
             LLVMMul => self.two(v).and_then(|(a, b)| a.times(&b)),
             LLVMShl => {
                 let by = v.operand(1).const_int().filter(|s| *s < 63)?;
-                self.of(v.operand(0))?.times(&Polynomial::number(1 << by))
+                self.polynomial(v.operand(0))?
+                    .times(&Polynomial::number(1 << by))
             }
             // Where the bits do not overlap, as the optimiser writes sums.
             LLVMOr => self.two(v).map(|(a, b)| self.whole(a.plus(&b, 1))),
-            LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFreeze => self.of(v.operand(0)),
+            LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFreeze => self.polynomial(v.operand(0)),
             // A mask that clears low bits, as of an unrolled loop.
             LLVMAnd => {
                 let mask = v.operand(1).const_int()? as i64;
                 let unused = 64 - v.ty().int_bits();
                 match mask << unused >> unused {
-                    m if m < 0 => self.of(v.operand(0)),
+                    m if m < 0 => self.polynomial(v.operand(0)),
                     m => Some(Polynomial::number(i128::from(m))),
                 }
             }
             LLVMSDiv | LLVMUDiv | LLVMLShr | LLVMAShr => {
-                let p = self.of(v.operand(0))?;
+                let p = self.polynomial(v.operand(0))?;
                 let by = v.operand(1).const_int().filter(|c| *c < 32);
                 let by = by.map(|c| match v.opcode() {
                     Some(LLVMLShr | LLVMAShr) => 1i128 << c,
@@ -118,12 +121,12 @@ impl<'m> Reader<'m> {
                 }
             }
             LLVMSRem | LLVMURem => {
-                let n = self.of(v.operand(1))?;
+                let n = self.polynomial(v.operand(1))?;
                 Some(n.plus(&Polynomial::number(-1), 1))
             }
             LLVMPHI => Some(Polynomial::symbol(Symbol::Turn(self.turn(v)))),
             LLVMSelect => {
-                let (a, b) = (self.of(v.operand(1)), self.of(v.operand(2)));
+                let (a, b) = (self.polynomial(v.operand(1)), self.polynomial(v.operand(2)));
                 a.filter(|a| a.constant().is_none()).or(b)
             }
             LLVMCall => self.call(v),
@@ -192,7 +195,7 @@ impl<'m> Reader<'m> {
             return Some(Polynomial::symbol(s));
         }
         if n.starts_with("smin") || n.starts_with("umin") {
-            let (a, b) = (self.of(v.operand(0)), self.of(v.operand(1)));
+            let (a, b) = (self.polynomial(v.operand(0)), self.polynomial(v.operand(1)));
             return match (a, b) {
                 (Some(a), Some(b)) => Some(if b.is_fixed() { b } else { a }),
                 (a, b) => a.or(b),

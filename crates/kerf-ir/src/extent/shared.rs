@@ -3,7 +3,7 @@
 //! `__shared__ float tile[16][17]` with `tile[threadIdx.y][threadIdx.x] = ...` is filled by blocks of 16 by 16 threads. A smaller
 //! block leaves a part of it undefined, a larger one writes past its end. What a thread writes under a condition on its own
 //! index (`if (threadIdx.x < 12) seen[threadIdx.x] = 0`) says nothing of the block.
-use super::ends::without;
+use super::polynomial::without;
 use super::reader::Reader;
 use super::{Polynomial, Symbol};
 use crate::access::guards::{Guard, guards};

@@ -57,7 +57,7 @@ fn function(callee: &str) -> Result<Operation, String> {
 }
 
 /// What an instruction becomes, or why nothing.
-pub(super) fn of(i: Value) -> Result<Operation, String> {
+pub(super) fn classify(i: Value) -> Result<Operation, String> {
     use Opcode::*;
     Ok(match i.opcode() {
         Some(LLVMFAdd) => Operation::Call("add"),
@@ -87,7 +87,7 @@ pub(super) fn of(i: Value) -> Result<Operation, String> {
 
 /// Whether an instruction can be computed in a pair format; the reason if not.
 pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
-    let operation = of(i)?;
+    let operation = classify(i)?;
     let scalar_float = |v: Value| matches!(float_shape(v.ty()), Some((_, 1)) if v.ty().is_float());
     let floats: Vec<Value> = match operation {
         Operation::Compare | Operation::ToInteger { .. } => i.operands(),

@@ -108,7 +108,7 @@ pub(super) fn touched(m: &Module, i: Value) -> Vec<(Value, u64, Direction)> {
 }
 
 /// The accesses that an instruction of a kernel makes.
-pub(super) fn of(
+pub(super) fn made_by(
     m: &Module,
     strides: &mut Strides,
     kernel: Value,
@@ -124,7 +124,7 @@ pub(super) fn of(
             bytes,
             memory,
             root,
-            slope: strides.of(pointer),
+            slope: strides.slope(pointer),
         }
     })
     .collect()

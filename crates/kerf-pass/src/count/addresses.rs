@@ -37,7 +37,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// Of blocks in their order.
-    pub(super) fn of(m: &Module, blocks: impl Iterator<Item = kerf_llvm::Block>) -> Sampled {
+    pub(super) fn in_blocks(m: &Module, blocks: impl Iterator<Item = kerf_llvm::Block>) -> Sampled {
         let mut out = Sampled::default();
         for b in blocks {
             let all = b.instructions().into_iter().flat_map(|i| touched(m, i));

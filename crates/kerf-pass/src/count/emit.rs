@@ -2,41 +2,14 @@
 use super::Detail;
 use super::accesses::touched;
 use super::addresses::{self, Sampled};
+use super::fields::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
-use super::record::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
+use super::values::{is_sum, lanes, larger, operands, values};
 use kerf_ir::sites::{classify, float_shape};
 use kerf_llvm::{Builder, IntPred, Module, Opcode, RmwOp, Type, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
-
-/// Does the operation add, so that leading bits may cancel?
-pub(super) fn is_sum(op: &str) -> bool {
-    let rounded = ["dadd_", "fadd_", "dsub_", "fsub_", "add.", "fma_", "fma."];
-    matches!(op, "fadd" | "fsub" | "fma" | "fmuladd") || rounded.iter().any(|p| op.starts_with(p))
-}
-
-/// Values of a site: its result, or what it takes where the result is no number.
-pub(super) fn values(i: Value) -> Vec<Value> {
-    let numbers = |all: Vec<Value>| {
-        let all = all.into_iter();
-        all.filter(|v| float_shape(v.ty()).is_some()).collect()
-    };
-    match i.opcode() {
-        Some(Opcode::LLVMAtomicRMW) => vec![i, i.operand(1)],
-        _ if float_shape(i.ty()).is_some() => vec![i],
-        Some(Opcode::LLVMCall) => numbers(i.args()),
-        _ => numbers(i.operands()),
-    }
-}
-
-/// What an instruction takes.
-pub(super) fn operands(i: Value) -> Vec<Value> {
-    match i.opcode() {
-        Some(Opcode::LLVMCall) => i.args(),
-        _ => i.operands(),
-    }
-}
 
 /// What a sum adds: two operands, or a product and an addend.
 enum Terms {
@@ -89,10 +62,6 @@ pub(super) struct Pass<'m> {
     apart: BTreeMap<String, Value>,
 }
 
-pub(super) fn larger(b: &Builder, x: Value, y: Value) -> Value {
-    b.select(b.icmp(IntPred::LLVMIntUGT, x, y), x, y)
-}
-
 impl<'m> Pass<'m> {
     pub(super) fn new(
         m: &'m Module,
@@ -126,7 +95,7 @@ impl<'m> Pass<'m> {
         for v in values(i) {
             for x in lanes(b, v) {
                 let Some(f) = x.ty().format() else { continue };
-                let see = self.function_apart("see", f, 1, |b, args| fields(b, args[0]));
+                let see = self.function_apart("see", f, 1, |b, args| told(b, args[0]));
                 b.call(see, &[to, x]);
             }
         }
@@ -135,7 +104,7 @@ impl<'m> Pass<'m> {
         for ((x, y), r) in lanes(b, x).into_iter().zip(lanes(b, y)).zip(lanes(b, i)) {
             let Some(f) = r.ty().format() else { continue };
             let lose = self.function_apart("lost", f, 3, |b, args| {
-                vec![(record::CANCELLATION, lost(b, args[0], args[1], args[2], f))]
+                vec![(fields::CANCELLATION, lost(b, args[0], args[1], args[2], f))]
             });
             b.call(lose, &[to, x, y, r]);
         }
@@ -167,100 +136,31 @@ impl<'m> Pass<'m> {
         let Some(first) = f.blocks().first().and_then(|b| b.first()) else {
             return;
         };
-        let i64t = self.m.int_ty(64);
-        let entry = Builder::before(first);
-        let variables = |n: usize| -> Vec<Value> {
-            let new = |_| {
-                let a = entry.alloca(i64t);
-                entry.store(i64t.zero(), a);
-                a
-            };
-            (0..n).map(new).collect()
-        };
-        let sites = f
-            .instructions()
-            .into_iter()
-            .filter(|i| classify(*i).is_some());
-        let sites = sites.count();
-        let mut own = Vec::new();
+        let is_site = |i: &Value| classify(*i).is_some();
+        let sites = f.instructions().into_iter().filter(is_site).count();
         // As they are before anything is put in.
-        let each = f.blocks().into_iter();
-        let each: Vec<_> = each
+        let each: Vec<(Vec<Value>, Value)> = f
+            .blocks()
+            .into_iter()
             .filter_map(|b| Some((b.instructions(), b.first_non_phi()?)))
             .collect();
-        let (table, sampled) = self.addresses;
-        let at = addresses::Own::new(&entry, table);
+        let entry = Builder::before(first);
+        let at = addresses::Own::new(&entry, self.addresses.0);
         let warp = kernel.then(|| self.warps.1.own(&entry));
-        let first = self.next_block;
-        let counts: Vec<Value> = each.iter().map(|_| variables(1)[0]).collect();
-        let mut rounds = Vec::new();
+        let mut frame = Frame {
+            counts: each.iter().map(|_| variable(&entry)).collect(),
+            entry,
+            first: self.next_block,
+            sites,
+            at,
+            warp,
+            own: Vec::new(),
+            rounds: Vec::new(),
+        };
         for (existing, start) in each {
-            let b = Builder::before(start);
-            let to = b.offset(
-                self.blocks,
-                b.i64(8 * BLOCK_FIELDS as u64 * self.next_block),
-            );
-            let here = self.next_block;
-            self.next_block += 1;
-            let slots = vec![counts[(here - first) as usize]];
-            let sum = b.add(b.load(i64t, slots[0]), b.i64(1));
-            b.store(sum, slots[0]);
-            // What not every round of a loop goes through is told apart by rounds: threads of a warp that run it together do so
-            // in the same one.
-            let head = self.warps.1.in_rounds(here as usize);
-            let counted = head.map(|h| b.load(i64t, counts[h - first as usize]));
-            let round = at.round(&b, sampled, counted.unwrap_or(sum));
-            if let Some(w) = &warp {
-                let noted = counted.map(|counted| {
-                    let noted = variables(1)[0];
-                    b.store(w.round(&b, b.load(i64t, noted), counted), noted);
-                    noted
-                });
-                rounds.push((here, slots[0], noted));
-            }
-            let mut places = sampled.places[self.next_block as usize - 1].iter();
-            for i in &existing {
-                for (pointer, _, _) in touched(self.m, *i) {
-                    if let Some(Some(place)) = places.next() {
-                        at.note(&Builder::before(*i), sampled, &round, *place, pointer);
-                    }
-                }
-            }
-            own.push((self.add_block, Own { to, slots }));
-            if self.detail == Detail::Blocks {
-                continue;
-            }
-            for i in existing {
-                let Some((op, format, _)) = classify(i) else {
-                    continue;
-                };
-                let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
-                self.next_site += 1;
-                // Phis come before everything else in a block; what is not a value may be its end.
-                let at = match i.opcode() {
-                    Some(Opcode::LLVMPHI) => Builder::before(start),
-                    _ if float_shape(i.ty()).is_none() => Builder::before(i),
-                    _ => match i.next() {
-                        Some(next) => Builder::before(next),
-                        None => continue,
-                    },
-                };
-                if sites > MOST_SITES {
-                    self.see_apart(&at, i, &op, to);
-                    continue;
-                }
-                let mut slots = variables(FIELDS);
-                self.locals.variables(&entry, &mut slots, sites);
-                for v in values(i) {
-                    for x in lanes(&at, v) {
-                        see(&at, x, &slots);
-                    }
-                }
-                if let Some(t) = terms(i, &op) {
-                    cancellation(&at, i, &t, format, slots[record::CANCELLATION]);
-                }
-                self.locals.see(&at, i, &op, format, &slots, sites);
-                own.push((self.add_site, Own { to, slots }));
+            self.count_block(&mut frame, &existing, start);
+            if self.detail != Detail::Blocks {
+                self.see_sites(&mut frame, existing, start);
             }
         }
         let ends = |i: &Value| {
@@ -268,31 +168,137 @@ impl<'m> Pass<'m> {
                 || i.callee_name().as_deref() == Some("llvm.nvvm.exit")
         };
         for end in f.instructions().into_iter().filter(ends) {
-            let b = Builder::before(end);
-            for (flush, o) in &own {
-                let mut args = vec![o.to];
-                args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
-                b.call(*flush, &args);
+            self.flush_frame(&Builder::before(end), &frame);
+        }
+    }
+
+    /// Counts executions of a block, and notes addresses of its accesses.
+    fn count_block(&mut self, frame: &mut Frame, existing: &[Value], start: Value) {
+        let i64t = self.m.int_ty(64);
+        let sampled = self.addresses.1;
+        let b = Builder::before(start);
+        let here = self.next_block;
+        self.next_block += 1;
+        let to = b.offset(self.blocks, b.i64(8 * BLOCK_FIELDS as u64 * here));
+        let count = frame.count(here as usize);
+        let sum = b.add(b.load(i64t, count), b.i64(1));
+        b.store(sum, count);
+        // What not every round of a loop goes through is told apart by rounds: threads of a warp that run it together do so
+        // in the same one.
+        let head = self.warps.1.in_rounds(here as usize);
+        let counted = head.map(|h| b.load(i64t, frame.count(h)));
+        let round = frame.at.round(&b, sampled, counted.unwrap_or(sum));
+        if let Some(w) = &frame.warp {
+            let noted = counted.map(|counted| {
+                let noted = variable(&frame.entry);
+                b.store(w.round(&b, b.load(i64t, noted), counted), noted);
+                noted
+            });
+            frame.rounds.push((here, count, noted));
+        }
+        let mut places = sampled.places[here as usize].iter();
+        for i in existing {
+            for (pointer, _, _) in touched(self.m, *i) {
+                if let Some(Some(place)) = places.next() {
+                    let before = Builder::before(*i);
+                    frame.at.note(&before, sampled, &round, *place, pointer);
+                }
             }
-            let Some(w) = &warp else {
+        }
+        let slots = vec![count];
+        frame.own.push((self.add_block, Own { to, slots }));
+    }
+
+    /// Takes what the sites of a block see into variables, or straight into their records.
+    fn see_sites(&mut self, frame: &mut Frame, existing: Vec<Value>, start: Value) {
+        let b = Builder::before(start);
+        let sites = frame.sites;
+        for i in existing {
+            let Some((op, format, _)) = classify(i) else {
                 continue;
             };
-            let looked_at = b.zext_or_trunc(w.looked_at, i64t);
-            for (block, count, noted) in &rounds {
-                let to = b.offset(self.warps.0, b.i64(self.warps.1.stride() * block));
-                let count = b.mul(b.load(i64t, *count), looked_at);
-                let noted = noted.map_or(i64t.zero(), |n| b.mul(b.load(i64t, n), looked_at));
-                b.call(self.add_warp, &[b.offset(to, w.at), noted, count]);
+            let to = b.offset(self.sites, b.i64(8 * FIELDS as u64 * self.next_site));
+            self.next_site += 1;
+            // Phis come before everything else in a block; what is not a value may be its end.
+            let at = match i.opcode() {
+                Some(Opcode::LLVMPHI) => Builder::before(start),
+                _ if float_shape(i.ty()).is_none() => Builder::before(i),
+                _ => match i.next() {
+                    Some(next) => Builder::before(next),
+                    None => continue,
+                },
+            };
+            if sites > MOST_SITES {
+                self.see_apart(&at, i, &op, to);
+                continue;
             }
+            let mut slots: Vec<Value> = (0..FIELDS).map(|_| variable(&frame.entry)).collect();
+            self.locals.variables(&frame.entry, &mut slots, sites);
+            for v in values(i) {
+                for x in lanes(&at, v) {
+                    see(&at, x, &slots);
+                }
+            }
+            if let Some(t) = terms(i, &op) {
+                cancellation(&at, i, &t, format, slots[fields::CANCELLATION]);
+            }
+            self.locals.see(&at, i, &op, format, &slots, sites);
+            frame.own.push((self.add_site, Own { to, slots }));
+        }
+    }
+
+    /// Where a function ends: adds a thread's own counts to those of all.
+    fn flush_frame(&self, b: &Builder, frame: &Frame) {
+        let i64t = self.m.int_ty(64);
+        for (flush, o) in &frame.own {
+            let mut args = vec![o.to];
+            args.extend(o.slots.iter().map(|s| b.load(i64t, *s)));
+            b.call(*flush, &args);
+        }
+        let Some(w) = &frame.warp else {
+            return;
+        };
+        let looked_at = b.zext_or_trunc(w.looked_at, i64t);
+        for (block, count, noted) in &frame.rounds {
+            let to = b.offset(self.warps.0, b.i64(self.warps.1.stride() * block));
+            let count = b.mul(b.load(i64t, *count), looked_at);
+            let noted = noted.map_or(i64t.zero(), |n| b.mul(b.load(i64t, n), looked_at));
+            b.call(self.add_warp, &[b.offset(to, w.at), noted, count]);
         }
     }
 }
 
-pub(super) fn lanes(b: &Builder, v: Value) -> Vec<Value> {
-    match v.ty().is_vector() {
-        true => (0..v.ty().lanes()).map(|l| b.lane(v, l)).collect(),
-        false => vec![v],
+/// A thread's own numbers in one function.
+struct Frame {
+    /// At the function's beginning, where its variables are made.
+    entry: Builder,
+    /// Number of the function's first block.
+    first: u64,
+    /// Executions of each block.
+    counts: Vec<Value>,
+    /// How many sites the function has.
+    sites: usize,
+    at: addresses::Own,
+    warp: Option<lanes::Own>,
+    /// What is added at the end, and by which function.
+    own: Vec<(Value, Own)>,
+    /// Blocks of a kernel: number, executions, and rounds of its loop where they are noted.
+    rounds: Vec<(u64, Value, Option<Value>)>,
+}
+
+impl Frame {
+    /// Executions of a block of this function, by its number.
+    fn count(&self, block: usize) -> Value {
+        self.counts[block - self.first as usize]
     }
+}
+
+/// A variable of a thread's own, zero at first.
+fn variable(entry: &Builder) -> Value {
+    let i64t = entry.int_ty(64);
+    let a = entry.alloca(i64t);
+    entry.store(i64t.zero(), a);
+    a
 }
 
 /// Bits of a number without its sign. Poison becomes some number, for it would spoil all counts.
@@ -304,7 +310,7 @@ fn magnitude(b: &Builder, x: Value) -> Value {
 }
 
 /// What a value says: fields, and what is to be joined into them.
-fn fields(b: &Builder, x: Value) -> Vec<(usize, Value)> {
+fn told(b: &Builder, x: Value) -> Vec<(usize, Value)> {
     let Some(f) = x.ty().format() else {
         return Vec::new();
     };
@@ -323,21 +329,21 @@ fn fields(b: &Builder, x: Value) -> Vec<(usize, Value)> {
     };
     let fraction = b.i64((1 << (f.mantissa_bits() - 1)) - 1);
     vec![
-        (record::LARGEST, b.select(finite, m, zero)),
-        (record::BELOW_INFINITY, b.select(live, b.sub(inf, m), zero)),
-        (record::FRACTION, b.select(live, b.and(m, fraction), zero)),
-        (record::NAN, b.icmp(IntPred::LLVMIntUGT, m, inf)),
-        (record::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf)),
-        (record::TINY_F16, below(Format::F16.min_normal())),
-        (record::TINY_F32, below(Format::F32.min_normal())),
-        (record::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero)),
+        (fields::LARGEST, b.select(finite, m, zero)),
+        (fields::BELOW_INFINITY, b.select(live, b.sub(inf, m), zero)),
+        (fields::FRACTION, b.select(live, b.and(m, fraction), zero)),
+        (fields::NAN, b.icmp(IntPred::LLVMIntUGT, m, inf)),
+        (fields::INFINITE, b.icmp(IntPred::LLVMIntEQ, m, inf)),
+        (fields::TINY_F16, below(Format::F16.min_normal())),
+        (fields::TINY_F32, below(Format::F32.min_normal())),
+        (fields::ZERO, b.icmp(IntPred::LLVMIntEQ, m, zero)),
     ]
 }
 
 /// Takes a value into a site's variables.
 fn see(b: &Builder, x: Value, slots: &[Value]) {
     let i64t = b.int_ty(64);
-    for (field, v) in fields(b, x) {
+    for (field, v) in told(b, x) {
         let old = b.load(i64t, slots[field]);
         let new = match join(field) {
             Join::Largest => larger(b, v, old),

@@ -3,9 +3,10 @@
 //! Threads of some warps note how often they ran a block and, within a loop, in which of 64 rounds: the first 16, then four in as
 //! many as there were before. A warp runs a block in every round in which any of its threads does.
 use super::addresses::{numbers, register};
-use super::emit::larger;
-use super::record::LANES;
+use super::fields::LANES;
+use super::values::larger;
 use super::{Counters, KernelCounters};
+use crate::engine::places::Places;
 use kerf_llvm::{Block, Builder, IntPred, Opcode, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,7 @@ pub struct Noted {
 
 impl Noted {
     /// Of functions whose blocks have these numbers.
-    pub(super) fn of(functions: &[Value], numbers: &BTreeMap<Block, usize>) -> Noted {
+    pub(super) fn in_functions(functions: &[Value], numbers: &BTreeMap<Block, usize>) -> Noted {
         let mut out = Noted {
             places: vec![Place::default(); numbers.len()],
             ..Noted::default()
@@ -83,7 +84,7 @@ impl Noted {
     }
 
     fn function(&mut self, f: Value, numbers: &BTreeMap<Block, usize>) {
-        let p = crate::engine::places::Places::of(f);
+        let p = Places::from_function(f);
         let at: BTreeMap<Block, usize> =
             p.blocks.iter().enumerate().map(|(k, b)| (*b, k)).collect();
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); p.blocks.len()];
@@ -237,7 +238,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(work: &[f64]) -> Option<Spread> {
+    fn from_work(work: &[f64]) -> Option<Spread> {
         let n = work.len() as f64;
         let mean = work.iter().sum::<f64>() / n;
         let square: f64 = work.iter().map(|w| (w / mean - 1.0).powi(2)).sum();
@@ -303,7 +304,7 @@ impl Together {
             }
         }
         let work: Vec<f64> = work.into_values().collect();
-        self.spreads.extend(Spread::of(&work));
+        self.spreads.extend(Spread::from_work(&work));
     }
 
     /// How blocks of threads differ: of the launch in the middle of those that were looked at.
@@ -329,12 +330,12 @@ mod tests {
 
     #[test]
     fn blocks_are_compared_with_the_mean() {
-        let alike = Spread::of(&[5.0; 4]).expect("several");
+        let alike = Spread::from_work(&[5.0; 4]).expect("several");
         assert_eq!((alike.deviation, alike.most), (0.0, 1.0));
-        let two = Spread::of(&[1.0, 3.0]).expect("several");
+        let two = Spread::from_work(&[1.0, 3.0]).expect("several");
         assert_eq!((two.deviation, two.most), (0.5, 1.5));
-        assert_eq!(Spread::of(&[7.0]), None);
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::from_work(&[7.0]), None);
+        assert_eq!(Spread::from_work(&[]), None);
     }
 
     #[test]

@@ -3,26 +3,11 @@
 //! Sums, products, quotients and multiply-adds are computed once more from operands rounded to the format's
 //! digits, and rounded to them again; of everything else the value is rounded. All of it is in f64, by Veltkamp's
 //! splitting, so exponents have no limits here: ranges are recorded apart.
-use super::emit::{lanes, larger, operands, values};
-use super::record::{LOCAL, LOCAL_VALUES, Local};
+use super::fields::{FORMATS, LOCAL, LOCAL_VALUES, Local, MOST, PARTS, unit};
+use super::values::{lanes, larger, operands, values};
 use kerf_llvm::{Builder, Module, Opcode, RealPred, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
-
-/// Formats that sites are compared with.
-pub(super) const FORMATS: [Format; 3] = [Format::F32, Format::F16, Format::Bf16];
-
-/// A single error counts at most this many units in the mean, so that one near-total cancellation does not
-/// stand for all.
-pub(super) const MOST: f64 = 1048576.0;
-
-/// Parts of a unit in the sum of errors.
-pub(super) const PARTS: f64 = 256.0;
-
-/// One of a format's units: half a unit in the last place of 1.
-pub(super) fn unit(f: Format) -> f64 {
-    (-f64::from(f.mantissa_bits())).exp2()
-}
 
 /// Rounds to the digits of a format.
 fn round(b: &Builder, x: Value, f: Format) -> Value {

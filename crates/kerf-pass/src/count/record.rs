@@ -1,80 +1,13 @@
 //! What the counters say: one record a site, and how records of several launches add up.
+use super::fields::{
+    BELOW_INFINITY, BLOCK_FIELDS, CANCELLATION, FIELDS, FORMATS, FRACTION, INFINITE, Join, LANES,
+    LARGEST, LOCAL, LOCAL_VALUES, NAN, PARTS, TINY_F16, TINY_F32, ZERO, infinity, join, unit,
+};
 use super::lanes::Spread;
-use super::{Counters, KernelCounters, Pattern, local};
+use super::values::is_sum;
+use super::{Counters, KernelCounters, Pattern};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
-
-/// Lanes of a warp.
-pub(super) const LANES: usize = 32;
-/// Numbers of one block: executions by each lane, and the most by any one thread.
-pub(super) const BLOCK_FIELDS: usize = LANES + 1;
-
-/// Numbers of one site, all of them zero where nothing was seen.
-pub(super) const FIELDS: usize = 16;
-/// Largest finite magnitude, as bits.
-pub(super) const LARGEST: usize = 0;
-/// How far the smallest magnitude that is not zero lies below infinity, in bits.
-pub(super) const BELOW_INFINITY: usize = 1;
-/// All fraction bits that occurred.
-pub(super) const FRACTION: usize = 2;
-/// Number of NaN.
-pub(super) const NAN: usize = 3;
-/// Number of infinities.
-pub(super) const INFINITE: usize = 4;
-/// Number of magnitudes below the smallest normal f16, but not zero.
-pub(super) const TINY_F16: usize = 5;
-/// Number of magnitudes below the smallest normal f32 (and bf16), but not zero.
-pub(super) const TINY_F32: usize = 6;
-/// Largest cancellation in bits.
-pub(super) const CANCELLATION: usize = 7;
-/// Number of zeros.
-pub(super) const ZERO: usize = 8;
-
-/// Where the local errors in one format are.
-pub(super) struct Local {
-    /// Largest, as bits of an f64.
-    pub largest: usize,
-    /// Their sum in parts of the format's unit.
-    pub sum: usize,
-}
-/// Local errors by [`local::FORMATS`].
-pub(super) const LOCAL: [Local; 3] = [
-    Local {
-        largest: 9,
-        sum: 10,
-    },
-    Local {
-        largest: 11,
-        sum: 12,
-    },
-    Local {
-        largest: 13,
-        sum: 14,
-    },
-];
-/// Number of values with a local error.
-pub(super) const LOCAL_VALUES: usize = 15;
-
-/// How a field of two runs becomes that of both.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Join {
-    Largest,
-    All,
-    Sum,
-}
-
-pub(super) fn join(field: usize) -> Join {
-    match field {
-        LARGEST | BELOW_INFINITY | CANCELLATION | 9 | 11 | 13 => Join::Largest,
-        FRACTION => Join::All,
-        _ => Join::Sum,
-    }
-}
-
-/// Bits of positive infinity in a format.
-pub(super) fn infinity(f: Format) -> u64 {
-    f.encode(f64::INFINITY)
-}
 
 /// What the operation of a site loses in one format, its operands rounded to it as well.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -141,13 +74,13 @@ fn local_errors(raw: &[u64; FIELDS], format: Format) -> Vec<LocalError> {
     if raw[LOCAL_VALUES] == 0 {
         return Vec::new();
     }
-    let narrower = local::FORMATS.into_iter().zip(LOCAL);
+    let narrower = FORMATS.into_iter().zip(LOCAL);
     narrower
         .filter(|(f, _)| f.mantissa_bits() < format.mantissa_bits())
         .map(|(f, at)| LocalError {
             format: f,
             largest: f64::from_bits(raw[at.largest]),
-            mean: raw[at.sum] as f64 / local::PARTS * local::unit(f) / raw[LOCAL_VALUES] as f64,
+            mean: raw[at.sum] as f64 / PARTS * unit(f) / raw[LOCAL_VALUES] as f64,
         })
         .collect()
 }
@@ -289,7 +222,7 @@ impl Tally {
     pub fn sites(&self, c: &Counters, k: &KernelCounters) -> Vec<SiteRecord> {
         let one = |id: usize| {
             let slot = k.site_records[id];
-            let sums = super::emit::is_sum(&k.sites[id].op);
+            let sums = is_sum(&k.sites[id].op);
             let count = self.block(k.site_blocks[id]).threads;
             decode(&self.records[slot], c.formats[slot], count, sums)
         };

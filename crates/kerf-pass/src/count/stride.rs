@@ -80,7 +80,7 @@ impl<'m> Strides<'m> {
     }
 
     /// Slope of a value.
-    pub(super) fn of(&mut self, v: Value) -> Slope {
+    pub(super) fn slope(&mut self, v: Value) -> Slope {
         if let Some(s) = self.known.get(&v) {
             return *s;
         }
@@ -108,7 +108,7 @@ impl<'m> Strides<'m> {
     }
 
     fn all_uniform(&mut self, of: &[Value]) -> Slope {
-        match of.iter().all(|o| self.of(*o).is_uniform()) {
+        match of.iter().all(|o| self.slope(*o).is_uniform()) {
             true => Slope::UNIFORM,
             false => Slope::UNKNOWN,
         }
@@ -117,15 +117,17 @@ impl<'m> Strides<'m> {
     fn instruction(&mut self, v: Value, op: Opcode) -> Slope {
         use Opcode::*;
         match op {
-            LLVMAdd => self.of(v.operand(0)).plus(self.of(v.operand(1))),
-            LLVMSub => self.of(v.operand(0)).plus(self.of(v.operand(1)).times(-1)),
-            LLVMOr if constant(v.operand(1)).is_some() => self.of(v.operand(0)),
+            LLVMAdd => self.slope(v.operand(0)).plus(self.slope(v.operand(1))),
+            LLVMSub => self
+                .slope(v.operand(0))
+                .plus(self.slope(v.operand(1)).times(-1)),
+            LLVMOr if constant(v.operand(1)).is_some() => self.slope(v.operand(0)),
             LLVMMul => {
                 let (a, b) = (v.operand(0), v.operand(1));
                 match (constant(a), constant(b)) {
-                    (_, Some(k)) => self.of(a).times(k),
-                    (Some(k), _) => self.of(b).times(k),
-                    _ => match (self.of(a), self.of(b)) {
+                    (_, Some(k)) => self.slope(a).times(k),
+                    (Some(k), _) => self.slope(b).times(k),
+                    _ => match (self.slope(a), self.slope(b)) {
                         (s, o) if o.is_uniform() => s.times_something(),
                         (o, s) if o.is_uniform() => s.times_something(),
                         _ => Slope::UNKNOWN,
@@ -133,23 +135,23 @@ impl<'m> Strides<'m> {
                 }
             }
             LLVMShl => {
-                let s = self.of(v.operand(0));
+                let s = self.slope(v.operand(0));
                 match constant(v.operand(1)) {
                     Some(k @ 0..=62) => s.times(1 << k),
-                    _ if self.of(v.operand(1)).is_uniform() => s.times_something(),
+                    _ if self.slope(v.operand(1)).is_uniform() => s.times_something(),
                     _ => Slope::UNKNOWN,
                 }
             }
             // Within a warp, low bits of the index count on and high bits stand still.
             LLVMAnd => {
-                let s = self.of(v.operand(0));
+                let s = self.slope(v.operand(0));
                 match constant(v.operand(1)) {
                     Some(mask) if mask >= 31 && mask & mask.wrapping_add(1) == 0 => s,
                     _ => self.all_uniform(&v.operands()),
                 }
             }
             LLVMLShr | LLVMAShr => {
-                let s = self.of(v.operand(0));
+                let s = self.slope(v.operand(0));
                 match constant(v.operand(1)) {
                     Some(5..) if s.x == Some(1) => Slope {
                         x: Some(0),
@@ -159,9 +161,9 @@ impl<'m> Strides<'m> {
                 }
             }
             LLVMSExt | LLVMZExt | LLVMTrunc | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast
-            | LLVMAddrSpaceCast | LLVMFreeze => self.of(v.operand(0)),
+            | LLVMAddrSpaceCast | LLVMFreeze => self.slope(v.operand(0)),
             LLVMSelect => {
-                let (a, b) = (self.of(v.operand(1)), self.of(v.operand(2)));
+                let (a, b) = (self.slope(v.operand(1)), self.slope(v.operand(2)));
                 match a == b {
                     true => a,
                     false => Slope::UNKNOWN,
@@ -182,9 +184,9 @@ impl<'m> Strides<'m> {
         let Some((first, _)) = incoming.first() else {
             return Slope::UNKNOWN;
         };
-        let guess = self.of(*first);
+        let guess = self.slope(*first);
         self.known.insert(v, guess);
-        let others: Vec<Slope> = incoming[1..].iter().map(|(x, _)| self.of(*x)).collect();
+        let others: Vec<Slope> = incoming[1..].iter().map(|(x, _)| self.slope(*x)).collect();
         match others.iter().all(|s| *s == guess) {
             true => guess,
             false => Slope::UNKNOWN,
@@ -193,7 +195,7 @@ impl<'m> Strides<'m> {
 
     fn address(&mut self, v: Value) -> Slope {
         let operands = v.operands();
-        let mut s = self.of(operands[0]);
+        let mut s = self.slope(operands[0]);
         let mut t: Type = v.gep_type();
         for (k, i) in operands[1..].iter().enumerate() {
             if k > 0 {
@@ -209,7 +211,7 @@ impl<'m> Strides<'m> {
                 };
             }
             // A field's number is a constant, whose slope is zero whatever the size.
-            let by = self.of(*i).times(self.m.size_of(t) as i64);
+            let by = self.slope(*i).times(self.m.size_of(t) as i64);
             s = s.plus(by);
         }
         s
@@ -235,7 +237,7 @@ impl<'m> Strides<'m> {
                 let clamp = ["smin.", "smax.", "umin.", "umax."];
                 // Clamping changes the edges only.
                 if clamp.iter().any(|c| n.starts_with(c)) && args[1].is_constant() {
-                    return self.of(args[0]);
+                    return self.slope(args[0]);
                 }
                 self.all_uniform(&args)
             }
@@ -259,7 +261,7 @@ mod tests {
         let all = m.function("k").expect("a kernel").instructions();
         let value = |name: &str| *all.iter().find(|i| i.name() == name).expect("a value");
         let mut strides = Strides::new(&m);
-        assert_eq!(strides.of(value("a19999")), Slope::UNKNOWN);
-        assert_eq!(strides.of(value("a100")), Slope::UNIFORM);
+        assert_eq!(strides.slope(value("a19999")), Slope::UNKNOWN);
+        assert_eq!(strides.slope(value("a100")), Slope::UNIFORM);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn of(f: Value) -> Places {
+    pub(crate) fn from_function(f: Value) -> Places {
         let depth: BTreeMap<Block, u32> = f.blocks().into_iter().zip(f.loop_depths()).collect();
         let blocks = crate::shadow::reverse_postorder(f);
         let number: BTreeMap<Block, usize> =
@@ -101,7 +101,9 @@ pub(crate) fn settle(conversions: &[Value]) {
     // A conversion may be of another one, which then stands where this one is.
     for c in conversions.iter().rev() {
         let f = c.block().function();
-        let places = functions.entry(f).or_insert_with(|| Places::of(f));
+        let places = functions
+            .entry(f)
+            .or_insert_with(|| Places::from_function(f));
         let Some(from) = places.number.get(&c.block()) else {
             continue;
         };

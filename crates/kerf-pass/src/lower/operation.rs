@@ -1,7 +1,8 @@
 //! What a site's instruction is in a narrower machine format, and which sites have no such thing.
 use super::functions;
 use crate::carry;
-use crate::engine::{format_of, known};
+use crate::engine::known;
+use crate::format_types::format_of;
 use crate::site_format::SiteFormat;
 use kerf_ir::sites::classify;
 use kerf_llvm::{Opcode, Value};
@@ -172,7 +173,7 @@ fn call(i: Value, to: SiteFormat) -> Result<Operation, String> {
 }
 
 /// What an instruction becomes in a format, or why nothing.
-pub(super) fn of(i: Value, to: SiteFormat) -> Result<Operation, String> {
+pub(super) fn in_format(i: Value, to: SiteFormat) -> Result<Operation, String> {
     use Opcode::*;
     if carry::moved(i).is_some() {
         return Ok(Operation::Move);
@@ -207,7 +208,7 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
     if to.word().bytes() >= own.bytes() {
         return Err(format!("its format is {own}, which is no wider"));
     }
-    let operation = of(i, to)?;
+    let operation = in_format(i, to)?;
     let strange = |v: &Value| format_of(*v).is_some() && v.is_constant() && !known(*v);
     if i.operands().iter().any(strange) {
         return Err("an operand is a constant that only the linker knows".into());

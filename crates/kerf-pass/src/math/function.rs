@@ -86,7 +86,7 @@ fn call(name: &str) -> Option<Function> {
 }
 
 /// What an instruction computes in f32 or f64, and its arguments; none where that has no variants.
-pub(super) fn of(i: Value) -> Option<(Function, Vec<Value>)> {
+pub(super) fn computed_by(i: Value) -> Option<(Function, Vec<Value>)> {
     let (function, args) = match i.opcode()? {
         Opcode::LLVMFDiv => (Divide, i.operands()),
         Opcode::LLVMCall => (call(&i.callee_name()?)?, i.args()),

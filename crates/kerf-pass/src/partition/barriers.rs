@@ -24,7 +24,7 @@ struct Control {
 }
 
 impl Control {
-    fn of(f: Value) -> Control {
+    fn from_function(f: Value) -> Control {
         let blocks = f.blocks();
         let number: BTreeMap<Block, usize> = blocks.iter().copied().zip(0..).collect();
         let next: Vec<Vec<usize>> = blocks
@@ -96,7 +96,7 @@ pub(super) fn check(kernel: Value, differ: &[Value]) -> Result<(), String> {
     if barriers.is_empty() {
         return Ok(());
     }
-    let control = Control::of(kernel);
+    let control = Control::from_function(kernel);
     let differ: BTreeSet<Value> = differ.iter().copied().collect();
     let inside = |g: Value| {
         let body: BTreeSet<Value> = reachable(g).into_iter().collect();

@@ -23,29 +23,9 @@ impl Pass<'_> {
             LLVMFMul => binary(self, "mul"),
             LLVMFDiv => binary(self, "div"),
             LLVMFRem => binary(self, "fmod"),
-            LLVMFNeg => self
-                .get(b, i.operand(0))
-                .into_iter()
-                .map(|s| Dd {
-                    hi: b.fneg(s.hi),
-                    lo: b.fneg(s.lo),
-                })
-                .collect(),
+            LLVMFNeg => self.negated(b, i),
             LLVMFPExt | LLVMFPTrunc | LLVMFreeze if shape.is_some() => self.get(b, i.operand(0)),
-            LLVMSelect if shape.is_some() => {
-                let (x, y) = (self.get(b, i.operand(1)), self.get(b, i.operand(2)));
-                x.into_iter()
-                    .zip(y)
-                    .enumerate()
-                    .map(|(l, (p, q))| {
-                        let c = self.lane(b, i.operand(0), l as u32);
-                        Dd {
-                            hi: b.select(c, p.hi, q.hi),
-                            lo: b.select(c, p.lo, q.lo),
-                        }
-                    })
-                    .collect()
-            }
+            LLVMSelect if shape.is_some() => self.chosen(b, i),
             LLVMLoad if shape.is_some() => self.load(b, i.operand(0), i),
             LLVMLoad if i.ty().is_int() && matches!(i.ty().int_bits(), 16 | 32 | 64) => {
                 if !self.load_word(b, i) {
@@ -103,6 +83,31 @@ impl Pass<'_> {
             }
         };
         self.shadows.insert(i, new);
+    }
+
+    fn negated(&self, b: &Builder, i: Value) -> Vec<Dd> {
+        let all = self.get(b, i.operand(0)).into_iter();
+        all.map(|s| Dd {
+            hi: b.fneg(s.hi),
+            lo: b.fneg(s.lo),
+        })
+        .collect()
+    }
+
+    /// Of a choice between numbers, by one condition or by one for each lane.
+    fn chosen(&self, b: &Builder, i: Value) -> Vec<Dd> {
+        let (x, y) = (self.get(b, i.operand(1)), self.get(b, i.operand(2)));
+        x.into_iter()
+            .zip(y)
+            .enumerate()
+            .map(|(l, (p, q))| {
+                let c = self.lane(b, i.operand(0), l as u32);
+                Dd {
+                    hi: b.select(c, p.hi, q.hi),
+                    lo: b.select(c, p.lo, q.lo),
+                }
+            })
+            .collect()
     }
 
     fn compare(&mut self, b: &Builder, i: Value) {

@@ -1,6 +1,6 @@
 //! Calls of functions that the module only declares: libdevice, LLVM's and NVVM's intrinsics.
 use super::functions::{FUNCTIONS, function_of};
-use super::{Pass, lanes};
+use super::{Dd, Pass, lanes};
 use kerf_llvm::{Builder, Value};
 
 impl Pass<'_> {
@@ -23,16 +23,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Gives the result a shadow: computed where the function is known, found by its bits otherwise.
-    pub(super) fn call_library(&mut self, i: Value, name: &str, after: &Builder) {
-        let args = i.args();
-        let shape = lanes(i.ty());
-        if self.reinterpret(i, name, after)
-            || self.shuffle(i, name, after)
-            || self.range(name, &args, after)
-        {
-            return;
-        }
+    /// Shadows of the results that a math function leaves in memory.
+    fn store_results(&mut self, name: &str, args: &[Value], after: &Builder) {
         for (function, at) in Self::stored_results(name) {
             let s = self.apply(after, self.function(function), &args[..1]);
             let t = args[0].ty();
@@ -44,6 +36,31 @@ impl Pass<'_> {
                 &[a, self.bits(after, v), self.fmt(after, t), s[0].hi, s[0].lo],
             );
         }
+    }
+
+    /// A function of a number and an integer: a power, or a number times a power of two.
+    fn with_integer(&mut self, base: &str, args: &[Value], after: &Builder) -> Dd {
+        let s = self.get(after, args[0])[0];
+        let e = after.sext_or_trunc(args[1], after.int_ty(32));
+        let f = if base.starts_with("pow") {
+            "kerf_dd_powi"
+        } else {
+            "kerf_dd_ldexp"
+        };
+        self.call_dd(after, f, &[s.hi, s.lo, e])
+    }
+
+    /// Gives the result a shadow: computed where the function is known, found by its bits otherwise.
+    pub(super) fn call_library(&mut self, i: Value, name: &str, after: &Builder) {
+        let args = i.args();
+        let shape = lanes(i.ty());
+        if self.reinterpret(i, name, after)
+            || self.shuffle(i, name, after)
+            || self.range(name, &args, after)
+        {
+            return;
+        }
+        self.store_results(name, &args, after);
         let Some((_, n)) = shape else {
             // An integer made from a float's bits, or a shuffle of halves: keep the way back.
             let before = Builder::before(i);
@@ -82,14 +99,7 @@ impl Pass<'_> {
             && args.len() == 2
             && args[1].ty().is_int()
         {
-            let s = self.get(after, args[0])[0];
-            let e = after.sext_or_trunc(args[1], after.int_ty(32));
-            let f = if base.starts_with("pow") {
-                "kerf_dd_powi"
-            } else {
-                "kerf_dd_ldexp"
-            };
-            let r = self.call_dd(after, f, &[s.hi, s.lo, e]);
+            let r = self.with_integer(base, &args, after);
             self.shadows.insert(i, vec![r]);
             return;
         }

@@ -173,6 +173,14 @@ impl Pass<'_> {
         None
     }
 
+    /// Fields of a value, shifted, as far as they are within a range.
+    fn moved(&self, v: Value, by: i32, range: (i32, i32)) -> Vec<Field> {
+        self.fields(v)
+            .into_iter()
+            .filter_map(|f| f.shifted(by).within(range))
+            .collect()
+    }
+
     /// The integer operations that floats are taken apart and put together with.
     pub(super) fn integer(&mut self, b: &Builder, i: Value) {
         use Opcode::*;
@@ -181,47 +189,57 @@ impl Pass<'_> {
         };
         let bits = (0, all);
         let x = i.operand(0);
-        // Of vectors of integers: the bits of a lane.
-        let lane_bits = i.ty().element().int_bits() as i32;
-        let lane = |v: Value| {
-            v.const_int()
-                .filter(|l| *l < 64)
-                .map(|l| l as i32 * lane_bits)
-        };
         let by = || {
             i.operand(1)
                 .const_int()
                 .filter(|k| *k < 64)
                 .map(|k| k as i32)
         };
-        let new: Vec<Field> = match i.opcode() {
-            Some(LLVMTrunc | LLVMZExt) if i.ty().is_vector() => return,
-            Some(LLVMTrunc | LLVMZExt | LLVMFreeze | LLVMBitCast) => self
-                .fields(x)
-                .into_iter()
-                .filter_map(|f| f.within(bits))
-                .collect(),
-            Some(LLVMExtractElement) => {
-                let from = lane(i.operand(1));
-                from.map(|k| {
-                    self.fields(x)
-                        .into_iter()
-                        .filter_map(|f| f.shifted(-k).within(bits))
-                        .collect()
-                })
-                .unwrap_or_default()
+        let new: Option<Vec<Field>> = match i.opcode() {
+            Some(LLVMTrunc | LLVMZExt) if i.ty().is_vector() => None,
+            Some(LLVMTrunc | LLVMZExt | LLVMFreeze | LLVMBitCast) => Some(self.moved(x, 0, bits)),
+            Some(LLVMExtractElement | LLVMInsertElement | LLVMShuffleVector) => {
+                self.of_lanes(i, all)
             }
-            Some(LLVMInsertElement) => {
-                let Some(k) = lane(i.operand(2)) else { return };
+            Some(LLVMLShr) => by().map(|k| self.moved(x, -k, bits)),
+            Some(LLVMShl) => by().map(|k| self.moved(x, k, bits)),
+            Some(LLVMAnd) => {
+                let mask = i.operand(1).const_int().filter(|_| all <= 64);
+                mask.and_then(run_of_ones).map(|r| self.moved(x, 0, r))
+            }
+            Some(LLVMOr) => {
+                let (a, b) = (self.fields(x), self.fields(i.operand(1)));
+                Some(joined(a.into_iter().chain(b)))
+            }
+            // One condition for all, and not one for each lane.
+            Some(LLVMSelect) if !x.ty().is_vector() => Some(self.selected(b, i)),
+            _ => None,
+        };
+        self.set_fields(i, new.unwrap_or_default());
+    }
+
+    /// Fields of what takes lanes of integers from a vector of `all` bits, or puts them into one.
+    fn of_lanes(&self, i: Value, all: i32) -> Option<Vec<Field>> {
+        let x = i.operand(0);
+        let lane_bits = i.ty().element().int_bits() as i32;
+        let lane = |v: Value| {
+            v.const_int()
+                .filter(|l| *l < 64)
+                .map(|l| l as i32 * lane_bits)
+        };
+        match i.opcode()? {
+            Opcode::LLVMExtractElement => Some(self.moved(x, -lane(i.operand(1))?, (0, all))),
+            Opcode::LLVMInsertElement => {
+                let k = lane(i.operand(2))?;
                 let others = self
                     .fields(x)
                     .into_iter()
                     .flat_map(|f| [f.within((0, k)), f.within((k + lane_bits, all))])
                     .flatten();
                 let new = self.fields(i.operand(1)).into_iter().map(|f| f.shifted(k));
-                joined(others.chain(new))
+                Some(joined(others.chain(new)))
             }
-            Some(LLVMShuffleVector) => {
+            _ => {
                 let count = x.ty().lanes();
                 let take = |(to, from): (usize, Option<u32>)| {
                     let from = from?;
@@ -235,67 +253,33 @@ impl Pass<'_> {
                             .map(move |f| f.shifted(by)),
                     )
                 };
-                joined(
-                    i.shuffle_mask()
-                        .into_iter()
-                        .enumerate()
-                        .filter_map(take)
-                        .flatten(),
-                )
+                let mask = i.shuffle_mask().into_iter().enumerate();
+                Some(joined(mask.filter_map(take).flatten()))
             }
-            Some(LLVMLShr) => by()
-                .map(|k| {
-                    self.fields(x)
-                        .into_iter()
-                        .filter_map(|f| f.shifted(-k).within(bits))
-                        .collect()
-                })
-                .unwrap_or_default(),
-            Some(LLVMShl) => by()
-                .map(|k| {
-                    self.fields(x)
-                        .into_iter()
-                        .filter_map(|f| f.shifted(k).within(bits))
-                        .collect()
-                })
-                .unwrap_or_default(),
-            Some(LLVMAnd) => {
-                let mask = || i.operand(1).const_int().filter(|_| all <= 64);
-                let range = mask().and_then(run_of_ones);
-                range
-                    .map(|r| {
-                        self.fields(x)
-                            .into_iter()
-                            .filter_map(|f| f.within(r))
-                            .collect()
-                    })
-                    .unwrap_or_default()
-            }
-            Some(LLVMOr) => joined(self.fields(x).into_iter().chain(self.fields(i.operand(1)))),
-            // One condition for all, and not one for each lane.
-            Some(LLVMSelect) if !x.ty().is_vector() => {
-                let other = self.fields(i.operand(2));
-                let both = |f: Field| {
-                    let o = other
-                        .iter()
-                        .find(|o| o.format == f.format && o.at == f.at && o.bits == f.bits)?;
-                    let pick = |p, q| b.select(x, p, q);
-                    Some(Field {
-                        shadow: Dd {
-                            hi: pick(f.shadow.hi, o.shadow.hi),
-                            lo: pick(f.shadow.lo, o.shadow.lo),
-                        },
-                        ..f
-                    })
-                };
-                self.fields(i.operand(1))
-                    .into_iter()
-                    .filter_map(both)
-                    .collect()
-            }
-            _ => return,
+        }
+    }
+
+    /// Fields that both values of a choice have in the same place.
+    fn selected(&self, b: &Builder, i: Value) -> Vec<Field> {
+        let condition = i.operand(0);
+        let other = self.fields(i.operand(2));
+        let both = |f: Field| {
+            let o = other
+                .iter()
+                .find(|o| o.format == f.format && o.at == f.at && o.bits == f.bits)?;
+            let pick = |p, q| b.select(condition, p, q);
+            Some(Field {
+                shadow: Dd {
+                    hi: pick(f.shadow.hi, o.shadow.hi),
+                    lo: pick(f.shadow.lo, o.shadow.lo),
+                },
+                ..f
+            })
         };
-        self.set_fields(i, new);
+        self.fields(i.operand(1))
+            .into_iter()
+            .filter_map(both)
+            .collect()
     }
 
     /// libdevice's functions between floats and their bits. Gives whether the call is one.

@@ -141,97 +141,97 @@ fn call(u: Value, v: Value, declared: bool, t: &mut Trace) -> Result<(), String>
     ))
 }
 
-/// Follows an object's address; the reason if it cannot be held in another format. `declared` is what the source says
-/// that it holds, for what is only copied.
-pub(super) fn trace(
-    m: &Module,
-    object: Object,
-    declared: Option<Format>,
+/// Takes in what an instruction does with a pointer `v` to the object; `seen` are all of them so far.
+fn follow(
+    t: &mut Trace,
+    seen: &mut Vec<Value>,
+    (u, v): (Value, Value),
+    declared: bool,
     to: Format,
-) -> Result<Trace, String> {
+) -> Result<(), String> {
     use Opcode::*;
-    let root = object.address();
+    match u.opcode() {
+        Some(LLVMLoad) if word(u).is_some() => t.words.push(u),
+        Some(LLVMStore) if u.operand(0) != v && word(u.operand(0)).is_some() => {
+            t.words.push(u.operand(0));
+        }
+        Some(LLVMLoad) => {
+            plain(u)?;
+            t.access(u.ty(), "read")?;
+            t.loads.push(u);
+        }
+        Some(LLVMStore) if u.operand(0) != v => {
+            plain(u)?;
+            t.access(u.operand(0).ty(), "written")?;
+            t.stores.push(u);
+        }
+        Some(LLVMStore) => return Err("its address is stored".into()),
+        Some(LLVMAtomicRMW) if u.operand(1) != v => {
+            t.access(u.ty(), "updated")?;
+            atomic(u, to)?;
+            t.atomics.push(u);
+        }
+        Some(LLVMAtomicCmpXchg) => return Err("it is compared and exchanged".into()),
+        Some(LLVMGetElementPtr) => {
+            if !seen.contains(&u) {
+                t.steps.push(u);
+                seen.push(u);
+            }
+        }
+        Some(LLVMAddrSpaceCast | LLVMBitCast | LLVMFreeze | LLVMPHI | LLVMSelect) => {
+            if !seen.contains(&u) {
+                seen.push(u);
+            }
+        }
+        Some(LLVMICmp) => {}
+        Some(LLVMCall) => call(u, v, declared, t)?,
+        Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
+        Some(other) => {
+            let other = format!("{other:?}");
+            return Err(format!("its address is used by {}", &other[4..]));
+        }
+        None if u.is_constant() && !u.is_global_var() && u.users().is_empty() => {} // of no use
+        None => return Err("its address is part of a constant".into()),
+    }
+    Ok(())
+}
+
+/// Pointers to something else that choices among the pointers `seen` come from.
+fn foreign_sources(seen: &[Value]) -> Vec<Value> {
+    let mut others = Vec::new();
+    for v in seen {
+        let sources = match v.opcode() {
+            Some(Opcode::LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
+            Some(Opcode::LLVMSelect) => vec![v.operand(1), v.operand(2)],
+            _ => Vec::new(),
+        };
+        let foreign = |s: &Value| !seen.contains(s) && !s.is_undef() && !is_null(*s);
+        others.extend(sources.into_iter().filter(foreign));
+    }
+    others
+}
+
+/// Everything that is done with an object's address.
+fn uses(object: Object, declared: bool, to: Format) -> Result<Trace, String> {
     let mut t = Trace::default();
-    let mut seen = vec![root];
+    let mut seen = vec![object.address()];
     let mut next = 0;
     while let Some(v) = seen.get(next).copied() {
         next += 1;
         let mut users = v.users();
         users.dedup();
         for u in users {
-            match u.opcode() {
-                Some(LLVMLoad) if word(u).is_some() => t.words.push(u),
-                Some(LLVMStore) if u.operand(0) != v && word(u.operand(0)).is_some() => {
-                    t.words.push(u.operand(0));
-                }
-                Some(LLVMLoad) => {
-                    plain(u)?;
-                    t.access(u.ty(), "read")?;
-                    t.loads.push(u);
-                }
-                Some(LLVMStore) if u.operand(0) != v => {
-                    plain(u)?;
-                    t.access(u.operand(0).ty(), "written")?;
-                    t.stores.push(u);
-                }
-                Some(LLVMStore) => return Err("its address is stored".into()),
-                Some(LLVMAtomicRMW) if u.operand(1) != v => {
-                    t.access(u.ty(), "updated")?;
-                    atomic(u, to)?;
-                    t.atomics.push(u);
-                }
-                Some(LLVMAtomicCmpXchg) => return Err("it is compared and exchanged".into()),
-                Some(LLVMGetElementPtr) => {
-                    if !seen.contains(&u) {
-                        t.steps.push(u);
-                        seen.push(u);
-                    }
-                }
-                Some(LLVMAddrSpaceCast | LLVMBitCast | LLVMFreeze | LLVMPHI | LLVMSelect) => {
-                    if !seen.contains(&u) {
-                        seen.push(u);
-                    }
-                }
-                Some(LLVMICmp) => {}
-                Some(LLVMCall) => call(u, v, declared.is_some(), &mut t)?,
-                Some(LLVMPtrToInt) => return Err("its address is computed with".into()),
-                Some(other) => {
-                    let other = format!("{other:?}");
-                    return Err(format!("its address is used by {}", &other[4..]));
-                }
-                None if u.is_constant() && !u.is_global_var() && u.users().is_empty() => {} // of no use
-                None => return Err("its address is part of a constant".into()),
-            }
+            follow(&mut t, &mut seen, (u, v), declared, to)?;
         }
     }
-    for v in &seen {
-        let sources = match v.opcode() {
-            Some(LLVMPHI) => v.incoming().into_iter().map(|p| p.0).collect(),
-            Some(LLVMSelect) => vec![v.operand(1), v.operand(2)],
-            _ => Vec::new(),
-        };
-        let foreign = |s: &Value| !seen.contains(s) && !s.is_undef() && !is_null(*s);
-        t.others.extend(sources.into_iter().filter(foreign));
-    }
+    t.others.extend(foreign_sources(&seen));
     t.others.retain(|o| !seen.contains(o));
     t.pointers = seen;
-    if t.format.is_none()
-        && [&t.copies, &t.words, &t.splits]
-            .iter()
-            .all(|l| l.is_empty())
-    {
-        return Ok(t);
-    }
-    let Some(from) = t.format.or(declared) else {
-        return Err("it is only copied, and nothing says what it holds".into());
-    };
-    t.format = Some(from);
-    if to.bytes() >= from.bytes() && to != from {
-        return Err(format!("it holds {from}, which is no wider"));
-    }
-    if to == from {
-        return Ok(t);
-    }
+    Ok(t)
+}
+
+/// Whether what is done with an object can be done in a narrower format; the reason if not.
+fn narrows(m: &Module, object: Object, t: &Trace, from: Format, to: Format) -> Result<(), String> {
     let parts = |w: &Value| !w.ty().int_bits().is_multiple_of(8 * from.bytes() as u32);
     if let Some(w) = t.words.iter().find(|w| parts(w)) {
         return Err(format!("it is copied as {}", w.ty().print()));
@@ -263,8 +263,37 @@ pub(super) fn trace(
     let whole = whole.filter(|w| m.size_of(*w) > 0 || !t.words.is_empty());
     match whole.filter(|w| narrow_type(m, *w, from, to).is_none()) {
         Some(w) => Err(format!("it is declared as {}", w.print())),
-        None => Ok(t),
+        None => Ok(()),
     }
+}
+
+/// Follows an object's address; the reason if it cannot be held in another format. `declared` is what the source says
+/// that it holds, for what is only copied.
+pub(super) fn trace(
+    m: &Module,
+    object: Object,
+    declared: Option<Format>,
+    to: Format,
+) -> Result<Trace, String> {
+    let mut t = uses(object, declared.is_some(), to)?;
+    if t.format.is_none()
+        && [&t.copies, &t.words, &t.splits]
+            .iter()
+            .all(|l| l.is_empty())
+    {
+        return Ok(t);
+    }
+    let Some(from) = t.format.or(declared) else {
+        return Err("it is only copied, and nothing says what it holds".into());
+    };
+    t.format = Some(from);
+    if to.bytes() >= from.bytes() && to != from {
+        return Err(format!("it holds {from}, which is no wider"));
+    }
+    if to != from {
+        narrows(m, object, &t, from, to)?;
+    }
+    Ok(t)
 }
 
 fn is_null(v: Value) -> bool {

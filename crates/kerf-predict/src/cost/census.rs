@@ -315,7 +315,7 @@ fn block(
                 .collect(),
         };
         after.extend(barrier);
-        let accesses = look.of(kernel, *i, number);
+        let accesses = look.made_by(kernel, *i, number);
         let access = (!accesses.is_empty()).then_some(out.accesses.len());
         let load = access.filter(|_| i.opcode() != Some(Opcode::LLVMStore));
         out.accesses.extend(accesses);

@@ -1,8 +1,9 @@
 //! What compiled code calls: barriers and warp operations, faults, printf.
 use super::Worker;
 use super::lane::Wait;
+use crate::cpu::collective_kinds::ARRIVE;
 use crate::cpu::context::Context;
-use crate::cpu::launch::{Fault, FaultKind};
+use crate::cpu::fault::{Fault, FaultKind};
 use crate::cpu::signals;
 
 pub(in crate::cpu) fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
@@ -18,9 +19,6 @@ pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'
     // code runs, nobody else uses it.
     unsafe { &mut *(*ctx).runtime.cast::<Worker<'w>>() }
 }
-
-/// In place of a barrier's reduction: the thread goes on without waiting.
-pub(in crate::cpu) const ARRIVE: u32 = 4;
 
 pub(in crate::cpu) extern "C" fn barrier(
     ctx: *const Context,

@@ -1,7 +1,7 @@
 //! Answering what threads do together: warp operations and barriers.
 use super::Worker;
 use super::lane::{Lane, Wait};
-use crate::cpu::intrinsics::warp_kind as kind;
+use crate::cpu::collective_kinds::warp as kind;
 use kerf_pass::sanitize::origin_of;
 
 /// Lanes of a warp, as bits.

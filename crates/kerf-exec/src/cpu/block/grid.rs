@@ -3,11 +3,12 @@
 //! A block's turn lasts until each of its threads waits. Threads that wait for other blocks do so by loading
 //! again and again (cooperative groups' barrier of a grid is such a loop); before each such load they yield.
 use super::lane::{Lane, Wait};
-use super::{Thread, ThreadFn, Worker};
+use super::{ThreadFn, Worker};
 use crate::cpu::context::Context;
-use crate::cpu::memory::MemoryError;
+use crate::cpu::mapping::MemoryError;
 use crate::cpu::sanitize::clocks::BlockClocks;
 use crate::cpu::sanitize::races::Races;
+use crate::cpu::signals::Thread;
 
 /// Rounds over all blocks in which every thread only loaded again: then nothing will come.
 const PATIENCE: usize = 1000;

@@ -1,78 +1,54 @@
 //! What the threads of a warp or a block do together: warp operations and barriers.
 use super::calls::{runtime, site_number};
-use crate::cpu::block;
-use crate::cpu::lower::Lead;
+use crate::cpu::collective_kinds::{ARRIVE, warp as warp_kind};
+use crate::cpu::lead::Lead;
 use kerf_llvm::{Builder, IntPred, Module, Value};
 
-/// Kinds of warp operation, as the runtime numbers them.
-pub(in crate::cpu) mod warp_kind {
-    /// shfl.up
-    pub const SHFL_UP: u32 = 0;
-    /// shfl.down
-    pub const SHFL_DOWN: u32 = 1;
-    /// shfl.bfly
-    pub const SHFL_BFLY: u32 = 2;
-    /// shfl.idx
-    pub const SHFL_IDX: u32 = 3;
-    /// vote.all
-    pub const ALL: u32 = 4;
-    /// vote.any
-    pub const ANY: u32 = 5;
-    /// vote.uni
-    pub const UNI: u32 = 6;
-    /// vote.ballot
-    pub const BALLOT: u32 = 7;
-    /// match.any
-    pub const MATCH_ANY: u32 = 8;
-    /// match.all
-    pub const MATCH_ALL: u32 = 9;
-    /// activemask
-    pub const ACTIVE: u32 = 10;
-    /// bar.warp.sync
-    pub const SYNC: u32 = 11;
-    /// elect.sync
-    pub const ELECT: u32 = 12;
-    /// redux.sync, plus the operation
-    pub const REDUX: u32 = 16;
-    /// Added to a shuffle: of shadows, for which lanes that take no part are undefined.
-    pub const SHADOW: u32 = 64;
-    /// Operations of redux, in order.
-    pub const REDUX_OPS: [&str; 8] = ["add", "min", "max", "umin", "umax", "and", "or", "xor"];
-}
-
-#[allow(clippy::too_many_arguments)] // the operation's own operands
-fn warp_call(
-    m: &Module,
-    b: &Builder,
-    lead: &Lead,
+/// A warp operation that is being lowered.
+struct WarpOperation<'a> {
+    m: &'a Module,
+    b: &'a Builder,
+    lead: &'a Lead,
     i: Value,
-    kind: u32,
-    mask: Value,
-    value: Value,
-    x: Value,
-    c: Value,
-) -> Value {
-    let mut a = lead.all();
-    a.extend([b.i32(kind), mask, value, x, c, b.i64(site_number(i))]);
-    runtime(m, "kerf_warp", b.int_ty(64), &a, b)
+    args: Vec<Value>,
 }
 
-/// `shfl.sync.up.i32`, `vote.any.sync`, `redux.sync.add`, `barrier0` and their families.
-pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value> {
-    use warp_kind::*;
-    let (i32t, i64t) = (b.int_ty(32), b.int_ty(64));
-    let a = i.args();
-    let zero = b.i32(0);
-    let low = |v: Value| b.zext_or_trunc(v, i32t);
-    let flag = |v: Value| {
-        let h = b.lshr(v, b.i64(32));
-        b.zext_or_trunc(h, b.int_ty(1))
-    };
-    let pair = |v: Value, first: Value| {
-        let s = b.insert(i.ty().poison(), first, 0);
-        b.insert(s, flag(v), 1)
-    };
-    if let Some(rest) = n.strip_prefix("shfl.sync.") {
+impl WarpOperation<'_> {
+    /// The call of the runtime; its operands have the names of PTX's shuffle.
+    fn call(&self, kind: u32, mask: Value, value: Value, [x, c]: [Value; 2]) -> Value {
+        let b = self.b;
+        let mut a = self.lead.all();
+        let site = b.i64(site_number(self.i));
+        a.extend([b.i32(kind), mask, value, x, c, site]);
+        runtime(self.m, "kerf_warp", b.int_ty(64), &a, b)
+    }
+
+    /// The call of an operation with one operand.
+    fn call_of_one(&self, kind: u32, mask: Value, value: Value) -> Value {
+        self.call(kind, mask, value, [self.b.i32(0); 2])
+    }
+
+    fn wide(&self, v: Value) -> Value {
+        self.b.zext_or_trunc(v, self.b.int_ty(64))
+    }
+
+    /// Lower half of what the runtime answered.
+    fn low(&self, answer: Value) -> Value {
+        self.b.zext_or_trunc(answer, self.b.int_ty(32))
+    }
+
+    /// The pair of a value and the predicate in the upper half of what the runtime answered.
+    fn pair(&self, answer: Value, first: Value) -> Value {
+        let b = self.b;
+        let s = b.insert(self.i.ty().poison(), first, 0);
+        let h = b.lshr(answer, b.i64(32));
+        b.insert(s, b.zext_or_trunc(h, b.int_ty(1)), 1)
+    }
+
+    /// `up.i32`, `idx.f32p`.
+    fn shuffle(&self, rest: &str) -> Option<Value> {
+        use warp_kind::*;
+        let (a, b) = (&self.args, self.b);
         let mut parts = rest.split('.');
         let kind = match parts.next()? {
             "up" => SHFL_UP,
@@ -82,16 +58,20 @@ pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> 
             _ => return None,
         };
         let suffix = parts.next()?;
-        let v = b.zext_or_trunc(b.bitcast(a[1], i32t), i64t);
-        let r = warp_call(m, b, lead, i, kind, a[0], v, a[2], a[3]);
-        let value = b.bitcast(low(r), a[1].ty());
-        return Some(if suffix.ends_with('p') {
-            pair(r, value)
+        let v = self.wide(b.bitcast(a[1], b.int_ty(32)));
+        let r = self.call(kind, a[0], v, [a[2], a[3]]);
+        let value = b.bitcast(self.low(r), a[1].ty());
+        Some(if suffix.ends_with('p') {
+            self.pair(r, value)
         } else {
             value
-        });
+        })
     }
-    if let Some(rest) = n.strip_prefix("vote.") {
+
+    /// `any.sync`, `ballot`.
+    fn vote(&self, rest: &str) -> Option<Value> {
+        use warp_kind::*;
+        let (a, b) = (&self.args, self.b);
         let kind = match rest.split('.').next()? {
             "all" => ALL,
             "any" => ANY,
@@ -104,60 +84,72 @@ pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> 
         } else {
             (b.i32(u32::MAX), a[0])
         };
-        let p = b.zext_or_trunc(p, i64t);
-        let r = warp_call(m, b, lead, i, kind, mask, p, zero, zero);
-        return Some(b.zext_or_trunc(r, i.ty()));
+        let r = self.call_of_one(kind, mask, self.wide(p));
+        Some(b.zext_or_trunc(r, self.i.ty()))
     }
-    if let Some(rest) = n.strip_prefix("match.") {
+
+    /// `any.sync.i32`, `all.sync.i64p`.
+    fn matching(&self, rest: &str) -> Value {
+        use warp_kind::*;
         let kind = if rest.starts_with("any") {
             MATCH_ANY
         } else {
             MATCH_ALL
         };
-        let v = b.zext_or_trunc(a[1], i64t);
-        let r = warp_call(m, b, lead, i, kind, a[0], v, zero, zero);
-        return Some(if rest.ends_with('p') {
-            pair(r, low(r))
+        let r = self.call_of_one(kind, self.args[0], self.wide(self.args[1]));
+        if rest.ends_with('p') {
+            self.pair(r, self.low(r))
         } else {
-            low(r)
-        });
+            self.low(r)
+        }
+    }
+
+    /// `add`, `umin`.
+    fn redux(&self, op: &str) -> Option<Value> {
+        use warp_kind::*;
+        let k = REDUX_OPS.iter().position(|o| *o == op)?;
+        let v = self.wide(self.args[0]);
+        let r = self.call_of_one(REDUX + k as u32, self.args[1], v);
+        Some(self.low(r))
+    }
+}
+
+/// `shfl.sync.up.i32`, `vote.any.sync`, `redux.sync.add`, `barrier0` and their families.
+pub(super) fn lower(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value> {
+    use warp_kind::*;
+    let args = i.args();
+    let w = WarpOperation {
+        m,
+        b,
+        lead,
+        i,
+        args,
+    };
+    if let Some(rest) = n.strip_prefix("shfl.sync.") {
+        return w.shuffle(rest);
+    }
+    if let Some(rest) = n.strip_prefix("vote.") {
+        return w.vote(rest);
+    }
+    if let Some(rest) = n.strip_prefix("match.") {
+        return Some(w.matching(rest));
     }
     if let Some(op) = n.strip_prefix("redux.sync.") {
-        let k = REDUX_OPS.iter().position(|o| *o == op)?;
-        let v = b.zext_or_trunc(a[0], i64t);
-        return Some(low(warp_call(
-            m,
-            b,
-            lead,
-            i,
-            REDUX + k as u32,
-            a[1],
-            v,
-            zero,
-            zero,
-        )));
+        return w.redux(op);
     }
-    if n == "activemask" {
-        return Some(low(warp_call(
-            m,
-            b,
-            lead,
-            i,
-            ACTIVE,
-            b.i32(u32::MAX),
-            b.i64(0),
-            zero,
-            zero,
-        )));
+    let nothing = b.i64(0);
+    match n {
+        "activemask" => {
+            let r = w.call_of_one(ACTIVE, b.i32(u32::MAX), nothing);
+            Some(w.low(r))
+        }
+        "elect.sync" => {
+            let r = w.call_of_one(ELECT, w.args[0], nothing);
+            Some(w.pair(r, w.low(r)))
+        }
+        "bar.warp.sync" => Some(w.call_of_one(SYNC, w.args[0], nothing)),
+        _ => barrier(m, b, lead, i, n),
     }
-    if n == "elect.sync" {
-        let r = warp_call(m, b, lead, i, ELECT, a[0], b.i64(0), zero, zero);
-        return Some(pair(r, low(r)));
-    }
-    if n == "bar.warp.sync" {
-        return Some(warp_call(m, b, lead, i, SYNC, a[0], b.i64(0), zero, zero));
-    }
-    barrier(m, b, lead, i, n)
 }
 
 /// A shuffle of shadows (`kerf_pass::sanitize`).
@@ -175,9 +167,16 @@ pub(super) fn shadow_shuffle(
         "bfly" => SHFL_BFLY,
         _ => SHFL_IDX,
     };
-    let a = i.args();
-    let v = b.zext_or_trunc(a[1], b.int_ty(64));
-    Some(warp_call(m, b, lead, i, kind | SHADOW, a[0], v, a[2], a[3]))
+    let args = i.args();
+    let w = WarpOperation {
+        m,
+        b,
+        lead,
+        i,
+        args,
+    };
+    let (a, v) = (&w.args, w.wide(w.args[1]));
+    Some(w.call(kind | SHADOW, a[0], v, [a[2], a[3]]))
 }
 
 fn barrier(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Value> {
@@ -210,7 +209,7 @@ fn barrier(m: &Module, b: &Builder, lead: &Lead, i: Value, n: &str) -> Option<Va
                 if counted { a[1] } else { zero },
             )
         }
-        Some(r) if r.starts_with("arrive.") => (block::ARRIVE, zero, a[0], *a.get(1)?),
+        Some(r) if r.starts_with("arrive.") => (ARRIVE, zero, a[0], *a.get(1)?),
         Some(_) => return None,
         None => match n {
             "barrier0" | "barrier" | "barrier.sync" | "bar.sync" | "barrier.n" => (

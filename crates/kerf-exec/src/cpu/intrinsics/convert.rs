@@ -1,6 +1,7 @@
 //! Conversions between formats and integers, and between a double and its halves.
 use super::calls::pure_runtime;
-use super::float::{directed, flush};
+use super::float::directed;
+use crate::cpu::flush::flush;
 use kerf_llvm::{Builder, IntPred, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
 

@@ -1,7 +1,7 @@
 //! Functions that CUDA and OpenCL programs find on the device: printf, assert, trap, malloc.
 use super::calls::{runtime, site_number};
 use crate::cpu::context::offset;
-use crate::cpu::lower::{Lead, field};
+use crate::cpu::lead::{Lead, field};
 use crate::cpu::sanitize::inlined_checks::RUNTIME;
 use kerf_llvm::{Builder, Module, Opcode, Value};
 use kerf_num::Format;

@@ -3,6 +3,7 @@
 //! Rounding to nearest is the IR's own; directed modes of f32, and `fma` of the small formats, which no backend rounds
 //! once, are in [`directed`](super::directed), directed modes of f64 are functions of the runtime.
 use super::calls::pure_runtime;
+use crate::cpu::flush::flush;
 use crate::cpu::{approx, sfu};
 use kerf_llvm::{Builder, Module, Opcode, RealPred, Type, Value};
 use kerf_num::Format;
@@ -58,22 +59,6 @@ fn extreme(b: &Builder, x: Value, y: Value, least: bool) -> Value {
     let (p, q) = (b.bitcast(x, bits), b.bitcast(y, bits));
     let zero = b.bitcast(if least { b.or(p, q) } else { b.and(p, q) }, t);
     b.select(b.fcmp(RealPred::LLVMRealOEQ, x, y), zero, r)
-}
-
-/// Flushes subnormal f32 values to zero of their sign.
-pub(in crate::cpu) fn flush(b: &Builder, v: Value) -> Value {
-    let t = v.ty();
-    if t.format() != Some(Format::F32) {
-        return v;
-    }
-    let a = b.intrinsic("llvm.fabs", &[t], &[v]);
-    let tiny = b.fcmp(
-        RealPred::LLVMRealOLT,
-        a,
-        t.real(f64::from(f32::MIN_POSITIVE)),
-    );
-    let zero = b.intrinsic("llvm.copysign", &[t], &[t.zero(), v]);
-    b.select(tiny, zero, v)
 }
 
 /// Rounding mode suffix to the runtime's function suffix.

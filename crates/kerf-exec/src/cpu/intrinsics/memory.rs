@@ -1,6 +1,6 @@
 //! Atomics with a scope, and the questions which memory an address lies in.
 use crate::cpu::context::offset;
-use crate::cpu::lower::{Lead, field};
+use crate::cpu::lead::{Lead, field};
 use kerf_llvm::{Builder, IntPred, Opcode, RmwOp, Value};
 
 pub(super) fn scoped_atomic(b: &Builder, i: Value, n: &str) -> Option<Value> {

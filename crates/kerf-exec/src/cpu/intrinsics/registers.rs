@@ -1,6 +1,6 @@
 //! Special registers: a thread's indices are parameters, a block's shape is in the context.
 use crate::cpu::context::offset;
-use crate::cpu::lower::{Lead, field};
+use crate::cpu::lead::{Lead, field};
 use kerf_llvm::{Builder, Type, Value};
 
 fn linear_thread(b: &Builder, lead: &Lead) -> Value {

@@ -2,7 +2,7 @@
 use super::{Entry, Reserve, Shape, Shared, place, room};
 use crate::cpu::block::{ThreadFn, Worker};
 use crate::cpu::context::Context;
-use crate::cpu::memory::MemoryError;
+use crate::cpu::mapping::MemoryError;
 
 /// Runs the blocks of a cooperative grid, in turn.
 pub(super) fn run(

@@ -1,8 +1,9 @@
 //! What an address belongs to, and whether an access stays within it.
 use super::super::block::Worker;
 use super::super::context::Context;
+use super::super::fault::FaultKind;
 use super::super::heap;
-use super::super::launch::{FaultKind, Range};
+use super::super::launch_state::Range;
 use super::Sanitizer;
 use super::races::Access;
 

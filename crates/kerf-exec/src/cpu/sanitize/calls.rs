@@ -1,7 +1,7 @@
 //! What compiled code calls of the checks.
 use super::super::block::{Worker, linear, need_headroom, worker};
 use super::super::context::Context;
-use super::super::launch::FaultKind;
+use super::super::fault::FaultKind;
 use super::clocks::Reach;
 use super::races::{Access, Conflict, Severity};
 use super::{ASSUMED, Sanitizer, bounds};

@@ -1,9 +1,9 @@
 //! Barriers and warp operations of programs that are checked: who has to be there, and what they know afterwards.
 use super::super::block::Worker;
 use super::super::block::lane::{Lane, Wait};
+use super::super::collective_kinds::warp as kind;
 use super::super::context::Context;
-use super::super::intrinsics::warp_kind as kind;
-use super::super::launch::{Fault, FaultKind};
+use super::super::fault::{Fault, FaultKind};
 
 impl Worker<'_> {
     /// A fault of a thread that runs: it stops the launch, unless it is allowed, which notes it.

@@ -5,38 +5,10 @@
 //! write that is ordered after those two and not after a third goes unseen. Accesses of less than four bytes are kept byte by
 //! byte, in a table of their own.
 use super::clocks::{BlockClocks, Order, SyncLocations};
+use super::record::{Cell, OF_BLOCK, SILENT, STRONG, Slot};
 use super::region::Region;
 use kerf_pass::sanitize::Scope;
 use std::collections::BTreeMap;
-
-/// One access, as it is remembered.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub struct Slot {
-    epoch: u32,
-    /// Block of the thread.
-    pub block: u32,
-    /// Thread in its block.
-    pub thread: u16,
-    flags: u8,
-    /// In the slot of a cell's write: bytes of the cell are in the other table.
-    split: u8,
-    /// Place in the program.
-    pub site: u32,
-}
-
-const STRONG: u8 = 1;
-const OF_BLOCK: u8 = 2;
-/// A write that changed nothing.
-const SILENT: u8 = 4;
-
-/// What is remembered of a location.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub struct Cell {
-    write: Slot,
-    reads: [Slot; 2],
-}
 
 /// An access, as it happens.
 #[derive(Debug, Clone, Copy)]

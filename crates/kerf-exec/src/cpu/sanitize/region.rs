@@ -3,8 +3,8 @@
 //! One range of addresses holds every buffer, stack and block's shared memory of the process, so that shadow, origin
 //! and the record of accesses are found by arithmetic: a byte of shadow for a byte, four bytes of origin and a cell
 //! for every four. Pages come when they are touched.
-use super::races::Cell;
-use crate::cpu::memory::{MemoryError, map};
+use super::record::Cell;
+use crate::cpu::mapping::{MemoryError, map};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 

@@ -3,13 +3,14 @@ use kerf_llvm::{Builder, Module, Opcode, Type, Value};
 use std::collections::BTreeMap;
 
 /// Leading parameters of every lowered function.
-pub(in crate::cpu) struct Lead {
+pub(super) struct Lead {
     pub ctx: Value,
     pub tid: [Value; 3],
 }
 
 impl Lead {
-    pub fn of(f: Value) -> Lead {
+    /// Those of a function that has them.
+    pub fn from_function(f: Value) -> Lead {
         let p = f.params();
         Lead {
             ctx: p[0],
@@ -22,7 +23,7 @@ impl Lead {
 }
 
 /// A field of the context; constant while a block runs.
-pub(in crate::cpu) fn field(b: &Builder, ctx: Value, at: u64, ty: Type) -> Value {
+pub(super) fn field(b: &Builder, ctx: Value, at: u64, ty: Type) -> Value {
     let p = b.offset(ctx, b.i64(at));
     let v = b.load(ty, p);
     v.mark("invariant.load");
@@ -60,7 +61,7 @@ pub(super) fn add_lead(m: &Module) {
         map.insert(f, n);
     }
     for n in map.values() {
-        let lead_values = Lead::of(*n).all();
+        let lead_values = Lead::from_function(*n).all();
         for i in n.instructions() {
             if i.opcode() != Some(Opcode::LLVMCall) {
                 continue;

@@ -1,0 +1,148 @@
+//! Notes for the trace of what happens to the state.
+use super::{Allocation, State};
+use crate::error::Failed;
+use crate::trace::{Copy, element};
+use kerf_exec::raw::Place;
+use kerf_ir::kernels::KernelInfo;
+
+/// A parameter is given an address.
+pub fn touched(s: &mut State, symbol: &str, parameter: usize, address: u64) {
+    let Some(number) = s.holding(address).map(|(_, a)| a.number) else {
+        return;
+    };
+    if let Some(t) = &mut s.trace {
+        t.touched(symbol, parameter, number);
+    }
+}
+
+/// A struct that is passed by value holds an address.
+pub fn in_struct(s: &mut State, address: u64) {
+    let number = s.holding(address).map(|(_, a)| a.number);
+    if let (Some(t), Some(n)) = (&mut s.trace, number) {
+        t.in_struct(n);
+    }
+}
+
+/// Whether parts of numbers are touched, which no other format has.
+fn whole(s: &mut State, address: u64, bytes: usize) -> Option<usize> {
+    let (at, a) = s.holding(address)?;
+    let (number, part) = (
+        a.number,
+        !(address - at).is_multiple_of(8) || !bytes.is_multiple_of(8),
+    );
+    if let (Some(t), true) = (&mut s.trace, part) {
+        t.fix(number, "parts of numbers are copied or filled");
+    }
+    Some(number)
+}
+
+/// Bytes are copied.
+pub fn moved(s: &mut State, to: u64, from: u64, bytes: usize) {
+    if !s.watched() {
+        return;
+    }
+    let (a, b) = (whole(s, from, bytes), whole(s, to, bytes));
+    if let (Some(t), Some(a), Some(b)) = (&mut s.trace, a, b) {
+        t.copied_on_device(a, b);
+    }
+}
+
+/// Bytes are filled.
+pub fn filled(s: &mut State, to: u64, value: u8, bytes: usize) {
+    if !s.watched() {
+        return;
+    }
+    let number = whole(s, to, bytes);
+    if let (Some(t), Some(n), true) = (&mut s.trace, number, value != 0) {
+        t.fix(n, "it is filled with bytes other than 0");
+    }
+}
+
+/// Notes what an allocation was, before it goes.
+fn note(s: &mut State, a: &Allocation) {
+    if let Some(t) = &mut s.trace {
+        t.allocation(a.number, a.bytes, a.element.as_ref().map(element));
+        if a.place != Place::Device {
+            t.fix(a.number, "host code reads and writes it");
+        }
+    }
+}
+
+/// After a launch.
+pub fn after(s: &mut State, unit: usize, k: &KernelInfo, seconds: f64) {
+    if let Some(t) = &mut s.trace {
+        t.launched(unit, k, seconds);
+    }
+}
+
+/// After bytes came to the host.
+pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Failed> {
+    let (allocation, at, kind) = match s.holding(from) {
+        Some((start, a)) => (a.number, from - start, a.element.as_ref().map(element)),
+        None => (0, 0, None),
+    };
+    let Some(t) = &mut s.trace else {
+        return Ok(());
+    };
+    // SAFETY: the host's end of a copy that is done.
+    let data = unsafe { std::slice::from_raw_parts(to as *const u8, bytes) };
+    let c = Copy {
+        allocation,
+        at,
+        bytes,
+        element: kind,
+        offset: 0,
+    };
+    t.keep(data, c)
+}
+
+/// Managed and pinned memory that kernels have worked on counts as copied when it is freed, or at the end.
+fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
+    let Some(e) = &a.element else {
+        return Ok(());
+    };
+    if a.place == Place::Device || s.trace.is_none() {
+        return Ok(());
+    }
+    s.on_device(|d| d.synchronize())?;
+    let c = Copy {
+        allocation: a.number,
+        at: 0,
+        bytes: a.bytes,
+        element: Some(element(e)),
+        offset: 0,
+    };
+    // SAFETY: the allocation is live, and the device is idle.
+    let data = unsafe { std::slice::from_raw_parts(address as *const u8, a.bytes) };
+    match &mut s.trace {
+        Some(t) => t.keep(data, c),
+        None => Ok(()),
+    }
+}
+
+/// Before memory is freed.
+pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
+    if s.trace.is_none() {
+        return Ok(());
+    }
+    match s.memory.get(&address).cloned() {
+        Some(a) => {
+            note(s, &a);
+            managed(s, address, &a)
+        }
+        None => Ok(()),
+    }
+}
+
+/// At the end of the program.
+pub fn finish(s: &mut State) {
+    let live: Vec<(u64, Allocation)> = s.memory.iter().map(|(k, v)| (*k, v.clone())).collect();
+    for (address, a) in live {
+        note(s, &a);
+        let _ = managed(s, address, &a);
+    }
+    let device = s.device.as_ref().map_or("none", |d| d.kind()).to_owned();
+    if let Some(t) = s.trace.take() {
+        t.write(&device);
+    }
+}
