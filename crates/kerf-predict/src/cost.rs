@@ -10,6 +10,7 @@
 mod baseline;
 mod census;
 mod combine;
+mod executed;
 mod launch;
 mod machine;
 mod memory;
@@ -260,7 +261,7 @@ impl CostModel {
 
     /// Registers of a thread of each kernel of a prepared module, by symbol, estimated.
     pub fn registers(&self, m: &Module) -> BTreeMap<String, u32> {
-        let rates = rates::Rates::of(&self.profile);
+        let rates = rates::Rates::from_profile(&self.profile);
         let all = census::kernels_of(
             m,
             &rates,
@@ -301,7 +302,7 @@ impl CostModel {
         // Every prediction copies it.
         module.lighten_debug();
         count::label(&module);
-        let rates = rates::Rates::of(&self.profile);
+        let rates = rates::Rates::from_profile(&self.profile);
         let mut patterns = census::Patterns::new();
         for l in work.launches.iter().filter(|l| !l.patterns.is_empty()) {
             patterns
