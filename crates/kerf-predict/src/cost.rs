@@ -247,7 +247,7 @@ impl CostModel {
         let (sms, clock_hz) = (need("sms", &l.sms)?, need("clock_mhz", &l.clock_mhz)? * 1e6);
         let bandwidth = need("copy_bandwidth", &l.copy_bandwidth)?;
         Ok(CostModel {
-            machine: Machine::of(&profile)?,
+            machine: Machine::from_profile(&profile)?,
             sms,
             clock_hz,
             l2_bytes: l.l2_bytes.value.unwrap_or(0.0),
