@@ -24,6 +24,7 @@ pub mod errors;
 pub mod exact;
 pub mod number;
 pub mod program;
+pub mod ranges;
 pub mod records;
 pub mod report;
 pub mod strata;
@@ -154,13 +155,13 @@ pub struct Bench<'a> {
 /// arguments from the host.
 pub fn takes_lists(function: &str) -> Option<String> {
     let key = format!("{function}.f64");
-    let s = Subject::of(&find(&key)?)?;
+    let s = Subject::for_operation(&find(&key)?)?;
     (s.way == Way::Values && s.arity == 1).then_some(key)
 }
 
 /// Can the accuracy of an operation be measured?
 pub fn measurable(op: &Operation) -> bool {
-    Subject::of(op).is_some()
+    Subject::for_operation(op).is_some()
 }
 
 /// Measures one operation of the catalogue; none where there is no accuracy to speak of. `progress` is
@@ -172,7 +173,7 @@ pub fn measure(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Option<Accuracy>, AccuracyError> {
     let op = find(key).ok_or_else(|| AccuracyError::Unknown(key.into()))?;
-    let Some(s) = Subject::of(&op) else {
+    let Some(s) = Subject::for_operation(&op) else {
         return Ok(None);
     };
     let accuracy = measure_subject(&s, bench, effort, progress)?;
@@ -222,7 +223,7 @@ fn measure_subject(
             Kind::Double(_) => effort.doubles / 2,
             _ => effort.doubles,
         };
-        let mut arguments = arguments::of(s, n);
+        let mut arguments = arguments::words(s, n);
         let mut lists = 0;
         for (_, more) in bench.hard.iter().filter(|(k, _)| *k == s.key) {
             arguments.extend(more.iter().map(|x| x.to_bits()));

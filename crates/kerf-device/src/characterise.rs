@@ -365,7 +365,7 @@ impl Campaign<'_> {
 
     /// Whether the occupancy formula gives the driver's answer for every kernel that was loaded.
     fn judge_occupancy(&mut self) {
-        let Ok(machine) = Machine::of(&self.p) else {
+        let Ok(machine) = Machine::from_profile(&self.p) else {
             return;
         };
         let agree = |(registers, shared, threads, blocks): &(u32, u32, u32, u32)| {

@@ -199,7 +199,7 @@ fn carveouts(arch: &str) -> &'static [u32] {
 
 impl Machine {
     /// The limits of a profile; every one of them has to be known.
-    pub fn of(p: &DeviceProfile) -> Result<Machine, OccupancyError> {
+    pub fn from_profile(p: &DeviceProfile) -> Result<Machine, OccupancyError> {
         let get = |field: &'static str, f: &Figure, least: f64| match f.value {
             // Sizes beyond 32 bits are mistakes; a unit of zero would divide by zero.
             Some(v) if v >= least && v <= f64::from(u32::MAX) => Ok(v as u32),

@@ -367,3 +367,24 @@ pub fn parse(
         top,
     })
 }
+
+/// Through casts that clang made and parentheses.
+pub fn strip(n: &Node) -> &Node {
+    let mut n = n;
+    loop {
+        let through = matches!(
+            n.kind.as_str(),
+            "ImplicitCastExpr"
+                | "ParenExpr"
+                | "ExprWithCleanups"
+                | "MaterializeTemporaryExpr"
+                | "CXXBindTemporaryExpr"
+                | "ConstantExpr"
+                | "SubstNonTypeTemplateParmExpr"
+        );
+        match n.inner.last().filter(|_| through) {
+            Some(c) => n = c,
+            None => return n,
+        }
+    }
+}

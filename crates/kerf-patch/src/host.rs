@@ -3,10 +3,10 @@
 //! A kernel whose parameter becomes `float *` is launched with a pointer that has to become one too. The host keeps its
 //! own numbers: copies to and from such a pointer convert. A pointer that is used in any other way keeps its format, and
 //! with it the kernel's parameter.
-use crate::ast::{Node, Via};
+use crate::ast::{Node, Via, strip};
 use crate::edits::{Clash, Edits};
-use crate::model::strip;
 use crate::source::Source;
+use crate::types::vector;
 use std::collections::BTreeMap;
 
 /// A copy between host and device through a pointer.
@@ -101,7 +101,7 @@ fn is_vectors(n: &Node) -> bool {
     let mut found = false;
     n.walk(&mut |c| {
         let t = c.plain.split('*').next().unwrap_or_default();
-        found |= c.plain.contains('*') && crate::model::vector(t).is_some();
+        found |= c.plain.contains('*') && vector(t).is_some();
         !found
     });
     found

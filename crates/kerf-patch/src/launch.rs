@@ -1,7 +1,7 @@
 //! Blocks: `__launch_bounds__` at kernels, and launches of the host code whose block is written as a number.
-use crate::ast::{Node, Via};
+use crate::ast::{Node, Via, strip};
 use crate::edits::Edits;
-use crate::model::{Model, strip};
+use crate::model::Model;
 use crate::source::Source;
 use std::collections::BTreeMap;
 

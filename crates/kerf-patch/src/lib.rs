@@ -24,6 +24,7 @@ pub mod source;
 pub mod split;
 pub mod toml;
 pub mod tries;
+pub mod types;
 pub mod walk;
 
 use std::path::PathBuf;

@@ -7,15 +7,19 @@ pub(crate) mod connect;
 mod declare;
 mod launches;
 
-use crate::ast::{Ast, Node, Spot, Via};
+use crate::ast::{Ast, Node, Spot, Via, strip};
 use crate::host::Copied;
 use crate::source::{Source, Token, type_token};
+use crate::types::{element, lanes, record_name, scalar, vector};
 use kerf_num::Format;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of an entity.
 pub type Entity = usize;
+
+/// Formats of classes that are not as in the source.
+pub type Formats = BTreeMap<Entity, Format>;
 
 /// What a declaration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,67 +123,6 @@ pub struct Model<'a> {
     kernels: BTreeSet<String>,
 }
 
-/// A type without qualifiers.
-fn bare(t: &str) -> String {
-    let words: Vec<&str> = t
-        .split_whitespace()
-        .filter(|w| {
-            !matches!(
-                *w,
-                "const"
-                    | "volatile"
-                    | "__restrict"
-                    | "__restrict__"
-                    | "restrict"
-                    | "__global"
-                    | "__local"
-                    | "__private"
-                    | "__constant"
-                    | "struct"
-            )
-        })
-        .collect();
-    words.join(" ").replace("__restrict", "")
-}
-
-/// Format of a scalar type.
-pub fn scalar(t: &str) -> Option<Format> {
-    match bare(t).as_str() {
-        "double" => Some(Format::F64),
-        "float" => Some(Format::F32),
-        _ => None,
-    }
-}
-
-/// Format and length of one of CUDA's vectors.
-pub fn vector(t: &str) -> Option<(Format, u8)> {
-    let t = bare(t);
-    let (f, n) = match t.strip_prefix("double") {
-        Some(n) => (Format::F64, n),
-        None => (Format::F32, t.strip_prefix("float")?),
-    };
-    let n = n
-        .strip_suffix("_16a")
-        .or(n.strip_suffix("_32a"))
-        .unwrap_or(n);
-    let n: u8 = n.parse().ok()?;
-    (1..=4).contains(&n).then_some((f, n))
-}
-
-/// Format of what a pointer, array or reference is of, at any depth.
-pub fn element(t: &str) -> Option<Format> {
-    let t = bare(t);
-    let cut = t.find(['*', '[', '&', '('])?;
-    scalar(&t[..cut]).or_else(|| vector(&t[..cut]).map(|v| v.0))
-}
-
-/// Numbers in a vector, or in those that a pointer, array or reference is of.
-pub(crate) fn lanes(t: &str) -> Option<u8> {
-    let t = bare(t);
-    let cut = t.find(['*', '[', '&', '(']).unwrap_or(t.len());
-    vector(&t[..cut]).map(|v| v.1)
-}
-
 /// Functions that give what is at an address, whatever its type.
 pub(crate) const LOADS: [&str; 6] = ["__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"];
 
@@ -200,34 +143,6 @@ pub(crate) fn copied(n: &Node) -> &Node {
         n = strip(&n.inner[0]);
     }
     n
-}
-
-/// The record that a type, or a pointer to it, names.
-fn record_name(t: &str) -> String {
-    let t = bare(t);
-    let cut = t.find(['*', '[', '&', '(']).unwrap_or(t.len());
-    t[..cut].trim().to_owned()
-}
-
-/// Through casts that clang made and parentheses.
-pub fn strip(n: &Node) -> &Node {
-    let mut n = n;
-    loop {
-        let through = matches!(
-            n.kind.as_str(),
-            "ImplicitCastExpr"
-                | "ParenExpr"
-                | "ExprWithCleanups"
-                | "MaterializeTemporaryExpr"
-                | "CXXBindTemporaryExpr"
-                | "ConstantExpr"
-                | "SubstNonTypeTemplateParmExpr"
-        );
-        match n.inner.last().filter(|_| through) {
-            Some(c) => n = c,
-            None => return n,
-        }
-    }
 }
 
 impl<'a> Model<'a> {

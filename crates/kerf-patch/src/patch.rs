@@ -10,10 +10,10 @@ use crate::edits::{self, Edits, diff};
 use crate::launch;
 use crate::marks::Marks;
 use crate::math;
-use crate::model::{Kind, Model};
-use crate::solve::{Formats, Solved, solve};
+use crate::model::{Formats, Kind, Model};
+use crate::solve::{Solved, solve};
 use crate::source::Source;
-use crate::split::{self, Given};
+use crate::split::{self, Given, Split};
 use crate::toml;
 use crate::tries::{Bench, Tried};
 use kerf_clang::compile::Language;
@@ -34,6 +34,7 @@ use kerf_tune::result::{self, TuneResult, Verdict};
 use kerf_tune::setting::Setting;
 use kerf_tune::subject::Subject;
 use kerf_workload::ConcreteStep;
+use kerf_workload::Workload;
 use kerf_workload::expand;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -222,6 +223,133 @@ fn shown(path: &Path, folder: &Path) -> PathBuf {
         .to_owned()
 }
 
+/// The language of a program's source, where it is the program that was tuned and has one.
+fn language(subject: &Subject, result: &TuneResult) -> Result<Language, PatchError> {
+    let named = &subject.program.source;
+    if subject.digest() != result.program {
+        return Err(PatchError::Changed(named.display().to_string()));
+    }
+    let language = Language::from_path(named).filter(|l| *l != Language::Ir);
+    language.ok_or_else(|| PatchError::NoSource(named.clone()))
+}
+
+/// A program's source, read as the plan's macros make it.
+struct Read {
+    /// The file that is compiled, and its flags.
+    main: PathBuf,
+    flags: Vec<String>,
+    ast: Ast,
+    sources: BTreeMap<usize, Source>,
+}
+
+impl Read {
+    fn new(r: &Request, job: &Job, subject: &Subject, plan: &Plan) -> Result<Read, PatchError> {
+        let named = &subject.program.source;
+        let main = clean(&r.folder.join(named));
+        // Macros have the values of the plan: without other values these are the flags of the program.
+        let flags = subject.workload.flags_at(&plan.launch);
+        let ast = ast::parse(&job.toolchain(), &r.folder, named, &flags)?;
+        let real = std::fs::canonicalize(&main).unwrap_or(main.clone());
+        let sources = sources(&ast, r, &real, &flags);
+        unchanged(&r.dir, &sources)?;
+        Ok(Read {
+            main,
+            flags,
+            ast,
+            sources,
+        })
+    }
+
+    /// The source with copies of functions, where the plan needs some.
+    fn split(
+        &self,
+        r: &Request,
+        job: &Job,
+        subject: &Subject,
+        plan: &Plan,
+    ) -> Result<Option<Split>, PatchError> {
+        let names: Vec<(String, String)> = subject
+            .kernels
+            .iter()
+            .map(|k| (k.name.clone(), k.symbol.clone()))
+            .collect();
+        let given = Given {
+            tools: &job.toolchain(),
+            folder: &r.folder,
+            main: &self.main,
+            flags: &self.flags,
+            kernels: &names,
+            plan,
+        };
+        let module = subject
+            .program
+            .module()
+            .map_err(|e| PatchError::Clang(e.to_string()))?;
+        split::split(&given, &self.ast, &self.sources, &module)
+    }
+}
+
+/// Groups that the plan changes.
+fn lowered(plan: &Plan, result: &TuneResult) -> Vec<usize> {
+    (0..result.groups.len())
+        .filter(|g| {
+            let kept: BTreeSet<usize> = (0..result.groups.len()).filter(|k| k != g).collect();
+            without(plan, result, &kept) != *plan
+        })
+        .collect()
+}
+
+/// The files of a candidate, the main one first.
+fn patched_files(
+    candidate: &Candidate,
+    sources: &BTreeMap<usize, Source>,
+    folder: &Path,
+    main: &Path,
+) -> Vec<FilePatch> {
+    let mut files: Vec<FilePatch> = Vec::new();
+    for (k, text) in &candidate.texts {
+        let s = &sources[k];
+        files.push(FilePatch {
+            path: s.path.clone(),
+            before: sha256(s.was.as_bytes()),
+            text: text.clone(),
+            diff: diff(&shown(&s.path, folder), &s.was, text),
+        });
+    }
+    files.sort_by_key(|f| f.path != main);
+    files
+}
+
+/// The workload file as the candidate needs it, where it changes; and what to say of it.
+fn patched_workload(
+    candidate: &Candidate,
+    workload: &Workload,
+    folder: &Path,
+) -> (Option<FilePatch>, Vec<String>) {
+    let path = clean(&folder.join(&workload.path));
+    let Ok(old) = std::fs::read_to_string(&path) else {
+        return (None, Vec::new());
+    };
+    let (text, notes) = toml::patched(&old, workload, &candidate.held, &candidate.launch);
+    let file = (text != old).then(|| FilePatch {
+        before: sha256(old.as_bytes()),
+        diff: diff(&shown(&path, folder), &old, &text),
+        path,
+        text,
+    });
+    (file, notes)
+}
+
+/// What the host has to do about a buffer that the device holds in another format.
+fn held_note(candidate: &Candidate, name: &str, f: Format) -> String {
+    match candidate.converted.contains(name) {
+        true => format!("buffer {name} is {f} on the device; the host code's copies convert"),
+        false => format!(
+            "the host has to give and take buffer {name} as {f}: its allocation, its copies and what fills it"
+        ),
+    }
+}
+
 /// Makes a patch. `tell` hears what is done.
 pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchError> {
     let (result, best) = result::read(&r.dir)?;
@@ -232,47 +360,13 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         seed: Some(result.input.seed),
         ..r.job.clone()
     };
-    let tools = job.toolchain();
-    let subject = Subject::load(&job.workload, &job.overrides, &tools)?;
-    let named = subject.program.source.clone();
-    if subject.digest() != result.program {
-        return Err(PatchError::Changed(named.display().to_string()));
-    }
-    let language = Language::from_path(&named).filter(|l| *l != Language::Ir);
-    let language = language.ok_or_else(|| PatchError::NoSource(named.clone()))?;
-    let main = clean(&r.folder.join(&named));
-    // Macros have the values of the plan: without other values these are the flags of the program.
-    let flags = subject.workload.flags_at(&plan.launch);
-    let ast = ast::parse(&tools, &r.folder, &named, &flags)?;
-    let sources = sources(
-        &ast,
-        r,
-        &std::fs::canonicalize(&main).unwrap_or(main.clone()),
-        &flags,
-    );
-    unchanged(&r.dir, &sources)?;
-    let names: Vec<(String, String)> = subject
-        .kernels
-        .iter()
-        .map(|k| (k.name.clone(), k.symbol.clone()))
-        .collect();
-    let given = Given {
-        tools: &tools,
-        folder: &r.folder,
-        main: &main,
-        flags: &flags,
-        kernels: &names,
-        plan: &plan,
-    };
-    let module = subject
-        .program
-        .module()
-        .map_err(|e| PatchError::Clang(e.to_string()))?;
-    let split = split::split(&given, &ast, &sources, &module)?;
-    drop(module);
+    let subject = Subject::load(&job.workload, &job.overrides, &job.toolchain())?;
+    let language = language(&subject, &result)?;
+    let read = Read::new(r, &job, &subject, &plan)?;
+    let split = read.split(r, &job, &subject, &plan)?;
     let (ast, sources, program) = match &split {
         Some(s) => (&s.ast, &s.sources, &s.program),
-        None => (&ast, &sources, &subject.program),
+        None => (&read.ast, &read.sources, &subject.program),
     };
     let ground = Ground {
         subject: &subject,
@@ -282,10 +376,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         result: &result,
         cl: language == Language::OpenCl,
     };
-    let model = match &r.profile {
-        Some(p) => CostModel::new(p).ok(),
-        None => None,
-    };
+    let model = r.profile.as_ref().and_then(|p| CostModel::new(p).ok());
     let references = tempfile::tempdir().map_err(PatchError::Temporary)?;
     let mut bench = Bench {
         result: &result,
@@ -297,95 +388,51 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         program: r.program.clone(),
         limit: r.limit,
         model: model.as_ref(),
-        main: main.clone(),
+        main: read.main.clone(),
         own_flags: subject.workload.flags_at(&BTreeMap::new()),
-        flags: flags.clone(),
+        flags: read.flags.clone(),
         own_s: None,
         inputs: r.inputs,
     };
     if r.job.device == Device::Cpu {
         bench.own_s = bench.seconds(None, &BTreeMap::new());
     }
-    let lowered: Vec<usize> = (0..result.groups.len())
-        .filter(|g| {
-            let kept: BTreeSet<usize> = (0..result.groups.len()).filter(|k| k != g).collect();
-            without(&plan, &result, &kept) != plan
-        })
-        .collect();
-    let order = by_value(&r.dir, &result, &lowered);
     let mut search = Search {
         ground: &ground,
         bench: &bench,
         plan: &plan,
-        order,
+        order: by_value(&r.dir, &result, &lowered(&plan, &result)),
         left: r.tries.max(1),
         tries: 0,
         last: None,
         unsaid: Vec::new(),
     };
-    let found = search.run(&mut tell)?;
-    let (tries, last, unsaid) = (
-        search.tries,
-        search.last.take(),
-        std::mem::take(&mut search.unsaid),
-    );
-    let Some((candidate, tried, dropped)) = found else {
+    let Some((candidate, tried, dropped)) = search.run(&mut tell)? else {
         return Ok(Outcome::None {
             why: "no source that is near the plan is within the tolerance and faster than the program as it is".into(),
-            last: last.map(Box::new),
-            unsaid,
+            last: search.last.take().map(Box::new),
+            unsaid: std::mem::take(&mut search.unsaid),
             plan: promise,
         });
     };
-    let mut files: Vec<FilePatch> = Vec::new();
-    for (k, text) in &candidate.texts {
-        let s = &sources[k];
-        files.push(FilePatch {
-            path: s.path.clone(),
-            before: sha256(s.was.as_bytes()),
-            text: text.clone(),
-            diff: diff(&shown(&s.path, &r.folder), &s.was, text),
-        });
-    }
-    files.sort_by_key(|f| f.path != main);
+    let mut files = patched_files(&candidate, sources, &r.folder, &read.main);
     let mut notes = candidate.notes.clone();
     for name in split.iter().flat_map(|s| &s.copies) {
         notes.push(format!(
             "{name} is a copy of a function that the plan computes in f64 for some of its callers and in f32 for others"
         ));
     }
-    let path = clean(&r.folder.join(&subject.workload.path));
-    if let Ok(old) = std::fs::read_to_string(&path) {
-        let (text, more) =
-            toml::patched(&old, &subject.workload, &candidate.held, &candidate.launch);
-        notes.extend(more);
-        if text != old {
-            files.push(FilePatch {
-                before: sha256(old.as_bytes()),
-                diff: diff(&shown(&path, &r.folder), &old, &text),
-                path,
-                text,
-            });
-        }
-    }
-    for (name, f) in &candidate.held {
-        notes.push(match candidate.converted.contains(name) {
-            true => format!("buffer {name} is {f} on the device; the host code's copies convert"),
-            false => format!(
-                "the host has to give and take buffer {name} as {f}: its allocation, its copies and what fills it"
-            ),
-        });
-    }
+    let (file, more) = patched_workload(&candidate, &subject.workload, &r.folder);
+    files.extend(file);
+    notes.extend(more);
+    let held = candidate.held.iter();
+    notes.extend(held.map(|(name, f)| held_note(&candidate, name, *f)));
+    let measured = tried.timing.is_some();
     Ok(Outcome::Patch(Box::new(Patch {
         schema: SCHEMA.into(),
         files,
         plan: promise,
-        kind: if tried.timing.is_some() {
-            "measured"
-        } else {
-            "predicted"
-        }
-        .into(),
+        kind: if measured { "measured" } else { "predicted" }.into(),
         patched: tried,
         tolerance: result.criteria.tolerance,
         metric: result.criteria.metric.to_string(),
@@ -394,7 +441,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         unsaid: candidate.unsaid,
         dropped,
         notes,
-        tries,
+        tries: search.tries,
     })))
 }
 

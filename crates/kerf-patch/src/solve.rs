@@ -6,13 +6,10 @@
 //! change begin as f32, and those for which neither holds are taken out until all that is left agrees.
 use crate::edits::Edits;
 use crate::marks::Marks;
-use crate::model::{Entity, Model, Thing, is_stored_only};
+use crate::model::{Entity, Formats, Model, Thing, is_stored_only};
 use crate::walk::{Ty, Unsaid, Walk, Want};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Formats of classes that are not as in the source.
-pub type Formats = BTreeMap<Entity, Format>;
 
 /// What became of a program.
 pub struct Solved {

@@ -8,13 +8,13 @@ mod places;
 mod statements;
 mod stored;
 
-use crate::ast::{Node, Spot, Via};
+use crate::ast::{Node, Spot, Via, strip};
 use crate::edits::{Clash, Edits};
 use crate::marks::{Mark, Marks};
 use crate::math::{self, Spelling};
-use crate::model::{Entity, Model, is_stored_only, scalar, strip, vector};
-use crate::solve::Formats;
+use crate::model::{Entity, Formats, Model, is_stored_only};
 use crate::source::Source;
+use crate::types::{scalar, vector};
 use kerf_num::Format;
 use kerf_pass::MathVariant;
 use std::collections::{BTreeMap, BTreeSet};

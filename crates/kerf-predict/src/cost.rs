@@ -10,6 +10,7 @@
 mod baseline;
 mod census;
 mod combine;
+mod executed;
 mod launch;
 mod machine;
 mod memory;
@@ -246,7 +247,7 @@ impl CostModel {
         let (sms, clock_hz) = (need("sms", &l.sms)?, need("clock_mhz", &l.clock_mhz)? * 1e6);
         let bandwidth = need("copy_bandwidth", &l.copy_bandwidth)?;
         Ok(CostModel {
-            machine: Machine::of(&profile)?,
+            machine: Machine::from_profile(&profile)?,
             sms,
             clock_hz,
             l2_bytes: l.l2_bytes.value.unwrap_or(0.0),
@@ -260,7 +261,7 @@ impl CostModel {
 
     /// Registers of a thread of each kernel of a prepared module, by symbol, estimated.
     pub fn registers(&self, m: &Module) -> BTreeMap<String, u32> {
-        let rates = rates::Rates::of(&self.profile);
+        let rates = rates::Rates::from_profile(&self.profile);
         let all = census::kernels_of(
             m,
             &rates,
@@ -301,7 +302,7 @@ impl CostModel {
         // Every prediction copies it.
         module.lighten_debug();
         count::label(&module);
-        let rates = rates::Rates::of(&self.profile);
+        let rates = rates::Rates::from_profile(&self.profile);
         let mut patterns = census::Patterns::new();
         for l in work.launches.iter().filter(|l| !l.patterns.is_empty()) {
             patterns

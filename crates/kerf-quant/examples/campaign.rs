@@ -210,11 +210,11 @@ fn train(
         if let Some(name) = job.text("save") {
             // Under its name only when it is whole: other workers wait for it.
             let part = out.join(format!("{name}.part"));
-            weights::write(&part, &weights::of(&graph, &backend)?)?;
+            weights::write(&part, &weights::from_backend(&graph, &backend)?)?;
             std::fs::rename(&part, stored(name))?;
         }
         if job.word("export") {
-            let named = weights::of(&graph, &backend)?;
+            let named = weights::from_backend(&graph, &backend)?;
             let read = |n: &str| named.get(n).cloned();
             let base = format!("{}-{}-{}", job.network, job.method, job.activation_bits);
             let notes = [(

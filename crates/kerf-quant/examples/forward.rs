@@ -25,9 +25,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         weight_decay: 0.0,
     };
     let mut backend = CpuBackend::new(&graph, &[], sgd, 1, 0)?;
-    weights::write(&at("first.safetensors"), &weights::of(&graph, &backend)?)?;
+    weights::write(
+        &at("first.safetensors"),
+        &weights::from_backend(&graph, &backend)?,
+    )?;
     weights::load(&at("theirs.safetensors"), &graph, &mut backend)?;
-    weights::write(&at("ours.safetensors"), &weights::of(&graph, &backend)?)?;
+    weights::write(
+        &at("ours.safetensors"),
+        &weights::from_backend(&graph, &backend)?,
+    )?;
     let given = weights::read(&at("images.safetensors"))?;
     let images = given.get("images").ok_or("there is no `images`")?;
     let rows = images.shape[0];

@@ -2,7 +2,7 @@
 //!
 //! The training loop, the methods and the schedules are the same for every backend. What to quantize to is decided
 //! by them ([`Decision`]) and told to the backend with each step; what the tensors looked like is told back.
-use crate::data::images::ImageBatch;
+use crate::data::pixels::ImageBatch;
 use crate::decision::{Decision, PointReport};
 use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};

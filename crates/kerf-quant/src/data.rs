@@ -2,6 +2,7 @@
 pub mod images;
 pub mod open;
 pub mod part;
+pub mod pixels;
 pub mod stripes;
 pub mod text;
 

@@ -213,7 +213,7 @@ impl Experiment<'_> {
         let decisions = steering.inference();
         let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
         let unquantized = evaluate(backend.as_mut(), self.test, &pass)?;
-        let named = weights::of(&graph, backend.as_ref())?;
+        let named = weights::from_backend(&graph, backend.as_ref())?;
         weights::write(&folder.join("weights.safetensors"), &named)?;
         let model = Model {
             schema: SCHEMA.into(),

@@ -313,7 +313,7 @@ impl Graph {
     }
     /// Parameters and buffers in the order of the nodes.
     pub fn params(&self) -> Vec<ParamSpec> {
-        params::of(self)
+        params::for_graph(self)
     }
     /// How many numbers are trained.
     pub fn trained(&self) -> usize {

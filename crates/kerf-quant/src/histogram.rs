@@ -3,7 +3,7 @@ use crate::decision::Histogram;
 
 impl Histogram {
     /// Counts values from `lo` to `hi` in equal parts. Values outside and what is no number are left out.
-    pub fn of(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
+    pub fn from_values(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
         let mut counts = vec![0u32; parts];
         // Nothing to divide where all values are one.
         let scale = if hi > lo {
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn counts_go_where_they_belong() {
-        let h = Histogram::of(&[0.0, 0.24, 0.25, 0.99, 1.0, f32::NAN, 2.0], 0.0, 1.0, 4);
+        let h = Histogram::from_values(&[0.0, 0.24, 0.25, 0.99, 1.0, f32::NAN, 2.0], 0.0, 1.0, 4);
         assert_eq!(h.counts, [2.0, 1.0, 0.0, 2.0]);
-        let h = Histogram::of(&[3.0, 3.0], 3.0, 3.0, 4);
+        let h = Histogram::from_values(&[3.0, 3.0], 3.0, 3.0, 4);
         assert_eq!(h.counts, [2.0, 0.0, 0.0, 0.0]);
     }
 
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(wide.counts, [0.0, 0.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]);
         let odd = h.spread(-0.3, 1.7, 7);
         assert!((odd.total() - 8.0).abs() < 1e-12);
-        let point = Histogram::of(&[1.0; 5], 1.0, 1.0, 4);
+        let point = Histogram::from_values(&[1.0; 5], 1.0, 1.0, 4);
         assert_eq!(point.spread(0.0, 2.0, 4).counts, [0.0, 0.0, 5.0, 0.0]);
         let mean = Histogram::mean(&[h.clone(), point]).unwrap();
         assert!((mean.total() - 6.5).abs() < 1e-12);

@@ -118,6 +118,10 @@ fn floats(v: &[f32]) -> Vec<u8> {
     v.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
+fn ints(v: &[usize]) -> Attribute {
+    Attribute::Ints(v.iter().map(|x| *x as i64).collect())
+}
+
 impl Writer<'_> {
     fn name(&self, v: Value) -> String {
         match v {
@@ -232,46 +236,12 @@ impl Writer<'_> {
         let graph = self.source.graph;
         let n = &graph.nodes[i];
         let own = n.name.clone();
-        let ints = |v: &[usize]| Attribute::Ints(v.iter().map(|x| *x as i64).collect());
-        let twice = |v: usize| ints(&[v, v]);
         let mut result = own.clone();
         match &n.op {
-            Op::Conv2d {
-                kernel,
-                stride,
-                padding,
-                groups,
-                ..
-            } => {
-                let [h, w] = *padding;
-                let attributes = [
-                    ("kernel_shape", ints(kernel)),
-                    ("strides", ints(stride)),
-                    ("pads", ints(&[h, w, h, w])),
-                    ("group", Attribute::Int(*groups as i64)),
-                ];
-                self.weighted(i, "Conv", &attributes)?;
-            }
-            Op::Linear { .. } => self.weighted(i, "Gemm", &[("transB", Attribute::Int(1))])?,
+            Op::Conv2d { .. } | Op::Linear { .. } => self.linear(i)?,
             // Part of what is before it.
             Op::BatchNorm { .. } if self.folded_into(i) => result = self.name(n.inputs[0]),
-            Op::BatchNorm { eps, .. } => {
-                let x = self.read(i, n.inputs[0])?;
-                let mut inputs = vec![x];
-                for what in ["weight", "bias", "running_mean", "running_var"] {
-                    let t = self.parameter(i, what)?;
-                    let name = format!("{own}.{what}");
-                    self.real(&name, &t.shape, &t.data);
-                    inputs.push(name);
-                }
-                let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-                self.emit(
-                    "BatchNormalization",
-                    &own,
-                    &inputs,
-                    &[("epsilon", Attribute::Float(*eps))],
-                );
-            }
+            Op::BatchNorm { eps, .. } => self.batch_norm(i, *eps)?,
             Op::Relu if self.clamped(i, None)? => result = self.read(i, n.inputs[0])?,
             Op::Relu6 if self.clamped(i, Some(6.0))? => result = self.read(i, n.inputs[0])?,
             Op::Relu6 => {
@@ -303,27 +273,7 @@ impl Writer<'_> {
                 let op = if n.op == Op::Add { "Add" } else { "Mul" };
                 self.emit(op, &own, &[&a, &b], &[]);
             }
-            Op::MaxPool {
-                kernel,
-                stride,
-                padding,
-            } => {
-                let x = self.read(i, n.inputs[0])?;
-                let attributes = [
-                    ("kernel_shape", twice(*kernel)),
-                    ("strides", twice(*stride)),
-                    ("pads", ints(&[*padding; 4])),
-                ];
-                self.emit("MaxPool", &own, &[&x], &attributes);
-            }
-            Op::AvgPool { kernel, stride } => {
-                let x = self.read(i, n.inputs[0])?;
-                let attributes = [
-                    ("kernel_shape", twice(*kernel)),
-                    ("strides", twice(*stride)),
-                ];
-                self.emit("AveragePool", &own, &[&x], &attributes);
-            }
+            Op::MaxPool { .. } | Op::AvgPool { .. } => self.pool(i)?,
             // Nothing is dropped at inference.
             Op::Dropout { .. } | Op::DropSample { .. } => result = self.read(i, n.inputs[0])?,
             Op::LayerNorm { .. }
@@ -338,6 +288,81 @@ impl Writer<'_> {
             }
         }
         self.names.push(result);
+        Ok(())
+    }
+
+    /// Convolutions and matrices.
+    fn linear(&mut self, i: usize) -> Result<(), ExportError> {
+        let Op::Conv2d {
+            kernel,
+            stride,
+            padding,
+            groups,
+            ..
+        } = &self.source.graph.nodes[i].op
+        else {
+            return self.weighted(i, "Gemm", &[("transB", Attribute::Int(1))]);
+        };
+        let [h, w] = *padding;
+        let attributes = [
+            ("kernel_shape", ints(kernel)),
+            ("strides", ints(stride)),
+            ("pads", ints(&[h, w, h, w])),
+            ("group", Attribute::Int(*groups as i64)),
+        ];
+        self.weighted(i, "Conv", &attributes)
+    }
+
+    /// A normalisation that is not part of what is before it.
+    fn batch_norm(&mut self, i: usize, eps: f32) -> Result<(), ExportError> {
+        let n = &self.source.graph.nodes[i];
+        let own = n.name.clone();
+        let x = self.read(i, n.inputs[0])?;
+        let mut inputs = vec![x];
+        for what in ["weight", "bias", "running_mean", "running_var"] {
+            let t = self.parameter(i, what)?;
+            let name = format!("{own}.{what}");
+            self.real(&name, &t.shape, &t.data);
+            inputs.push(name);
+        }
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        self.emit(
+            "BatchNormalization",
+            &own,
+            &inputs,
+            &[("epsilon", Attribute::Float(eps))],
+        );
+        Ok(())
+    }
+
+    fn pool(&mut self, i: usize) -> Result<(), ExportError> {
+        let n = &self.source.graph.nodes[i];
+        let own = n.name.clone();
+        let twice = |v: usize| ints(&[v, v]);
+        let (op, attributes) = match &n.op {
+            Op::MaxPool {
+                kernel,
+                stride,
+                padding,
+            } => (
+                "MaxPool",
+                vec![
+                    ("kernel_shape", twice(*kernel)),
+                    ("strides", twice(*stride)),
+                    ("pads", ints(&[*padding; 4])),
+                ],
+            ),
+            Op::AvgPool { kernel, stride } => (
+                "AveragePool",
+                vec![
+                    ("kernel_shape", twice(*kernel)),
+                    ("strides", twice(*stride)),
+                ],
+            ),
+            _ => return Ok(()),
+        };
+        let x = self.read(i, n.inputs[0])?;
+        self.emit(op, &own, &[&x], &attributes);
         Ok(())
     }
 

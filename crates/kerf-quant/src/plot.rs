@@ -217,7 +217,7 @@ mod tests {
         let svg = lines("t", "x", "y", &[line]);
         assert!(svg.contains("a &lt; b") && svg.ends_with("</svg>\n") && !svg.contains("NaN"));
         assert!(!lines("t", "x", "y", &[]).contains("inf"));
-        let h = Histogram::of(&[0.0, 1.0, 2.0, 2.0], 0.0, 2.0, 64);
+        let h = Histogram::from_values(&[0.0, 1.0, 2.0, 2.0], 0.0, 2.0, 64);
         assert!(histogram("h", &h).contains("99.9 % below"));
         assert_eq!(ticks(0.0, 1.0).len(), 6);
         assert_eq!(ticks(3.0, 3.0).len(), 1);

@@ -181,7 +181,7 @@ pub(crate) fn write_noted(
 }
 
 /// Parameters and buffers of a backend's network.
-pub fn of(graph: &Graph, backend: &dyn Backend) -> Result<Named, WeightsError> {
+pub fn from_backend(graph: &Graph, backend: &dyn Backend) -> Result<Named, WeightsError> {
     let each = graph.params().into_iter().map(|p| {
         let t = backend.read(&p.name)?;
         Ok((p.name, t))
@@ -281,12 +281,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.safetensors");
         let (g, a) = backend("small-cnn", 1);
-        let all = of(&g, &a).unwrap();
+        let all = from_backend(&g, &a).unwrap();
         write(&path, &all).unwrap();
         let (_, mut b) = backend("small-cnn", 2);
-        assert_ne!(of(&g, &b).unwrap(), all);
+        assert_ne!(from_backend(&g, &b).unwrap(), all);
         load(&path, &g, &mut b).unwrap();
-        assert_eq!(of(&g, &b).unwrap(), all);
+        assert_eq!(from_backend(&g, &b).unwrap(), all);
         let bytes = std::fs::read(&path).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
         assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.safetensors");
         let (g, a) = backend("small-cnn", 1);
-        let all = of(&g, &a).unwrap();
+        let all = from_backend(&g, &a).unwrap();
         for before in ["module.", "_orig_mod.module."] {
             let wrapped = all
                 .iter()
@@ -309,7 +309,7 @@ mod tests {
             write(&path, &wrapped).unwrap();
             let (_, mut b) = backend("small-cnn", 2);
             load(&path, &g, &mut b).unwrap();
-            assert_eq!(of(&g, &b).unwrap(), all);
+            assert_eq!(from_backend(&g, &b).unwrap(), all);
         }
         // One name of another network among them: nothing is guessed.
         let mut mixed = all.clone();
@@ -324,7 +324,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.safetensors");
         let (g, mut a) = backend("small-cnn", 1);
-        let before = of(&g, &a).unwrap();
+        let before = from_backend(&g, &a).unwrap();
         let mut other = before.clone();
         other.remove("fc.bias");
         other.insert("layer4.weight".into(), Tensor::filled([2], 0.0));
@@ -338,7 +338,7 @@ mod tests {
         ] {
             assert!(e.contains(part), "{e}");
         }
-        assert_eq!(of(&g, &a).unwrap(), before);
+        assert_eq!(from_backend(&g, &a).unwrap(), before);
         std::fs::write(&path, b"not at all").unwrap();
         assert!(
             load(&path, &g, &mut a)

@@ -251,20 +251,24 @@ fn chart(r: &AppResult) -> String {
     o + "</svg>"
 }
 
-/// The result as a page.
-pub fn page(r: &AppResult) -> String {
-    let tuned = is_within(r);
-    let headline = match (tuned, r.verdict.as_str()) {
+/// The beginning of the page, down to its first section.
+fn head(r: &AppResult) -> String {
+    let headline = match (is_within(r), r.verdict.as_str()) {
         (true, _) => format!("{:.2} times as fast, within the tolerance", r.speedup),
         (_, "tuned") => "Tuned; the error that was recorded is not within the tolerance".to_owned(),
         _ => "Nothing faster is within the tolerance".to_owned(),
     };
-    let mut o = format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{0} - Kerf</title>\n<style>{CSS}</style>\n</head>\n<body>\n<header class=\"top\"><h1>Kerf</h1><span class=\"file\">{0}</span><nav aria-label=\"Sections\"><a href=\"#front\">Time and error</a><a href=\"#kernels\">Kernels</a><a href=\"#groups\">Variables</a><a href=\"#repeat\">Repeat it</a></nav></header>\n<main>\n<section id=\"verdict\" aria-label=\"Result\"><p class=\"headline\">{1}</p><div class=\"verdict\">",
         escaped(&r.command),
         escaped(&headline)
-    );
-    o += &fact("Speed-up", &format!("{:.2}×", r.speedup), &r.time_by, tuned);
+    )
+}
+
+/// Speed-up, error, what was compared and where it ran; and what to know of them.
+fn verdict_section(r: &AppResult) -> String {
+    let tuned = is_within(r);
+    let mut o = fact("Speed-up", &format!("{:.2}×", r.speedup), &r.time_by, tuned);
     let more = format!("{}; compared with {}", limit(r), r.reference);
     o += &fact(
         &format!("Error: {}", r.metric),
@@ -292,7 +296,14 @@ pub fn page(r: &AppResult) -> String {
         }
         o += "</ul>";
     }
-    o += "</section>\n<section id=\"front\"><h2>Time against error</h2><p class=\"about\">Plans that none is better than in both. Left is faster, down is more accurate.</p>";
+    o + "</section>\n"
+}
+
+/// Time against error.
+fn front_section(r: &AppResult) -> String {
+    let mut o = String::from(
+        "<section id=\"front\"><h2>Time against error</h2><p class=\"about\">Plans that none is better than in both. Left is faster, down is more accurate.</p>",
+    );
     o += &chart(r);
     let rows: Vec<Vec<String>> = r
         .front
@@ -308,7 +319,14 @@ pub fn page(r: &AppResult) -> String {
         })
         .collect();
     o += &table(&["#time", "#speed-up", "#error", "within"], &rows);
-    o += "</section>\n<section id=\"kernels\"><h2>Kernels</h2><p class=\"about\">By their part of the kernels' run time.</p>";
+    o + "</section>\n"
+}
+
+/// The kernels, and what came of each tuned alone.
+fn kernels_section(r: &AppResult) -> String {
+    let mut o = String::from(
+        "<section id=\"kernels\"><h2>Kernels</h2><p class=\"about\">By their part of the kernels' run time.</p>",
+    );
     let rows: Vec<Vec<String>> = r
         .kernels
         .iter()
@@ -330,7 +348,14 @@ pub fn page(r: &AppResult) -> String {
             escaped(&text)
         );
     }
-    o += "</section>\n<section id=\"groups\"><h2>Variables and buffers</h2><p class=\"about\">What changes together, and what it became. Buffers are numbered in the order of their allocation.</p>";
+    o + "</section>\n"
+}
+
+/// What changes together, and what it became.
+fn groups_section(r: &AppResult) -> String {
+    let mut o = String::from(
+        "<section id=\"groups\"><h2>Variables and buffers</h2><p class=\"about\">What changes together, and what it became. Buffers are numbered in the order of their allocation.</p>",
+    );
     let [cut, kept] = parts(r);
     let row = |changed: &str| {
         let changed = changed.to_owned();
@@ -339,9 +364,13 @@ pub fn page(r: &AppResult) -> String {
     let mut rows: Vec<Vec<String>> = cut.iter().map(row("cut")).collect();
     rows.extend(kept.iter().map(row("kept")));
     o += &table(&["variable", "format", ""], &rows);
-    let _ = write!(
-        o,
-        "</section>\n<section id=\"repeat\"><h2>Repeat it</h2><pre class=\"command\">kerf tune --app {} --tolerance {:e} --metric {} --strategy {} --budget {} --seed {} --out again</pre><p class=\"about\">{} evaluations, {} failed; the search ended: {}; {:.1} s. Run with the plan: <code>KERF_PLAN=plan.json</code> before the command.</p></section>\n</main>\n<footer>Made by Kerf {}. Times are {}.</footer>\n</body>\n</html>\n",
+    o + "</section>\n"
+}
+
+/// How to repeat the search, and the end of the page.
+fn repeat_section(r: &AppResult) -> String {
+    format!(
+        "<section id=\"repeat\"><h2>Repeat it</h2><pre class=\"command\">kerf tune --app {} --tolerance {:e} --metric {} --strategy {} --budget {} --seed {} --out again</pre><p class=\"about\">{} evaluations, {} failed; the search ended: {}; {:.1} s. Run with the plan: <code>KERF_PLAN=plan.json</code> before the command.</p></section>\n</main>\n<footer>Made by Kerf {}. Times are {}.</footer>\n</body>\n</html>\n",
         escaped(&quoted(&r.command)),
         r.tolerance,
         escaped(&r.metric.to_string()),
@@ -354,8 +383,20 @@ pub fn page(r: &AppResult) -> String {
         r.wall_s,
         escaped(&r.kerf),
         kind(r)
-    );
-    o
+    )
+}
+
+/// The result as a page.
+pub fn page(r: &AppResult) -> String {
+    let sections = [
+        head(r),
+        verdict_section(r),
+        front_section(r),
+        kernels_section(r),
+        groups_section(r),
+        repeat_section(r),
+    ];
+    sections.concat()
 }
 
 /// A word for a shell.

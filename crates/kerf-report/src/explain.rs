@@ -1,7 +1,8 @@
 //! A result in a few lines of text: what was cut, what was not, and why.
 use crate::claims::{checked, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
-use crate::words::{bound, kept, lines, number};
+use crate::kept::kept;
+use crate::words::{bound, lines, number};
 use kerf_tune::result::Verdict;
 use std::fmt::Write;
 

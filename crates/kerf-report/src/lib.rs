@@ -12,6 +12,7 @@ pub mod claims;
 pub mod evaluations;
 pub mod explain;
 pub mod gather;
+mod kept;
 pub mod listing;
 pub mod markdown;
 pub mod page;

@@ -1,7 +1,8 @@
 //! A result as Markdown, for a pull request.
 use crate::claims::{compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
-use crate::words::{bound, kept, lines};
+use crate::kept::kept;
+use crate::words::{bound, lines};
 use kerf_tune::result::Verdict;
 use std::fmt::Write;
 

@@ -9,6 +9,7 @@ mod execute;
 mod finished;
 mod kept;
 mod launches;
+mod measured;
 mod reference;
 mod report;
 mod save;

@@ -1,6 +1,6 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
-use crate::storage::Held;
+use crate::held::Held;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;

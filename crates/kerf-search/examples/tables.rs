@@ -16,7 +16,7 @@ fn main() {
         cases.extend(compare(&space, &[0.25, 0.5, 0.75], &strategies, 5, 1).expect("strategies"));
     }
     for (name, _) in &strategies {
-        let of = || cases.iter().filter_map(|c| Some((c, c.of(name)?)));
+        let of = || cases.iter().filter_map(|c| Some((c, c.score(name)?)));
         for (c, s) in of() {
             println!(
                 "{name:12} {:36} {:.2e} optimum {:.3} found {:.3} worst {:.3} runs {:5.1} reach {:5.1} never {} cut {:?}",

@@ -59,7 +59,7 @@ pub struct Case {
 
 impl Case {
     /// The score of a strategy.
-    pub fn of(&self, strategy: &str) -> Option<&Score> {
+    pub fn score(&self, strategy: &str) -> Option<&Score> {
         self.scores.iter().find(|s| s.strategy == strategy)
     }
 }

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod exchange;
 pub mod expression;
 pub mod guided;
+pub mod history;
 pub mod outcome;
 pub mod problem;
 pub mod race;
@@ -23,7 +24,8 @@ pub mod synthetic_joint;
 pub mod synthetic_kernels;
 pub mod synthetic_launch;
 
-pub use outcome::{Evaluation, History, Outcome};
+pub use history::{Evaluation, History};
+pub use outcome::Outcome;
 pub use problem::{
     Answers, Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable,
 };

@@ -4,7 +4,8 @@
 //! [`crate::exchange`]. All may be compressed by gzip.
 use crate::exchange::{self, Entry, ExchangeError, Failed, Tuning, kernel_tuner};
 use crate::expression::Value as Item;
-use crate::outcome::{Evaluation, Outcome};
+use crate::history::Evaluation;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Models, Problem, ProblemError};
 use crate::space::{Param, Space};
 use serde::{Deserialize, Serialize};

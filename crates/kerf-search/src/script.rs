@@ -4,7 +4,8 @@
 //! runs from its start at every question, over the outcomes that are known; the first one that is missing
 //! is the question. So the same outcomes give the same questions by construction, and nothing has to be
 //! saved. The repeated work is small beside any execution.
-use crate::outcome::{History, Outcome};
+use crate::history::History;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::strategy::{Reason, Step, Strategy};
 

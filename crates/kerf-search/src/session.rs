@@ -1,5 +1,6 @@
 //! The driver: each assignment is evaluated once, executions are counted, a broken search goes on.
-use crate::outcome::{Evaluation, Outcome};
+use crate::history::Evaluation;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem};
 use crate::strategy::{Reason, Step, Strategy};
 use std::collections::{BTreeMap, VecDeque};

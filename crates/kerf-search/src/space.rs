@@ -190,7 +190,7 @@ impl Space {
             out: Vec::new(),
             steps: 0,
         };
-        walk.go(0)?;
+        walk.descend(0)?;
         if walk.out.is_empty() {
             return Err(self.nothing(&walk));
         }
@@ -244,7 +244,7 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn go(&mut self, depth: usize) -> Result<(), SpaceError> {
+    fn descend(&mut self, depth: usize) -> Result<(), SpaceError> {
         let params = &self.space.params;
         self.steps += 1;
         if self.steps > MOST_STEPS || self.out.len() > MOST_POINTS {
@@ -264,7 +264,7 @@ impl Walk<'_> {
         };
         for l in 0..p.values.len() as u8 {
             self.at[depth] = l;
-            self.go(depth + 1)?;
+            self.descend(depth + 1)?;
         }
         Ok(())
     }

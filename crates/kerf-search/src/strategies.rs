@@ -7,6 +7,7 @@ mod degree;
 mod delta_debug;
 mod differential;
 mod exhaustive;
+mod existing;
 mod genetic;
 mod guided;
 mod guided_points;

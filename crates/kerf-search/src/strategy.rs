@@ -1,5 +1,6 @@
 //! What a strategy is, and the strategies by name.
-use crate::outcome::{Evaluation, History, Outcome};
+use crate::history::{Evaluation, History};
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::strategies::{self, Order, Parts};
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,8 @@
 //! shared memory follow from them, occupancy from these with its steps, and time from work, reuse,
 //! coalescing, latency that too few warps leave open, and a part that nobody can explain. What needs too
 //! much fails when it is run; more than 1024 threads are excluded beforehand.
-use crate::outcome::{Evaluation, Outcome};
+use crate::history::Evaluation;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Level, Problem, Variable};
 use crate::recorded::{Recorded, RecordedError};
 use crate::rng::Rng;

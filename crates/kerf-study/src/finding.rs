@@ -28,7 +28,7 @@ impl Verdict {
     }
 
     /// By the number of cases in which it held.
-    pub fn of(held: usize, cases: usize) -> Verdict {
+    pub fn by_cases(held: usize, cases: usize) -> Verdict {
         match (held, cases) {
             (_, 0) => Verdict::NotJudged,
             (h, c) if h == c => Verdict::Holds,
@@ -109,7 +109,7 @@ impl Finding {
                     let same =
                         |o: &&Measured| o.label == *b && o.case == r.case && o.size == r.size;
                     let other = rows.iter().find(same)?;
-                    Some(ratio(metric.of(r)?, metric.of(other)?))
+                    Some(ratio(metric.value(r)?, metric.value(other)?))
                 })
                 .collect();
             if ratios.is_empty() {
@@ -128,7 +128,7 @@ impl Finding {
             true => format!("{} not measured here", metric.name()),
             false => format!("ratio of {}: {}", metric.name(), evidence.join(", ")),
         };
-        Finding::new(claim, place, Verdict::of(held, cases), evidence)
+        Finding::new(claim, place, Verdict::by_cases(held, cases), evidence)
     }
 
     /// A claim that a metric of each type does not fall from one row to the next, or, with `ends`, from
@@ -147,7 +147,7 @@ impl Finding {
             let v: Vec<f64> = rows
                 .iter()
                 .filter(|r| r.label == *label)
-                .filter_map(|r| metric.of(r))
+                .filter_map(|r| metric.value(r))
                 .collect();
             if v.len() < 2 {
                 continue;
@@ -163,7 +163,7 @@ impl Finding {
             evidence.push(format!("{label} {}", all.join(", ")));
         }
         let evidence = format!("{}: {}", metric.name(), evidence.join("; "));
-        Finding::new(claim, place, Verdict::of(held, cases), evidence)
+        Finding::new(claim, place, Verdict::by_cases(held, cases), evidence)
     }
 }
 

@@ -123,7 +123,7 @@ impl Metric {
     }
 
     /// Its value in a row, if it was measured.
-    pub fn of(self, m: &Measured) -> Option<f64> {
+    pub fn value(self, m: &Measured) -> Option<f64> {
         match self {
             Metric::MeanAbs => Some(m.errors.mean_abs()),
             Metric::SumAbs if m.errors.not_finite > 0 => Some(f64::INFINITY),

@@ -59,7 +59,9 @@ impl Panel {
     ) -> Option<Panel> {
         let mut series: Vec<Series> = Vec::new();
         for r in rows {
-            let Some(value) = metric.of(r) else { continue };
+            let Some(value) = metric.value(r) else {
+                continue;
+            };
             let at = match &x.1 {
                 Along::Cases(c) => c.iter().position(|c| *c == r.case)? as f64,
                 _ => r.size as f64,

@@ -127,7 +127,7 @@ impl Table {
                 Cell::Text(r.case.clone()),
                 Cell::Integer(r.size as u64),
                 r.label.into(),
-                Cell::maybe(error.of(r)),
+                Cell::maybe(error.value(r)),
                 Cell::maybe((r.errors.relative > 0).then_some(r.errors.max_rel)),
                 Cell::Integer(r.errors.not_finite as u64),
                 Cell::maybe(r.time_s),

@@ -149,7 +149,7 @@ impl Tunable {
         known: &[KernelNeeds],
     ) -> Option<(u32, u32)> {
         let w = self.warps.as_ref().filter(|w| w.select == Select::Slot)?;
-        let machine = Machine::of(p).ok()?;
+        let machine = Machine::from_profile(p).ok()?;
         let mut most = 0;
         for (symbol, block) in subject.blocks(&w.kernels) {
             let needs = known.iter().find(|k| k.symbol == symbol);

@@ -138,7 +138,7 @@ fn what_cannot_run_names_the_resource() {
         .bundled
         .load()
         .expect("a profile");
-    let machine = Machine::of(&h200).expect("limits");
+    let machine = Machine::from_profile(&h200).expect("limits");
     let c = &space::components(&w)[0];
     let look = |bx: i64, registers: u32| {
         let point = [("bx".to_owned(), bx)].into();

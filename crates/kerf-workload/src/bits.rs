@@ -17,6 +17,23 @@ pub fn round_to(scalar: Scalar, x: f64) -> f64 {
     }
 }
 
+impl Number {
+    /// Whether `scalar` can hold the number: integer types hold integral values in their range,
+    /// float types hold what does not round to infinity (rounding is no misfit; infinities and NaN
+    /// are themselves).
+    pub fn fits(self, scalar: Scalar) -> bool {
+        match scalar.int_range() {
+            Some((low, high)) => self
+                .as_integral()
+                .is_some_and(|v| (low..=high).contains(&v)),
+            None => {
+                let wide = self.as_f64();
+                !wide.is_finite() || round_to(scalar, wide).is_finite()
+            }
+        }
+    }
+}
+
 /// Smallest value of the float type that is at least `x`; infinity if there is none.
 pub fn round_up(scalar: Scalar, x: f64) -> f64 {
     let near = round_to(scalar, x);

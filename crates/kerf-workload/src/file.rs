@@ -13,6 +13,7 @@ mod init;
 mod launches;
 mod loops;
 mod names;
+mod naming;
 mod reader;
 mod section;
 mod space;
@@ -57,7 +58,7 @@ impl Workload {
         let source = flags::source(&mut reader, &top);
         let flags = flags::flags(&mut reader, &top);
         let seed = reader.seed(top.get("seed")).unwrap_or(0);
-        let sizes = names::sizes(&mut reader, &top);
+        let sizes = naming::sizes(&mut reader, &top);
         let launch_space = space::launch_space(&mut reader, &top, source.as_deref(), &flags);
         reader.check_overrides();
         let buffers = buffers::buffers(&mut reader, &top);

@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use crate::bits;
-use crate::scalar::Scalar;
-
 /// A number of a workload file or the value of an expression.
 ///
 /// Integers are wide enough that every `i64` and `u64` is kept exactly, with room for intermediate
@@ -55,21 +52,6 @@ impl Number {
             Number::Float(v) => v != 0.0,
         }
     }
-
-    /// Whether `scalar` can hold the number: integer types hold integral values in their range,
-    /// float types hold what does not round to infinity (rounding is no misfit; infinities and NaN
-    /// are themselves).
-    pub fn fits(self, scalar: Scalar) -> bool {
-        match scalar.int_range() {
-            Some((low, high)) => self
-                .as_integral()
-                .is_some_and(|v| (low..=high).contains(&v)),
-            None => {
-                let wide = self.as_f64();
-                !wide.is_finite() || bits::round_to(scalar, wide).is_finite()
-            }
-        }
-    }
 }
 
 impl fmt::Display for Number {
@@ -103,6 +85,7 @@ impl From<bool> for Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scalar::Scalar;
 
     #[test]
     fn fitting() {

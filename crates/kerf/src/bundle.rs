@@ -76,7 +76,7 @@ pub fn run(tools: &Toolchain, workloads: &[PathBuf], out: &Path) -> Result<i32, 
         "#!/bin/sh\n# Runs every workload of this bundle on the GPU.\ncd \"$(dirname \"$0\")\" || exit 2\nstatus=0\n",
     );
     let mut told = String::new();
-    let work = Work::of(workloads.len(), "packing");
+    let work = Work::in_parts(workloads.len(), "packing");
     for (i, w) in workloads.iter().enumerate() {
         work.now(format!("packing {}", w.display()));
         work.done(i);

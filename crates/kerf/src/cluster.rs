@@ -1,5 +1,6 @@
 //! The processes that share a command's work: ranks of mpirun, or children of this one.
 use crate::fail::Failure;
+use crate::rank::started;
 use kerf_cluster::ClusterError;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -121,21 +122,9 @@ fn secret() -> Result<String, Failure> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Ranks that mpirun or srun started, this one among them, by what it tells them.
-fn started() -> Option<usize> {
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"]
-        .iter()
-        .find_map(|v| std::env::var(v).ok()?.parse().ok())
-}
-
-/// The same where there are others.
+/// Ranks that were started, where there are others than this one.
 fn ranks() -> Option<usize> {
     started().filter(|n| *n > 1)
-}
-
-/// Whether this process is a rank: its terminal is mpirun's and says nothing about where the text goes.
-pub fn is_rank() -> bool {
-    started().is_some()
 }
 
 /// Refuses to do everything N times.

@@ -1,5 +1,5 @@
 //! Failures as the user sees them: what, and what to do.
-use crate::output::note;
+use crate::notes::note;
 use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
 use kerf_run::advice::advice;

@@ -1,7 +1,9 @@
 //! `kerf hardround`: arguments whose function value is hard to round.
 mod done;
+mod engine;
 mod journal;
 mod libm;
+mod running;
 mod search;
 mod show;
 mod small;

@@ -7,7 +7,9 @@ use crate::files;
 use crate::output::{Format, note, say};
 use crate::progress;
 use crate::toolchain;
+use kerf_ir::kernels::GlobalInfo;
 use kerf_ir::{extent, kernels, program};
+use kerf_llvm::Module;
 use kerf_run::job::Job;
 use kerf_run::skeleton::{Known, skeleton};
 use std::path::{Path, PathBuf};
@@ -46,16 +48,9 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
         .map_or(file.clone(), Path::to_owned)
 }
 
-/// Runs the command.
-pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
-    crate::in_utf8(&a.file)?;
-    let tools = toolchain::discover("sm_90");
-    let flags = crate::compiler_flags(a.include.clone(), a.define.clone(), a.flags.clone());
-    let shown = crate::inspect::compiling(&a.file);
-    let p = program::load(&tools, &a.file, &flags)?;
-    drop(shown);
-    let m = p.module().map_err(kerf_run::job::JobError::from)?;
-    let all = kernels::kernels(&m);
+/// The kernels to launch, with what their code tells.
+fn chosen(a: &Args, m: &Module) -> Result<Vec<Known>, Failure> {
+    let all = kernels::kernels(m);
     if all.is_empty() {
         return Err(Failure::new(format!("{} has no kernel", a.file.display()))
             .help("a template counts once it is instantiated: launch it somewhere in the file, or write `template __global__ void k<double>(...);`"));
@@ -71,27 +66,69 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
             })?
         }
     };
-    let used: Vec<String> = chosen
+    let known = chosen.into_iter().filter_map(|kernel| {
+        let function = m.function(&kernel.symbol)?;
+        Some(Known {
+            extents: extent::extents(m, function),
+            bounds: kernels::block_bounds(m, function),
+            kernel,
+        })
+    });
+    Ok(known.collect())
+}
+
+/// Variables that kernels use.
+fn used_globals(m: &Module, known: &[Known]) -> Vec<GlobalInfo> {
+    let used: Vec<String> = known
         .iter()
-        .filter_map(|k| m.function(&k.symbol))
+        .filter_map(|k| m.function(&k.kernel.symbol))
         .flat_map(kernels::used_globals)
         .map(|g| g.name())
         .collect();
-    let globals: Vec<_> = kernels::globals(&m)
-        .into_iter()
-        .filter(|g| used.contains(&g.symbol))
-        .collect();
-    let known: Vec<Known> = chosen
-        .into_iter()
-        .filter_map(|kernel| {
-            let function = m.function(&kernel.symbol)?;
-            Some(Known {
-                extents: extent::extents(&m, function),
-                bounds: kernels::block_bounds(&m, function),
-                kernel,
-            })
-        })
-        .collect();
+    let mut globals = kernels::globals(m);
+    globals.retain(|g| used.contains(&g.symbol));
+    globals
+}
+
+/// Says what was written, and whether it runs.
+fn report(path: &Path, guesses: usize, outcome: &Outcome, format: Format) -> Result<(), Failure> {
+    let Outcome { problem, one_block } = outcome;
+    if format == Format::Json {
+        return say(&format!(
+            "{}\n",
+            serde_json::json!({"schema": "kerf.init/1", "workload": path, "guesses": guesses, "problem": problem.as_ref().map(ToString::to_string)})
+        ));
+    }
+    say(&format!("{}\n", path.display()))?;
+    progress::line(&format!(
+        "{guesses} lines are guesses and say so: look at them first"
+    ));
+    match problem {
+        None => progress::line(&format!(
+            "it runs{}, and no access leaves its buffer; next: kerf tune {} --tolerance 1e-6",
+            if *one_block {
+                " with this block size"
+            } else {
+                ""
+            },
+            path.display()
+        )),
+        Some(e) => note(&format!("it does not run as it is: {e}")),
+    }
+    Ok(())
+}
+
+/// Runs the command.
+pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
+    crate::in_utf8(&a.file)?;
+    let tools = toolchain::discover("sm_90");
+    let flags = crate::compiler_flags(a.include.clone(), a.define.clone(), a.flags.clone());
+    let shown = crate::inspect::compiling(&a.file);
+    let p = program::load(&tools, &a.file, &flags)?;
+    drop(shown);
+    let m = p.module().map_err(kerf_run::job::JobError::from)?;
+    let known = chosen(a, &m)?;
+    let globals = used_globals(&m, &known);
     let stem = a.file.file_stem().unwrap_or_default();
     let path = a
         .out
@@ -125,31 +162,7 @@ pub fn run(a: &Args, format: Format) -> Result<i32, Failure> {
         memcheck: Some(kerf_exec::cpu::SanitizeOptions::everything()),
         ..Job::plain(path.clone(), &tools)
     };
-    let Outcome { problem, one_block } = Trial::new(job, &s.text)?.settle(&s)?;
-    let lines = s.guesses;
-    match format {
-        Format::Json => say(&format!(
-            "{}\n",
-            serde_json::json!({"schema": "kerf.init/1", "workload": path, "guesses": lines, "problem": problem.as_ref().map(ToString::to_string)})
-        ))?,
-        Format::Human | Format::Csv => {
-            say(&format!("{}\n", path.display()))?;
-            progress::line(&format!(
-                "{lines} lines are guesses and say so: look at them first"
-            ));
-            match &problem {
-                None => progress::line(&format!(
-                    "it runs{}, and no access leaves its buffer; next: kerf tune {} --tolerance 1e-6",
-                    if one_block {
-                        " with this block size"
-                    } else {
-                        ""
-                    },
-                    path.display()
-                )),
-                Some(e) => note(&format!("it does not run as it is: {e}")),
-            }
-        }
-    }
+    let outcome = Trial::new(job, &s.text)?.settle(&s)?;
+    report(&path, s.guesses, &outcome, format)?;
     Ok(0)
 }

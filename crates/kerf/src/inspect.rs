@@ -1,6 +1,7 @@
 //! `kerf inspect`: what a file holds, as Kerf sees it.
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::parse::{parse_arch, parse_lambda};
 use crate::progress::Work;
 use kerf_clang::compile::{Language, Toolchain};
 use kerf_ir::kernels;
@@ -15,7 +16,79 @@ use kerf_pass::{MathVariant, Plan, Select, SiteFormat, math};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// CUDA (.cu), OpenCL (.cl) or LLVM (.ll, .bc) file.
+    pub file: PathBuf,
+    /// Only this kernel.
+    #[arg(long)]
+    kernel: Option<String>,
+    /// List every site.
+    #[arg(long)]
+    all: bool,
+    /// Print the prepared IR, the PTX or a plan instead.
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
+    /// Give every site that can have it this format, in what --emit prints (by default the plan):
+    /// f32, f16, bf16; dw32, dw64 are pairs of f32, f64; dw32.cmp, dw64.cmp the same by the
+    /// published formulas of composite precision.
+    #[arg(long, value_name = "FORMAT")]
+    all_as: Option<SiteFormat>,
+    /// Hold every buffer and array that can be in this format, in what --emit prints.
+    #[arg(long, value_name = "FORMAT")]
+    store_as: Option<SiteFormat>,
+    /// Compute every math site that can be by this variant, in what --emit prints: approx and
+    /// approx.ftz (special-function unit, f32), full and full.ftz (divisions), newton0 to newton2
+    /// (f64), reciprocal (division by what does not change in the loop).
+    #[arg(long, value_name = "VARIANT")]
+    math_as: Option<MathVariant>,
+    /// Do all that to this fraction of the warps only, in what --emit prints.
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_lambda)]
+    lambda: Option<f64>,
+    /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
+    #[arg(long, default_value = "hash", requires = "lambda")]
+    select: Select,
+    /// Apply this plan (JSON) to what --emit prints.
+    #[arg(long, requires = "emit", conflicts_with_all = ["all_as", "store_as", "math_as", "lambda"])]
+    plan: Option<PathBuf>,
+    /// Target architecture.
+    #[arg(long, default_value = "sm_90", value_parser = parse_arch)]
+    arch: String,
+    /// Flags for the compiler: -I, -D, -std=...
+    #[arg(last = true)]
+    flags: Vec<String>,
+    /// Include folder.
+    #[arg(short = 'I')]
+    include: Vec<String>,
+    /// Macro.
+    #[arg(short = 'D')]
+    define: Vec<String>,
+}
+
+/// Runs the command.
+pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    let tools = crate::toolchain::discover(&a.arch);
+    let flags = crate::compiler_flags(a.include, a.define, a.flags);
+    let changed = a.all_as.is_some() || a.store_as.is_some() || a.math_as.is_some();
+    let changed = changed || a.lambda.is_some();
+    let kernel = a.kernel.as_deref();
+    match a.emit.or(changed.then_some(Emit::Plan)) {
+        Some(e) => {
+            let wish = Wish {
+                plan: a.plan.as_deref().map(crate::run::read_plan).transpose(),
+                all_as: a.all_as,
+                store_as: a.store_as,
+                math_as: a.math_as,
+                warps: a.lambda.map(|l| (l, a.select)),
+            };
+            emit(&tools, &a.file, &flags, kernel, e, wish)
+        }
+        None => run(&tools, &a.file, &flags, kernel, format, style, a.all),
+    }
+}
 
 #[derive(Serialize)]
 struct Group {
@@ -286,7 +359,7 @@ pub fn compiling(file: &Path) -> Work {
 }
 
 /// Prints the program in one of its forms.
-pub fn emit(
+fn emit(
     tools: &Toolchain,
     file: &Path,
     flags: &[String],
@@ -352,8 +425,8 @@ pub fn emit(
     Ok(0)
 }
 
-/// Runs the command.
-pub fn run(
+/// Shows what a file holds.
+fn run(
     tools: &Toolchain,
     file: &Path,
     flags: &[String],

@@ -55,7 +55,7 @@ pub struct Args {
 pub fn run(a: Args) -> Result<i32, Failure> {
     crate::in_utf8(&a.workload)?;
     let profile = device::load(&a.profile)?;
-    let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let machine = Machine::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let cuda = a.device == DeviceArg::Cuda;
     // Shapes are written into another folder, from where the source has to be found.
     let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
@@ -157,7 +157,7 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let rows = record::read(&a.record).map_err(Failure::new)?;
     let profile = device::load(&a.profile)?;
-    let machine = Machine::of(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let machine = Machine::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let work: Vec<Counted> = match &a.work {
         None => Vec::new(),
         Some(path) => {

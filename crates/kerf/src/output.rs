@@ -1,7 +1,7 @@
 //! How results are shown: human or JSON, with or without colour.
 use crate::fail::Failure;
+pub use crate::notes::{note, passing};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a result to standard output. A reader that has seen enough (`| head`) is no failure; a full
 /// disk is one.
@@ -14,32 +14,6 @@ pub fn say(text: &str) -> Result<(), Failure> {
                 .help("check where standard output goes, and the space there"))
         }
         _ => Ok(()),
-    }
-}
-
-/// Whether a line that will be overwritten is on the terminal.
-static PASSING: AtomicBool = AtomicBool::new(false);
-
-/// Writes a line to standard error, for people. That nobody can read it is no reason to stop.
-pub fn note(text: &str) {
-    let clear = match PASSING.swap(false, Ordering::Relaxed) {
-        true => "\r\x1b[K",
-        false => "",
-    };
-    let _ = writeln!(std::io::stderr(), "{clear}{text}");
-}
-
-/// Puts a line on the terminal in place of the last one of this kind; an empty one takes it away.
-pub fn passing(text: &str) {
-    if PASSING.swap(!text.is_empty(), Ordering::Relaxed) || !text.is_empty() {
-        // A line that is wrapped could not be overwritten.
-        let columns = terminal_size::terminal_size_of(std::io::stderr());
-        let columns = columns.map_or(80, |(w, _)| usize::from(w.0));
-        let short: String = text.chars().take(columns.saturating_sub(1)).collect();
-        let mut err = std::io::stderr().lock();
-        // Clearing to the end of the line takes away what was longer.
-        let _ = write!(err, "\r{short}\x1b[K");
-        let _ = err.flush();
     }
 }
 
@@ -78,7 +52,7 @@ impl Style {
             Color::Auto => {
                 std::env::var_os("NO_COLOR").is_none()
                     && std::io::stdout().is_terminal()
-                    && !crate::cluster::is_rank()
+                    && !crate::rank::is_rank()
             }
         })
     }

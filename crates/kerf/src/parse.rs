@@ -1,5 +1,6 @@
 //! Arguments of the command line as values, with what was expected where they are not.
 use crate::fail::Failure;
+use kerf_exec::cpu::SanitizeOptions;
 use std::path::Path;
 
 /// A size: `n=4096`.
@@ -86,4 +87,12 @@ pub fn parse_lambda(text: &str) -> Result<f64, String> {
         Ok(l) if (0.0..=1.0).contains(&l) => Ok(l),
         _ => Err("expected a fraction from 0 to 1".into()),
     }
+}
+
+/// Checks that let some kinds of faults pass.
+pub fn allowed(checks: SanitizeOptions, names: &[String]) -> Result<SanitizeOptions, Failure> {
+    names.iter().try_fold(checks, |c, n| {
+        c.allowing(n)
+            .map_err(|why| Failure::new(format!("--allow: {why}")))
+    })
 }

@@ -7,6 +7,7 @@ use kerf_patch::PatchError;
 use kerf_patch::patch::{self, FilePatch, Outcome, Patch, Request, Which};
 use kerf_patch::tries::{Elsewhere, Tried};
 use kerf_tune::evaluate::WorkerProgram;
+use kerf_tune::result::TuneResult;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -197,9 +198,8 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the command: 0 with a patch, 1 where no source holds.
-pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
-    let (result, _) = kerf_tune::result::read(&a.dir).map_err(|e| Failure::new(e.to_string()))?;
+/// What is asked of the patcher.
+fn request(a: &Args, result: &TuneResult) -> Result<Request, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     let job = crate::tune::job(
         result.workload.clone(),
@@ -220,7 +220,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             result.profile
         ));
     }
-    let request = Request {
+    Ok(Request {
         dir: a.dir.clone(),
         folder,
         roots: a.roots.clone(),
@@ -234,7 +234,51 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         which: a.plan,
         tries: a.tries,
         inputs: a.inputs,
-    };
+    })
+}
+
+/// Gives a patch: applied, written and shown as was asked.
+fn give(a: &Args, p: &Patch, format: Format, style: Style) -> Result<i32, Failure> {
+    if a.apply {
+        apply(&p.files)?;
+    }
+    let text: String = p.files.iter().map(|f| f.diff.as_str()).collect();
+    if let Some(path) = &a.out {
+        files::write_whole(path, &text).map_err(|e| {
+            Failure::new(format!("cannot write {}: {e}", path.display()))
+                .help("choose another place with --out")
+        })?;
+    }
+    match format {
+        Format::Json => {
+            let v = serde_json::to_string_pretty(p).map_err(|e| Failure::new(e.to_string()))?;
+            say(&(v + "\n"))?;
+        }
+        Format::Human | Format::Csv if a.out.is_none() => say(&text)?,
+        Format::Human | Format::Csv => {}
+    }
+    note(verdict(p, style).trim_end());
+    if a.apply {
+        note(&format!("changed: {}", names(&p.files)));
+    }
+    Ok(0)
+}
+
+/// What there is to say of the last source that was tried.
+fn last_tried(t: &Tried) -> String {
+    match &t.failure {
+        Some(f) => format!("fails: {f}"),
+        None => {
+            let measured = t.timing.is_some();
+            figure(t, if measured { "measured" } else { "predicted" })
+        }
+    }
+}
+
+/// Runs the command: 0 with a patch, 1 where no source holds.
+pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
+    let (result, _) = kerf_tune::result::read(&a.dir).map_err(|e| Failure::new(e.to_string()))?;
+    let request = request(a, &result)?;
     let outcome = match patch::patch(&request, |t| note(&format!("tried {t}"))) {
         Err(PatchError::NoPlan(why)) => {
             note(&format!(
@@ -244,72 +288,42 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         }
         other => other?,
     };
-    match outcome {
-        Outcome::Patch(p) => {
-            if a.apply {
-                apply(&p.files)?;
-            }
-            let text: String = p.files.iter().map(|f| f.diff.as_str()).collect();
-            if let Some(path) = &a.out {
-                files::write_whole(path, &text).map_err(|e| {
-                    Failure::new(format!("cannot write {}: {e}", path.display()))
-                        .help("choose another place with --out")
-                })?;
-            }
-            match format {
-                Format::Json => {
-                    let v = serde_json::to_string_pretty(&p)
-                        .map_err(|e| Failure::new(e.to_string()))?;
-                    say(&(v + "\n"))?;
-                }
-                Format::Human | Format::Csv if a.out.is_none() => say(&text)?,
-                Format::Human | Format::Csv => {}
-            }
-            note(verdict(&p, style).trim_end());
-            if a.apply {
-                note(&format!("changed: {}", names(&p.files)));
-            }
-            Ok(0)
-        }
+    let (why, last, unsaid, plan) = match outcome {
+        Outcome::Patch(p) => return give(a, &p, format, style),
         Outcome::None {
             why,
             last,
             unsaid,
             plan,
-        } => {
-            let written = kerf_patch::loader::write(&a.dir, &result).map_err(Failure::new)?;
-            note(&format!("no patch: {why}"));
-            let error = plan
-                .error
-                .map_or_else(|| patch::NOT_RECORDED.into(), |e| format!("{e:.3e}"));
-            note(&format!(
-                "the plan: error {error}, {:.2}x {}",
-                1.0 / plan.time,
-                plan.kind
-            ));
-            if let Some(t) = last {
-                let failed = t.failure.as_ref().map(|f| format!("fails: {f}"));
-                note(&format!(
-                    "the last source that was tried: {}",
-                    failed.unwrap_or_else(|| {
-                        let measured = t.timing.is_some();
-                        figure(&t, if measured { "measured" } else { "predicted" })
-                    })
-                ));
-            }
-            for u in unsaid.iter().take(10) {
-                note(&format!("not as in the plan: {u}"));
-            }
-            for w in &written {
-                note(&format!("written instead: {}", w.display()));
-            }
-            if format == Format::Json {
-                say(&format!(
-                    "{:#}\n",
-                    serde_json::json!({"schema": patch::SCHEMA, "patch": null, "why": why, "instead": written})
-                ))?;
-            }
-            Ok(1)
-        }
+        } => (why, last, unsaid, plan),
+    };
+    let written = kerf_patch::loader::write(&a.dir, &result).map_err(Failure::new)?;
+    note(&format!("no patch: {why}"));
+    let error = plan
+        .error
+        .map_or_else(|| patch::NOT_RECORDED.into(), |e| format!("{e:.3e}"));
+    note(&format!(
+        "the plan: error {error}, {:.2}x {}",
+        1.0 / plan.time,
+        plan.kind
+    ));
+    if let Some(t) = last {
+        note(&format!(
+            "the last source that was tried: {}",
+            last_tried(&t)
+        ));
     }
+    for u in unsaid.iter().take(10) {
+        note(&format!("not as in the plan: {u}"));
+    }
+    for w in &written {
+        note(&format!("written instead: {}", w.display()));
+    }
+    if format == Format::Json {
+        say(&format!(
+            "{:#}\n",
+            serde_json::json!({"schema": patch::SCHEMA, "patch": null, "why": why, "instead": written})
+        ))?;
+    }
+    Ok(1)
 }

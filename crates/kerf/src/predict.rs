@@ -281,7 +281,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
 /// Refuses launches that no GPU of the profile would take: the CPU runs blocks that launch bounds forbid, and their time
 /// means nothing.
 fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), Failure> {
-    let Ok(machine) = Machine::of(profile) else {
+    let Ok(machine) = Machine::from_profile(profile) else {
         return Ok(());
     };
     let infos = kerf_ir::kernels::kernels(m);

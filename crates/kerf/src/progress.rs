@@ -160,7 +160,7 @@ impl Work {
     }
 
     /// Work in so many parts.
-    pub fn of(parts: usize, what: impl Into<String>) -> Work {
+    pub fn in_parts(parts: usize, what: impl Into<String>) -> Work {
         Work::new(what.into(), Some(parts))
     }
 
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn it_ends_at_once() {
         let begun = Instant::now();
-        drop(Work::of(3, "nothing"));
+        drop(Work::in_parts(3, "nothing"));
         assert!(begun.elapsed() < FIRST_LINE);
     }
 }

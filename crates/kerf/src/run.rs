@@ -5,9 +5,9 @@ use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
-use kerf_exec::ExecError;
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
+use kerf_exec::{ExecError, KernelStats};
 use kerf_num::metrics::Rejection;
 use kerf_run::job::{Device, Job, JobError, Output, Report, Verdict};
 use std::fmt::Write;
@@ -192,24 +192,8 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
     }
 }
 
-fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
-    let mut o = String::new();
-    let _ = writeln!(
-        o,
-        "{} on {} ({})",
-        style.bold(name),
-        r.device.name,
-        r.device.detail
-    );
-    let s: Vec<String> = r.settings.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    let _ = writeln!(
-        o,
-        "  {}seed {}, {} launch{}",
-        s.iter().map(|x| format!("{x} ")).collect::<String>(),
-        r.seed,
-        r.launches,
-        if r.launches == 1 { "" } else { "es" }
-    );
+/// Times, energy and clocks.
+fn measurements(o: &mut String, r: &Report, checked: bool, style: Style) {
     if let Some(t) = &r.times {
         let what = match (r.device.kind.as_str(), checked) {
             ("cuda", _) => "time",
@@ -256,48 +240,79 @@ fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
             mhz(s.temperature_c)
         );
     }
-    for k in &r.kernels {
-        let n = kerf_ir::kernels::source_name(&kerf_llvm::demangle(&k.symbol));
-        let n = kerf_ir::kernels::shortened(&n);
-        match (k.registers, k.shared_bytes, k.local_bytes) {
-            (Some(regs), Some(sh), Some(loc)) => {
-                let _ = writeln!(
-                    o,
-                    "  kernel {n}: {regs} registers, {sh} bytes shared, {loc} bytes local (spills and arrays)"
-                );
-            }
-            _ => {
-                let _ = writeln!(o, "  kernel {n}: {}", k.note.as_deref().unwrap_or(""));
-            }
+}
+
+/// What a kernel needs of the device.
+fn kernel(o: &mut String, k: &KernelStats) {
+    let n = kerf_ir::kernels::source_name(&kerf_llvm::demangle(&k.symbol));
+    let n = kerf_ir::kernels::shortened(&n);
+    match (k.registers, k.shared_bytes, k.local_bytes) {
+        (Some(regs), Some(sh), Some(loc)) => {
+            let _ = writeln!(
+                o,
+                "  kernel {n}: {regs} registers, {sh} bytes shared, {loc} bytes local (spills and arrays)"
+            );
+        }
+        _ => {
+            let _ = writeln!(o, "  kernel {n}: {}", k.note.as_deref().unwrap_or(""));
         }
     }
+}
+
+/// An output, and its errors against the reference.
+fn output(o: &mut String, out: &Output, style: Style) {
+    let _ = writeln!(
+        o,
+        "  output {}  {}[{}]  {}",
+        style.bold(&out.name),
+        out.element,
+        out.len,
+        out.digest
+    );
+    if let Some(p) = &out.saved {
+        let _ = writeln!(o, "    saved to {}", p.display());
+    }
+    for e in &out.errors {
+        errors(o, e, style);
+    }
+    if let Some(n) = out.integer_mismatches {
+        let differ = integers_differ(n);
+        let _ = writeln!(o, "    {differ} from the original program's");
+    }
+    if let Some(v) = &out.verdict {
+        let word = if v.accepted {
+            style.good("accepted")
+        } else {
+            style.bad("rejected")
+        };
+        let _ = writeln!(o, "    {word}: {}", verdict(out, v));
+    }
+}
+
+fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
+    let mut o = String::new();
+    let _ = writeln!(
+        o,
+        "{} on {} ({})",
+        style.bold(name),
+        r.device.name,
+        r.device.detail
+    );
+    let s: Vec<String> = r.settings.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let _ = writeln!(
+        o,
+        "  {}seed {}, {} launch{}",
+        s.iter().map(|x| format!("{x} ")).collect::<String>(),
+        r.seed,
+        r.launches,
+        if r.launches == 1 { "" } else { "es" }
+    );
+    measurements(&mut o, r, checked, style);
+    for k in &r.kernels {
+        kernel(&mut o, k);
+    }
     for out in &r.outputs {
-        let _ = writeln!(
-            o,
-            "  output {}  {}[{}]  {}",
-            style.bold(&out.name),
-            out.element,
-            out.len,
-            out.digest
-        );
-        if let Some(p) = &out.saved {
-            let _ = writeln!(o, "    saved to {}", p.display());
-        }
-        for e in &out.errors {
-            errors(&mut o, e, style);
-        }
-        if let Some(n) = out.integer_mismatches {
-            let differ = integers_differ(n);
-            let _ = writeln!(o, "    {differ} from the original program's");
-        }
-        if let Some(v) = &out.verdict {
-            let word = if v.accepted {
-                style.good("accepted")
-            } else {
-                style.bad("rejected")
-            };
-            let _ = writeln!(o, "    {word}: {}", verdict(out, v));
-        }
+        output(&mut o, out, style);
     }
     if let Some(i) = &r.reference {
         let _ = writeln!(

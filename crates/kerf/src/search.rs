@@ -186,7 +186,7 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
         ));
     }
     let mut all = Vec::new();
-    let work = Work::of(names.len(), "strategies");
+    let work = Work::in_parts(names.len(), "strategies");
     for (i, name) in names.iter().enumerate() {
         work.now(name.as_str());
         work.done(i);

@@ -1,8 +1,10 @@
 //! `kerf selftest`: random kernels on the CPU executor and on a GPU, compared bit by bit; or on one of
 //! them, compared with a record made elsewhere.
+use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::files;
 use crate::output::{Format, Style, note, say};
+use crate::parse::{parse_count, parse_seed};
 use crate::progress::{self, Work};
 use kerf_clang::compile::Toolchain;
 use kerf_exec::ExecError;
@@ -22,24 +24,75 @@ const PER_MODULE: usize = 4;
 /// How often it is said how far the test is.
 const TELL: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What to do.
-pub struct Options {
-    /// Kernels.
-    pub count: usize,
-    /// First seed.
-    pub seed: u64,
-    /// Change each kernel by a random plan.
-    pub plans: bool,
-    /// Also run on the GPU.
-    pub cuda: bool,
-    /// GPU number.
-    pub ordinal: i32,
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Number of kernels.
+    #[arg(long, default_value_t = 200, allow_negative_numbers = true, value_parser = parse_count)]
+    count: usize,
+    /// Seed of the first module.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
+    seed: u64,
+    /// Compare with this device.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Give each kernel's sites and arrays narrower formats and other variants at random, some to a
+    /// part of the warps only, before comparing.
+    #[arg(long)]
+    plans: bool,
     /// Stop after this many seconds, with what was compared by then.
-    pub seconds: Option<u64>,
+    #[arg(long, value_name = "S")]
+    seconds: Option<u64>,
+    /// Write the digests to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Compare with the digests of this file.
+    #[arg(long)]
+    against: Option<PathBuf>,
+    /// Write the module of --seed to this folder, as workloads with their inputs, and stop.
+    #[arg(long)]
+    dump: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    if let Some(dir) = &a.dump {
+        return dump(a.seed, a.plans, dir);
+    }
+    let o = Options {
+        count: a.count,
+        seed: a.seed,
+        plans: a.plans,
+        cuda: a.device == DeviceArg::Cuda,
+        ordinal: a.gpu,
+        seconds: a.seconds,
+        record: a.record,
+        against: a.against,
+    };
+    run(&crate::toolchain::discover("sm_90"), &o, format, style)
+}
+
+/// What to do.
+struct Options {
+    /// Kernels.
+    count: usize,
+    /// First seed.
+    seed: u64,
+    /// Change each kernel by a random plan.
+    plans: bool,
+    /// Also run on the GPU.
+    cuda: bool,
+    /// GPU number.
+    ordinal: i32,
+    /// Stop after this many seconds, with what was compared by then.
+    seconds: Option<u64>,
     /// File to write digests to (the GPU's, where there is one).
-    pub record: Option<PathBuf>,
+    record: Option<PathBuf>,
     /// File to compare with.
-    pub against: Option<PathBuf>,
+    against: Option<PathBuf>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -146,91 +199,136 @@ fn writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the command: 0 if every kernel without modelled operations agrees, 1 otherwise.
-pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
-    let lib = tools.libdevice.as_ref().ok_or_else(|| {
-        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
-    })?;
-    let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
-    let record = o
-        .against
-        .as_ref()
-        .map(|p| read_record(p, o.plans))
-        .transpose()?;
-    if let Some(path) = &o.record {
-        // Asked before the work rather than after it.
-        writable(path)?;
+/// What a kernel's outputs are compared with.
+struct Comparison<'a> {
+    tools: &'a Toolchain,
+    ordinal: i32,
+    /// Digests made elsewhere.
+    record: Option<BTreeMap<(u64, usize), String>>,
+}
+
+impl Comparison<'_> {
+    /// Where the outputs of a kernel differ from the GPU's, or from the record. A difference says whether the GPU repeats
+    /// its result, and whether the assembler's optimiser has a part in it.
+    fn difference(
+        &self,
+        (p, seed, k): (&Prepared, u64, usize),
+        cpu: &Outputs,
+        gpu: Option<&Outputs>,
+        approx: bool,
+    ) -> Result<Option<String>, Failure> {
+        if let Some(g) = gpu {
+            let mut note = cpu.differences(g);
+            if let (Some(n), false) = (&mut note, approx) {
+                // A kernel that does not even agree with itself has a race, here or there.
+                let again = on_cuda(p, &self.tools.arch, self.ordinal, 4)?;
+                if again[k] != *g {
+                    n.push_str("; the GPU does not repeat its own result");
+                }
+                // The assembler's optimiser must not change results either.
+                let plain = on_cuda(p, &self.tools.arch, self.ordinal, 0)?;
+                n.push_str(match (plain[k] == *cpu, plain[k] == *g) {
+                    (true, _) => "; the GPU agrees with the CPU when ptxas does not optimise",
+                    (_, true) => "; the same at every level of ptxas",
+                    _ => "; a third result when ptxas does not optimise",
+                });
+            }
+            return Ok(note);
+        }
+        let Some(record) = &self.record else {
+            return Ok(None);
+        };
+        Ok(match record.get(&(seed, k)) {
+            Some(d) if *d == digest(cpu) => None,
+            Some(_) => Some("digest differs from the record".to_owned()),
+            None => Some("not in the record".to_owned()),
+        })
     }
+}
+
+fn digest(o: &Outputs) -> String {
+    format!("{:016x}", o.digest())
+}
+
+impl Tally {
+    /// Counts a kernel; a difference without modelled operations is a failure.
+    fn add(&mut self, approx: bool, difference: Option<String>, which: &str) {
+        self.kernels += 1;
+        match (approx, difference) {
+            (true, None) => self.approx_equal += 1,
+            (true, Some(_)) => self.approx_different += 1,
+            (false, None) => self.equal += 1,
+            (false, Some(why)) => {
+                self.different += 1;
+                let what = format!("{which}: {why}");
+                note(&what);
+                self.failures.push(what);
+            }
+        }
+        self.approx_kernels += usize::from(approx);
+    }
+
+    fn human(&self, o: &Options, style: Style) -> String {
+        let with = match (o.cuda, &o.against) {
+            (true, _) => "CPU executor against this GPU".to_owned(),
+            (_, Some(p)) => format!("CPU executor against {}", p.display()),
+            _ => "CPU executor alone (nothing compared)".to_owned(),
+        };
+        let under = if o.plans { " under random plans" } else { "" };
+        let mut text = format!("{with}: {} random kernels{under}\n", self.kernels);
+        if o.cuda || o.against.is_some() {
+            let _ = writeln!(
+                text,
+                "  computed exactly as the hardware does: {} equal, {} different",
+                self.equal, self.different
+            );
+            let _ = writeln!(
+                text,
+                "  with operations that the CPU models: {} equal, {} different",
+                self.approx_equal, self.approx_different
+            );
+        }
+        for f in self.failures.iter().take(20) {
+            let _ = writeln!(text, "  {}", style.bad(f));
+        }
+        text
+    }
+}
+
+/// Compares the kernels of random modules until all are done, or the time is over.
+fn compare_all(
+    comparison: &Comparison,
+    lib: &[u8],
+    o: &Options,
+) -> Result<(Tally, Vec<Line>), Failure> {
+    let arch = &comparison.tools.arch;
     let mut t = Tally::default();
     let mut lines = Vec::new();
     let modules = o.count.div_ceil(PER_MODULE);
     let clock = std::time::Instant::now();
     let mut told = clock.elapsed();
     // Where lines stay, those below are enough.
-    let work = progress::live().then(|| Work::of(modules * PER_MODULE, "kernels compared"));
+    let work = progress::live().then(|| Work::in_parts(modules * PER_MODULE, "kernels compared"));
     for i in 0..modules as u64 {
         if o.seconds.is_some_and(|s| clock.elapsed().as_secs() >= s) {
             break;
         }
         let seed = o.seed.wrapping_add(i);
-        let p = identity::prepare(seed, PER_MODULE, &lib, &tools.arch, o.plans)?;
+        let p = identity::prepare(seed, PER_MODULE, lib, arch, o.plans)?;
         let (cpu, modelled) = on_cpu(&p)?;
-        let gpu = if o.cuda {
-            Some(on_cuda(&p, &tools.arch, o.ordinal, 4)?)
-        } else {
-            None
+        let gpu = match o.cuda {
+            true => Some(on_cuda(&p, arch, o.ordinal, 4)?),
+            false => None,
         };
         for (k, kernel) in p.random.kernels.iter().enumerate() {
             let approx = modelled.contains(&kernel.name);
-            let mine = gpu.as_ref().map_or(&cpu[k], |g| &g[k]);
-            let digest = format!("{:016x}", mine.digest());
-            let (equal, why) = match (&gpu, &record) {
-                (Some(g), _) => {
-                    let mut note = cpu[k].differences(&g[k]);
-                    if let (Some(n), false) = (&mut note, approx) {
-                        // A kernel that does not even agree with itself has a race, here or there.
-                        let again = on_cuda(&p, &tools.arch, o.ordinal, 4)?;
-                        if again[k] != g[k] {
-                            n.push_str("; the GPU does not repeat its own result");
-                        }
-                        // The assembler's optimiser must not change results either.
-                        let plain = on_cuda(&p, &tools.arch, o.ordinal, 0)?;
-                        n.push_str(match (plain[k] == cpu[k], plain[k] == g[k]) {
-                            (true, _) => {
-                                "; the GPU agrees with the CPU when ptxas does not optimise"
-                            }
-                            (_, true) => "; the same at every level of ptxas",
-                            _ => "; a third result when ptxas does not optimise",
-                        });
-                    }
-                    (note.is_none(), note)
-                }
-                (None, Some(r)) => match r.get(&(seed, k)) {
-                    Some(d) => (
-                        *d == digest,
-                        Some("digest differs from the record".to_owned()),
-                    ),
-                    None => (false, Some("not in the record".to_owned())),
-                },
-                (None, None) => (true, None),
-            };
-            t.kernels += 1;
-            match (approx, equal) {
-                (true, true) => t.approx_equal += 1,
-                (true, false) => t.approx_different += 1,
-                (false, true) => t.equal += 1,
-                (false, false) => {
-                    t.different += 1;
-                    let what = format!("seed {seed} kernel {k}: {}", why.unwrap_or_default());
-                    note(&what);
-                    t.failures.push(what);
-                }
-            }
-            t.approx_kernels += usize::from(approx);
+            let there = gpu.as_ref().map(|g| &g[k]);
+            let difference = comparison.difference((&p, seed, k), &cpu[k], there, approx)?;
+            t.add(approx, difference, &format!("seed {seed} kernel {k}"));
             lines.push(Line {
                 seed,
                 kernel: k,
-                digest,
+                digest: digest(there.unwrap_or(&cpu[k])),
                 approx,
                 plan: o.plans,
             });
@@ -252,7 +350,26 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
             ));
         }
     }
-    drop(work);
+    Ok((t, lines))
+}
+
+/// Compares: 0 if every kernel without modelled operations agrees, 1 otherwise.
+fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+    let lib = tools.libdevice.as_ref().ok_or_else(|| {
+        Failure::new("libdevice.10.bc was not found").help("run scripts/setup.sh (make setup)")
+    })?;
+    let lib = std::fs::read(lib).map_err(|e| Failure::new(format!("{}: {e}", lib.display())))?;
+    let against = o.against.as_ref();
+    let comparison = Comparison {
+        tools,
+        ordinal: o.ordinal,
+        record: against.map(|p| read_record(p, o.plans)).transpose()?,
+    };
+    if let Some(path) = &o.record {
+        // Asked before the work rather than after it.
+        writable(path)?;
+    }
+    let (t, lines) = compare_all(&comparison, &lib, o)?;
     if let Some(path) = &o.record {
         let text: Vec<String> = lines
             .iter()
@@ -261,42 +378,19 @@ pub fn run(tools: &Toolchain, o: &Options, format: Format, style: Style) -> Resu
         files::write_whole(path, &(text.join("\n") + "\n"))
             .map_err(|e| unwritable(path, &e.to_string()))?;
     }
-    if format == Format::Json {
-        say(&format!(
+    match format {
+        Format::Json => say(&format!(
             "{}\n",
             serde_json::json!({ "schema": "kerf.selftest/1", "seed": o.seed, "plans": o.plans, "tally": t })
-        ))?;
-    } else {
-        let with = match (o.cuda, &o.against) {
-            (true, _) => "CPU executor against this GPU".to_owned(),
-            (_, Some(p)) => format!("CPU executor against {}", p.display()),
-            _ => "CPU executor alone (nothing compared)".to_owned(),
-        };
-        let under = if o.plans { " under random plans" } else { "" };
-        let mut text = format!("{with}: {} random kernels{under}\n", t.kernels);
-        if o.cuda || o.against.is_some() {
-            let _ = writeln!(
-                text,
-                "  computed exactly as the hardware does: {} equal, {} different",
-                t.equal, t.different
-            );
-            let _ = writeln!(
-                text,
-                "  with operations that the CPU models: {} equal, {} different",
-                t.approx_equal, t.approx_different
-            );
-        }
-        for f in t.failures.iter().take(20) {
-            let _ = writeln!(text, "  {}", style.bad(f));
-        }
-        say(&text)?;
+        ))?,
+        Format::Human | Format::Csv => say(&t.human(o, style))?,
     }
     Ok(i32::from(t.different > 0))
 }
 
 /// Writes a random module as a source, input files and one workload a kernel, so that a kernel that
 /// fails can be run and cut down by hand; with `plans`, the plan for `kerf run --plan` too.
-pub fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failure> {
+fn dump(seed: u64, plans: bool, dir: &std::path::Path) -> Result<i32, Failure> {
     use kerf_workload::ElemType;
     use kerf_workload::Scalar;
     use kerf_workload::npy;

@@ -2,8 +2,10 @@
 mod scaling;
 pub mod tradeoff;
 
+use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
+use crate::parse::parse_seed;
 use crate::progress;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
@@ -13,22 +15,115 @@ use kerf_study::{Device, STUDIES, Scale, Setup, StudyError};
 use std::path::{Path, PathBuf};
 
 /// The word that lists the studies instead of running one.
-pub const LIST: &str = "list";
+const LIST: &str = "list";
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The study; `list` tells what each one repeats.
+    #[arg(value_parser = study_names())]
+    name: String,
+    /// Workload files, for sfu-tradeoff; by default those of the folder `examples`.
+    workloads: Vec<PathBuf>,
+    /// Where to run. On the CPU no time is measured.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    gpu: i32,
+    /// Device profile, for latency, sfu-functions and mixed-throughput.
+    #[arg(long, value_name = "NAME|FILE")]
+    profile: Option<String>,
+    /// Small sizes.
+    #[arg(long)]
+    quick: bool,
+    /// The largest sizes too; their references take minutes on few cores.
+    #[arg(long, conflicts_with = "quick")]
+    large: bool,
+    /// Seed of the inputs.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
+    seed: u64,
+    /// Sizes of the workload files on a GPU too, for sfu-tradeoff: errors beside those of the CPU.
+    #[arg(long)]
+    own_sizes: bool,
+    /// Only compare calls one by one with whole-kernel fast-math, for sfu-tradeoff on a GPU: two degrees, no
+    /// energy.
+    #[arg(long)]
+    calls: bool,
+    /// Go on in a folder that has results, for sfu-tradeoff: workloads that it has are not run again.
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Write tables (CSV), plots (SVG) and a summary (text) into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn study_names() -> clap::builder::PossibleValuesParser {
+    let names = kerf_study::names().into_iter();
+    names
+        .chain([tradeoff::NAME, LIST])
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// Runs the command.
+pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    if a.name == tradeoff::NAME {
+        let o = tradeoff::Options {
+            workloads: a.workloads,
+            gpu: (a.device == DeviceArg::Cuda).then_some(a.gpu),
+            quick: a.quick,
+            own_sizes: a.own_sizes,
+            calls: a.calls,
+            resume: a.resume,
+            out: a.out,
+        };
+        return tradeoff::run(&o, format, style);
+    }
+    let name = a.name;
+    if a.own_sizes || a.calls || a.resume {
+        return Err(Failure::new(format!(
+            "--own-sizes, --calls and --resume are for {}, not for {name}",
+            tradeoff::NAME
+        )));
+    }
+    if !a.workloads.is_empty() {
+        return Err(Failure::new(format!(
+            "the study {name} has kernels of its own and takes no workloads"
+        )));
+    }
+    let o = Options {
+        name,
+        device: match a.device {
+            DeviceArg::Cpu => Device::Cpu,
+            DeviceArg::Cuda => Device::Cuda(a.gpu),
+        },
+        profile: a.profile,
+        scale: match (a.quick, a.large) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Large,
+            _ => Scale::Full,
+        },
+        seed: a.seed,
+        out: a.out,
+    };
+    run(&o, format, style)
+}
 
 /// What to do.
-pub struct Options {
+struct Options {
     /// A study, or [`LIST`].
-    pub name: String,
+    name: String,
     /// Where to run.
-    pub device: Device,
+    device: Device,
     /// Profile, by name or file.
-    pub profile: Option<String>,
+    profile: Option<String>,
     /// How large.
-    pub scale: Scale,
+    scale: Scale,
     /// Seed of the inputs.
-    pub seed: u64,
+    seed: u64,
     /// Folder for files.
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
 }
 
 impl From<StudyError> for Failure {
@@ -139,7 +234,7 @@ fn show(report: &Report, style: Style) -> String {
 }
 
 /// Runs the command.
-pub fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
+fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
     if o.name == LIST {
         return list(format, style);
     }

@@ -9,6 +9,7 @@ mod summary;
 use crate::fail::Failure;
 use crate::guard;
 use crate::output::{Format, Style, note, say};
+use crate::parse::allowed;
 use crate::{
     DeviceArg, device, in_utf8, parse_arch, parse_count, parse_limit, parse_seed, parse_size,
     toolchain,
@@ -33,7 +34,7 @@ use kerf_tune::subject::SubjectError;
 use kerf_tune::tune::{self, Event, Request, TuneError};
 use kerf_tune::validate::Trials;
 use kerf_workload::suggest;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Seconds that a timed sample lasts at least, on a GPU.
@@ -438,94 +439,115 @@ fn refused(e: TuneError) -> Failure {
     }
 }
 
-/// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
-pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
-    let each = match a.device {
-        DeviceArg::Cuda => 1,
-        DeviceArg::Cpu => cores(a.workers),
-    };
-    let ranks = match relay::ranks(each)? {
-        relay::Place::Served => return Ok(0),
-        relay::Place::Here(ranks) => ranks,
-    };
-    let remote = ranks.as_ref().map_or(Vec::new(), |r| r.programs.clone());
-    for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
-        in_utf8(path)?;
+/// A strategy that was asked for, and what it is for.
+struct Strategy {
+    name: String,
+    /// Launch shapes are all that is tuned.
+    shapes: bool,
+    /// It searches the part of the warps that is approximate.
+    degree: bool,
+}
+
+impl Strategy {
+    /// The strategy by its name, where there is one of that name.
+    fn named(a: &Args) -> Result<Strategy, Failure> {
+        let shapes = a.what.iter().all(|w| *w == What::Launch);
+        let default = if shapes { LAUNCH_NAMES[0] } else { NAMES[0] };
+        let name = a.strategy.as_deref().unwrap_or(default).replace('_', "-");
+        let degree = DEGREE_NAMES.contains(&name.as_str());
+        let s = Strategy {
+            name,
+            shapes,
+            degree,
+        };
+        // AMPT-GA without one of its parts, for comparison.
+        let parts = ["no-groups", "no-filter", "no-first", "no-score"];
+        let part = s.name.strip_prefix("ampt-ga-");
+        let part = part.is_some_and(|p| parts.contains(&p));
+        let known = NAMES.contains(&s.name.as_str()) || degree || s.own() || s.stages() || part;
+        match known {
+            true => Ok(s),
+            false => Err(refused(StrategyError::Unknown(s.name).into())),
+        }
     }
-    let shapes = a.what.iter().all(|w| *w == What::Launch);
-    let default = if shapes { LAUNCH_NAMES[0] } else { NAMES[0] };
-    let strategy = a.strategy.as_deref().unwrap_or(default).replace('_', "-");
-    let own = LAUNCH_NAMES.contains(&strategy.as_str());
-    let degree = DEGREE_NAMES.contains(&strategy.as_str());
-    let stages = STAGED_NAMES.contains(&strategy.as_str());
-    // AMPT-GA without one of its parts, for comparison.
-    let parts = ["no-groups", "no-filter", "no-first", "no-score"];
-    let part = strategy.strip_prefix("ampt-ga-");
-    let part = part.is_some_and(|p| parts.contains(&p));
-    if !NAMES.contains(&strategy.as_str()) && !degree && !own && !stages && !part {
-        return Err(refused(StrategyError::Unknown(strategy).into()));
+
+    /// It searches launch shapes alone.
+    fn own(&self) -> bool {
+        LAUNCH_NAMES.contains(&self.name.as_str())
     }
-    if let Some(command) = a.app.clone() {
-        return app::run(a, command, format, style);
+
+    /// It searches launches and something else one after the other.
+    fn stages(&self) -> bool {
+        STAGED_NAMES.contains(&self.name.as_str())
     }
-    if stages && (shapes || !a.what.contains(&What::Launch)) {
-        return Err(Failure::new(format!(
-            "{strategy} searches launches and something else one after the other"
-        ))
-        .help("add --what precision,launch, or approx"));
+
+    /// Refuses what the strategy is not for.
+    fn check(&self, a: &Args) -> Result<(), Failure> {
+        let name = &self.name;
+        if self.stages() && (self.shapes || !a.what.contains(&What::Launch)) {
+            return Err(Failure::new(format!(
+                "{name} searches launches and something else one after the other"
+            ))
+            .help("add --what precision,launch, or approx"));
+        }
+        if self.own() && !self.shapes {
+            return Err(Failure::new(format!(
+                "{name} searches shapes of launches, and nothing else"
+            ))
+            .help("use guided, or --what launch alone"));
+        }
+        if a.tuners.is_some() && name != "launch" {
+            return Err(Failure::new(format!(
+                "--tuners are those of strategy launch, and {name} runs what it likes"
+            ))
+            .help("use --what launch without another --strategy"));
+        }
+        Ok(())
     }
-    if own && !shapes {
-        return Err(Failure::new(format!(
-            "{strategy} searches shapes of launches, and nothing else"
-        ))
-        .help("use guided, or --what launch alone"));
+}
+
+/// Gives a workload's launches shapes to choose from, where it has none and some are asked for; says whether launches are
+/// tuned.
+fn give_shapes(a: &Args, common: &mut Job, out: &Path, shapes: bool) -> Result<bool, Failure> {
+    if !a.what.contains(&What::Launch) {
+        return Ok(false);
     }
-    if a.tuners.is_some() && strategy != "launch" {
-        return Err(Failure::new(format!(
-            "--tuners are those of strategy launch, and {strategy} runs what it likes"
-        ))
-        .help("use --what launch without another --strategy"));
+    match auto::give_shapes(common, out) {
+        Ok(None) => Ok(true),
+        Ok(Some((path, notes))) => {
+            notes.iter().for_each(|n| note(&format!("note: {n}")));
+            common.workload = path;
+            Ok(true)
+        }
+        // What else is asked for can still be tuned.
+        Err(TuneError::Problem(e)) if !shapes => {
+            note(&format!("warning: launches stay as they are: {e}"));
+            Ok(false)
+        }
+        Err(e) => Err(refused(e)),
     }
-    let approx = approx(&a, &strategy)?;
-    if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
-        return Err(Failure::new("--qos-ratio is a part of an error")
-            .help("use a metric of which less is better, e.g. rms"));
-    }
+}
+
+/// What is asked of the tuner.
+fn request(
+    a: Args,
+    given: PathBuf,
+    strategy: Strategy,
+    approx: Option<Approx>,
+    ranks: Option<&relay::Others>,
+) -> Result<Request, Failure> {
     let quality = a.qos.is_some() || a.qos_ratio.is_some();
-    let given = a.workload.unwrap_or_default();
-    guard::survives(&given)?;
     let profile = device::load(&a.profile)?;
-    let out = a.out.unwrap_or_else(|| {
+    let out = a.out.clone().unwrap_or_else(|| {
         let stem = given.file_stem().unwrap_or_default();
         PathBuf::from(format!("{}-tuned", stem.to_string_lossy()))
     });
-    let name = given.display().to_string();
     // `kerf check` may be called from elsewhere.
     let workload = std::path::absolute(&given).unwrap_or(given);
-    let mut common = job(
-        workload,
-        a.sizes,
-        a.device == DeviceArg::Cuda,
-        a.gpu,
-        a.repeats,
-        a.arch,
-    )?;
-    let mut launch = a.what.contains(&What::Launch);
-    if launch {
-        match auto::give_shapes(&common, &out) {
-            Ok(None) => {}
-            Ok(Some((path, notes))) => {
-                notes.iter().for_each(|n| note(&format!("note: {n}")));
-                common.workload = path;
-            }
-            // What else is asked for can still be tuned.
-            Err(TuneError::Problem(e)) if !shapes => {
-                note(&format!("warning: launches stay as they are: {e}"));
-                launch = false;
-            }
-            Err(e) => return Err(refused(e)),
-        }
-    }
+    let cuda = a.device == DeviceArg::Cuda;
+    let (sizes, arch) = (a.sizes.clone(), a.arch.clone());
+    let mut common = job(workload, sizes, cuda, a.gpu, a.repeats, arch)?;
+    let launch = give_shapes(&a, &mut common, &out, strategy.shapes)?;
     if ranks.is_some() {
         // Each rank has a GPU of its own, and one evaluation at a time on it.
         common.lock = None;
@@ -534,16 +556,16 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         true => None,
         false => toolchain::assembler(&profile.arch, &common.toolchain()),
     };
-    let request = Request {
-        checks: crate::run::command::allowed(SanitizeOptions::everything(), &a.allow)?,
+    Ok(Request {
+        checks: allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
         metric: a.metric.or(quality.then_some(Metric::MeanRel)),
-        budget: match degree {
+        budget: match strategy.degree {
             true => a.budget.max(usize::from(kerf_tune::setting::PARTS) + 1),
             false => a.budget,
         },
-        strategy,
+        strategy: strategy.name,
         ratio: a.qos_ratio,
         formats: match a.what.contains(&What::Precision) {
             true => a.formats,
@@ -578,8 +600,37 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
             (_, n) => cores(n),
         },
         program: worker_program()?,
-        remote,
+        remote: ranks.map_or(Vec::new(), |r| r.programs.clone()),
+    })
+}
+
+/// Runs `kerf tune`: 0 with a plan, 1 if the tolerance cannot be met.
+pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
+    let each = match a.device {
+        DeviceArg::Cuda => 1,
+        DeviceArg::Cpu => cores(a.workers),
     };
+    let ranks = match relay::ranks(each)? {
+        relay::Place::Served => return Ok(0),
+        relay::Place::Here(ranks) => ranks,
+    };
+    for path in [a.workload.as_ref(), a.out.as_ref()].into_iter().flatten() {
+        in_utf8(path)?;
+    }
+    let strategy = Strategy::named(&a)?;
+    if let Some(command) = a.app.clone() {
+        return app::run(a, command, format, style);
+    }
+    strategy.check(&a)?;
+    let approx = approx(&a, &strategy.name)?;
+    if a.qos_ratio.is_some() && a.metric.is_some_and(Metric::more_is_better) {
+        return Err(Failure::new("--qos-ratio is a part of an error")
+            .help("use a metric of which less is better, e.g. rms"));
+    }
+    let given = a.workload.take().unwrap_or_default();
+    guard::survives(&given)?;
+    let name = given.display().to_string();
+    let request = request(a, given, strategy, approx, ranks.as_ref())?;
     let mut progress = progress::Progress::new();
     let mut watch = |e: &Event| progress.show(e);
     let result = tune::tune(&request, &mut watch).map_err(refused);

@@ -7,11 +7,10 @@ mod doublewords;
 mod functions;
 mod tuples;
 
-pub use doublewords::reach;
-
 use super::number::Kind;
+use super::ranges::in_map;
 use super::strata::mix;
-use super::subject::{Subject, in_map};
+use super::subject::Subject;
 
 /// Numbers that look random, by a counter.
 pub struct Draw(u64);
@@ -116,7 +115,7 @@ pub fn binades() -> Vec<i32> {
 }
 
 /// About `n` tuples of arguments of an operation, as words one after the other.
-pub fn of(s: &Subject, n: usize) -> Vec<u64> {
+pub fn words(s: &Subject, n: usize) -> Vec<u64> {
     let mut draw = Draw::new(s.function);
     match s.argument {
         Kind::Double(f) => doublewords::words(s, f, n, &mut draw),
@@ -142,19 +141,19 @@ mod tests {
     #[test]
     fn as_many_as_asked_for_and_the_same_each_time() {
         for op in catalogue() {
-            let Some(s) = Subject::of(&op).filter(|s| s.argument.bits() > 32) else {
+            let Some(s) = Subject::for_operation(&op).filter(|s| s.argument.bits() > 32) else {
                 continue;
             };
-            let a = of(&s, 5000);
+            let a = words(&s, 5000);
             assert_eq!(a.len(), 5000 * s.arity * s.argument.words(), "{}", op.key);
-            assert_eq!(a, of(&s, 5000), "{}", op.key);
+            assert_eq!(a, words(&s, 5000), "{}", op.key);
         }
     }
 
     #[test]
     fn every_binade_of_the_map_is_met() {
-        let s = Subject::of(&find("tan.f64").expect("there")).expect("measured");
-        let met: std::collections::BTreeSet<_> = of(&s, 1 << 13)
+        let s = Subject::for_operation(&find("tan.f64").expect("there")).expect("measured");
+        let met: std::collections::BTreeSet<_> = words(&s, 1 << 13)
             .iter()
             .filter_map(|w| s.place(&[*w]).binade)
             .collect();

@@ -143,18 +143,58 @@ fn proven(words: &'static str, published: &'static str, a: f64, b: f64, p: i32) 
 
 /// The bounds of an operation.
 pub fn documented(key: &str) -> Vec<Documented> {
-    use Domain::{All, Between, Beyond, Outside, Within};
-    let quotient = Documented {
-        argument: 1,
-        ..bound(
-            "2 ulp for 2^-126 <= |y| <= 2^126",
-            PTX,
-            Steps,
-            2.0,
-            Within(2f64.powi(-126), 2f64.powi(126)),
-        )
-    };
-    let waves = [
+    let families = [rounded, doublewords, functions, approximations];
+    let mut found = families.into_iter().map(|family| family(key));
+    found.find(|bounds| !bounds.is_empty()).unwrap_or_default()
+}
+
+/// Arithmetic, roots, quotients and conversions, which are correctly rounded.
+fn rounded(key: &str) -> Vec<Documented> {
+    match key {
+        "sqrt.f32" | "rcp.f32" | "div.f32" | "sqrt.f64" | "rcp.f64" | "div.f64" => ulps(0),
+        "add.f16" | "mul.f16" | "fma.f16" | "add.bf16" | "mul.bf16" | "fma.bf16" | "add.f16x2"
+        | "mul.f16x2" | "fma.f16x2" | "add.bf16x2" | "mul.bf16x2" | "fma.bf16x2" | "add.f32"
+        | "mul.f32" | "fma.f32" | "add.f64" | "mul.f64" | "fma.f64" => {
+            vec![bound("correctly rounded", PTX, Steps, 0.0, Domain::All)]
+        }
+        _ if key.starts_with("convert.") => {
+            vec![bound("correctly rounded", PTX, Steps, 0.0, Domain::All)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Arithmetic in double words.
+fn doublewords(key: &str) -> Vec<Documented> {
+    match key {
+        "add.dw32" => proven("3u^2 + 13u^3", DOUBLEWORD, 3.0, 13.0, 24),
+        "add.dw64" => proven("3u^2 + 13u^3", DOUBLEWORD, 3.0, 13.0, 53),
+        "mul.dw32" => proven("5u^2", DOUBLEWORD, 5.0, 0.0, 24),
+        "mul.dw64" => proven("5u^2", DOUBLEWORD, 5.0, 0.0, 53),
+        "div.dw32" => proven("15u^2 + 56u^3", DOUBLEWORD, 15.0, 56.0, 24),
+        "div.dw64" => proven("15u^2 + 56u^3", DOUBLEWORD, 15.0, 56.0, 53),
+        "sqrt.dw32" => proven("25/8 u^2", DOUBLEWORD_ROOT, 3.125, 0.0, 24),
+        "sqrt.dw64" => proven("25/8 u^2", DOUBLEWORD_ROOT, 3.125, 0.0, 53),
+        _ => Vec::new(),
+    }
+}
+
+/// Functions of libdevice.
+fn functions(key: &str) -> Vec<Documented> {
+    match key {
+        "log.f32" | "log2.f32" => ulps(1),
+        "exp.f32" | "exp2.f32" | "sin.f32" | "cos.f32" | "tanh.f32" => ulps(2),
+        "tan.f32" | "pow.f32" => ulps(4),
+        "exp.f64" | "log.f64" | "exp2.f64" | "log2.f64" | "rsqrt.f64" => ulps(1),
+        "pow.f64" | "sin.f64" | "cos.f64" => ulps(2),
+        _ => Vec::new(),
+    }
+}
+
+/// The special-function unit's sine and cosine: the manual's bounds, and the guide's own.
+fn wave(words: &'static str, limit: f64) -> Vec<Documented> {
+    use Domain::Within;
+    vec![
         bound(
             "2^-20.5 absolute for |x| <= 2 pi",
             PTX,
@@ -169,50 +209,28 @@ pub fn documented(key: &str) -> Vec<Documented> {
             2f64.powf(-14.7),
             Within(0.0, 100.0 * PI),
         ),
-    ];
-    let wave = |words, limit: f64| {
-        let mut all = waves.to_vec();
-        all.push(bound(
-            words,
-            GUIDE,
-            Absolute,
-            2f64.powf(limit),
-            Within(0.0, PI),
-        ));
-        all
-    };
+        bound(words, GUIDE, Absolute, 2f64.powf(limit), Within(0.0, PI)),
+    ]
+}
+
+/// The special-function unit's quotient.
+fn quotient() -> Documented {
+    Documented {
+        argument: 1,
+        ..bound(
+            "2 ulp for 2^-126 <= |y| <= 2^126",
+            PTX,
+            Steps,
+            2.0,
+            Domain::Within(2f64.powi(-126), 2f64.powi(126)),
+        )
+    }
+}
+
+/// The special-function unit's logarithms.
+fn logarithms(key: &str) -> Vec<Documented> {
+    use Domain::{Between, Beyond, Outside, Within};
     match key {
-        "sqrt.f32" | "rcp.f32" | "div.f32" | "sqrt.f64" | "rcp.f64" | "div.f64" => ulps(0),
-        "add.f16" | "mul.f16" | "fma.f16" | "add.bf16" | "mul.bf16" | "fma.bf16" | "add.f16x2"
-        | "mul.f16x2" | "fma.f16x2" | "add.bf16x2" | "mul.bf16x2" | "fma.bf16x2" | "add.f32"
-        | "mul.f32" | "fma.f32" | "add.f64" | "mul.f64" | "fma.f64" => {
-            vec![bound("correctly rounded", PTX, Steps, 0.0, All)]
-        }
-        _ if key.starts_with("convert.") => {
-            vec![bound("correctly rounded", PTX, Steps, 0.0, All)]
-        }
-        "add.dw32" => proven("3u^2 + 13u^3", DOUBLEWORD, 3.0, 13.0, 24),
-        "add.dw64" => proven("3u^2 + 13u^3", DOUBLEWORD, 3.0, 13.0, 53),
-        "mul.dw32" => proven("5u^2", DOUBLEWORD, 5.0, 0.0, 24),
-        "mul.dw64" => proven("5u^2", DOUBLEWORD, 5.0, 0.0, 53),
-        "div.dw32" => proven("15u^2 + 56u^3", DOUBLEWORD, 15.0, 56.0, 24),
-        "div.dw64" => proven("15u^2 + 56u^3", DOUBLEWORD, 15.0, 56.0, 53),
-        "sqrt.dw32" => proven("25/8 u^2", DOUBLEWORD_ROOT, 3.125, 0.0, 24),
-        "sqrt.dw64" => proven("25/8 u^2", DOUBLEWORD_ROOT, 3.125, 0.0, 53),
-        "log.f32" | "log2.f32" => ulps(1),
-        "exp.f32" | "exp2.f32" | "sin.f32" | "cos.f32" | "tanh.f32" => ulps(2),
-        "tan.f32" | "pow.f32" => ulps(4),
-        "exp.f64" | "log.f64" | "exp2.f64" | "log2.f64" | "rsqrt.f64" => ulps(1),
-        "pow.f64" | "sin.f64" | "cos.f64" => ulps(2),
-        "rcp.f32.sfu" => vec![bound("1 ulp", PTX, Steps, 1.0, All)],
-        "div.f32.sfu" => vec![quotient],
-        "sqrt.f32.sfu" => vec![bound("2^-23 relative", PTX, Relative, 2f64.powi(-23), All)],
-        "rsqrt.f32.sfu" => vec![
-            bound("2^-22.9 relative", PTX, Relative, 2f64.powf(-22.9), All),
-            bound("2 ulp (rsqrtf)", GUIDE, Steps, 2.0, All),
-        ],
-        "sin.f32.sfu" => wave("2^-21.41 absolute for |x| <= pi (__sinf)", -21.41),
-        "cos.f32.sfu" => wave("2^-21.19 absolute for |x| <= pi (__cosf)", -21.19),
         "log2.f32.sfu" => vec![
             bound(
                 "2^-22 absolute for 0.5 < x < 2",
@@ -245,23 +263,35 @@ pub fn documented(key: &str) -> Vec<Documented> {
                 Beyond(0.5, 2.0),
             ),
         ],
-        "exp2.f32.sfu" => vec![bound("2 ulp", PTX, Steps, 2.0, All)],
+        _ => Vec::new(),
+    }
+}
+
+/// Operations of the special-function unit.
+fn approximations(key: &str) -> Vec<Documented> {
+    let relative = |words, limit| bound(words, PTX, Relative, limit, Domain::All);
+    match key {
+        "rcp.f32.sfu" => vec![bound("1 ulp", PTX, Steps, 1.0, Domain::All)],
+        "div.f32.sfu" => vec![quotient()],
+        "sqrt.f32.sfu" => vec![relative("2^-23 relative", 2f64.powi(-23))],
+        "rsqrt.f32.sfu" => vec![
+            relative("2^-22.9 relative", 2f64.powf(-22.9)),
+            bound("2 ulp (rsqrtf)", GUIDE, Steps, 2.0, Domain::All),
+        ],
+        "sin.f32.sfu" => wave("2^-21.41 absolute for |x| <= pi (__sinf)", -21.41),
+        "cos.f32.sfu" => wave("2^-21.19 absolute for |x| <= pi (__cosf)", -21.19),
+        "log2.f32.sfu" | "log.f32.sfu" => logarithms(key),
+        "exp2.f32.sfu" => vec![bound("2 ulp", PTX, Steps, 2.0, Domain::All)],
         "exp.f32.sfu" => vec![bound(
             "2 + floor(|1.173 x|) ulp (__expf); seen is the excess over the floor",
             GUIDE,
             StepsBeyondExponent,
             2.0,
-            All,
+            Domain::All,
         )],
-        "tanh.f32.sfu" => vec![bound("2^-11 relative", PTX, Relative, 2f64.powi(-11), All)],
-        "exp2.f16.sfu" => vec![bound(
-            "2^-9.9 relative",
-            PTX,
-            Relative,
-            2f64.powf(-9.9),
-            All,
-        )],
-        "exp2.bf16.sfu" => vec![bound("2^-7 relative", PTX, Relative, 2f64.powi(-7), All)],
+        "tanh.f32.sfu" => vec![relative("2^-11 relative", 2f64.powi(-11))],
+        "exp2.f16.sfu" => vec![relative("2^-9.9 relative", 2f64.powf(-9.9))],
+        "exp2.bf16.sfu" => vec![relative("2^-7 relative", 2f64.powi(-7))],
         _ => Vec::new(),
     }
 }

@@ -68,7 +68,7 @@ impl Rules<'_> {
         }
         let sign = got == 0.0 && got.is_sign_negative() != want.is_sign_negative();
         Verdict::Number {
-            errors: Errors::of(got, want, exact, format),
+            errors: Errors::new(got, want, exact, format),
             wrong: got != want || sign,
         }
     }
@@ -137,7 +137,7 @@ pub struct Errors {
 
 impl Errors {
     /// Compares a result with the exact value, and with it rounded.
-    pub fn of(got: f64, want: f64, exact: &Exact, format: Format) -> Errors {
+    pub fn new(got: f64, want: f64, exact: &Exact, format: Format) -> Errors {
         let (absolute, ulp) = exact.distance(got, format);
         let apart = i128::from(format.ordinal(got)) - i128::from(format.ordinal(want));
         Errors {

@@ -1,9 +1,9 @@
 //! An operation as accuracy sees it: what goes in, what comes out, how it is judged.
-use super::arguments;
 use super::bounds::{self, Documented, Headline};
 use super::errors::Rules;
 use super::exact;
 use super::number::Kind;
+use super::ranges::{exponent, in_map, reach};
 use super::strata::Stratum;
 use super::tally::Case;
 use crate::operation::{Class, Operation, Variant};
@@ -50,7 +50,7 @@ pub struct Subject {
 
 impl Subject {
     /// An operation of the catalogue; none where there is no accuracy to speak of.
-    pub fn of(op: &Operation) -> Option<Subject> {
+    pub fn for_operation(op: &Operation) -> Option<Subject> {
         let conversion = match op.class {
             Class::Arithmetic | Class::Function => false,
             Class::Conversion => true,
@@ -91,7 +91,7 @@ impl Subject {
         let Kind::Double(f) = self.argument else {
             return None;
         };
-        let reach = arguments::reach(f);
+        let reach = reach(f);
         let signs = if self.like_signs {
             ", and nothing cancels"
         } else {
@@ -167,22 +167,6 @@ fn since(op: &Operation) -> u32 {
     }
 }
 
-/// Binades of f64 that an error map shows: all of moderate size, and every eighth beyond.
-pub fn in_map(exponent: i32) -> bool {
-    exponent.abs() <= 64 || exponent % 8 == 0 || exponent >= 1022 || exponent <= -1072
-}
-
-/// floor(log2 |x|) of a finite number other than zero.
-pub fn exponent(x: f64) -> i32 {
-    let field = (x.to_bits() >> 52 & 0x7ff) as i32;
-    if field == 0 {
-        let fraction = x.to_bits() & ((1 << 52) - 1);
-        fraction.ilog2() as i32 - 1074
-    } else {
-        field - 1023
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,11 +174,18 @@ mod tests {
 
     #[test]
     fn what_has_an_accuracy() {
-        let of = |key: &str| crate::operation::find(key).as_ref().and_then(Subject::of);
+        let of = |key: &str| {
+            crate::operation::find(key)
+                .as_ref()
+                .and_then(Subject::for_operation)
+        };
         for none in ["load.l1", "select.f32", "min.f16", "add.i32", "shuffle.b32"] {
             assert!(of(none).is_none(), "{none}");
         }
-        let all = catalogue().iter().filter_map(Subject::of).count();
+        let all = catalogue()
+            .iter()
+            .filter_map(Subject::for_operation)
+            .count();
         // 28 conversions; 18 sums and products; 24 double words; 4 + 4 of f16 and bf16; 43 functions.
         assert_eq!(all, 28 + 18 + 24 + 8 + 43);
     }

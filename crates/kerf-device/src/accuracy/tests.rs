@@ -34,7 +34,7 @@ fn measured(s: &Subject, effort: &Effort) -> Accuracy {
 }
 
 fn subject(key: &str) -> Subject {
-    Subject::of(&find(key).expect("in the catalogue")).expect("has an accuracy")
+    Subject::for_operation(&find(key).expect("in the catalogue")).expect("has an accuracy")
 }
 
 fn executor(s: &Subject) -> (String, Box<dyn Executor>) {
@@ -371,7 +371,9 @@ fn double_words_keep_their_proven_bounds() {
 fn every_operation_with_an_accuracy_has_a_kernel() {
     let names = program::kernels().expect("parses");
     for op in crate::operation::catalogue() {
-        let Some(s) = Subject::of(&op) else { continue };
+        let Some(s) = Subject::for_operation(&op) else {
+            continue;
+        };
         let prefix = match s.way {
             Way::Values => "values",
             _ => "accuracy",

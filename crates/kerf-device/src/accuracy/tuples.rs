@@ -30,7 +30,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn of(format: Format) -> Fields {
+    fn for_format(format: Format) -> Fields {
         let one = format.max_exponent() as u64;
         Fields {
             top: 2 * one + 1,
@@ -94,7 +94,7 @@ fn choose(function: &str, f: &Fields, x: u64, draw: u64) -> (Mode, u64, u64) {
 /// About `total` tuples of a function of two or three arguments.
 pub fn tuples(s: &Subject, format: Format, total: u64) -> Vec<Stratum> {
     let (bounds, headline) = (&s.documented, s.headline);
-    let f = Fields::of(format);
+    let f = Fields::for_format(format);
     let count = (total >> 14).clamp(128, 1 << 16);
     let mut all = vec![Stratum {
         segment: Segment {

@@ -10,7 +10,7 @@ use Resource::*;
 
 fn machine(word: &str) -> Machine {
     let p = bundled::find(word).expect(word).bundled.load().expect(word);
-    Machine::of(&p).expect(word)
+    Machine::from_profile(&p).expect(word)
 }
 
 fn demand(registers: u32, shared: u64) -> Demand {
@@ -106,7 +106,7 @@ fn impossible_launches_name_the_limit() {
         .bundled
         .load()
         .expect("parses");
-    let e = Machine::of(&fermi)
+    let e = Machine::from_profile(&fermi)
         .expect_err("not all is known")
         .to_string();
     assert!(e.contains("fermi") && e.contains("register_unit"), "{e}");

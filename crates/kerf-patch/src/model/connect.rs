@@ -1,164 +1,192 @@
 //! Entities that are one memory: what pointers are given, and where addresses go.
 use super::*;
 
+/// What functions say about memory.
+#[derive(Default)]
+struct Links {
+    /// Entities that are one memory.
+    joins: Vec<(Entity, Entity)>,
+    /// Those that keep their format, and why.
+    fixes: Vec<(Entity, String)>,
+    /// Fields of records that lie in memory.
+    fields: Vec<Entity>,
+}
+
+impl Links {
+    /// Two addresses that are of one memory; what only one of them is known of is fixed.
+    fn pair(&mut self, a: Option<Entity>, b: Option<Entity>) {
+        match (a, b) {
+            (Some(a), Some(b)) => self.joins.push((a, b)),
+            (Some(a), None) | (None, Some(a)) => {
+                self.fix(a, "its address comes from or goes to what is not followed");
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn fix(&mut self, e: Entity, why: &str) {
+        self.fixes.push((e, why.to_owned()));
+    }
+}
+
+/// Does an expression have the address of numbers?
+fn is_address(n: &Node) -> bool {
+    element(&n.plain).is_some()
+}
+
 impl<'a> Model<'a> {
     /// Joins what pointers make one memory; fixes what goes where nothing is seen.
     pub(super) fn connect(&mut self) {
-        let functions = self.functions.clone();
-        let joins: RefCell<Vec<(Entity, Entity)>> = RefCell::default();
-        let fixes: RefCell<Vec<(Entity, String)>> = RefCell::default();
-        let fields: RefCell<Vec<Entity>> = RefCell::default();
-        let pair = |a: Option<Entity>, b: Option<Entity>| match (a, b) {
-            (Some(a), Some(b)) => joins.borrow_mut().push((a, b)),
-            (Some(a), None) | (None, Some(a)) => {
-                fixes.borrow_mut().push((
-                    a,
-                    "its address comes from or goes to what is not followed".into(),
-                ));
-            }
-            (None, None) => {}
-        };
-        for f in &functions {
+        let mut links = Links::default();
+        for f in &self.functions {
             let Some(body) = f.body() else { continue };
             let gives = self.return_of(f);
             body.walk(&mut |n| {
-                let memory = |n: &Node| element(&n.plain).is_some();
-                // A reference to a vector is its memory; one that is made there has any format.
-                let refers = |a: Option<Entity>, from: &Node| match self.origin(from) {
-                    Origin::Entity(b) => pair(a, Some(b)),
-                    Origin::Made => {}
-                    Origin::Unknown => pair(a, None),
-                };
-                match n.kind.as_str() {
-                    "VarDecl" if memory(n) => {
-                        let init = n
-                            .inner
-                            .iter()
-                            .find(|c| c.kind.ends_with("Expr") || c.kind.ends_with("Operator"));
-                        let list = init.is_some_and(|i| {
-                            matches!(
-                                strip(i).kind.as_str(),
-                                "InitListExpr" | "CXXConstructExpr" | "ImplicitValueInitExpr"
-                            )
-                        });
-                        if let Some(i) = init.filter(|_| !list) {
-                            pair(self.entity_of(n), self.memory(i));
-                        }
-                    }
-                    "BinaryOperator" if n.opcode == "=" && memory(n) && n.plain.contains('*') => {
-                        pair(self.memory(&n.inner[0]), self.memory(&n.inner[1]));
-                    }
-                    "ConditionalOperator" if memory(n) && n.plain.contains('*') => {
-                        pair(self.memory(&n.inner[1]), self.memory(&n.inner[2]));
-                    }
-                    "ReturnStmt" => {
-                        if let Some(v) = n.inner.first().filter(|v| memory(v)) {
-                            pair(gives, self.memory(v));
-                        }
-                    }
-                    "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
-                        if n.kind == "CallExpr" || self.called(n).is_some() =>
-                    {
-                        let callee = n.inner.first().map(strip);
-                        let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
-                        let own = d
-                            .filter(|d| d.is_function())
-                            .and_then(|d| self.definition(d));
-                        let name = callee.map_or("", |c| c.refers_name.as_str());
-                        let mut params: Vec<Option<&Node>> =
-                            own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
-                        params.resize(n.inner.len(), None);
-                        if own.is_none()
-                            && SINES.contains(&name)
-                            && let [_, _, a, b, ..] = n.inner.as_slice()
-                        {
-                            pair(self.memory(a), self.memory(b));
-                            return true;
-                        }
-                        let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
-                        for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
-                            match p {
-                                Some(p) if is_reference(&p.plain) && lanes(&p.plain).is_some() => {
-                                    refers(self.entity_of(p), arg);
-                                }
-                                Some(p) if element(&p.plain).is_some() => {
-                                    pair(self.entity_of(p), self.memory(arg));
-                                }
-                                None if memory(arg)
-                                    && arg.plain.contains('*')
-                                    && !OVERLOADED.contains(&name) =>
-                                {
-                                    if let Some(e) = self.memory(arg) {
-                                        fixes
-                                            .borrow_mut()
-                                            .push((e, format!("its address goes to {name}")));
-                                    }
-                                }
-                                _ => {}
-                            }
-                        }
-                    }
-                    "CXXOperatorCallExpr" | "CXXMemberCallExpr" | "CXXConstructExpr" => {
-                        for arg in n.inner.iter().filter(|a| memory(a)) {
-                            if let Some(e) = self.memory(arg) {
-                                fixes.borrow_mut().push((
-                                    e,
-                                    "its address goes to a function that is not followed".into(),
-                                ));
-                            }
-                        }
-                    }
-                    _ if is_pointer_cast(n) => {
-                        let from = n.inner.last();
-                        let inner = from
-                            .and_then(|i| self.memory(i))
-                            .filter(|_| from.is_some_and(|f| element(&strip(f).plain).is_some()));
-                        match (element(&n.plain), inner) {
-                            (Some(a), Some(e))
-                                if Some(a) == from.and_then(|f| element(&strip(f).plain)) =>
-                            {
-                                pair(self.memory(n), Some(e));
-                            }
-                            (_, Some(e)) => fixes
-                                .borrow_mut()
-                                .push((e, "it is seen as another type".into())),
-                            _ => {}
-                        }
-                    }
-                    _ => {}
-                }
+                self.link(n, gives, &mut links);
                 true
             });
-            // Fields of records that lie in memory have the format of that memory.
             body.walk(&mut |n| {
-                if n.kind == "MemberExpr"
-                    && let Some(field) = n.refers
-                    && let Some(base) = n.inner.first()
-                    && let Some(e) = self.decls.get(&field).and_then(|d| self.entity_of(d))
-                    && in_memory(base)
-                {
-                    fields.borrow_mut().push(e);
-                    let all = self.records.get(&field).cloned().unwrap_or_default();
-                    for f in all {
-                        if let Some(o) = self.decls.get(&f).and_then(|d| self.entity_of(d)) {
-                            joins.borrow_mut().push((e, o));
-                        }
-                    }
-                }
+                self.link_field(n, &mut links);
                 true
             });
         }
-        for (a, b) in joins.into_inner() {
+        for (a, b) in links.joins {
             // Two formats of the source stay two.
             if self.things[a].own == self.things[b].own {
                 self.join(a, b);
             }
         }
-        for (e, why) in fixes.into_inner() {
+        for (e, why) in links.fixes {
             self.fix(e, &why);
         }
-        for e in fields.into_inner() {
+        for e in links.fields {
             self.things[e].shared = true;
+        }
+    }
+
+    /// What one expression or declaration says; `gives` is what its function returns.
+    fn link(&self, n: &Node, gives: Option<Entity>, links: &mut Links) {
+        match n.kind.as_str() {
+            "VarDecl" if is_address(n) => self.link_variable(n, links),
+            "BinaryOperator" if n.opcode == "=" && is_address(n) && n.plain.contains('*') => {
+                links.pair(self.memory(&n.inner[0]), self.memory(&n.inner[1]));
+            }
+            "ConditionalOperator" if is_address(n) && n.plain.contains('*') => {
+                links.pair(self.memory(&n.inner[1]), self.memory(&n.inner[2]));
+            }
+            "ReturnStmt" => {
+                if let Some(v) = n.inner.first().filter(|v| is_address(v)) {
+                    links.pair(gives, self.memory(v));
+                }
+            }
+            "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
+                if n.kind == "CallExpr" || self.called(n).is_some() =>
+            {
+                self.link_call(n, links);
+            }
+            "CXXOperatorCallExpr" | "CXXMemberCallExpr" | "CXXConstructExpr" => {
+                for arg in n.inner.iter().filter(|a| is_address(a)) {
+                    if let Some(e) = self.memory(arg) {
+                        links.fix(e, "its address goes to a function that is not followed");
+                    }
+                }
+            }
+            _ if is_pointer_cast(n) => self.link_cast(n, links),
+            _ => {}
+        }
+    }
+
+    /// A pointer is what it begins as.
+    fn link_variable(&self, n: &Node, links: &mut Links) {
+        let init = n
+            .inner
+            .iter()
+            .find(|c| c.kind.ends_with("Expr") || c.kind.ends_with("Operator"));
+        let list = init.is_some_and(|i| {
+            matches!(
+                strip(i).kind.as_str(),
+                "InitListExpr" | "CXXConstructExpr" | "ImplicitValueInitExpr"
+            )
+        });
+        if let Some(i) = init.filter(|_| !list) {
+            links.pair(self.entity_of(n), self.memory(i));
+        }
+    }
+
+    /// Parameters are what they are given.
+    fn link_call(&self, n: &Node, links: &mut Links) {
+        let callee = n.inner.first().map(strip);
+        let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
+        let own = d
+            .filter(|d| d.is_function())
+            .and_then(|d| self.definition(d));
+        let name = callee.map_or("", |c| c.refers_name.as_str());
+        let mut params: Vec<Option<&Node>> =
+            own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
+        params.resize(n.inner.len(), None);
+        if own.is_none()
+            && SINES.contains(&name)
+            && let [_, _, a, b, ..] = n.inner.as_slice()
+        {
+            links.pair(self.memory(a), self.memory(b));
+            return;
+        }
+        let object = usize::from(own.is_some_and(|f| is_object_call(n, f)));
+        for (arg, p) in n.inner.iter().skip(1 + object).zip(params) {
+            match p {
+                Some(p) if is_reference(&p.plain) && lanes(&p.plain).is_some() => {
+                    // A reference to a vector is its memory; one that is made there has any format.
+                    match self.origin(arg) {
+                        Origin::Entity(b) => links.pair(self.entity_of(p), Some(b)),
+                        Origin::Made => {}
+                        Origin::Unknown => links.pair(self.entity_of(p), None),
+                    }
+                }
+                Some(p) if element(&p.plain).is_some() => {
+                    links.pair(self.entity_of(p), self.memory(arg));
+                }
+                None if is_address(arg)
+                    && arg.plain.contains('*')
+                    && !OVERLOADED.contains(&name) =>
+                {
+                    if let Some(e) = self.memory(arg) {
+                        links.fix(e, &format!("its address goes to {name}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A cast to the same format is the same memory; one to another is not followed.
+    fn link_cast(&self, n: &Node, links: &mut Links) {
+        let from = n.inner.last();
+        let inner = from
+            .and_then(|i| self.memory(i))
+            .filter(|_| from.is_some_and(|f| element(&strip(f).plain).is_some()));
+        match (element(&n.plain), inner) {
+            (Some(a), Some(e)) if Some(a) == from.and_then(|f| element(&strip(f).plain)) => {
+                links.pair(self.memory(n), Some(e));
+            }
+            (_, Some(e)) => links.fix(e, "it is seen as another type"),
+            _ => {}
+        }
+    }
+
+    /// Fields of records that lie in memory have the format of that memory.
+    fn link_field(&self, n: &Node, links: &mut Links) {
+        if n.kind == "MemberExpr"
+            && let Some(field) = n.refers
+            && let Some(base) = n.inner.first()
+            && let Some(e) = self.decls.get(&field).and_then(|d| self.entity_of(d))
+            && in_memory(base)
+        {
+            links.fields.push(e);
+            for f in self.records.get(&field).into_iter().flatten() {
+                if let Some(o) = self.decls.get(f).and_then(|d| self.entity_of(d)) {
+                    links.joins.push((e, o));
+                }
+            }
         }
     }
 }

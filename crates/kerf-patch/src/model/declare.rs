@@ -334,7 +334,7 @@ impl Shape {
         }
     }
 
-    fn of(t: &str) -> Option<Shape> {
+    fn from_type(t: &str) -> Option<Shape> {
         if let Some(own) = scalar(t) {
             let one = Shape::memory(own, t);
             return Some(Shape {
@@ -355,13 +355,13 @@ impl Shape {
 
 /// What a declaration holds, if it is numbers.
 pub(super) fn shape(n: &Node) -> Option<Shape> {
-    Shape::of(&n.plain)
+    Shape::from_type(&n.plain)
 }
 
 /// What a function gives, if it is numbers.
 pub(super) fn returned(f: &Node) -> Option<Shape> {
     let end = f.plain.find('(')?;
-    Shape::of(f.plain[..end].trim())
+    Shape::from_type(f.plain[..end].trim())
 }
 
 /// Parameters of each explicit instantiation of a function: from, to.

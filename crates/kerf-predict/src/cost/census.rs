@@ -57,6 +57,27 @@ pub(super) struct BlockWork {
     pub shared: Clocks,
 }
 
+impl BlockWork {
+    fn empty(number: usize, before: Option<usize>, loops: bool) -> BlockWork {
+        BlockWork {
+            number,
+            line: 0,
+            before,
+            clocks: [0.0; UNITS],
+            accesses: Vec::new(),
+            seen: Vec::new(),
+            nodes: Vec::new(),
+            recurrences: Vec::new(),
+            only_before: None,
+            parts: false,
+            short: false,
+            loops,
+            unrolled: 1.0,
+            shared: [0.0; UNITS],
+        }
+    }
+}
+
 /// One kernel.
 #[derive(Debug, Clone)]
 pub(super) struct KernelWork {
@@ -164,20 +185,20 @@ fn wanted(b: Block, v: Value) -> bool {
 
 /// Does a branch depend on a comparison of floating-point numbers?
 fn parts(branch: Value) -> bool {
-    fn of(v: Value, depth: u32) -> bool {
+    fn compares(v: Value, depth: u32) -> bool {
         match v.opcode() {
             Some(Opcode::LLVMFCmp) => true,
             Some(Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMXor | Opcode::LLVMSelect)
                 if depth > 0 =>
             {
-                v.operands().into_iter().any(|o| of(o, depth - 1))
+                v.operands().into_iter().any(|o| compares(o, depth - 1))
             }
             _ => false,
         }
     }
     branch.opcode() == Some(Opcode::LLVMBr)
         && branch.successors().len() == 2
-        && of(branch.operand(0), 4)
+        && compares(branch.operand(0), 4)
 }
 
 /// Bodies of loops of unknown length up to this size are repeated so often (`ROUNDS` and `MOST` of kerf-llvm's `shim/code.cpp`).
@@ -273,22 +294,7 @@ fn block(
     before: Option<usize>,
 ) -> BlockWork {
     let loops = b.terminator().is_some_and(|t| t.successors().contains(&b));
-    let mut out = BlockWork {
-        number,
-        line: 0,
-        before,
-        clocks: [0.0; UNITS],
-        accesses: Vec::new(),
-        seen: Vec::new(),
-        nodes: Vec::new(),
-        recurrences: Vec::new(),
-        only_before: None,
-        parts: false,
-        short: false,
-        loops,
-        unrolled: 1.0,
-        shared: [0.0; UNITS],
-    };
+    let mut out = BlockWork::empty(number, before, loops);
     let instructions = b.instructions();
     let place: BTreeMap<Value, usize> = instructions
         .iter()
@@ -338,39 +344,44 @@ fn block(
             out.recurrences.extend(next.map(|n| (k, n)));
         }
     }
+    if loops {
+        unroll(r, b, &mut out);
+    }
+    out
+}
+
+/// Copies of a loop's body that the compiler lays out together, and what they share.
+fn unroll(r: &Rates, b: Block, out: &mut BlockWork) {
     // clang marks loops that its command line tells it to leave; the mark goes on to the assembler.
     let marks = b.terminator().map(|t| t.loop_marks()).unwrap_or_default();
     let left = marks.iter().any(|m| m == "llvm.loop.unroll.disable");
-    if loops
-        && !left
-        && let Some(n) = size(b)
-    {
-        let u = match n {
-            _ if UNROLLED_ROUNDS * UNROLLED_ROUNDS * n <= UNROLLED_AGAIN => {
-                UNROLLED_ROUNDS * UNROLLED_ROUNDS
-            }
-            0..=UNROLLED_SIZE => UNROLLED_ROUNDS,
-            _ => 1,
+    let Some(n) = size(b).filter(|_| !left) else {
+        return;
+    };
+    let u = match n {
+        _ if UNROLLED_ROUNDS * UNROLLED_ROUNDS * n <= UNROLLED_AGAIN => {
+            UNROLLED_ROUNDS * UNROLLED_ROUNDS
+        }
+        0..=UNROLLED_SIZE => UNROLLED_ROUNDS,
+        _ => 1,
+    };
+    let whole = known_rounds(b).filter(|rounds| rounds * n <= UNROLLED_WHOLE);
+    out.unrolled = whole.unwrap_or(u).max(1) as f64;
+    // Copies have their addresses as offsets in the instruction, and one branch back.
+    for i in b.instructions() {
+        let only = |v: &Value| v.users().iter().all(|u| u.opcode() == Some(Opcode::LLVMBr));
+        let shared = match i.opcode() {
+            Some(Opcode::LLVMBr) => true,
+            Some(Opcode::LLVMICmp) => only(&i),
+            Some(Opcode::LLVMPHI) | None => false,
+            Some(_) => steps(b, i, 4),
         };
-        let whole = known_rounds(b).filter(|rounds| rounds * n <= UNROLLED_WHOLE);
-        out.unrolled = whole.unwrap_or(u).max(1) as f64;
-        // Copies have their addresses as offsets in the instruction, and one branch back.
-        for i in &instructions {
-            let only = |v: &Value| v.users().iter().all(|u| u.opcode() == Some(Opcode::LLVMBr));
-            let shared = match i.opcode() {
-                Some(Opcode::LLVMBr) => true,
-                Some(Opcode::LLVMICmp) => only(i),
-                Some(Opcode::LLVMPHI) | None => false,
-                Some(_) => steps(b, *i, 4),
-            };
-            if shared {
-                for (a, c) in out.shared.iter_mut().zip(cost(r, *i).clocks) {
-                    *a += c;
-                }
+        if shared {
+            for (a, c) in out.shared.iter_mut().zip(cost(r, i).clocks) {
+                *a += c;
             }
         }
     }
-    out
 }
 
 /// Line of each block's first instruction, as [`Module::number_lines`] gives them.

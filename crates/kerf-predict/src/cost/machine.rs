@@ -6,6 +6,7 @@
 //! milliseconds a plan instead of one, so searches use the other.
 mod binary;
 mod blocks;
+mod elf;
 mod executions;
 mod flow;
 mod lines;
@@ -16,7 +17,7 @@ use super::census::{self, KernelWork};
 use super::{CostError, CostModel, LaunchPrediction, Prediction, Resource, Share, Subject};
 use super::{memory, traffic};
 use binary::{Code, Instruction, Kind};
-use executions::{Operation, Program};
+use executions::{Executions, Operation, Program};
 use flow::Flow;
 use kerf_device::occupancy::{Demand, WARP};
 use kerf_ir::finish::{self, Reflect};
@@ -263,13 +264,201 @@ struct Compiled<'k> {
     fit: Fit,
 }
 
+/// How a launch's blocks are on the device.
+struct Placement {
+    /// Blocks of the launch.
+    blocks: f64,
+    /// Warps of a block.
+    in_block: u32,
+    /// Blocks that a multiprocessor has room for.
+    resident: f64,
+    /// Blocks of the multiprocessor with the most, which decides, and those of them that are there at once.
+    fullest: f64,
+    here: f64,
+    /// Warps that are there at once.
+    on_here: f64,
+    /// Schedulers of a multiprocessor, and those that have a warp.
+    partitions: f64,
+    active: f64,
+}
+
+/// A part of a launch that was simulated: a loop without those inside of it, or what is outside of all.
+struct Region {
+    /// First block of the loop.
+    head: Option<usize>,
+    /// Executions of its most frequent block.
+    top: f64,
+    steps: Vec<Step>,
+}
+
+impl Region {
+    fn new(
+        (head, mut some): (Option<usize>, Vec<usize>),
+        code: &[Instruction],
+        flow: &Flow,
+        ran: &Executions,
+        around: &Around,
+    ) -> Region {
+        some.sort_unstable();
+        let executed = &ran.blocks;
+        let most = some.iter().map(|b| executed[*b]).fold(0.0, f64::max);
+        let top = head
+            .map(|h| executed[h])
+            .filter(|n| *n > 0.0)
+            .unwrap_or(most);
+        let mut steps = Vec::new();
+        for b in some {
+            let likely = (executed[b] / top).min(1.0);
+            let all = flow.blocks[b].clone();
+            let real = all.filter(|k| code[*k].kind != Kind::Nothing);
+            steps.extend(real.map(|k| {
+                let how = Runs {
+                    part: b,
+                    likely,
+                    runs: ran.runs[k],
+                    meet: ran.meet[b],
+                };
+                step(&code[k], how, around)
+            }));
+        }
+        Region { head, top, steps }
+    }
+
+    /// Clocks of a scheduler of the fullest multiprocessor, and how often it goes through the region, all of its warps
+    /// together. Where all blocks are there at once, that of the scheduler that has most warps. Where they are not, what is
+    /// left in the end runs in less company.
+    fn simulate(&self, on: &Placement) -> (Clocks, f64) {
+        let rounds = match self.head {
+            None => 4,
+            Some(_) => (SIMULATED / self.steps.len().max(1)).clamp(8, 96),
+        };
+        let one =
+            |blocks| blocks::together(&self.steps, on.partitions, blocks, on.in_block, rounds);
+        let mean = self.top * on.fullest / on.blocks / on.active;
+        let of_warp = self.top / on.blocks / f64::from(on.in_block);
+        let at_once = |n: f64| {
+            let warps = n * f64::from(on.in_block);
+            of_warp
+                * (warps / on.partitions)
+                    .ceil()
+                    .max(warps / warps.min(on.partitions))
+        };
+        if on.fullest <= on.resident {
+            let all = one(on.here) * at_once(on.here);
+            return (
+                Clocks {
+                    full: all,
+                    left: None,
+                },
+                at_once(on.here),
+            );
+        }
+        let left = on.fullest % on.resident;
+        let clocks = Clocks {
+            full: one(on.resident) * mean * (on.fullest - left) / on.fullest,
+            left: (left > 0.0).then(|| one(left) * at_once(left)),
+        };
+        (clocks, mean)
+    }
+}
+
+/// Clocks in which a multiprocessor is full, and in which it has the blocks that are left in the end.
+struct Clocks {
+    full: f64,
+    left: Option<f64>,
+}
+
+/// Clocks of a launch, and those in which each unit is busy, issue slots last.
+struct Simulated {
+    clocks: f64,
+    busy: [f64; warps::UNITS + 1],
+}
+
+/// Accesses of a launch by line, with what they take.
+fn loads<'k>(
+    work: &'k KernelWork,
+    levels: &traffic::Levels,
+    block: [u32; 3],
+) -> BTreeMap<usize, Loaded<'k>> {
+    let mut loads = BTreeMap::new();
+    for (b, latency) in work.blocks.iter().zip(&levels.latency) {
+        for (n, node) in b.nodes.iter().enumerate() {
+            let Some(a) = node.access else { continue };
+            let (access, seen) = (&b.accesses[a], b.seen[a].as_ref());
+            loads.insert(
+                b.line + n,
+                Loaded {
+                    access,
+                    seen,
+                    passes: memory::passes(access, seen, block),
+                    latency: latency[a],
+                },
+            );
+        }
+    }
+    loads
+}
+
+/// Runs the regions of a launch one after the other.
+fn simulate(
+    code: &[Instruction],
+    flow: &Flow,
+    ran: &Executions,
+    around: &Around,
+    on: &Placement,
+) -> Simulated {
+    let inner = flow.innermost();
+    let mut regions: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for b in flow.order.iter().filter(|b| ran.blocks[**b] > 0.0) {
+        regions.entry(inner.get(b).copied()).or_default().push(*b);
+    }
+    let (mut clocks, mut busy) = (0.0, [0.0; warps::UNITS + 1]);
+    for region in regions {
+        let region = Region::new(region, code, flow, ran, around);
+        let (c, times) = region.simulate(on);
+        clocks += c.full;
+        if let Some(left) = c.left {
+            clocks += left;
+        }
+        for s in &region.steps {
+            busy[s.unit as usize] += times * s.likely * s.busy;
+            busy[warps::UNITS] += times * s.likely * s.slots;
+        }
+    }
+    Simulated { clocks, busy }
+}
+
+/// Seconds of one resource.
+fn seconds_of(shares: &[Share], r: Resource) -> f64 {
+    shares
+        .iter()
+        .find(|x| x.resource == r)
+        .map_or(0.0, |x| x.seconds)
+}
+
+/// What decides the time of a launch.
+fn limit(shares: &[Share], device_seconds: f64, work: f64, moved: f64) -> Resource {
+    let of = |r: Resource| seconds_of(shares, r);
+    let unit = shares
+        .iter()
+        .filter(|x| {
+            !matches!(
+                x.resource,
+                Resource::Latency | Resource::L2 | Resource::Dram
+            )
+        })
+        .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    match unit {
+        _ if GAP_S > device_seconds => Resource::Launch,
+        _ if moved > work && of(Resource::Dram) >= of(Resource::L2) => Resource::Dram,
+        _ if moved > work => Resource::L2,
+        Some(u) if u.seconds > BUSY * work => u.resource,
+        _ => Resource::Latency,
+    }
+}
+
 impl CostModel {
-    fn compiled_launch(
-        &self,
-        r: &super::rates::Rates,
-        k: &Compiled,
-        l: &LaunchCounts,
-    ) -> LaunchPrediction {
+    fn placement(&self, k: &Compiled, l: &LaunchCounts) -> Placement {
         let size = |d: [u32; 3]| d.iter().map(|x| f64::from(*x)).product::<f64>();
         let threads = size(l.block).max(1.0) as u32;
         let in_block = threads.div_ceil(WARP).max(1);
@@ -282,169 +471,87 @@ impl CostModel {
         let resident = self.machine.occupancy(demand, threads.clamp(1, most));
         let resident = f64::from(resident.map_or(1, |o| o.blocks).max(1));
         let blocks = size(l.grid).max(1.0);
-        // The multiprocessor with the most blocks decides.
         let fullest = (blocks / self.sms).ceil();
         let here = fullest.min(resident);
         let on_here = here * f64::from(in_block);
         let partitions = f64::from(self.machine.partitions);
-        let active = on_here.min(partitions);
+        Placement {
+            blocks,
+            in_block,
+            resident,
+            fullest,
+            here,
+            on_here,
+            partitions,
+            active: on_here.min(partitions),
+        }
+    }
+
+    /// Seconds of each resource.
+    fn shares(&self, s: &Simulated, levels: &traffic::Levels, blocks: f64) -> Vec<Share> {
+        let seconds = |c: f64| c / self.clock_hz;
+        let mut by: BTreeMap<Resource, f64> = BTreeMap::new();
+        for (resource, c) in RESOURCES.into_iter().zip(s.busy) {
+            let one = by.entry(resource).or_insert(0.0);
+            *one = one.max(seconds(c));
+        }
+        by.insert(Resource::Latency, seconds(s.clocks));
+        let l2 = L2 * levels.l2_bytes / (self.l2_bandwidth * self.busy(blocks) / self.sms);
+        by.insert(Resource::L2, l2);
+        by.insert(Resource::Dram, levels.dram_bytes / self.bandwidth);
+        by.into_iter()
+            .map(|(resource, seconds)| Share { resource, seconds })
+            .collect()
+    }
+
+    fn compiled_launch(
+        &self,
+        r: &super::rates::Rates,
+        k: &Compiled,
+        l: &LaunchCounts,
+    ) -> LaunchPrediction {
+        let on = self.placement(k, l);
         let waits = traffic::Waits {
-            lone: on_here <= 1.0,
+            lone: on.on_here <= 1.0,
             last: Some(k.fit.sectors),
         };
         let mut levels = self.levels(r, k.work, k.own, l, k.missed, waits);
-        let mut loads = BTreeMap::new();
-        for (b, latency) in k.work.blocks.iter().zip(&levels.latency) {
-            for (n, node) in b.nodes.iter().enumerate() {
-                let Some(a) = node.access else { continue };
-                let (access, seen) = (&b.accesses[a], b.seen[a].as_ref());
-                loads.insert(
-                    b.line + n,
-                    Loaded {
-                        access,
-                        seen,
-                        passes: memory::passes(access, seen, l.block),
-                        latency: latency[a],
-                    },
-                );
-            }
-        }
+        let loads = loads(k.work, &levels, l.block);
         let around = Around {
             loads: &loads,
             rates: r,
             block: l.block,
             slow: k.slow,
-            behind: if on_here > 1.0 { k.fit.behind } else { 1.0 },
+            behind: if on.on_here > 1.0 { k.fit.behind } else { 1.0 },
         };
         let code = &k.code.instructions;
-        let flow = Flow::of(code);
-        let sources = sources(k.work, l, k.ways, k.fit.together);
+        let flow = Flow::from_code(code);
         let bytes = loads.iter().map(|(l, x)| (*l, x.access.bytes as f64));
         let bytes: BTreeMap<usize, f64> = bytes.collect();
         let program = Program {
             bytes: &bytes,
-            sources: &sources,
+            sources: &sources(k.work, l, k.ways, k.fit.together),
             operations: k.operations,
-            warps: blocks * f64::from(in_block),
+            warps: on.blocks * f64::from(on.in_block),
         };
-        let executions::Executions {
-            blocks: executed,
-            runs,
-            meet,
-        } = executions::executions(code, &flow, &program);
+        let ran = executions::executions(code, &flow, &program);
         // L1 writes through (ncu on the H200: hex_element's sectors written to L2 are those of its local stores).
         for b in &flow.order {
-            let local = flow.blocks[*b].clone().map(|n| (&code[n], runs[n]));
+            let local = flow.blocks[*b].clone().map(|n| (&code[n], ran.runs[n]));
             let local = local.filter(|(i, _)| i.kind == Kind::LocalStore);
             let bytes: f64 = local.map(|(i, runs)| runs * i.bytes).sum();
-            levels.l2_bytes += executed[*b] * f64::from(WARP) * bytes;
+            levels.l2_bytes += ran.blocks[*b] * f64::from(WARP) * bytes;
         }
-        let inner = flow.innermost();
-        let mut regions: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-        for b in flow.order.iter().filter(|b| executed[**b] > 0.0) {
-            regions.entry(inner.get(b).copied()).or_default().push(*b);
-        }
-        let (mut clocks, mut busy) = (0.0, [0.0; warps::UNITS + 1]);
-        for (head, mut some) in regions {
-            some.sort_unstable();
-            let most = some.iter().map(|b| executed[*b]).fold(0.0, f64::max);
-            let top = head
-                .map(|h| executed[h])
-                .filter(|n| *n > 0.0)
-                .unwrap_or(most);
-            let mut steps = Vec::new();
-            for b in some {
-                let likely = (executed[b] / top).min(1.0);
-                let all = flow.blocks[b].clone();
-                let real = all.filter(|k| code[*k].kind != Kind::Nothing);
-                steps.extend(real.map(|k| {
-                    let how = Runs {
-                        part: b,
-                        likely,
-                        runs: runs[k],
-                        meet: meet[b],
-                    };
-                    step(&code[k], how, &around)
-                }));
-            }
-            let rounds = match head {
-                None => 4,
-                Some(_) => (SIMULATED / steps.len().max(1)).clamp(8, 96),
-            };
-            let one = |blocks| blocks::together(&steps, partitions, blocks, in_block, rounds);
-            // Rounds of a scheduler of the fullest multiprocessor, all of its warps together. Where all blocks are there at once, that
-            // of the scheduler that has most warps. Where they are not, what is left in the end runs in less company.
-            let mean = top * fullest / blocks / active;
-            let of_warp = top / blocks / f64::from(in_block);
-            let at_once = |n: f64| {
-                let warps = n * f64::from(in_block);
-                of_warp
-                    * (warps / partitions)
-                        .ceil()
-                        .max(warps / warps.min(partitions))
-            };
-            let left = fullest % resident;
-            let times = match fullest <= resident {
-                true => {
-                    clocks += one(here) * at_once(here);
-                    at_once(here)
-                }
-                false => {
-                    clocks += one(resident) * mean * (fullest - left) / fullest;
-                    if left > 0.0 {
-                        clocks += one(left) * at_once(left);
-                    }
-                    mean
-                }
-            };
-            for s in &steps {
-                busy[s.unit as usize] += times * s.likely * s.busy;
-                busy[warps::UNITS] += times * s.likely * s.slots;
-            }
-        }
-        clocks *= blocks::uneven(l.spread, fullest, resident);
-        busy[Unit::Multiply as usize] += 0.5 * busy[Unit::Integer as usize];
-        let s = |c: f64| c / self.clock_hz;
-        let mut by: BTreeMap<Resource, f64> = BTreeMap::new();
-        for (resource, c) in RESOURCES.into_iter().zip(busy) {
-            let one = by.entry(resource).or_insert(0.0);
-            *one = one.max(s(c));
-        }
-        by.insert(Resource::Latency, s(clocks));
-        let l2 = L2 * levels.l2_bytes / (self.l2_bandwidth * self.busy(blocks) / self.sms);
-        by.insert(Resource::L2, l2);
-        by.insert(Resource::Dram, levels.dram_bytes / self.bandwidth);
-        let mut shares: Vec<Share> = by
-            .into_iter()
-            .map(|(resource, seconds)| Share { resource, seconds })
-            .collect();
-        let of = |r: Resource| {
-            shares
-                .iter()
-                .find(|x| x.resource == r)
-                .map_or(0.0, |x| x.seconds)
-        };
-        let moved = of(Resource::L2).max(of(Resource::Dram));
+        let mut simulated = simulate(code, &flow, &ran, &around, &on);
+        simulated.clocks *= blocks::uneven(l.spread, on.fullest, on.resident);
+        simulated.busy[Unit::Multiply as usize] += 0.5 * simulated.busy[Unit::Integer as usize];
+        let mut shares = self.shares(&simulated, &levels, on.blocks);
+        let moved = seconds_of(&shares, Resource::L2).max(seconds_of(&shares, Resource::Dram));
         // One block a clock gets to the multiprocessors (ncu on the H200: 59 us for 93,750 small ones).
-        let work = s(clocks.max(blocks));
+        let work = simulated.clocks.max(on.blocks) / self.clock_hz;
         let device_seconds =
             (work.powf(k.fit.across) + moved.powf(k.fit.across)).powf(1.0 / k.fit.across);
-        let unit = shares
-            .iter()
-            .filter(|x| {
-                !matches!(
-                    x.resource,
-                    Resource::Latency | Resource::L2 | Resource::Dram
-                )
-            })
-            .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        let limit = match unit {
-            _ if GAP_S > device_seconds => Resource::Launch,
-            _ if moved > work && of(Resource::Dram) >= of(Resource::L2) => Resource::Dram,
-            _ if moved > work => Resource::L2,
-            Some(u) if u.seconds > BUSY * work => u.resource,
-            _ => Resource::Latency,
-        };
+        let limit = limit(&shares, device_seconds, work, moved);
         shares.sort_by(|a, b| {
             let first = (b.resource == limit).cmp(&(a.resource == limit));
             first
@@ -459,8 +566,8 @@ impl CostModel {
             limit,
             shares,
             registers: k.code.registers,
-            warps: on_here as u32,
-            waves: (blocks / (self.sms * resident)).max(1.0),
+            warps: on.on_here as u32,
+            waves: (on.blocks / (self.sms * on.resident)).max(1.0),
         }
     }
 }

@@ -89,7 +89,7 @@ fn on_special_unit(opcode: &str) -> bool {
 }
 
 impl<'p> Rates<'p> {
-    pub(super) fn of(profile: &'p DeviceProfile) -> Rates<'p> {
+    pub(super) fn from_profile(profile: &'p DeviceProfile) -> Rates<'p> {
         let model = match profile.operations.values().any(|o| o.sass.is_some()) {
             true => None,
             false => bundled::find("h200").and_then(|f| f.bundled.load().ok()),

@@ -1,6 +1,6 @@
 //! Bytes between the levels of memory, and how long each load waits for its own.
 use super::census::KernelWork;
-use super::launch::{copies, warps};
+use super::executed::{copies, warps};
 use super::rates::Rates;
 use super::{CostModel, memory};
 use kerf_device::occupancy::WARP;
@@ -121,27 +121,8 @@ impl CostModel {
         own: &KernelWork,
         l: &LaunchCounts,
         missed: f64,
-        Waits { lone, last }: Waits,
+        waits: Waits,
     ) -> Levels {
-        let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
-        let warps = warps(work, l);
-        for (block, b) in work.blocks.iter().enumerate() {
-            for (access, a) in b.accesses.iter().enumerate() {
-                if a.memory == Memory::Global {
-                    let seen = b.seen[access].as_ref();
-                    by.entry(&a.root).or_default().push(Touch {
-                        block,
-                        access,
-                        bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
-                        fresh: memory::fresh(a, seen),
-                        first: memory::first(a, seen).filter(|_| last.is_some()),
-                        slower: slower(a, seen, &l.blocks[b.number], warps[block], last.is_some()),
-                        sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
-                        load: a.direction == Direction::Load,
-                    });
-                }
-            }
-        }
         let buffers = sizes(work, own, l);
         let whole: f64 = buffers.iter().sum();
         let busy = self.busy(l.grid.iter().map(|x| f64::from(*x)).product());
@@ -153,76 +134,146 @@ impl CostModel {
             dram_bytes: 0.0,
             latency: each.collect(),
         };
-        for (root, mut touches) in by {
+        for (root, mut touches) in touches(work, l, waits) {
             let buffer = match root {
                 Root::Parameter(p) => buffers.get(*p).copied(),
                 _ => None,
             };
             let buffer = buffer.filter(|b| *b > 0.0).unwrap_or(whole.max(1.0));
-            let sum = |load: bool| -> f64 {
-                let all = touches.iter().filter(|t| t.load == load);
-                all.map(|t| t.bytes).sum()
-            };
-            let (loaded, stored) = (sum(true), sum(false));
-            let all = touches.iter().filter(|t| t.load);
-            let fresh: f64 = all.map(|t| t.bytes * t.fresh).sum();
-            let first = match stored > 0.0 {
-                true => fresh,
-                false => fresh.min(buffer * busy),
-            };
-            let once = missed * first.min(buffer);
+            let flow = ObjectFlow::new(&touches, buffer, busy, missed);
             let stores = touches.iter().filter(|t| !t.load);
-            out.l2_bytes += first + stores.map(|t| t.bytes * t.slower).sum::<f64>();
-            out.dram_bytes += once + missed * stored.min(buffer);
-            let mean = (first / loaded.max(1.0)).min(1.0);
-            // Of what was seen to be touched first, L1 may have some all the same: rounds that were not looked at.
-            let still = (first / fresh.max(1.0)).min(1.0);
-            let asked = |t: &Touch| match t.first {
-                Some((sectors, _)) => t.bytes * sectors * still,
-                None => t.bytes,
-            };
+            out.l2_bytes += flow.first + stores.map(|t| t.bytes * t.slower).sum::<f64>();
+            out.dram_bytes += flow.once + missed * flow.stored.min(buffer);
             // The access that asks L2 for most is the one that fetches; others then find the data in L2.
-            touches.sort_by(|a, b| asked(b).total_cmp(&asked(a)));
-            let mut left = once;
+            touches.sort_by(|a, b| flow.asked(b).total_cmp(&flow.asked(a)));
+            let mut left = flow.once;
             for t in touches.iter().filter(|t| t.load) {
-                let fetched = left.min(asked(t));
+                let fetched = left.min(flow.asked(t));
                 left -= fetched;
                 // Loads of an unrolled loop's rounds are waited for together: the slowest of them decides.
                 // So are those of one round by a warp without others to hide behind.
                 let beside = touches.iter().filter(|o| o.load && o.block == t.block);
-                let beside = if lone { beside.count() as f64 } else { 1.0 };
+                let beside = if waits.lone {
+                    beside.count() as f64
+                } else {
+                    1.0
+                };
                 let together = beside * copies(&work.blocks[t.block], l);
-                // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
-                let any = |part: f64| {
-                    let sectors = last.map_or(1.0, |e| t.sectors.powf(e));
-                    1.0 - (1.0 - part).max(0.0).powf(sectors)
-                };
-                let part = fetched / asked(t).max(1.0);
-                let (from_l2, from_memory) = match t.first {
-                    Some((sectors, accesses)) => {
-                        // Of rounds that are waited for together, those that fetch whole accesses take turns; where a few
-                        // sectors are new, at the edge of what a block has, rounds are in between as well.
-                        let whole = (sectors / accesses.max(1e-9)).min(1.0);
-                        let rounds = last.map_or(together, |e| together.powf(e));
-                        let some = |part: f64| {
-                            let edge = 1.0 - (1.0 - part).max(0.0).powf(rounds);
-                            whole * (part * together).min(1.0) + (1.0 - whole) * edge
-                        };
-                        let own = accesses * still;
-                        (some(own), some(own * any(part)))
-                    }
-                    None => {
-                        let from_l2 = (any(mean) * together).min(1.0);
-                        let own = any(part);
-                        // Of what L2 is asked for, no more than it misses.
-                        (from_l2, (together * own).min(own.max(missed * from_l2)))
-                    }
-                };
+                let (from_l2, from_memory) = flow.waited(t, fetched, together, waits.last);
                 out.latency[t.block][t.access] =
                     near + from_l2 * (middle - near) + from_memory * (far - middle);
             }
         }
         out
+    }
+}
+
+/// A launch's accesses to device memory, by object.
+fn touches<'w>(
+    work: &'w KernelWork,
+    l: &LaunchCounts,
+    Waits { last, .. }: Waits,
+) -> BTreeMap<&'w Root, Vec<Touch>> {
+    let mut by: BTreeMap<&Root, Vec<Touch>> = BTreeMap::new();
+    let warps = warps(work, l);
+    for (block, b) in work.blocks.iter().enumerate() {
+        for (access, a) in b.accesses.iter().enumerate() {
+            if a.memory == Memory::Global {
+                let seen = b.seen[access].as_ref();
+                by.entry(&a.root).or_default().push(Touch {
+                    block,
+                    access,
+                    bytes: touched(a, seen, &l.blocks[b.number], warps[block], l.block),
+                    fresh: memory::fresh(a, seen),
+                    first: memory::first(a, seen).filter(|_| last.is_some()),
+                    slower: slower(a, seen, &l.blocks[b.number], warps[block], last.is_some()),
+                    sectors: seen.map_or(1.0, |_| memory::sectors_by(a, seen, 32.0, l.block)),
+                    load: a.direction == Direction::Load,
+                });
+            }
+        }
+    }
+    by
+}
+
+/// Bytes of one object between the levels.
+struct ObjectFlow {
+    /// Bytes that stores write.
+    stored: f64,
+    /// Bytes that L2 gives to loads, and those of them that device memory gives.
+    first: f64,
+    once: f64,
+    /// Part of what is loaded that L2 gives.
+    mean: f64,
+    /// Of what was seen to be touched first, L1 may have some all the same: rounds that were not looked at.
+    still: f64,
+    /// Part of first touches that L2 does not serve.
+    missed: f64,
+}
+
+impl ObjectFlow {
+    fn new(touches: &[Touch], buffer: f64, busy: f64, missed: f64) -> ObjectFlow {
+        let sum = |load: bool| -> f64 {
+            let all = touches.iter().filter(|t| t.load == load);
+            all.map(|t| t.bytes).sum()
+        };
+        let (loaded, stored) = (sum(true), sum(false));
+        let all = touches.iter().filter(|t| t.load);
+        let fresh: f64 = all.map(|t| t.bytes * t.fresh).sum();
+        let first = match stored > 0.0 {
+            true => fresh,
+            false => fresh.min(buffer * busy),
+        };
+        ObjectFlow {
+            stored,
+            first,
+            once: missed * first.min(buffer),
+            mean: (first / loaded.max(1.0)).min(1.0),
+            still: (first / fresh.max(1.0)).min(1.0),
+            missed,
+        }
+    }
+
+    /// Bytes that an access asks L2 for.
+    fn asked(&self, t: &Touch) -> f64 {
+        match t.first {
+            Some((sectors, _)) => t.bytes * sectors * self.still,
+            None => t.bytes,
+        }
+    }
+
+    /// How often a load waits for L2, and for device memory, where it fetches so many bytes from there and so many loads are
+    /// waited for together.
+    fn waited(&self, t: &Touch, fetched: f64, together: f64, last: Option<f64>) -> (f64, f64) {
+        // Sectors that L1 does not have come together: they are taken to be in between alone and independent.
+        let any = |part: f64| {
+            let sectors = last.map_or(1.0, |e| t.sectors.powf(e));
+            1.0 - (1.0 - part).max(0.0).powf(sectors)
+        };
+        let part = fetched / self.asked(t).max(1.0);
+        match t.first {
+            Some((sectors, accesses)) => {
+                // Of rounds that are waited for together, those that fetch whole accesses take turns; where a few
+                // sectors are new, at the edge of what a block has, rounds are in between as well.
+                let whole = (sectors / accesses.max(1e-9)).min(1.0);
+                let rounds = last.map_or(together, |e| together.powf(e));
+                let some = |part: f64| {
+                    let edge = 1.0 - (1.0 - part).max(0.0).powf(rounds);
+                    whole * (part * together).min(1.0) + (1.0 - whole) * edge
+                };
+                let own = accesses * self.still;
+                (some(own), some(own * any(part)))
+            }
+            None => {
+                let from_l2 = (any(self.mean) * together).min(1.0);
+                let own = any(part);
+                // Of what L2 is asked for, no more than it misses.
+                (
+                    from_l2,
+                    (together * own).min(own.max(self.missed * from_l2)),
+                )
+            }
+        }
     }
 }
 

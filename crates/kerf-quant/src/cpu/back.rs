@@ -18,6 +18,15 @@ struct Collected {
     sums: Vec<Option<PointGradient>>,
 }
 
+impl Collected {
+    /// Notes the gradient of a parameter.
+    fn save(&mut self, slot: Option<usize>, g: Option<Vec<f32>>) {
+        if let (Some(s), Some(g)) = (slot, g) {
+            self.params[s] = Some(g);
+        }
+    }
+}
+
 fn put(to: &mut Option<Vec<f32>>, g: Vec<f32>) {
     match to {
         Some(old) => elementwise::accumulate(old, &g),
@@ -113,6 +122,11 @@ impl CpuBackend {
         }
     }
 
+    /// Zeros of the size of a parameter.
+    fn zeros(&self, slot: Option<usize>) -> Option<Vec<f32>> {
+        slot.map(|s| vec![0.0; self.values[s].len()])
+    }
+
     fn node_back(
         &self,
         batch: &Batch,
@@ -125,57 +139,22 @@ impl CpuBackend {
         let n = &self.graph.nodes[i];
         let x = self.reading(f, batch, i, 0);
         let inputs = self.graph.shape(n.inputs[0]);
-        let features = inputs.last().copied().unwrap_or(1);
         let needed = self.needed(i, 0, sums);
         let slots = self.slots[i];
-        let zeros = |s: Option<usize>| s.map(|s| vec![0.0; self.values[s].len()]);
-        let save = |c: &mut Collected, slot: Option<usize>, g: Option<Vec<f32>>| {
-            if let (Some(s), Some(g)) = (slot, g) {
-                c.params[s] = Some(g);
-            }
-        };
         match (&n.op, &f.saved[i]) {
-            (Op::Conv2d { .. }, _) => {
-                let mut gx = if needed {
-                    vec![0.0; x.len()]
-                } else {
-                    Vec::new()
-                };
-                let mut gw = zeros(slots.weight).unwrap_or_default();
-                let mut gb = zeros(slots.bias);
-                if let Some(conv) = self.conv(i) {
-                    let out = needed.then_some(gx.as_mut_slice());
-                    conv.backward(x, self.weight(f, i), &g, &mut gw, gb.as_deref_mut(), out);
-                }
-                save(c, slots.weight, Some(gw));
-                save(c, slots.bias, gb);
-                g = gx;
-            }
-            (Op::Linear { .. }, _) => {
-                let mut gx = if needed {
-                    vec![0.0; x.len()]
-                } else {
-                    Vec::new()
-                };
-                let mut gw = zeros(slots.weight).unwrap_or_default();
-                let mut gb = zeros(slots.bias);
-                let out = needed.then_some(gx.as_mut_slice());
-                let w = self.weight(f, i);
-                text::linear_back(x, w, &g, features, &mut gw, gb.as_deref_mut(), out);
-                save(c, slots.weight, Some(gw));
-                save(c, slots.bias, gb);
-                g = gx;
+            (Op::Conv2d { .. } | Op::Linear { .. }, _) => {
+                g = self.weighted_back(f, i, (x, &g), needed, c);
             }
             (Op::BatchNorm { .. }, Saved::Moments(m)) => {
                 let w = self.weight(f, i);
                 let (gw, gb) = norm::batch_back(x, m, w, inputs[1] * inputs[2], &mut g);
-                save(c, slots.weight, Some(gw));
-                save(c, slots.bias, Some(gb));
+                c.save(slots.weight, Some(gw));
+                c.save(slots.bias, Some(gb));
             }
             (Op::LayerNorm { .. }, Saved::Moments(m)) => {
                 let (gw, gb) = norm::layer_back(x, m, self.weight(f, i), &mut g);
-                save(c, slots.weight, Some(gw));
-                save(c, slots.bias, Some(gb));
+                c.save(slots.weight, Some(gw));
+                c.save(slots.bias, Some(gb));
             }
             (Op::Mul, _) => {
                 let (full, spread) = self.product(i);
@@ -193,56 +172,90 @@ impl CpuBackend {
                 self.deliver(f, i, 1, g, c);
                 return;
             }
-            (Op::MaxPool { .. }, Saved::Places(at)) => {
-                let mut gx = vec![0.0; x.len()];
-                if let Some(p) = self.pool(i) {
-                    p.max_back(at, &g, &mut gx);
-                }
-                g = gx;
-            }
-            (Op::AvgPool { .. }, _) => {
-                let mut gx = vec![0.0; x.len()];
-                if let Some(p) = self.pool(i) {
-                    p.mean_back(&g, &mut gx);
-                }
-                g = gx;
-            }
-            (Op::GlobalAvgPool, _) => {
-                let mut gx = vec![0.0; x.len()];
-                pool::global_back(&g, inputs[1] * inputs[2], &mut gx);
-                g = gx;
+            (Op::MaxPool { .. }, Saved::Places(_))
+            | (Op::AvgPool { .. } | Op::GlobalAvgPool, _)
+            | (Op::Attention { .. }, Saved::Probabilities(_)) => {
+                g = self.spread_back(f, i, (x, &g));
             }
             (Op::Dropout { .. } | Op::DropSample { .. }, Saved::Mask(mask)) => {
                 let copy = g.clone();
                 elementwise::mul(&copy, mask, 1, &mut g);
             }
             (Op::Embedding { features }, _) => {
-                let mut gw = zeros(slots.weight).unwrap_or_default();
+                let mut gw = self.zeros(slots.weight).unwrap_or_default();
                 if let BatchInput::Tokens(t) = &batch.input {
                     text::embed_back(t, &g, *features, &mut gw);
                 }
-                save(c, slots.weight, Some(gw));
+                c.save(slots.weight, Some(gw));
                 return;
             }
             (Op::Position, _) => {
-                let mut gw = zeros(slots.weight).unwrap_or_default();
+                let mut gw = self.zeros(slots.weight).unwrap_or_default();
                 for row in g.chunks_exact(gw.len().max(1)) {
                     elementwise::accumulate(&mut gw, row);
                 }
-                save(c, slots.weight, Some(gw));
-            }
-            (Op::Attention { .. }, Saved::Probabilities(all)) => {
-                let mut gx = vec![0.0; x.len()];
-                if let Some(a) = self.attention(i) {
-                    a.backward(x, all, &g, &mut gx);
-                }
-                g = gx;
+                c.save(slots.weight, Some(gw));
             }
             (op, _) => elementwise::backward(op, x, &mut g),
         }
         if needed {
             self.deliver(f, i, 0, g, c);
         }
+    }
+
+    /// Convolutions and matrices: gradients of their parameters, and of what they read where that is needed.
+    fn weighted_back(
+        &self,
+        f: &Forward,
+        i: usize,
+        (x, g): (&[f32], &[f32]),
+        needed: bool,
+        c: &mut Collected,
+    ) -> Vec<f32> {
+        let slots = self.slots[i];
+        let mut gx = match needed {
+            true => vec![0.0; x.len()],
+            false => Vec::new(),
+        };
+        let mut gw = self.zeros(slots.weight).unwrap_or_default();
+        let mut gb = self.zeros(slots.bias);
+        let out = needed.then_some(gx.as_mut_slice());
+        let (w, bias) = (self.weight(f, i), gb.as_deref_mut());
+        if let Op::Linear { .. } = self.graph.nodes[i].op {
+            let inputs = self.graph.shape(self.graph.nodes[i].inputs[0]);
+            let features = inputs.last().copied().unwrap_or(1);
+            text::linear_back(x, w, g, features, &mut gw, bias, out);
+        } else if let Some(conv) = self.conv(i) {
+            conv.backward(x, w, g, &mut gw, bias, out);
+        }
+        c.save(slots.weight, Some(gw));
+        c.save(slots.bias, gb);
+        gx
+    }
+
+    /// Pools and attention, which have no parameters and read several values for each result.
+    fn spread_back(&self, f: &Forward, i: usize, (x, g): (&[f32], &[f32])) -> Vec<f32> {
+        let inputs = self.graph.shape(self.graph.nodes[i].inputs[0]);
+        let mut gx = vec![0.0; x.len()];
+        match (&self.graph.nodes[i].op, &f.saved[i]) {
+            (Op::MaxPool { .. }, Saved::Places(at)) => {
+                if let Some(p) = self.pool(i) {
+                    p.max_back(at, g, &mut gx);
+                }
+            }
+            (Op::AvgPool { .. }, _) => {
+                if let Some(p) = self.pool(i) {
+                    p.mean_back(g, &mut gx);
+                }
+            }
+            (Op::Attention { .. }, Saved::Probabilities(all)) => {
+                if let Some(a) = self.attention(i) {
+                    a.backward(x, all, g, &mut gx);
+                }
+            }
+            _ => pool::global_back(g, inputs[1] * inputs[2], &mut gx),
+        }
+        gx
     }
 }
 

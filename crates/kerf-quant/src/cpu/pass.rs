@@ -213,38 +213,8 @@ impl CpuBackend {
             }
             Op::Linear { .. } => text::linear(x, self.weight(f, i), self.bias(i), features, &mut y),
             Op::BatchNorm { eps, momentum } => {
-                let [channels, h, w] = self.dims(n.inputs[0]);
-                let slots = self.slots[i];
-                let value = |s: Option<usize>| s.map_or(NOTHING, |s| self.values[s].as_slice());
-                let (mean, var) = match wanted.train {
-                    Some(_) => norm::batch_moments(x, channels, h * w),
-                    None => (value(slots.mean).to_vec(), value(slots.var).to_vec()),
-                };
-                let inverse = var.iter().map(|v| 1.0 / (v + eps).sqrt()).collect();
-                let m = Moments { mean, inverse };
-                let bias = value(slots.bias);
-                norm::batch_apply(x, &m, value(slots.weight), bias, h * w, &mut y);
-                if let (Some(_), Some(a), Some(b), Some(c)) =
-                    (wanted.train, slots.mean, slots.var, slots.count)
-                {
-                    let count = (batch.rows * h * w) as f32;
-                    // The running variance is the unbiased one, as in PyTorch.
-                    let unbiased = count / (count - 1.0).max(1.0);
-                    let blend = |old: &f32, new: f32| (1.0 - momentum) * old + momentum * new;
-                    let mean = self.values[a]
-                        .iter()
-                        .zip(&m.mean)
-                        .map(|(o, n)| blend(o, *n));
-                    let mean = mean.collect();
-                    let var = self.values[b]
-                        .iter()
-                        .zip(&var)
-                        .map(|(o, n)| blend(o, n * unbiased));
-                    let var = var.collect();
-                    f.running.push((a, mean));
-                    f.running.push((b, var));
-                    f.running.push((c, vec![self.values[c][0] + 1.0]));
-                }
+                let (m, running) = self.batch_norm(x, i, (*eps, *momentum), wanted, &mut y);
+                f.running.extend(running);
                 saved = Saved::Moments(m);
             }
             Op::LayerNorm { eps } => {
@@ -306,5 +276,43 @@ impl CpuBackend {
             }
         }
         (y, saved)
+    }
+
+    /// Normalises by the batch in training, by what was seen then otherwise; gives the moments, and new values of the
+    /// running ones.
+    fn batch_norm(
+        &self,
+        x: &[f32],
+        i: usize,
+        (eps, momentum): (f32, f32),
+        wanted: &Wanted,
+        y: &mut [f32],
+    ) -> (Moments, Vec<(usize, Vec<f32>)>) {
+        let [channels, h, w] = self.dims(self.graph.nodes[i].inputs[0]);
+        let slots = self.slots[i];
+        let value = |s: Option<usize>| s.map_or(NOTHING, |s| self.values[s].as_slice());
+        let (mean, var) = match wanted.train {
+            Some(_) => norm::batch_moments(x, channels, h * w),
+            None => (value(slots.mean).to_vec(), value(slots.var).to_vec()),
+        };
+        let inverse = var.iter().map(|v| 1.0 / (v + eps).sqrt()).collect();
+        let m = Moments { mean, inverse };
+        let bias = value(slots.bias);
+        norm::batch_apply(x, &m, value(slots.weight), bias, h * w, y);
+        let (Some(_), Some(a), Some(b), Some(c)) =
+            (wanted.train, slots.mean, slots.var, slots.count)
+        else {
+            return (m, Vec::new());
+        };
+        let count = (x.len() / channels.max(1)) as f32;
+        // The running variance is the unbiased one, as in PyTorch.
+        let unbiased = count / (count - 1.0).max(1.0);
+        let blend = |old: &f32, new: f32| (1.0 - momentum) * old + momentum * new;
+        let mean = self.values[a].iter().zip(&m.mean);
+        let mean = mean.map(|(o, n)| blend(o, *n)).collect();
+        let var = self.values[b].iter().zip(&var);
+        let var = var.map(|(o, n)| blend(o, n * unbiased)).collect();
+        let batches = vec![self.values[c][0] + 1.0];
+        (m, vec![(a, mean), (b, var), (c, batches)])
     }
 }

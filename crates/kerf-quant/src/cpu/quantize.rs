@@ -34,7 +34,7 @@ fn spans(x: &[f32], channels: Option<usize>) -> Vec<(f32, f32)> {
 }
 
 fn histogram(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
-    let of = |x: &[f32]| Histogram::of(x, lo, hi, parts);
+    let of = |x: &[f32]| Histogram::from_values(x, lo, hi, parts);
     // Whole numbers far below 2^53: sums in any order are exact.
     let add = |mut a: Histogram, b: Histogram| {
         a.counts
@@ -44,7 +44,7 @@ fn histogram(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
         a
     };
     let all = x.par_chunks(16 * ELEMENTS).map(of).reduce_with(add);
-    all.unwrap_or_else(|| Histogram::of(&[], lo, hi, parts))
+    all.unwrap_or_else(|| Histogram::from_values(&[], lo, hi, parts))
 }
 
 /// Quantizes a tensor. Spans are found where the range or a report needs them.

@@ -89,7 +89,7 @@ impl Writer<'_> {
     }
 }
 
-pub(super) fn of(graph: &Graph) -> Vec<ParamSpec> {
+pub(super) fn for_graph(graph: &Graph) -> Vec<ParamSpec> {
     let mut w = Writer {
         graph,
         all: Vec::new(),

@@ -88,6 +88,54 @@ fn weight(t: &mut Torch, node: usize, decisions: &[Decision]) -> Result<Tensor, 
     }
 }
 
+/// In the arithmetic of training.
+fn cast(x: &Tensor, low: bool) -> Result<Tensor, TchError> {
+    match low {
+        true => x.f_to_kind(Kind::Half),
+        false => Ok(x.shallow_clone()),
+    }
+}
+
+/// Convolutions and matrices.
+fn weighted(
+    t: &mut Torch,
+    x: &Tensor,
+    i: usize,
+    decisions: &[Decision],
+    low: bool,
+) -> Result<Tensor, TchError> {
+    let n = t.graph.nodes[i].clone();
+    let w = cast(&weight(t, i, decisions)?, low)?;
+    let b = match n.op {
+        Op::Conv2d { bias: true, .. } | Op::Linear { bias: true, .. } => {
+            Some(cast(t.parameters.get(&n.name, "bias")?, low)?)
+        }
+        _ => None,
+    };
+    let x = cast(x, low)?;
+    let Op::Conv2d {
+        stride,
+        padding,
+        groups,
+        ..
+    } = n.op
+    else {
+        return x.f_linear(&w, b.as_ref());
+    };
+    let (s, p) = (stride.map(|v| v as i64), padding.map(|v| v as i64));
+    let groups = groups as i64;
+    if groups == 1 || !t.planar {
+        return x.f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups);
+    }
+    // The same weight with the strides of planes, which choose the kernel.
+    let shape = w.size();
+    let w = w.f_reshape([shape[0], -1])?.f_view(&shape[..])?;
+    let y = x
+        .f_contiguous()?
+        .f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups)?;
+    channels_last(&y)
+}
+
 fn node(
     t: &mut Torch,
     values: &mut Values,
@@ -98,45 +146,8 @@ fn node(
     let n = t.graph.nodes[i].clone();
     let x = read(t, values, i, n.inputs[0], decisions)?;
     let low = train && t.arithmetic == Arithmetic::F16;
-    let cast = |x: &Tensor| match low {
-        true => x.f_to_kind(Kind::Half),
-        false => Ok(x.shallow_clone()),
-    };
     match &n.op {
-        Op::Conv2d {
-            stride,
-            padding,
-            groups,
-            bias,
-            ..
-        } => {
-            let w = cast(&weight(t, i, decisions)?)?;
-            let b = match bias {
-                true => Some(cast(t.parameters.get(&n.name, "bias")?)?),
-                false => None,
-            };
-            let (s, p) = (stride.map(|v| v as i64), padding.map(|v| v as i64));
-            let x = cast(&x)?;
-            let groups = *groups as i64;
-            if groups == 1 || !t.planar {
-                return x.f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups);
-            }
-            // The same weight with the strides of planes, which choose the kernel.
-            let shape = w.size();
-            let w = w.f_reshape([shape[0], -1])?.f_view(&shape[..])?;
-            let y = x
-                .f_contiguous()?
-                .f_conv2d(&w, b.as_ref(), s, p, [1, 1], groups)?;
-            channels_last(&y)
-        }
-        Op::Linear { bias, .. } => {
-            let w = cast(&weight(t, i, decisions)?)?;
-            let b = match bias {
-                true => Some(cast(t.parameters.get(&n.name, "bias")?)?),
-                false => None,
-            };
-            cast(&x)?.f_linear(&w, b.as_ref())
-        }
+        Op::Conv2d { .. } | Op::Linear { .. } => weighted(t, &x, i, decisions, low),
         Op::BatchNorm { eps, momentum } => {
             let get = |what: &str| t.parameters.get(&n.name, what);
             x.f_batch_norm(
@@ -187,13 +198,7 @@ fn node(
         Op::GlobalAvgPool => x.f_mean_dim(&[2i64, 3][..], true, None),
         Op::Flatten => x.f_flatten(1, -1),
         Op::Dropout { p } => x.f_dropout(f64::from(*p), train),
-        Op::DropSample { p } if train && *p > 0.0 => {
-            let mut shape = vec![1i64; x.dim()];
-            shape[0] = x.size()[0];
-            let stays = 1.0 - f64::from(*p);
-            let kept = Tensor::f_rand(&shape[..], (Kind::Float, x.device()))?.f_lt(stays)?;
-            x.f_mul(&(kept.f_to_kind(Kind::Float)? / stays).f_to_kind(x.kind())?)
-        }
+        Op::DropSample { p } if train && *p > 0.0 => drop_samples(&x, f64::from(*p)),
         Op::DropSample { .. } => Ok(x),
         Op::Embedding { .. } => {
             let w = weight(t, i, decisions)?;
@@ -202,6 +207,15 @@ fn node(
         Op::Position => x.f_add(t.parameters.get(&n.name, "weight")?),
         Op::Attention { heads, causal } => attention(&x, *heads as i64, *causal),
     }
+}
+
+/// Leaves whole samples away at random, and scales the others.
+fn drop_samples(x: &Tensor, p: f64) -> Result<Tensor, TchError> {
+    let mut shape = vec![1i64; x.dim()];
+    shape[0] = x.size()[0];
+    let stays = 1.0 - p;
+    let kept = Tensor::f_rand(&shape[..], (Kind::Float, x.device()))?.f_lt(stays)?;
+    x.f_mul(&(kept.f_to_kind(Kind::Float)? / stays).f_to_kind(x.kind())?)
 }
 
 fn attention(x: &Tensor, heads: i64, causal: bool) -> Result<Tensor, TchError> {

@@ -33,7 +33,7 @@ impl Trainer<'_> {
             return Ok(());
         };
         let mut all = Named::new();
-        for (n, t) in weights::of(self.graph, self.backend)? {
+        for (n, t) in weights::from_backend(self.graph, self.backend)? {
             all.insert(format!("{WEIGHTS}{n}"), t);
         }
         for (n, t) in self.backend.memory()? {

@@ -68,7 +68,7 @@ fn train(
         Ok(Err(e)) => return Err(Some(e)),
         Ok(Ok(rows)) => rows,
     };
-    let all = weights::of(&graph, &backend).unwrap();
+    let all = weights::from_backend(&graph, &backend).unwrap();
     let bits = all
         .values()
         .flat_map(|t| t.data.iter().map(|v| v.to_bits()))

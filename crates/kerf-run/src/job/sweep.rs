@@ -321,7 +321,7 @@ pub fn sweep(
     ];
     wanted.extend(sweep.slots.as_ref().map(plain));
     let choice = sweep.choice.as_ref().filter(|_| gpu);
-    let tries = choice.map(|c| Tries::of(c, &mut wanted));
+    let tries = choice.map(|c| Tries::for_choice(c, &mut wanted));
     let mut built = bench.build_all(&wanted).into_iter();
     let mut next = || built.next().unwrap_or_else(|| Err(no_version()));
     let ready = Ready {

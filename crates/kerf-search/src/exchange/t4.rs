@@ -1,6 +1,7 @@
 //! T4 files: results of a tuner (odgaard/TuningSchema, results-schema 1.0.0).
 use super::{Entry, ExchangeError, Failed, Spent, Tuning, kind, level, object, place, runs};
 use crate::expression::Value;
+use crate::problem::Assignment;
 use crate::space::Param;
 use serde_json::{Map, Value as Json, json};
 
@@ -111,12 +112,12 @@ fn sort(params: &mut [Param], entries: &mut [Entry]) {
     }
 }
 
-fn entry(
+/// The levels of a configuration; values that are new are added to their parameters.
+fn point(
     at: &str,
     r: &Map<String, Json>,
     params: &mut Vec<Param>,
-    unit: f64,
-) -> Result<Entry, ExchangeError> {
+) -> Result<Assignment, ExchangeError> {
     let configuration = r.get("configuration").unwrap_or(&Json::Null);
     let configuration = object(configuration, &format!("{at}: `configuration`"))?;
     if params.is_empty() {
@@ -157,34 +158,38 @@ fn entry(
                 .ok_or_else(|| place(at, format!("`{}` has more than 255 values", p.name)))?,
         );
     }
-    let failed = match r.get("invalidity") {
-        Some(Json::String(s)) if s == "correct" => None,
-        Some(Json::String(s)) => Some(Failed::from_t4(s).ok_or_else(|| {
+    Ok(point)
+}
+
+/// How a configuration failed, if it did.
+fn failure(at: &str, r: &Map<String, Json>) -> Result<Option<Failed>, ExchangeError> {
+    match r.get("invalidity") {
+        Some(Json::String(s)) if s == "correct" => Ok(None),
+        Some(Json::String(s)) => Failed::from_t4(s).map(Some).ok_or_else(|| {
             place(
                 format!("{at}: `invalidity`"),
                 format!(
                     "`{s}` is none of correct, compile, runtime, constraints, correctness, timeout"
                 ),
             )
-        })?),
-        Some(other) => {
-            return Err(place(
-                format!("{at}: `invalidity`"),
-                format!("{} where a word belongs", kind(other)),
-            ));
-        }
-        None => {
-            return Err(place(
-                at,
-                "it has no `invalidity`; help: `correct` for what ran",
-            ));
-        }
-    };
-    let none = Map::new();
-    let spent = r.get("times").and_then(Json::as_object).unwrap_or(&none);
-    let in_ms = |key: &str| spent.get(key).and_then(Json::as_f64).map(|x| x * unit);
-    let mut times = runs(spent.get("runtimes"), &format!("{at}: `times.runtimes`"))?;
-    times.iter_mut().for_each(|t| *t *= unit);
+        }),
+        Some(other) => Err(place(
+            format!("{at}: `invalidity`"),
+            format!("{} where a word belongs", kind(other)),
+        )),
+        None => Err(place(
+            at,
+            "it has no `invalidity`; help: `correct` for what ran",
+        )),
+    }
+}
+
+/// What was measured, times in milliseconds.
+fn measurements(
+    at: &str,
+    r: &Map<String, Json>,
+    failed: bool,
+) -> Result<Vec<(String, Json)>, ExchangeError> {
     let mut measured = Vec::new();
     let list = r.get("measurements").and_then(Json::as_array);
     for m in list.into_iter().flatten() {
@@ -193,7 +198,7 @@ fn entry(
         };
         let value = m.get("value").unwrap_or(&Json::Null);
         let word = value.as_str().and_then(Failed::from_kernel_tuner).is_some();
-        if (failed.is_some() && (word || name == "__error__")) || value.is_null() {
+        if (failed && (word || name == "__error__")) || value.is_null() {
             continue;
         }
         let of_time = name == "time" || name.ends_with("_time");
@@ -211,6 +216,23 @@ fn entry(
             },
         ));
     }
+    Ok(measured)
+}
+
+fn entry(
+    at: &str,
+    r: &Map<String, Json>,
+    params: &mut Vec<Param>,
+    unit: f64,
+) -> Result<Entry, ExchangeError> {
+    let point = point(at, r, params)?;
+    let failed = failure(at, r)?;
+    let none = Map::new();
+    let spent = r.get("times").and_then(Json::as_object).unwrap_or(&none);
+    let in_ms = |key: &str| spent.get(key).and_then(Json::as_f64).map(|x| x * unit);
+    let mut times = runs(spent.get("runtimes"), &format!("{at}: `times.runtimes`"))?;
+    times.iter_mut().for_each(|t| *t *= unit);
+    let mut measured = measurements(at, r, failed.is_some())?;
     // Where only single runs are given, their mean is the time.
     if failed.is_none() && !times.is_empty() && !measured.iter().any(|(n, _)| n == "time") {
         let mean = times.iter().sum::<f64>() / times.len() as f64;

@@ -4,7 +4,7 @@
 //! A run within the tolerance clears what it lowers, one beyond it has a culprit somewhere; how large the error is
 //! says nothing. What is left open is drawn from at random (Gibbs sampling, with exchanges of a culprit for another variable).
 //! Runs may contradict the belief, each at a price, so that errors that cancel now and then do not upset it.
-use crate::outcome::Evaluation;
+use crate::history::Evaluation;
 use crate::problem::{Assignment, Problem};
 use crate::rng::Rng;
 

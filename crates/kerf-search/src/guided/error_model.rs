@@ -9,7 +9,8 @@
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
 use super::error_fit::{Deviations, Fit, View, alike};
 use super::linear::{Cholesky, dot, normal_cdf};
-use crate::outcome::{Evaluation, Outcome};
+use crate::history::Evaluation;
+use crate::outcome::Outcome;
 use crate::problem::Search;
 use crate::rng::Rng;
 
@@ -233,7 +234,7 @@ impl<'p> ErrorModel<'p> {
                     y - expected + moved.sum::<f64>()
                 })
                 .collect();
-            let factor = Cholesky::of(views.len(), |i, j| {
+            let factor = Cholesky::from_elements(views.len(), |i, j| {
                 let (a, b) = (&self.observed[i], &self.observed[j]);
                 let noise = match (i == j, a.log) {
                     (false, _) => 0.0,

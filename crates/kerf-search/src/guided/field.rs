@@ -242,106 +242,69 @@ impl Field {
 
     /// Chooses lengths, mixture, slope and noise anew, one after the other.
     fn tune(&mut self, sweeps: usize) {
-        let n = self.observed.len();
-        // The newest runs and the fastest tell most.
-        let mut by: Vec<usize> = (0..n).collect();
-        by.sort_by(|x, y| self.values[*x].total_cmp(&self.values[*y]));
-        let mut chosen: Vec<usize> = by.iter().copied().take(TUNED_BY / 2).collect();
-        let rest = &by[chosen.len()..];
-        let room = TUNED_BY - TUNED_BY / 2;
-        let step = (rest.len() as f64 / room as f64).max(1.0);
-        chosen.extend((0..room.min(rest.len())).map(|i| rest[(i as f64 * step) as usize]));
-        chosen.sort_unstable();
-        chosen.dedup();
-        let values: Vec<f64> = chosen.iter().map(|i| self.values[*i]).collect();
-        let has_prior = self.observed_prior.iter().any(|p| *p != 0.0);
-        let pairs = |f: &Field, without: usize| -> Vec<Vec<(f64, f64)>> {
-            let row = |(i, a): (usize, &usize)| {
-                let one = |b: &usize| f.parts(&f.observed[*a], &f.observed[*b], without);
-                chosen[..=i].iter().map(one).collect()
-            };
-            chosen.iter().enumerate().map(row).collect()
-        };
-        let matrix = |f: &Field, pairs: &[Vec<(f64, f64)>], with: Option<(usize, &[f64])>| {
-            let mut rows: Vec<Vec<f64>> = Vec::with_capacity(pairs.len());
-            for (i, row) in pairs.iter().enumerate() {
-                let a = &f.observed[chosen[i]];
-                let pa = f.observed_prior[chosen[i]];
-                let cell = |(j, (product, sum)): (usize, &(f64, f64))| {
-                    let b = &f.observed[chosen[j]];
-                    let (mut product, mut sum) = (*product, *sum);
-                    if let Some((d, table)) = with {
-                        let n = f.coding.dimensions[d].codes;
-                        let at = a[d] as usize * n + b[d] as usize;
-                        let k = table.get(at).copied().unwrap_or(1.0);
-                        product *= k;
-                        if d < f.coding.parameters {
-                            sum += k;
-                        }
-                    }
-                    let noise = if i == j { f.noise } else { 0.0 };
-                    f.mix((product, sum), pa * f.observed_prior[chosen[j]]) + noise
-                };
-                rows.push(row.iter().enumerate().map(cell).collect());
-            }
-            rows
-        };
-        let none = usize::MAX;
-        let whole = pairs(self, none);
-        let mut best = evidence(matrix(self, &whole, None), &values) - self.penalty(&self.lengths);
+        let telling = Telling::new(self);
+        let whole = telling.pairs(self, NONE);
+        let mut best = telling.evidence(self, &whole, None) - self.penalty(&self.lengths);
         for sweep in 0..sweeps {
             let before = best;
             for d in 0..self.lengths.len() {
-                if self.coding.dimensions[d].product && self.prices.product.is_infinite() {
-                    continue;
-                }
-                let rest = pairs(self, d);
-                for k in 0..self.lengths[d].len() {
-                    if k > 0 && self.prices.extra.is_infinite() {
-                        break;
-                    }
-                    let now = self.lengths[d][k];
-                    for l in 0..=NEVER {
-                        // Later sweeps look near by only; what does not count yet may begin anywhere.
-                        if l == now
-                            || (sweep > 0 && now != NEVER && l.abs_diff(now) > 1 && l != NEVER)
-                        {
-                            continue;
-                        }
-                        let mut lengths = self.lengths.clone();
-                        lengths[d][k] = l;
-                        let table = self.table(d, &lengths[d]);
-                        let e = evidence(matrix(self, &rest, Some((d, &table))), &values)
-                            - self.penalty(&lengths);
-                        if e > best {
-                            best = e;
-                            self.lengths = lengths;
-                            self.tables[d] = table;
-                        }
-                    }
-                }
+                self.tune_lengths(&telling, d, sweep, &mut best);
             }
-            let whole = pairs(self, none);
-            let mut kept = (self.alone, self.noise, self.slope);
-            let slopes = if has_prior { &SLOPE[..] } else { &SLOPE[..1] };
-            for alone in ALONE {
-                for noise in NOISE {
-                    for slope in slopes {
-                        (self.alone, self.noise, self.slope) = (alone, noise, *slope);
-                        let e = evidence(matrix(self, &whole, None), &values)
-                            - self.penalty(&self.lengths);
-                        if e > best {
-                            best = e;
-                            kept = (alone, noise, *slope);
-                        }
-                    }
-                }
-            }
-            (self.alone, self.noise, self.slope) = kept;
+            self.tune_mixture(&telling, &mut best);
             if best - before < 0.1 {
                 break;
             }
         }
+    }
+
+    /// Chooses the lengths of one dimension anew.
+    fn tune_lengths(&mut self, telling: &Telling, d: usize, sweep: usize, best: &mut f64) {
+        if self.coding.dimensions[d].product && self.prices.product.is_infinite() {
+            return;
+        }
+        let rest = telling.pairs(self, d);
+        for k in 0..self.lengths[d].len() {
+            if k > 0 && self.prices.extra.is_infinite() {
+                break;
+            }
+            let now = self.lengths[d][k];
+            for l in 0..=NEVER {
+                // Later sweeps look near by only; what does not count yet may begin anywhere.
+                if l == now || (sweep > 0 && now != NEVER && l.abs_diff(now) > 1 && l != NEVER) {
+                    continue;
+                }
+                let mut lengths = self.lengths.clone();
+                lengths[d][k] = l;
+                let table = self.table(d, &lengths[d]);
+                let e = telling.evidence(self, &rest, Some((d, &table))) - self.penalty(&lengths);
+                if e > *best {
+                    *best = e;
+                    self.lengths = lengths;
+                    self.tables[d] = table;
+                }
+            }
+        }
+    }
+
+    /// Chooses mixture, noise and slope anew, together.
+    fn tune_mixture(&mut self, telling: &Telling, best: &mut f64) {
+        let whole = telling.pairs(self, NONE);
+        let mut kept = (self.alone, self.noise, self.slope);
+        let has_prior = self.observed_prior.iter().any(|p| *p != 0.0);
+        let slopes = if has_prior { &SLOPE[..] } else { &SLOPE[..1] };
+        for alone in ALONE {
+            for noise in NOISE {
+                for slope in slopes {
+                    (self.alone, self.noise, self.slope) = (alone, noise, *slope);
+                    let e = telling.evidence(self, &whole, None) - self.penalty(&self.lengths);
+                    if e > *best {
+                        *best = e;
+                        kept = (alone, noise, *slope);
+                    }
+                }
+            }
+        }
+        (self.alone, self.noise, self.slope) = kept;
     }
 
     /// Takes runs with values of mean 0 and deviation 1, and computes everything anew. `sweeps` over the
@@ -448,5 +411,67 @@ impl Field {
         }
         let each = mean.into_iter().zip(&self.variances);
         each.map(|(m, v)| (m, v.max(1e-9).sqrt())).collect()
+    }
+}
+
+/// No dimension is left out.
+const NONE: usize = usize::MAX;
+
+/// The runs that tell most: the fastest, and some of the others, evenly spread.
+struct Telling {
+    chosen: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Telling {
+    fn new(f: &Field) -> Telling {
+        let n = f.observed.len();
+        let mut by: Vec<usize> = (0..n).collect();
+        by.sort_by(|x, y| f.values[*x].total_cmp(&f.values[*y]));
+        let mut chosen: Vec<usize> = by.iter().copied().take(TUNED_BY / 2).collect();
+        let rest = &by[chosen.len()..];
+        let room = TUNED_BY - TUNED_BY / 2;
+        let step = (rest.len() as f64 / room as f64).max(1.0);
+        chosen.extend((0..room.min(rest.len())).map(|i| rest[(i as f64 * step) as usize]));
+        chosen.sort_unstable();
+        chosen.dedup();
+        let values = chosen.iter().map(|i| f.values[*i]).collect();
+        Telling { chosen, values }
+    }
+
+    /// [`Field::parts`] of each of them with those before it and itself.
+    fn pairs(&self, f: &Field, without: usize) -> Vec<Vec<(f64, f64)>> {
+        let row = |(i, a): (usize, &usize)| {
+            let one = |b: &usize| f.parts(&f.observed[*a], &f.observed[*b], without);
+            self.chosen[..=i].iter().map(one).collect()
+        };
+        self.chosen.iter().enumerate().map(row).collect()
+    }
+
+    /// Evidence of their values; with a dimension that the pairs are without, and its table.
+    fn evidence(&self, f: &Field, pairs: &[Vec<(f64, f64)>], with: Option<(usize, &[f64])>) -> f64 {
+        let chosen = &self.chosen;
+        let mut rows: Vec<Vec<f64>> = Vec::with_capacity(pairs.len());
+        for (i, row) in pairs.iter().enumerate() {
+            let a = &f.observed[chosen[i]];
+            let pa = f.observed_prior[chosen[i]];
+            let cell = |(j, (product, sum)): (usize, &(f64, f64))| {
+                let b = &f.observed[chosen[j]];
+                let (mut product, mut sum) = (*product, *sum);
+                if let Some((d, table)) = with {
+                    let n = f.coding.dimensions[d].codes;
+                    let at = a[d] as usize * n + b[d] as usize;
+                    let k = table.get(at).copied().unwrap_or(1.0);
+                    product *= k;
+                    if d < f.coding.parameters {
+                        sum += k;
+                    }
+                }
+                let noise = if i == j { f.noise } else { 0.0 };
+                f.mix((product, sum), pa * f.observed_prior[chosen[j]]) + noise
+            };
+            rows.push(row.iter().enumerate().map(cell).collect());
+        }
+        evidence(rows, &self.values)
     }
 }

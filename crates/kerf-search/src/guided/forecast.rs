@@ -182,7 +182,8 @@ impl<'p> Forecast<'p> {
                 }
             }
         }
-        let factor = Cholesky::of(n, |i, j| normal[i][j] + if i == j { ridge } else { 0.0 });
+        let factor =
+            Cholesky::from_elements(n, |i, j| normal[i][j] + if i == j { ridge } else { 0.0 });
         let w = factor.solve(&right);
         let miss = |(on, y): &(Vec<usize>, f64)| y - on.iter().map(|i| w[*i]).sum::<f64>();
         let squares: f64 = rows.iter().map(|r| miss(r).powi(2)).sum();
@@ -202,13 +203,13 @@ impl<'p> Forecast<'p> {
         told.unwrap_or_else(|| self.sum(a))
     }
 
-    /// Whether the model itself can say no more than [`Forecast::of`] does.
+    /// Whether the model itself can say no more than [`Forecast::time`] does.
     pub fn is_exact(&self, a: &[u8]) -> bool {
         self.small || self.told.borrow().contains_key(a)
     }
 
     /// A predicted time, and how far it may be from what the model itself would say.
-    pub fn of(&self, a: &[u8]) -> (f64, f64) {
+    pub fn time(&self, a: &[u8]) -> (f64, f64) {
         if self.small {
             return (self.exact(a), 0.0);
         }
@@ -282,14 +283,14 @@ mod tests {
         let mut rng = Rng::new(9);
         for _ in 0..200 {
             let a = draw(&p, &mut rng);
-            let (t, miss) = f.of(&a);
+            let (t, miss) = f.time(&a);
             assert!((t - truth(&a)).abs() < 0.01, "{t} for {}", truth(&a));
             assert!(miss < 0.01);
         }
         assert_eq!(slow.0.get(), asked, "none of them was asked for");
         let a = draw(&p, &mut rng);
         assert_eq!(f.exact(&a), truth(&a));
-        assert!(f.is_exact(&a) && f.of(&a) == (truth(&a), 0.0));
+        assert!(f.is_exact(&a) && f.time(&a) == (truth(&a), 0.0));
     }
 
     /// The same, that answers only so often.
@@ -326,7 +327,7 @@ mod tests {
             let a = draw(&p, &mut rng);
             assert!((f.exact(&a) - truth(&a)).abs() < 0.02);
             assert!(f.is_exact(&a));
-            summed += usize::from(f.of(&a).1 > 0.0);
+            summed += usize::from(f.time(&a).1 > 0.0);
         }
         assert_eq!(tired.0.0.get(), 60);
         assert!(summed > 100, "{summed}");
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(slow.0.get(), 0);
         for _ in 0..2 {
             for a in crate::strategies::every(&p) {
-                assert_eq!(f.of(&a), (truth(&a), 0.0));
+                assert_eq!(f.time(&a), (truth(&a), 0.0));
             }
         }
         assert_eq!(slow.0.get(), 64);

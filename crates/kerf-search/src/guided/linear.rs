@@ -16,7 +16,7 @@ impl Cholesky {
         self.rows.push(row);
     }
     /// Factors a matrix given by its elements on and below the diagonal.
-    pub fn of(n: usize, element: impl Fn(usize, usize) -> f64) -> Cholesky {
+    pub fn from_elements(n: usize, element: impl Fn(usize, usize) -> f64) -> Cholesky {
         let mut c = Cholesky::default();
         for i in 0..n {
             let below: Vec<f64> = (0..i).map(|j| element(i, j)).collect();
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn solves_what_it_factors() {
         let m = [[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]];
-        let c = Cholesky::of(3, |i, j| m[i][j]);
+        let c = Cholesky::from_elements(3, |i, j| m[i][j]);
         let x = c.solve(&[1.0, 2.0, 3.0]);
         for (row, b) in m.iter().zip([1.0, 2.0, 3.0]) {
             assert!((dot(row, &x) - b).abs() < 1e-12);

@@ -7,7 +7,7 @@ use super::culprits::Culprits;
 use super::error_model::ErrorModel;
 use super::knapsack::Knapsack;
 use super::time_model::TimeModel;
-use crate::outcome::History;
+use crate::history::History;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategies::draw;

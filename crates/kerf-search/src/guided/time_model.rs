@@ -12,7 +12,7 @@
 //! and what is left of its uncertainty.
 use super::forecast::{Forecast, Source};
 use super::linear::{Cholesky, dot, log_improvement};
-use crate::outcome::Evaluation;
+use crate::history::Evaluation;
 use crate::problem::{Assignment, Search};
 use std::rc::Rc;
 
@@ -184,7 +184,7 @@ impl<'p> TimeModel<'p> {
     /// Mean of the time of an assignment.
     pub fn mean(&self, a: &[u8]) -> f64 {
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            return f.of(a).0;
+            return f.time(a).0;
         }
         self.heard().map(|(b, w)| w * b.predict(a).0).sum()
     }
@@ -192,7 +192,7 @@ impl<'p> TimeModel<'p> {
     /// Logarithm of the expected gain of an assignment over a time.
     pub fn log_gain(&self, best: f64, a: &[u8]) -> f64 {
         if let (true, Some(f)) = (self.exact, self.forecasts.first()) {
-            let (time, miss) = f.of(a);
+            let (time, miss) = f.time(a);
             return log_improvement(best, time, miss.max(CERTAIN));
         }
         let logs: Vec<f64> = self
@@ -271,7 +271,7 @@ impl<'p> Belief<'p> {
     /// The prediction that runs correct, and what it may miss itself.
     fn prior(&self, a: &[u8]) -> (f64, f64) {
         if let Some(f) = &self.forecast {
-            return f.of(a);
+            return f.time(a);
         }
         let lowered = a.iter().zip(&self.search.problem.variables);
         let lowered = lowered.filter(|(_, v)| !v.unordered);
@@ -313,7 +313,7 @@ impl<'p> Belief<'p> {
 
     fn fit(&mut self, scale: f64) -> f64 {
         self.scale = scale;
-        self.factor = Cholesky::of(self.observed.len(), |i, j| {
+        self.factor = Cholesky::from_elements(self.observed.len(), |i, j| {
             let ((a, fa, _), (b, fb, _)) = (&self.observed[i], &self.observed[j]);
             let noise = if i == j { (NOISE * fa).powi(2) } else { 0.0 };
             self.covariance(a, *fa, b, *fb) + noise

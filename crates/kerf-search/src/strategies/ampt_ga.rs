@@ -8,8 +8,8 @@
 //! whole groups of variables that exchange values, to one level (section 4.4). The first generation has
 //! everything high and everything low. Where the publication is silent (population, selection, crossover),
 //! both genetic algorithms here do the same.
+use super::existing::Existing;
 use super::genetic::{Evolution, evolve, fitness, mutate_variables};
-use super::walk::Existing;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;

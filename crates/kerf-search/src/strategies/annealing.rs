@@ -1,5 +1,6 @@
 //! Simulated annealing: steps to neighbours, also to slower ones while it is hot.
-use super::walk::{Existing, Walk};
+use super::existing::Existing;
+use super::walk::Walk;
 use crate::problem::Search;
 use crate::rng::Rng;
 use crate::script::{Missing, Probe, Script, Scripted};

@@ -9,7 +9,8 @@
 //! - What fails alone is skipped, and the tuner goes on behind it.
 //! - The best programs are kept in a pool, by cost = error + time ratio. The fastest of them is the result:
 //!   by cost alone, that would depend on the unit of the error.
-use crate::outcome::{Evaluation, History, Outcome};
+use crate::history::{Evaluation, History};
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::script::{Missing, Probe, Script, Scripted};
 use crate::strategy::{Reason, Step, Strategy};

@@ -1,5 +1,6 @@
 //! Differential evolution (Storn and Price 1997) over levels: rand/1/bin, rounded to levels that exist.
-use super::walk::{Existing, Walk};
+use super::existing::Existing;
+use super::walk::Walk;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::script::{Missing, Probe, Script, Scripted};

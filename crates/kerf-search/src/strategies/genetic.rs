@@ -3,7 +3,7 @@
 //! The constraint is a penalty (AMPT-GA, Kotipalli et al. 2019, equation 1): fitness is performance plus
 //! (error - tolerance) times 1 within the tolerance and times a large number beyond it. That number is
 //! given over the tolerance here, so that the penalty does not depend on the unit of the error.
-use super::walk::Existing;
+use super::existing::Existing;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;

@@ -7,7 +7,8 @@
 //! sure that the rest could be left out.
 use crate::guided::field::{Field, Prices};
 use crate::guided::linear::{log_improvement, log_normal_cdf};
-use crate::outcome::{History, Outcome};
+use crate::history::History;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
 use crate::strategies::branches::{Branches, Turns};

@@ -1,5 +1,6 @@
 //! Greedy local search: the first better neighbour, again from a random place when there is none.
-use super::walk::{Existing, Walk};
+use super::existing::Existing;
+use super::walk::Walk;
 use crate::problem::Search;
 use crate::rng::Rng;
 use crate::script::{Missing, Probe, Script, Scripted};

@@ -1,7 +1,7 @@
 //! A genetic algorithm that knows nothing of the program: the baseline of AMPT-GA's publication
 //! (Kotipalli et al. 2019, section 4.2). Every new individual is executed.
+use super::existing::Existing;
 use super::genetic::{Evolution, evolve, fitness, mutate_variables};
-use super::walk::Existing;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::script::{Missing, Probe, Script, Scripted};

@@ -1,5 +1,6 @@
 //! Assignments at random, none twice.
-use crate::outcome::{History, Outcome};
+use crate::history::History;
+use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
 use crate::strategy::{Reason, Step, Strategy};

@@ -255,8 +255,17 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     let (found, seconds) = own(setup, arguments)?;
     (setup.progress)("this processor");
     let processor = processor(setup, &range);
-    report.tables = tables(&all, &rounds, &processor, arguments, cuda, (found, seconds));
-    report.findings = findings(&all, &rounds, &processor, arguments, cuda, found);
+    let searched = Searched {
+        all: &all,
+        rounds: &rounds,
+        processor: &processor,
+        arguments,
+        cuda,
+        found,
+        seconds,
+    };
+    report.tables = searched.tables();
+    report.findings = searched.findings();
     report.note_device(setup, &[]);
     report.notes.push(format!(
         "Published figures are of an Intel X5650 core and an NVIDIA C2070, for 2^40 arguments; here {arguments} were \
@@ -272,134 +281,297 @@ fn scaled(seconds: f64, arguments: u64) -> f64 {
     seconds * 2f64.powi(40) / arguments as f64
 }
 
-fn tables(
-    all: &[Deployed],
-    rounds: &[(&'static str, Rounds)],
-    processor: &[(String, u64, f64)],
+/// What was searched, and how long it took.
+struct Searched<'s> {
+    all: &'s [Deployed],
+    rounds: &'s [(&'static str, Rounds)],
+    /// Searches on this processor: name, arguments, seconds.
+    processor: &'s [(String, u64, f64)],
     arguments: u64,
+    /// On a GPU, where times count.
     cuda: bool,
-    own: (usize, f64),
-) -> Vec<Table> {
-    let mut t = Table::new(
-        "deployments",
-        "Deployments: seconds for 2^40 arguments",
-        &[
-            "deployment",
-            "test",
-            "registers",
-            "phase_1_s",
-            "phase_2_s",
-            "phase_3_s",
-            "seconds",
-            "published_s",
-            "cases",
-        ],
-    );
-    for d in all {
-        let s = &d.outcome.seconds;
-        let at = |i: usize| Cell::maybe((cuda && s.len() > 1).then(|| scaled(s[i], arguments)));
-        let published = match (d.name.as_str(), d.form) {
-            ("exhaustive", _) => Some(EXHAUSTIVE[1]),
-            ("one kernel", "branch") => Some(ONE),
-            ("three kernels", "branch") => Some(THREE),
-            ("three kernels", "swap") => Some(SWAPPED),
-            _ => None,
-        };
-        let registers: Vec<String> = d.registers.iter().flatten().map(u32::to_string).collect();
-        t.rows.push(vec![
-            d.name.as_str().into(),
-            d.form.into(),
-            match registers.is_empty() {
-                true => Cell::Missing,
-                false => Cell::Text(registers.join(" ")),
-            },
-            at(0),
-            at(1),
-            at(2),
-            Cell::maybe(cuda.then(|| scaled(s.iter().sum(), arguments))),
-            Cell::maybe(published),
-            Cell::Integer(d.cases as u64),
-        ]);
+    /// Cases that Kerf's own search found, and its seconds.
+    found: usize,
+    seconds: f64,
+}
+
+impl Searched<'_> {
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            self.deployments(),
+            self.phases(),
+            self.rounds_of_test(),
+            self.on_processor(),
+        ]
     }
-    let whole = Cell::maybe(cuda.then(|| scaled(own.1, arguments)));
-    let mut row = vec![Cell::from("Kerf's search, end to end"), "regular".into()];
-    row.extend([
-        Cell::Missing,
-        Cell::Missing,
-        Cell::Missing,
-        Cell::Missing,
-        whole,
-        Cell::Missing,
-    ]);
-    row.push(Cell::Integer(own.0 as u64));
-    t.rows.push(row);
-    let mut p = Table::new(
-        "phases",
-        "Intervals by phase, intervals of 2^15 arguments, then eighths",
-        &[
-            "test",
-            "phase_1",
-            "phase_2",
-            "per_mille",
-            "published_per_mille",
-            "phase_3",
-            "per_mille_3",
-            "published_3",
-        ],
-    );
-    let intervals = arguments >> dilemma::BITS;
-    for d in all.iter().filter(|d| d.name == "three kernels") {
-        let share = |n: u64| Cell::Real(1e3 * n as f64 / intervals as f64);
-        let [second, third] = d.outcome.failed;
-        p.rows.push(vec![
-            d.form.into(),
-            Cell::Integer(intervals),
-            Cell::Integer(second),
-            share(second),
-            Cell::Real(1e3 * SHARES[0]),
-            Cell::Integer(third),
-            share(third),
-            Cell::Real(1e3 * SHARES[1]),
+
+    fn deployments(&self) -> Table {
+        let mut t = Table::new(
+            "deployments",
+            "Deployments: seconds for 2^40 arguments",
+            &[
+                "deployment",
+                "test",
+                "registers",
+                "phase_1_s",
+                "phase_2_s",
+                "phase_3_s",
+                "seconds",
+                "published_s",
+                "cases",
+            ],
+        );
+        for d in self.all {
+            let s = &d.outcome.seconds;
+            let at = |i: usize| {
+                Cell::maybe((self.cuda && s.len() > 1).then(|| scaled(s[i], self.arguments)))
+            };
+            let published = match (d.name.as_str(), d.form) {
+                ("exhaustive", _) => Some(EXHAUSTIVE[1]),
+                ("one kernel", "branch") => Some(ONE),
+                ("three kernels", "branch") => Some(THREE),
+                ("three kernels", "swap") => Some(SWAPPED),
+                _ => None,
+            };
+            let registers: Vec<String> = d.registers.iter().flatten().map(u32::to_string).collect();
+            t.rows.push(vec![
+                d.name.as_str().into(),
+                d.form.into(),
+                match registers.is_empty() {
+                    true => Cell::Missing,
+                    false => Cell::Text(registers.join(" ")),
+                },
+                at(0),
+                at(1),
+                at(2),
+                Cell::maybe(self.cuda.then(|| scaled(s.iter().sum(), self.arguments))),
+                Cell::maybe(published),
+                Cell::Integer(d.cases as u64),
+            ]);
+        }
+        let whole = Cell::maybe(self.cuda.then(|| scaled(self.seconds, self.arguments)));
+        let mut row = vec![Cell::from("Kerf's search, end to end"), "regular".into()];
+        row.extend([
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            whole,
+            Cell::Missing,
         ]);
+        row.push(Cell::Integer(self.found as u64));
+        t.rows.push(row);
+        t
     }
-    let mut r = Table::new(
-        "rounds",
-        "Rounds of the test: of a thread, of a warp, and the share that threads wait (normalised mean deviation to the maximum)",
-        &["test", "rounds", "rounds_of_warp", "deviation"],
-    );
-    for (form, n) in rounds {
-        r.rows.push(vec![
-            (*form).into(),
-            Cell::Real(n.mean),
-            Cell::Real(n.warp),
-            Cell::Real(n.deviation),
-        ]);
+
+    fn phases(&self) -> Table {
+        let mut t = Table::new(
+            "phases",
+            "Intervals by phase, intervals of 2^15 arguments, then eighths",
+            &[
+                "test",
+                "phase_1",
+                "phase_2",
+                "per_mille",
+                "published_per_mille",
+                "phase_3",
+                "per_mille_3",
+                "published_3",
+            ],
+        );
+        let intervals = self.arguments >> dilemma::BITS;
+        for d in self.all.iter().filter(|d| d.name == "three kernels") {
+            let share = |n: u64| Cell::Real(1e3 * n as f64 / intervals as f64);
+            let [second, third] = d.outcome.failed;
+            t.rows.push(vec![
+                d.form.into(),
+                Cell::Integer(intervals),
+                Cell::Integer(second),
+                share(second),
+                Cell::Real(1e3 * SHARES[0]),
+                Cell::Integer(third),
+                share(third),
+                Cell::Real(1e3 * SHARES[1]),
+            ]);
+        }
+        t
     }
-    let mut c = Table::new(
-        "processor",
-        "This processor: seconds for 2^40 arguments",
-        &["search", "arguments", "seconds", "published_s"],
-    );
-    for (name, n, s) in processor {
-        let published = match name.starts_with("exhaustive") {
-            true => EXHAUSTIVE[0],
-            false => CPU,
-        };
-        c.rows.push(vec![
-            Cell::Text(name.clone()),
-            Cell::Integer(*n),
-            Cell::Real(scaled(*s, *n)),
-            Cell::Real(published),
-        ]);
+
+    fn rounds_of_test(&self) -> Table {
+        let mut t = Table::new(
+            "rounds",
+            "Rounds of the test: of a thread, of a warp, and the share that threads wait (normalised mean deviation to the maximum)",
+            &["test", "rounds", "rounds_of_warp", "deviation"],
+        );
+        for (form, n) in self.rounds {
+            t.rows.push(vec![
+                (*form).into(),
+                Cell::Real(n.mean),
+                Cell::Real(n.warp),
+                Cell::Real(n.deviation),
+            ]);
+        }
+        t
     }
-    vec![t, p, r, c]
+
+    fn on_processor(&self) -> Table {
+        let mut t = Table::new(
+            "processor",
+            "This processor: seconds for 2^40 arguments",
+            &["search", "arguments", "seconds", "published_s"],
+        );
+        for (name, n, s) in self.processor {
+            let published = match name.starts_with("exhaustive") {
+                true => EXHAUSTIVE[0],
+                false => CPU,
+            };
+            t.rows.push(vec![
+                Cell::Text(name.clone()),
+                Cell::Integer(*n),
+                Cell::Real(scaled(*s, *n)),
+                Cell::Real(published),
+            ]);
+        }
+        t
+    }
+
+    /// Seconds of a deployment for 2^40 arguments.
+    fn time(&self, name: &str, form: &str) -> Option<f64> {
+        let mut all = self.all.iter();
+        let d = all.find(|d| d.name == name && d.form == form)?;
+        self.cuda
+            .then(|| scaled(d.outcome.seconds.iter().sum(), self.arguments))
+    }
+
+    /// The same of a core.
+    fn core(&self, word: &str) -> Option<f64> {
+        let (_, n, s) = self.processor.iter().rfind(|p| p.0.contains(word))?;
+        Some(scaled(*s, *n))
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut all = self.speed();
+        all.push(self.shares());
+        all.push(self.divergence());
+        all.push(
+            faster(
+                "both steps in each round, without any branch, are faster than the swap",
+                0.0,
+                self.time("three kernels", "swap"),
+                self.time("three kernels", "regular"),
+            )
+            .own(),
+        );
+        let found = self.found;
+        let agree = self.all.iter().all(|d| d.cases == found);
+        all.push(Finding::new(
+            "all deployments and Kerf's own search give the same number of cases",
+            OWN,
+            Verdict::by_cases(usize::from(agree && found > 0), 1),
+            format!("{found} cases with at least {BITS} bits, known are 239 among 2^40 arguments"),
+        ));
+        all
+    }
+
+    /// What is claimed of times.
+    fn speed(&self) -> Vec<Finding> {
+        vec![
+            faster(
+                "Lefevre's algorithm beats exhaustive search on a core",
+                EXHAUSTIVE[0] / CPU,
+                self.core("exhaustive"),
+                self.core("scalar"),
+            ),
+            faster(
+                "Lefevre's algorithm beats exhaustive search on a GPU",
+                EXHAUSTIVE[1] / ONE,
+                self.time("exhaustive", ""),
+                self.time("one kernel", "branch"),
+            ),
+            faster(
+                "exhaustive search is faster on a GPU than on a core",
+                EXHAUSTIVE[0] / EXHAUSTIVE[1],
+                self.core("exhaustive"),
+                self.time("exhaustive", ""),
+            ),
+            faster(
+                "Lefevre's algorithm in one kernel is faster than on a core",
+                CPU / ONE,
+                self.core("scalar"),
+                self.time("one kernel", "branch"),
+            ),
+            faster(
+                "three kernels are faster than one",
+                ONE / THREE,
+                self.time("one kernel", "branch"),
+                self.time("three kernels", "branch"),
+            ),
+            faster(
+                "the swap, which removes divergence within the loop, is faster",
+                THREE / SWAPPED,
+                self.time("three kernels", "branch"),
+                self.time("three kernels", "swap"),
+            ),
+        ]
+    }
+
+    /// Intervals that reach the next phases.
+    fn shares(&self) -> Finding {
+        let three = self
+            .all
+            .iter()
+            .find(|d| d.name == "three kernels" && d.form == "branch");
+        let shares = three.map(|d| {
+            let intervals = (self.arguments >> dilemma::BITS) as f64;
+            d.outcome.failed.map(|n| n as f64 / intervals)
+        });
+        let near = |a: f64, b: f64| a < 3.0 * b && b < 3.0 * a;
+        let held = shares.map_or(0, |s| {
+            usize::from(near(s[0], SHARES[0])) + usize::from(near(s[1], SHARES[1]))
+        });
+        let evidence = shares.map_or(String::new(), |s| {
+            format!(
+                "{} and {} per mille, published {} and {}",
+                short(1e3 * s[0]),
+                short(1e3 * s[1]),
+                1e3 * SHARES[0],
+                short(1e3 * SHARES[1])
+            )
+        });
+        Finding::new(
+            "fewer and fewer intervals reach the next phase, in the published shares (within a factor of 3)",
+            "table of phases",
+            Verdict::by_cases(held, if shares.is_some() { 2 } else { 0 }),
+            evidence,
+        )
+    }
+
+    /// How long threads of a warp wait for each other.
+    fn divergence(&self) -> Finding {
+        let branch = self.rounds.iter().find(|r| r.0 == "branch").map(|r| &r.1);
+        Finding::new(
+            "threads of a warp wait for the one with most rounds",
+            "figure of the mean deviation to the maximum",
+            branch.map_or(Verdict::NotJudged, |r| {
+                Verdict::by_cases(usize::from(r.deviation > 0.05), 1)
+            }),
+            branch.map_or(String::new(), |r| {
+                format!(
+                    "{} of the rounds are waited for ({} of a thread, {} of a warp)",
+                    short(r.deviation),
+                    short(r.mean),
+                    short(r.warp)
+                )
+            }),
+        )
+    }
 }
 
 /// A claim that one time is less than another's.
 fn faster(claim: &str, published: f64, slow: Option<f64>, fast: Option<f64>) -> Finding {
     let (verdict, evidence) = match (slow, fast) {
         (Some(s), Some(f)) if f > 0.0 => (
-            Verdict::of(usize::from(s > f), 1),
+            Verdict::by_cases(usize::from(s > f), 1),
             format!(
                 "{} times as fast here, published {}",
                 short(s / f),
@@ -409,119 +581,6 @@ fn faster(claim: &str, published: f64, slow: Option<f64>, fast: Option<f64>) -> 
         _ => (Verdict::NotJudged, "not measured here".into()),
     };
     Finding::new(claim, "tables of times", verdict, evidence)
-}
-
-fn findings(
-    all: &[Deployed],
-    rounds: &[(&'static str, Rounds)],
-    processor: &[(String, u64, f64)],
-    arguments: u64,
-    cuda: bool,
-    found: usize,
-) -> Vec<Finding> {
-    let time = |name: &str, form: &str| {
-        let d = all.iter().find(|d| d.name == name && d.form == form)?;
-        cuda.then(|| scaled(d.outcome.seconds.iter().sum(), arguments))
-    };
-    let core = |word: &str| {
-        let (_, n, s) = processor.iter().rfind(|p| p.0.contains(word))?;
-        Some(scaled(*s, *n))
-    };
-    let scalar = core("scalar");
-    let three = all
-        .iter()
-        .find(|d| d.name == "three kernels" && d.form == "branch");
-    let shares = three.map(|d| {
-        let intervals = (arguments >> dilemma::BITS) as f64;
-        d.outcome.failed.map(|n| n as f64 / intervals)
-    });
-    let near = |a: f64, b: f64| a < 3.0 * b && b < 3.0 * a;
-    let held = shares.map_or(0, |s| {
-        usize::from(near(s[0], SHARES[0])) + usize::from(near(s[1], SHARES[1]))
-    });
-    let evidence = shares.map_or(String::new(), |s| {
-        format!(
-            "{} and {} per mille, published {} and {}",
-            short(1e3 * s[0]),
-            short(1e3 * s[1]),
-            1e3 * SHARES[0],
-            short(1e3 * SHARES[1])
-        )
-    });
-    let deviation = |form: &str| rounds.iter().find(|r| r.0 == form).map(|r| r.1);
-    let agree = all.iter().all(|d| d.cases == found);
-    vec![
-        faster(
-            "Lefevre's algorithm beats exhaustive search on a core",
-            EXHAUSTIVE[0] / CPU,
-            core("exhaustive"),
-            scalar,
-        ),
-        faster(
-            "Lefevre's algorithm beats exhaustive search on a GPU",
-            EXHAUSTIVE[1] / ONE,
-            time("exhaustive", ""),
-            time("one kernel", "branch"),
-        ),
-        faster(
-            "exhaustive search is faster on a GPU than on a core",
-            EXHAUSTIVE[0] / EXHAUSTIVE[1],
-            core("exhaustive"),
-            time("exhaustive", ""),
-        ),
-        faster(
-            "Lefevre's algorithm in one kernel is faster than on a core",
-            CPU / ONE,
-            scalar,
-            time("one kernel", "branch"),
-        ),
-        faster(
-            "three kernels are faster than one",
-            ONE / THREE,
-            time("one kernel", "branch"),
-            time("three kernels", "branch"),
-        ),
-        faster(
-            "the swap, which removes divergence within the loop, is faster",
-            THREE / SWAPPED,
-            time("three kernels", "branch"),
-            time("three kernels", "swap"),
-        ),
-        Finding::new(
-            "fewer and fewer intervals reach the next phase, in the published shares (within a factor of 3)",
-            "table of phases",
-            Verdict::of(held, if shares.is_some() { 2 } else { 0 }),
-            evidence,
-        ),
-        Finding::new(
-            "threads of a warp wait for the one with most rounds",
-            "figure of the mean deviation to the maximum",
-            deviation("branch").map_or(Verdict::NotJudged, |r| {
-                Verdict::of(usize::from(r.deviation > 0.05), 1)
-            }),
-            deviation("branch").map_or(String::new(), |r| {
-                format!(
-                    "{} of the rounds are waited for ({} of a thread, {} of a warp)",
-                    short(r.deviation),
-                    short(r.mean),
-                    short(r.warp)
-                )
-            }),
-        ),
-        faster(
-            "both steps in each round, without any branch, are faster than the swap",
-            0.0,
-            time("three kernels", "swap"),
-            time("three kernels", "regular"),
-        )
-        .own(),
-        Finding::new(
-            "all deployments and Kerf's own search give the same number of cases",
-            OWN,
-            Verdict::of(usize::from(agree && found > 0), 1),
-            format!("{found} cases with at least {BITS} bits, known are 239 among 2^40 arguments"),
-        ),
-    ]
 }
 
 impl Finding {

@@ -1,6 +1,6 @@
 //! The natural exponential: the built-in function, double words on top of it, and the Taylor series.
 use crate::bench::{Bench, buffer, int};
-use crate::finding::Finding;
+use crate::finding::{Finding, Verdict};
 use crate::inputs::Stream;
 use crate::measured::{Measured, Metric};
 use crate::number::EXPONENTIALS;
@@ -193,45 +193,34 @@ fn instructions(setup: &Setup) -> Result<Table, StudyError> {
     Ok(t)
 }
 
+/// The built-in function in composite precision, and its word.
+const BUILT_IN: [(&str, &str); 2] = [("float2_cmp_bf", "float"), ("double2_cmp_bf", "double")];
+
+/// The series, and the built-in function.
+const SERIES: [(&str, &str); 2] = [
+    ("float2_cmp_ts", "float2_cmp_bf"),
+    ("double2_cmp_ts", "double2_cmp_bf"),
+];
+
 fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
     let figures = |r: &&Measured| r.case == RANGES[0].0 || r.case == RANGES[1].0;
     let rows: Vec<Measured> = rows.iter().filter(figures).cloned().collect();
-    let rows = &rows[..];
+    let mut all = accuracy(&rows);
+    all.extend([lost(&rows), terms_as_published(terms)]);
+    all.extend(speed(&rows));
+    all
+}
+
+/// What is claimed of errors.
+fn accuracy(rows: &[Measured]) -> Vec<Finding> {
     let place = "section 4.4, figures 15 and 16";
-    let speed = "section 4.4, figures 17 and 18";
-    let bf = [("float2_cmp_bf", "float"), ("double2_cmp_bf", "double")];
-    let ts = [
-        ("float2_cmp_ts", "float2_cmp_bf"),
-        ("double2_cmp_ts", "double2_cmp_bf"),
-    ];
-    let large: Vec<Measured> = rows
-        .iter()
-        .filter(|r| r.case == RANGES[1].0)
-        .cloned()
-        .collect();
-    let lost = |label: &str| {
-        let r = large.iter().find(|r| r.label == label);
-        r.map_or((0, 0), |r| (r.errors.not_finite, r.size))
-    };
-    let ((series, n), (plain, _)) = (lost("float2_cmp_ts"), lost("float"));
-    let near = terms.iter().filter_map(|t| {
-        let p = published::TAYLOR_TERMS
-            .iter()
-            .find(|p| p.0 == t.range && t.label.starts_with(&format!("{}_cmp", p.1)))?;
-        Some((format!("{} in {}", t.label, t.range), t.mean, p.2))
-    });
-    let near: Vec<(String, f64, f64)> = near.collect();
-    let same = near
-        .iter()
-        .filter(|x| (x.1 / x.2 - 1.0).abs() < 0.1)
-        .count();
     vec![
         Finding::by_ratio(
             "on the built-in function, composite is as accurate as its word (within a factor of 3)",
             place,
             rows,
             Metric::MeanRel,
-            &bf,
+            &BUILT_IN,
             |r| (1.0 / 3.0..=3.0).contains(&r),
         ),
         Finding::by_ratio(
@@ -239,7 +228,7 @@ fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
             place,
             rows,
             Metric::MeanRel,
-            &ts,
+            &SERIES,
             |r| r > 1.0,
         ),
         Finding::by_ratio(
@@ -266,43 +255,75 @@ fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
             &[("double", "float"), ("double2_cmp_bf", "float2_cmp_bf")],
             |r| r < 1.0,
         ),
-        Finding::new(
-            "in float2 the series fails for large arguments: more results are lost than in float",
-            "section 4.4, figure 16",
-            crate::finding::Verdict::of(usize::from(series > plain), usize::from(n > 0)),
-            format!(
-                "in {}, float2_cmp_ts lost {series} of {n} results and float {plain}",
-                RANGES[1].0
-            ),
+    ]
+}
+
+/// Results of large arguments that are not finite.
+fn lost(rows: &[Measured]) -> Finding {
+    let lost = |label: &str| {
+        let mut large = rows.iter().filter(|r| r.case == RANGES[1].0);
+        let r = large.find(|r| r.label == label);
+        r.map_or((0, 0), |r| (r.errors.not_finite, r.size))
+    };
+    let ((series, n), (plain, _)) = (lost("float2_cmp_ts"), lost("float"));
+    Finding::new(
+        "in float2 the series fails for large arguments: more results are lost than in float",
+        "section 4.4, figure 16",
+        Verdict::by_cases(usize::from(series > plain), usize::from(n > 0)),
+        format!(
+            "in {}, float2_cmp_ts lost {series} of {n} results and float {plain}",
+            RANGES[1].0
         ),
-        Finding::new(
-            "the series takes as many terms as published (within a tenth)",
-            "table VIII",
-            crate::finding::Verdict::of(same, near.len()),
-            near.iter()
-                .map(|x| format!("{} {:.1} (published {:.1})", x.0, x.1, x.2))
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
+    )
+}
+
+/// Terms of the series, beside the published ones.
+fn terms_as_published(terms: &[Terms]) -> Finding {
+    let near = terms.iter().filter_map(|t| {
+        let p = published::TAYLOR_TERMS
+            .iter()
+            .find(|p| p.0 == t.range && t.label.starts_with(&format!("{}_cmp", p.1)))?;
+        Some((format!("{} in {}", t.label, t.range), t.mean, p.2))
+    });
+    let near: Vec<(String, f64, f64)> = near.collect();
+    let same = near
+        .iter()
+        .filter(|x| (x.1 / x.2 - 1.0).abs() < 0.1)
+        .count();
+    Finding::new(
+        "the series takes as many terms as published (within a tenth)",
+        "table VIII",
+        Verdict::by_cases(same, near.len()),
+        near.iter()
+            .map(|x| format!("{} {:.1} (published {:.1})", x.0, x.1, x.2))
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
+}
+
+/// What is claimed of times.
+fn speed(rows: &[Measured]) -> Vec<Finding> {
+    let place = "section 4.4, figures 17 and 18";
+    vec![
         Finding::by_ratio(
             "on the built-in function, composite takes at most twice as long as its word",
-            speed,
+            place,
             rows,
             Metric::Time,
-            &bf,
+            &BUILT_IN,
             |r| r <= 2.0,
         ),
         Finding::by_ratio(
             "the series takes 2 to 15 times as long as the built-in function",
-            speed,
+            place,
             rows,
             Metric::Time,
-            &ts,
+            &SERIES,
             |r| (2.0..=15.0).contains(&r),
         ),
         Finding::by_ratio(
             "double takes about four times as long as float (3 to 5 times)",
-            speed,
+            place,
             rows,
             Metric::Time,
             &[("double", "float")],

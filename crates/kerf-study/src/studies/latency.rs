@@ -132,7 +132,7 @@ pub(super) fn judge(
             shown.join(", ")
         ),
     };
-    Finding::new(claim, place, Verdict::of(good, pairs.len()), evidence)
+    Finding::new(claim, place, Verdict::by_cases(good, pairs.len()), evidence)
 }
 
 fn findings(p: &DeviceProfile) -> Vec<Finding> {

@@ -176,45 +176,27 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
+/// Sections of the publication.
+const PLACE: &str = "section 4.1.1, figure 7";
+
+/// Composite numbers, and their words.
+const COMPOSITE: [(&str, &str); 2] = [("float2_cmp", "float"), ("double2_cmp", "double")];
+
 fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
-    let place = "section 4.1.1, figure 7";
-    let cmp = [("float2_cmp", "float"), ("double2_cmp", "double")];
-    let proven = [("float2", "float"), ("double2", "double")];
-    let registers = [
-        ("float2_cmp", "float"),
-        ("float2_cmp", "double"),
-        ("double2_cmp", "float2_cmp"),
-    ];
+    let mut all = accuracy(serial);
+    all.extend(cost(serial));
+    all.extend(in_parallel(serial, parallel));
+    all
+}
+
+/// What is claimed of the errors of one thread.
+fn accuracy(serial: &[Measured]) -> Vec<Finding> {
     let all: Vec<&str> = NUMBERS.iter().map(|n| n.label).collect();
-    let both: Vec<Measured> = serial
-        .iter()
-        .filter(|r| r.case == INTERVALS[2].0)
-        .filter_map(|s| {
-            let p = parallel
-                .iter()
-                .find(|p| p.size == s.size && p.label == s.label)?;
-            // The same type twice: parallel against serial.
-            let errors = p.errors;
-            Some([
-                Measured {
-                    label: "serial",
-                    case: s.label.into(),
-                    ..s.clone()
-                },
-                Measured {
-                    label: "parallel",
-                    case: s.label.into(),
-                    errors,
-                    ..s.clone()
-                },
-            ])
-        })
-        .flatten()
-        .collect();
+    let proven = [("float2", "float"), ("double2", "double")];
     vec![
         Finding::grows(
             "the error grows with the distance between the intervals",
-            place,
+            PLACE,
             serial,
             Metric::MeanAbs,
             &all,
@@ -222,10 +204,10 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "composite sums are at least 1e4 times as accurate as those of their word",
-            place,
+            PLACE,
             serial,
             Metric::MeanAbs,
-            &cmp,
+            &COMPOSITE,
             |r| r <= 1e-4,
         ),
         Finding::by_ratio(
@@ -246,15 +228,26 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "float2 is less accurate than double",
-            place,
+            PLACE,
             serial,
             Metric::MeanAbs,
             &[("float2_cmp", "double"), ("float2", "double")],
             |r| r > 1.0,
         ),
+    ]
+}
+
+/// What is claimed of its time and registers.
+fn cost(serial: &[Measured]) -> Vec<Finding> {
+    let registers = [
+        ("float2_cmp", "float"),
+        ("float2_cmp", "double"),
+        ("double2_cmp", "float2_cmp"),
+    ];
+    vec![
         Finding::by_ratio(
             "float2 is as slow as double or slower",
-            place,
+            PLACE,
             serial,
             Metric::Time,
             &[("float2_cmp", "double")],
@@ -262,7 +255,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "a float2 sum takes at most a third longer than a float sum",
-            place,
+            PLACE,
             serial,
             Metric::Time,
             &[("float2_cmp", "float")],
@@ -270,7 +263,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
         ),
         Finding::by_ratio(
             "a double2 sum takes at most about twice as long as a double sum",
-            place,
+            PLACE,
             serial,
             Metric::Time,
             &[("double2_cmp", "double")],
@@ -292,12 +285,47 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
             &registers,
             |r| r > 1.0,
         ),
+    ]
+}
+
+/// The same type twice: parallel against serial.
+fn against_serial(serial: &[Measured], parallel: &[Measured]) -> Vec<Measured> {
+    serial
+        .iter()
+        .filter(|r| r.case == INTERVALS[2].0)
+        .filter_map(|s| {
+            let p = parallel
+                .iter()
+                .find(|p| p.size == s.size && p.label == s.label)?;
+            let errors = p.errors;
+            Some([
+                Measured {
+                    label: "serial",
+                    case: s.label.into(),
+                    ..s.clone()
+                },
+                Measured {
+                    label: "parallel",
+                    case: s.label.into(),
+                    errors,
+                    ..s.clone()
+                },
+            ])
+        })
+        .flatten()
+        .collect()
+}
+
+/// What is claimed of many threads.
+fn in_parallel(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
+    let both = against_serial(serial, parallel);
+    vec![
         Finding::by_ratio(
             "composite sums are also more accurate in parallel",
             "section 4.1.2, figure 8",
             parallel,
             Metric::MeanAbs,
-            &cmp,
+            &COMPOSITE,
             |r| r < 1.0,
         ),
         Finding::by_ratio(

@@ -122,7 +122,7 @@ pub fn prepare(
     input: &Input,
 ) -> Result<Prepared, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
-    let machine = Machine::of(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let machine = Machine::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
     let module = subject
         .program
         .module()
@@ -207,7 +207,7 @@ fn compiled(
     groups: &mut Vec<Group>,
 ) -> Result<LaunchChoice, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
-    let machine = Machine::of(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let machine = Machine::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
     let model = CostModel::new(&request.profile).map_err(|e| refused(e.to_string()))?;
     let own = subject.program.module();
     let own = own.map_err(|e| refused(e.to_string()))?;

@@ -54,7 +54,7 @@ enum Infix {
 const COMPARE: u8 = 3;
 
 impl Infix {
-    fn of(kind: Kind<'_>) -> Option<Infix> {
+    fn from_token(kind: Kind<'_>) -> Option<Infix> {
         let Kind::Sign(sign) = kind else { return None };
         Some(match sign {
             "||" => Infix::Or,
@@ -190,7 +190,7 @@ impl<'t> Parser<'t> {
         let start = self.peek().span.start;
         self.unary()?;
         let mut compared = false;
-        while let Some(infix) = Infix::of(self.peek().kind) {
+        while let Some(infix) = Infix::from_token(self.peek().kind) {
             let precedence = infix.precedence();
             if precedence < least {
                 break;

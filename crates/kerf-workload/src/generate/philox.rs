@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::real::normals;
+use super::real::{normals, unit};
 
 /// The random numbers of one buffer, or of one field of its elements.
 #[derive(Debug, Clone, Copy)]
@@ -72,12 +72,6 @@ impl Stream {
     pub(super) fn unit(self, i: u64, draw: u32) -> f64 {
         unit(self.bits(i, draw).0)
     }
-}
-
-/// The upper 53 bits as a number in [0, 1).
-#[inline]
-pub(super) fn unit(bits: u64) -> f64 {
-    (bits >> 11) as f64 * f64::EPSILON / 2.0
 }
 
 const MULTIPLIER: u64 = 0xD2B7_4407_B1CE_6E93;

@@ -4,8 +4,6 @@
 //! same everywhere, with the reductions and coefficients of Sun's fdlibm. Errors are around one
 //! unit in the last place, more than good enough for random numbers.
 
-use super::philox::unit;
-
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -96,6 +94,12 @@ fn cos_sin_turns(turns: f64) -> (f64, f64) {
     let (c, s) = if odd { (sine, cosine) } else { (cosine, sine) };
     let flip = |v: f64, negative: bool| f64::from_bits(v.to_bits() ^ u64::from(negative) << 63);
     (flip(c, (nearest + 1) & 2 != 0), flip(s, nearest & 2 != 0))
+}
+
+/// The upper 53 bits as a number in [0, 1).
+#[inline]
+pub(super) fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 * f64::EPSILON / 2.0
 }
 
 /// Two independent standard normal numbers from 128 random bits, by Box and Muller; at most 8.6 in

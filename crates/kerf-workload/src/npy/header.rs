@@ -147,7 +147,7 @@ impl NpyHeader {
             return Err(NpyProblem::OtherType {
                 has: self.type_name(),
                 wants: match elem {
-                    ElemType::Struct(_) => FileType::of(elem).to_string(),
+                    ElemType::Struct(_) => FileType::for_element(elem).to_string(),
                     _ => elem.to_string(),
                 },
             });

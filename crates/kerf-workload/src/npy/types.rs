@@ -105,7 +105,7 @@ impl FileType {
     }
 
     /// The type a file for `elem` has.
-    pub(super) fn of(elem: &ElemType) -> FileType {
+    pub(super) fn for_element(elem: &ElemType) -> FileType {
         let scalars = elem
             .scalars()
             .into_iter()

@@ -66,7 +66,7 @@ impl From<OccupancyError> for Failure {
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let p = load(&a.arch)?;
-    let machine = Machine::of(&p)?;
+    let machine = Machine::from_profile(&p)?;
     let demand = Demand {
         registers: a.regs,
         shared: a.shared,

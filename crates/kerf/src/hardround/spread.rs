@@ -1,5 +1,6 @@
 //! The search over processes.
-use super::search::{BATCH, Engine, Running, gpus, own_gpu};
+use super::engine::{BATCH, Engine, gpus, own_gpu};
+use super::running::Running;
 use crate::cluster::{Post, Team};
 use crate::fail::Failure;
 use crate::output::note;

@@ -20,7 +20,7 @@ pub fn serve() -> i32 {
 }
 
 /// Seconds of one launch: the line corrected where there is a model, measured where it is too small.
-fn of(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
+fn launch_seconds(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
     match (&l.samples, model) {
         (None, _) => (
             l.whole.unwrap_or(0.0),
@@ -75,7 +75,11 @@ fn measured(l: &Launch, s: f64) -> String {
 fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
     let model = with.model;
     let mut o = String::new();
-    let total: f64 = p.launches.iter().map(|l| of(l, model).0 * l.weight).sum();
+    let total: f64 = p
+        .launches
+        .iter()
+        .map(|l| launch_seconds(l, model).0 * l.weight)
+        .sum();
     let off = model.map_or_else(String::new, |m| format!(" +- {:.0} %", 100.0 * m.error_90));
     let _ = writeln!(
         o,
@@ -91,7 +95,7 @@ fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
     columns.extend(["waves", "sampled", "limited by", "how"]);
     let mut t = Table::new(2, columns);
     for l in &p.launches {
-        let (s, how) = of(l, model);
+        let (s, how) = launch_seconds(l, model);
         let mut cells = vec![shortened(&l.kernel), l.repeats.to_string(), seconds(s)];
         cells.extend(with.check.then(|| measured(l, s)));
         cells.extend([
@@ -178,7 +182,7 @@ pub fn run(
     match format {
         Format::Json => {
             let each = p.launches.iter().map(|l| {
-                let (s, how) = of(l, model);
+                let (s, how) = launch_seconds(l, model);
                 let limit = with.limit(l);
                 serde_json::json!({
                     "kernel": l.kernel, "launches": l.repeats, "grids": l.grids, "seconds": s, "basis": how,
@@ -189,7 +193,11 @@ pub fn run(
                     "error": l.measured.map(|m| s / m - 1.0),
                 })
             });
-            let total: f64 = p.launches.iter().map(|l| of(l, model).0 * l.weight).sum();
+            let total: f64 = p
+                .launches
+                .iter()
+                .map(|l| launch_seconds(l, model).0 * l.weight)
+                .sum();
             let v = serde_json::json!({
                 "schema": "kerf.predict-sampled/1", "workload": job.workload, "device": p.device,
                 "basis": "predicted", "seconds": total, "sampled_s": p.sampled_s,

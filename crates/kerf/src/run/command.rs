@@ -2,7 +2,7 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style};
 use crate::parse::{
-    in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size, parse_threads,
+    allowed, in_utf8, parse_arch, parse_lambda, parse_limit, parse_seed, parse_size, parse_threads,
     parse_window,
 };
 use crate::{DeviceArg, read_plan, toolchain};
@@ -99,14 +99,6 @@ pub enum MemcheckArg {
     All,
     /// Everything but races.
     Memory,
-}
-
-/// Checks that let some kinds of faults pass.
-pub fn allowed(checks: SanitizeOptions, names: &[String]) -> Result<SanitizeOptions, Failure> {
-    names.iter().try_fold(checks, |c, n| {
-        c.allowing(n)
-            .map_err(|why| Failure::new(format!("--allow: {why}")))
-    })
 }
 
 /// Runs the command.

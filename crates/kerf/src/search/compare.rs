@@ -58,7 +58,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         strategies.push((name, budget));
     }
     let mut all: Vec<Case> = Vec::new();
-    let work = Work::of(a.files.len(), "spaces");
+    let work = Work::in_parts(a.files.len(), "spaces");
     for (i, f) in a.files.iter().enumerate() {
         work.now(f.display().to_string());
         work.done(i);
@@ -103,7 +103,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
 
 /// Parts of the optimum's speed-up after few executions.
 fn cuts(all: &[Case], strategy: &str) -> String {
-    let scores = || all.iter().filter_map(|c| Some((c, c.of(strategy)?)));
+    let scores = || all.iter().filter_map(|c| Some((c, c.score(strategy)?)));
     let most = scores().map(|(_, s)| s.cut.len()).max().unwrap_or(0);
     let part = |i: usize| {
         let of = scores().filter_map(|(c, s)| Some(s.cut.get(i)?.1 / c.optimum));
@@ -113,50 +113,54 @@ fn cuts(all: &[Case], strategy: &str) -> String {
     format!("{} %", parts.join(", "))
 }
 
-fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
-    let mut out = String::new();
-    let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
-    type Cell = fn(&Case, &str) -> String;
-    let tables: [(&str, Cell); 4] = [
-        ("Speed-up found (geometric mean of the seeds)", |c, s| {
-            c.of(s).map_or("-".into(), |x| format!("{:.3}", x.speedup))
-        }),
-        ("Executions (geometric mean of the seeds)", |c, s| {
-            c.of(s)
-                .map_or("-".into(), |x| format!("{:.1}", x.executions))
-        }),
-        (
-            "Executions until as fast as what the first gives, begun again where it ends before (* never, of some seed: counts as all)",
-            |c, s| {
-                let star = |n: usize| if n > 0 { "*" } else { "" };
-                c.of(s)
-                    .map_or("-".into(), |x| format!("{:.1}{}", x.reach, star(x.never)))
-            },
-        ),
-        ("Efficiency: speed-up over executions", |c, s| {
-            c.of(s)
-                .map_or("-".into(), |x| format!("{:.3}", x.speedup / x.executions))
-        }),
-    ];
-    for (title, cell) in tables {
-        let _ = writeln!(out, "{}", style.bold(title));
-        let mut head = vec!["space".to_owned(), "quantile".into(), "tolerance".into()];
-        head.push("optimum".into());
-        head.extend(names.iter().map(|n| (*n).to_owned()));
-        let mut t = Table::new(1, head);
-        for c in all {
-            let mut row = vec![
-                format!("{} ({} of {})", c.space, c.variables, c.outcomes),
-                format!("{:.0} %", 100.0 * c.quantile),
-                format!("{:.2e}", c.tolerance),
-                format!("{:.3}", c.optimum),
-            ];
-            row.extend(names.iter().map(|n| cell(c, n)));
-            t.row(row);
-        }
-        let _ = writeln!(out, "{}", t.render(style));
+/// What a table has of a case and a strategy.
+type Cell = fn(&Case, &str) -> String;
+
+/// The tables: title and cells.
+const TABLES: [(&str, Cell); 4] = [
+    ("Speed-up found (geometric mean of the seeds)", |c, s| {
+        c.score(s)
+            .map_or("-".into(), |x| format!("{:.3}", x.speedup))
+    }),
+    ("Executions (geometric mean of the seeds)", |c, s| {
+        c.score(s)
+            .map_or("-".into(), |x| format!("{:.1}", x.executions))
+    }),
+    (
+        "Executions until as fast as what the first gives, begun again where it ends before (* never, of some seed: counts as all)",
+        |c, s| {
+            let star = |n: usize| if n > 0 { "*" } else { "" };
+            c.score(s)
+                .map_or("-".into(), |x| format!("{:.1}{}", x.reach, star(x.never)))
+        },
+    ),
+    ("Efficiency: speed-up over executions", |c, s| {
+        c.score(s)
+            .map_or("-".into(), |x| format!("{:.3}", x.speedup / x.executions))
+    }),
+];
+
+/// One line a case, one column a strategy.
+fn by_case(all: &[Case], names: &[&str], cell: Cell, style: Style) -> String {
+    let mut head = vec!["space".to_owned(), "quantile".into(), "tolerance".into()];
+    head.push("optimum".into());
+    head.extend(names.iter().map(|n| (*n).to_owned()));
+    let mut t = Table::new(1, head);
+    for c in all {
+        let mut row = vec![
+            format!("{} ({} of {})", c.space, c.variables, c.outcomes),
+            format!("{:.0} %", 100.0 * c.quantile),
+            format!("{:.2e}", c.tolerance),
+            format!("{:.3}", c.optimum),
+        ];
+        row.extend(names.iter().map(|n| cell(c, n)));
+        t.row(row);
     }
-    let _ = writeln!(out, "{}", style.bold("Over all cases"));
+    t.render(style)
+}
+
+/// One line a strategy.
+fn over_all(all: &[Case], names: &[&str], style: Style) -> String {
     let mut t = Table::new(
         1,
         [
@@ -170,8 +174,8 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             "cut at 3, 5, 8",
         ],
     );
-    for n in &names {
-        let scores = || all.iter().filter_map(|c| Some((c, c.of(n)?)));
+    for n in names {
+        let scores = || all.iter().filter_map(|c| Some((c, c.score(n)?)));
         let part = |f: f64| format!("{:.1} %", 100.0 * f);
         let good = scores()
             .filter(|(c, s)| s.worst >= 0.97 * c.optimum)
@@ -188,14 +192,16 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             cuts(all, n),
         ]);
     }
-    let _ = writeln!(out, "{}", t.render(style));
-    let Some((first, others)) = names.split_first() else {
-        return out;
-    };
+    t.render(style)
+}
+
+/// Where the first strategy finds less than another.
+fn lost(all: &[Case], first: &str, others: &[&str]) -> String {
+    let mut out = String::new();
     let mut lost = 0;
     for c in all {
         for n in others {
-            let (Some(a), Some(b)) = (c.of(first), c.of(n)) else {
+            let (Some(a), Some(b)) = (c.score(first), c.score(n)) else {
                 continue;
             };
             if b.speedup > a.speedup * (1.0 + EQUAL) {
@@ -220,5 +226,20 @@ fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
             100.0 * EQUAL
         ),
     };
+    out
+}
+
+fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
+    let mut out = String::new();
+    let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
+    for (title, cell) in TABLES {
+        let _ = writeln!(out, "{}", style.bold(title));
+        let _ = writeln!(out, "{}", by_case(all, &names, cell, style));
+    }
+    let _ = writeln!(out, "{}", style.bold("Over all cases"));
+    let _ = writeln!(out, "{}", over_all(all, &names, style));
+    if let Some((first, others)) = names.split_first() {
+        out += &lost(all, first, others);
+    }
     out
 }

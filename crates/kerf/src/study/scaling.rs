@@ -78,7 +78,7 @@ pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
     report.tables.push(t);
     let (n, faster) = last;
     let verdict = match n > 1 {
-        true => Verdict::of(usize::from(faster > 0.8 * n as f64), 1),
+        true => Verdict::by_cases(usize::from(faster > 0.8 * n as f64), 1),
         false => Verdict::NotJudged,
     };
     report.findings.push(Finding::new(

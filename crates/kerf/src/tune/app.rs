@@ -11,7 +11,7 @@ use kerf_tune::app::values::{Source, format_named};
 use kerf_tune::app::{self, AppEvent, AppResult, Request, TimeBy};
 use regex_lite::Regex;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn pattern(option: &str, text: &str) -> Result<Regex, Failure> {
     Regex::new(text).map_err(|e| {
@@ -139,12 +139,8 @@ fn human(r: &AppResult, out: &std::path::Path, style: Style) -> String {
     t
 }
 
-/// Runs it: 0 with a plan or unchanged, 2 if the application cannot be tuned.
-pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32, Failure> {
-    let tolerance = a.tolerance.ok_or_else(|| {
-        Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
-    })?;
-    let metric = a.metric.unwrap_or(Metric::MaxRel);
+/// Refuses what applications do not have yet.
+fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
     if metric.more_is_better() {
         return Err(
             Failure::new(format!("{metric} is not for applications yet"))
@@ -157,12 +153,17 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         ("--sensitivity", a.sensitivity),
         ("--size", !a.sizes.is_empty()),
     ];
-    if let Some((option, _)) = other.into_iter().find(|o| o.1) {
-        return Err(
+    match other.into_iter().find(|o| o.1) {
+        Some((option, _)) => Err(
             Failure::new(format!("{option} is not for applications yet"))
                 .help("kerf record makes workloads of its kernels, which have it"),
-        );
+        ),
+        None => Ok(()),
     }
+}
+
+/// What is asked of the tuner.
+fn request(a: Args, command: String, tolerance: f64, metric: Metric) -> Result<Request, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     let time = match (&a.time_pattern, a.time) {
         (Some(p), _) => TimeBy::Pattern(pattern("--time-pattern", p)?),
@@ -175,7 +176,7 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
     let profile = device::load(&a.profile)?;
     let require = a.require.as_deref().map(|r| pattern("--require", r));
     let require = require.transpose()?;
-    let request = Request {
+    Ok(Request {
         allow: a.allow,
         device: match cuda {
             true => format!("cuda:{}", a.gpu),
@@ -207,12 +208,32 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         require,
         most: a.max_time.map(Duration::from_secs_f64),
         command,
-    };
-    let budget = request.budget;
-    let begun = std::time::Instant::now();
-    let mut best: Option<f64> = None;
-    let show = |n: usize, text: &str| {
-        let took = begun.elapsed().as_secs_f64();
+    })
+}
+
+/// How far the search is.
+struct Progress {
+    begun: Instant,
+    budget: usize,
+    tolerance: f64,
+    /// Time of the fastest plan within the tolerance.
+    best: Option<f64>,
+}
+
+impl Progress {
+    fn new(budget: usize, tolerance: f64) -> Progress {
+        Progress {
+            begun: Instant::now(),
+            budget,
+            tolerance,
+            best: None,
+        }
+    }
+
+    /// The state after so many evaluations.
+    fn status(&self, n: usize, text: &str) {
+        let budget = self.budget;
+        let took = self.begun.elapsed().as_secs_f64();
         let left = took / n.max(1) as f64 * budget.saturating_sub(n) as f64;
         let bar = match progress::live() {
             true => progress::bar(n as f64 / budget as f64) + " ",
@@ -220,45 +241,61 @@ pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32
         };
         let left = progress::about(left);
         progress::status(&format!("{bar}{n}/{budget}  {text}; at most {left} left"));
-    };
+    }
+
+    fn show(&mut self, e: &AppEvent) {
+        match e {
+            AppEvent::Prepared(s, shares, groups) => {
+                let some: Vec<String> = shares
+                    .iter()
+                    .filter(|k| k.tuned)
+                    .map(|k| shortened(&k.name))
+                    .collect();
+                progress::line(&format!(
+                    "one run takes {s:.2} s; {groups} groups in {}",
+                    some.join(", ")
+                ));
+            }
+            AppEvent::Warning(text) => note(&format!("warning: {text}")),
+            AppEvent::Evaluated(n, Ok(error), time) => {
+                let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
+                let time = time.unwrap_or(f64::INFINITY);
+                if *error <= self.tolerance && time < self.best.unwrap_or(1.0) {
+                    self.best = Some(time);
+                }
+                let b = self
+                    .best
+                    .map_or_else(String::new, |b| format!("; best {b:.3}"));
+                self.status(*n, &format!("error {error:.3e}{t}{b}"));
+            }
+            AppEvent::Evaluated(n, Err(why), _) => self.status(*n, &format!("failed: {why}")),
+            AppEvent::Alone(name) => {
+                self.best = None;
+                progress::line(&format!("{name} alone:"));
+            }
+            AppEvent::Shared(name) => progress::line(&format!(
+                "{name} has nothing but memory that it shares: not tuned alone"
+            )),
+            AppEvent::Together => progress::line("plans of the kernels together:"),
+        }
+    }
+}
+
+/// Runs it: 0 with a plan or unchanged, 2 if the application cannot be tuned.
+pub fn run(a: Args, command: String, format: Format, style: Style) -> Result<i32, Failure> {
+    let tolerance = a.tolerance.ok_or_else(|| {
+        Failure::new("an application needs a tolerance").help("e.g. --tolerance 1e-6")
+    })?;
+    let metric = a.metric.unwrap_or(Metric::MaxRel);
+    check(&a, metric)?;
+    let request = request(a, command, tolerance, metric)?;
+    let mut progress = Progress::new(request.budget, tolerance);
     if request.device == "cpu" && std::env::var("KERF_DEVICE").is_ok_and(|d| d == "cuda") {
         progress::line(
             "note: KERF_DEVICE is what the application reads by itself; this search runs it on the CPU (--device cuda: on the GPU)",
         );
     }
-    let mut watch = |e: &AppEvent| match e {
-        AppEvent::Prepared(s, shares, groups) => {
-            let some: Vec<String> = shares
-                .iter()
-                .filter(|k| k.tuned)
-                .map(|k| shortened(&k.name))
-                .collect();
-            progress::line(&format!(
-                "one run takes {s:.2} s; {groups} groups in {}",
-                some.join(", ")
-            ));
-        }
-        AppEvent::Warning(text) => note(&format!("warning: {text}")),
-        AppEvent::Evaluated(n, Ok(error), time) => {
-            let t = time.map_or_else(String::new, |t| format!(", time {t:.3}"));
-            let (time, tolerance) = (time.unwrap_or(f64::INFINITY), tolerance);
-            if *error <= tolerance && time < best.unwrap_or(1.0) {
-                best = Some(time);
-            }
-            let b = best.map_or_else(String::new, |b| format!("; best {b:.3}"));
-            show(*n, &format!("error {error:.3e}{t}{b}"));
-        }
-        AppEvent::Evaluated(n, Err(why), _) => show(*n, &format!("failed: {why}")),
-        AppEvent::Alone(name) => {
-            best = None;
-            progress::line(&format!("{name} alone:"));
-        }
-        AppEvent::Shared(name) => progress::line(&format!(
-            "{name} has nothing but memory that it shares: not tuned alone"
-        )),
-        AppEvent::Together => progress::line("plans of the kernels together:"),
-    };
-    let r = app::tune(&request, &mut watch);
+    let r = app::tune(&request, &mut |e: &AppEvent| progress.show(e));
     progress::clear();
     let r = r.map_err(|e| Failure::new(e.to_string()))?;
     for w in &r.warnings {

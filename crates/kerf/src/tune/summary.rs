@@ -280,57 +280,57 @@ fn shapes_alone(r: &TuneResult) -> bool {
     !r.groups.is_empty() && r.groups.iter().all(shape)
 }
 
-/// The result of `kerf tune`.
-pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
-    let mut o = String::new();
-    let c = &r.criteria;
-    let _ = writeln!(o, "{}: {}", style.bold(name), bound(r));
-    match r.verdict {
-        Verdict::Unmet => {
-            let _ = writeln!(
-                o,
-                "  {}: the error of the program itself is {}, so no plan can be within {:e}",
-                style.bad("the tolerance cannot be met"),
-                claims::error(r.floor.error, &r.floor.outputs),
-                c.tolerance
-            );
-            for e in &r.floor.outputs {
-                let error = claims::error(e.error, std::slice::from_ref(e));
-                let _ = writeln!(
-                    o,
-                    "  best achieved: output {} {error}{}",
-                    e.name,
-                    compared(e)
-                );
-            }
-            return o;
-        }
-        Verdict::Unchanged => {
-            let what = match &r.tie {
-                Some(t) => format!("no faster version: {}", measured(&t.speedup)),
-                None if shapes_alone(r) => "no faster shape was found".into(),
-                None => "nothing faster is within the tolerance".into(),
-            };
-            let _ = writeln!(o, "  {}: {what}", style.bold("unchanged"));
-        }
-        Verdict::Tuned => {
-            let s = &r.speedup;
-            // A gain that is told apart reads as one.
-            let digits = if s.value < 1.01 { 3 } else { 2 };
-            let interval = claims::interval(s).map_or_else(String::new, |(l, h)| {
-                format!(" [{l:.digits$}, {h:.digits$}]")
-            });
-            let _ = writeln!(
-                o,
-                "  {} {}{interval}, by {}",
-                s.recorded_kind().unwrap_or(claims::NOT_RECORDED),
-                style.good(&format!("{:.digits$}x faster", s.value)),
-                s.by
-            );
-            ties(&mut o, r);
-            held(&mut o, r);
-        }
+/// That the tolerance cannot be met, and what was achieved.
+fn unmet(o: &mut String, r: &TuneResult, style: Style) {
+    let _ = writeln!(
+        o,
+        "  {}: the error of the program itself is {}, so no plan can be within {:e}",
+        style.bad("the tolerance cannot be met"),
+        claims::error(r.floor.error, &r.floor.outputs),
+        r.criteria.tolerance
+    );
+    for e in &r.floor.outputs {
+        let error = claims::error(e.error, std::slice::from_ref(e));
+        let _ = writeln!(
+            o,
+            "  best achieved: output {} {error}{}",
+            e.name,
+            compared(e)
+        );
     }
+}
+
+/// That nothing faster was found.
+fn unchanged(o: &mut String, r: &TuneResult, style: Style) {
+    let what = match &r.tie {
+        Some(t) => format!("no faster version: {}", measured(&t.speedup)),
+        None if shapes_alone(r) => "no faster shape was found".into(),
+        None => "nothing faster is within the tolerance".into(),
+    };
+    let _ = writeln!(o, "  {}: {what}", style.bold("unchanged"));
+}
+
+/// How much faster the plan is.
+fn tuned(o: &mut String, r: &TuneResult, style: Style) {
+    let s = &r.speedup;
+    // A gain that is told apart reads as one.
+    let digits = if s.value < 1.01 { 3 } else { 2 };
+    let interval = claims::interval(s).map_or_else(String::new, |(l, h)| {
+        format!(" [{l:.digits$}, {h:.digits$}]")
+    });
+    let _ = writeln!(
+        o,
+        "  {} {}{interval}, by {}",
+        s.recorded_kind().unwrap_or(claims::NOT_RECORDED),
+        style.good(&format!("{:.digits$}x faster", s.value)),
+        s.by
+    );
+    ties(o, r);
+    held(o, r);
+}
+
+/// The error on the tuning inputs and on others, and what it costs.
+fn accuracy(o: &mut String, r: &TuneResult) {
     let _ = writeln!(
         o,
         "  error {} on the tuning inputs; the program itself {}",
@@ -340,9 +340,9 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     if let Some(c) = claims::compared(&r.outputs) {
         let _ = writeln!(o, "  on the tuning inputs {c}");
     }
-    worst(&mut o, r);
-    approximate(&mut o, r);
-    energy(&mut o, r);
+    worst(o, r);
+    approximate(o, r);
+    energy(o, r);
     match (&r.validation, r.verdict) {
         (Some(v), _) => {
             let _ = writeln!(o, "  validated: {}", validation(v));
@@ -367,6 +367,10 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
             }
         );
     }
+}
+
+/// What each group became, and what keeps its format.
+fn groups(o: &mut String, r: &TuneResult, style: Style) {
     let mut t = Table::new(
         5,
         ["group", "from", "to", "lines", "why not lower", "sites"],
@@ -398,14 +402,22 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         let more = r.fixed_storage.len() - FIXED;
         let _ = writeln!(o, "  {more} more buffers and arrays keep theirs");
     }
-    o.push_str(&effects(r, style));
+}
+
+/// Plans that none is better than in both time and error.
+fn front(o: &mut String, r: &TuneResult, style: Style) {
     let mut t = Table::new(0, ["time", "speed-up", "error", "within"]);
     for p in r.front.iter().take(POINTS) {
         t.row([
             format!("{:.3}", p.time),
             format!("{:.2}", 1.0 / p.time),
             number(Some(p.error)),
-            if p.error <= c.tolerance { "yes" } else { "no" }.into(),
+            if p.error <= r.criteria.tolerance {
+                "yes"
+            } else {
+                "no"
+            }
+            .into(),
         ]);
     }
     let more = r.front.len().saturating_sub(POINTS);
@@ -416,6 +428,10 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
         ),
     };
     let _ = write!(o, "\n{}\n{}", style.bold(&title), t.render(style));
+}
+
+/// Evaluations, and the time that went into them.
+fn effort(o: &mut String, r: &TuneResult) {
     let e = &r.effort;
     let again = match e.finals {
         0 => String::new(),
@@ -448,6 +464,25 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     if e.evaluation_s > 0.0 {
         let _ = writeln!(o, "{spent}");
     }
+}
+
+/// The result of `kerf tune`.
+pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
+    let mut o = String::new();
+    let _ = writeln!(o, "{}: {}", style.bold(name), bound(r));
+    match r.verdict {
+        Verdict::Unmet => {
+            unmet(&mut o, r, style);
+            return o;
+        }
+        Verdict::Unchanged => unchanged(&mut o, r, style),
+        Verdict::Tuned => tuned(&mut o, r, style),
+    }
+    accuracy(&mut o, r);
+    groups(&mut o, r, style);
+    o.push_str(&effects(r, style));
+    front(&mut o, r, style);
+    effort(&mut o, r);
     let _ = writeln!(
         o,
         "{}: plan.json, tuned.ptx, tuned.bc, result.json",

@@ -1,4 +1,5 @@
 //! Double words.
+use super::super::ranges::{exponent, reach};
 use super::super::subject::Subject;
 use super::Draw;
 use kerf_num::Format;
@@ -17,11 +18,6 @@ pub fn words(s: &Subject, format: Format, n: usize, draw: &mut Draw) -> Vec<u64>
         }
     }
     all
-}
-
-/// So far from 1, in powers of two, that no error term underflows.
-pub fn reach(format: Format) -> i64 {
-    if format == Format::F32 { 25 } else { 250 }
 }
 
 fn first(function: &str, format: Format, draw: &mut Draw) -> f64 {
@@ -72,7 +68,7 @@ fn other(s: &Subject, format: Format, x: f64, draw: &mut Draw) -> f64 {
             -x * (1.0 + draw.in_binade(e))
         }
         "add" => {
-            let e = super::super::subject::exponent(x) + draw.whole(-2 * p, 2 * p) as i32;
+            let e = exponent(x) + draw.whole(-2 * p, 2 * p) as i32;
             let y = draw.in_binade(e.clamp(-(far as i32), far as i32));
             if s.like_signs {
                 y.copysign(x)
@@ -95,7 +91,7 @@ fn other(s: &Subject, format: Format, x: f64, draw: &mut Draw) -> f64 {
 /// Both words of a number near x: the lower one at most half a unit of the higher, or zero.
 fn put(x: f64, format: Format, draw: &mut Draw, to: &mut Vec<u64>) {
     let high = format.decode(format.encode(x));
-    let e = super::super::subject::exponent(high) - format.mantissa_bits() as i32;
+    let e = exponent(high) - format.mantissa_bits() as i32;
     let gap = if draw.once_in(4) { draw.below(20) } else { 0 } as i32;
     let low = draw.real(-1.0, 1.0) * 2f64.powi(e - gap);
     let low = if draw.once_in(16) { 0.0 } else { low };

@@ -1,4 +1,5 @@
 //! Pairs and triples of f64.
+use super::super::ranges::exponent;
 use super::{Draw, binades, scaled, specials};
 
 /// `n` tuples, one after the other.
@@ -36,10 +37,6 @@ pub fn values(function: &str, arity: usize, n: usize, draw: &mut Draw) -> Vec<f6
         }
     }
     all
-}
-
-fn exponent(x: f64) -> i32 {
-    super::super::subject::exponent(x)
 }
 
 /// A number with an exponent so far as finite numbers reach.

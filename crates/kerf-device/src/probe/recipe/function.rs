@@ -25,155 +25,187 @@ fn block(c: Carrier, operands: &[(Carrier, &str)], registers: &str, lines: &str)
     asm(&format!("{{ {registers} {lines} }}"), c, operands)
 }
 
+/// How one operation is written.
+struct Step {
+    text: String,
+    /// Instructions that it is planned to be.
+    planned: Vec<(&'static str, f64)>,
+    declares: Vec<String>,
+}
+
+impl Step {
+    /// Written so; what it becomes is the assembler's.
+    fn new(text: String) -> Step {
+        Step::planned(text, &[])
+    }
+
+    fn planned(text: String, planned: &[(&'static str, f64)]) -> Step {
+        Step {
+            text,
+            planned: planned.to_vec(),
+            declares: Vec::new(),
+        }
+    }
+}
+
+/// Correctly rounded quotients and roots in f32 and f64; all else is libdevice's.
+fn accurate(o: &Operation, c: Carrier) -> Step {
+    let (x, b) = ((c, "%X"), (c, "%B"));
+    let t = o.format;
+    Step::new(match o.function {
+        "div" => asm(&format!("div.rn.{t} $0, $1, $2;"), c, &[b, x]),
+        "rcp" => asm(&format!("rcp.rn.{t} $0, $1;"), c, &[x]),
+        "sqrt" => asm(&format!("sqrt.rn.{t} $0, $1;"), c, &[x]),
+        "rsqrt" => block(
+            c,
+            &[x],
+            &format!(".reg .{t} t;"),
+            &format!("sqrt.rn.{t} t, $1; rcp.rn.{t} $0, t;"),
+        ),
+        _ => {
+            let (text, declare) = libdevice(o, c);
+            return Step {
+                declares: vec![declare],
+                ..Step::new(text)
+            };
+        }
+    })
+}
+
+/// The special-function unit's operations in f32.
+fn approximate_f32(function: &str, c: Carrier) -> Option<Step> {
+    let (x, b) = ((c, "%X"), (c, "%B"));
+    // One instruction.
+    let unit = |text: &str, opcode| Step::planned(asm(text, c, &[x]), &[(opcode, 1.0)]);
+    let scratch = ".reg .f32 t;";
+    Some(match function {
+        "div" => Step::planned(
+            asm("div.approx.ftz.f32 $0, $1, $2;", c, &[b, x]),
+            &[("MUFU.RCP", 1.0)],
+        ),
+        "rcp" => unit("rcp.approx.ftz.f32 $0, $1;", "MUFU.RCP"),
+        "sqrt" => Step::new(asm("sqrt.approx.ftz.f32 $0, $1;", c, &[x])),
+        "rsqrt" => unit("rsqrt.approx.ftz.f32 $0, $1;", "MUFU.RSQ"),
+        "sin" => unit("sin.approx.ftz.f32 $0, $1;", "MUFU.SIN"),
+        "cos" => unit("cos.approx.ftz.f32 $0, $1;", "MUFU.COS"),
+        "tan" => Step::new(block(
+            c,
+            &[x],
+            ".reg .f32 s, t;",
+            "sin.approx.ftz.f32 s, $1; cos.approx.ftz.f32 t, $1; div.approx.ftz.f32 $0, s, t;",
+        )),
+        "tanh" => unit("tanh.approx.f32 $0, $1;", "MUFU.TANH"),
+        "exp2" => unit("ex2.approx.ftz.f32 $0, $1;", "MUFU.EX2"),
+        "log2" => unit("lg2.approx.ftz.f32 $0, $1;", "MUFU.LG2"),
+        "exp" => Step::planned(
+            block(
+                c,
+                &[x],
+                scratch,
+                "mul.rn.ftz.f32 t, $1, 0f3FB8AA3B; ex2.approx.ftz.f32 $0, t;",
+            ),
+            &[("MUFU.EX2", 1.0), ("FMUL", 1.0)],
+        ),
+        "log" => Step::planned(
+            block(
+                c,
+                &[x],
+                scratch,
+                "lg2.approx.ftz.f32 t, $1; mul.rn.ftz.f32 $0, t, 0f3F317218;",
+            ),
+            &[("MUFU.LG2", 1.0), ("FMUL", 1.0)],
+        ),
+        "pow" => Step::planned(
+            block(
+                c,
+                &[x, b],
+                scratch,
+                "lg2.approx.ftz.f32 t, $1; mul.rn.ftz.f32 t, t, $2; ex2.approx.ftz.f32 $0, t;",
+            ),
+            &[("MUFU.LG2", 1.0), ("MUFU.EX2", 1.0), ("FMUL", 1.0)],
+        ),
+        _ => return None,
+    })
+}
+
+/// The special-function unit's operations on the upper half of f64.
+fn approximate_f64(function: &str, c: Carrier) -> Option<Step> {
+    let (x, b) = ((c, "%X"), (c, "%B"));
+    let scratch = ".reg .f64 t;";
+    Some(match function {
+        "rcp" => Step::planned(
+            asm("rcp.approx.ftz.f64 $0, $1;", c, &[x]),
+            &[("MUFU.RCP64H", 1.0)],
+        ),
+        "rsqrt" => Step::planned(
+            asm("rsqrt.approx.ftz.f64 $0, $1;", c, &[x]),
+            &[("MUFU.RSQ64H", 1.0)],
+        ),
+        "div" => Step::planned(
+            block(
+                c,
+                &[b, x],
+                scratch,
+                "rcp.approx.ftz.f64 t, $2; mul.rn.f64 $0, t, $1;",
+            ),
+            &[("MUFU.RCP64H", 1.0), ("DMUL", 1.0)],
+        ),
+        "sqrt" => Step::planned(
+            block(
+                c,
+                &[x],
+                scratch,
+                "rsqrt.approx.ftz.f64 t, $1; rcp.approx.ftz.f64 $0, t;",
+            ),
+            &[("MUFU.RSQ64H", 1.0), ("MUFU.RCP64H", 1.0)],
+        ),
+        _ => return None,
+    })
+}
+
+/// The special-function unit's operations on halves.
+fn approximate_half(function: &str, format: &str, c: Carrier) -> Option<Step> {
+    let text = match (function, format) {
+        ("exp2", "f16") => "ex2.approx.f16 $0, $1;",
+        ("tanh", "f16") => "tanh.approx.f16 $0, $1;",
+        ("exp2", "bf16") => "ex2.approx.ftz.bf16 $0, $1;",
+        ("tanh", "bf16") => "tanh.approx.bf16 $0, $1;",
+        _ => return None,
+    };
+    Some(Step::new(asm(text, c, &[(c, "%X")])))
+}
+
+/// Quotients and roots of halves, by way of f32.
+fn accurate_half(function: &str, c: Carrier) -> Option<Step> {
+    let t = c.ty();
+    Some(Step::new(match function {
+        "div" => format!(
+            "%Ta = fpext {t} %X to float\n  %Tb = fpext {t} %B to float\n  %Tc = call float asm \"div.rn.f32 $0, $1, $2;\", \"=f,f,f\"(float %Tb, float %Ta)\n  %OUT = fptrunc float %Tc to {t}"
+        ),
+        "sqrt" => format!(
+            "%Ta = fpext {t} %X to float\n  %Tc = call float asm \"sqrt.rn.f32 $0, $1;\", \"=f,f\"(float %Ta)\n  %OUT = fptrunc float %Tc to {t}"
+        ),
+        _ => return None,
+    }))
+}
+
 pub(super) fn function(o: &Operation) -> Option<Recipe> {
-    let f32_ = Carrier::F32;
-    let f64_ = Carrier::F64;
     let sfu = o.variant == Variant::Sfu;
     let (c, numbers) = match o.format {
-        "f32" => (f32_, Numbers::F32),
-        "f64" => (f64_, Numbers::F64),
+        "f32" => (Carrier::F32, Numbers::F32),
+        "f64" => (Carrier::F64, Numbers::F64),
         "f16" if sfu => (Carrier::I16, Numbers::F16),
         "bf16" if sfu => (Carrier::I16, Numbers::Bf16),
         "f16" => (Carrier::Half, Numbers::F16),
         "bf16" => (Carrier::Bfloat, Numbers::Bf16),
         _ => return None,
     };
-    let (x, b) = ((c, "%X"), (c, "%B"));
-    let mut declares = Vec::new();
-    let mut planned = Vec::new();
-    let step = match (o.function, o.format, sfu) {
-        ("div", "f32", false) => asm("div.rn.f32 $0, $1, $2;", c, &[b, x]),
-        ("div", "f32", true) => {
-            planned = vec![("MUFU.RCP", 1.0)];
-            asm("div.approx.ftz.f32 $0, $1, $2;", c, &[b, x])
-        }
-        ("rcp", "f32", false) => asm("rcp.rn.f32 $0, $1;", c, &[x]),
-        ("sqrt", "f32", false) => asm("sqrt.rn.f32 $0, $1;", c, &[x]),
-        ("rsqrt", "f32", false) => block(
-            c,
-            &[x],
-            ".reg .f32 t;",
-            "sqrt.rn.f32 t, $1; rcp.rn.f32 $0, t;",
-        ),
-        ("rcp", "f32", true) => {
-            planned = vec![("MUFU.RCP", 1.0)];
-            asm("rcp.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("sqrt", "f32", true) => asm("sqrt.approx.ftz.f32 $0, $1;", c, &[x]),
-        ("rsqrt", "f32", true) => {
-            planned = vec![("MUFU.RSQ", 1.0)];
-            asm("rsqrt.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("sin", "f32", true) => {
-            planned = vec![("MUFU.SIN", 1.0)];
-            asm("sin.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("cos", "f32", true) => {
-            planned = vec![("MUFU.COS", 1.0)];
-            asm("cos.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("tan", "f32", true) => block(
-            c,
-            &[x],
-            ".reg .f32 s, t;",
-            "sin.approx.ftz.f32 s, $1; cos.approx.ftz.f32 t, $1; div.approx.ftz.f32 $0, s, t;",
-        ),
-        ("tanh", "f32", true) => {
-            planned = vec![("MUFU.TANH", 1.0)];
-            asm("tanh.approx.f32 $0, $1;", c, &[x])
-        }
-        ("exp2", "f32", true) => {
-            planned = vec![("MUFU.EX2", 1.0)];
-            asm("ex2.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("log2", "f32", true) => {
-            planned = vec![("MUFU.LG2", 1.0)];
-            asm("lg2.approx.ftz.f32 $0, $1;", c, &[x])
-        }
-        ("exp", "f32", true) => {
-            planned = vec![("MUFU.EX2", 1.0), ("FMUL", 1.0)];
-            block(
-                c,
-                &[x],
-                ".reg .f32 t;",
-                "mul.rn.ftz.f32 t, $1, 0f3FB8AA3B; ex2.approx.ftz.f32 $0, t;",
-            )
-        }
-        ("log", "f32", true) => {
-            planned = vec![("MUFU.LG2", 1.0), ("FMUL", 1.0)];
-            block(
-                c,
-                &[x],
-                ".reg .f32 t;",
-                "lg2.approx.ftz.f32 t, $1; mul.rn.ftz.f32 $0, t, 0f3F317218;",
-            )
-        }
-        ("pow", "f32", true) => {
-            planned = vec![("MUFU.LG2", 1.0), ("MUFU.EX2", 1.0), ("FMUL", 1.0)];
-            block(
-                c,
-                &[x, b],
-                ".reg .f32 t;",
-                "lg2.approx.ftz.f32 t, $1; mul.rn.ftz.f32 t, t, $2; ex2.approx.ftz.f32 $0, t;",
-            )
-        }
-        ("div", "f64", false) => asm("div.rn.f64 $0, $1, $2;", c, &[b, x]),
-        ("rcp", "f64", false) => asm("rcp.rn.f64 $0, $1;", c, &[x]),
-        ("sqrt", "f64", false) => asm("sqrt.rn.f64 $0, $1;", c, &[x]),
-        ("rsqrt", "f64", false) => block(
-            c,
-            &[x],
-            ".reg .f64 t;",
-            "sqrt.rn.f64 t, $1; rcp.rn.f64 $0, t;",
-        ),
-        ("rcp", "f64", true) => {
-            planned = vec![("MUFU.RCP64H", 1.0)];
-            asm("rcp.approx.ftz.f64 $0, $1;", c, &[x])
-        }
-        ("rsqrt", "f64", true) => {
-            planned = vec![("MUFU.RSQ64H", 1.0)];
-            asm("rsqrt.approx.ftz.f64 $0, $1;", c, &[x])
-        }
-        ("div", "f64", true) => {
-            planned = vec![("MUFU.RCP64H", 1.0), ("DMUL", 1.0)];
-            block(
-                c,
-                &[b, x],
-                ".reg .f64 t;",
-                "rcp.approx.ftz.f64 t, $2; mul.rn.f64 $0, t, $1;",
-            )
-        }
-        ("sqrt", "f64", true) => {
-            planned = vec![("MUFU.RSQ64H", 1.0), ("MUFU.RCP64H", 1.0)];
-            block(
-                c,
-                &[x],
-                ".reg .f64 t;",
-                "rsqrt.approx.ftz.f64 t, $1; rcp.approx.ftz.f64 $0, t;",
-            )
-        }
-        ("exp2", "f16", true) => asm("ex2.approx.f16 $0, $1;", c, &[x]),
-        ("tanh", "f16", true) => asm("tanh.approx.f16 $0, $1;", c, &[x]),
-        ("exp2", "bf16", true) => asm("ex2.approx.ftz.bf16 $0, $1;", c, &[x]),
-        ("tanh", "bf16", true) => asm("tanh.approx.bf16 $0, $1;", c, &[x]),
-        ("div", "f16" | "bf16", false) => {
-            let t = c.ty();
-            format!(
-                "%Ta = fpext {t} %X to float\n  %Tb = fpext {t} %B to float\n  %Tc = call float asm \"div.rn.f32 $0, $1, $2;\", \"=f,f,f\"(float %Tb, float %Ta)\n  %OUT = fptrunc float %Tc to {t}"
-            )
-        }
-        ("sqrt", "f16" | "bf16", false) => {
-            let t = c.ty();
-            format!(
-                "%Ta = fpext {t} %X to float\n  %Tc = call float asm \"sqrt.rn.f32 $0, $1;\", \"=f,f\"(float %Ta)\n  %OUT = fptrunc float %Tc to {t}"
-            )
-        }
-        (_, "f32" | "f64", false) => {
-            let (step, declare) = libdevice(o, c);
-            declares.push(declare);
-            step
-        }
-        _ => return None,
+    let step = match (o.format, sfu) {
+        ("f32" | "f64", false) => accurate(o, c),
+        ("f32", true) => approximate_f32(o.function, c)?,
+        ("f64", true) => approximate_f64(o.function, c)?,
+        (_, true) => approximate_half(o.function, o.format, c)?,
+        (_, false) => accurate_half(o.function, c)?,
     };
     // The divisor is what is carried: the reciprocal of a fixed one would be taken out of the loop.
     let values = match o.function {
@@ -191,10 +223,10 @@ pub(super) fn function(o: &Operation) -> Option<Recipe> {
         multiplied: false,
         single: false,
         values,
-        steps: same(step),
-        declares,
+        steps: same(step.text),
+        declares: step.declares,
         results: 1.0,
-        planned,
+        planned: step.planned,
         unroll: match (o.format, sfu) {
             (_, true) => 64,
             ("f64", false) if o.function == "pow" => 4,

@@ -199,12 +199,19 @@ pub(super) struct Executions {
     pub meet: Vec<f64>,
 }
 
-/// Executions of each block and instruction.
-pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -> Executions {
-    let inner = flow.innermost();
-    let region = |b: usize| inner.get(&b).copied();
+/// Loops by their blocks, the innermost: its first block.
+type Innermost = BTreeMap<usize, usize>;
+
+/// Instructions of each block of the program that there is one of in each copy, by its number.
+fn found_instructions(
+    code: &[Instruction],
+    flow: &Flow,
+    program: &Program,
+    inner: &Innermost,
+) -> BTreeMap<usize, Found> {
     let mut found: BTreeMap<usize, Found> = BTreeMap::new();
     for b in &flow.order {
+        let region = inner.get(b).copied();
         for i in &code[flow.blocks[*b].clone()] {
             let Some(s) = program.source(i.line) else {
                 continue;
@@ -225,7 +232,7 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
                 Operation::Barrier => i.kind == Kind::Barrier,
                 _ => false,
             };
-            let lines = found.entry(s).or_default().entry(region(*b)).or_default();
+            let lines = found.entry(s).or_default().entry(region).or_default();
             // What is not aligned for one instruction is moved by several.
             let part = match (one, program.bytes.get(&i.line)) {
                 (false, _) => 0.0,
@@ -235,59 +242,112 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
             *lines.entry(i.line).or_insert(0.0) += part;
         }
     }
-    let mut parts: BTreeMap<usize, Vec<Part>> = found
-        .iter()
-        .map(|(s, f)| (*s, parts(&program.sources[*s], f)))
-        .collect();
-    for (s, f) in &found {
-        if parts[s].is_empty() {
-            let some = unsure(program, &program.sources[*s], f, &parts);
-            parts.insert(*s, some);
-        }
-    }
-    // What each instruction says of its block.
-    let says = |b: usize, i: &Instruction| -> Option<f64> {
-        let all = program.source(i.line).and_then(|s| parts.get(&s))?;
-        let p = all.iter().find(|p| p.region == region(b))?;
-        Some(p.executions / p.copies)
-    };
-    let slow = slow(code, flow, program);
-    let together = flow.together();
-    let mut votes: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
-    let mut outer: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
-    for b in flow.order.iter().filter(|b| !slow.contains(b)) {
-        for i in &code[flow.blocks[*b].clone()] {
-            let Some(n) = says(*b, i) else { continue };
-            let sure = !matches!(
-                program.operation(i.line),
-                Operation::Call | Operation::Division | Operation::Other
-            );
-            let weight = [1.0, 0.3][usize::from(!i.always)] * [1.0, 0.3][usize::from(!sure)];
-            votes.entry(together[b]).or_default().push((n, weight));
-            let source = program.source(i.line).map(|s| &program.sources[s]);
-            if let (true, true, Some(executed)) =
-                (sure, i.always, source.and_then(|s| program.every_round(s)))
-            {
-                outer.entry(together[b]).or_default().push((executed, n));
+    found
+}
+
+/// Where the executions of the program's blocks are in its machine code.
+struct Copies<'p> {
+    program: &'p Program<'p>,
+    inner: &'p Innermost,
+    parts: BTreeMap<usize, Vec<Part>>,
+}
+
+impl<'p> Copies<'p> {
+    fn new(
+        code: &[Instruction],
+        flow: &Flow,
+        program: &'p Program<'p>,
+        inner: &'p Innermost,
+    ) -> Copies<'p> {
+        let found = found_instructions(code, flow, program, inner);
+        let mut parts: BTreeMap<usize, Vec<Part>> = found
+            .iter()
+            .map(|(s, f)| (*s, parts(&program.sources[*s], f)))
+            .collect();
+        for (s, f) in &found {
+            if parts[s].is_empty() {
+                let some = unsure(program, &program.sources[*s], f, &parts);
+                parts.insert(*s, some);
             }
         }
+        Copies {
+            program,
+            inner,
+            parts,
+        }
     }
-    let mut classes: BTreeMap<usize, f64> = BTreeMap::new();
-    for (first, mut votes) in votes {
-        votes.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let half = QUANTILE * votes.iter().map(|v| v.1).sum::<f64>();
+
+    /// What an instruction says of the executions of its block.
+    fn says(&self, b: usize, i: &Instruction) -> Option<f64> {
+        let all = self
+            .program
+            .source(i.line)
+            .and_then(|s| self.parts.get(&s))?;
+        let p = all
+            .iter()
+            .find(|p| p.region == self.inner.get(&b).copied())?;
+        Some(p.executions / p.copies)
+    }
+}
+
+/// What instructions say of blocks that run equally often.
+#[derive(Default)]
+struct Votes {
+    /// Executions, with the weight of each.
+    all: Vec<(f64, f64)>,
+    /// Of what every round of its loop goes through: executions of the program's block, and what the instruction says.
+    outer: Vec<(f64, f64)>,
+}
+
+impl Votes {
+    fn add(&mut self, program: &Program, i: &Instruction, n: f64) {
+        let sure = !matches!(
+            program.operation(i.line),
+            Operation::Call | Operation::Division | Operation::Other
+        );
+        let weight = [1.0, 0.3][usize::from(!i.always)] * [1.0, 0.3][usize::from(!sure)];
+        self.all.push((n, weight));
+        let source = program.source(i.line).map(|s| &program.sources[s]);
+        if let (true, true, Some(executed)) =
+            (sure, i.always, source.and_then(|s| program.every_round(s)))
+        {
+            self.outer.push((executed, n));
+        }
+    }
+
+    /// The executions that most of them say.
+    fn executions(mut self) -> Option<f64> {
+        self.all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let half = QUANTILE * self.all.iter().map(|v| v.1).sum::<f64>();
         let mut sum = 0.0;
-        let middle = votes.iter().find_map(|(v, weight)| {
+        let middle = self.all.iter().find_map(|(v, weight)| {
             sum += weight;
             (sum >= half).then_some(*v)
         });
-        let outermost = outer.get(&first).and_then(|all| outermost(all));
-        let found = middle.map(|m| match outermost {
+        middle.map(|m| match outermost(&self.outer) {
             Some(o) if o < MERGED * m => o,
             _ => m,
-        });
-        classes.extend(found.map(|m| (first, m)));
+        })
     }
+}
+
+/// Executions of each block: as the instructions of those that run equally often say, or else as the loop around it or the
+/// block before it.
+fn voted(code: &[Instruction], flow: &Flow, copies: &Copies, slow: &BTreeSet<usize>) -> Vec<f64> {
+    let program = copies.program;
+    let together = flow.together();
+    let mut votes: BTreeMap<usize, Votes> = BTreeMap::new();
+    for b in flow.order.iter().filter(|b| !slow.contains(b)) {
+        for i in &code[flow.blocks[*b].clone()] {
+            if let Some(n) = copies.says(*b, i) {
+                votes.entry(together[b]).or_default().add(program, i, n);
+            }
+        }
+    }
+    let said = votes
+        .into_iter()
+        .filter_map(|(first, votes)| Some((first, votes.executions()?)));
+    let mut classes: BTreeMap<usize, f64> = said.collect();
     classes.insert(0, program.warps);
     let mut out: Vec<Option<f64>> = vec![None; flow.blocks.len()];
     for b in &flow.order {
@@ -296,7 +356,7 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
     for b in &flow.order {
         if out[*b].is_none() {
             let above = flow.dominator.get(b).and_then(|d| out[*d]);
-            out[*b] = Some(match region(*b).and_then(|h| out[h]) {
+            out[*b] = Some(match copies.inner.get(b).and_then(|h| out[*h]) {
                 Some(head) => head,
                 _ => above.unwrap_or(0.0),
             });
@@ -305,9 +365,18 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
     let mut blocks: Vec<f64> = out.into_iter().map(|n| n.unwrap_or(0.0)).collect();
     // A warp runs what is in no loop once at most, however few copies of a loop that was unrolled wholly were found: two numbers
     // may be in one instruction.
-    for b in flow.order.iter().filter(|b| region(**b).is_none()) {
+    for b in flow.order.iter().filter(|b| !copies.inner.contains_key(b)) {
         blocks[*b] = blocks[*b].min(program.warps);
     }
+    blocks
+}
+
+/// Executions of each block and instruction.
+pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -> Executions {
+    let inner = flow.innermost();
+    let copies = Copies::new(code, flow, program, &inner);
+    let slow = slow(code, flow, program);
+    let mut blocks = voted(code, flow, &copies, &slow);
     for b in slow {
         let mut calls = code[flow.blocks[b].clone()].iter();
         let zero =
@@ -318,7 +387,7 @@ pub(super) fn executions(code: &[Instruction], flow: &Flow, program: &Program) -
     let mut runs = vec![1.0; code.len()];
     for b in &flow.order {
         for k in flow.blocks[*b].clone() {
-            if let (false, Some(n)) = (code[k].always, says(*b, &code[k])) {
+            if let (false, Some(n)) = (code[k].always, copies.says(*b, &code[k])) {
                 runs[k] = (n / blocks[*b].max(1.0)).clamp(0.0, 1.0);
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn of(code: &[Instruction]) -> Flow {
+    pub(super) fn from_code(code: &[Instruction]) -> Flow {
         let mut leaders = BTreeSet::from([0]);
         for (k, i) in code.iter().enumerate() {
             leaders.extend(i.target);

@@ -1,5 +1,5 @@
 //! The table that says which line each machine instruction came from (DWARF 2, `.debug_line`).
-use super::binary::Elf;
+use super::elf::Elf;
 use std::collections::BTreeMap;
 
 /// A reader of one program.

@@ -1,6 +1,6 @@
 //! The prepared program beside its machine code: blocks by line with how often they run, what each line is.
 use super::super::census::{self, KernelWork};
-use super::super::launch;
+use super::super::executed;
 use super::executions::{Operation, Source};
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_pass::count::LaunchCounts;
@@ -81,7 +81,7 @@ pub(super) fn sources(
     ways: &Ways,
     together: f64,
 ) -> Vec<Source> {
-    let executed = launch::warps_of(work, l, together);
+    let executed = executed::warps_of(work, l, together);
     let active = |n: usize| l.blocks[n].threads as f64 / l.blocks[n].warps.max(1) as f64;
     let full = work.blocks.first().map_or(0.0, |b| active(b.number));
     let mut out: Vec<Source> = work

@@ -14,6 +14,7 @@ use super::bench::{Bench, Built, Loaded, Outputs, Wanted, plain};
 use super::deviation::{Deviation, deviation};
 use kerf_ir::finish::Reflect;
 use kerf_pass::{MathVariant, Plan};
+use kerf_workload::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// What a change does.
@@ -220,7 +221,7 @@ pub(super) struct Tries {
 
 impl Tries {
     /// Adds what the comparison needs to a list of versions, the one that takes longest first.
-    pub(super) fn of(c: &Choice, wanted: &mut Vec<Wanted>) -> Tries {
+    pub(super) fn for_choice(c: &Choice, wanted: &mut Vec<Wanted>) -> Tries {
         let flush = Reflect {
             ftz: true,
             ..Reflect::default()
@@ -260,6 +261,43 @@ impl Tries {
     }
 }
 
+/// What a version may not be worse than.
+struct Yardstick<'r> {
+    workload: &'r Workload,
+    /// Outputs that errors are against.
+    reference: &'r Outputs,
+    /// Error of whole-kernel fast-math.
+    bound: Deviation,
+}
+
+impl Yardstick<'_> {
+    fn error(&self, outputs: &Outputs) -> Deviation {
+        deviation(self.workload, self.reference, outputs)
+    }
+
+    fn fits(&self, outputs: &Outputs) -> bool {
+        let d = self.error(outputs);
+        d.max_rel <= SAME * self.bound.max_rel
+            && d.not_finite <= self.bound.not_finite
+            && d.integers <= self.bound.integers
+    }
+}
+
+/// What came of the versions that were tried.
+struct Found {
+    fitting: Vec<Fitting>,
+    /// Seconds of each start itself.
+    base: Vec<f64>,
+    tried: usize,
+}
+
+/// A version that was chosen, on the device.
+struct Final {
+    loaded: Loaded,
+    what: String,
+    error: Deviation,
+}
+
 impl Bench<'_> {
     /// Chooses and compares. `own` is the program as it is, with its outputs.
     pub(super) fn choose(
@@ -277,96 +315,162 @@ impl Bench<'_> {
         let exact = exact.filter(|e| deviation(w, e, own_outputs).not_finite == 0);
         let reference = exact.as_ref().unwrap_or(own_outputs);
         let mut fast = self.load(ready.fast)?;
-        let bound = deviation(w, reference, &self.run(&mut fast, 1.0)?);
-        let fits = |outputs: &Outputs| {
-            let d = deviation(w, reference, outputs);
-            d.max_rel <= SAME * bound.max_rel
-                && d.not_finite <= bound.not_finite
-                && d.integers <= bound.integers
+        let yardstick = Yardstick {
+            workload: w,
+            reference,
+            bound: deviation(w, reference, &self.run(&mut fast, 1.0)?),
         };
-        let mut fitting: Vec<Fitting> = Vec::new();
-        let mut base = vec![f64::INFINITY; c.starts.len()];
-        let mut tried = 1;
-        for (start, change, built) in ready.tries {
+        let mut found = self.try_singles(c, ready.tries, &yardstick);
+        self.try_together(c, &yardstick, &mut found)?;
+        // Of two that are as fast, the one with fewer changes.
+        let rank = |f: &Fitting| f.seconds * (1.0 + GAIN * f.changes.len() as f64);
+        found.fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+        let fitting = &found.fitting;
+        let plan = match fitting.iter().find(|f| !f.narrower(c)) {
+            Some(f) => f.plan(c),
+            None => (Plan::default(), "every call accurate".to_owned()),
+        };
+        let narrower = fitting.first().filter(|f| f.narrower(c)).map(|f| f.plan(c));
+        let mut chosen = self.final_version(plan, &yardstick)?;
+        let joint = narrower.map(|plan| self.final_version(plan, &yardstick));
+        let mut joint = joint.transpose()?;
+        let mut all = vec![own, &mut fast, &mut chosen.loaded];
+        all.extend(joint.as_mut().map(|j| &mut j.loaded));
+        let mut samples = self.sample_in_turn(&mut all)?.into_iter();
+        let mut timed = |error| {
+            Some(Timed {
+                times: Times::new(samples.next().unwrap_or_default())?,
+                error,
+            })
+        };
+        let own = timed(yardstick.error(own_outputs));
+        let fast = timed(yardstick.bound);
+        let best = timed(chosen.error);
+        let narrower = joint.and_then(|j| Some((timed(j.error)?, j.what)));
+        let (Some(own), Some(fast), Some(best)) = (own, fast, best) else {
+            return Ok(None);
+        };
+        Ok(Some(Chosen {
+            exact: exact.is_some(),
+            own,
+            fast,
+            chosen: best,
+            what: chosen.what,
+            narrower,
+            tried: found.tried,
+        }))
+    }
+
+    /// Each start, and each of its changes alone.
+    fn try_singles(
+        &self,
+        c: &Choice,
+        tries: Vec<(usize, Option<usize>, Built)>,
+        yardstick: &Yardstick,
+    ) -> Found {
+        let mut found = Found {
+            fitting: Vec::new(),
+            base: vec![f64::INFINITY; c.starts.len()],
+            tried: 1,
+        };
+        for (start, change, built) in tries {
             // One that does not run is none to choose.
             let ran = self.load(built);
             let Ok((times, outputs)) = ran.and_then(|mut l| self.measure(&mut l, 1.0, TRIES))
             else {
                 continue;
             };
-            tried += 1;
+            found.tried += 1;
             let seconds = median(&times);
             if change.is_none() {
-                base[start] = seconds;
+                found.base[start] = seconds;
             }
-            if fits(&outputs) {
-                fitting.push(Fitting {
+            if yardstick.fits(&outputs) {
+                found.fitting.push(Fitting {
                     start,
                     changes: change.into_iter().collect(),
                     seconds,
                 });
             }
         }
+        found
+    }
+
+    /// The changes that make each start faster, together: of calls alone, and with narrower formats.
+    fn try_together(
+        &self,
+        c: &Choice,
+        yardstick: &Yardstick,
+        found: &mut Found,
+    ) -> Result<(), JobError> {
         for (s, start) in c.starts.iter().enumerate() {
-            let mine = fitting.iter().filter(|f| f.start == s);
+            let mine = found.fitting.iter().filter(|f| f.start == s);
             let singles: Vec<(usize, f64)> = mine
                 .filter_map(|f| Some((*f.changes.first()?, f.seconds)))
                 .collect();
-            let all = together(start, base[s], &singles);
+            let all = together(start, found.base[s], &singles);
             let calls = all.iter().copied();
             let calls: Vec<usize> = calls.filter(|i| !start.changes[*i].narrower()).collect();
             let more = all.len() > calls.len();
-            for mut changes in [calls, all].into_iter().take(1 + usize::from(more)) {
-                // Errors add up: the change that gains least goes first.
-                while changes.len() > 1 {
-                    let mut f = Fitting {
-                        start: s,
-                        changes: changes.clone(),
-                        seconds: f64::INFINITY,
-                    };
-                    // What works alone need not together.
-                    let Ok(mut l) = self.build(&f.plan(c).0).and_then(|b| self.load(b)) else {
-                        changes.pop();
-                        continue;
-                    };
-                    let (times, outputs) = self.measure(&mut l, 1.0, TRIES)?;
-                    tried += 1;
-                    if fits(&outputs) {
-                        f.seconds = median(&times);
-                        fitting.push(f);
-                        break;
-                    }
-                    changes.pop();
-                }
+            for changes in [calls, all].into_iter().take(1 + usize::from(more)) {
+                self.try_list(c, (s, changes), yardstick, found)?;
             }
         }
-        // Of two that are as fast, the one with fewer changes.
-        let rank = |f: &Fitting| f.seconds * (1.0 + GAIN * f.changes.len() as f64);
-        fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
-        let (plan, what) = match fitting.iter().find(|f| !f.narrower(c)) {
-            Some(f) => f.plan(c),
-            None => (Plan::default(), "every call accurate".to_owned()),
-        };
-        let narrower = fitting.first().filter(|f| f.narrower(c)).map(|f| f.plan(c));
-        let built = self.build(&plan)?;
-        let mut chosen = self.load(built)?;
-        let error = deviation(w, reference, &self.run(&mut chosen, 1.0)?);
-        let mut joint = match narrower {
-            None => None,
-            Some((plan, what)) => {
-                let built = self.build(&plan)?;
-                let mut l = self.load(built)?;
-                let error = deviation(w, reference, &self.run(&mut l, 1.0)?);
-                Some((l, what, error))
+        Ok(())
+    }
+
+    /// A list of changes, shortened until it fits. Errors add up: the change that gains least goes first.
+    fn try_list(
+        &self,
+        c: &Choice,
+        (start, mut changes): (usize, Vec<usize>),
+        yardstick: &Yardstick,
+        found: &mut Found,
+    ) -> Result<(), JobError> {
+        while changes.len() > 1 {
+            let mut f = Fitting {
+                start,
+                changes: changes.clone(),
+                seconds: f64::INFINITY,
+            };
+            // What works alone need not together.
+            let Ok(mut l) = self.build(&f.plan(c).0).and_then(|b| self.load(b)) else {
+                changes.pop();
+                continue;
+            };
+            let (times, outputs) = self.measure(&mut l, 1.0, TRIES)?;
+            found.tried += 1;
+            if yardstick.fits(&outputs) {
+                f.seconds = median(&times);
+                found.fitting.push(f);
+                break;
             }
-        };
-        // In turn, so that a clock that moves is in all of them; each begins as often as any other, since what
-        // ran before is in the caches.
-        let mut all = vec![own, &mut fast, &mut chosen];
-        all.extend(joint.as_mut().map(|j| &mut j.0));
+            changes.pop();
+        }
+        Ok(())
+    }
+
+    fn final_version(
+        &self,
+        (plan, what): (Plan, String),
+        yardstick: &Yardstick,
+    ) -> Result<Final, JobError> {
+        let built = self.build(&plan)?;
+        let mut loaded = self.load(built)?;
+        let error = yardstick.error(&self.run(&mut loaded, 1.0)?);
+        Ok(Final {
+            loaded,
+            what,
+            error,
+        })
+    }
+
+    /// Samples of several versions in turn, so that a clock that moves is in all of them; each begins as often as any
+    /// other, since what ran before is in the caches.
+    fn sample_in_turn(&self, all: &mut [&mut Loaded]) -> Result<Vec<Vec<f64>>, JobError> {
         let count = all.len();
         let mut samples: Vec<Vec<f64>> = vec![Vec::new(); count];
-        for l in &mut all {
+        for l in all.iter_mut() {
             self.record(l, 1.0)?;
         }
         for round in 0..ROUNDS {
@@ -375,29 +479,7 @@ impl Bench<'_> {
                 samples[i].push(self.sample(all[i], 1.0)?);
             }
         }
-        let own_error = deviation(w, reference, own_outputs);
-        let timed = |(times, error)| {
-            Some(Timed {
-                times: Times::new(times)?,
-                error,
-            })
-        };
-        let mut samples = samples.into_iter();
-        let mut next = || samples.next().unwrap_or_default();
-        let (own, fast, chosen) = (next(), next(), next());
-        let last = next();
-        let of = || -> Option<Chosen> {
-            Some(Chosen {
-                exact: exact.is_some(),
-                own: timed((own, own_error))?,
-                fast: timed((fast, bound))?,
-                chosen: timed((chosen, error))?,
-                what,
-                narrower: joint.and_then(|(_, what, error)| Some((timed((last, error))?, what))),
-                tried,
-            })
-        };
-        Ok(of())
+        Ok(samples)
     }
 }
 

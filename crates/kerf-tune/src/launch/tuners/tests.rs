@@ -10,7 +10,7 @@ fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candid
         .bundled
         .load()
         .expect("a profile");
-    let machine = Machine::of(&h200).expect("limits");
+    let machine = Machine::from_profile(&h200).expect("limits");
     let threads: u32 = block.iter().product();
     let demand = Demand {
         registers,

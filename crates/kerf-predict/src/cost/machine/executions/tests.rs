@@ -42,7 +42,7 @@ fn by_ten_warps(
         bytes: &BTreeMap::new(),
         warps: 10.0,
     };
-    let flow = Flow::of(code);
+    let flow = Flow::from_code(code);
     let out = executions(code, &flow, &program);
     let of_block = move |k| {
         let b = flow.blocks.iter().position(|r| r.contains(&k));
@@ -219,7 +219,7 @@ fn accesses_that_are_not_aligned_are_one() {
             bytes: &BTreeMap::from([(2, bytes)]),
             warps: 10.0,
         };
-        let out = executions(&code, &Flow::of(&code), &program);
+        let out = executions(&code, &Flow::from_code(&code), &program);
         assert_eq!(out.blocks[1], wanted);
     }
 }

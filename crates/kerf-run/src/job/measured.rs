@@ -1,0 +1,350 @@
+//! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
+use super::finished::Workshop;
+use super::report::{Energy, Spent, Times};
+use super::timed::Runner;
+use super::{Device, Job, JobError};
+use crate::memory;
+use crate::run::{Contents, Session};
+use kerf_exec::Executor;
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cuda::watch::{Reading, Watch};
+use kerf_exec::cuda::{self, CudaExecutor, assemble};
+use kerf_ir::finish;
+use kerf_ir::program::Program;
+use kerf_llvm::Module;
+use std::time::Instant;
+
+/// Where the interval of a median is wider than this part of it, more samples are taken: up to so many times
+/// as many.
+const UNSTEADY: f64 = 0.03;
+const MORE: usize = 4;
+
+/// A program that is ready to be loaded.
+enum Made {
+    Cpu(Box<CpuExecutor>),
+    Cuda(cuda::Code),
+}
+
+impl Made {
+    fn load(self, job: &Job, used: &[String]) -> Result<Box<dyn Executor>, JobError> {
+        Ok(match self {
+            Made::Cpu(e) => e,
+            Made::Cuda(code) => Box::new(CudaExecutor::from_code(code, used, job.ordinal)?),
+        })
+    }
+}
+
+fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
+    let clock = Instant::now();
+    Ok(match job.device {
+        Device::Cpu => {
+            let options = CpuOptions {
+                checks: job.memcheck,
+                threads: job.threads,
+                no_regions: job.coroutines,
+                order: job.order,
+            };
+            let exec = CpuExecutor::new(m, options)?;
+            spent.codegen_s += clock.elapsed().as_secs_f64();
+            Made::Cpu(Box::new(exec))
+        }
+        Device::Cuda => {
+            let ptx = finish::ptx(m, &job.arch).map_err(|e| JobError::Compile {
+                message: e.0,
+                help: None,
+            })?;
+            spent.codegen_s += clock.elapsed().as_secs_f64();
+            let clock = Instant::now();
+            let code = assemble(&ptx, job.ordinal)?;
+            spent.load_s += clock.elapsed().as_secs_f64();
+            Made::Cuda(code)
+        }
+    })
+}
+
+/// The GPU for this process alone, among those that ask for it. Given back when dropped.
+fn alone(job: &Job) -> Result<Option<std::fs::File>, JobError> {
+    let Some(path) = &job.lock else {
+        return Ok(None);
+    };
+    let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
+    let f = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(fail)?;
+    f.lock().map_err(fail)?;
+    Ok(Some(f))
+}
+
+/// Kernels write lines for people.
+fn prints(m: &Module) -> bool {
+    ["vprintf", "printf"]
+        .iter()
+        .filter_map(|name| m.function(name))
+        .any(|f| !f.users().is_empty())
+}
+
+/// The samples' median is not known well enough.
+fn unsteady(samples: &[f64]) -> bool {
+    let t = Times::new(samples.to_vec());
+    t.is_some_and(|t| t.high_s - t.low_s > UNSTEADY * t.median_s)
+}
+
+/// Energy of a run by NVML.
+fn energy(
+    job: &Job,
+    session: &Session,
+    plan: &mut Runner,
+    watch: &Watch,
+    per_run_s: f64,
+) -> Result<Option<Energy>, JobError> {
+    if plan.batch.is_some() {
+        return plan.energy(watch, job.energy_s);
+    }
+    let Some(start) = watch.read().energy_j else {
+        return Ok(None);
+    };
+    let clock = std::time::Instant::now();
+    let mut runs = 0;
+    while clock.elapsed().as_secs_f64() < job.energy_s {
+        // Enough runs between looks at the clock that the device does not idle.
+        let batch = (0.05 / per_run_s.max(1e-6)).clamp(1.0, 10_000.0) as u64;
+        for _ in 0..batch {
+            session.run(plan.exec.as_mut(), &mut plan.loaded)?;
+        }
+        runs += batch;
+    }
+    let window_s = clock.elapsed().as_secs_f64();
+    let Some(end) = watch.read().energy_j else {
+        return Ok(None);
+    };
+    Ok(Some(Energy {
+        per_run_j: (end - start) / runs as f64,
+        mean_w: (end - start) / window_s,
+        window_s,
+        runs,
+    }))
+}
+
+/// What runs on the device, before it is there.
+pub(super) struct Prepared {
+    /// The program under the plan.
+    plan: Made,
+    /// The program as it is, where it is measured beside the plan's.
+    own: Option<cuda::Code>,
+    /// First contents of buffers, where they can be kept.
+    originals: Option<Contents>,
+    /// The sensors, where they are read.
+    watch: Option<Watch>,
+    /// Seconds that a sample should last; zero: one run.
+    sample_s: f64,
+}
+
+impl Prepared {
+    /// Makes code of a finished module, and of the program as it is where the job has it as a baseline.
+    pub(super) fn new(
+        job: &Job,
+        session: &Session,
+        (m, program): (&Module, &Program),
+        kept_before: &mut Workshop,
+        spent: &mut Spent,
+    ) -> Result<Prepared, JobError> {
+        if job.device == Device::Cuda {
+            kept_before.keep_context(job.ordinal)?;
+        }
+        // NVML takes milliseconds to answer, and nobody reads the sensors of a measurement beside the program's.
+        let sensed = job.device == Device::Cuda && (!job.baseline || job.energy_s > 0.0);
+        // Nobody wants to read a line a thousand times.
+        let sample_s = if prints(m) { 0.0 } else { job.sample_s };
+        let watch = sensed
+            .then(|| Watch::new(job.ordinal as u32).ok())
+            .flatten();
+        let plan = made(job, m, spent)?;
+        let clock = Instant::now();
+        let own = match job.baseline && job.device == Device::Cuda {
+            true => Some(kept_before.assembled(program, &job.toolchain(), job.ordinal)?),
+            false => None,
+        };
+        spent.baseline_s = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let originals = kept_before.originals(session)?;
+        spent.load_s += clock.elapsed().as_secs_f64();
+        Ok(Prepared {
+            plan,
+            own,
+            originals,
+            watch,
+            sample_s,
+        })
+    }
+}
+
+/// The program under the plan and, where it is measured beside it, the program as it is. Both are on the same device: a
+/// clock that drifts drifts for both.
+struct Pair<'s> {
+    plan: Runner,
+    session: &'s Session<'s>,
+    base: Option<Runner>,
+    own: &'s Session<'s>,
+}
+
+impl<'s> Pair<'s> {
+    fn load(
+        job: &Job,
+        code: (Made, Option<cuda::Code>),
+        (held, originals): (Option<Contents>, Option<Contents>),
+        (session, used): (&'s Session<'s>, &[String]),
+        own: &'s Session<'s>,
+    ) -> Result<Pair<'s>, JobError> {
+        let (plan_code, own_code) = code;
+        let mut exec = plan_code.load(job, used)?;
+        if let (false, Some(free)) = (job.device == Device::Cpu, exec.free_memory()?) {
+            let programs = 1 + usize::from(own_code.is_some());
+            if let Some(why) = memory::refusal_on_device(session.workload, programs, free) {
+                return Err(JobError::Input(why));
+            }
+        }
+        let plan = Runner::with(exec, session, held)?;
+        let base = match own_code {
+            Some(code) => {
+                let used = own.check()?;
+                let exec = Made::Cuda(code).load(job, &used)?;
+                Some(Runner::with(exec, own, originals)?)
+            }
+            None => None,
+        };
+        Ok(Pair {
+            plan,
+            session,
+            base,
+            own,
+        })
+    }
+
+    /// Runs that are not timed, and the recording of those that are.
+    fn warm_up(&mut self, runs: u32, sample_s: f64) -> Result<(), JobError> {
+        for _ in 0..runs {
+            self.plan.run(self.session)?;
+            if let Some(b) = &mut self.base {
+                b.run(self.own)?;
+            }
+        }
+        if sample_s > 0.0 {
+            self.plan.record(self.session, sample_s)?;
+            if let Some(b) = &mut self.base {
+                b.record(self.own, sample_s)?;
+            }
+        }
+        let _ = self.plan.exec.printed();
+        Ok(())
+    }
+
+    /// Samples of the plan and of the program as it is, in turn.
+    fn samples(&mut self, repeats: u32, sample_s: f64) -> Result<(Vec<f64>, Vec<f64>), JobError> {
+        let (mut samples, mut baseline) = (Vec::new(), Vec::new());
+        let enough = repeats.max(1) as usize;
+        while samples.len() < enough
+            || sample_s > 0.0
+                && samples.len() < MORE * enough
+                && (unsteady(&samples) || unsteady(&baseline))
+        {
+            if let Some(b) = &mut self.base {
+                baseline.push(b.sample(self.own)?);
+            }
+            samples.push(self.plan.sample(self.session)?);
+        }
+        Ok((samples, baseline))
+    }
+
+    /// Bytes of the outputs, in the workload's order.
+    fn outputs(&mut self) -> Result<Vec<Vec<u8>>, JobError> {
+        let plan = &mut self.plan;
+        let mut read = Vec::new();
+        for o in self.session.outputs() {
+            read.push(self.session.output(plan.exec.as_mut(), &plan.loaded, o)?);
+            plan.exec
+                .undefined(plan.loaded.ids[plan.loaded.binding[o]])?;
+        }
+        Ok(read)
+    }
+}
+
+/// What came of the runs.
+pub(super) struct Measured {
+    /// Where the program ran.
+    pub exec: Box<dyn Executor>,
+    /// Times of the program under the plan.
+    pub times: Option<Times>,
+    /// Times of the program as it is.
+    pub baseline: Option<Times>,
+    /// Replays of a sample.
+    pub replays: Option<u32>,
+    /// Bytes of the outputs, in the workload's order.
+    pub outputs: Vec<Vec<u8>>,
+    /// Energy of a run.
+    pub energy: Option<Energy>,
+    /// The sensors before and after.
+    pub sensors: Vec<Reading>,
+    /// What kernels printed.
+    pub printed: String,
+}
+
+/// Runs, times and reads. From loading to the outputs the GPU is this process's alone: copies disturb measurements too.
+pub(super) fn measure(
+    job: &Job,
+    prepared: Prepared,
+    (session, used): (&Session, &[String]),
+    own: &Session,
+    spent: &mut Spent,
+) -> Result<Measured, JobError> {
+    let Prepared {
+        plan,
+        own: own_code,
+        originals,
+        watch,
+        sample_s,
+    } = prepared;
+    let clock = Instant::now();
+    let held = originals.as_ref().map(|o| session.as_held(o));
+    spent.load_s += clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    let turn = alone(job)?;
+    spent.wait_s = clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    let code = (plan, own_code);
+    let mut pair = Pair::load(job, code, (held, originals), (session, used), own)?;
+    spent.load_s += clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    pair.warm_up(job.warmup, sample_s)?;
+    let mut sensors: Vec<Reading> = watch.as_ref().map(Watch::read).into_iter().collect();
+    let (samples, baseline) = pair.samples(job.repeats, sample_s)?;
+    let replays = pair.plan.batch;
+    let outputs = pair.outputs()?;
+    let Pair { mut plan, base, .. } = pair;
+    drop(base);
+    spent.run_s = clock.elapsed().as_secs_f64();
+    let times = Times::new(samples);
+    // Others that measure would be in it.
+    let energy = match (&watch, job.energy_s > 0.0) {
+        (Some(w), true) => {
+            let once = times.as_ref().map_or(1e-3, |t| t.median_s);
+            energy(job, session, &mut plan, w, once)?
+        }
+        _ => None,
+    };
+    drop(turn);
+    let mut exec = plan.exec;
+    sensors.extend(watch.as_ref().map(Watch::read));
+    let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
+    Ok(Measured {
+        exec,
+        times,
+        baseline: Times::new(baseline),
+        replays,
+        outputs,
+        energy,
+        sensors,
+        printed,
+    })
+}

@@ -1,0 +1,172 @@
+//! What searches units: the processor's cores, or a GPU whose certificates other threads write.
+use crate::fail::Failure;
+use kerf_exec::Executor;
+use kerf_exec::cuda::{CudaExecutor, keep};
+use kerf_hardround::certificate::{Header, Unit};
+use kerf_hardround::format::Grid;
+use kerf_hardround::leaf::{Found, Query, search};
+use kerf_hardround::units::{Units, work};
+use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Sub-blocks of a batch on a GPU: enough for all its multiprocessors, and little memory.
+pub const BATCH: usize = 1024;
+/// Threads that write certificates while a GPU searches.
+const WRITERS: usize = 3;
+
+impl From<GpuError> for Failure {
+    fn from(e: GpuError) -> Failure {
+        match e {
+            GpuError::Exec(e) => e.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+/// A GPU with the kernels.
+fn gpu(ordinal: i32) -> Result<CudaExecutor, Failure> {
+    let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
+    let compile = || -> Result<String, Failure> {
+        let module = kerf_hardround_gpu::program(&arch)?;
+        kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))
+    };
+    let kernels = kerf_hardround_gpu::KERNELS.map(str::to_owned);
+    // Opening the GPU takes as long as compiling for it.
+    std::thread::scope(|scope| {
+        let compiling = scope.spawn(compile);
+        let _open = keep(ordinal)?;
+        let ptx = compiling.join();
+        let ptx = ptx.map_err(|_| Failure::new("the kernels could not be compiled"))??;
+        Ok(CudaExecutor::new(&ptx, &kernels, ordinal)?)
+    })
+}
+
+/// The GPU of an engine, opened if it is not; says in `opened` when it was.
+fn open<'a>(
+    ordinal: i32,
+    exec: &'a mut Option<CudaExecutor>,
+    began: Instant,
+    opened: &mut Option<f64>,
+) -> Result<&'a mut dyn Executor, Failure> {
+    if exec.is_none() {
+        *exec = Some(gpu(ordinal)?);
+        *opened = Some(began.elapsed().as_secs_f64());
+    }
+    match exec {
+        Some(e) => Ok(e),
+        None => Err(Failure::new("the GPU is not open")),
+    }
+}
+
+/// The GPU of a process, by its number on the machine; more processes than GPUs share them.
+pub fn own_gpu(local: usize) -> i32 {
+    (local % gpus(local + 1)) as i32
+}
+
+/// GPUs of this machine, up to a number; at least one.
+pub fn gpus(most: usize) -> usize {
+    let there = |n: &usize| CudaExecutor::capability(*n as i32).is_ok();
+    (0..most).take_while(there).count().max(1)
+}
+
+/// What searches units.
+pub struct Engine {
+    /// Number of the GPU, and that GPU once it is open.
+    gpu: Option<(i32, Option<CudaExecutor>)>,
+    threads: usize,
+    /// Seconds until the GPU was ready.
+    pub opened: Option<f64>,
+}
+
+impl Engine {
+    /// The GPU of that number, or the processor.
+    pub fn new(ordinal: Option<i32>, threads: usize) -> Result<Engine, Failure> {
+        if let Some(n) = ordinal {
+            CudaExecutor::capability(n)?;
+        }
+        Ok(Engine {
+            gpu: ordinal.map(|n| (n, None)),
+            threads,
+            opened: None,
+        })
+    }
+
+    /// Searches units of a range of numbers, those for which `wanted` says so; `sink` gets each with its line of the
+    /// certificate.
+    pub fn search(
+        &mut self,
+        q: &Query,
+        units: &Units,
+        range: Range<u64>,
+        header: &Header,
+        wanted: impl Fn(u64) -> bool + Sync,
+        mut sink: impl FnMut(Unit, String) -> ControlFlow<()> + Send,
+    ) -> Result<(), Failure> {
+        let Some((ordinal, exec)) = &mut self.gpu else {
+            let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
+            work(units, range, self.threads, wanted, each, |i, g, found| {
+                let (unit, text) = line(header, i, &g, &found);
+                sink(unit, text)
+            });
+            return Ok(());
+        };
+        let work = Work {
+            query: q,
+            units,
+            range,
+            threads: self.threads,
+            room: Room::usual(BATCH),
+        };
+        // Certificates take time: this thread has to keep the GPU busy.
+        std::thread::scope(|scope| {
+            let (send, results) = sync_channel(1024);
+            // Theirs alone: when they end, nobody waits for them.
+            let results = Arc::new(Mutex::new(results));
+            let (written, lines) = sync_channel(1024);
+            for _ in 0..WRITERS {
+                let (results, written) = (results.clone(), written.clone());
+                scope.spawn(move || {
+                    loop {
+                        let next = results.lock().ok().and_then(|r| r.recv().ok());
+                        let Some((i, g, found)) = next else { return };
+                        if written.send(line(header, i, &g, &found)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop((results, written));
+            scope.spawn(move || {
+                for (unit, text) in lines {
+                    if sink(unit, text).is_break() {
+                        return;
+                    }
+                }
+            });
+            let (began, opened) = (Instant::now(), &mut self.opened);
+            search_opening(
+                || open(*ordinal, exec, began, opened),
+                &work,
+                wanted,
+                |i, g, found| match send.send((i, g, found)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                },
+            )
+        })?;
+        if let Some((_, Some(e))) = &mut self.gpu {
+            e.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A unit and its line of the certificate.
+fn line(header: &Header, i: u64, g: &Grid, found: &Found) -> (Unit, String) {
+    let unit = Unit::new(header, i, g, found);
+    let text = serde_json::to_string(&unit).unwrap_or_default();
+    (unit, text)
+}
