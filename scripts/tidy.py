@@ -5,7 +5,7 @@
     scripts/tidy.py --list WHAT all findings of one kind
 
 Counts may fall, not rise: scripts/tidy.json holds the admitted ones, and `--admit` writes them anew after a fall.
-Test modules (`#[cfg(test)]`, tests/) are left out.
+Test modules (`#[cfg(test)]`, tests.rs, *_tests.rs, tests/) are left out.
 """
 import argparse
 import collections
@@ -218,7 +218,8 @@ def main():
     p.add_argument("--list", choices=KINDS)
     p.add_argument("--admit", action="store_true")
     o = p.parse_args()
-    sources = [Source(f) for f in sorted((ROOT / "crates").glob("*/src/**/*.rs"))]
+    is_test = lambda f: f.stem == "tests" or f.stem.endswith("_tests") or "tests" in f.relative_to(ROOT).parts
+    sources = [Source(f) for f in sorted((ROOT / "crates").glob("*/src/**/*.rs")) if not is_test(f)]
     found = findings(sources)
     if o.list:
         print("\n".join(found[o.list]))

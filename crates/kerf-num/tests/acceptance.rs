@@ -93,6 +93,30 @@ fn judged(pairs: &[Pair], tolerance: Option<f64>, allow_nan: bool) -> Judgement 
     judge(&reports, integers, bound.as_ref(), nan_pairs)
 }
 
+/// A measure of finite values, by its definition.
+fn by_formula(metric: Metric, got: &[f64], reference: &[f64]) -> f64 {
+    let pairs = || got.iter().zip(reference);
+    let largest =
+        |of: &dyn Fn(f64, f64) -> f64| pairs().map(|(g, r)| of(*g, *r)).fold(0.0, f64::max);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| pairs().map(|(g, r)| of(*g, *r)).sum::<f64>();
+    let max_rel = largest(&|g, r| (g - r).abs() / r.abs());
+    // A unit in the last place of a double in [2^e, 2^(e+1)) is 2^(e-52).
+    let ulp = |r: f64| 2f64.powi(r.abs().log2().floor() as i32 - 52);
+    let n = got.len() as f64;
+    match metric {
+        Metric::MaxRel => max_rel,
+        Metric::Bp => 1e4 * max_rel,
+        Metric::Digits if max_rel == 0.0 => kerf_num::metrics::MAX_DIGITS,
+        Metric::Digits => -max_rel.log10(),
+        Metric::MaxAbs => largest(&|g, r| (g - r).abs()),
+        Metric::MaxUlp => largest(&|g, r| (g - r).abs() / ulp(r)),
+        Metric::Rms => (sum(&|g, r| (g - r) * (g - r)) / n).sqrt(),
+        Metric::RelL2 => (sum(&|g, r| (g - r) * (g - r)) / sum(&|_, r| r * r)).sqrt(),
+        Metric::MeanRel => sum(&|g, r| (g - r).abs() / r.abs()) / n,
+        other => unreachable!("{other} is no formula over elements"),
+    }
+}
+
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => (-16i32..16).prop_map(|n| f64::from(n) / 8.0),
@@ -161,6 +185,34 @@ proptest! {
         // Only a comparison of nothing is mended by something to compare.
         let nothing = before.rejection == Some(Rejection::NothingCompared);
         prop_assert!(nothing || after.accepted() == before.accepted());
+    }
+
+    /// Every measure that is a formula over elements, written out; references away from zero, so that no floor matters.
+    #[test]
+    fn every_measure_decides_as_its_formula(
+        pairs in prop::collection::vec((8i32..64, -4i32..5), 1..10),
+        metric in prop::sample::select(vec![
+            Metric::MaxRel, Metric::MaxAbs, Metric::MaxUlp, Metric::Rms, Metric::RelL2, Metric::MeanRel, Metric::Digits,
+            Metric::Bp,
+        ]),
+        tolerance in 0.0f64..2.0,
+    ) {
+        let reference: Vec<f64> = pairs.iter().map(|(r, _)| f64::from(*r) / 8.0).collect();
+        let got: Vec<f64> = pairs.iter().map(|(r, d)| f64::from(r + d) / 8.0).collect();
+        let value = by_formula(metric, &got, &reference);
+        // Tolerances of each measure's own size, so that both sides of the decision are met.
+        let tolerance = tolerance * value;
+        prop_assume!((value - tolerance).abs() > 1e-9 * value.abs());
+        let exact: Vec<Dd> = reference.iter().map(|v| Dd::from_f64(*v)).collect();
+        let r = compare(&got, &exact, Format::F64, None).expect("equal lengths");
+        let bound = Bound { metric, quantile: 0.5, tolerance };
+        let j = judge(&[r], Integers::default(), Some(&bound), NanPairs::Rejected);
+        let within = match metric {
+            Metric::Digits => value >= tolerance,
+            _ => value <= tolerance,
+        };
+        prop_assert_eq!(j.accepted(), within, "{:?} {} {:?}", metric, value, j);
+        prop_assert_eq!(j.rejection, (!within).then_some(Rejection::BeyondTolerance));
     }
 
     #[test]

@@ -156,6 +156,8 @@ struct Pass<'m> {
     doubtful: BTreeSet<Value>,
     /// Names of local variables, by number.
     locals: Vec<String>,
+    /// Do instructions of the function at hand have positions in the source?
+    has_positions: bool,
 }
 
 /// The type of a value's shadow.
@@ -237,6 +239,8 @@ impl Pass<'_> {
 
     fn run(&mut self, f: Value, is_kernel: bool) {
         self.find_doubtful(f);
+        let all = f.instructions();
+        self.has_positions = all.iter().any(|i| i.location_chain().is_some());
         let blocks = crate::shadow::reverse_postorder(f);
         let mut phis = Vec::new();
         for b in &blocks {
@@ -316,6 +320,7 @@ pub fn instrument(m: &Module) -> Result<(), LlvmError> {
         shadows: BTreeMap::new(),
         doubtful: BTreeSet::new(),
         locals: m.texts(kerf_ir::undefined_locals::NAMES),
+        has_positions: false,
     };
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         p.run(f, kernels.contains(&f));

@@ -212,6 +212,18 @@ fn warps_are_in_step_where_old_programs_count_on_it() {
 }
 
 #[test]
+fn reads_that_only_the_optimiser_makes_are_no_races() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let app = build(dir.path(), "speculated");
+    let r = Command::new(&app)
+        .env("KERF_DEVICE", "cpu")
+        .env("KERF_MEMCHECK", "1")
+        .output()
+        .expect("the application runs");
+    assert_eq!(text(&r), "PASS\n");
+}
+
+#[test]
 fn launches_of_several_files_are_checked_together() {
     let dir = tempfile::tempdir().expect("a folder");
     let app = dir.path().join("units");

@@ -250,8 +250,12 @@ fn campaign(o: &Options) -> Result<bool, Failure> {
         let Some(how) = e.how else { continue };
         std::fs::create_dir_all(&o.keep)?;
         let extension = match o.kind {
+            Kind::Workload => "toml",
+            Kind::Plan | Kind::Profile | Kind::Result => "json",
+            Kind::Npy => "npy",
+            Kind::Ll => "ll",
             Kind::Bc => "bc",
-            _ => "ll",
+            Kind::Certificate => "cert",
         };
         let kept = o
             .keep

@@ -150,6 +150,13 @@ impl Pass<'_> {
         constant || p.ty().space() == space::CONSTANT
     }
 
+    /// Whether the optimiser may have moved a load to where the source has none: it takes the position away from such
+    /// loads. The source would not have used the value, so that no store of another thread races with the load.
+    fn is_speculated(&self, i: Value) -> bool {
+        let is_load = i.opcode() == Some(Opcode::LLVMLoad);
+        is_load && self.has_positions && i.location_chain().is_none()
+    }
+
     fn touched(&self, i: Value) -> Vec<Touched> {
         use SiteKind::{Atomic, Load, Store};
         let m = self.m;
@@ -227,7 +234,7 @@ impl Pass<'_> {
             let mut site = self.site(i, t.kind);
             site.align = t.align;
             site.extent = extent;
-            site.private = own || byval;
+            site.private = own || byval || self.is_speculated(i);
             site.strong = scope_of(i);
             if global || own {
                 site.object = Some(named(object));
