@@ -4,7 +4,7 @@ use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_predict::sampled::counters;
 use kerf_predict::sampled::train::{self, ByWaves, Instance, Judged};
-use kerf_tune::launch::record;
+use kerf_tune::launch::record::{self, RecordError};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -74,9 +74,10 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let document = |p: &&PathBuf| p.extension().is_some_and(|e| e == "json");
     let (documents, rows): (Vec<&PathBuf>, Vec<&PathBuf>) = a.record.iter().partition(document);
     let owned = |all: Vec<&PathBuf>| all.into_iter().cloned().collect::<Vec<_>>();
-    let rows = record::read(&owned(rows)).map_err(Failure::new)?;
+    let failed = |e: RecordError| Failure::new(e.to_string());
+    let rows = record::read(&owned(rows)).map_err(failed)?;
     let mut all = record::instances(&rows);
-    all.extend(record::checked(&owned(documents)).map_err(Failure::new)?);
+    all.extend(record::checked(&owned(documents)).map_err(failed)?);
     let mut without = None;
     if !a.counters.is_empty() {
         let mut tables = Vec::new();
