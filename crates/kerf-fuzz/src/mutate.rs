@@ -1,4 +1,5 @@
 //! Files made of other files: by bits and bytes, by lines, and by the words that they consist of.
+use kerf_num::random::SplitMix64;
 
 /// What numbers and words are replaced by.
 const EXTREMES: &[&str] = &[
@@ -28,27 +29,19 @@ const EXTREMES: &[&str] = &[
 /// Files that are longer than their seed and than this do not grow any more.
 const LONGEST: usize = 1 << 20;
 
-/// A generator that gives the same numbers everywhere (splitmix64).
-pub struct Random(u64);
+/// A generator that gives the same numbers everywhere.
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The numbers that belong to a file.
     pub fn of_file(seed: u64, number: u64) -> Random {
-        let mut r = Random(seed);
-        let start = r.next() ^ number.wrapping_mul(0xd134_2543_de82_ef95);
-        Random(start)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let start = SplitMix64::at(seed, 0) ^ number.wrapping_mul(0xd134_2543_de82_ef95);
+        Random(SplitMix64::new(start))
     }
 
     /// A number below `n`; 0 where there is none.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        (self.0.bits() % n.max(1) as u64) as usize
     }
 }
 

@@ -2,6 +2,7 @@
 use kerf_ir::kernels;
 use kerf_ir::sites::{self, SiteMap};
 use kerf_llvm::{Module, Opcode, Value};
+use kerf_num::random::SplitMix64;
 use kerf_pass::formats;
 use kerf_pass::math::{self, MathVariant};
 use kerf_pass::partition::{Partition, Select};
@@ -10,19 +11,12 @@ use kerf_pass::site_format::SiteFormat;
 use kerf_pass::storage::{self, Object};
 use std::collections::BTreeMap;
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct Random(u64);
+/// Draws by a seed.
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
     fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.0.bits() % n
     }
 }
 
@@ -33,7 +27,7 @@ const FORMATS: [SiteFormat; 3] = [SiteFormat::F32, SiteFormat::F16, SiteFormat::
 /// two versions. What parameters point to stays as it is. In half of the kernels calls of math functions
 /// stay too, and no site is approximated in f32, since the CPU executor only models that.
 pub fn random_plan(m: &Module, seed: u64) -> Plan {
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64::new(seed));
     let mut plan = Plan::default();
     for k in kernels::kernels(m) {
         let Some(f) = m.function(&k.symbol) else {
@@ -73,7 +67,9 @@ pub fn random_plan(m: &Module, seed: u64) -> Plan {
         if !storage::fit_together(m, f, &k, &mine.storage) {
             mine.storage.clear();
         }
-        let mut vary = Random(seed ^ VARIANTS.wrapping_mul(plan.kernels.len() as u64 + 1));
+        let mut vary = Random(SplitMix64::new(
+            seed ^ VARIANTS.wrapping_mul(plan.kernels.len() as u64 + 1),
+        ));
         mine.math = variants(&mut vary, &map, &mine.sites, math);
         if vary.below(2) == 0 {
             partition(m, f, &mut vary, &map, &mut mine, math);

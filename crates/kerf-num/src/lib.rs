@@ -9,6 +9,7 @@
 //!   `f64`, step for step as generated code runs them.
 //! * [`ulp`] counts error in units in the last place, in both usual meanings.
 //! * [`metrics`] compares an output with its reference and judges it.
+//! * [`random`] draws the same numbers on every machine.
 //!
 //! The crate does no I/O, holds no `unsafe` code and depends on round to
 //! nearest even with subnormals enabled, which is what Rust's floats provide.
@@ -22,6 +23,7 @@ mod exponent;
 mod fixed;
 pub mod format;
 pub mod metrics;
+pub mod random;
 pub mod ulp;
 
 pub use dd::Dd;

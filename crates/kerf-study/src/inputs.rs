@@ -1,16 +1,10 @@
 //! Inputs: a counter-based generator, so that a seed gives the same numbers on every machine.
+use kerf_num::random::{SplitMix64, mix};
 
 /// A stream of random numbers, addressed by index.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     key: u64,
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Stream {
@@ -26,9 +20,7 @@ impl Stream {
 
     /// 64 random bits for an index.
     pub fn bits(self, i: u64) -> u64 {
-        mix(self
-            .key
-            .wrapping_add(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        SplitMix64::at(self.key, i)
     }
 
     /// A number strictly between 0 and 1.

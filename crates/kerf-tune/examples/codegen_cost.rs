@@ -3,6 +3,7 @@
 //! `codegen_cost LIBDEVICE [SITES [REPEATS]]`: every repeat has another random plan.
 use kerf_ir::finish::{self, Reflect};
 use kerf_llvm::Module;
+use kerf_num::random::SplitMix64;
 use kerf_pass::Plan;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -24,17 +25,8 @@ impl Clock {
     }
 }
 
-/// SplitMix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// A kernel with a loop: loads, sums, products, fused steps, divisions, roots and a few functions.
-fn kernel(sites: usize, state: &mut u64) -> String {
+fn kernel(sites: usize, random: &mut SplitMix64) -> String {
     let mut body = String::new();
     let mut values: Vec<String> = (0..8).map(|i| format!("%in{i}")).collect();
     for i in 0..8 {
@@ -47,7 +39,7 @@ fn kernel(sites: usize, state: &mut u64) -> String {
     for n in 0..sites.saturating_sub(12) {
         let mut pick = || {
             let from = values.len().saturating_sub(24);
-            let at = from + random(state) as usize % (values.len() - from);
+            let at = from + random.bits() as usize % (values.len() - from);
             values[at].clone()
         };
         let (a, b, c) = (pick(), pick(), pick());
@@ -114,8 +106,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let sites: usize = args.get(2).map_or(Ok(500), |s| s.parse())?;
     let repeats: usize = args.get(3).map_or(Ok(15), |s| s.parse())?;
-    let mut state = 1;
-    let m = Module::parse(kernel(sites, &mut state).as_bytes(), "many")?;
+    let mut random = SplitMix64::new(1);
+    let m = Module::parse(kernel(sites, &mut random).as_bytes(), "many")?;
     kerf_ir::prepare::prepare(&m, "sm_90")?;
     let bitcode = m.bitcode();
     let infos = kerf_ir::kernels::kernels(&m);
@@ -133,7 +125,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..repeats {
         let mut plan = Plan::all_sites(&m, kerf_pass::SiteFormat::F32);
         for k in plan.kernels.values_mut() {
-            k.sites.retain(|_, _| random(&mut state).is_multiple_of(2));
+            k.sites.retain(|_, _| random.bits().is_multiple_of(2));
         }
         let clock = Clock::now();
         let c = Module::parse(&bitcode, "many")?;

@@ -18,6 +18,7 @@ pub mod values;
 mod weighted;
 
 pub use error::AppError;
+pub use evaluate::EvaluationFailure;
 pub use event::AppEvent;
 pub use request::{Estimate, Request, TimeBy};
 pub use result::{AppResult, Local, LocalKernel, Share};

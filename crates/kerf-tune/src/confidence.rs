@@ -1,4 +1,5 @@
 //! How sure trials make one: the bound of Clopper and Pearson, and intervals of measured ratios.
+use kerf_num::random::SplitMix64;
 
 /// Logarithm of the probability of exactly `k` of `n` at probability `p`.
 fn log_exactly(k: u64, n: u64, p: f64) -> f64 {
@@ -54,14 +55,8 @@ pub fn ratio_of_medians(a: &[f64], b: &[f64]) -> Option<(f64, f64, f64)> {
     };
     let value = ratio(&mut |i| i);
     // SplitMix64: resampling needs no better one.
-    let mut state = 0x6b65_7266u64;
-    let mut next = move |_: usize| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    };
+    let mut random = SplitMix64::new(0x6b65_7266);
+    let mut next = move |_: usize| (random.bits() % n as u64) as usize;
     let mut all: Vec<f64> = (0..RESAMPLES).map(|_| ratio(&mut next)).collect();
     all.sort_by(f64::total_cmp);
     let at = |q: f64| all[((RESAMPLES - 1) as f64 * q).round() as usize];

@@ -69,10 +69,18 @@ impl std::fmt::Display for Setting {
     }
 }
 
-impl std::str::FromStr for Setting {
-    type Err = String;
+/// A word of a user or of a file that is no setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no format, no variant, no shape and no fraction of {PARTS} warps")]
+pub struct UnknownSetting {
+    /// The word.
+    pub word: String,
+}
 
-    fn from_str(text: &str) -> Result<Setting, String> {
+impl std::str::FromStr for Setting {
+    type Err = UnknownSetting;
+
+    fn from_str(text: &str) -> Result<Setting, UnknownSetting> {
         if let Ok(f) = text.parse() {
             return Ok(Setting::Format(f));
         }
@@ -86,8 +94,8 @@ impl std::str::FromStr for Setting {
             let n: u8 = n.parse().ok()?;
             (of == PARTS.to_string() && n <= PARTS).then_some(n)
         });
-        warps.map(Setting::Warps).ok_or_else(|| {
-            format!("`{text}` is no format, no variant, no shape and no fraction of {PARTS} warps")
+        warps.map(Setting::Warps).ok_or_else(|| UnknownSetting {
+            word: text.to_owned(),
         })
     }
 }

@@ -149,8 +149,8 @@ fn what_cannot_run_names_the_resource() {
         space::look(&w, &m, &infos, &c.kernels, &point, &needs, &machine).map(|l| l.len())
     };
     assert_eq!(look(1024, 32), Ok(1));
-    let why = look(1024, 128).expect_err("too many registers");
+    let why = look(1024, 128).expect_err("too many registers").to_string();
     assert!(why.contains("registers per block"), "{why}");
-    let why = look(2048, 32).expect_err("too many threads");
+    let why = look(2048, 32).expect_err("too many threads").to_string();
     assert!(why.contains("1024"), "{why}");
 }

@@ -155,7 +155,7 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 
 /// Sets strategies side by side.
 pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
-    let rows = record::read(&a.record).map_err(Failure::new)?;
+    let rows = record::read(&a.record).map_err(|e| Failure::new(e.to_string()))?;
     let profile = device::load(&a.profile)?;
     let machine = Machine::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let work: Vec<Counted> = match &a.work {

@@ -26,7 +26,7 @@ use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::launch::auto;
 use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
-use kerf_tune::launch::tuners::Factor;
+use kerf_tune::launch::tuners::{Factor, UnknownFactor};
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
 use kerf_tune::result::Verdict;
@@ -298,7 +298,10 @@ fn parse_part(s: &str) -> Result<f64, String> {
 fn parse_tuner(text: &str) -> Result<Option<Factor>, String> {
     match text {
         "none" => Ok(None),
-        t => t.parse().map(Some),
+        t => t
+            .parse()
+            .map(Some)
+            .map_err(|e: UnknownFactor| e.to_string()),
     }
 }
 

@@ -5,6 +5,7 @@
 use super::bounds::{Documented, Domain};
 use super::records::Segment;
 use kerf_num::Format;
+use kerf_num::random::SplitMix64;
 
 /// Arguments of one block.
 const TILE: u64 = 1 << 16;
@@ -54,12 +55,9 @@ fn cuts(format: Format, domain: Domain) -> Vec<u64> {
         .collect()
 }
 
-/// A well-mixed number (the finaliser of SplitMix64), for the choice of samples.
+/// A well-mixed number (the first of SplitMix64 by a seed), for the choice of samples.
 pub fn mix(n: u64) -> u64 {
-    let z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
+    SplitMix64::at(n, 0)
 }
 
 /// Runs of a range: all of it, or its ends and a piece of its middle.

@@ -1,29 +1,25 @@
 //! The pseudo-random source of the generator.
+use kerf_num::random::SplitMix64;
 
 /// A SplitMix64 stream: integer arithmetic only, so every machine draws the same numbers.
 pub(super) struct Random {
-    state: u64,
+    numbers: SplitMix64,
 }
 
 impl Random {
     /// The stream of item `index` under `seed`. Streams of one seed are independent of each other,
     /// so kernel 3 of a module is the same text whether four or forty kernels are asked for.
     pub(super) fn stream(seed: u64, index: u64) -> Self {
-        let mut first = Random { state: seed };
-        let mut second = Random {
-            state: first.next() ^ index.wrapping_mul(0xd134_2543_de82_ef95),
-        };
-        let state = second.next();
-        Random { state }
+        let first = SplitMix64::at(seed, 0);
+        let second = first ^ index.wrapping_mul(0xd134_2543_de82_ef95);
+        Random {
+            numbers: SplitMix64::new(SplitMix64::at(second, 0)),
+        }
     }
 
     /// The next 64 random bits.
     pub(super) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.numbers.bits()
     }
 
     /// A number in `0..bound`; 0 for a bound of 0. The bias of the reduction is below 2^-32 for

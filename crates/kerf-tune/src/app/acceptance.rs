@@ -1,7 +1,8 @@
 //! Whether the numbers of a run are accepted, against those of the original program.
-use super::error::AppError;
 use super::values::Values;
-use kerf_num::metrics::{Bound, ComparedCounts, Judgement, NanPairs, Rejection, judge};
+use kerf_num::metrics::{
+    Bound, CompareError, ComparedCounts, Judgement, NanPairs, Rejection, judge,
+};
 use kerf_num::{Dd, Format, Metric};
 
 /// What the numbers of an application have to satisfy.
@@ -17,21 +18,52 @@ pub struct Criterion {
     pub allow_nan: bool,
 }
 
-/// The decision on the numbers of a run, against those of the original program; in words where they are not alike.
-pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgement, String> {
+/// Why there is no error of a run's numbers against those of the original program.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Incomparable {
+    /// The run gives more or fewer numbers.
+    #[error("the output has {got} numbers and that of the original program {reference}")]
+    Length {
+        /// Numbers of the run.
+        got: usize,
+        /// Numbers of the original program.
+        reference: usize,
+    },
+    /// The run gives integers of other widths.
+    #[error("the output has other integers than that of the original program")]
+    Integers,
+    /// The measure has no value for the two.
+    #[error(transparent)]
+    Measure(#[from] CompareError),
+    /// The numbers are rejected, and not for their error.
+    #[error("{why}: {counts}")]
+    Rejected {
+        /// What they are rejected for.
+        why: Rejection,
+        /// How many were compared.
+        counts: ComparedCounts,
+    },
+    /// The error is infinite.
+    #[error("the error is infinite: {counts}")]
+    Infinite {
+        /// How many were compared.
+        counts: ComparedCounts,
+    },
+}
+
+/// The decision on the numbers of a run, against those of the original program.
+pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgement, Incomparable> {
     if got.floats.len() != reference.floats.len() {
-        return Err(format!(
-            "the output has {} numbers and that of the original program {}",
-            got.floats.len(),
-            reference.floats.len()
-        ));
+        return Err(Incomparable::Length {
+            got: got.floats.len(),
+            reference: reference.floats.len(),
+        });
     }
     if got.widths != reference.widths {
-        return Err("the output has other integers than that of the original program".into());
+        return Err(Incomparable::Integers);
     }
     let exact: Vec<Dd> = reference.floats.iter().map(|v| Dd::from(*v)).collect();
-    let r = kerf_num::metrics::compare(&got.floats, &exact, Format::F64, c.floor)
-        .map_err(|e| e.to_string())?;
+    let r = kerf_num::metrics::compare(&got.floats, &exact, Format::F64, c.floor)?;
     let bound = Bound {
         metric: c.metric,
         quantile: 0.999,
@@ -45,32 +77,16 @@ pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgeme
     Ok(judge(&[r], integers, Some(&bound), nan_pairs))
 }
 
-/// The error of numbers against the reference's; in words where something else than the error is wrong.
-pub fn error(got: &Values, reference: &Values, c: &Criterion) -> Result<f64, String> {
+/// The error of numbers against the reference's.
+pub fn error(got: &Values, reference: &Values, c: &Criterion) -> Result<f64, Incomparable> {
     let j = judged(got, reference, c)?;
     match (j.value, j.rejection) {
         (Some(error), _) => Ok(error),
-        (None, Some(why)) => Err(format!("{why}: {}", j.counts)),
-        (None, None) => Err(format!("the error is infinite: {}", j.counts)),
-    }
-}
-
-/// What of the original program's output can be compared: an output that is not accepted against itself can be compared
-/// with nothing.
-pub(super) fn own_counts(reference: &Values, c: &Criterion) -> Result<ComparedCounts, AppError> {
-    let j = judged(reference, reference, c)
-        .map_err(|e| AppError::Reference(e, "check what is compared"))?;
-    match j.rejection {
-        None => Ok(j.counts),
-        Some(why) => Err(AppError::Reference(
-            format!("{why}: {}", j.counts),
-            match why {
-                Rejection::NanPairs => {
-                    "correct the application's input, or where NaN are meant, --allow-nan"
-                }
-                _ => "compare numbers that are finite (--stdout-pattern, --output-file)",
-            },
-        )),
+        (None, Some(why)) => Err(Incomparable::Rejected {
+            why,
+            counts: j.counts,
+        }),
+        (None, None) => Err(Incomparable::Infinite { counts: j.counts }),
     }
 }
 
@@ -109,7 +125,7 @@ mod tests {
         for allow_nan in [false, true] {
             let said = error(&all, &all, &criterion(allow_nan)).expect_err("nothing compared");
             assert_eq!(
-                said,
+                said.to_string(),
                 "nothing could be compared: 0 of 2 values compared, 2 pairs of NaN"
             );
         }

@@ -1,5 +1,6 @@
 //! Why the tuner of applications gives no result.
-use super::run::RunFailure;
+use super::acceptance::Incomparable;
+use super::run::{RunFailure, UndefinedBehaviour};
 use super::values::NoValues;
 use crate::duration::TooLong;
 use crate::problem::ProblemError;
@@ -18,13 +19,13 @@ pub enum AppError {
     #[error(
         "{0}; help: mend the kernel; KERF_DEVICE=cpu KERF_MEMCHECK=1 shows the same; --allow KIND searches all the same"
     )]
-    Undefined(String),
+    Undefined(UndefinedBehaviour),
     /// Nothing to compare.
     #[error("{0}; help: {1}")]
     Values(NoValues, &'static str),
     /// The program's own numbers are none to compare with.
     #[error("the application's own output cannot be compared with: {0}; help: {1}")]
-    Reference(String, &'static str),
+    Reference(Incomparable, &'static str),
     /// It gives something else each time.
     #[error(
         "the application's output changes from run to run: {0}, and the tolerance is {1:e}; help: fix its seed, compare something steadier (--stdout-pattern, --metric), or raise the tolerance"

@@ -1,9 +1,9 @@
 //! One plan of an application, evaluated: runs of the program, its error and its time.
-use super::acceptance;
+use super::acceptance::{self, Incomparable};
 use super::error::AppError;
 use super::request::Request;
-use super::run::Runner;
-use super::values::{self, Values, values};
+use super::run::{RunFailure, Runner};
+use super::values::{self, NoValues, Values, values};
 use crate::evaluate::Evaluated;
 use crate::result::write;
 use kerf_pass::{Plan, SiteFormat};
@@ -12,9 +12,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Why a plan has no error: what its runs did.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EvaluationFailure {
+    /// It was not run.
+    #[error("")]
+    NotRun,
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunFailure),
+    /// A run gave no numbers.
+    #[error(transparent)]
+    Values(#[from] NoValues),
+    /// Its numbers cannot be compared with those of the original program.
+    #[error(transparent)]
+    Incomparable(#[from] Incomparable),
+}
+
 /// What one evaluation gave.
 pub(super) struct Evaluation {
-    pub error: Result<f64, String>,
+    pub error: Result<f64, EvaluationFailure>,
     /// The number that is furthest off, in words, and whether it is small beside the others.
     pub worst: (String, bool),
     pub time: Option<f64>,
@@ -71,21 +88,25 @@ impl App<'_> {
         let clock = Instant::now();
         let path = save(&self.runner.scratch, plan, held)?;
         let request = self.request;
-        let (mut error, mut times, mut worst) =
-            (Err(String::new()), Vec::new(), Default::default());
+        let (mut error, mut times, mut worst) = (
+            Err(EvaluationFailure::NotRun),
+            Vec::new(),
+            Default::default(),
+        );
         for _ in 0..request.runs() {
             let kernels = request.time.times_kernels();
             let ran = match self.runner.run(Some(&path), self.limit, kernels) {
                 Ok(r) => r,
                 Err(e) => {
-                    error = Err(e.to_string());
+                    error = Err(e.into());
                     break;
                 }
             };
             let v = values(&request.source, &ran, &self.runner.trace());
-            error = v.map_err(|e| e.to_string()).and_then(|v| {
+            error = v.map_err(EvaluationFailure::from).and_then(|v| {
                 worst = values::worst(&v, self.reference, request.floor);
-                acceptance::error(&v, self.reference, &request.criterion())
+                let error = acceptance::error(&v, self.reference, &request.criterion());
+                error.map_err(EvaluationFailure::from)
             });
             if error.is_err() {
                 break;
@@ -115,6 +136,6 @@ pub(super) fn kept(e: &Evaluation, device: &str) -> Evaluated {
         error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
         device: device.to_owned(),
         wall_s: e.wall_s,
-        ..Evaluated::failed_with(e.error.as_ref().err().cloned())
+        ..Evaluated::failed_with(e.error.as_ref().err().map(ToString::to_string))
     }
 }

@@ -1,4 +1,5 @@
 //! What the tuner of applications tells whoever watches it.
+use super::evaluate::EvaluationFailure;
 use super::result::Share;
 
 /// What happens, for who watches.
@@ -9,7 +10,7 @@ pub enum AppEvent<'e> {
     /// The program itself ran: seconds, kernels that are tuned, groups.
     Prepared(f64, &'e [Share], usize),
     /// An evaluation: how many, error or failure, time.
-    Evaluated(usize, Result<f64, &'e str>, Option<f64>),
+    Evaluated(usize, Result<f64, &'e EvaluationFailure>, Option<f64>),
     /// A kernel is tuned alone from here on.
     Alone(&'e str),
     /// A kernel has nothing but memory that others share, so it is not tuned alone.

@@ -1,5 +1,5 @@
 //! The application as it is: its own run, its numbers, and whether it repeats.
-use super::acceptance;
+use super::acceptance::{self, Criterion, Incomparable};
 use super::error::AppError;
 use super::evaluate::least;
 use super::event::AppEvent;
@@ -9,7 +9,7 @@ use super::shares;
 use super::values::{self, NoValues, Values, values};
 use crate::precheck::Checked;
 use crate::store::{self, Store};
-use kerf_num::metrics::ComparedCounts;
+use kerf_num::metrics::{ComparedCounts, Rejection};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the check for undefined behaviour before a search may last.
@@ -47,7 +47,7 @@ impl Original {
         };
         let ended = SystemTime::now();
         let reference = own_values(request, runner, &ran)?;
-        let counts = acceptance::own_counts(&reference, &request.criterion())?;
+        let counts = own_counts(&reference, &request.criterion())?;
         let mut warnings = comparison_warnings(request, &reference, &counts);
         let kernels_by = shares::profile(&mut ran.trace, request, runner, &mut warnings)?;
         Ok(Original {
@@ -82,7 +82,7 @@ impl Original {
                     }
                 }
                 Ok(e) => return Err(AppError::Unsteady(format!("by {e:e}"), tolerance)),
-                Err(e) => return Err(AppError::Unsteady(e, tolerance)),
+                Err(e) => return Err(AppError::Unsteady(e.to_string(), tolerance)),
             }
             times.extend(request.time.seconds(&again)?);
         }
@@ -108,6 +108,28 @@ impl Original {
         };
         store.keep(store::CHECKED, &checked)?;
         Ok(checked)
+    }
+}
+
+/// What of the original program's output can be compared: an output that is not accepted against itself can be compared
+/// with nothing.
+fn own_counts(reference: &Values, c: &Criterion) -> Result<ComparedCounts, AppError> {
+    let j = acceptance::judged(reference, reference, c)
+        .map_err(|e| AppError::Reference(e, "check what is compared"))?;
+    match j.rejection {
+        None => Ok(j.counts),
+        Some(why) => Err(AppError::Reference(
+            Incomparable::Rejected {
+                why,
+                counts: j.counts,
+            },
+            match why {
+                Rejection::NanPairs => {
+                    "correct the application's input, or where NaN are meant, --allow-nan"
+                }
+                _ => "compare numbers that are finite (--stdout-pattern, --output-file)",
+            },
+        )),
     }
 }
 

@@ -129,6 +129,55 @@ pub enum RunFailure {
     Untraced,
 }
 
+/// The sanitizer's first fault of an application, in its words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UndefinedBehaviour(pub String);
+
+/// Why an application was not checked for undefined behaviour.
+#[derive(Debug, thiserror::Error)]
+enum NotChecked {
+    /// The system did not start it or lost it.
+    #[error(transparent)]
+    Process(#[from] std::io::Error),
+    /// The system gave no pipe.
+    #[error("no pipe")]
+    NoPipe,
+    /// It takes too long under the checks.
+    #[error("it did not end within {0:.0} s")]
+    TooLong(f64),
+}
+
+/// What the sanitizer said of a run.
+struct Sanitized {
+    /// The first fault.
+    fault: Option<UndefinedBehaviour>,
+    /// What is worth a word and no fault.
+    notes: Vec<String>,
+    /// Whether the run ended within its limit.
+    ended: bool,
+}
+
+impl Sanitized {
+    /// Reads what the runtime wrote to standard error.
+    fn read(stderr: &str, ended: bool) -> Sanitized {
+        let (mut fault, mut notes) = (None, Vec::new());
+        for message in stderr.lines().filter_map(|l| l.strip_prefix(MESSAGE)) {
+            match message.strip_prefix(NOTE) {
+                Some(note) => notes.push(note.to_owned()),
+                None => {
+                    fault.get_or_insert_with(|| UndefinedBehaviour(message.to_owned()));
+                }
+            }
+        }
+        Sanitized {
+            fault,
+            notes,
+            ended,
+        }
+    }
+}
+
 /// How an application is run.
 #[derive(Debug, Clone)]
 pub struct Runner {
@@ -187,7 +236,10 @@ fn kill_group(child: &mut std::process::Child) {
     let _ = child.wait();
 }
 
-/// How the sanitizer's messages begin that are no faults.
+/// How the sanitizer's messages begin.
+const MESSAGE: &str = "kerf: memcheck: ";
+
+/// How those go on that are no faults.
 const NOTE: &str = "note: ";
 
 impl Runner {
@@ -203,30 +255,22 @@ impl Runner {
     }
 
     /// Runs it once on the CPU under the sanitizer. The error is the first fault that `allow` does not name.
-    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Checked, String> {
-        match self.sanitizer_messages(allow, limit) {
-            Err(why) => Ok(Checked::Not { why }),
-            Ok((messages, ended)) => match messages.iter().find(|m| !m.starts_with(NOTE)) {
-                Some(fault) => Err(fault.clone()),
-                None if ended => Ok(Checked::Whole {
-                    notes: messages
-                        .iter()
-                        .map(|m| m[NOTE.len()..].to_owned())
-                        .collect(),
-                }),
-                None => Ok(Checked::Not {
-                    why: format!("it did not end within {:.0} s", limit.as_secs_f64()),
-                }),
-            },
+    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Checked, UndefinedBehaviour> {
+        let not = |why: NotChecked| Checked::Not {
+            why: why.to_string(),
+        };
+        match self.sanitized(allow, limit) {
+            Err(why) => Ok(not(why)),
+            Ok(Sanitized { fault: Some(f), .. }) => Err(f),
+            Ok(Sanitized {
+                notes, ended: true, ..
+            }) => Ok(Checked::Whole { notes }),
+            Ok(_) => Ok(not(NotChecked::TooLong(limit.as_secs_f64()))),
         }
     }
 
-    /// What the sanitizer says of a run on the CPU, and whether that run ended within the limit.
-    fn sanitizer_messages(
-        &self,
-        allow: &[String],
-        limit: Duration,
-    ) -> Result<(Vec<String>, bool), String> {
+    /// What the sanitizer says of a run on the CPU.
+    fn sanitized(&self, allow: &[String], limit: Duration) -> Result<Sanitized, NotChecked> {
         let mut c = Command::new("/bin/sh");
         c.arg("-c")
             .arg(&self.command)
@@ -241,10 +285,10 @@ impl Runner {
             .stderr(Stdio::piped())
             .process_group(0);
         let clock = Instant::now();
-        let mut child = c.spawn().map_err(|e| e.to_string())?;
-        let err = reader(child.stderr.take().ok_or("no pipe")?);
+        let mut child = c.spawn()?;
+        let err = reader(child.stderr.take().ok_or(NotChecked::NoPipe)?);
         let ended = loop {
-            match child.try_wait().map_err(|e| e.to_string())? {
+            match child.try_wait()? {
                 Some(_) => break true,
                 None if clock.elapsed() > limit => {
                     kill_group(&mut child);
@@ -254,10 +298,7 @@ impl Runner {
             }
         };
         let text = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
-        let messages = text
-            .lines()
-            .filter_map(|l| l.strip_prefix("kerf: memcheck: "));
-        Ok((messages.map(str::to_owned).collect(), ended))
+        Ok(Sanitized::read(&text, ended))
     }
 
     /// The process of one run.

@@ -77,7 +77,7 @@ impl Searcher<'_, '_> {
             TimeBy::Predicted => self.cost.predict(a),
             _ => e.time,
         };
-        if let Ok(error) = e.error
+        if let Ok(error) = e.error.as_ref().copied()
             && self.nearest.as_ref().is_none_or(|n| error < n.0)
         {
             self.nearest = Some((error, e.worst.clone()));
@@ -87,8 +87,11 @@ impl Searcher<'_, '_> {
         k.predicted = time;
         self.db.put(phase, a, &INPUT, &k, time)?;
         self.known.insert(a.clone(), (k, time));
-        let told = e.error.as_ref().copied().map_err(String::as_str);
-        (self.watch)(&AppEvent::Evaluated(done + 1, told, time));
+        (self.watch)(&AppEvent::Evaluated(
+            done + 1,
+            e.error.as_ref().copied(),
+            time,
+        ));
         Ok(self.outcome(a).unwrap_or(Outcome::Failed))
     }
 

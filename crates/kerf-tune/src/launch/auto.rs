@@ -15,30 +15,44 @@ use std::path::{Path, PathBuf};
 /// Threads of a block on all devices that profiles exist for.
 const MOST: u32 = 1024;
 
+/// Why a kernel keeps its block: what the source or the workload does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeptBlock {
+    /// The workload launches it in several ways.
+    #[error("it is launched with several blocks")]
+    Several,
+    /// The module has no code of it.
+    #[error("it has no code")]
+    NoCode,
+    /// The source names the only block.
+    #[error("the source requires blocks of {} x {} x {}", .0[0], .0[1], .0[2])]
+    Required([u32; 3]),
+    /// Its code uses the indices in a way that holds every axis of the block.
+    #[error("{0}")]
+    Indices(&'static str),
+}
+
 /// What was found for the kernels of a workload.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// Kernels whose blocks can change.
     pub free: Vec<Free>,
     /// Kernels whose blocks cannot, and why.
-    pub fixed: Vec<(String, String)>,
+    pub fixed: Vec<(String, KeptBlock)>,
 }
 
 /// One kernel: how its block may change, or why not.
-fn one(m: &Module, k: &Kind, all: &[Kind], named: &str, axes: usize) -> Result<Free, String> {
+fn one(m: &Module, k: &Kind, all: &[Kind], named: &str, axes: usize) -> Result<Free, KeptBlock> {
     if all
         .iter()
         .any(|o| o.symbol == k.symbol && o.launch.block != k.launch.block)
     {
-        return Err("it is launched with several blocks".into());
+        return Err(KeptBlock::Several);
     }
-    let f = m.function(&k.symbol).ok_or("it has no code")?;
+    let f = m.function(&k.symbol).ok_or(KeptBlock::NoCode)?;
     let bounds = block_bounds(m, f);
     if let Some(r) = bounds.required {
-        return Err(format!(
-            "the source requires blocks of {} x {} x {}",
-            r[0], r[1], r[2]
-        ));
+        return Err(KeptBlock::Required(r));
     }
     let roles = roles(f);
     let mut why = "";
@@ -56,7 +70,7 @@ fn one(m: &Module, k: &Kind, all: &[Kind], named: &str, axes: usize) -> Result<F
     };
     let axes: Vec<Follow> = (0..3).map(axis).collect();
     if axes.iter().all(|a| *a == Follow::Fixed) {
-        return Err(why.into());
+        return Err(KeptBlock::Indices(why));
     }
     Ok(Free {
         kernel: named.to_owned(),

@@ -201,13 +201,13 @@ impl LaunchChoice {
                     let work = k.work.get(p).copied();
                     found.push((own, Candidate { at, looks, work }));
                 }
-                Err(why) if n == 0 => return Err(ChoiceError::Own(why)),
+                Err(why) if n == 0 => return Err(ChoiceError::Own(why.to_string())),
                 Err(why) => {
                     let shape = ShapeChoice {
                         params: own,
                         regroup: None,
                     };
-                    self.refused.push((shape.name(), why));
+                    self.refused.push((shape.name(), why.to_string()));
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! Parameters that the source is compiled with (tile sizes, unroll factors), with those of the launches: each is a variable
 //! of the search, and the combinations that can run are listed.
-use super::space::{self, ChoiceError, Fit, MOST_POINTS, Params};
+use super::space::{self, CannotRun, ChoiceError, Fit, MOST_POINTS, Params};
 use crate::group::Group;
 use crate::setting::{Setting, intern};
+use kerf_clang::compile::CompileError;
 use kerf_device::occupancy::Machine;
 use kerf_llvm::{Module, Opcode};
 use kerf_search::Assignment;
@@ -60,11 +61,25 @@ fn said(p: &Params) -> String {
     all.join(",")
 }
 
+/// There is no program for some values of the macros: the source does not compile with them.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.line())]
+pub struct NoVariant(#[from] CompileError);
+
+impl NoVariant {
+    /// The compiler's first error, or the first of all its words.
+    fn line(&self) -> String {
+        let text = self.0.to_string();
+        let error = text.lines().find(|l| l.contains("error:"));
+        error.or(text.lines().next()).unwrap_or_default().to_owned()
+    }
+}
+
 /// Makes the program for some values of the macros.
-pub type Compile<'c> = dyn Fn(&Params) -> Result<Variant, String> + 'c;
+pub type Compile<'c> = dyn Fn(&Params) -> Result<Variant, NoVariant> + 'c;
 
 /// Programs by values of the macros; why there is none.
-type Programs = BTreeMap<Params, Result<Variant, String>>;
+type Programs = BTreeMap<Params, Result<Variant, NoVariant>>;
 
 /// The programs of some combinations, where they are few enough to compile them all.
 fn programs(points: &[Params], macros: &Macros, compile: &Compile) -> Option<Programs> {
@@ -105,17 +120,21 @@ impl Combinations {
         let macros = w.macros();
         let programs = programs(&points, &macros, compile);
         let looked = points.len() <= LOOKED;
-        let fits = |p: &Params| match &programs {
-            None => space::fits(w, own, p, Fit::Launch, machine),
+        let refusal = |r: Result<(), CannotRun>| r.err().map(|why| why.to_string());
+        let refused_for = |p: &Params| match &programs {
+            None => refusal(space::fits(w, own, p, Fit::Launch, machine)),
             Some(all) => match &all[&macros.values(p)] {
-                Err(why) => Err(why.clone()),
-                Ok(v) => space::fits(w, &v.module, p, Fit::Program(&v.registers, looked), machine),
+                Err(why) => Some(why.to_string()),
+                Ok(v) => {
+                    let known = Fit::Program(&v.registers, looked);
+                    refusal(space::fits(w, &v.module, p, known, machine))
+                }
             },
         };
         let (mut refused, mut first) = (Vec::new(), None);
-        points.retain(|p| match fits(p) {
-            Ok(()) => true,
-            Err(why) => {
+        points.retain(|p| match refused_for(p) {
+            None => true,
+            Some(why) => {
                 if *p == default {
                     first = Some(why.clone());
                 }

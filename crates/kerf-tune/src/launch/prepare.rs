@@ -1,7 +1,7 @@
 //! What is known of a workload's launches before a search: registers, growing work, the part of the time that
 //! memory takes.
 use super::choice::{Known, LaunchChoice};
-use super::parameters::{Parameters, Variant};
+use super::parameters::{NoVariant, Parameters, Variant};
 use super::space::{self, ChoiceError, Needs, Params};
 use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
@@ -12,7 +12,6 @@ use crate::problem::{ProblemError, TuningScope, with_launch};
 use crate::request::Request;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
-use kerf_clang::compile::CompileError;
 use kerf_device::occupancy::Machine;
 use kerf_ir::kernels;
 use kerf_llvm::{Module, Opcode};
@@ -212,15 +211,8 @@ fn compiled(
     let own = subject.program.module();
     let own = own.map_err(|e| refused(e.to_string()))?;
     let tools = request.job.toolchain();
-    let compile = |p: &Params| -> Result<Variant, String> {
-        let first = |e: CompileError| {
-            let text = e.to_string();
-            let error = text.lines().find(|l| l.contains("error:"));
-            error.or(text.lines().next()).unwrap_or_default().to_owned()
-        };
-        let module = kerf_run::compile::program(w, &tools, p)
-            .and_then(|p| p.module())
-            .map_err(first)?;
+    let compile = |p: &Params| -> Result<Variant, NoVariant> {
+        let module = kerf_run::compile::program(w, &tools, p).and_then(|p| p.module())?;
         Ok(Variant {
             registers: model.registers(&module),
             module,

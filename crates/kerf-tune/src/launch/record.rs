@@ -6,14 +6,55 @@ use kerf_predict::sampled::{Sample, Samples, other_work};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), String> {
-    let fail = |e: std::io::Error| format!("{}: {e}", path.display());
+/// Why a record cannot be read back; the file is the caller's.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file or folder is not there or cannot be read.
+    #[error("{}: {why}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// A line in it is no timing.
+    #[error("{}:{line}: {why}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: serde_json::Error,
+    },
+    /// It is no document of a checked prediction.
+    #[error(
+        "{}: {why}; expected what kerf --format json predict W.toml --device cuda --check writes",
+        path.display()
+    )]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: serde_json::Error,
+    },
+}
+
+impl RecordError {
+    /// For the system's reason, the error of a path.
+    fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> RecordError {
+        let path = path.to_owned();
+        move |why| RecordError::Unreadable { path, why }
+    }
+}
+
+fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), RecordError> {
     if !path.is_dir() {
         out.push(path.to_owned());
         return Ok(());
     }
     let mut all: Vec<PathBuf> = std::fs::read_dir(path)
-        .map_err(fail)?
+        .map_err(RecordError::unreadable(path))?
         .filter_map(|e| e.ok().map(|e| e.path()))
         .filter(|p| p.to_string_lossy().ends_with(".jsonl"))
         .collect();
@@ -23,7 +64,7 @@ fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), String> {
 }
 
 /// Timings of files and folders, in order. A last line that a kill cut off is left out.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, RecordError> {
     let mut all = Vec::new();
     for p in paths {
         files(p, &mut all)?;
@@ -33,7 +74,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
         let mut text = String::new();
         std::fs::File::open(&p)
             .and_then(|mut f| f.read_to_string(&mut text))
-            .map_err(|e| format!("{}: {e}", p.display()))?;
+            .map_err(RecordError::unreadable(&p))?;
         let lines: Vec<&str> = text.lines().collect();
         for (n, l) in lines.iter().enumerate() {
             match serde_json::from_str::<Row>(l) {
@@ -41,7 +82,13 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, String> {
                 Ok(r) if r.state.is_some() => {}
                 Ok(r) => rows.push(r),
                 Err(_) if n + 1 == lines.len() => {}
-                Err(e) => return Err(format!("{}:{}: {e}", p.display(), n + 1)),
+                Err(why) => {
+                    return Err(RecordError::Line {
+                        path: p,
+                        line: n + 1,
+                        why,
+                    });
+                }
             }
         }
     }
@@ -170,7 +217,7 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
 }
 
 /// Launches of documents that `kerf --format json predict W.toml --device cuda --check` wrote.
-pub fn checked(paths: &[PathBuf]) -> Result<Vec<Instance>, String> {
+pub fn checked(paths: &[PathBuf]) -> Result<Vec<Instance>, RecordError> {
     #[derive(serde::Deserialize)]
     struct Launch {
         kernel: String,
@@ -186,12 +233,10 @@ pub fn checked(paths: &[PathBuf]) -> Result<Vec<Instance>, String> {
     }
     let mut out = Vec::new();
     for p in paths {
-        let bad = |e: String| format!("{}: {e}", p.display());
-        let text = std::fs::read_to_string(p).map_err(|e| bad(e.to_string()))?;
-        let d: Document = serde_json::from_str(&text).map_err(|e| {
-            bad(format!(
-                "{e}; expected what kerf --format json predict W.toml --device cuda --check writes"
-            ))
+        let text = std::fs::read_to_string(p).map_err(RecordError::unreadable(p))?;
+        let d: Document = serde_json::from_str(&text).map_err(|why| RecordError::Document {
+            path: p.clone(),
+            why,
         })?;
         let stem = d.workload.file_stem().unwrap_or_default().to_string_lossy();
         for l in d.launches {

@@ -1,5 +1,5 @@
 //! The shapes of a workload's launches: which there are, what belongs together, which cannot run and why.
-use kerf_device::occupancy::{Demand, Machine, Occupancy};
+use kerf_device::occupancy::{Demand, Machine, Occupancy, OccupancyError};
 use kerf_ir::access::{self, Reference, Shape};
 use kerf_ir::kernels::{self, KernelInfo, block_bounds};
 use kerf_llvm::Module;
@@ -261,6 +261,82 @@ pub fn transactions(all: &[Reference], threads: u32, granule: u64) -> (f64, f64)
 /// Bytes of shared arrays of fixed size that NVIDIA's assembler takes, whatever the device has.
 const STATIC: u32 = 48 << 10;
 
+fn extents(block: &[u32; 3]) -> String {
+    format!("{} x {} x {}", block[0], block[1], block[2])
+}
+
+/// Why the launches at a point of the space cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotRun {
+    /// The source names another block as the only one.
+    #[error(
+        "{kernel}: the source requires blocks of {} (reqd_work_group_size), not {} threads",
+        extents(required),
+        extents(block)
+    )]
+    Required {
+        /// The kernel.
+        kernel: String,
+        /// The source's block.
+        required: [u32; 3],
+        /// The launch's.
+        block: [u32; 3],
+    },
+    /// The source allows fewer threads.
+    #[error(
+        "{kernel}: {} threads; the source allows {most} (__launch_bounds__)",
+        extents(block)
+    )]
+    Bounds {
+        /// The kernel.
+        kernel: String,
+        /// The launch's block.
+        block: [u32; 3],
+        /// Threads that the source allows.
+        most: u32,
+    },
+    /// A shared array is too small for so many threads.
+    #[error(
+        "{kernel}: with {} threads the shared array `{array}` of {size} bytes is used up to byte {reach}{}",
+        extents(block), line.map_or_else(String::new, |l| format!(" (line {l})"))
+    )]
+    SharedArray {
+        /// The kernel.
+        kernel: String,
+        /// The launch's block.
+        block: [u32; 3],
+        /// The array.
+        array: String,
+        /// Its bytes.
+        size: u64,
+        /// One past the last byte that a thread touches.
+        reach: i64,
+        /// Source line of the access, where known.
+        line: Option<u32>,
+    },
+    /// More shared arrays of fixed size than an assembler takes.
+    #[error(
+        "{kernel}: {bytes} bytes of shared arrays of fixed size, and an assembler takes {STATIC} (more is to be had as extern __shared__)"
+    )]
+    StaticShared {
+        /// The kernel.
+        kernel: String,
+        /// Their bytes.
+        bytes: u32,
+    },
+    /// The device has too little of something.
+    #[error("{kernel}: {why}")]
+    Device {
+        /// The kernel.
+        kernel: String,
+        /// Which resource.
+        why: OccupancyError,
+    },
+    /// The workload's launches cannot be worked out, in the first of the words that say why.
+    #[error("{0}")]
+    Launches(String),
+}
+
 /// Why a launch cannot run in its shape, with the resource that is too small.
 fn obstacle(
     m: &Module,
@@ -268,48 +344,60 @@ fn obstacle(
     needs: Needs,
     machine: &Machine,
     all: &[Reference],
-) -> Result<Occupancy, String> {
+) -> Result<Occupancy, CannotRun> {
     let block = k.launch.block;
-    let said = format!("{} x {} x {} threads", block[0], block[1], block[2]);
+    let kernel = || k.name.clone();
     if let Some(f) = m.function(&k.symbol) {
         let bounds = block_bounds(m, f);
         if let Some(r) = bounds.required.filter(|r| *r != block) {
-            return Err(format!(
-                "{}: the source requires blocks of {} x {} x {} (reqd_work_group_size), not {said}",
-                k.name, r[0], r[1], r[2]
-            ));
+            return Err(CannotRun::Required {
+                kernel: kernel(),
+                required: r,
+                block,
+            });
         }
         if let Some(most) = bounds.most.filter(|most| k.threads() > *most) {
-            return Err(format!(
-                "{}: {said}; the source allows {most} (__launch_bounds__)",
-                k.name
-            ));
+            return Err(CannotRun::Bounds {
+                kernel: kernel(),
+                block,
+                most,
+            });
         }
     }
     for r in all.iter().filter(|r| r.shared) {
         if let (Some(size), Some(reach)) = (r.size, r.reach)
             && reach > size as i64
         {
-            let line = r.line.map_or_else(String::new, |l| format!(" (line {l})"));
-            return Err(format!(
-                "{}: with {said} the shared array `{}` of {size} bytes is used up to byte {reach}{line}",
-                k.name, r.object
-            ));
+            return Err(CannotRun::SharedArray {
+                kernel: kernel(),
+                block,
+                array: r.object.clone(),
+                size,
+                reach,
+                line: r.line,
+            });
         }
     }
     if needs.shared > STATIC {
-        return Err(format!(
-            "{}: {} bytes of shared arrays of fixed size, and an assembler takes {STATIC} (more is to be had as extern __shared__)",
-            k.name, needs.shared
-        ));
+        return Err(CannotRun::StaticShared {
+            kernel: kernel(),
+            bytes: needs.shared,
+        });
     }
     let demand = Demand {
         registers: needs.registers.max(1),
         shared: u64::from(needs.shared) + u64::from(k.launch.shared),
         carveout: None,
     };
+    occupancy(machine, demand, k)
+}
+
+fn occupancy(machine: &Machine, demand: Demand, k: &Kind) -> Result<Occupancy, CannotRun> {
     let o = machine.occupancy(demand, k.threads());
-    o.map_err(|e| format!("{}: {e}", k.name))
+    o.map_err(|why| CannotRun::Device {
+        kernel: k.name.clone(),
+        why,
+    })
 }
 
 /// What is known where [`fits`] looks.
@@ -321,11 +409,13 @@ pub enum Fit<'f> {
     Launch,
 }
 
-fn kinds_at(w: &Workload, infos: &[KernelInfo], point: &Params) -> Result<Vec<Kind>, String> {
-    kinds(w, infos, point).map_err(|e| match e {
-        // Extents beyond what can be launched: the file's own words.
-        JobError::Input(text) => text.lines().next().unwrap_or_default().to_owned(),
-        other => other.to_string(),
+fn kinds_at(w: &Workload, infos: &[KernelInfo], point: &Params) -> Result<Vec<Kind>, CannotRun> {
+    kinds(w, infos, point).map_err(|e| {
+        CannotRun::Launches(match e {
+            // Extents beyond what can be launched: the file's own words.
+            JobError::Input(text) => text.lines().next().unwrap_or_default().to_owned(),
+            other => other.to_string(),
+        })
     })
 }
 
@@ -336,7 +426,7 @@ pub fn fits(
     point: &Params,
     known: Fit,
     machine: &Machine,
-) -> Result<(), String> {
+) -> Result<(), CannotRun> {
     let infos = kernels::kernels(m);
     for k in kinds_at(w, &infos, point)? {
         match known {
@@ -358,8 +448,7 @@ pub fn fits(
                     shared: u64::from(k.launch.shared),
                     carveout: None,
                 };
-                let o = machine.occupancy(demand, k.threads());
-                o.map_err(|e| format!("{}: {e}", k.name))?;
+                occupancy(machine, demand, &k)?;
             }
         }
     }
@@ -375,7 +464,7 @@ pub fn look(
     point: &Params,
     needs: &dyn Fn(&str) -> Needs,
     machine: &Machine,
-) -> Result<Vec<Look>, String> {
+) -> Result<Vec<Look>, CannotRun> {
     let all = kinds_at(w, infos, point)?;
     let mut out: Vec<Look> = Vec::new();
     for kind in all {

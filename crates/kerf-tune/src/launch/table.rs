@@ -239,7 +239,7 @@ impl Table<'_, '_> {
             &|_| needs,
             self.machine,
         )
-        .map_err(JobError::Input)?;
+        .map_err(|e| JobError::Input(e.to_string()))?;
         let look = look.into_iter().next();
         let resident = self.bench.resident(kind)?;
         let time = match state {

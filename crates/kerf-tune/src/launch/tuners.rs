@@ -108,14 +108,21 @@ impl Factor {
     }
 }
 
-impl std::str::FromStr for Factor {
-    type Err = String;
+/// A name that a user gave and no tuner has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no tuner `{name}`; there are {}", Factor::ALL.map(Factor::name).join(", "))]
+pub struct UnknownFactor {
+    /// The name.
+    pub name: String,
+}
 
-    fn from_str(text: &str) -> Result<Factor, String> {
+impl std::str::FromStr for Factor {
+    type Err = UnknownFactor;
+
+    fn from_str(text: &str) -> Result<Factor, UnknownFactor> {
         let found = Factor::ALL.into_iter().find(|t| t.name() == text);
-        found.ok_or_else(|| {
-            let all = Factor::ALL.map(Factor::name).join(", ");
-            format!("there is no tuner `{text}`; there are {all}")
+        found.ok_or_else(|| UnknownFactor {
+            name: text.to_owned(),
         })
     }
 }

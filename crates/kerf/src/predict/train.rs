@@ -5,7 +5,7 @@ use crate::table::Table;
 use kerf_predict::sampled::Model;
 use kerf_predict::sampled::counters;
 use kerf_predict::sampled::train::{self, ByWaves, Class, Instance, Judged};
-use kerf_tune::launch::record;
+use kerf_tune::launch::record::{self, RecordError};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -75,9 +75,10 @@ fn recorded(files: &[PathBuf]) -> Result<Vec<Instance>, Failure> {
     let document = |p: &&PathBuf| p.extension().is_some_and(|e| e == "json");
     let (documents, rows): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(document);
     let owned = |all: Vec<&PathBuf>| all.into_iter().cloned().collect::<Vec<_>>();
-    let rows = record::read(&owned(rows)).map_err(Failure::new)?;
+    let failed = |e: RecordError| Failure::new(e.to_string());
+    let rows = record::read(&owned(rows)).map_err(failed)?;
     let mut all = record::instances(&rows);
-    all.extend(record::checked(&owned(documents)).map_err(Failure::new)?);
+    all.extend(record::checked(&owned(documents)).map_err(failed)?);
     Ok(all)
 }
 
