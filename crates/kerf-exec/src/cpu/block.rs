@@ -345,6 +345,7 @@ impl<'a> Worker<'a> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread: [t % nx, t / nx % ny, t / (nx * ny)],
+            out_of_bounds: None,
         });
     }
 
@@ -368,6 +369,7 @@ impl<'a> Worker<'a> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread,
+            out_of_bounds: None,
         });
     }
 
