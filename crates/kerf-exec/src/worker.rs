@@ -24,8 +24,13 @@ pub enum WorkerError {
     #[error("no result within {0} s: the kernel may loop for ever; --timeout allows more")]
     Timeout(f64),
     /// It died.
-    #[error("the worker process died: {0}")]
-    Died(String),
+    #[error("the worker process died: {words}")]
+    Died {
+        /// Its exit code; none where a signal ended it, or nobody knows what did.
+        code: Option<i32>,
+        /// How it ended, and what it said last.
+        words: String,
+    },
     /// Its answer made no sense.
     #[error("the worker process answered nonsense: {0}")]
     Protocol(String),
@@ -172,12 +177,15 @@ impl Worker {
 
     fn autopsy(&mut self) -> WorkerError {
         let Ok(status) = self.child.wait() else {
-            return WorkerError::Died("its end is unknown".into());
+            return WorkerError::Died {
+                code: None,
+                words: "its end is unknown".into(),
+            };
         };
         let errors = self.errors.lock().unwrap_or_else(|e| e.into_inner());
         let text = String::from_utf8_lossy(&errors).trim().to_owned();
         let last = last_words(&text);
-        WorkerError::Died(match status.signal() {
+        let words = match status.signal() {
             Some(s) => {
                 let name = match s {
                     // Those of kernels are faults with a place; what is left is Kerf's own memory, perhaps written by a kernel.
@@ -196,7 +204,11 @@ impl Worker {
                 }
             }
             None => format!("exit code {}: {last}", status.code().unwrap_or(-1)),
-        })
+        };
+        WorkerError::Died {
+            code: status.code(),
+            words,
+        }
     }
 
     /// What the device printed to the worker's standard output so far.

@@ -17,7 +17,7 @@ mod sweep;
 mod timed;
 
 pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
-pub use error::JobError;
+pub use error::{JobError, NoReport};
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
 pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};

@@ -17,6 +17,22 @@ const AXES: [&str; 3] = ["bx", "by", "bz"];
 /// The size that stands for a number of blocks that nothing tells.
 pub const BLOCKS: &str = "blocks";
 
+/// The size that a first file has of items in a row.
+const ROW: u32 = 16384;
+
+/// Sizes of items in two and in three dimensions.
+const SIDES: [u32; 2] = [128, 32];
+
+/// How often as large a size of a first file gets, where it is a first guess and every side of what it stands for gets
+/// `times` as long: a row stands for two sides. None for what is no first guess; a size that was made smaller until it is
+/// one counts as one.
+pub fn growth(size: u64, times: u64) -> Option<u64> {
+    if size == u64::from(ROW) {
+        return Some(times * times);
+    }
+    SIDES.map(u64::from).contains(&size).then_some(times)
+}
+
 /// Elements of the largest buffer that a first file has: beyond it, an index was misread.
 const MOST_ELEMENTS: i128 = 1 << 26;
 
@@ -195,13 +211,13 @@ impl Writer<'_> {
         for k in self.known {
             let used = k.extents.threads.iter().flatten().count();
             // Also of a kernel with one dimension and `n * n` threads.
-            let fits = [16384, 128, 32, 16, 8, 4]
+            let fits = [ROW, SIDES[0], SIDES[1], 16, 8, 4]
                 .into_iter()
                 .find(|w| threads(k, *w));
             let wide = fits.unwrap_or(match used {
-                0 | 1 => 16384,
-                2 => 128,
-                _ => 32,
+                0 | 1 => ROW,
+                2 => SIDES[0],
+                _ => SIDES[1],
             });
             for p in k.extents.threads.iter().flatten() {
                 for at in p.arguments() {
@@ -219,12 +235,12 @@ impl Writer<'_> {
             for axis in (0..3).filter(|a| k.extents.threads[*a].is_none()) {
                 if k.extents.axes[axis].by_block() {
                     let name = self.unsaid(k, axis);
-                    self.sizes.entry(name).or_insert(32);
+                    self.sizes.entry(name).or_insert(SIDES[1]);
                 }
             }
         }
         if self.sizes.is_empty() {
-            self.sizes.insert("n".into(), 16384);
+            self.sizes.insert("n".into(), ROW);
         }
     }
 

@@ -2,11 +2,11 @@
 use crate::approx::KernelNeeds;
 use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
-use kerf_exec::worker::Worker;
+use kerf_exec::worker::{Worker, WorkerError};
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
-use kerf_run::job::{Device, Energy, Job, JobError, Report, Spent, Times};
+use kerf_run::job::{Device, Energy, Job, JobError, NoReport, Report, Spent, Times};
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -239,9 +239,11 @@ struct Held {
     starter: ThreadId,
 }
 
-/// What a worker program of another machine says when that machine is lost, as its last words: the evaluation is
-/// then done elsewhere.
+/// What a worker program of another machine says when that machine is lost, as its last words.
 pub const LOST: &str = "the rank is lost";
+
+/// The exit code of such a program then (EX_TEMPFAIL of sysexits.h): the evaluation is done elsewhere.
+pub const LOST_CODE: i32 = 75;
 
 /// Worker processes that evaluate.
 pub struct Evaluator {
@@ -301,9 +303,16 @@ impl Evaluator {
     }
 
     /// Whether an evaluation failed because its machine is lost.
-    fn is_lost(&self, slot: usize, e: &JobError) -> bool {
+    fn is_lost(&self, slot: usize, e: &NoReport) -> bool {
         let own = self.workers.len() - self.remote.len();
-        let lost = slot >= own && matches!(e, JobError::Worker(why) if why.contains(LOST));
+        let died = matches!(
+            e,
+            NoReport::Worker(WorkerError::Died {
+                code: Some(LOST_CODE),
+                ..
+            })
+        );
+        let lost = slot >= own && died;
         if lost {
             self.lost[slot].store(true, Ordering::Relaxed);
         }
@@ -318,10 +327,10 @@ impl Evaluator {
     /// Evaluates one, in this order of preference in worker 0. An error that is the input's or the
     /// machine's, not the plan's, is told as what it is.
     pub fn one(&self, r: &Request) -> Result<Evaluated, JobError> {
-        self.ask(0, r)
+        Ok(self.ask(0, r)?)
     }
 
-    fn ask(&self, slot: usize, r: &Request) -> Result<Evaluated, JobError> {
+    fn ask(&self, slot: usize, r: &Request) -> Result<Evaluated, NoReport> {
         let clock = Instant::now();
         let cuda = self.job.device == Device::Cuda;
         let timed = r.timed > 0 && cuda;
@@ -376,31 +385,26 @@ impl Evaluator {
         Ok(all.map(|o| (o.name, o.scatter)).collect())
     }
 
-    fn start(&self, slot: usize) -> Result<Held, JobError> {
+    fn start(&self, slot: usize) -> Result<Held, WorkerError> {
         let program = self.program(slot);
         let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
-        let worker =
-            Worker::start(&program.path, &args).map_err(|e| JobError::Worker(e.to_string()))?;
         Ok(Held {
-            worker,
+            worker: Worker::start(&program.path, &args)?,
             starter: std::thread::current().id(),
         })
     }
 
-    fn in_worker(&self, slot: usize, job: &Job) -> Result<Report, JobError> {
+    fn in_worker(&self, slot: usize, job: &Job) -> Result<Report, NoReport> {
         let mut held = lock(&self.workers[slot]);
         let mut w = match held.take() {
             Some(w) => w,
             None => self.start(slot)?,
         };
         // A worker that died or was killed is not put back.
-        let answer: Result<Report, JobError> = w
-            .worker
-            .ask(job, self.limit)
-            .map_err(|e| JobError::Worker(e.to_string()))?;
+        let answer: Result<Report, JobError> = w.worker.ask(job, self.limit)?;
         let _ = w.worker.printed();
         *held = Some(w);
-        answer
+        Ok(answer?)
     }
 
     /// Evaluates all, several at a time. `done` is called with each as soon as it is there, before its

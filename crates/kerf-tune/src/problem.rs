@@ -42,25 +42,35 @@ pub enum ProblemError {
     Launch(#[from] ChoiceError),
 }
 
-const MEMORY: &str = "a load or store keeps the format of its buffer";
+/// Why a site keeps its format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Obstacle {
+    /// It is a load or store.
+    #[error("a load or store keeps the format of its buffer")]
+    Memory,
+    /// Nothing narrower was asked for.
+    #[error("its format is {0}, and none of the formats asked for is narrower")]
+    NoneNarrower(Format),
+    /// The pass refuses the narrower ones, in its words.
+    #[error("{0}")]
+    Refused(String),
+}
 
 /// Why a site is not lowered to any of the formats; none if it can be to one of them.
-fn obstacle(k: &Kernel, site: usize, formats: &[SiteFormat]) -> Option<String> {
+fn obstacle(k: &Kernel, site: usize, formats: &[SiteFormat]) -> Option<Obstacle> {
     let own = k.sites[site].format;
     if k.variables[site].is_none() {
-        return Some(MEMORY.to_owned());
+        return Some(Obstacle::Memory);
     }
     let narrower: Vec<SiteFormat> = narrower(own, formats);
     if narrower.is_empty() {
-        return Some(format!(
-            "its format is {own}, and none of the formats asked for is narrower"
-        ));
+        return Some(Obstacle::NoneNarrower(own));
     }
     let why: Vec<&String> = narrower
         .iter()
         .filter_map(|f| k.refused.get(&(site, *f)))
         .collect();
-    (why.len() == narrower.len()).then(|| why[0].clone())
+    (why.len() == narrower.len()).then(|| Obstacle::Refused(why[0].clone()))
 }
 
 /// Those of the formats that are narrower, the widest first.
@@ -156,7 +166,7 @@ fn formatted(subject: &Subject, scope: &TuningScope, t: &mut Tunable) {
                 t.excluded.push(Excluded {
                     kernel: k.name.clone(),
                     site: s.id,
-                    why,
+                    why: why.to_string(),
                 });
                 continue;
             }
@@ -252,7 +262,7 @@ fn tell_apart(groups: &mut [Group]) {
 }
 
 fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError {
-    let (formats, excluded) = (scope.formats, &t.excluded);
+    let formats = scope.formats;
     let names: Vec<&str> = subject.kernels.iter().map(|k| k.name.as_str()).collect();
     let asked: Vec<&str> = formats.iter().map(|f| f.name()).collect();
     let sites = || subject.kernels.iter().flat_map(|k| &k.sites);
@@ -273,8 +283,11 @@ fn nothing(subject: &Subject, scope: &TuningScope, t: &Tunable) -> ProblemError 
             asked.join(", ")
         )
     } else {
-        let some = excluded.iter().find(|e| e.why != MEMORY);
-        some.map_or_else(|| MEMORY.to_owned(), |e| e.why.clone())
+        // There is no group, so no site can be lowered.
+        let all = subject.kernels.iter();
+        let mut all = all.flat_map(|k| k.sites.iter().filter_map(|s| obstacle(k, s.id, formats)));
+        let other = all.find(|o| *o != Obstacle::Memory);
+        other.unwrap_or(Obstacle::Memory).to_string()
     };
     ProblemError::Nothing {
         kernels: names.join(", "),

@@ -9,7 +9,7 @@ use kerf_exec::cpu::SanitizeOptions;
 use kerf_exec::worker::Worker;
 use kerf_exec::{ExecError, KernelStats};
 use kerf_num::metrics::Rejection;
-use kerf_run::job::{Device, Job, JobError, Output, Report, Verdict};
+use kerf_run::job::{Device, Job, JobError, NoReport, Output, Report, Verdict};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -26,12 +26,16 @@ fn doing(job: &Job) -> &'static str {
 
 /// Runs a job in a fresh worker process.
 pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
+    Ok(report_of(job, limit)?)
+}
+
+/// Runs a job in a fresh worker process; what the worker does wrong is told apart from what the job does.
+pub fn report_of(job: &Job, limit: Duration) -> Result<Report, NoReport> {
     let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
-    let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&exe, &["worker"]).map_err(fail)?;
+    let mut w = Worker::start(&exe, &["worker"])?;
     let name = job.workload.file_name().unwrap_or_default();
     let _shown = Work::begin(format!("{} {}", doing(job), name.to_string_lossy()));
-    let answer: Result<Report, JobError> = w.ask(job, limit).map_err(fail)?;
+    let answer: Result<Report, JobError> = w.ask(job, limit)?;
     let mut report = answer?;
     report
         .printed

@@ -342,6 +342,7 @@ impl<'a> Worker<'a> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread: [t % nx, t / nx % ny, t / (nx * ny)],
+            out_of_bounds: None,
         });
     }
 
@@ -365,6 +366,7 @@ impl<'a> Worker<'a> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread,
+            out_of_bounds: None,
         });
     }
 

@@ -67,6 +67,58 @@ pub struct Fault {
     pub block: [u32; 3],
     /// Thread index, or [`Fault::ANY_THREAD`].
     pub thread: [u32; 3],
+    /// The access, of a fault that is one which left its object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_bounds: Option<Box<OutOfBounds>>,
+}
+
+/// An access that left its object, found by the checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("out-of-bounds {access}: {object}")]
+pub struct OutOfBounds {
+    /// What the access does, with its place.
+    pub access: String,
+    /// What it left, and where it went.
+    pub object: LeftObject,
+}
+
+/// An object that an access left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftObject {
+    /// A buffer of a workload.
+    #[error("buffer {name} has {elements} elements, the access is to index {index}")]
+    Buffer {
+        /// Its name.
+        name: String,
+        /// Its elements.
+        elements: usize,
+        /// The element that the access would be to.
+        index: i64,
+    },
+    /// An allocation of an application or of a kernel.
+    #[error(
+        "the allocation{} has {bytes} bytes, the access is at byte {at}",
+        name.as_ref().map_or_else(String::new, |n| format!(" {n}"))
+    )]
+    Allocation {
+        /// Its name, where it has one.
+        name: Option<String>,
+        /// Its bytes.
+        bytes: usize,
+        /// The byte that the access begins at.
+        at: i64,
+    },
+    /// A variable of the program.
+    #[error("{name} has {bytes} bytes, the access is at byte {at}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        bytes: usize,
+        /// The byte that the access begins at.
+        at: i64,
+    },
 }
 
 impl Fault {

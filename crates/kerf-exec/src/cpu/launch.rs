@@ -9,7 +9,7 @@ use super::memory::{Arena, ArenaStack};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use super::fault::{Fault, FaultKind};
+pub use super::fault::{Fault, FaultKind, LeftObject, OutOfBounds};
 pub use super::launch_state::{Range, Shared};
 
 /// Blocks that were begun in this process, a few at a time; and launches.

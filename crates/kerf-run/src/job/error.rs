@@ -3,6 +3,7 @@ use crate::advice::advice;
 use crate::run::RunError;
 use kerf_clang::compile::CompileError;
 use kerf_exec::ExecError;
+use kerf_exec::worker::WorkerError;
 use kerf_pass::PlanError;
 use kerf_workload::mistakes::Mistakes;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,25 @@ pub enum JobError {
     Worker(String),
 }
 
+/// Why a worker process gave no report of a job.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoReport {
+    /// The worker did not start, died or ran out of time.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+impl From<NoReport> for JobError {
+    fn from(e: NoReport) -> Self {
+        match e {
+            NoReport::Worker(e) => JobError::Worker(e.to_string()),
+            NoReport::Job(e) => e,
+        }
+    }
+}
 impl From<CompileError> for JobError {
     fn from(e: CompileError) -> Self {
         JobError::Compile {

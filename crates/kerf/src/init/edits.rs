@@ -1,5 +1,6 @@
 //! Changes to a first workload file after it was tried: other lengths, sizes and blocks.
-use kerf_run::skeleton::BLOCKS;
+use kerf_exec::cpu::launch::{LeftObject, OutOfBounds};
+use kerf_run::skeleton::{BLOCKS, growth};
 use std::collections::BTreeMap;
 
 /// How often as long as the first guess a buffer may get, beyond `FEW` elements.
@@ -32,13 +33,16 @@ pub(super) fn with_block(text: &str, shape: &[(String, i64)], why: &str) -> Stri
     out
 }
 
-/// The buffer that an access left, its elements, and the index of the access, as a report of it says them.
-pub(super) fn left(problem: &str) -> Option<(&str, u64, u64)> {
-    let (name, rest) = problem.rsplit_once("buffer ")?.1.split_once(" has ")?;
-    let (len, index) = rest.split_once(" elements, the access is to index ")?;
-    let digits = index.find(|c: char| !c.is_ascii_digit());
-    let index = &index[..digits.unwrap_or(index.len())];
-    Some((name, len.parse().ok()?, index.parse().ok()?))
+/// The buffer that an access left at its end, its elements, and the index of the access.
+pub(super) fn left(problem: &OutOfBounds) -> Option<(&str, u64, u64)> {
+    match &problem.object {
+        LeftObject::Buffer {
+            name,
+            elements,
+            index,
+        } => Some((name, *elements as u64, u64::try_from(*index).ok()?)),
+        _ => None,
+    }
 }
 
 /// The file with a buffer longer; `times` are those of its first length.
@@ -75,7 +79,7 @@ fn with_length(text: &str, name: &str, times: u64) -> Option<String> {
 /// The file with the buffer longer that an access left, until it would be too long; `grown` keeps the lengths.
 pub(super) fn longer(
     text: &str,
-    problem: &str,
+    problem: &OutOfBounds,
     grown: &mut BTreeMap<String, u64>,
 ) -> Option<String> {
     let (name, len, index) = left(problem)?;
@@ -90,8 +94,8 @@ pub(super) fn longer(
 }
 
 /// The file with guessed numbers of rounds at 1, where they were 10 and an array of the kernel itself was left: they may be indices.
-pub(super) fn fewer(text: &str, problem: &str) -> Option<String> {
-    if !problem.contains("out-of-bounds") || left(problem).is_some() {
+pub(super) fn fewer(text: &str, problem: &OutOfBounds) -> Option<String> {
+    if left(problem).is_some() {
         return None;
     }
     let line = |l: &str| match l.split_once("]   # a guess: ") {
@@ -193,7 +197,7 @@ fn scaled_down(text: &str, by: u64, least: u64) -> Option<String> {
     done.then_some(out)
 }
 
-/// The file with its guessed sizes `times` as large along each dimension; the numbers are those of the skeleton.
+/// The file with its guessed sizes `times` as large along each dimension; the skeleton knows its guesses.
 pub(super) fn with_sizes(text: &str, times: u64) -> String {
     let mut out = String::new();
     let mut inside = false;
@@ -203,11 +207,7 @@ pub(super) fn with_sizes(text: &str, times: u64) -> String {
         let value = l.split_once(" = ").filter(|_| inside);
         let larger = value.and_then(|(name, v)| {
             let v: u64 = v.trim().parse().ok()?;
-            match v {
-                16384 => Some((name, v * times * times)),
-                128 | 32 => Some((name, v * times)),
-                _ => None,
-            }
+            growth(v, times).map(|more| (name, v * more))
         });
         match larger {
             Some((name, v)) => out += &format!("{name} = {v}\n"),
@@ -240,17 +240,30 @@ pub(super) fn with_fill(text: &str, threads: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_sizes, fewer, smaller};
+    use super::{LeftObject, OutOfBounds, by_sizes, fewer, smaller};
 
     #[test]
     fn rounds_that_are_indices() {
         let text = "args  = [\"a\", 10, 1.0, 10, \"n\", 10]   # a guess: step = 10, dt = 1.0, order = 10\n";
-        let problem = "k: out-of-bounds load of 8 bytes: cB has 40 bytes, the access is at byte 80";
+        let left = |object: LeftObject| OutOfBounds {
+            access: "load of 8 bytes".into(),
+            object,
+        };
+        let problem = &left(LeftObject::Variable {
+            name: "cB".into(),
+            bytes: 40,
+            at: 80,
+        });
+        let of_a_buffer = &left(LeftObject::Buffer {
+            name: "a".into(),
+            elements: 5,
+            index: 10,
+        });
         let want =
             "args  = [\"a\", 1, 1.0, 1, \"n\", 1]   # a guess: step = 1, dt = 1.0, order = 1\n";
         assert_eq!(fewer(text, problem).as_deref(), Some(want));
         assert_eq!(fewer(want, problem), None);
-        assert_eq!(fewer(text, "it is slow"), None);
+        assert_eq!(fewer(text, of_a_buffer), None);
     }
 
     #[test]

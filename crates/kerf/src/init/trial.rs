@@ -4,8 +4,11 @@ use super::edits::{
 };
 use crate::fail::Failure;
 use crate::files;
-use crate::run::in_worker;
-use kerf_run::job::{Job, JobError, Report};
+use crate::run::report_of;
+use kerf_exec::ExecError;
+use kerf_exec::cpu::launch::OutOfBounds;
+use kerf_exec::worker::WorkerError;
+use kerf_run::job::{Job, JobError, NoReport, Report};
 use kerf_run::skeleton::Skeleton;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,7 +28,7 @@ const MATH: u64 = 25;
 /// What came of the trial.
 pub(super) struct Outcome {
     /// What the last run failed with.
-    pub(super) problem: Option<JobError>,
+    pub(super) problem: Option<NoReport>,
     /// The file was held to one block.
     pub(super) one_block: bool,
 }
@@ -38,8 +41,16 @@ pub(super) struct Trial {
 }
 
 /// Whether a run was ended because it took too long.
-fn too_long(e: &JobError) -> bool {
-    e.to_string().starts_with("no result within")
+fn too_long(e: &NoReport) -> bool {
+    matches!(e, NoReport::Worker(WorkerError::Timeout(_)))
+}
+
+/// The access that a run was ended for, where one left its object.
+fn out_of_bounds(e: &NoReport) -> Option<&OutOfBounds> {
+    match e {
+        NoReport::Job(JobError::Exec(ExecError::Fault(f))) => f.out_of_bounds.as_deref(),
+        _ => None,
+    }
 }
 
 impl Trial {
@@ -68,10 +79,10 @@ impl Trial {
         Instant::now() >= self.until
     }
 
-    fn run(&self, job: &Job) -> Result<Report, JobError> {
+    fn run(&self, job: &Job) -> Result<Report, NoReport> {
         let left = self.until.saturating_duration_since(Instant::now());
         let whole = Duration::from_secs(left.as_secs().max(1));
-        in_worker(job, RUN_LIMIT.min(whole))
+        report_of(job, RUN_LIMIT.min(whole))
     }
 
     /// Tries the file, and others where it does not run.
@@ -80,7 +91,7 @@ impl Trial {
         let mut one_block = false;
         if let Some(first) = problem.as_ref().filter(|e| !too_long(e)) {
             // Kernels whose arrays are made for one block size run with that one only.
-            let why = match first.to_string().contains("out-of-bounds") {
+            let why = match out_of_bounds(first).is_some() {
                 true => "with the first choice an access left its buffer; this one ran",
                 false => "with the first choice the run failed; this one ran",
             };
@@ -97,7 +108,7 @@ impl Trial {
     }
 
     /// Runs until nothing leaves its buffer: lengths and sizes follow what the runs ask for.
-    fn lengthen(&mut self) -> Result<Option<JobError>, Failure> {
+    fn lengthen(&mut self) -> Result<Option<NoReport>, Failure> {
         let mut grown: BTreeMap<String, u64> = BTreeMap::new();
         let mut problem = self.run(&self.job).err();
         let mut waited = 0;
@@ -110,12 +121,13 @@ impl Trial {
                     other => other,
                 })
             } else {
-                // Buffers whose length was not seen grow to what the run asks for.
-                let e = e.to_string();
-                let other = longer(&self.text, &e, &mut grown).or_else(|| fewer(&self.text, &e));
-                // An array of the program, that cannot grow.
-                let own = e.contains("out-of-bounds") && left(&e).is_none();
-                other.or_else(|| smaller(&self.text).filter(|_| own))
+                out_of_bounds(e).and_then(|o| {
+                    // Buffers whose length was not seen grow to what the run asks for.
+                    let other = longer(&self.text, o, &mut grown).or_else(|| fewer(&self.text, o));
+                    // An array of the program, that cannot grow.
+                    let own = left(o).is_none();
+                    other.or_else(|| smaller(&self.text).filter(|_| own))
+                })
             };
             let Some(other) = other else { break };
             self.write(other)?;

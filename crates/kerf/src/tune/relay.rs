@@ -5,7 +5,7 @@
 //! that time limits and crashes are dealt with as of workers here. A relay that loses its rank says so, and the
 //! evaluation is done by another.
 use crate::fail::Failure;
-use kerf_tune::evaluate::{LOST, WorkerProgram};
+use kerf_tune::evaluate::{LOST, LOST_CODE, WorkerProgram};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -206,7 +206,7 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write) {
 pub fn relay(address: &str, secret: &Path) -> i32 {
     let lost = || {
         crate::output::note(LOST);
-        2
+        LOST_CODE
     };
     let Ok(token) = std::fs::read_to_string(secret) else {
         return lost();

@@ -97,6 +97,7 @@ fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) ->
             kernel: w.shared.kernel.to_owned(),
             block: (*ctx).ctaid,
             thread: at,
+            out_of_bounds: None,
         });
         w.abandon(linear(&*ctx, at[0], at[1], at[2]))
     }

@@ -1,7 +1,7 @@
 //! What an address belongs to, and whether an access stays within it.
 use super::super::block::Worker;
 use super::super::context::Context;
-use super::super::fault::FaultKind;
+use super::super::fault::{FaultKind, LeftObject, OutOfBounds};
 use super::super::heap;
 use super::super::launch_state::Range;
 use super::Sanitizer;
@@ -22,32 +22,52 @@ pub(super) struct Object {
 /// Bytes of the widest access of one thread: what a type promises beyond that no access needs.
 const WIDEST_ACCESS: usize = 16;
 
-/// A wrong access.
-pub(super) struct Wrong {
-    pub kind: FaultKind,
-    pub message: String,
+/// What the checks found.
+pub(in crate::cpu) struct Wrong {
+    pub(super) kind: FaultKind,
+    /// In words.
+    pub(super) message: String,
+    /// The access, where it left its object.
+    pub(super) out_of_bounds: Option<Box<OutOfBounds>>,
 }
 
-fn bounds(message: String) -> Wrong {
-    Wrong {
-        kind: FaultKind::Memory,
-        message,
+impl Wrong {
+    /// Anything but an access that left its object.
+    pub(super) fn new(kind: FaultKind, message: String) -> Wrong {
+        Wrong {
+            kind,
+            message,
+            out_of_bounds: None,
+        }
     }
 }
 
-fn out_of(r: &Range, address: usize, what: &str) -> Wrong {
-    let (e, at) = (r.element.max(1), address as i64 - r.start as i64);
-    let (name, bytes) = (&r.name, r.end - r.start);
-    bounds(match r.element {
-        0 => format!(
-            "out-of-bounds {what}: the allocation {name} has {bytes} bytes, the access is at byte {at}"
-        ),
-        _ => format!(
-            "out-of-bounds {what}: buffer {name} has {} elements, the access is to index {}",
-            bytes / e,
-            at.div_euclid(e as i64)
-        ),
-    })
+/// An access that left an object.
+fn outside(access: String, object: LeftObject) -> Wrong {
+    let o = OutOfBounds { access, object };
+    Wrong {
+        kind: FaultKind::Memory,
+        message: o.to_string(),
+        out_of_bounds: Some(Box::new(o)),
+    }
+}
+
+fn out_of(r: &Range, address: usize, access: String) -> Wrong {
+    let at = address as i64 - r.start as i64;
+    let (name, bytes) = (r.name.clone(), r.end - r.start);
+    let object = match r.element {
+        0 => LeftObject::Allocation {
+            name: Some(name),
+            bytes,
+            at,
+        },
+        e => LeftObject::Buffer {
+            name,
+            elements: bytes / e,
+            index: at.div_euclid(e as i64),
+        },
+    };
+    outside(access, object)
 }
 
 /// The access of a place, in words.
@@ -127,13 +147,13 @@ fn aligned(s: &Sanitizer, address: usize, bytes: u64, site: u32) -> Result<usize
     let align = (s.site(site).align.max(1) as usize).min(WIDEST_ACCESS);
     match address % align {
         0 => Ok(align - 1),
-        past => Err(Wrong {
-            kind: FaultKind::Alignment,
-            message: format!(
-                "misaligned {}: address is {past} past a multiple of {align}",
-                described(s, site, bytes)
-            ),
-        }),
+        past => {
+            let what = described(s, site, bytes);
+            Err(Wrong::new(
+                FaultKind::Alignment,
+                format!("misaligned {what}: address is {past} past a multiple of {align}"),
+            ))
+        }
     }
 }
 
@@ -160,11 +180,12 @@ fn variable(
         });
     }
     let at = address as i64 - base as i64;
-    Err(bounds(format!(
-        "out-of-bounds {}: {name} has {} bytes, the access is at byte {at}",
-        described(s, site, bytes),
-        end - base
-    )))
+    let object = LeftObject::Variable {
+        name: name.to_owned(),
+        bytes: end - base,
+        at,
+    };
+    Err(outside(described(s, site, bytes), object))
 }
 
 fn find(
@@ -191,7 +212,7 @@ fn find(
     if let Some(r) = of_base {
         return match address >= r.start && end <= r.end {
             true => Ok(object(r.start, r.end, true)),
-            false => Err(out_of(r, address, &described(s, site, bytes))),
+            false => Err(out_of(r, address, described(s, site, bytes))),
         };
     }
     let (shared, shared_end) = (
@@ -213,18 +234,22 @@ fn find(
     }
     let what = described(s, site, bytes);
     if let Some((bytes, at)) = heap::near(address) {
-        return Err(bounds(format!(
-            "out-of-bounds {what}: the allocation has {bytes} bytes, the access is at byte {at}"
-        )));
+        let object = LeftObject::Allocation {
+            name: None,
+            bytes,
+            at: at as i64,
+        };
+        return Err(outside(what, object));
     }
     let near = ranges.iter().min_by_key(|r| match address < r.start {
         true => r.start - address,
         false => address.saturating_sub(r.end),
     });
     Err(match near {
-        Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, &what),
-        _ => bounds(format!(
-            "invalid {what}: address {address:#x} belongs to no buffer"
-        )),
+        Some(r) if address.abs_diff(r.start) < 1 << 40 => out_of(r, address, what),
+        _ => Wrong::new(
+            FaultKind::Memory,
+            format!("invalid {what}: address {address:#x} belongs to no buffer"),
+        ),
     })
 }

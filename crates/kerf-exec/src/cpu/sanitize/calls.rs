@@ -2,6 +2,7 @@
 use super::super::block::{Worker, linear, need_headroom, worker};
 use super::super::context::Context;
 use super::super::fault::FaultKind;
+use super::bounds::Wrong;
 use super::clocks::Reach;
 use super::races::{Access, Conflict, Severity};
 use super::{ASSUMED, Sanitizer, bounds};
@@ -52,7 +53,7 @@ pub(in crate::cpu) extern "C" fn access(
     let watched = match bounds::check(w, ctx, s, address, base, bytes, site) {
         Ok(watched) => watched,
         Err(wrong) => {
-            w.found(ctx, thread, wrong.kind, wrong.message);
+            w.found(ctx, thread, wrong);
             false
         }
     };
@@ -110,7 +111,7 @@ fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict, 
             let text = format!(
                 "race on {what}: {other}, {mine}, and neither a barrier nor an atomic with fences orders the two"
             );
-            w.found(ctx, a.thread, FaultKind::Race, text);
+            w.found(ctx, a.thread, Wrong::new(FaultKind::Race, text));
         }
         Severity::SameValue if a.writes && c.other_writes => s.note(format!(
             "threads write the same value to one place without order{} and{}",
@@ -149,8 +150,13 @@ pub(in crate::cpu) extern "C" fn used(
     let Some((w, s, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
-    let what = match s.site(site).kind {
-        SiteKind::Load | SiteKind::Store | SiteKind::Atomic => "the address of the access",
+    let site_kind = s.site(site).kind;
+    let is_access = matches!(
+        site_kind,
+        SiteKind::Load | SiteKind::Store | SiteKind::Atomic
+    );
+    let what = match site_kind {
+        _ if is_access => "the address of the access",
         SiteKind::Branch => "the branch",
         SiteKind::Barrier => "the barrier",
         _ => "the warp operation",
@@ -159,14 +165,14 @@ pub(in crate::cpu) extern "C" fn used(
         return;
     }
     let (kind, cause) = s.cause(origin);
-    if kind == FaultKind::Overflow && what != "the address of the access" {
+    if kind == FaultKind::Overflow && !is_access {
         return;
     }
     let text = format!(
         "{what}{} depends on an undefined value: {cause}",
         s.place(site)
     );
-    w.found(ctx, linear(ctx, x, y, z) as u32, kind, text);
+    w.found(ctx, linear(ctx, x, y, z) as u32, Wrong::new(kind, text));
 }
 
 /// Where an undefined value in memory comes from; if nobody wrote it, from its load.

@@ -4,23 +4,23 @@ use super::super::block::lane::{Lane, Wait};
 use super::super::collective_kinds::warp as kind;
 use super::super::context::Context;
 use super::super::fault::{Fault, FaultKind};
+use super::bounds::Wrong;
 
 impl Worker<'_> {
     /// A fault of a thread that runs: it stops the launch, unless it is allowed, which notes it.
-    pub(in crate::cpu) fn found(
-        &mut self,
-        ctx: &Context,
-        thread: u32,
-        kind: FaultKind,
-        message: String,
-    ) {
-        if self.say(ctx, thread, kind, message) {
+    pub(in crate::cpu) fn found(&mut self, ctx: &Context, thread: u32, wrong: Wrong) {
+        if self.say(ctx, thread, wrong) {
             self.abandon(thread as usize);
         }
     }
 
     /// Notes a fault that is allowed, or stops the launch; says which.
-    fn say(&self, ctx: &Context, thread: u32, kind: FaultKind, message: String) -> bool {
+    fn say(&self, ctx: &Context, thread: u32, wrong: Wrong) -> bool {
+        let Wrong {
+            kind,
+            message,
+            out_of_bounds,
+        } = wrong;
         if let Some(s) = self.shared.sanitizer.filter(|s| s.allows(kind)) {
             s.note(format!("allowed: {message}"));
             return false;
@@ -32,6 +32,7 @@ impl Worker<'_> {
             kernel: self.shared.kernel.to_owned(),
             block: ctx.ctaid,
             thread: [thread % nx, thread / nx % ny, thread / (nx * ny)],
+            out_of_bounds,
         });
         true
     }
@@ -70,13 +71,13 @@ impl Worker<'_> {
                 s.place(place),
                 s.place(self.lanes[other].meeting)
             );
-            self.say(ctx, first as u32, FaultKind::Barrier, text);
+            self.say(ctx, first as u32, Wrong::new(FaultKind::Barrier, text));
         } else if let (Some(other), false, true) = (gone, counted, s.site(place).skippable) {
             let text = format!(
                 "the barrier{} is not reached by thread {other}, which went another way and has returned",
                 s.place(place)
             );
-            self.say(ctx, first as u32, FaultKind::Barrier, text);
+            self.say(ctx, first as u32, Wrong::new(FaultKind::Barrier, text));
         }
         let arrivals = std::mem::take(&mut self.arrivals[id as usize & 15]);
         if let Some(r) = self.checks.as_mut().and_then(|c| c.races.as_mut()) {
@@ -110,14 +111,18 @@ impl Worker<'_> {
                 s.place(at(l).meeting),
                 at(l).mask
             );
-            self.say(ctx, (from + l) as u32, FaultKind::Lane, text);
+            self.say(ctx, (from + l) as u32, Wrong::new(FaultKind::Lane, text));
         } else if let (Some(l), true) = (elsewhere, op != kind::SYNC) {
             let text = format!(
                 "lanes of one warp operation are at different places: lane {first}{}, lane {l}{}",
                 s.place(place),
                 s.place(at(l).meeting)
             );
-            self.say(ctx, (from + first) as u32, FaultKind::Lane, text);
+            self.say(
+                ctx,
+                (from + first) as u32,
+                Wrong::new(FaultKind::Lane, text),
+            );
         }
         if op == kind::SYNC
             && let Some(r) = self.checks.as_mut().and_then(|c| c.races.as_mut())
