@@ -12,7 +12,7 @@ pub mod options;
 use crate::compile::{self, CompileError, Toolchain};
 use crate::headers;
 use advice::{DRIVER, advice};
-use options::{Goal, Item, Kind, Options};
+use options::{CcOptions, Goal, InputKind, Item};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -79,7 +79,7 @@ struct Build<'a> {
     clang: PathBuf,
     cuda: PathBuf,
     runtime: Option<&'a Path>,
-    o: Options,
+    o: CcOptions,
     dir: tempfile::TempDir,
     /// Folders of headers that Kerf brings.
     headers: headers::Folders,
@@ -233,11 +233,11 @@ impl Build<'_> {
     }
 
     /// clang's arguments for the host side of a source, without input and output.
-    fn host_args(&self, kind: Kind, arch: &str, blob: Option<(&Path, &str)>) -> Vec<String> {
+    fn host_args(&self, kind: InputKind, arch: &str, blob: Option<(&Path, &str)>) -> Vec<String> {
         let mut a: Vec<String> = Vec::new();
         let cuda = self.cuda.display();
         match kind {
-            Kind::Cuda => {
+            InputKind::Cuda => {
                 a.extend(["-x".into(), "cuda".into(), format!("--cuda-path={cuda}")]);
                 // Headers name things by it (thrust's namespaces), so that both sides have to agree.
                 a.push(format!("--cuda-gpu-arch={arch}"));
@@ -273,30 +273,30 @@ impl Build<'_> {
                     a.push("-fgpu-rdc".into());
                 }
             }
-            Kind::Cpp | Kind::C => {
+            InputKind::Cpp | InputKind::C => {
                 a.extend([
                     "-x".into(),
-                    if kind == Kind::C { "c" } else { "c++" }.into(),
+                    if kind == InputKind::C { "c" } else { "c++" }.into(),
                 ]);
                 a.push(format!("-I{cuda}/include"));
                 a.push("-D__KERF__=1".into());
                 a.push("-Wno-unknown-pragmas".into());
             }
-            Kind::Link => {}
+            InputKind::Link => {}
         }
         a.extend(DRIVER.iter().map(|n| format!("-D{n}=kerf_{n}")));
         a.extend(self.include_args());
-        let cpp = kind != Kind::C;
+        let cpp = kind != InputKind::C;
         if cpp && !self.o.common.iter().any(|f| f.starts_with("-std=")) {
             a.push("-std=gnu++17".into());
         }
         let c_std = |f: &&String| cpp || !f.starts_with("-std=c++") && !f.starts_with("-std=gnu++");
         let common: Vec<String> = self.o.common.iter().filter(c_std).cloned().collect();
         match kind {
-            Kind::Cuda => a.extend(compile::late_macros(&common).0),
+            InputKind::Cuda => a.extend(compile::late_macros(&common).0),
             _ => a.extend(common),
         }
-        if self.openmp.is_some() && kind != Kind::Link {
+        if self.openmp.is_some() && kind != InputKind::Link {
             a.push("-fopenmp".into());
         }
         a.extend(self.o.host.iter().cloned());
@@ -331,7 +331,13 @@ impl Build<'_> {
         Ok(r)
     }
 
-    fn object(&mut self, source: &Path, kind: Kind, to: &Path, arch: &str) -> Result<(), CcError> {
+    fn object(
+        &mut self,
+        source: &Path,
+        kind: InputKind,
+        to: &Path,
+        arch: &str,
+    ) -> Result<(), CcError> {
         if let Err(why) = std::fs::metadata(source) {
             return Err(CcError::Read {
                 path: source.to_owned(),
@@ -346,7 +352,7 @@ impl Build<'_> {
         if !depend.is_empty() && !depend.iter().any(|d| d == "-MT" || d == "-MQ") {
             depend.extend(["-MT".into(), to.display().to_string()]);
         }
-        if kind != Kind::Cuda {
+        if kind != InputKind::Cuda {
             let mut a = self.host_args(kind, arch, None);
             a.extend(depend);
             a.extend(["-c".into(), "-o".into(), to.display().to_string()]);
@@ -487,7 +493,7 @@ pub fn run(
     args: &[String],
 ) -> Result<Told, (CcError, Option<String>)> {
     let build = || -> Result<Told, CcError> {
-        let o = Options::parse(args)?;
+        let o = CcOptions::parse(args)?;
         let first = o
             .sources()
             .next()

@@ -9,7 +9,7 @@ pub mod unsupported;
 use crate::headers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unsupported::Use;
+use unsupported::UnsupportedUse;
 
 /// What a module is prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,7 +109,7 @@ pub enum CompileError {
         /// The file.
         path: PathBuf,
         /// What, and where.
-        uses: Vec<Use>,
+        uses: Vec<UnsupportedUse>,
         /// clang's words, where they are about something else too.
         messages: String,
     },

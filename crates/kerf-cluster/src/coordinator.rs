@@ -16,7 +16,7 @@ const LINE: u64 = 1 << 26;
 
 /// What is to be done.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct UnitRanges {
     /// Secret that workers have to know.
     pub token: String,
     /// Numbers of the units.
@@ -38,7 +38,7 @@ enum Event {
 /// more workers may still come.
 pub fn coordinate<E: From<ClusterError>>(
     listener: TcpListener,
-    plan: &Plan,
+    plan: &UnitRanges,
     mut sink: impl FnMut(&str) -> Result<u64, E>,
     mut told: impl FnMut(usize),
     mut hope: impl FnMut() -> bool,

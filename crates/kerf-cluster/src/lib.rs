@@ -12,7 +12,7 @@ mod coordinator;
 pub mod ranks;
 mod worker;
 
-pub use coordinator::{Plan, coordinate};
+pub use coordinator::{UnitRanges, coordinate};
 pub use worker::{Reply, join};
 
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! Every unit is done once, whoever is lost on the way.
-use kerf_cluster::{ClusterError, Plan, coordinate, join};
+use kerf_cluster::{ClusterError, UnitRanges, coordinate, join};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-fn plan(units: Vec<std::ops::Range<u64>>) -> Plan {
-    Plan {
+fn plan(units: Vec<std::ops::Range<u64>>) -> UnitRanges {
+    UnitRanges {
         token: "secret".into(),
         units,
         chunk: 5,

@@ -1,7 +1,7 @@
 //! Measures the accuracy of operations and writes the records as JSON.
 //!
 //! `accuracy --device cuda|cpu [--ops KEY,KEY|PREFIX*] [--effort quick|full|trial] --libdevice FILE [--out FILE]`
-use kerf_device::accuracy::{Bench, Effort, measurable, measure};
+use kerf_device::accuracy::{AccuracyBench, ArgumentEffort, measurable, measure};
 use kerf_device::operation::catalogue;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
@@ -33,9 +33,9 @@ fn main() -> Result<(), Failure> {
     let get = |name: &str, default: &str| options.get(name).cloned().unwrap_or(default.into());
     let cuda = get("--device", "cpu") == "cuda";
     let effort = match get("--effort", "trial").as_str() {
-        "full" => Effort::FULL,
-        "quick" => Effort::QUICK,
-        "trial" => Effort::TRIAL,
+        "full" => ArgumentEffort::FULL,
+        "quick" => ArgumentEffort::QUICK,
+        "trial" => ArgumentEffort::TRIAL,
         other => return Err(format!("--effort {other}: quick, full or trial").into()),
     };
     let libdevice = std::fs::read(get("--libdevice", "libdevice.10.bc"))?;
@@ -54,7 +54,7 @@ fn main() -> Result<(), Failure> {
     } else {
         Box::new(on_cpu)
     };
-    let mut bench = Bench {
+    let mut bench = AccuracyBench {
         libdevice: &libdevice,
         arch: &arch,
         load: load.as_mut(),

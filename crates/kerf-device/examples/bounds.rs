@@ -1,17 +1,17 @@
 //! The bounds campaign from the command line: one JSON report a line.
 //!
 //! `cargo run -p kerf-device --example bounds -- cpu|cuda PAIRS [KEY...]`
-use kerf_device::doubleword::{Case, cases, program, run};
+use kerf_device::doubleword::{DoubleWordCase, cases, program, run};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 
 fn campaign(device: &str, pairs: u64, keys: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let wanted: Vec<Case> = match keys {
+    let wanted: Vec<DoubleWordCase> = match keys {
         [] => cases(),
         keys => keys
             .iter()
-            .map(|k| Case::find(k).ok_or_else(|| format!("there is no case {k}")))
+            .map(|k| DoubleWordCase::find(k).ok_or_else(|| format!("there is no case {k}")))
             .collect::<Result<_, _>>()?,
     };
     let cuda = device == "cuda";
@@ -21,7 +21,7 @@ fn campaign(device: &str, pairs: u64, keys: &[String]) -> Result<(), Box<dyn std
     };
     let m = program(&wanted, &arch)?;
     let mut exec: Box<dyn Executor> = if cuda {
-        let symbols: Vec<String> = wanted.iter().flat_map(Case::symbols).collect();
+        let symbols: Vec<String> = wanted.iter().flat_map(DoubleWordCase::symbols).collect();
         let ptx = kerf_ir::finish::ptx(&m, &arch)?;
         Box::new(CudaExecutor::new(&ptx, &symbols, 0)?)
     } else {

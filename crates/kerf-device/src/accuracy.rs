@@ -37,14 +37,14 @@ pub mod values;
 
 use crate::operation::{Operation, find};
 use crate::profile::{Accuracy, Coverage};
-use device::Runner;
-use exact::Reference;
+use device::KernelRunner;
+use exact::ExactFunction;
 use kerf_exec::{ExecError, Executor};
 use kerf_llvm::{LlvmError, Module};
-use number::Kind;
+use number::NumberKind;
 use strata::Stratum;
-use subject::{Subject, Way};
-use tally::{Case, Place, Sample, Tally};
+use subject::{AccuracySubject, ArgumentOrigin};
+use tally::{AccuracyTally, ArgumentCase, ErrorPlace, JudgedCase};
 
 /// Why accuracy could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ pub enum AccuracyError {
 
 /// How many arguments to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
+pub struct ArgumentEffort {
     /// Of a function of one argument of at most 32 bits: all of them, or so many in each binade.
     pub patterns: Option<u64>,
     /// All pairs of 16-bit arguments.
@@ -109,9 +109,9 @@ pub struct Effort {
     pub blocks: usize,
 }
 
-impl Effort {
+impl ArgumentEffort {
     /// For a profile that is to be kept.
-    pub const FULL: Effort = Effort {
+    pub const FULL: ArgumentEffort = ArgumentEffort {
         patterns: None,
         pairs: true,
         tuples: 1 << 28,
@@ -119,7 +119,7 @@ impl Effort {
         blocks: 1 << 14,
     };
     /// Exhaustive where that is cheap on a GPU, fewer samples elsewhere.
-    pub const QUICK: Effort = Effort {
+    pub const QUICK: ArgumentEffort = ArgumentEffort {
         patterns: None,
         pairs: false,
         tuples: 1 << 24,
@@ -127,7 +127,7 @@ impl Effort {
         blocks: 1 << 14,
     };
     /// A sample that the CPU executor manages in seconds.
-    pub const TRIAL: Effort = Effort {
+    pub const TRIAL: ArgumentEffort = ArgumentEffort {
         patterns: Some(1 << 10),
         pairs: false,
         tuples: 1 << 18,
@@ -140,7 +140,7 @@ impl Effort {
 pub type Load<'a> = dyn FnMut(&Module, &str) -> Result<Box<dyn Executor>, ExecError> + 'a;
 
 /// What measurements need.
-pub struct Bench<'a> {
+pub struct AccuracyBench<'a> {
     /// NVIDIA's libdevice, as bitcode.
     pub libdevice: &'a [u8],
     /// Architecture, `sm_90`.
@@ -155,25 +155,25 @@ pub struct Bench<'a> {
 /// arguments from the host.
 pub fn takes_lists(function: &str) -> Option<String> {
     let key = format!("{function}.f64");
-    let s = Subject::for_operation(&find(&key)?)?;
-    (s.way == Way::Values && s.arity == 1).then_some(key)
+    let s = AccuracySubject::for_operation(&find(&key)?)?;
+    (s.way == ArgumentOrigin::Values && s.arity == 1).then_some(key)
 }
 
 /// Can the accuracy of an operation be measured?
 pub fn measurable(op: &Operation) -> bool {
-    Subject::for_operation(op).is_some()
+    AccuracySubject::for_operation(op).is_some()
 }
 
 /// Measures one operation of the catalogue; none where there is no accuracy to speak of. `progress` is
 /// told the share done.
 pub fn measure(
     key: &str,
-    bench: &mut Bench,
-    effort: &Effort,
+    bench: &mut AccuracyBench,
+    effort: &ArgumentEffort,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Option<Accuracy>, AccuracyError> {
     let op = find(key).ok_or_else(|| AccuracyError::Unknown(key.into()))?;
-    let Some(s) = Subject::for_operation(&op) else {
+    let Some(s) = AccuracySubject::for_operation(&op) else {
         return Ok(None);
     };
     let accuracy = measure_subject(&s, bench, effort, progress)?;
@@ -183,9 +183,9 @@ pub fn measure(
 
 /// Measures a subject that need not be of the catalogue.
 fn measure_subject(
-    s: &Subject,
-    bench: &mut Bench,
-    effort: &Effort,
+    s: &AccuracySubject,
+    bench: &mut AccuracyBench,
+    effort: &ArgumentEffort,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Accuracy, AccuracyError> {
     let digits = bench.arch.trim_start_matches("sm_");
@@ -199,8 +199,8 @@ fn measure_subject(
         });
     }
     let prefix = match s.way {
-        Way::Values => "values",
-        Way::Patterns | Way::Tuples => "accuracy",
+        ArgumentOrigin::Values => "values",
+        ArgumentOrigin::Patterns | ArgumentOrigin::Tuples => "accuracy",
     };
     let name = program::kernel(prefix, &s.key);
     let module = program::build(&name, bench.libdevice, bench.arch)
@@ -217,10 +217,10 @@ fn measure_subject(
     let mut notes: Vec<String> = s.headline.words.iter().map(|r| (*r).to_owned()).collect();
     notes.extend(s.restriction());
     notes.extend(modelled(exec.as_ref()));
-    let mut tally = Tally::new(s.documented.len());
-    if s.way == Way::Values {
+    let mut tally = AccuracyTally::new(s.documented.len());
+    if s.way == ArgumentOrigin::Values {
         let n = match s.argument {
-            Kind::Double(_) => effort.doubles / 2,
+            NumberKind::Double(_) => effort.doubles / 2,
             _ => effort.doubles,
         };
         let mut arguments = arguments::words(s, n);
@@ -235,35 +235,35 @@ fn measure_subject(
             ));
         }
         values::run(s, exec.as_mut(), &name, &arguments, &mut tally, progress).map_err(failed)?;
-        let mut look = |place: &Place| Ok(place.case());
+        let mut look = |place: &ErrorPlace| Ok(place.case());
         return report::report(s, tally, Coverage::Stratified, notes, &mut look);
     }
     let (strata, coverage) = strata_of(s, effort);
-    let mut runner =
-        Runner::new(exec.as_mut(), &name, s.arity, effort.blocks, &s.documented).map_err(failed)?;
+    let mut runner = KernelRunner::new(exec.as_mut(), &name, s.arity, effort.blocks, &s.documented)
+        .map_err(failed)?;
     let doubts = runner.run(&strata, &mut tally, progress).map_err(failed)?;
     settle(s, &strata, doubts, &mut tally);
-    let mut look = |place: &Place| runner.look(place).map_err(failed);
+    let mut look = |place: &ErrorPlace| runner.look(place).map_err(failed);
     report::report(s, tally, coverage, notes, &mut look)
 }
 
 /// The arguments that the device goes through.
-fn strata_of(s: &Subject, effort: &Effort) -> (Vec<Stratum>, Coverage) {
+fn strata_of(s: &AccuracySubject, effort: &ArgumentEffort) -> (Vec<Stratum>, Coverage) {
     let coverage = |all: bool| match all {
         true => Coverage::Exhaustive,
         false => Coverage::Stratified,
     };
     let domain = s.headline.domain;
     match (s.argument, s.way) {
-        (Kind::Float(f), Way::Patterns) => (
+        (NumberKind::Float(f), ArgumentOrigin::Patterns) => (
             strata::patterns(f, 0, &s.documented, domain, effort.patterns),
             coverage(effort.patterns.is_none()),
         ),
-        (Kind::Float(f), _) if s.arity == 2 && f.bytes() == 2 && effort.pairs => (
+        (NumberKind::Float(f), _) if s.arity == 2 && f.bytes() == 2 && effort.pairs => (
             strata::patterns(f, 16, &s.documented, domain, None),
             coverage(true),
         ),
-        (Kind::Float(f), _) => (tuples::tuples(s, f, effort.tuples), coverage(false)),
+        (NumberKind::Float(f), _) => (tuples::tuples(s, f, effort.tuples), coverage(false)),
         _ => (
             strata::integers(&s.documented, effort.patterns),
             coverage(effort.patterns.is_none()),
@@ -291,13 +291,18 @@ fn modelled(exec: &dyn Executor) -> Option<String> {
 }
 
 /// Judges what the device could not.
-fn settle(s: &Subject, strata: &[Stratum], doubts: Vec<(usize, u64, Case)>, tally: &mut Tally) {
-    let Some(mut reference) = Reference::new(s.function, s.argument) else {
+fn settle(
+    s: &AccuracySubject,
+    strata: &[Stratum],
+    doubts: Vec<(usize, u64, ArgumentCase)>,
+    tally: &mut AccuracyTally,
+) {
+    let Some(mut reference) = ExactFunction::new(s.function, s.argument) else {
         return;
     };
     let rules = s.rules();
     for (stratum, index, case) in doubts {
-        let sample = Sample {
+        let sample = JudgedCase {
             index,
             arguments: &case.arguments,
             got: &case.got,

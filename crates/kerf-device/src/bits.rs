@@ -6,7 +6,7 @@ use crate::profile::Accuracy;
 
 /// What the bits were taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum BitsMeasure {
     /// Largest relative error, stated or from ulps.
     Relative,
     /// Largest absolute error: for results near one.
@@ -21,7 +21,7 @@ pub struct Bits {
     /// The number of bits.
     pub bits: f64,
     /// What they were taken from.
-    pub measure: Measure,
+    pub measure: BitsMeasure,
 }
 
 /// Bits of the significand of a format, hidden one included.
@@ -51,7 +51,7 @@ pub fn correct(a: &Accuracy, format: &str) -> Option<Bits> {
     let from = |error: f64| (-error.log2()).min(p);
     let relative = |bits| Bits {
         bits,
-        measure: Measure::Relative,
+        measure: BitsMeasure::Relative,
     };
     let of = |error: Option<f64>, measure| {
         error.map(|e| Bits {
@@ -59,22 +59,22 @@ pub fn correct(a: &Accuracy, format: &str) -> Option<Bits> {
             measure,
         })
     };
-    of(a.max_rel, Measure::Relative)
+    of(a.max_rel, BitsMeasure::Relative)
         .or(a.max_ulp_real.map(|e| relative(from_ulps(e, p))))
         // Distance from the rounded result: rounding itself adds half an ulp.
         .or(a.max_ulp_rounded.map(|e| relative(from_ulps(e + 0.5, p))))
-        .or(of(a.max_abs, Measure::Absolute))
-        .or(of(a.mean_rel, Measure::Mean))
+        .or(of(a.max_abs, BitsMeasure::Absolute))
+        .or(of(a.mean_rel, BitsMeasure::Mean))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Coverage, Source};
+    use crate::profile::{Coverage, FigureSource};
 
     fn nothing() -> Accuracy {
         Accuracy {
-            source: Source::Measured,
+            source: FigureSource::Measured,
             coverage: Coverage::Exhaustive,
             arguments: 1,
             max_ulp_rounded: None,
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(correct(&a, "f32").map(|b| b.bits), Some(24.0));
         a.max_abs = Some(2f64.powi(-20));
         let b = correct(&a, "f32").expect("bits");
-        assert_eq!((b.bits, b.measure), (20.0, Measure::Absolute));
+        assert_eq!((b.bits, b.measure), (20.0, BitsMeasure::Absolute));
         // 1 ulp from the rounded result is up to 1.5 ulp from the exact one.
         a.max_ulp_rounded = Some(1.0);
         let b = correct(&a, "f32").expect("bits");

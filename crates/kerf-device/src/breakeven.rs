@@ -5,7 +5,7 @@
 //! used; the others are derived from the instructions that an operation takes and the rates of the
 //! units that run them, and say so.
 use crate::bits;
-use crate::profile::{DeviceProfile, Source};
+use crate::profile::{DeviceProfile, FigureSource};
 use kerf_num::doubleword::Elementary;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ pub enum Winner {
 
 /// One function on one device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct BreakevenRow {
     /// `add` to `exp`.
     pub function: &'static str,
     /// Native double precision.
@@ -129,9 +129,9 @@ fn error_u2(function: &str) -> Option<f64> {
 fn stated(p: &DeviceProfile, key: &str) -> Option<Rate> {
     let f = &p.operations.get(key)?.throughput;
     let basis = match f.source {
-        Source::Measured => Basis::Measured,
-        Source::Published(_) => Basis::Published,
-        Source::Unknown => return None,
+        FigureSource::Measured => Basis::Measured,
+        FigureSource::Published(_) => Basis::Published,
+        FigureSource::Unknown => return None,
     };
     f.value
         .filter(|v| *v > 0.0)
@@ -164,7 +164,7 @@ fn side(p: &DeviceProfile, function: &str, format: &str) -> Side {
         .get(&key)
         .and_then(|o| o.accuracy.as_ref())
         .and_then(|a| bits::correct(a, format))
-        .filter(|b| b.measure == bits::Measure::Relative)
+        .filter(|b| b.measure == bits::BitsMeasure::Relative)
         .map(|b| b.bits);
     let by_design = || match format {
         // IEEE 754 since compute capability 2.0.
@@ -181,12 +181,12 @@ fn side(p: &DeviceProfile, function: &str, format: &str) -> Side {
 }
 
 /// The comparison on one device.
-pub fn rows(p: &DeviceProfile) -> Vec<Row> {
+pub fn rows(p: &DeviceProfile) -> Vec<BreakevenRow> {
     let row = |function| {
         let [f64, float2, double2] = ["f64", "dw32", "dw64"].map(|f| side(p, function, f));
         let ratio = |a: Side, b: Side| Some(a.rate?.per_clock / b.rate?.per_clock);
         let gain = ratio(float2, f64);
-        Row {
+        BreakevenRow {
             function,
             f64,
             float2,
@@ -209,7 +209,7 @@ mod tests {
         bundled::find(word).expect(word).bundled.load().expect(word)
     }
 
-    fn row(p: &DeviceProfile, function: &str) -> Row {
+    fn row(p: &DeviceProfile, function: &str) -> BreakevenRow {
         let r = rows(p).into_iter().find(|r| r.function == function);
         r.expect(function)
     }

@@ -51,7 +51,7 @@ pub const BUNDLED: &[Bundled] = bundled! {
 
 /// How a name led to a profile.
 #[derive(Debug, Clone, Copy)]
-pub struct Found {
+pub struct FoundProfile {
     /// The profile.
     pub bundled: &'static Bundled,
     /// The name is that of another card of the same architecture.
@@ -84,9 +84,9 @@ pub fn canonical(word: &str) -> String {
 }
 
 /// The profile that a word names.
-pub fn find(word: &str) -> Option<Found> {
+pub fn find(word: &str) -> Option<FoundProfile> {
     let word = canonical(word);
-    let with = |relative| move |bundled| Found { bundled, relative };
+    let with = |relative| move |bundled| FoundProfile { bundled, relative };
     let named = |b: &&Bundled| b.name == word || b.cards.contains(&word.as_str());
     let related = |b: &&Bundled| b.relatives.contains(&word.as_str());
     let own = BUNDLED.iter().find(named).map(with(false));
@@ -105,7 +105,7 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Coverage, Source, figures};
+    use crate::profile::{Coverage, FigureSource, figures};
 
     #[test]
     fn all_parse_and_are_published() {
@@ -119,20 +119,20 @@ mod tests {
             let mut used = std::collections::BTreeSet::new();
             for (field, f) in figures(&p) {
                 match &f.source {
-                    Source::Published(key) => {
+                    FigureSource::Published(key) => {
                         assert!(p.sources.contains_key(key), "{}: {field}", b.name);
                         assert!(f.value.is_some(), "{}: {field}", b.name);
                         used.insert(key.clone());
                     }
-                    Source::Unknown => assert!(f.value.is_none(), "{}: {field}", b.name),
-                    Source::Measured => panic!("{}: {field} says measured", b.name),
+                    FigureSource::Unknown => assert!(f.value.is_none(), "{}: {field}", b.name),
+                    FigureSource::Measured => panic!("{}: {field} says measured", b.name),
                 }
             }
             for (key, o) in &p.operations {
                 let Some(a) = &o.accuracy else { continue };
                 assert_eq!(a.coverage, Coverage::Published, "{}: {key}", b.name);
                 match &a.source {
-                    Source::Published(key) => used.insert(key.clone()),
+                    FigureSource::Published(key) => used.insert(key.clone()),
                     s => panic!("{}: accuracy of {key} is {s:?}", b.name),
                 };
             }

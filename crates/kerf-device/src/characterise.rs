@@ -6,14 +6,16 @@ mod compile;
 mod energy;
 mod speed;
 
-use crate::accuracy::{self, Effort};
+use crate::accuracy::{self, ArgumentEffort};
 use crate::contention;
 use crate::limits;
-use crate::occupancy::{Demand, Machine};
-use crate::operation::{Class, Operation, catalogue};
+use crate::occupancy::{Demand, Multiprocessor};
+use crate::operation::{Operation, OperationClass, catalogue};
 use crate::probe::Libraries;
 use crate::probe::measure::Best;
-use crate::profile::{DeviceProfile, Figure, Limits, OperationProfile, Origin, Source};
+use crate::profile::{
+    DeviceProfile, Figure, FigureSource, Limits, OperationProfile, ProfileOrigin,
+};
 use crate::profile::{SCHEMA, VERSION};
 use compile::{Compiled, Ready};
 use kerf_exec::cuda::watch::Watch;
@@ -25,27 +27,27 @@ use std::time::Instant;
 
 /// How much to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum CampaignMode {
     /// Under a minute: fewer repeats, no energy.
     Quick,
     /// Everything.
     Full,
 }
 
-impl Mode {
+impl CampaignMode {
     /// As written in a profile.
     pub fn name(self) -> &'static str {
         match self {
-            Mode::Quick => "quick",
-            Mode::Full => "full",
+            CampaignMode::Quick => "quick",
+            CampaignMode::Full => "full",
         }
     }
 }
 
 /// What to do and with what.
-pub struct Options<'a> {
+pub struct CharacteriseOptions<'a> {
     /// How much.
-    pub mode: Mode,
+    pub mode: CampaignMode,
     /// Number of the GPU.
     pub ordinal: i32,
     /// What probes are linked with.
@@ -113,15 +115,15 @@ pub const ENERGY: [&str; 20] = [
 ];
 
 /// Seconds that a step is thought to take, for the estimate of the time left.
-fn expected(mode: Mode, step: &str) -> f64 {
+fn expected(mode: CampaignMode, step: &str) -> f64 {
     match (mode, step) {
         (_, "compile") => 12.0,
-        (Mode::Quick, "probe") => 0.08,
-        (Mode::Full, "probe") => 0.25,
+        (CampaignMode::Quick, "probe") => 0.08,
+        (CampaignMode::Full, "probe") => 0.25,
         (_, "limits") => 3.0,
         (_, "pair") => 0.1,
-        (Mode::Quick, "accuracy") => 0.7,
-        (Mode::Full, "accuracy") => 1.0,
+        (CampaignMode::Quick, "accuracy") => 0.7,
+        (CampaignMode::Full, "accuracy") => 1.0,
         (_, "energy") => 11.5,
         _ => 1.0,
     }
@@ -153,11 +155,11 @@ impl Clock<'_> {
 }
 
 /// Takes the profile after each step.
-pub type Store<'a> = dyn FnMut(&DeviceProfile) -> Result<(), ExecError> + 'a;
+pub type StoreProfile<'a> = dyn FnMut(&DeviceProfile) -> Result<(), ExecError> + 'a;
 
 /// A characterisation under way.
 struct Campaign<'a> {
-    o: &'a Options<'a>,
+    o: &'a CharacteriseOptions<'a>,
     arch: String,
     attributes: Attributes,
     watch: Option<Watch>,
@@ -168,14 +170,14 @@ struct Campaign<'a> {
     /// Registers, static shared memory, threads of a block, and the blocks that the driver says fit.
     launches: Vec<(u32, u32, u32, u32)>,
     clock: Clock<'a>,
-    store: &'a mut Store<'a>,
+    store: &'a mut StoreProfile<'a>,
 }
 
 /// Everything, in order. `store` gets the profile after each step.
 pub fn characterise<'a>(
-    o: &'a Options<'a>,
+    o: &'a CharacteriseOptions<'a>,
     begun: Option<DeviceProfile>,
-    store: &'a mut Store<'a>,
+    store: &'a mut StoreProfile<'a>,
     tell: &'a mut dyn FnMut(Progress),
 ) -> Result<DeviceProfile, ExecError> {
     let started = Instant::now();
@@ -219,7 +221,7 @@ pub fn characterise<'a>(
     c.clock
         .step("compiling probes", expected(o.mode, "compile"));
     c.compiled = compile::compile(&c.operations, &c.pairs(), &c.arch, o);
-    let mut device = limits::Bench::new(&c.arch, o.ordinal, c.attributes.sms)?;
+    let mut device = limits::LimitsBench::new(&c.arch, o.ordinal, c.attributes.sms)?;
     c.limits(&mut device)?;
     c.speeds()?;
     c.round_trips()?;
@@ -233,16 +235,16 @@ pub fn characterise<'a>(
 }
 
 /// A profile in which nothing is known yet.
-fn blank(o: &Options, capability: i32) -> DeviceProfile {
+fn blank(o: &CharacteriseOptions, capability: i32) -> DeviceProfile {
     DeviceProfile {
         schema: SCHEMA.into(),
         version: VERSION,
         name: o.name.clone(),
         gpu: String::new(),
         arch: format!("{}.{}", capability / 10, capability % 10),
-        origin: Origin {
+        origin: ProfileOrigin {
             mode: o.mode.name().into(),
-            ..Origin::default()
+            ..ProfileOrigin::default()
         },
         sources: BTreeMap::new(),
         limits: Limits::default(),
@@ -251,7 +253,7 @@ fn blank(o: &Options, capability: i32) -> DeviceProfile {
     }
 }
 
-impl Options<'_> {
+impl CharacteriseOptions<'_> {
     fn wants(&self, key: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|k| k == key)
     }
@@ -271,8 +273,10 @@ impl Campaign<'_> {
             .iter()
             .filter(|op| self.o.wants(&op.key) && accuracy::measurable(op))
             .filter(|op| match self.o.mode {
-                Mode::Full => true,
-                Mode::Quick => op.class == Class::Function && !op.format.starts_with("dw"),
+                CampaignMode::Full => true,
+                CampaignMode::Quick => {
+                    op.class == OperationClass::Function && !op.format.starts_with("dw")
+                }
             })
             .cloned()
             .collect()
@@ -281,8 +285,8 @@ impl Campaign<'_> {
     /// Operations whose energy is measured.
     fn powered(&self) -> Vec<&'static str> {
         match self.o.mode {
-            Mode::Quick => vec![],
-            Mode::Full => ENERGY.into_iter().filter(|k| self.o.wants(k)).collect(),
+            CampaignMode::Quick => vec![],
+            CampaignMode::Full => ENERGY.into_iter().filter(|k| self.o.wants(k)).collect(),
         }
     }
 
@@ -304,7 +308,7 @@ impl Campaign<'_> {
         (self.store)(&self.p)
     }
 
-    fn limits(&mut self, device: &mut limits::Bench) -> Result<(), ExecError> {
+    fn limits(&mut self, device: &mut limits::LimitsBench) -> Result<(), ExecError> {
         self.step("limits", "limits");
         self.p.gpu = device.executor().device().name;
         if !self.p.limits.copy_bandwidth.is_unknown() {
@@ -332,7 +336,7 @@ impl Campaign<'_> {
         }
         let warps = l.warps_per_sm.value.unwrap_or(32.0) as u32;
         let (ordinal, sms) = (self.o.ordinal, self.attributes.sms);
-        let found = contention::Bench::new(&self.arch, ordinal, sms)?.measure(warps)?;
+        let found = contention::ContentionBench::new(&self.arch, ordinal, sms)?.measure(warps)?;
         l.memory_overlap = found.overlap;
         l.contention_lambda = found.lambda;
         let remarks = &mut self.p.origin.remarks;
@@ -354,7 +358,7 @@ impl Campaign<'_> {
             (&mut l.register_unit, &known.limits.register_unit),
             (&mut l.schedulers_per_sm, &known.limits.schedulers_per_sm),
         ] {
-            if let (true, Source::Published(key)) = (mine.is_unknown(), &theirs.source) {
+            if let (true, FigureSource::Published(key)) = (mine.is_unknown(), &theirs.source) {
                 *mine = theirs.clone();
                 if let Some(publication) = known.sources.get(key) {
                     self.p.sources.insert(key.clone(), publication.clone());
@@ -365,7 +369,7 @@ impl Campaign<'_> {
 
     /// Whether the occupancy formula gives the driver's answer for every kernel that was loaded.
     fn judge_occupancy(&mut self) {
-        let Ok(machine) = Machine::from_profile(&self.p) else {
+        let Ok(machine) = Multiprocessor::from_profile(&self.p) else {
             return;
         };
         let agree = |(registers, shared, threads, blocks): &(u32, u32, u32, u32)| {
@@ -509,19 +513,19 @@ impl Campaign<'_> {
 /// Accuracy of one operation on the GPU.
 fn measure_accuracy(
     op: &Operation,
-    o: &Options,
+    o: &CharacteriseOptions,
     arch: &str,
 ) -> Result<Option<crate::profile::Accuracy>, accuracy::AccuracyError> {
     let effort = match o.mode {
-        Mode::Quick => Effort::QUICK,
-        Mode::Full => Effort::FULL,
+        CampaignMode::Quick => ArgumentEffort::QUICK,
+        CampaignMode::Full => ArgumentEffort::FULL,
     };
     let mut load = |m: &kerf_llvm::Module, kernel: &str| {
         let ptx = kerf_ir::finish::ptx(m, arch).map_err(|e| ExecError::Compile(e.0))?;
         let exec = CudaExecutor::new(&ptx, &[kernel.to_owned()], o.ordinal)?;
         Ok(Box::new(exec) as Box<dyn Executor>)
     };
-    let mut bench = accuracy::Bench {
+    let mut bench = accuracy::AccuracyBench {
         libdevice: o.libraries.libdevice,
         arch,
         load: &mut load,

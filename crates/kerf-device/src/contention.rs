@@ -99,7 +99,7 @@ const LOSS: f64 = 1.10;
 
 /// One timing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timed {
+pub struct ContentionTiming {
     /// Lines that a warp holds.
     pub lines: u32,
     /// Warps of a multiprocessor.
@@ -112,7 +112,7 @@ pub struct Timed {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ContentionFigures {
     /// P: transactions that a multiprocessor has under way.
     pub overlap: Figure,
     /// lambda_0.
@@ -122,19 +122,19 @@ pub struct Found {
 }
 
 /// The kernel on a device.
-pub struct Bench {
+pub struct ContentionBench {
     exec: CudaExecutor,
     sms: u32,
 }
 
 /// The first place where more warps are slower, with memory's part of the time there. `rate`: transactions a second
 /// when memory can take no more.
-pub fn first_loss(all: &[Timed], rate: f64) -> Option<(Timed, f64)> {
+pub fn first_loss(all: &[ContentionTiming], rate: f64) -> Option<(ContentionTiming, f64)> {
     let mut lines: Vec<u32> = all.iter().map(|t| t.lines).collect();
     lines.sort_unstable();
     lines.dedup();
     for l in lines {
-        let mut mine: Vec<&Timed> = all.iter().filter(|t| t.lines == l).collect();
+        let mut mine: Vec<&ContentionTiming> = all.iter().filter(|t| t.lines == l).collect();
         mine.sort_by_key(|t| t.warps);
         let mut best = f64::INFINITY;
         for t in mine {
@@ -148,16 +148,16 @@ pub fn first_loss(all: &[Timed], rate: f64) -> Option<(Timed, f64)> {
     None
 }
 
-impl Bench {
+impl ContentionBench {
     /// Compiles and loads.
-    pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<Bench, ExecError> {
+    pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<ContentionBench, ExecError> {
         let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(e.0);
         let m = kerf_llvm::Module::parse(KERNELS.as_bytes(), "contention").map_err(bad)?;
         use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
         finish_with(&m, &[], arch, Reflect::default(), Ptx::Kept).map_err(bad)?;
         let text = ptx(&m, arch).map_err(bad)?;
         let exec = CudaExecutor::new(&text, &["lines".to_owned()], ordinal)?;
-        Ok(Bench { exec, sms })
+        Ok(ContentionBench { exec, sms })
     }
 
     fn time(
@@ -207,7 +207,7 @@ impl Bench {
     }
 
     /// Times of all numbers of lines at some numbers of warps.
-    pub fn table(&mut self, most: u32) -> Result<(Vec<Timed>, f64), ExecError> {
+    pub fn table(&mut self, most: u32) -> Result<(Vec<ContentionTiming>, f64), ExecError> {
         let items = self.sms * most * ITEMS;
         let elements = |(stride, rows): (u32, u32)| {
             (u64::from(stride) * u64::from(items) + 64) * u64::from(rows)
@@ -223,7 +223,7 @@ impl Bench {
         for lines in LINES {
             for w in &warps {
                 let seconds = self.time(both, lines, *w, items, false)?;
-                all.push(Timed {
+                all.push(ContentionTiming {
                     lines: lines.0 * lines.1,
                     warps: *w,
                     seconds,
@@ -241,7 +241,7 @@ impl Bench {
     }
 
     /// P and lambda_0.
-    pub fn measure(&mut self, most: u32) -> Result<Found, ExecError> {
+    pub fn measure(&mut self, most: u32) -> Result<ContentionFigures, ExecError> {
         let (all, latency) = self.table(most)?;
         // Dao takes the rate of coalesced accesses; a GPU whose instructions keep up with them no more is
         // saturated by scattered ones.
@@ -264,7 +264,7 @@ impl Bench {
             format!("{}/{} {us:.0}", t.lines, t.warps)
         });
         let each: Vec<String> = each.collect();
-        Ok(Found {
+        Ok(ContentionFigures {
             remark: format!("{REMARK} {}", each.join(", ")),
             overlap: Figure::measured(overlap).with_note(format!(
                 "{:.3e} transactions a second, {:.0} ns each",
@@ -280,8 +280,8 @@ impl Bench {
 mod tests {
     use super::*;
 
-    fn timed(lines: u32, warps: u32, seconds: f64) -> Timed {
-        Timed {
+    fn timed(lines: u32, warps: u32, seconds: f64) -> ContentionTiming {
+        ContentionTiming {
             lines,
             warps,
             seconds,

@@ -20,7 +20,7 @@ const BLOCKS: u32 = 1056;
 
 /// What is measured: one operation in one variant.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Case {
+pub struct DoubleWordCase {
     /// Key in the manner of [`crate::operation`]: `add.dw32`, `mul.dw64.cmp`, `convert.f64.dw32`;
     /// `add_fp.dw32` is a pair plus a word.
     pub key: &'static str,
@@ -87,11 +87,11 @@ const U2: &str = "u^2";
 const FMA: &str = "5u^2|xy| + 3u^2|xy + z|";
 
 /// All cases, in the order of tables.
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<DoubleWordCase> {
     use settle::Operation::*;
     let mut all = Vec::new();
     let mut case = |key, operation, proven, unit, scale| {
-        all.push(Case {
+        all.push(DoubleWordCase {
             key,
             proven,
             unit,
@@ -142,9 +142,9 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-impl Case {
+impl DoubleWordCase {
     /// The case with a key.
-    pub fn find(key: &str) -> Option<Case> {
+    pub fn find(key: &str) -> Option<DoubleWordCase> {
         cases().into_iter().find(|c| c.key == key)
     }
     fn suffix(&self) -> String {
@@ -160,9 +160,9 @@ impl Case {
 }
 
 /// A finished module with the kernels of some cases, for an executor of architecture `arch`.
-pub fn program(cases: &[Case], arch: &str) -> Result<Module, BoundError> {
+pub fn program(cases: &[DoubleWordCase], arch: &str) -> Result<Module, BoundError> {
     let m = Module::parse(BITCODE, "bounds")?;
-    let wanted: Vec<String> = cases.iter().flat_map(Case::symbols).collect();
+    let wanted: Vec<String> = cases.iter().flat_map(DoubleWordCase::symbols).collect();
     for f in m.kernel_functions() {
         if !wanted.contains(&f.name()) {
             f.set_call_conv(0);
@@ -210,7 +210,7 @@ fn launch(
 /// Tries `pairs` operands of a case on an executor that has its [`program`] loaded.
 pub fn run(
     exec: &mut dyn Executor,
-    case: &Case,
+    case: &DoubleWordCase,
     pairs: u64,
     seed: u64,
 ) -> Result<BoundReport, BoundError> {

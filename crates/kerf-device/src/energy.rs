@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Power over a window.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub struct PowerWindow {
     /// Seconds.
     pub seconds: f64,
     /// Joules.
@@ -20,7 +20,7 @@ pub struct Window {
     pub batches: f64,
 }
 
-impl Window {
+impl PowerWindow {
     /// Watts.
     pub fn watts(&self) -> f64 {
         self.joules / self.seconds
@@ -53,7 +53,7 @@ pub fn window(
     watch: &Watch,
     seconds: f64,
     mut batch: impl FnMut() -> Result<(), ExecError>,
-) -> Result<Option<Window>, ExecError> {
+) -> Result<Option<PowerWindow>, ExecError> {
     // Clocks, voltage and the counter's filter settle first.
     let settled = Instant::now() + Duration::from_millis(400);
     while Instant::now() < settled {
@@ -74,7 +74,7 @@ pub fn window(
     else {
         return Ok(None);
     };
-    Ok(Some(Window {
+    Ok(Some(PowerWindow {
         seconds: (stop - start).as_secs_f64(),
         joules: last - first,
         batches,
@@ -82,10 +82,10 @@ pub fn window(
 }
 
 /// Energy of one result in picojoules, from windows of the operation and of waiting.
-pub fn per_result(work: &[Window], waiting: &[Window], results_per_batch: f64) -> Figure {
+pub fn per_result(work: &[PowerWindow], waiting: &[PowerWindow], results_per_batch: f64) -> Figure {
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-    let each: Vec<f64> = work.iter().map(Window::watts).collect();
-    let base: Vec<f64> = waiting.iter().map(Window::watts).collect();
+    let each: Vec<f64> = work.iter().map(PowerWindow::watts).collect();
+    let base: Vec<f64> = waiting.iter().map(PowerWindow::watts).collect();
     if each.is_empty() || base.is_empty() {
         return Figure::default().with_note("not resolvable: NVML's counter does not move");
     }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn energy_is_power_above_waiting() {
-        let w = |watts: f64, batches: f64| Window {
+        let w = |watts: f64, batches: f64| PowerWindow {
             seconds: 5.0,
             joules: 5.0 * watts,
             batches,

@@ -136,7 +136,7 @@ out:
 "#;
 
 /// The kernels of this module on a device.
-pub struct Bench {
+pub struct LimitsBench {
     exec: CudaExecutor,
     sms: u32,
 }
@@ -149,9 +149,9 @@ fn at(id: BufferId) -> Arg {
     Arg::Buffer { id, offset: 0 }
 }
 
-impl Bench {
+impl LimitsBench {
     /// Compiles and loads.
-    pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<Bench, ExecError> {
+    pub fn new(arch: &str, ordinal: i32, sms: u32) -> Result<LimitsBench, ExecError> {
         let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(e.0);
         let m = kerf_llvm::Module::parse(KERNELS.as_bytes(), "limits").map_err(bad)?;
         use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
@@ -159,7 +159,7 @@ impl Bench {
         let text = ptx(&m, arch).map_err(bad)?;
         let names = ["empty", "wait", "copy", "read"].map(String::from);
         let exec = CudaExecutor::new(&text, &names, ordinal)?;
-        Ok(Bench { exec, sms })
+        Ok(LimitsBench { exec, sms })
     }
 
     fn launch(
@@ -182,7 +182,7 @@ impl Bench {
     fn timed(
         &mut self,
         repeats: usize,
-        mut work: impl FnMut(&mut Bench) -> Result<(), ExecError>,
+        mut work: impl FnMut(&mut LimitsBench) -> Result<(), ExecError>,
     ) -> Result<Vec<f64>, ExecError> {
         work(self)?;
         (0..repeats)

@@ -13,7 +13,7 @@ pub const WARP: u32 = 32;
 
 /// What a multiprocessor offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
+pub struct Multiprocessor {
     /// Compute capability, `9.0`.
     pub arch: String,
     /// Warps per SM.
@@ -55,7 +55,7 @@ pub struct Demand {
 /// What limits occupancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Resource {
+pub enum OccupancyLimit {
     /// Warps per SM.
     Warps,
     /// Blocks per SM.
@@ -66,13 +66,13 @@ pub enum Resource {
     SharedMemory,
 }
 
-impl std::fmt::Display for Resource {
+impl std::fmt::Display for OccupancyLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(match self {
-            Resource::Warps => "warps",
-            Resource::Blocks => "blocks",
-            Resource::Registers => "registers",
-            Resource::SharedMemory => "shared memory",
+            OccupancyLimit::Warps => "warps",
+            OccupancyLimit::Blocks => "blocks",
+            OccupancyLimit::Registers => "registers",
+            OccupancyLimit::SharedMemory => "shared memory",
         })
     }
 }
@@ -81,7 +81,7 @@ impl std::fmt::Display for Resource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Allowed {
     /// The resource.
-    pub resource: Resource,
+    pub resource: OccupancyLimit,
     /// Blocks on an SM; any number where the kernel does not use it.
     pub blocks: Option<u32>,
 }
@@ -98,7 +98,7 @@ pub struct Occupancy {
     /// Warps as a part of those that the SM can hold.
     pub occupancy: f64,
     /// The resources that allow no further block.
-    pub limited_by: Vec<Resource>,
+    pub limited_by: Vec<OccupancyLimit>,
     /// Blocks that each resource alone would allow.
     pub allowed: Vec<Allowed>,
     /// Registers given to a block.
@@ -197,9 +197,9 @@ fn carveouts(arch: &str) -> &'static [u32] {
     }
 }
 
-impl Machine {
+impl Multiprocessor {
     /// The limits of a profile; every one of them has to be known.
-    pub fn from_profile(p: &DeviceProfile) -> Result<Machine, OccupancyError> {
+    pub fn from_profile(p: &DeviceProfile) -> Result<Multiprocessor, OccupancyError> {
         let get = |field: &'static str, f: &Figure, least: f64| match f.value {
             // Sizes beyond 32 bits are mistakes; a unit of zero would divide by zero.
             Some(v) if v >= least && v <= f64::from(u32::MAX) => Ok(v as u32),
@@ -209,7 +209,7 @@ impl Machine {
             }),
         };
         let l = &p.limits;
-        Ok(Machine {
+        Ok(Multiprocessor {
             arch: p.arch.clone(),
             warps: get("warps_per_sm", &l.warps_per_sm, 1.0)?,
             blocks: get("blocks_per_sm", &l.blocks_per_sm, 1.0)?,
@@ -317,10 +317,10 @@ impl Machine {
         // Without any shared memory, also none of the system's, nothing is divided.
         let by_shared = (given > 0).then(|| (u64::from(shared_of_sm) / given) as u32);
         let allowed: Vec<Allowed> = [
-            (Resource::Warps, Some(self.warps / warps)),
-            (Resource::Blocks, Some(self.blocks)),
-            (Resource::Registers, Some(by_registers)),
-            (Resource::SharedMemory, by_shared),
+            (OccupancyLimit::Warps, Some(self.warps / warps)),
+            (OccupancyLimit::Blocks, Some(self.blocks)),
+            (OccupancyLimit::Registers, Some(by_registers)),
+            (OccupancyLimit::SharedMemory, by_shared),
         ]
         .into_iter()
         .map(|(resource, blocks)| Allowed { resource, blocks })

@@ -6,7 +6,7 @@
 
 /// What kind of operation it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum OperationClass {
     /// Addition to fused multiply-add, minimum; one instruction where the format is native.
     Arithmetic,
     /// Division, roots and elementary functions.
@@ -21,7 +21,7 @@ pub enum Class {
 
 /// Which implementation of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Variant {
+pub enum FunctionVariant {
     /// The IEEE operation, libdevice's function, or the proven double-word algorithm.
     Accurate,
     /// The special-function unit's approximation, `.approx.ftz`.
@@ -36,7 +36,7 @@ pub struct Operation {
     /// The key in a profile.
     pub key: String,
     /// Its kind.
-    pub class: Class,
+    pub class: OperationClass,
     /// `add`, `exp`, `convert`, `load`.
     pub function: &'static str,
     /// Format of the result (of the argument in a conversion), or place in memory.
@@ -44,7 +44,7 @@ pub struct Operation {
     /// Format that a conversion gives, or element of a memory operation.
     pub to: Option<&'static str>,
     /// Which implementation.
-    pub variant: Variant,
+    pub variant: FunctionVariant,
 }
 
 /// Formats with arithmetic of their own; `dw32` and `dw64` are double words of f32 and f64.
@@ -63,22 +63,22 @@ pub const FUNCTIONS: [&str; 13] = [
 /// Double-precision functions that the special-function unit can begin.
 pub const SFU_F64: [&str; 4] = ["div", "rcp", "sqrt", "rsqrt"];
 
-fn plain(class: Class, function: &'static str, format: &'static str) -> Operation {
+fn plain(class: OperationClass, function: &'static str, format: &'static str) -> Operation {
     Operation {
         key: format!("{function}.{format}"),
         class,
         function,
         format,
         to: None,
-        variant: Variant::Accurate,
+        variant: FunctionVariant::Accurate,
     }
 }
 
-fn with(variant: Variant, o: Operation) -> Operation {
+fn with(variant: FunctionVariant, o: Operation) -> Operation {
     let suffix = match variant {
-        Variant::Accurate => return o,
-        Variant::Sfu => "sfu",
-        Variant::Cmp => "cmp",
+        FunctionVariant::Accurate => return o,
+        FunctionVariant::Sfu => "sfu",
+        FunctionVariant::Cmp => "cmp",
     };
     Operation {
         key: format!("{}.{suffix}", o.key),
@@ -88,7 +88,7 @@ fn with(variant: Variant, o: Operation) -> Operation {
 }
 
 fn between(
-    class: Class,
+    class: OperationClass,
     function: &'static str,
     from: &'static str,
     to: &'static str,
@@ -102,7 +102,7 @@ fn between(
 
 /// All operations, in the order in which tables list them.
 pub fn catalogue() -> Vec<Operation> {
-    use Class::*;
+    use OperationClass::*;
     let mut all = Vec::new();
     for format in FORMATS {
         for function in ["add", "mul", "fma", "min"] {
@@ -113,7 +113,10 @@ pub fn catalogue() -> Vec<Operation> {
         }
         if format.starts_with("dw") {
             for function in ["add", "mul", "div"] {
-                all.push(with(Variant::Cmp, plain(Arithmetic, function, format)));
+                all.push(with(
+                    FunctionVariant::Cmp,
+                    plain(Arithmetic, function, format),
+                ));
             }
         }
     }
@@ -129,15 +132,18 @@ pub fn catalogue() -> Vec<Operation> {
     }
     for function in FUNCTIONS {
         all.push(plain(Function, function, "f32"));
-        all.push(with(Variant::Sfu, plain(Function, function, "f32")));
+        all.push(with(FunctionVariant::Sfu, plain(Function, function, "f32")));
         all.push(plain(Function, function, "f64"));
         if SFU_F64.contains(&function) {
-            all.push(with(Variant::Sfu, plain(Function, function, "f64")));
+            all.push(with(FunctionVariant::Sfu, plain(Function, function, "f64")));
         }
     }
     for function in ["exp2", "tanh"] {
-        all.push(with(Variant::Sfu, plain(Function, function, "f16")));
-        all.push(with(Variant::Sfu, plain(Function, function, "bf16")));
+        all.push(with(FunctionVariant::Sfu, plain(Function, function, "f16")));
+        all.push(with(
+            FunctionVariant::Sfu,
+            plain(Function, function, "bf16"),
+        ));
     }
     for from in CONVERTED {
         for to in CONVERTED {

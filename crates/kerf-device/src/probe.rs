@@ -8,8 +8,8 @@ mod values;
 use crate::operation::Operation;
 use kerf_ir::finish::{Ptx, Reflect, finish_with, ptx};
 use kerf_llvm::{LlvmError, Module};
-use recipe::{Recipe, recipe};
-use text::Shape;
+use recipe::{ProbeRecipe, recipe};
+use text::ProbeKernel;
 
 /// A probe of one operation, or of two whose streams alternate.
 #[derive(Debug, Clone)]
@@ -17,16 +17,16 @@ pub struct Probe {
     /// What it measures: the operation's key, or `FIRST+SECOND`.
     pub key: String,
     /// How the operations are written.
-    pub recipes: Vec<Recipe>,
+    pub recipes: Vec<ProbeRecipe>,
     /// Its kernels.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<ProbeKernel>,
     /// The kernels as PTX.
     pub ptx: String,
 }
 
 impl Probe {
     /// The (first) operation's recipe.
-    pub fn recipe(&self) -> &Recipe {
+    pub fn recipe(&self) -> &ProbeRecipe {
         &self.recipes[0]
     }
     /// Results of one operation, on average over the recipes.
@@ -34,30 +34,30 @@ impl Probe {
         self.recipes.iter().map(|r| r.results).sum::<f64>() / self.recipes.len() as f64
     }
     /// The kernels for throughput.
-    fn throughput(&self) -> Vec<Shape> {
+    fn throughput(&self) -> Vec<ProbeKernel> {
         match &self.recipes[..] {
             [one] => throughput_shapes(one),
             _ => self.shapes.clone(),
         }
     }
-    fn borrowed(&self) -> Vec<&Recipe> {
+    fn borrowed(&self) -> Vec<&ProbeRecipe> {
         self.recipes.iter().collect()
     }
 }
 
 /// Shapes for latency: two lengths of one chain, direct and masked.
-pub fn latency_shapes(r: &Recipe) -> Vec<Shape> {
+pub fn latency_shapes(r: &ProbeRecipe) -> Vec<ProbeKernel> {
     let unroll = r.unroll.clamp(2, 64);
     let masks: &[bool] = match (r.direct, r.numbers) {
         // An address that went through arithmetic would no longer be a load's own result.
-        (true, recipe::Numbers::Address) => &[false],
+        (true, recipe::ProbeNumbers::Address) => &[false],
         (true, _) => &[false, true],
         (false, _) => &[true],
     };
     masks
         .iter()
         .flat_map(|&masked| {
-            [unroll, 2 * unroll].map(|unroll| Shape {
+            [unroll, 2 * unroll].map(|unroll| ProbeKernel {
                 streams: 1,
                 unroll,
                 masked,
@@ -67,12 +67,12 @@ pub fn latency_shapes(r: &Recipe) -> Vec<Shape> {
 }
 
 /// Shapes for throughput: one, two, four and eight streams with the same number of operations.
-pub fn throughput_shapes(r: &Recipe) -> Vec<Shape> {
+pub fn throughput_shapes(r: &ProbeRecipe) -> Vec<ProbeKernel> {
     let most = if r.single { 1 } else { 8 };
     [1, 2, 4, 8]
         .into_iter()
         .filter(|streams| *streams <= most)
-        .map(|streams| Shape {
+        .map(|streams| ProbeKernel {
             streams,
             unroll: (r.unroll / streams).max(2),
             masked: !r.direct,
@@ -91,12 +91,12 @@ pub struct Libraries<'a> {
 
 fn compile(
     key: String,
-    recipes: Vec<Recipe>,
-    shapes: Vec<Shape>,
+    recipes: Vec<ProbeRecipe>,
+    shapes: Vec<ProbeKernel>,
     libraries: Libraries,
     arch: &str,
 ) -> Result<Probe, LlvmError> {
-    let borrowed: Vec<&Recipe> = recipes.iter().collect();
+    let borrowed: Vec<&ProbeRecipe> = recipes.iter().collect();
     let m = Module::parse(text::module(&borrowed, &shapes).as_bytes(), &key)?;
     if recipes.iter().any(|r| r.library) {
         m.link(libraries.double_words, "double words")?;
@@ -161,7 +161,7 @@ pub fn build_pair(
     };
     let unroll = a.unroll.min(b.unroll);
     let shapes = [2, 4, 8]
-        .map(|streams| Shape {
+        .map(|streams| ProbeKernel {
             streams,
             unroll: (unroll / streams).max(2),
             masked: !(a.direct && b.direct),

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 /// Where a figure comes from. In JSON: `"measured"`, `"unknown"`, or `"published: KEY"` where KEY is
 /// listed under `sources`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Source {
+pub enum FigureSource {
     /// Measured by Kerf on this device.
     Measured,
     /// Taken from a publication; the key is listed in [`DeviceProfile::sources`].
@@ -29,24 +29,26 @@ pub enum Source {
     Unknown,
 }
 
-impl Serialize for Source {
+impl Serialize for FigureSource {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
-            Source::Measured => s.serialize_str("measured"),
-            Source::Published(key) => s.serialize_str(&format!("published: {key}")),
-            Source::Unknown => s.serialize_str("unknown"),
+            FigureSource::Measured => s.serialize_str("measured"),
+            FigureSource::Published(key) => s.serialize_str(&format!("published: {key}")),
+            FigureSource::Unknown => s.serialize_str("unknown"),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Source {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Source, D::Error> {
+impl<'de> Deserialize<'de> for FigureSource {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<FigureSource, D::Error> {
         let text = String::deserialize(d)?;
         match text.as_str() {
-            "measured" => Ok(Source::Measured),
-            "unknown" => Ok(Source::Unknown),
+            "measured" => Ok(FigureSource::Measured),
+            "unknown" => Ok(FigureSource::Unknown),
             _ => match text.strip_prefix("published: ") {
-                Some(key) if !key.trim().is_empty() => Ok(Source::Published(key.trim().into())),
+                Some(key) if !key.trim().is_empty() => {
+                    Ok(FigureSource::Published(key.trim().into()))
+                }
                 _ => Err(serde::de::Error::custom(format!(
                     "source is {text:?}; expected \"measured\", \"unknown\" or \"published: KEY\""
                 ))),
@@ -63,7 +65,7 @@ pub struct Figure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// Where it comes from.
-    pub source: Source,
+    pub source: FigureSource,
     /// Smallest and largest of the repeats, or the interval that the note names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
@@ -77,7 +79,7 @@ impl Figure {
     pub fn measured(value: f64) -> Figure {
         Figure {
             value: Some(value),
-            source: Source::Measured,
+            source: FigureSource::Measured,
             ..Figure::default()
         }
     }
@@ -92,7 +94,7 @@ impl Figure {
     pub fn published(value: f64, key: &str) -> Figure {
         Figure {
             value: Some(value),
-            source: Source::Published(key.into()),
+            source: FigureSource::Published(key.into()),
             ..Figure::default()
         }
     }
@@ -154,7 +156,7 @@ pub enum Coverage {
 /// The argument on which an operation is worst.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Worst {
+pub struct WorstArgument {
     /// Arguments, as hexadecimal floats.
     pub arguments: Vec<String>,
     /// What the device gave.
@@ -230,7 +232,7 @@ pub struct BoundCheck {
     pub violations: u64,
     /// The worst of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstArgument>,
 }
 
 /// How accurate an operation is.
@@ -238,7 +240,7 @@ pub struct BoundCheck {
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {
     /// Where it comes from.
-    pub source: Source,
+    pub source: FigureSource,
     /// How arguments were chosen.
     pub coverage: Coverage,
     /// Number of arguments.
@@ -272,7 +274,7 @@ pub struct Accuracy {
     pub special_mismatches: u64,
     /// The argument with the largest error in ulps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstArgument>,
     /// Error by binade of the (first) argument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binades: Vec<BinadeError>,
@@ -385,7 +387,7 @@ pub struct CoIssue {
 /// What made the profile.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Origin {
+pub struct ProfileOrigin {
     /// Kerf's version.
     pub kerf: String,
     /// Date, `YYYY-MM-DD`.
@@ -420,7 +422,7 @@ pub struct DeviceProfile {
     /// Compute capability, `9.0`.
     pub arch: String,
     /// What made it.
-    pub origin: Origin,
+    pub origin: ProfileOrigin,
     /// Publications by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, Publication>,

@@ -12,7 +12,7 @@ const BLOCK: u32 = 256;
 
 /// An operation: its key and LLVM's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
+pub struct SfuOperation {
     /// Key: `ex2.ftz`.
     pub key: &'static str,
     intrinsic: &'static str,
@@ -20,8 +20,8 @@ pub struct Operation {
     pub binary: bool,
 }
 
-const fn op(key: &'static str, intrinsic: &'static str, binary: bool) -> Operation {
-    Operation {
+const fn op(key: &'static str, intrinsic: &'static str, binary: bool) -> SfuOperation {
+    SfuOperation {
         key,
         intrinsic,
         binary,
@@ -29,7 +29,7 @@ const fn op(key: &'static str, intrinsic: &'static str, binary: bool) -> Operati
 }
 
 /// All operations; those with one instruction of the unit and nothing else come first.
-pub const OPERATIONS: [Operation; 18] = [
+pub const OPERATIONS: [SfuOperation; 18] = [
     op("rcp.ftz", "nvvm.rcp.approx.ftz.f", false),
     op("rsqrt.ftz", "nvvm.rsqrt.approx.ftz.f", false),
     op("sqrt.ftz", "nvvm.sqrt.approx.ftz.f", false),
@@ -50,7 +50,7 @@ pub const OPERATIONS: [Operation; 18] = [
     op("div.full", "nvvm.div.full", true),
 ];
 
-impl Operation {
+impl SfuOperation {
     /// Name of its kernel.
     fn kernel(self) -> String {
         format!("sfu_{}", self.key.replace('.', "_"))
@@ -102,22 +102,22 @@ define ptx_kernel void @{kernel}(ptr %out, i32 %start, i32 %step) {{
 }
 
 /// An executor with room for the results of one launch.
-pub struct Runner<'a> {
+pub struct SfuRunner<'a> {
     exec: &'a mut dyn Executor,
     out: BufferId,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> SfuRunner<'a> {
     /// On an executor that has [`module`] loaded.
-    pub fn new(exec: &'a mut dyn Executor) -> Result<Runner<'a>, ExecError> {
+    pub fn new(exec: &'a mut dyn Executor) -> Result<SfuRunner<'a>, ExecError> {
         let out = exec.alloc("results", CHUNK as usize * 4, 4)?;
-        Ok(Runner { exec, out })
+        Ok(SfuRunner { exec, out })
     }
 
     /// Results for `start + i * step`, `count` of them and at most [`CHUNK`].
     fn results(
         &mut self,
-        o: Operation,
+        o: SfuOperation,
         start: u32,
         step: u32,
         count: u32,
@@ -160,9 +160,9 @@ pub struct Comparison {
 
 /// Compares two executors on every `step`-th argument (an odd number: 1 for all).
 pub fn compare(
-    a: &mut Runner,
-    b: &mut Runner,
-    o: Operation,
+    a: &mut SfuRunner,
+    b: &mut SfuRunner,
+    o: SfuOperation,
     step: u32,
 ) -> Result<Comparison, ExecError> {
     let mut out = Comparison {
@@ -200,7 +200,7 @@ pub fn compare(
 
 /// A range of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct ArgumentRange {
     /// First argument, as bits.
     pub start: u32,
     /// Distance.
@@ -210,14 +210,14 @@ pub struct Range {
 }
 
 /// The ranges from which an operation can be fitted: whole binades, and a sample of everything.
-pub fn ranges(o: Operation) -> Vec<Range> {
-    let binade = |e: i32, sign: u32| Range {
+pub fn ranges(o: SfuOperation) -> Vec<ArgumentRange> {
+    let binade = |e: i32, sign: u32| ArgumentRange {
         start: ((127 + e) as u32) << 23 | sign << 31,
         step: 1,
         count: 1 << 23,
     };
     let positive = |all: std::ops::RangeInclusive<i32>| all.map(|e| binade(e, 0)).collect();
-    let mut out: Vec<Range> = match o.key.split('.').next().unwrap_or_default() {
+    let mut out: Vec<ArgumentRange> = match o.key.split('.').next().unwrap_or_default() {
         "rcp" | "div" => positive(0..=0),
         "rsqrt" | "sqrt" => positive(0..=1),
         "lg2" => positive(-2..=2),
@@ -231,7 +231,7 @@ pub fn ranges(o: Operation) -> Vec<Range> {
         "tanh" => positive(-9..=3),
         _ => positive(-3..=3),
     };
-    out.push(Range {
+    out.push(ArgumentRange {
         start: 0,
         step: 16381,
         count: 262_192,
@@ -241,7 +241,7 @@ pub fn ranges(o: Operation) -> Vec<Range> {
 
 /// An operation's dump: of each range start, step and count, then the differences of consecutive results
 /// as four planes of bytes, the lowest first; a difference's sign is its lowest bit.
-pub fn dump(r: &mut Runner, o: Operation) -> Result<Vec<u8>, ExecError> {
+pub fn dump(r: &mut SfuRunner, o: SfuOperation) -> Result<Vec<u8>, ExecError> {
     let mut out = Vec::new();
     for range in ranges(o) {
         for w in [range.start, range.step, range.count] {
@@ -278,8 +278,8 @@ mod tests {
     fn an_executor_agrees_with_itself_and_its_dump_with_it() {
         let (mut a, mut b) = (cpu(), cpu());
         let (mut a, mut b) = (
-            Runner::new(&mut a).expect("a"),
-            Runner::new(&mut b).expect("b"),
+            SfuRunner::new(&mut a).expect("a"),
+            SfuRunner::new(&mut b).expect("b"),
         );
         for o in OPERATIONS {
             let c = compare(&mut a, &mut b, o, 65_537).expect("compares");
@@ -301,8 +301,8 @@ mod tests {
     fn differences_are_found() {
         let (mut a, mut b) = (cpu(), cpu());
         let (mut a, mut b) = (
-            Runner::new(&mut a).expect("a"),
-            Runner::new(&mut b).expect("b"),
+            SfuRunner::new(&mut a).expect("a"),
+            SfuRunner::new(&mut b).expect("b"),
         );
         let sine = OPERATIONS[5];
         let x = a.results(sine, 0x3f80_0000, 1, 256).expect("runs");

@@ -1,9 +1,9 @@
 //! The bounds campaign on the CPU executor.
-use kerf_device::doubleword::{BoundReport, Case, cases, program, run};
+use kerf_device::doubleword::{BoundReport, DoubleWordCase, cases, program, run};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 
-fn campaign(wanted: impl Fn(&Case) -> bool, pairs: u64) -> Vec<BoundReport> {
-    let all: Vec<Case> = cases().into_iter().filter(wanted).collect();
+fn campaign(wanted: impl Fn(&DoubleWordCase) -> bool, pairs: u64) -> Vec<BoundReport> {
+    let all: Vec<DoubleWordCase> = cases().into_iter().filter(wanted).collect();
     let m = program(&all, "sm_90").expect("compiles");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("loads");
     all.iter()
@@ -56,8 +56,8 @@ fn cmp_losses_are_seen() {
 /// Same seed, same worst pair; another seed, other pairs.
 #[test]
 fn campaigns_repeat() {
-    let mul = |c: &Case| c.key == "mul.dw64";
-    let all: Vec<Case> = cases().into_iter().filter(mul).collect();
+    let mul = |c: &DoubleWordCase| c.key == "mul.dw64";
+    let all: Vec<DoubleWordCase> = cases().into_iter().filter(mul).collect();
     let m = program(&all, "sm_90").expect("compiles");
     let mut exec = CpuExecutor::new(&m, CpuOptions::default()).expect("loads");
     let mut once = |seed| {

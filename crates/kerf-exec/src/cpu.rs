@@ -32,8 +32,8 @@ use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch, Laun
 use kerf_llvm::{HostJit, Module};
 use kerf_num::{Dd, Format};
 use kerf_pass::shadow::ShadowMap;
-use launch::{Entry, Reserve, Shape};
-use launch_state::{Range, Shared};
+use launch::{KernelEntry, LaunchShape, Reserve};
+use launch_state::{MemoryRange, Shared};
 use lower::{LowerOptions, Lowered, LoweredKernel};
 use memory::Arena;
 use sanitize::Sanitizer;
@@ -75,7 +75,7 @@ pub struct CpuExecutor {
     pool: rayon::ThreadPool,
     reserves: Vec<Mutex<Reserve>>,
     buffers: Vec<Buffer>,
-    variables: Vec<Range>,
+    variables: Vec<MemoryRange>,
     printed: Vec<u8>,
     started: Option<Instant>,
     shadow: Option<ShadowState>,
@@ -84,7 +84,7 @@ pub struct CpuExecutor {
     arena: Arena,
     order: u64,
     /// Memory of an application that holds several programs, for memcheck.
-    pub(crate) beside: Vec<Range>,
+    pub(crate) beside: Vec<MemoryRange>,
 }
 
 impl CpuExecutor {
@@ -109,7 +109,7 @@ impl CpuExecutor {
             .filter_map(|v| {
                 let start = jit.address(&v.symbol).ok()?;
                 let name = kerf_llvm::demangle(&v.symbol);
-                Some(Range {
+                Some(MemoryRange {
                     start,
                     end: start + v.bytes,
                     name,
@@ -205,7 +205,7 @@ impl CpuExecutor {
             return Ok(found.clone());
         }
         let find = |name: &str| self.jit.address(name).map_err(|e| ExecError::Compile(e.0));
-        let address = if k.mode == lower::Mode::Regions {
+        let address = if k.mode == lower::ThreadMode::Regions {
             0
         } else {
             find(&k.entry)?
@@ -279,14 +279,14 @@ impl CpuExecutor {
             &ranges,
             self.sanitizer.as_ref(),
         );
-        let shape = Shape {
+        let shape = LaunchShape {
             grid,
             block,
             dynamic_shared,
             static_shared: self.lowered.static_shared,
             cooperative: cooperative && k.syncs_grid,
         };
-        let entry = Entry {
+        let entry = KernelEntry {
             mode: k.mode,
             address,
             regions,
@@ -313,10 +313,10 @@ impl CpuExecutor {
         Ok((address as u64, found.ok_or_else(missing)?.1))
     }
 
-    fn ranges(&self) -> Vec<Range> {
+    fn ranges(&self) -> Vec<MemoryRange> {
         self.buffers
             .iter()
-            .map(|b| Range {
+            .map(|b| MemoryRange {
                 start: b.address,
                 end: b.address + b.bytes,
                 name: b.name.clone(),
@@ -487,9 +487,9 @@ impl Executor for CpuExecutor {
                 symbol: k.symbol.clone(),
                 modelled: k.modelled.clone(),
                 note: Some(match k.mode {
-                    lower::Mode::Loop => "threads in a vectorisable loop".into(),
-                    lower::Mode::Coroutine => "threads as coroutines".into(),
-                    lower::Mode::Regions => format!(
+                    lower::ThreadMode::Loop => "threads in a vectorisable loop".into(),
+                    lower::ThreadMode::Coroutine => "threads as coroutines".into(),
+                    lower::ThreadMode::Regions => format!(
                         "{} regions between barriers, threads in a vectorisable loop each",
                         k.regions
                     ),

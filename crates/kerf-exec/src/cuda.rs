@@ -11,11 +11,11 @@ pub mod watch;
 
 use crate::{BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use clear::Clear;
-use code::Loaded;
-use driver::{Context, Event};
-use graph::{Kept, Recording};
+use code::LoadedCode;
+use driver::{DriverContext, DriverEvent};
+use graph::{KeptContents, Recording};
 use std::ffi::c_void;
-use stream::Stream;
+use stream::OwnStream;
 
 pub use driver::{Attributes, driver_version, present};
 pub use raw::CudaDevice;
@@ -23,22 +23,22 @@ pub use raw::CudaDevice;
 /// Assembles PTX for a device to a binary that can be looked at, by the driver's linker: not what nvcc would make of
 /// it (see [`Code`]). May be called from several threads.
 pub fn link(ptx: &str, ordinal: i32) -> Result<Vec<u8>, ExecError> {
-    Context::new(ordinal)?.link(ptx)
+    DriverContext::new(ordinal)?.link(ptx)
 }
 
 /// PTX compiled for a device as a whole program, as nvcc does it and as the driver does for those who load the PTX.
 pub struct Code {
-    loaded: Loaded,
+    loaded: LoadedCode,
     /// What is loaded goes before its context.
-    _context: Context,
+    _context: DriverContext,
 }
 
 impl Code {
     fn on(
         ordinal: i32,
-        load: impl FnOnce(&Context) -> Result<Loaded, ExecError>,
+        load: impl FnOnce(&DriverContext) -> Result<LoadedCode, ExecError>,
     ) -> Result<Code, ExecError> {
-        let context = Context::new(ordinal)?;
+        let context = DriverContext::new(ordinal)?;
         Ok(Code {
             loaded: load(&context)?,
             _context: context,
@@ -58,19 +58,19 @@ pub fn load_binary(binary: &[u8], ordinal: i32) -> Result<Code, ExecError> {
 
 /// A device's context, kept from one program to the next: making one takes longer than most kernels.
 pub struct KeptContext {
-    _context: Context,
+    _context: DriverContext,
 }
 
 /// Keeps a device's context.
 pub fn keep(ordinal: i32) -> Result<KeptContext, ExecError> {
     Ok(KeptContext {
-        _context: Context::new(ordinal)?,
+        _context: DriverContext::new(ordinal)?,
     })
 }
 
 /// What the driver says of a device.
 pub fn attributes(ordinal: i32) -> Result<Attributes, ExecError> {
-    Context::new(ordinal)?.attributes()
+    DriverContext::new(ordinal)?.attributes()
 }
 
 struct Buffer {
@@ -87,15 +87,15 @@ pub struct CudaExecutor {
     clear: Option<Clear>,
     buffers: Vec<Buffer>,
     kernels: Vec<(String, KernelStats)>,
-    start: Event,
-    stop: Event,
+    start: DriverEvent,
+    stop: DriverEvent,
     /// Copies beside the kernels, and what they wait for.
-    beside: Option<Stream>,
-    marks: Vec<Event>,
+    beside: Option<OwnStream>,
+    marks: Vec<DriverEvent>,
     /// Whether buffers were made, and cleared on the default stream, for which the other does not wait by itself.
     cleared: bool,
-    loaded: Loaded,
-    context: Context,
+    loaded: LoadedCode,
+    context: DriverContext,
 }
 
 impl CudaExecutor {
@@ -111,7 +111,7 @@ impl CudaExecutor {
         ordinal: i32,
         level: u32,
     ) -> Result<CudaExecutor, ExecError> {
-        let context = Context::new(ordinal)?;
+        let context = DriverContext::new(ordinal)?;
         let loaded = context.load(ptx, level)?;
         Self::holding(context, loaded, symbols)
     }
@@ -122,7 +122,7 @@ impl CudaExecutor {
         symbols: &[String],
         ordinal: i32,
     ) -> Result<CudaExecutor, ExecError> {
-        Self::holding(Context::new(ordinal)?, code.loaded, symbols)
+        Self::holding(DriverContext::new(ordinal)?, code.loaded, symbols)
     }
 
     /// Loads a binary made by [`link`].
@@ -131,14 +131,14 @@ impl CudaExecutor {
         symbols: &[String],
         ordinal: i32,
     ) -> Result<CudaExecutor, ExecError> {
-        let context = Context::new(ordinal)?;
+        let context = DriverContext::new(ordinal)?;
         let loaded = context.load_binary(binary)?;
         Self::holding(context, loaded, symbols)
     }
 
     fn holding(
-        context: Context,
-        loaded: Loaded,
+        context: DriverContext,
+        loaded: LoadedCode,
         symbols: &[String],
     ) -> Result<CudaExecutor, ExecError> {
         let kernels = symbols
@@ -150,8 +150,8 @@ impl CudaExecutor {
             clear: None,
             buffers: Vec::new(),
             kernels,
-            start: Event::new()?,
-            stop: Event::new()?,
+            start: DriverEvent::new()?,
+            stop: DriverEvent::new()?,
             beside: None,
             marks: Vec::new(),
             cleared: false,
@@ -161,15 +161,15 @@ impl CudaExecutor {
     }
 
     /// The stream that records, while it does.
-    fn recorder(&self) -> Option<&Stream> {
+    fn recorder(&self) -> Option<&OwnStream> {
         let r = self.recording.as_ref()?;
         r.graph.is_none().then_some(&r.stream)
     }
 
     /// The stream for copies beside the kernels, made when it is first needed.
-    fn side(&mut self) -> Result<&Stream, ExecError> {
+    fn side(&mut self) -> Result<&OwnStream, ExecError> {
         if self.beside.is_none() {
-            self.beside = Some(Stream::new()?);
+            self.beside = Some(OwnStream::new()?);
         }
         self.beside.as_ref().ok_or(ExecError::NoBuffer(0))
     }
@@ -279,7 +279,7 @@ impl Executor for CudaExecutor {
 
     fn mark(&mut self, number: usize) -> Result<(), ExecError> {
         while self.marks.len() <= number {
-            self.marks.push(Event::new()?);
+            self.marks.push(DriverEvent::new()?);
         }
         self.marks[number].record()
     }
@@ -314,7 +314,7 @@ impl Executor for CudaExecutor {
             .collect::<Result<Vec<_>, _>>()?;
         let mut params: Vec<*mut c_void> =
             storage.iter_mut().map(|s| s.as_mut_ptr().cast()).collect();
-        let stream = self.recorder().map_or(std::ptr::null_mut(), Stream::raw);
+        let stream = self.recorder().map_or(std::ptr::null_mut(), OwnStream::raw);
         self.loaded.launch(l.configuration(), &mut params, stream)
     }
 
@@ -323,14 +323,14 @@ impl Executor for CudaExecutor {
         let mut before = self.recording.take().map_or_else(Vec::new, |r| r.kept);
         let mut kept = Vec::new();
         for b in &self.buffers {
-            let mine = |k: &Kept| (k.buffer, k.bytes) == (b.address, b.bytes);
+            let mine = |k: &KeptContents| (k.buffer, k.bytes) == (b.address, b.bytes);
             if let Some(at) = before.iter().position(mine) {
                 let k = before.swap_remove(at);
                 driver::on_device(k.copy, k.buffer, k.bytes)?;
                 kept.push(k);
                 continue;
             }
-            match Kept::new(b.address, b.bytes, &b.name) {
+            match KeptContents::new(b.address, b.bytes, &b.name) {
                 Ok(k) => kept.push(k),
                 Err(ExecError::Memory(_)) => return Ok(false),
                 Err(e) => return Err(e),
@@ -340,7 +340,7 @@ impl Executor for CudaExecutor {
         self.start.record()?;
         self.start.wait()?;
         let r = Recording {
-            stream: Stream::new()?,
+            stream: OwnStream::new()?,
             kept,
             graph: None,
             events: Vec::new(),
@@ -433,11 +433,11 @@ impl CudaExecutor {
     }
     /// Name of the first GPU, or why there is none.
     pub fn probe() -> Result<String, ExecError> {
-        let c = Context::new(0)?;
+        let c = DriverContext::new(0)?;
         Ok(format!("{} (sm_{})", c.name, c.capability))
     }
     /// Compute capability of a device, e.g. 90.
     pub fn capability(ordinal: i32) -> Result<i32, ExecError> {
-        Context::capability_at(ordinal)
+        DriverContext::capability_at(ordinal)
     }
 }

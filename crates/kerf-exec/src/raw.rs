@@ -4,13 +4,13 @@
 //! passes plain addresses, inside structs and arrays too. Both kinds of device are behind one trait, which
 //! Kerf's CUDA runtime is written against.
 use crate::{ExecError, KernelStats};
-use kerf_ir::blob::Image;
+use kerf_ir::blob::CodeImage;
 use kerf_llvm::Module;
 use std::ffi::c_void;
 
 /// Where memory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryPlace {
     /// On the device.
     Device,
     /// On both.
@@ -78,9 +78,9 @@ pub trait RawDevice {
         &mut self,
         finished: &Module,
         arch: &str,
-    ) -> Result<Option<(Image, Vec<u8>)>, ExecError>;
+    ) -> Result<Option<(CodeImage, Vec<u8>)>, ExecError>;
     /// Makes code that a program keeps ready to be launched; none if it is not for this device.
-    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError>;
+    fn load_kept(&mut self, image: &CodeImage, bytes: &[u8]) -> Result<Option<usize>, ExecError>;
     /// Address and size of a variable of a loaded program.
     fn variable(&mut self, program: usize, symbol: &str) -> Result<(u64, usize), ExecError>;
     /// Does what the first launch of a kernel would have to do, so that its time is not of that launch.
@@ -100,9 +100,9 @@ pub trait RawDevice {
         shared: u32,
     ) -> Result<u32, ExecError>;
     /// Memory.
-    fn alloc(&mut self, bytes: usize, place: Place) -> Result<u64, ExecError>;
+    fn alloc(&mut self, bytes: usize, place: MemoryPlace) -> Result<u64, ExecError>;
     /// Gives memory back.
-    fn free(&mut self, address: u64, bytes: usize, place: Place) -> Result<(), ExecError>;
+    fn free(&mut self, address: u64, bytes: usize, place: MemoryPlace) -> Result<(), ExecError>;
     /// Tells the device of host memory that the application allocated itself.
     fn register(&mut self, address: u64, bytes: usize) -> Result<(), ExecError>;
     /// Takes that back.

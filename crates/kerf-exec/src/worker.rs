@@ -40,7 +40,7 @@ pub enum WorkerError {
 const ANSWERS: i32 = 3;
 
 /// A running worker.
-pub struct Worker {
+pub struct WorkerProcess {
     child: Child,
     stdin: ChildStdin,
     answers: Receiver<String>,
@@ -48,7 +48,7 @@ pub struct Worker {
     errors: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Drop for Worker {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -97,9 +97,9 @@ fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-impl Worker {
+impl WorkerProcess {
     /// Starts `program` with `args`.
-    pub fn start(program: &Path, args: &[&str]) -> Result<Worker, WorkerError> {
+    pub fn start(program: &Path, args: &[&str]) -> Result<WorkerProcess, WorkerError> {
         let fail = |e: std::io::Error| WorkerError::Start(e.to_string());
         let (read, write) = pipe().map_err(fail)?;
         let raw = write.into_raw_fd();
@@ -136,7 +136,7 @@ impl Worker {
                 }
             }
         });
-        Ok(Worker {
+        Ok(WorkerProcess {
             child,
             stdin,
             answers,

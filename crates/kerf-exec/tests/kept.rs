@@ -1,6 +1,6 @@
 //! Code that `kerf cc` keeps for the CPU does what the module does, and runs only where it was made for.
 use kerf_exec::cpu::{CpuDevice, CpuOptions, kept};
-use kerf_exec::raw::{Place, RawDevice, RawLaunch};
+use kerf_exec::raw::{MemoryPlace, RawDevice, RawLaunch};
 use kerf_ir::blob::ImageKind;
 use kerf_llvm::Module;
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ define ptx_kernel void @add(ptr addrspace(1) %p) {
 "#;
 
 fn launch(d: &mut dyn RawDevice, program: usize) -> Vec<i32> {
-    let at = d.alloc(16, Place::Device).expect("memory");
+    let at = d.alloc(16, MemoryPlace::Device).expect("memory");
     // SAFETY: sixteen bytes of the device's, which is this machine.
     unsafe { (at as *mut [i32; 4]).write([0; 4]) };
     let mut address = at;
@@ -38,7 +38,7 @@ fn launch(d: &mut dyn RawDevice, program: usize) -> Vec<i32> {
     d.launch(program, &mut l).expect("it runs");
     // SAFETY: sixteen bytes of the device's, which is this machine.
     let out = unsafe { std::slice::from_raw_parts(at as *const i32, 4) }.to_vec();
-    d.free(at, 16, Place::Device).expect("freed");
+    d.free(at, 16, MemoryPlace::Device).expect("freed");
     out
 }
 

@@ -85,7 +85,7 @@ impl Outputs {
 }
 
 /// A random module, finished and ready to load.
-pub struct Prepared {
+pub struct PreparedRandom {
     /// Text and kernels.
     pub random: RandomModule,
     /// Its seed.
@@ -103,7 +103,7 @@ pub fn prepare(
     libdevice: &[u8],
     arch: &str,
     plans: bool,
-) -> Result<Prepared, ExecError> {
+) -> Result<PreparedRandom, ExecError> {
     prepare_with(seed, kernels, libdevice, arch, |m| match plans {
         true => random_plan(m, seed),
         false => Plan::default(),
@@ -117,7 +117,7 @@ pub fn prepare_with(
     libdevice: &[u8],
     arch: &str,
     plan: impl FnOnce(&Module) -> Plan,
-) -> Result<Prepared, ExecError> {
+) -> Result<PreparedRandom, ExecError> {
     let random = random_kernel::module(seed, kernels);
     let bad = |e: kerf_llvm::LlvmError| ExecError::Compile(format!("random module {seed}: {e}"));
     let module = Module::parse(random.ir.as_bytes(), "random").map_err(bad)?;
@@ -129,7 +129,7 @@ pub fn prepare_with(
     plan.apply(&module)
         .map_err(|e| ExecError::Compile(format!("random module {seed}: {e}")))?;
     finish(&module, libdevice, arch, Reflect::default()).map_err(bad)?;
-    Ok(Prepared {
+    Ok(PreparedRandom {
         random,
         seed,
         module,
@@ -138,7 +138,11 @@ pub fn prepare_with(
 }
 
 /// Runs kernel `index` of a prepared module on an executor that has it loaded.
-pub fn run(p: &Prepared, index: usize, exec: &mut dyn Executor) -> Result<Outputs, ExecError> {
+pub fn run(
+    p: &PreparedRandom,
+    index: usize,
+    exec: &mut dyn Executor,
+) -> Result<Outputs, ExecError> {
     let k: &RandomKernel = &p.random.kernels[index];
     let n = k.threads();
     let inputs = random_kernel::inputs(p.seed, index, n);

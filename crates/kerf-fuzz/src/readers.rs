@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum FileKind {
     /// A workload (.toml).
     Workload,
     /// A plan (.json), carried out on the program that `--program` names.
@@ -32,7 +32,7 @@ pub enum Kind {
 
 /// What a reader needs beside the file.
 pub struct Reader {
-    kind: Kind,
+    kind: FileKind,
     /// Where the file is written, for readers that open it; where a workload is said to be, since its source is beside it.
     path: PathBuf,
     /// Bitcode of a prepared program, for plans.
@@ -41,7 +41,7 @@ pub struct Reader {
 
 impl Reader {
     /// `path` is where the file is written, for kinds that are read from a path, or where it could be.
-    pub fn new(kind: Kind, path: &Path, program: Option<Vec<u8>>) -> Reader {
+    pub fn new(kind: FileKind, path: &Path, program: Option<Vec<u8>>) -> Reader {
         Reader {
             kind,
             path: path.to_owned(),
@@ -53,16 +53,18 @@ impl Reader {
     pub fn read(&self, bytes: &[u8]) -> Result<bool, std::io::Error> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         Ok(match self.kind {
-            Kind::Workload => workload(&text(), &self.path),
-            Kind::Plan => self.plan(&text()),
-            Kind::Profile => DeviceProfile::parse(&text()).is_ok(),
-            Kind::Certificate => kerf_hardround::certificate::Record::parse(&text()).is_ok(),
-            Kind::Ll | Kind::Bc => module(bytes),
-            Kind::Npy => {
+            FileKind::Workload => workload(&text(), &self.path),
+            FileKind::Plan => self.plan(&text()),
+            FileKind::Profile => DeviceProfile::parse(&text()).is_ok(),
+            FileKind::Certificate => {
+                kerf_hardround::certificate::CertificateRecord::parse(&text()).is_ok()
+            }
+            FileKind::Ll | FileKind::Bc => module(bytes),
+            FileKind::Npy => {
                 std::fs::write(&self.path, bytes)?;
                 kerf_workload::npy::read(&self.path).is_ok()
             }
-            Kind::Result => {
+            FileKind::Result => {
                 std::fs::write(&self.path, bytes)?;
                 self.path.parent().is_some_and(result)
             }

@@ -1,6 +1,6 @@
 //! Counting does not change what a program computes: random kernels keep their bits.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_fuzz::identity::{self, Prepared};
+use kerf_fuzz::identity::{self, PreparedRandom};
 use kerf_fuzz::random_kernel;
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
@@ -27,7 +27,7 @@ fn random(seed: u64, instrumented: bool) -> Vec<identity::Outputs> {
         count::instrument(&module, Detail::Values).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     }
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
-    let p = Prepared {
+    let p = PreparedRandom {
         random,
         seed,
         module,

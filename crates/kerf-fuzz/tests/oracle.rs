@@ -14,7 +14,7 @@ mod kernels;
 
 use interpreter::Interpreter;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_fuzz::identity::{self, Prepared};
+use kerf_fuzz::identity::{self, PreparedRandom};
 use kerf_fuzz::random_kernel::{self, RandomKernel, RandomModule};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
@@ -131,7 +131,7 @@ fn both(
     plan.apply(&module)
         .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
-    let p = Prepared {
+    let p = PreparedRandom {
         random: RandomModule {
             ir: ir.to_owned(),
             kernels: kernels.to_vec(),

@@ -1,6 +1,6 @@
 //! Random kernels on double words: whatever their shape, they can be built, compiled and run.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_fuzz::identity::{self, Prepared};
+use kerf_fuzz::identity::{self, PreparedRandom};
 use kerf_fuzz::random_kernel;
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_ir::prepare;
@@ -44,7 +44,7 @@ fn run(seed: u64, choose: impl Fn(usize) -> Option<SiteFormat>) -> Vec<identity:
         .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     assert!(ptx(&module, "sm_90").expect("PTX").contains(".entry"));
-    let p = Prepared {
+    let p = PreparedRandom {
         random,
         seed,
         module,

@@ -5,7 +5,7 @@ mod random;
 
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
-use kerf_hardround::function::Function;
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround_gpu::{KERNELS, program};
 use random::{Sum, compare, functions};
 
@@ -33,7 +33,7 @@ fn main() {
     });
 }
 
-fn all(rounds: u32, mut one: impl FnMut(Function, &mut Sum)) {
+fn all(rounds: u32, mut one: impl FnMut(ElementaryFunction, &mut Sum)) {
     println!("function,ranges,arguments,intervals,given_up,cases");
     for f in functions() {
         let mut sum = Sum::default();

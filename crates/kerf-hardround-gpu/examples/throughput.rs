@@ -2,13 +2,15 @@
 //! GPU, of what the processor prepares.
 use kerf_exec::Executor;
 use kerf_exec::cuda::CudaExecutor;
-use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::{BINARY64, Grid, parse};
-use kerf_hardround::function::Function;
+use kerf_hardround::certificate::{Header, UnitRecord};
+use kerf_hardround::format::{BINARY64, BinadeGrid, parse};
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::leaf::Query;
-use kerf_hardround::search::{Counts, Isa};
+use kerf_hardround::search::{Isa, PhaseCounts};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{Batches, KERNELS, POINTS, Pending, Room, Stage, Work, program, search};
+use kerf_hardround_gpu::{
+    BatchSizes, Batches, KERNELS, POINTS, Pending, SearchWork, Stage, program, search,
+};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -18,7 +20,7 @@ fn main() {
         panic!("usage: throughput FUNCTION FROM UNITS [BATCH:POINTS:ROUNDS]...");
     };
     let q = Query {
-        function: Function::find(function).expect("a function"),
+        function: ElementaryFunction::find(function).expect("a function"),
         format: BINARY64,
         bits: 44,
         isa: Some(Isa::best()),
@@ -37,7 +39,8 @@ fn main() {
     let bytes: usize = staged
         .iter()
         .map(|s| {
-            serde_json::to_string(&Unit::new(&header, 0, &s.1, &s.2.found)).map_or(0, |t| t.len())
+            serde_json::to_string(&UnitRecord::new(&header, 0, &s.1, &s.2.found))
+                .map_or(0, |t| t.len())
         })
         .sum();
     println!(
@@ -62,10 +65,10 @@ fn main() {
         let [batch, points, rounds] = v[..] else {
             panic!("{setting}: expected BATCH:POINTS:ROUNDS");
         };
-        let room = Room {
+        let room = BatchSizes {
             points,
             rounds: rounds as u32,
-            ..Room::usual(batch as usize)
+            ..BatchSizes::usual(batch as usize)
         };
         println!("\n{setting}");
         // The kernels alone, on sub-blocks that are there already.
@@ -94,10 +97,10 @@ fn main() {
         }
         exec.clear();
         let clock = Instant::now();
-        let (mut cases, mut arguments, mut counts) = (0, 0u64, Counts::default());
+        let (mut cases, mut arguments, mut counts) = (0, 0u64, PhaseCounts::default());
         search(
             &mut exec,
-            &Work {
+            &SearchWork {
                 query: &q,
                 units: &units,
                 range: 0..units.len(),
@@ -106,7 +109,7 @@ fn main() {
             },
             |_| true,
             |i, g, found| {
-                std::hint::black_box(Unit::new(&header, i, &g, &found));
+                std::hint::black_box(UnitRecord::new(&header, i, &g, &found));
                 cases += found.cases.len();
                 counts.add(&found.counts);
                 arguments += g.len();
@@ -125,7 +128,7 @@ fn main() {
 }
 
 /// Units as they are sent to the device; says how long that takes.
-fn prepared(q: &Query, some: &[Grid], points: f64) -> Vec<Pending> {
+fn prepared(q: &Query, some: &[BinadeGrid], points: f64) -> Vec<Pending> {
     let mut stage = Stage::new(points);
     let clock = Instant::now();
     let staged: Vec<_> = some.iter().map(|g| (0, *g, stage.unit(q, g))).collect();

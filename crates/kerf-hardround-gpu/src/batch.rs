@@ -1,8 +1,8 @@
 //! Batches of sub-blocks on an executor.
 use crate::stage::{POINTS, Staged, WORDS};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Found, Query, decide};
+use kerf_hardround::format::BinadeGrid;
+use kerf_hardround::leaf::{FoundCases, Query, decide};
 use kerf_hardround::plan::{LEVELS, SPLITS};
 use kerf_hardround::search::Scratch;
 use kerf_hardround::tables::{LONG_RUNS, RUN};
@@ -55,7 +55,7 @@ pub const KERNELS: [&str; 5] = [
 
 /// Sizes of batches.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct BatchSizes {
     /// Sub-blocks of a batch.
     pub sub_blocks: usize,
     /// Room for lines that fail, over what is usual.
@@ -68,10 +68,10 @@ pub struct Room {
     pub rounds: u32,
 }
 
-impl Room {
+impl BatchSizes {
     /// Enough for all but strange ranges.
-    pub fn usual(sub_blocks: usize) -> Room {
-        Room {
+    pub fn usual(sub_blocks: usize) -> BatchSizes {
+        BatchSizes {
             sub_blocks,
             lines: 1.0,
             candidates: 1 << 16,
@@ -115,7 +115,7 @@ pub(crate) fn word(bytes: &[u8], i: usize) -> u32 {
 
 impl<'a> Batches<'a> {
     /// Room for so many sub-blocks at a time.
-    pub fn new(exec: &'a mut dyn Executor, room: Room) -> Result<Batches<'a>, GpuError> {
+    pub fn new(exec: &'a mut dyn Executor, room: BatchSizes) -> Result<Batches<'a>, GpuError> {
         let most = room.sub_blocks.max(64);
         let intervals = (most * RUN * LONG_RUNS) as f64 * room.lines;
         let rooms = ROOM.map(|r| (intervals * r) as u32 + 64);
@@ -304,16 +304,16 @@ impl<'a> Batches<'a> {
 }
 
 /// A unit searched on the processor.
-pub fn here(q: &Query, number: u64, grid: Grid) -> Done {
+pub fn here(q: &Query, number: u64, grid: BinadeGrid) -> Done {
     let found = kerf_hardround::leaf::search(q, &grid, &mut Scratch::default());
     (number, grid, found)
 }
 
 /// A unit that is done, with its number and place.
-pub type Done = (u64, Grid, Found);
+pub type Done = (u64, BinadeGrid, FoundCases);
 
 /// A unit with its number and place.
-pub type Pending = (u64, Grid, Staged);
+pub type Pending = (u64, BinadeGrid, Staged);
 
 /// What the device gave for a batch.
 #[derive(Debug, Default)]

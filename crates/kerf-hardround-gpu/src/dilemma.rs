@@ -2,7 +2,7 @@
 //! executor, for the study of them.
 use crate::batch::{GpuError, word};
 use kerf_exec::{Arg, BufferId, Executor, Launch};
-use kerf_hardround::plan::{LEVELS, Plan, fraction, signed};
+use kerf_hardround::plan::{BlockPlan, LEVELS, fraction, signed};
 use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::tables::{RUN, RUNS, STARTS, Tables};
 use kerf_ir::finish::{Reflect, finish};
@@ -14,7 +14,7 @@ static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dilemma.bc"));
 pub const BITS: u32 = 15;
 /// Parts of an interval that fails, as published.
 const PARTS: u64 = 8;
-/// The level of [`Plan`] whose intervals have an eighth of the first's arguments.
+/// The level of [`BlockPlan`] whose intervals have an eighth of the first's arguments.
 const EIGHTH: usize = 2;
 const THREADS: u32 = 128;
 const BLOCKS: u32 = 2112;
@@ -30,7 +30,7 @@ pub const SUB_BLOCK: u64 = ((RUNS * RUN) as u64) << BITS;
 
 /// The words of a sub-block, as `device/dilemma.cu` reads them.
 pub fn record(poly: &Poly, start: u64, eps: f64) -> Option<Vec<u64>> {
-    let plan = Plan::with(poly, eps, BITS, RUNS)?;
+    let plan = BlockPlan::with(poly, eps, BITS, RUNS)?;
     let tables = Tables::new(&poly.around(start), BITS, RUNS);
     let second = poly.second(start + SUB_BLOCK / 2).0;
     let levels = [plan.levels[0], plan.levels[EIGHTH]];
@@ -66,7 +66,7 @@ pub fn record(poly: &Poly, start: u64, eps: f64) -> Option<Vec<u64>> {
 /// Every argument of the first `runs` runs of a sub-block on this processor, in the way of the kernel: those whose
 /// line is near an integer.
 pub fn exhaustive_here(poly: &Poly, start: u64, eps: f64, runs: usize) -> Option<u64> {
-    let plan = Plan::with(poly, eps, BITS, RUNS)?;
+    let plan = BlockPlan::with(poly, eps, BITS, RUNS)?;
     let level = plan.levels[0];
     let limit = fraction(level.d) + 1;
     let mut starts: [Vec<u64>; STARTS] = Default::default();
@@ -106,7 +106,7 @@ pub fn kernels() -> Vec<String> {
 
 /// What a deployment gave.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct DeploymentOutcome {
     /// Seconds of each kernel, as the device's clock says.
     pub seconds: Vec<f64>,
     /// Intervals that failed, and eighths of those that failed.
@@ -183,7 +183,7 @@ impl<'a> Dilemma<'a> {
         Ok(self.exec.stop_clock()?)
     }
 
-    fn outcome(&mut self, seconds: Vec<f64>) -> Result<Outcome, GpuError> {
+    fn outcome(&mut self, seconds: Vec<f64>) -> Result<DeploymentOutcome, GpuError> {
         let counts = self.exec.read(self.counts)?;
         let [a, b, many] = [0, 1, 2].map(|i| word(&counts, i));
         if a > self.capacity || b > self.capacity || many as usize > CANDIDATES {
@@ -196,7 +196,7 @@ impl<'a> Dilemma<'a> {
             .map(|p| u64::from(word(p, 0)) | u64::from(word(p, 1)) << 32)
             .collect();
         places.sort_unstable();
-        Ok(Outcome {
+        Ok(DeploymentOutcome {
             seconds,
             failed: [a.into(), b.into()],
             places,
@@ -216,16 +216,16 @@ impl<'a> Dilemma<'a> {
     }
 
     /// Every argument.
-    pub fn exhaustive(&mut self) -> Result<Outcome, GpuError> {
+    pub fn exhaustive(&mut self) -> Result<DeploymentOutcome, GpuError> {
         self.single("exhaustive".to_owned())
     }
 
     /// All phases in one kernel.
-    pub fn one(&mut self, form: &str) -> Result<Outcome, GpuError> {
+    pub fn one(&mut self, form: &str) -> Result<DeploymentOutcome, GpuError> {
         self.single(format!("one_{form}"))
     }
 
-    fn single(&mut self, name: String) -> Result<Outcome, GpuError> {
+    fn single(&mut self, name: String) -> Result<DeploymentOutcome, GpuError> {
         self.exec.write(self.counts, &[0; 12])?;
         let args = [vec![Self::buffer(self.records)], self.tail()].concat();
         let t = self.launch(&name, self.blocks, &args)?;
@@ -233,7 +233,7 @@ impl<'a> Dilemma<'a> {
     }
 
     /// A kernel for each phase.
-    pub fn three(&mut self, form: &str) -> Result<Outcome, GpuError> {
+    pub fn three(&mut self, form: &str) -> Result<DeploymentOutcome, GpuError> {
         self.exec.write(self.counts, &[0; 12])?;
         let number = |n: u32| Arg::Bytes(n.to_le_bytes().to_vec());
         let [first, second] = self.lines.map(|l| l.map(Self::buffer).to_vec());

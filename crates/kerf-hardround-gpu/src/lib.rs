@@ -11,12 +11,12 @@ pub mod libm;
 pub mod small;
 mod stage;
 
-pub use batch::{Batches, Done, GpuError, KERNELS, Pending, Room, program};
+pub use batch::{BatchSizes, Batches, Done, GpuError, KERNELS, Pending, program};
 pub use stage::{POINTS, Stage, Staged, SubBlock};
 
 use kerf_exec::Executor;
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Found, Query};
+use kerf_hardround::format::BinadeGrid;
+use kerf_hardround::leaf::{FoundCases, Query};
 use kerf_hardround::units::Units;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use std::sync::mpsc::sync_channel;
 
 /// What is searched.
 #[derive(Debug, Clone)]
-pub struct Work<'a> {
+pub struct SearchWork<'a> {
     /// The query.
     pub query: &'a Query,
     /// Its units.
@@ -34,16 +34,16 @@ pub struct Work<'a> {
     /// Threads that describe sub-blocks.
     pub threads: usize,
     /// Sizes of batches.
-    pub room: Room,
+    pub room: BatchSizes,
 }
 
 /// Searches units, those for which `wanted` says so, on an executor that has [`program`] loaded. Results go to
 /// `sink`, which may break off; gives whether it did not.
 pub fn search(
     exec: &mut dyn Executor,
-    work: &Work,
+    work: &SearchWork,
     wanted: impl Fn(u64) -> bool + Sync,
-    sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+    sink: impl FnMut(u64, BinadeGrid, FoundCases) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
     search_opening(|| Ok(exec), work, wanted, sink)
 }
@@ -55,9 +55,9 @@ const WAITING: usize = 4096;
 /// As [`search`], with an executor that `open` gives: units are prepared meanwhile.
 pub fn search_opening<'e, E: From<GpuError>>(
     open: impl FnOnce() -> Result<&'e mut dyn Executor, E>,
-    work: &Work,
+    work: &SearchWork,
     wanted: impl Fn(u64) -> bool + Sync,
-    mut sink: impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+    mut sink: impl FnMut(u64, BinadeGrid, FoundCases) -> ControlFlow<()>,
 ) -> Result<bool, E> {
     let next = AtomicU64::new(work.range.start);
     let stop = AtomicBool::new(false);
@@ -93,9 +93,9 @@ pub fn search_opening<'e, E: From<GpuError>>(
 fn run(
     exec: &mut dyn Executor,
     q: &Query,
-    room: Room,
+    room: BatchSizes,
     staged: impl Iterator<Item = Pending>,
-    sink: &mut impl FnMut(u64, Grid, Found) -> ControlFlow<()>,
+    sink: &mut impl FnMut(u64, BinadeGrid, FoundCases) -> ControlFlow<()>,
 ) -> Result<bool, GpuError> {
     let mut batches = Batches::new(exec, room)?;
     let most = room.sub_blocks.min(batches.most);

@@ -1,7 +1,7 @@
 //! libdevice's functions on an executor.
 use crate::batch::GpuError;
 use kerf_exec::{Arg, Executor, Launch};
-use kerf_hardround::function::Function;
+use kerf_hardround::function::ElementaryFunction;
 use kerf_ir::finish::{Reflect, finish};
 use kerf_llvm::Module;
 
@@ -12,25 +12,25 @@ const THREADS: usize = 128;
 const LAUNCH: usize = 1 << 18;
 
 /// Name of a function's kernel.
-pub fn kernel(f: Function) -> String {
+pub fn kernel(f: ElementaryFunction) -> String {
     match f {
-        Function::Power(_) => "libm_pow".into(),
+        ElementaryFunction::Power(_) => "libm_pow".into(),
         f => format!("libm_{}", f.name()),
     }
 }
 
 /// Name of the function in CUDA.
-pub fn called(f: Function) -> String {
+pub fn called(f: ElementaryFunction) -> String {
     match f {
-        Function::Power(n) => format!("pow(x, {n})"),
+        ElementaryFunction::Power(n) => format!("pow(x, {n})"),
         f => f.name(),
     }
 }
 
 /// What NVIDIA documents of the function: results may be so many numbers away from the rounded value (CUDA C++
 /// Programming Guide, mathematical functions, double precision).
-pub fn documented(f: Function) -> u64 {
-    use Function::*;
+pub fn documented(f: ElementaryFunction) -> u64 {
+    use ElementaryFunction::*;
     match f {
         Sqrt => 0,
         Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Power(_) => 2,
@@ -39,7 +39,11 @@ pub fn documented(f: Function) -> u64 {
 }
 
 /// The module with some functions' kernels, for an executor of architecture `arch`.
-pub fn program(all: &[Function], libdevice: &[u8], arch: &str) -> Result<Module, GpuError> {
+pub fn program(
+    all: &[ElementaryFunction],
+    libdevice: &[u8],
+    arch: &str,
+) -> Result<Module, GpuError> {
     let m = Module::parse(BITCODE, "libm")?;
     m.drop_used();
     for k in m.kernel_functions() {
@@ -53,12 +57,16 @@ pub fn program(all: &[Function], libdevice: &[u8], arch: &str) -> Result<Module,
 }
 
 /// The function's results on an executor that has [`program`] loaded.
-pub fn apply(exec: &mut dyn Executor, f: Function, x: &[f64]) -> Result<Vec<f64>, GpuError> {
+pub fn apply(
+    exec: &mut dyn Executor,
+    f: ElementaryFunction,
+    x: &[f64],
+) -> Result<Vec<f64>, GpuError> {
     let room = x.len().clamp(1, LAUNCH);
     let input = exec.alloc("arguments", room * 8, 8)?;
     let output = exec.alloc("results", room * 8, 8)?;
     let power = match f {
-        Function::Power(n) => f64::from(n),
+        ElementaryFunction::Power(n) => f64::from(n),
         _ => 0.0,
     };
     let name = kernel(f);

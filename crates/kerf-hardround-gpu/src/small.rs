@@ -2,9 +2,11 @@
 //! is decided by MPFR here.
 use crate::batch::{GpuError, word};
 use kerf_exec::{Arg, BufferId, Executor, Launch};
-use kerf_hardround::exhaustive::{DECIDED, MARGIN, Tally, Visitor, Walk, evaluate, tally_with};
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Case, Query};
+use kerf_hardround::exhaustive::{
+    ArgumentTally, DECIDED, DifferenceWalk, MARGIN, Visitor, evaluate, tally_with,
+};
+use kerf_hardround::format::BinadeGrid;
+use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::poly::{DEGREE, Poly};
 use kerf_hardround::units::{Units, work};
 use kerf_hardround::wide::WORDS;
@@ -26,16 +28,16 @@ const LONGEST: u64 = 1 << 16;
 
 /// Sizes of batches.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct SmallBatchSizes {
     /// Pieces of a launch.
     pub pieces: usize,
     /// Arguments of a launch that the host decides.
     pub open: usize,
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
+impl Default for SmallBatchSizes {
+    fn default() -> SmallBatchSizes {
+        SmallBatchSizes {
             pieces: 4096,
             open: 1 << 20,
         }
@@ -53,7 +55,7 @@ pub fn program(arch: &str) -> Result<Module, GpuError> {
 /// A piece for the device.
 #[derive(Debug, Clone)]
 struct Piece {
-    grid: Grid,
+    grid: BinadeGrid,
     poly: Poly,
     alike: bool,
 }
@@ -66,11 +68,11 @@ impl Visitor for Gather {
     fn smooth(
         &mut self,
         _: &Query,
-        grid: &Grid,
+        grid: &BinadeGrid,
         poly: &Poly,
         alike: bool,
-        _: &mut Tally,
-        _: &mut Vec<Case>,
+        _: &mut ArgumentTally,
+        _: &mut Vec<HardCase>,
     ) {
         let mut at = grid.first;
         while at < grid.end {
@@ -88,7 +90,7 @@ impl Visitor for Gather {
 /// The device's side.
 struct Counter<'a> {
     exec: &'a mut dyn Executor,
-    room: Room,
+    room: SmallBatchSizes,
     pieces: BufferId,
     by_k: BufferId,
     open: BufferId,
@@ -96,7 +98,7 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    fn new(exec: &'a mut dyn Executor, room: Room) -> Result<Counter<'a>, GpuError> {
+    fn new(exec: &'a mut dyn Executor, room: SmallBatchSizes) -> Result<Counter<'a>, GpuError> {
         Ok(Counter {
             pieces: exec.alloc("pieces", room.pieces * PIECE * 8, 8)?,
             by_k: exec.alloc("counts", COUNTERS * 8, 8)?,
@@ -112,8 +114,8 @@ impl<'a> Counter<'a> {
         &mut self,
         q: &Query,
         batch: &[Piece],
-        tally: &mut Tally,
-        cases: &mut Vec<Case>,
+        tally: &mut ArgumentTally,
+        cases: &mut Vec<HardCase>,
     ) -> Result<(), GpuError> {
         if batch.is_empty() {
             return Ok(());
@@ -149,7 +151,7 @@ impl<'a> Counter<'a> {
         let many = word(&self.exec.read(self.opens)?, 0) as usize;
         if many > self.room.open {
             for p in batch {
-                Walk.smooth(q, &p.grid, &p.poly, p.alike, tally, cases);
+                DifferenceWalk.smooth(q, &p.grid, &p.poly, p.alike, tally, cases);
             }
             return Ok(());
         }
@@ -182,13 +184,13 @@ pub fn count(
     q: &Query,
     units: &Units,
     threads: usize,
-    room: Room,
-) -> Result<(Tally, Vec<Case>), GpuError> {
+    room: SmallBatchSizes,
+) -> Result<(ArgumentTally, Vec<HardCase>), GpuError> {
     let mut counter = Counter::new(exec, room)?;
-    let mut all = (Tally::default(), Vec::new());
+    let mut all = (ArgumentTally::default(), Vec::new());
     let mut waiting: Vec<Piece> = Vec::new();
     let mut failed = None;
-    let gather = |g: &Grid, _: &mut _| {
+    let gather = |g: &BinadeGrid, _: &mut _| {
         let mut pieces = Gather::default();
         let (tally, cases) = tally_with(q, g, &mut pieces);
         (tally, cases, pieces.0)

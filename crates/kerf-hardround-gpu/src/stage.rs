@@ -1,9 +1,9 @@
 //! What the processor prepares: sub-blocks as the kernels read them.
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{self, Engine, Found, Query};
-use kerf_hardround::plan::{LEVELS, Plan, SPLITS, fraction};
+use kerf_hardround::format::BinadeGrid;
+use kerf_hardround::leaf::{self, FoundCases, PieceSearch, Query};
+use kerf_hardround::plan::{BlockPlan, LEVELS, SPLITS, fraction};
 use kerf_hardround::poly::{DEGREE, Poly};
-use kerf_hardround::search::{Counts, Scratch};
+use kerf_hardround::search::{PhaseCounts, Scratch};
 use kerf_hardround::tables::{LONG_RUNS, RUN, STARTS, Tables};
 
 /// 64-bit words of a sub-block on the device.
@@ -32,7 +32,7 @@ impl SubBlock {
         q: &Query,
         poly: &Poly,
         number: usize,
-        plan: &Plan,
+        plan: &BlockPlan,
         start: u64,
         bytes: &mut Vec<u8>,
     ) -> SubBlock {
@@ -73,7 +73,7 @@ impl SubBlock {
 #[derive(Debug, Clone, Default)]
 pub struct Staged {
     /// What is known of it without the device.
-    pub found: Found,
+    pub found: FoundCases,
     /// What the device has to search.
     pub sub_blocks: Vec<SubBlock>,
     /// Their records, one after the other.
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// Divides a unit, searches what no sub-block has, and prepares the sub-blocks.
-    pub fn unit(&mut self, q: &Query, grid: &Grid) -> Staged {
+    pub fn unit(&mut self, q: &Query, grid: &BinadeGrid) -> Staged {
         let found = leaf::search(q, grid, self);
         Staged {
             found,
@@ -117,18 +117,18 @@ impl Stage {
     }
 }
 
-impl Engine for Stage {
+impl PieceSearch for Stage {
     fn smooth(
         &mut self,
         q: &Query,
         poly: &Poly,
         (first, end): (u64, u64),
         candidates: &mut Vec<u64>,
-        counts: &mut Counts,
-    ) -> Option<Plan> {
-        let mut main: Option<Plan> = None;
+        counts: &mut PhaseCounts,
+    ) -> Option<BlockPlan> {
+        let mut main: Option<BlockPlan> = None;
         let mut at = first;
-        while let Some(p) = Plan::by_points(poly, q.eps(), end - at, self.points) {
+        while let Some(p) = BlockPlan::by_points(poly, q.eps(), end - at, self.points) {
             // What is left at the end is searched here, if that takes no longer than describing it.
             if main.as_ref().is_some_and(|m| p.bits + SHORTER < m.bits) {
                 break;

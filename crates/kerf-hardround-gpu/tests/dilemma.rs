@@ -1,27 +1,27 @@
 //! The published deployments find what the search finds, whatever the form of the test.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_hardround::format::{BINARY64, Grid};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Found, Query, decide, search};
-use kerf_hardround::poly::{Block, block};
+use kerf_hardround::format::{BINARY64, BinadeGrid};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{FoundCases, Query, decide, search};
+use kerf_hardround::poly::{BlockPolynomial, block};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround_gpu::dilemma::{self, Dilemma, FORMS, SUB_BLOCK};
 
 #[test]
 fn all_deployments_agree() {
     let q = Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY64,
         bits: 24,
         isa: Some(Isa::best()),
     };
-    let grid = Grid {
+    let grid = BinadeGrid {
         negative: false,
         exponent: -52,
         first: 1 << 52,
         end: (1 << 52) + SUB_BLOCK,
     };
-    let Block::Smooth(poly) = block(q.function, q.format, &grid) else {
+    let BlockPolynomial::Smooth(poly) = block(q.function, q.format, &grid) else {
         panic!("exp is smooth");
     };
     let record = dilemma::record(&poly, grid.first, q.eps()).unwrap();
@@ -31,7 +31,7 @@ fn all_deployments_agree() {
     let expected = search(&q, &grid, &mut Scratch::default()).cases;
     assert!(expected.len() > 30, "{}", expected.len());
     let check = |places: &[u64]| {
-        let mut found = Found::default();
+        let mut found = FoundCases::default();
         let at = places.iter().map(|p| grid.first + p).collect();
         decide(&q, &grid, &poly, at, &mut found);
         assert_eq!(found.cases, expected);

@@ -1,20 +1,20 @@
 //! The kernels, on the CPU executor, give what the processor's own search gives.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_hardround::format::BINARY64;
-use kerf_hardround::function::Function;
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::leaf::{self, Query};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
+use kerf_hardround_gpu::{BatchSizes, GpuError, SearchWork, search_opening};
 use std::ops::ControlFlow;
 
 #[test]
 fn kernels_find_the_same() {
     let module = kerf_hardround_gpu::program("sm_90").unwrap();
     for (f, from, to, bits) in [
-        (Function::Exp, 1.0, 1.0 + 2f64.powi(-19), 26),
-        (Function::Log, 0.75, 0.75 + 2f64.powi(-20), 26),
-        (Function::Sin, -0.75 - 2f64.powi(-20), -0.75, 26),
+        (ElementaryFunction::Exp, 1.0, 1.0 + 2f64.powi(-19), 26),
+        (ElementaryFunction::Log, 0.75, 0.75 + 2f64.powi(-20), 26),
+        (ElementaryFunction::Sin, -0.75 - 2f64.powi(-20), -0.75, 26),
     ] {
         let q = Query {
             function: f,
@@ -27,12 +27,12 @@ fn kernels_find_the_same() {
         let mut there = Vec::new();
         let all = kerf_hardround_gpu::search(
             &mut exec,
-            &Work {
+            &SearchWork {
                 query: &q,
                 units: &units,
                 range: 0..units.len(),
                 threads: 2,
-                room: Room::usual(2),
+                room: BatchSizes::usual(2),
             },
             |_| true,
             |i, g, found| {
@@ -50,7 +50,7 @@ fn kernels_find_the_same() {
             assert!(!here.cases.is_empty());
             assert_eq!(found.cases, here.cases, "{}", f.name());
             assert_eq!(found.exact, here.exact);
-            let places = |f: &leaf::Found| -> Vec<_> {
+            let places = |f: &leaf::FoundCases| -> Vec<_> {
                 f.pieces.iter().map(|p| (p.first, p.length)).collect()
             };
             assert_eq!(places(&found), places(&here));
@@ -68,7 +68,7 @@ fn kernels_find_the_same() {
 fn too_little_room_loses_nothing() {
     let module = kerf_hardround_gpu::program("sm_90").unwrap();
     let q = Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY64,
         bits: 24,
         isa: Some(Isa::best()),
@@ -83,15 +83,15 @@ fn too_little_room_loses_nothing() {
     for (lines, candidates) in [(1.0, 1 << 16), (1e-9, 1 << 16), (1.0, 3), (1e-9, 0)] {
         let mut exec = CpuExecutor::new(&module, CpuOptions::default()).unwrap();
         let mut there = Vec::new();
-        let work = Work {
+        let work = SearchWork {
             query: &q,
             units: &units,
             range: 0..units.len(),
             threads: 2,
-            room: Room {
+            room: BatchSizes {
                 lines,
                 candidates,
-                ..Room::usual(64)
+                ..BatchSizes::usual(64)
             },
         };
         let all = kerf_hardround_gpu::search(
@@ -114,18 +114,18 @@ fn too_little_room_loses_nothing() {
 #[test]
 fn no_device() {
     let q = Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY64,
         bits: 60,
         isa: Some(Isa::best()),
     };
     let units = Units::new(&q, 2f64.powi(-1000), 0.5).expect("a range");
-    let work = Work {
+    let work = SearchWork {
         query: &q,
         units: &units,
         range: 0..units.len(),
         threads: 2,
-        room: Room::usual(64),
+        room: BatchSizes::usual(64),
     };
     let open = || Err(GpuError::Full);
     let result = search_opening(open, &work, |_| true, |_, _, _| ControlFlow::Continue(()));

@@ -1,14 +1,14 @@
 //! Small formats: the kernel's counts are those of the processor.
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_hardround::exhaustive::{Tally, tally};
-use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, Format};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Case, Query};
+use kerf_hardround::exhaustive::{ArgumentTally, tally};
+use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, BinaryFormat};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::small::{self, Room};
+use kerf_hardround_gpu::small::{self, SmallBatchSizes};
 
-fn here(q: &Query, units: &Units) -> (Tally, Vec<Case>) {
-    let mut all = (Tally::default(), Vec::new());
+fn here(q: &Query, units: &Units) -> (ArgumentTally, Vec<HardCase>) {
+    let mut all = (ArgumentTally::default(), Vec::new());
     for g in (0..units.len()).map_while(|i| units.get(i)) {
         let (t, c) = tally(q, &g);
         all.0.add(&t);
@@ -18,7 +18,7 @@ fn here(q: &Query, units: &Units) -> (Tally, Vec<Case>) {
     all
 }
 
-fn query(function: Function, format: Format, bits: u32) -> Query {
+fn query(function: ElementaryFunction, format: BinaryFormat, bits: u32) -> Query {
     Query {
         function,
         format,
@@ -27,7 +27,7 @@ fn query(function: Function, format: Format, bits: u32) -> Query {
     }
 }
 
-fn same(q: &Query, units: &Units, room: Room) {
+fn same(q: &Query, units: &Units, room: SmallBatchSizes) {
     let module = small::program("sm_90").unwrap();
     let mut exec = CpuExecutor::new(&module, CpuOptions::default()).unwrap();
     let there = small::count(&mut exec, q, units, 2, room).unwrap();
@@ -45,32 +45,32 @@ fn same(q: &Query, units: &Units, room: Room) {
 fn whole_small_formats() {
     // Each kind of recurrence once; all functions go through the same kernel.
     for f in [
-        Function::Exp,
-        Function::Log1p,
-        Function::Asin,
-        Function::Tan,
+        ElementaryFunction::Exp,
+        ElementaryFunction::Log1p,
+        ElementaryFunction::Asin,
+        ElementaryFunction::Tan,
     ] {
         let q = query(f, BINARY16, 11);
-        same(&q, &Units::all(&q), Room::default());
+        same(&q, &Units::all(&q), SmallBatchSizes::default());
     }
-    let q = query(Function::Power(-3), BFLOAT16, 9);
-    same(&q, &Units::all(&q), Room::default());
+    let q = query(ElementaryFunction::Power(-3), BFLOAT16, 9);
+    same(&q, &Units::all(&q), SmallBatchSizes::default());
 }
 
 #[test]
 fn parts_of_binary32_and_little_room() {
     for (f, from, to) in [
-        (Function::Exp, 1.0, 1.25),
-        (Function::Log, 0.96875, 1.0625),
-        (Function::Sin, -3.25, -3.0),
+        (ElementaryFunction::Exp, 1.0, 1.25),
+        (ElementaryFunction::Log, 0.96875, 1.0625),
+        (ElementaryFunction::Sin, -3.25, -3.0),
     ] {
         let q = query(f, BINARY32, 18);
         let units = Units::new(&q, from, to).unwrap();
-        same(&q, &units, Room::default());
+        same(&q, &units, SmallBatchSizes::default());
     }
-    let q = query(Function::Exp, BINARY32, 14);
+    let q = query(ElementaryFunction::Exp, BINARY32, 14);
     let units = Units::new(&q, 1.0, 1.0 + 2f64.powi(-6)).unwrap();
     for (pieces, open) in [(1, 1 << 20), (3, 1), (2, 0)] {
-        same(&q, &units, Room { pieces, open });
+        same(&q, &units, SmallBatchSizes { pieces, open });
     }
 }

@@ -6,9 +6,11 @@ mod common;
 
 use common::{Random, functions, range};
 use kerf_hardround::confirm::value;
-use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, BINARY64, Format, Grid, hex};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Found, Method, Query, search};
+use kerf_hardround::format::{
+    BFLOAT16, BINARY16, BINARY32, BINARY64, BinadeGrid, BinaryFormat, hex,
+};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{FoundCases, PieceMethod, Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,7 +27,12 @@ struct Sum {
     binades: std::collections::BTreeSet<(bool, i32)>,
 }
 
-fn brute(f: Function, format: Format, bits: u32, g: &Grid) -> (Vec<f64>, Vec<f64>) {
+fn brute(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    bits: u32,
+    g: &BinadeGrid,
+) -> (Vec<f64>, Vec<f64>) {
     let (mut hard, mut exact) = (Vec::new(), Vec::new());
     for m in g.first..g.end {
         match value(f, format, &g.float(m, 64)).map(|v| v.k) {
@@ -37,9 +44,13 @@ fn brute(f: Function, format: Format, bits: u32, g: &Grid) -> (Vec<f64>, Vec<f64
     (hard, exact)
 }
 
-fn listed(found: &Found, g: &Grid) -> Vec<f64> {
+fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
     let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
-    for p in found.pieces.iter().filter(|p| p.method == Method::AllHard) {
+    for p in found
+        .pieces
+        .iter()
+        .filter(|p| p.method == PieceMethod::AllHard)
+    {
         all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
     }
     all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -48,7 +59,12 @@ fn listed(found: &Found, g: &Grid) -> Vec<f64> {
 
 /// A range as the tests have them, or at places that they seldom meet: results that are subnormal or overflow,
 /// subnormal arguments, large arguments of sine, cosine and tangent, and the last numbers before 1.
-fn anywhere(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
+fn anywhere(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    length: u64,
+    r: &mut Random,
+) -> BinadeGrid {
     let mut g = range(f, format, length, r);
     g.exponent = g.exponent.max(format.lowest);
     if format.name != "binary64" || r.below(4) > 0 {
@@ -62,14 +78,14 @@ fn anywhere(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
             .split(x + x * (r.below(1 << 20) as f64 * 2f64.powi(-20)))
             .expect("a number");
         let m = m.min((1 << 53) - length);
-        Grid {
+        BinadeGrid {
             negative: x < 0.0,
             exponent: e,
             first: m,
             end: m + length,
         }
     };
-    use Function::*;
+    use ElementaryFunction::*;
     let edge = match f {
         Exp => [-700.0, -744.0, 709.0, -745.0],
         Exp2 => [-1022.0, -1074.0, 1023.0, -1060.0],
@@ -89,7 +105,7 @@ fn anywhere(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
     };
     let x = edge[r.below(4) as usize];
     if matches!(f, Asin | Acos) && r.below(2) == 0 {
-        return Grid {
+        return BinadeGrid {
             first: (1 << 53) - length,
             end: 1 << 53,
             exponent: -53,

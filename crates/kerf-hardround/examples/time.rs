@@ -1,6 +1,6 @@
 //! Times the search of a range: `time FUNCTION FROM TO BITS [scalar|avx2|avx512]`.
 use kerf_hardround::format::{BINARY64, grids, hex, parse};
-use kerf_hardround::function::Function;
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::leaf::{Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 
@@ -17,7 +17,7 @@ fn main() {
             .expect("an instruction set of this processor"),
     };
     let query = Query {
-        function: Function::find(function).expect("a function"),
+        function: ElementaryFunction::find(function).expect("a function"),
         format: BINARY64,
         bits: bits.parse().expect("bits"),
         isa: Some(isa),

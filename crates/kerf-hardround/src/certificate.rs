@@ -1,10 +1,10 @@
 //! The record of a search: one line a unit, with the bounds that were used, what the phases saw, what was
 //! found, and a hash. It is the journal that a search resumes from, and what is verified afterwards.
-use crate::confirm::Value;
-use crate::format::{Format, Grid, hex, parse};
-use crate::function::Function;
-use crate::leaf::{Case, Found, Method, Piece, Query};
-use crate::search::Counts;
+use crate::confirm::ConfirmedValue;
+use crate::format::{BinadeGrid, BinaryFormat, hex, parse};
+use crate::function::ElementaryFunction;
+use crate::leaf::{FoundCases, HardCase, Piece, PieceMethod, Query};
+use crate::search::PhaseCounts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::BufRead;
@@ -52,8 +52,8 @@ impl Header {
     /// The query and its range, for instructions `isa`; none if something in it is not known.
     pub fn query(&self) -> Option<(Query, f64, f64)> {
         let q = Query {
-            function: Function::find(&self.function)?,
-            format: Format::find(&self.format)?,
+            function: ElementaryFunction::find(&self.function)?,
+            format: BinaryFormat::find(&self.format)?,
             bits: self.bits,
             isa: Some(crate::search::Isa::best()),
         };
@@ -87,8 +87,8 @@ pub struct Written {
 
 impl Written {
     /// Of a case; exact ones have no k and are not written so.
-    pub fn new(c: &Case) -> Written {
-        let Value {
+    pub fn new(c: &HardCase) -> Written {
+        let ConfirmedValue {
             k,
             round_bit,
             ones,
@@ -108,7 +108,7 @@ impl Written {
 
 /// A unit's line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unit {
+pub struct UnitRecord {
     /// Its number.
     pub unit: u64,
     /// First argument by magnitude.
@@ -118,7 +118,7 @@ pub struct Unit {
     /// How its pieces were dealt with.
     pub pieces: Vec<Piece>,
     /// What the phases saw.
-    pub counts: Counts,
+    pub counts: PhaseCounts,
     /// Hard cases.
     pub cases: Vec<Written>,
     /// Number of exact cases among the arguments that were looked at.
@@ -130,10 +130,10 @@ pub struct Unit {
     pub hash: String,
 }
 
-impl Unit {
+impl UnitRecord {
     /// The line of what was found.
-    pub fn new(header: &Header, number: u64, grid: &Grid, found: &Found) -> Unit {
-        let mut u = Unit {
+    pub fn new(header: &Header, number: u64, grid: &BinadeGrid, found: &FoundCases) -> UnitRecord {
+        let mut u = UnitRecord {
             unit: number,
             first: hex(grid.value(grid.first)),
             length: grid.len(),
@@ -149,7 +149,7 @@ impl Unit {
     }
     /// What the hash has to be.
     pub fn digest(&self, header: &Header) -> String {
-        let bare = Unit {
+        let bare = UnitRecord {
             hash: String::new(),
             ..self.clone()
         };
@@ -166,7 +166,10 @@ impl Unit {
     }
     /// Arguments that are all hard, and not listed.
     pub fn uniform(&self) -> u64 {
-        let all = self.pieces.iter().filter(|p| p.method == Method::AllHard);
+        let all = self
+            .pieces
+            .iter()
+            .filter(|p| p.method == PieceMethod::AllHard);
         all.map(|p| p.length).sum()
     }
 }
@@ -187,23 +190,23 @@ pub enum CertificateError {
 
 /// A certificate as far as it goes.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct CertificateRecord {
     /// What was asked.
     pub header: Header,
     /// Units that are whole and whose hash is right.
-    pub units: Vec<Unit>,
+    pub units: Vec<UnitRecord>,
     /// Bytes up to the end of the last whole line: what follows was cut off while being written.
     pub whole: u64,
 }
 
-impl Record {
+impl CertificateRecord {
     /// Reads one. A last line without an end is left out.
-    pub fn parse(text: &str) -> Result<Record, CertificateError> {
+    pub fn parse(text: &str) -> Result<CertificateRecord, CertificateError> {
         let mut units = Vec::new();
         let read = read(text.as_bytes(), |u| units.push(u))?;
         let (header, whole) =
             read.ok_or_else(|| CertificateError::Header("it has no end".into()))?;
-        Ok(Record {
+        Ok(CertificateRecord {
             header,
             units,
             whole,
@@ -215,7 +218,7 @@ impl Record {
 /// where not even the first line is whole.
 pub fn read(
     mut input: impl BufRead,
-    mut each: impl FnMut(Unit),
+    mut each: impl FnMut(UnitRecord),
 ) -> Result<Option<(Header, u64)>, CertificateError> {
     let mut header: Option<Header> = None;
     let (mut whole, mut line) = (0, String::new());
@@ -236,7 +239,7 @@ pub fn read(
             header = Some(first);
             continue;
         };
-        let unit: Unit =
+        let unit: UnitRecord =
             serde_json::from_str(&line).map_err(|e| CertificateError::Line(n, e.to_string()))?;
         if unit.digest(of) != unit.hash {
             let what = format!("the hash of unit {} is not that of its content", unit.unit);

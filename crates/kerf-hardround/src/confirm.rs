@@ -1,6 +1,6 @@
 //! One argument decided with MPFR: how many identical bits follow the round bit.
-use crate::format::Format;
-use crate::function::Function;
+use crate::format::BinaryFormat;
+use crate::function::ElementaryFunction;
 use rug::float::Round;
 use rug::integer::Order;
 use rug::{Float, Integer};
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 /// What one argument's value looks like after the last bit of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Value {
+pub struct ConfirmedValue {
     /// Identical bits after the round bit; none for an exact case (no other bits follow).
     pub k: Option<u32>,
     /// The round bit.
@@ -27,7 +27,7 @@ const BEYOND: u32 = 80;
 /// Exponents beyond these are outside every format.
 const FAR: i32 = 1 << 20;
 
-/// Why an argument has no [`Value`].
+/// Why an argument has no [`ConfirmedValue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoValue {
     /// The value is zero.
@@ -40,7 +40,11 @@ pub enum NoValue {
 
 /// Decides one argument. Truncated values show the true bits, and MPFR says whether they are all; where
 /// they are the same to the end, more are computed.
-pub fn value(f: Function, format: Format, x: &Float) -> Result<Value, NoValue> {
+pub fn value(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    x: &Float,
+) -> Result<ConfirmedValue, NoValue> {
     let mut bits = format.precision + BEYOND;
     loop {
         let mut y = Float::with_val(bits.max(x.prec()), x);
@@ -60,7 +64,7 @@ pub fn value(f: Function, format: Format, x: &Float) -> Result<Value, NoValue> {
         }
         if let Some((k, round_bit, ones)) = tail(&y, order == Ordering::Equal, format.ulp(exponent))
         {
-            return Ok(Value {
+            return Ok(ConfirmedValue {
                 k,
                 round_bit,
                 ones,

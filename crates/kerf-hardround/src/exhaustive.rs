@@ -1,9 +1,9 @@
 //! Every argument of a range, counted by the number of identical bits after its round bit: for formats with
 //! few enough numbers.
-use crate::confirm::{NoValue, Value, value};
-use crate::format::Grid;
-use crate::leaf::{Case, Query};
-use crate::poly::{Block, Poly, block, uniform};
+use crate::confirm::{ConfirmedValue, NoValue, value};
+use crate::format::BinadeGrid;
+use crate::leaf::{HardCase, Query};
+use crate::poly::{BlockPolynomial, Poly, block, uniform};
 use crate::rotate;
 use crate::walk::{WALK_ERROR, each};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const LISTED: u64 = 4096;
 
 /// Arguments counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct ArgumentTally {
     /// Arguments with k identical bits after the round bit, by k.
     pub by_k: Vec<u64>,
     /// Exact cases, zeros among them.
@@ -34,13 +34,13 @@ pub struct Tally {
     pub uniform: u64,
 }
 
-impl Tally {
+impl ArgumentTally {
     /// Arguments in all.
     pub fn total(&self) -> u64 {
         self.by_k.iter().sum::<u64>() + self.exact + self.out_of_range + self.uniform
     }
     /// Adds another's.
-    pub fn add(&mut self, o: &Tally) {
+    pub fn add(&mut self, o: &ArgumentTally) {
         if self.by_k.len() < o.by_k.len() {
             self.by_k.resize(o.by_k.len(), 0);
         }
@@ -52,17 +52,17 @@ impl Tally {
         self.uniform += o.uniform;
     }
     /// Adds the negative arguments of an odd or even function to the positive ones.
-    pub fn mirror(&mut self, odd: bool, cases: &mut Vec<Case>) {
+    pub fn mirror(&mut self, odd: bool, cases: &mut Vec<HardCase>) {
         let same = self.clone();
         self.add(&same);
-        let negative = |c: &Case| Case {
+        let negative = |c: &HardCase| HardCase {
             x: -c.x,
-            value: Value {
+            value: ConfirmedValue {
                 negative: c.value.negative != odd,
                 ..c.value
             },
         };
-        let mirrored: Vec<Case> = cases.iter().map(negative).collect();
+        let mirrored: Vec<HardCase> = cases.iter().map(negative).collect();
         cases.extend(mirrored);
     }
     /// Counts an argument with k identical bits.
@@ -86,27 +86,27 @@ pub trait Visitor {
     fn smooth(
         &mut self,
         q: &Query,
-        grid: &Grid,
+        grid: &BinadeGrid,
         poly: &Poly,
         alike: bool,
-        tally: &mut Tally,
-        cases: &mut Vec<Case>,
+        tally: &mut ArgumentTally,
+        cases: &mut Vec<HardCase>,
     );
 }
 
 /// Visits by differences, on the processor.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Walk;
+pub struct DifferenceWalk;
 
-impl Visitor for Walk {
+impl Visitor for DifferenceWalk {
     fn smooth(
         &mut self,
         q: &Query,
-        grid: &Grid,
+        grid: &BinadeGrid,
         poly: &Poly,
         alike: bool,
-        tally: &mut Tally,
-        cases: &mut Vec<Case>,
+        tally: &mut ArgumentTally,
+        cases: &mut Vec<HardCase>,
     ) {
         let mut near = Vec::new();
         each(poly, grid.first, grid.end, |m, z| match clear(z) {
@@ -128,23 +128,27 @@ fn clear(z: u64) -> Option<u32> {
 
 /// Counts the arguments of part of a binade; those with at least the query's bits are listed too, except in
 /// pieces where all have them.
-pub fn tally(q: &Query, grid: &Grid) -> (Tally, Vec<Case>) {
-    tally_with(q, grid, &mut Walk)
+pub fn tally(q: &Query, grid: &BinadeGrid) -> (ArgumentTally, Vec<HardCase>) {
+    tally_with(q, grid, &mut DifferenceWalk)
 }
 
 /// The same, smooth pieces by a visitor.
-pub fn tally_with(q: &Query, grid: &Grid, visitor: &mut impl Visitor) -> (Tally, Vec<Case>) {
-    let mut all = (Tally::default(), Vec::new());
+pub fn tally_with(
+    q: &Query,
+    grid: &BinadeGrid,
+    visitor: &mut impl Visitor,
+) -> (ArgumentTally, Vec<HardCase>) {
+    let mut all = (ArgumentTally::default(), Vec::new());
     divide(q, grid, visitor, &mut all.0, &mut all.1);
     all
 }
 
 fn divide(
     q: &Query,
-    grid: &Grid,
+    grid: &BinadeGrid,
     visitor: &mut impl Visitor,
-    tally: &mut Tally,
-    cases: &mut Vec<Case>,
+    tally: &mut ArgumentTally,
+    cases: &mut Vec<HardCase>,
 ) {
     if q.function.beyond(grid.value(grid.first)).is_some() {
         tally.out_of_range += grid.len();
@@ -163,14 +167,16 @@ fn divide(
         return;
     }
     match block(q.function, q.format, grid) {
-        Block::Smooth(poly) if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) => {
+        BlockPolynomial::Smooth(poly)
+            if poly.error + WALK_ERROR < MARGIN as f64 / 2f64.powi(64) =>
+        {
             let alike = poly.uniform(q.eps()) == Some(true);
             if !alike && grid.len() > LISTED && hard_at_an_end(q, grid) {
                 return halves(q, grid, visitor, tally, cases);
             }
             visitor.smooth(q, grid, &poly, alike, tally, cases);
         }
-        Block::Overflow | Block::Underflow => tally.out_of_range += grid.len(),
+        BlockPolynomial::Overflow | BlockPolynomial::Underflow => tally.out_of_range += grid.len(),
         _ if grid.len() <= SMALL => {
             for m in grid.first..grid.end {
                 evaluate(q, grid, m, tally, cases);
@@ -182,10 +188,10 @@ fn divide(
 
 fn halves(
     q: &Query,
-    grid: &Grid,
+    grid: &BinadeGrid,
     visitor: &mut impl Visitor,
-    tally: &mut Tally,
-    cases: &mut Vec<Case>,
+    tally: &mut ArgumentTally,
+    cases: &mut Vec<HardCase>,
 ) {
     let middle = grid.first + grid.len() / 2;
     divide(q, &grid.part(grid.first, middle), visitor, tally, cases);
@@ -193,7 +199,7 @@ fn halves(
 }
 
 /// Whether the first two arguments or the last two have the query's bits: next to a limit all have them from somewhere on.
-fn hard_at_an_end(q: &Query, grid: &Grid) -> bool {
+fn hard_at_an_end(q: &Query, grid: &BinadeGrid) -> bool {
     let hard = |m: u64| {
         let v = value(q.function, q.format, &grid.float(m, 64));
         v.is_ok_and(|v| v.k.is_some_and(|k| k >= q.bits))
@@ -208,13 +214,19 @@ fn run(z: u64) -> u32 {
 }
 
 /// Counts one argument by MPFR, and lists it if it has the query's bits.
-pub fn evaluate(q: &Query, grid: &Grid, m: u64, tally: &mut Tally, cases: &mut Vec<Case>) {
+pub fn evaluate(
+    q: &Query,
+    grid: &BinadeGrid,
+    m: u64,
+    tally: &mut ArgumentTally,
+    cases: &mut Vec<HardCase>,
+) {
     match value(q.function, q.format, &grid.float(m, 64)) {
         Ok(v) => match v.k {
             Some(k) => {
                 tally.count(k);
                 if k >= q.bits {
-                    cases.push(Case {
+                    cases.push(HardCase {
                         x: grid.value(m),
                         value: v,
                     });

@@ -3,7 +3,7 @@ use rug::Float;
 
 /// A binary format: arguments and results are rounded to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub struct BinaryFormat {
     /// Name, as on the command line.
     pub name: &'static str,
     /// Bits of the significand, the leading one included.
@@ -15,28 +15,28 @@ pub struct Format {
 }
 
 /// IEEE 754 binary64.
-pub const BINARY64: Format = Format {
+pub const BINARY64: BinaryFormat = BinaryFormat {
     name: "binary64",
     precision: 53,
     lowest: -1074,
     highest: 1023,
 };
 /// IEEE 754 binary32.
-pub const BINARY32: Format = Format {
+pub const BINARY32: BinaryFormat = BinaryFormat {
     name: "binary32",
     precision: 24,
     lowest: -149,
     highest: 127,
 };
 /// bfloat16.
-pub const BFLOAT16: Format = Format {
+pub const BFLOAT16: BinaryFormat = BinaryFormat {
     name: "bfloat16",
     precision: 8,
     lowest: -133,
     highest: 127,
 };
 /// IEEE 754 binary16.
-pub const BINARY16: Format = Format {
+pub const BINARY16: BinaryFormat = BinaryFormat {
     name: "binary16",
     precision: 11,
     lowest: -24,
@@ -44,11 +44,11 @@ pub const BINARY16: Format = Format {
 };
 
 /// All formats.
-pub const FORMATS: [Format; 4] = [BINARY64, BINARY32, BFLOAT16, BINARY16];
+pub const FORMATS: [BinaryFormat; 4] = [BINARY64, BINARY32, BFLOAT16, BINARY16];
 
-impl Format {
+impl BinaryFormat {
     /// By name; `f64`, `f32`, `bf16` and `f16` are understood too.
-    pub fn find(name: &str) -> Option<Format> {
+    pub fn find(name: &str) -> Option<BinaryFormat> {
         let name = match name {
             "f64" | "double" => "binary64",
             "f32" | "float" => "binary32",
@@ -95,7 +95,7 @@ impl Format {
 
 /// Part of one binade: the numbers `sign * m * 2^exponent` for `first <= m < end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grid {
+pub struct BinadeGrid {
     /// Whether the numbers are negative.
     pub negative: bool,
     /// Exponent of the unit.
@@ -106,7 +106,7 @@ pub struct Grid {
     pub end: u64,
 }
 
-impl Grid {
+impl BinadeGrid {
     /// Number of arguments.
     pub fn len(&self) -> u64 {
         self.end - self.first
@@ -126,8 +126,8 @@ impl Grid {
         if self.negative { -f } else { f }
     }
     /// A part of it.
-    pub fn part(&self, first: u64, end: u64) -> Grid {
-        Grid {
+    pub fn part(&self, first: u64, end: u64) -> BinadeGrid {
+        BinadeGrid {
             first,
             end,
             ..*self
@@ -165,7 +165,11 @@ pub enum RangeError {
 
 /// The range [from, to) in parts that each lie in one binade, without zero, least first; whether zero lies
 /// in it.
-pub fn grids(format: Format, from: f64, to: f64) -> Result<(Vec<Grid>, bool), RangeError> {
+pub fn grids(
+    format: BinaryFormat,
+    from: f64,
+    to: f64,
+) -> Result<(Vec<BinadeGrid>, bool), RangeError> {
     let missing = |x| RangeError::NotInFormat(hex(x), format.name);
     let a = format.split(from).ok_or_else(|| missing(from))?;
     let b = format.split(to).ok_or_else(|| missing(to))?;
@@ -188,7 +192,12 @@ pub fn grids(format: Format, from: f64, to: f64) -> Result<(Vec<Grid>, bool), Ra
 }
 
 /// Magnitudes from low to high by binade: [low, high), or (low, high] for negative numbers; not zero.
-fn binades(format: Format, low: (u64, i32), high: (u64, i32), negative: bool) -> Vec<Grid> {
+fn binades(
+    format: BinaryFormat,
+    low: (u64, i32),
+    high: (u64, i32),
+    negative: bool,
+) -> Vec<BinadeGrid> {
     let top = 1u64 << format.precision;
     let shift = u64::from(negative);
     let mut all = Vec::new();
@@ -208,7 +217,7 @@ fn binades(format: Format, low: (u64, i32), high: (u64, i32), negative: bool) ->
             top
         };
         if first < end {
-            all.push(Grid {
+            all.push(BinadeGrid {
                 negative,
                 exponent: e,
                 first,

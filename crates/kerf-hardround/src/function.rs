@@ -1,5 +1,5 @@
 //! The functions: names, domains, values by MPFR, and Taylor coefficients over intervals.
-use crate::interval::Interval;
+use crate::interval::MpfrInterval;
 use rug::Float;
 use rug::float::{Constant, Round};
 use rug::ops::PowAssignRound;
@@ -11,7 +11,7 @@ pub const LARGEST_POWER: i32 = 64;
 /// A function of one argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
-pub enum Function {
+pub enum ElementaryFunction {
     Exp,
     Exp2,
     Exp10,
@@ -36,10 +36,10 @@ pub enum Function {
     Power(i32),
 }
 
-use Function::*;
+use ElementaryFunction::*;
 
 /// All functions but the powers.
-pub const FUNCTIONS: [(&str, Function); 20] = [
+pub const FUNCTIONS: [(&str, ElementaryFunction); 20] = [
     ("exp", Exp),
     ("exp2", Exp2),
     ("exp10", Exp10),
@@ -68,9 +68,9 @@ const FAR: i32 = 12;
 const TANH_LIMIT: f64 = 90.0;
 const EXPM1_LIMIT: f64 = -180.0;
 
-impl Function {
+impl ElementaryFunction {
     /// By name: `exp`, ..., `x^3`, `pown:-2`.
-    pub fn find(name: &str) -> Option<Function> {
+    pub fn find(name: &str) -> Option<ElementaryFunction> {
         if let Some((_, f)) = FUNCTIONS.into_iter().find(|(n, _)| *n == name) {
             return Some(f);
         }
@@ -176,7 +176,7 @@ impl Function {
 
     /// Enclosures of f, f'/1!, ..., f^(n)/n! over an interval that does not straddle zero; none where the
     /// function is not smooth on it or the enclosure fails.
-    pub fn taylor(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+    pub fn taylor(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
         let rising = || x.rising(|a, r| self.apply(a, r));
         let falling = || x.falling(|a, r| self.apply(a, r));
         let all = match self {
@@ -203,10 +203,15 @@ impl Function {
             Tan => {
                 let c = x.lipschitz(|a, r| a.cos_round(r));
                 // No pole, and short enough that none lies between: the cosine keeps its sign.
-                let one = Interval::int(1, x.precision());
+                let one = MpfrInterval::int(1, x.precision());
                 (!c.has_zero() && x.width() < 1.0).then(|| riccati(rising(), &one, false, n))
             }
-            Tanh => Some(riccati(rising(), &Interval::int(1, x.precision()), true, n)),
+            Tanh => Some(riccati(
+                rising(),
+                &MpfrInterval::int(1, x.precision()),
+                true,
+                n,
+            )),
             Asin | Acos => self.arc(x, n),
             Atan => self.arc_tangent(x, n),
             Cbrt => power(rising(), x, 1, 3, n),
@@ -223,13 +228,13 @@ impl Function {
             }
         };
         let all = all?;
-        all.iter().all(Interval::is_sound).then_some(all)
+        all.iter().all(MpfrInterval::is_sound).then_some(all)
     }
 
     /// [`Function::taylor`] of the exponential functions.
-    fn exponential(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+    fn exponential(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
         let p = x.precision();
-        let one = Interval::int(1, p);
+        let one = MpfrInterval::int(1, p);
         let rising = || x.rising(|a, r| self.apply(a, r));
         match self {
             Exp => ratio(rising(), n, |k| Some(one.over(k))),
@@ -242,7 +247,7 @@ impl Function {
             _ => {
                 let l = match self {
                     Exp2 => ln2(p),
-                    _ => Interval::int(10, p).rising(|a, r| a.ln_round(r)),
+                    _ => MpfrInterval::int(10, p).rising(|a, r| a.ln_round(r)),
                 };
                 ratio(rising(), n, |k| Some(l.over(k)))
             }
@@ -250,9 +255,9 @@ impl Function {
     }
 
     /// [`Function::taylor`] of the logarithms.
-    fn logarithm(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
+    fn logarithm(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
         let p = x.precision();
-        let one = Interval::int(1, p);
+        let one = MpfrInterval::int(1, p);
         let at = if self == Log1p {
             x.add(&one)
         } else {
@@ -263,7 +268,7 @@ impl Function {
         }
         let unit = match self {
             Log2 => one.div(&ln2(p))?,
-            Log10 => one.div(&Interval::int(10, p).rising(|a, r| a.ln_round(r)))?,
+            Log10 => one.div(&MpfrInterval::int(10, p).rising(|a, r| a.ln_round(r)))?,
             _ => one.clone(),
         };
         let first = unit.div(&at)?;
@@ -276,8 +281,8 @@ impl Function {
     }
 
     /// [`Function::taylor`] of the arc sine and cosine.
-    fn arc(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
-        let one = Interval::int(1, x.precision());
+    fn arc(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
+        let one = MpfrInterval::int(1, x.precision());
         let w = one.sub(&x.mul(x));
         if w.lo <= 0 {
             return None;
@@ -299,8 +304,8 @@ impl Function {
     }
 
     /// [`Function::taylor`] of the arc tangent.
-    fn arc_tangent(self, x: &Interval, n: usize) -> Option<Vec<Interval>> {
-        let one = Interval::int(1, x.precision());
+    fn arc_tangent(self, x: &MpfrInterval, n: usize) -> Option<Vec<MpfrInterval>> {
+        let one = MpfrInterval::int(1, x.precision());
         let w = one.add(&x.mul(x));
         let mut d = vec![one.div(&w)?];
         for k in 1..n {
@@ -317,15 +322,19 @@ impl Function {
     }
 }
 
-fn ln2(p: u32) -> Interval {
-    Interval {
+fn ln2(p: u32) -> MpfrInterval {
+    MpfrInterval {
         lo: Float::with_val_round(p, Constant::Log2, Round::Down).0,
         hi: Float::with_val_round(p, Constant::Log2, Round::Up).0,
     }
 }
 
 /// c_0 = first, c_k = c_(k-1) q(k).
-fn ratio(first: Interval, n: usize, q: impl Fn(u32) -> Option<Interval>) -> Option<Vec<Interval>> {
+fn ratio(
+    first: MpfrInterval,
+    n: usize,
+    q: impl Fn(u32) -> Option<MpfrInterval>,
+) -> Option<Vec<MpfrInterval>> {
     let mut c = vec![first];
     for k in 1..=n {
         let next = c[k - 1].mul(&q(k as u32)?);
@@ -335,7 +344,10 @@ fn ratio(first: Interval, n: usize, q: impl Fn(u32) -> Option<Interval>) -> Opti
 }
 
 /// Derivatives over factorials.
-fn factorials(derivatives: impl Iterator<Item = Interval>, n: usize) -> Option<Vec<Interval>> {
+fn factorials(
+    derivatives: impl Iterator<Item = MpfrInterval>,
+    n: usize,
+) -> Option<Vec<MpfrInterval>> {
     let mut f = 1u32;
     let divided = derivatives.take(n + 1).enumerate().map(|(k, d)| {
         f *= (k as u32).max(1);
@@ -345,7 +357,7 @@ fn factorials(derivatives: impl Iterator<Item = Interval>, n: usize) -> Option<V
 }
 
 /// y' = 1 + y^2, or 1 - y^2.
-fn riccati(y: Interval, one: &Interval, minus: bool, n: usize) -> Vec<Interval> {
+fn riccati(y: MpfrInterval, one: &MpfrInterval, minus: bool, n: usize) -> Vec<MpfrInterval> {
     let mut c = vec![y];
     for k in 0..n {
         let mut sum = c[0].mul(&c[k]);
@@ -364,11 +376,17 @@ fn riccati(y: Interval, one: &Interval, minus: bool, n: usize) -> Vec<Interval> 
 }
 
 /// x^(p/q): c_k = c_(k-1) (p - (k-1) q) / (k q x).
-fn power(first: Interval, x: &Interval, p: i64, q: u32, n: usize) -> Option<Vec<Interval>> {
+fn power(
+    first: MpfrInterval,
+    x: &MpfrInterval,
+    p: i64,
+    q: u32,
+    n: usize,
+) -> Option<Vec<MpfrInterval>> {
     if x.has_zero() {
         return None;
     }
-    let one = Interval::int(1, x.precision());
+    let one = MpfrInterval::int(1, x.precision());
     ratio(first, n, |k| {
         let step = p - i64::from(k - 1) * i64::from(q);
         one.times(step).over(k * q).div(x)

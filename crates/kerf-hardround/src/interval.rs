@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// A closed interval.
 #[derive(Debug, Clone)]
-pub struct Interval {
+pub struct MpfrInterval {
     /// Lower end.
     pub lo: Float,
     /// Upper end.
@@ -22,22 +22,22 @@ fn largest(a: Float, b: Float) -> Float {
 }
 
 /// Precisions are equal throughout a computation; results take the left operand's.
-impl Interval {
+impl MpfrInterval {
     /// One number, which has to be representable in `precision` bits.
-    pub fn point(x: &Float, precision: u32) -> Interval {
-        Interval::new(x, x, precision)
+    pub fn point(x: &Float, precision: u32) -> MpfrInterval {
+        MpfrInterval::new(x, x, precision)
     }
     /// From end to end, rounded outwards.
-    pub fn new(lo: &Float, hi: &Float, precision: u32) -> Interval {
-        Interval {
+    pub fn new(lo: &Float, hi: &Float, precision: u32) -> MpfrInterval {
+        MpfrInterval {
             lo: Float::with_val_round(precision, lo, Round::Down).0,
             hi: Float::with_val_round(precision, hi, Round::Up).0,
         }
     }
     /// A small integer.
-    pub fn int(n: i64, precision: u32) -> Interval {
+    pub fn int(n: i64, precision: u32) -> MpfrInterval {
         let f = Float::with_val(precision.max(64), n);
-        Interval::point(&f, precision.max(64))
+        MpfrInterval::point(&f, precision.max(64))
     }
     /// Bits of the ends.
     pub fn precision(&self) -> u32 {
@@ -66,28 +66,28 @@ impl Interval {
         w.to_f64_round(Round::Up)
     }
     /// Sum.
-    pub fn add(&self, o: &Interval) -> Interval {
+    pub fn add(&self, o: &MpfrInterval) -> MpfrInterval {
         let mut r = self.clone();
         r.lo.add_assign_round(&o.lo, Round::Down);
         r.hi.add_assign_round(&o.hi, Round::Up);
         r
     }
     /// Difference.
-    pub fn sub(&self, o: &Interval) -> Interval {
+    pub fn sub(&self, o: &MpfrInterval) -> MpfrInterval {
         let mut r = self.clone();
         r.lo.sub_assign_round(&o.hi, Round::Down);
         r.hi.sub_assign_round(&o.lo, Round::Up);
         r
     }
     /// Negation.
-    pub fn neg(&self) -> Interval {
-        Interval {
+    pub fn neg(&self) -> MpfrInterval {
+        MpfrInterval {
             lo: -self.hi.clone(),
             hi: -self.lo.clone(),
         }
     }
     /// Product.
-    pub fn mul(&self, o: &Interval) -> Interval {
+    pub fn mul(&self, o: &MpfrInterval) -> MpfrInterval {
         let p = self.precision();
         let f = |a: &Float, b: &Float, round| {
             let mut r = Float::with_val(p, a);
@@ -106,14 +106,14 @@ impl Interval {
         let lo = least(least(a, b), least(c, d));
         let [a, b, c, d] = ends(Round::Up);
         let hi = largest(largest(a, b), largest(c, d));
-        Interval { lo, hi }
+        MpfrInterval { lo, hi }
     }
     /// Product with a small integer.
-    pub fn times(&self, n: i64) -> Interval {
-        self.mul(&Interval::int(n, self.precision()))
+    pub fn times(&self, n: i64) -> MpfrInterval {
+        self.mul(&MpfrInterval::int(n, self.precision()))
     }
     /// Quotient by an interval without zero.
-    pub fn div(&self, o: &Interval) -> Option<Interval> {
+    pub fn div(&self, o: &MpfrInterval) -> Option<MpfrInterval> {
         if o.has_zero() {
             return None;
         }
@@ -124,37 +124,37 @@ impl Interval {
             r.div_assign_round(a, round);
             r
         };
-        let reciprocal = Interval {
+        let reciprocal = MpfrInterval {
             lo: f(&o.hi, Round::Down),
             hi: f(&o.lo, Round::Up),
         };
         Some(self.mul(&reciprocal))
     }
     /// Quotient by a positive integer.
-    pub fn over(&self, n: u32) -> Interval {
+    pub fn over(&self, n: u32) -> MpfrInterval {
         let mut r = self.clone();
         r.lo.div_assign_round(n, Round::Down);
         r.hi.div_assign_round(n, Round::Up);
         r
     }
     /// Times a power of two.
-    pub fn shift(&self, by: i32) -> Interval {
+    pub fn shift(&self, by: i32) -> MpfrInterval {
         // Exact: exponents stay far from MPFR's limits.
-        Interval {
+        MpfrInterval {
             lo: self.lo.clone() << by,
             hi: self.hi.clone() << by,
         }
     }
     /// A function that does not decrease on the interval, given with directed rounding.
-    pub fn rising(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> Interval {
+    pub fn rising(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> MpfrInterval {
         let mut r = self.clone();
         f(&mut r.lo, Round::Down);
         f(&mut r.hi, Round::Up);
         r
     }
     /// A function that does not increase on the interval.
-    pub fn falling(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> Interval {
-        let mut r = Interval {
+    pub fn falling(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> MpfrInterval {
+        let mut r = MpfrInterval {
             lo: self.hi.clone(),
             hi: self.lo.clone(),
         };
@@ -163,7 +163,7 @@ impl Interval {
         r
     }
     /// A function whose derivative is at most 1 in magnitude, by its value at the middle.
-    pub fn lipschitz(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> Interval {
+    pub fn lipschitz(&self, f: impl Fn(&mut Float, Round) -> Ordering) -> MpfrInterval {
         let p = self.precision();
         let mut middle = Float::with_val(p, &self.lo + &self.hi);
         middle >>= 1;
@@ -175,7 +175,7 @@ impl Interval {
         if left > radius {
             radius.assign(&left);
         }
-        let mut r = Interval {
+        let mut r = MpfrInterval {
             lo: middle.clone(),
             hi: middle,
         };

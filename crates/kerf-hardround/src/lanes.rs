@@ -72,9 +72,9 @@ pub trait Lanes: Copy {
 
 /// One lane: any processor.
 #[derive(Clone, Copy)]
-pub struct Scalar;
+pub struct ScalarLane;
 
-impl Lanes for Scalar {
+impl Lanes for ScalarLane {
     const W: usize = 1;
     type U = u64;
     type F = f64;

@@ -1,11 +1,11 @@
 //! A part of a binade, divided until each piece is smooth, uniform or small; the hard cases of it.
-use crate::confirm::{NoValue, Value, value};
-use crate::format::{Format, Grid};
-use crate::function::Function;
-use crate::plan::{Plan, fraction};
-use crate::poly::{Block, Poly, block, uniform};
+use crate::confirm::{ConfirmedValue, NoValue, value};
+use crate::format::{BinadeGrid, BinaryFormat};
+use crate::function::ElementaryFunction;
+use crate::plan::{BlockPlan, fraction};
+use crate::poly::{BlockPolynomial, Poly, block, uniform};
 use crate::rotate;
-use crate::search::{Counts, Isa, Scratch, smooth};
+use crate::search::{Isa, PhaseCounts, Scratch, smooth};
 use crate::walk;
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,9 @@ pub const LISTED: u64 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Query {
     /// The function.
-    pub function: Function,
+    pub function: ElementaryFunction,
     /// Format of arguments and results.
-    pub format: Format,
+    pub format: BinaryFormat,
     /// Identical bits after the round bit, at least.
     pub bits: u32,
     /// Instructions to use; none to visit every argument with the polynomial, which is slow and for checks.
@@ -40,7 +40,7 @@ impl Query {
 /// How a piece was dealt with.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum PieceMethod {
     /// The test on intervals of n arguments, with these bounds at the first level.
     Test {
         /// Arguments of an interval.
@@ -74,7 +74,7 @@ pub struct Piece {
     /// Arguments.
     pub length: u64,
     /// How it was dealt with.
-    pub method: Method,
+    pub method: PieceMethod,
     /// Bounds of F'' over it, in half units per argument squared; none where not needed.
     pub second: Option<(f64, f64)>,
     /// Bound of the polynomial's error.
@@ -83,28 +83,28 @@ pub struct Piece {
 
 /// One hard case.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Case {
+pub struct HardCase {
     /// The argument.
     pub x: f64,
     /// Its value's tail.
-    pub value: Value,
+    pub value: ConfirmedValue,
 }
 
 /// What was found in a part of a binade.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct FoundCases {
     /// Hard cases, in the order of magnitudes.
-    pub cases: Vec<Case>,
+    pub cases: Vec<HardCase>,
     /// Pieces, in order, without gaps.
     pub pieces: Vec<Piece>,
     /// What the phases saw.
-    pub counts: Counts,
+    pub counts: PhaseCounts,
     /// Exact cases met (all of them: their F is an integer).
     pub exact: Vec<f64>,
 }
 
 /// What searches a smooth piece.
-pub trait Engine {
+pub trait PieceSearch {
     /// Pushes arguments of [first, end) that may be hard, or keeps the piece for later; gives the plan it
     /// follows, none where it visits every argument.
     fn smooth(
@@ -113,19 +113,19 @@ pub trait Engine {
         poly: &Poly,
         range: (u64, u64),
         candidates: &mut Vec<u64>,
-        counts: &mut Counts,
-    ) -> Option<Plan>;
+        counts: &mut PhaseCounts,
+    ) -> Option<BlockPlan>;
 }
 
-impl Engine for Scratch {
+impl PieceSearch for Scratch {
     fn smooth(
         &mut self,
         q: &Query,
         poly: &Poly,
         range: (u64, u64),
         candidates: &mut Vec<u64>,
-        counts: &mut Counts,
-    ) -> Option<Plan> {
+        counts: &mut PhaseCounts,
+    ) -> Option<BlockPlan> {
         let Some(isa) = q.isa else {
             walk::near(poly, range.0, range.1, q.eps(), candidates);
             counts.walked += range.1 - range.0;
@@ -136,17 +136,17 @@ impl Engine for Scratch {
 }
 
 /// Searches a part of a binade.
-pub fn search(q: &Query, grid: &Grid, engine: &mut impl Engine) -> Found {
-    let mut found = Found::default();
+pub fn search(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch) -> FoundCases {
+    let mut found = FoundCases::default();
     divide(q, grid, engine, &mut found);
     found
 }
 
-fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
+fn divide(q: &Query, grid: &BinadeGrid, engine: &mut impl PieceSearch, found: &mut FoundCases) {
     let method = |w| match w {
-        "overflow" => Method::Overflow,
-        "underflow" => Method::Underflow,
-        _ => Method::AllHard,
+        "overflow" => PieceMethod::Overflow,
+        "underflow" => PieceMethod::Underflow,
+        _ => PieceMethod::AllHard,
     };
     if let Some(w) = q.function.beyond(grid.value(grid.first)) {
         return found.piece(grid, method(w), None);
@@ -159,26 +159,26 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
             }
         });
         found.counts.walked += grid.len();
-        return found.piece(grid, Method::Walk, None);
+        return found.piece(grid, PieceMethod::Walk, None);
     }
     if grid.len() > LARGEST {
         match uniform(q.function, q.format, grid, q.eps()) {
-            Some(true) => return found.piece(grid, Method::AllHard, None),
-            Some(false) => return found.piece(grid, Method::NoneHard, None),
+            Some(true) => return found.piece(grid, PieceMethod::AllHard, None),
+            Some(false) => return found.piece(grid, PieceMethod::NoneHard, None),
             None => {}
         }
     } else {
         match block(q.function, q.format, grid) {
-            Block::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
-            Block::Overflow => return found.piece(grid, Method::Overflow, None),
-            Block::Underflow => return found.piece(grid, Method::Underflow, None),
-            Block::Coarse if grid.len() <= SMALL => {
+            BlockPolynomial::Smooth(poly) => return polynomial(q, grid, &poly, engine, found),
+            BlockPolynomial::Overflow => return found.piece(grid, PieceMethod::Overflow, None),
+            BlockPolynomial::Underflow => return found.piece(grid, PieceMethod::Underflow, None),
+            BlockPolynomial::Coarse if grid.len() <= SMALL => {
                 for m in grid.first..grid.end {
                     evaluate(q, grid, m, found);
                 }
-                return found.piece(grid, Method::Evaluate, None);
+                return found.piece(grid, PieceMethod::Evaluate, None);
             }
-            Block::Coarse => {}
+            BlockPolynomial::Coarse => {}
         }
     }
     // At the roundest number near the middle, so that pieces have lengths that vectors like.
@@ -196,25 +196,31 @@ fn divide(q: &Query, grid: &Grid, engine: &mut impl Engine, found: &mut Found) {
     divide(q, &grid.part(at, grid.end), engine, found);
 }
 
-fn polynomial(q: &Query, grid: &Grid, poly: &Poly, engine: &mut impl Engine, found: &mut Found) {
+fn polynomial(
+    q: &Query,
+    grid: &BinadeGrid,
+    poly: &Poly,
+    engine: &mut impl PieceSearch,
+    found: &mut FoundCases,
+) {
     match poly.uniform(q.eps()) {
         Some(true) if grid.len() <= LISTED => {
             for m in grid.first..grid.end {
                 evaluate(q, grid, m, found);
             }
-            return found.piece(grid, Method::Evaluate, None);
+            return found.piece(grid, PieceMethod::Evaluate, None);
         }
-        Some(true) => return found.piece(grid, Method::AllHard, Some(poly)),
-        Some(false) => return found.piece(grid, Method::NoneHard, Some(poly)),
+        Some(true) => return found.piece(grid, PieceMethod::AllHard, Some(poly)),
+        Some(false) => return found.piece(grid, PieceMethod::NoneHard, Some(poly)),
         None => {}
     }
     let mut candidates = Vec::new();
     let range = (grid.first, grid.end);
     let plan = engine.smooth(q, poly, range, &mut candidates, &mut found.counts);
     decide(q, grid, poly, candidates, found);
-    let method = plan.map_or(Method::Walk, |p| {
+    let method = plan.map_or(PieceMethod::Walk, |p| {
         let l = &p.levels[0];
-        Method::Test {
+        PieceMethod::Test {
             n: l.n,
             r: l.remainder.1 - l.remainder.0,
             s: l.s,
@@ -225,7 +231,13 @@ fn polynomial(q: &Query, grid: &Grid, poly: &Poly, engine: &mut impl Engine, fou
 }
 
 /// Decides candidates: by the polynomial, and by MPFR those that are near an integer indeed.
-pub fn decide(q: &Query, grid: &Grid, poly: &Poly, mut candidates: Vec<u64>, found: &mut Found) {
+pub fn decide(
+    q: &Query,
+    grid: &BinadeGrid,
+    poly: &Poly,
+    mut candidates: Vec<u64>,
+    found: &mut FoundCases,
+) {
     candidates.sort_unstable();
     candidates.dedup();
     for m in candidates {
@@ -236,12 +248,12 @@ pub fn decide(q: &Query, grid: &Grid, poly: &Poly, mut candidates: Vec<u64>, fou
 }
 
 /// Decides one argument.
-fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
+fn evaluate(q: &Query, grid: &BinadeGrid, m: u64, found: &mut FoundCases) {
     found.counts.evaluated += 1;
     let x = grid.value(m);
     match value(q.function, q.format, &grid.float(m, 64)) {
         Ok(value) => match value.k {
-            Some(k) if k >= q.bits => found.cases.push(Case { x, value }),
+            Some(k) if k >= q.bits => found.cases.push(HardCase { x, value }),
             Some(_) => {}
             None => found.exact.push(x),
         },
@@ -250,8 +262,8 @@ fn evaluate(q: &Query, grid: &Grid, m: u64, found: &mut Found) {
     }
 }
 
-impl Found {
-    fn piece(&mut self, grid: &Grid, method: Method, poly: Option<&Poly>) {
+impl FoundCases {
+    fn piece(&mut self, grid: &BinadeGrid, method: PieceMethod, poly: Option<&Poly>) {
         self.pieces.push(Piece {
             first: grid.first,
             length: grid.len(),

@@ -26,7 +26,7 @@ const SETTLED: f64 = 1.0 / (1u64 << 34) as f64;
 
 /// One level of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct TestLevel {
     /// Arguments of an interval.
     pub n: u64,
     /// R-, R+.
@@ -43,9 +43,9 @@ pub struct Level {
 
 /// How a part of a block is searched.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct BlockPlan {
     /// The levels, longest intervals first.
-    pub levels: [Level; LEVELS],
+    pub levels: [TestLevel; LEVELS],
     /// Bits of the first level's length.
     pub bits: u32,
     /// Runs of a sub-block at most.
@@ -84,7 +84,7 @@ fn first(poly: &Poly, n: f64) -> (f64, f64) {
     (b * SLACK, a * SLACK)
 }
 
-fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> Level {
+fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> TestLevel {
     let nf = n as f64;
     let (low, high) = poly.curvature();
     let square = nf * nf / 8.0 * SLACK;
@@ -93,7 +93,7 @@ fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> Level {
     let half = (errors.0 + grain + nf * (errors.1 + grain)) * SLACK + 2f64.powi(-60);
     let s = 2.0 * half;
     let d = (2.0 * eps + (remainder.1 - remainder.0) + s) * SLACK;
-    Level {
+    TestLevel {
         n,
         remainder,
         s,
@@ -103,9 +103,9 @@ fn level(poly: &Poly, n: u64, errors: (f64, f64), eps: f64) -> Level {
     }
 }
 
-impl Plan {
+impl BlockPlan {
     /// Intervals of 2^bits arguments, sub-blocks of up to `runs` runs; none where a bound is too large.
-    pub fn with(poly: &Poly, eps: f64, bits: u32, runs: usize) -> Option<Plan> {
+    pub fn with(poly: &Poly, eps: f64, bits: u32, runs: usize) -> Option<BlockPlan> {
         let mut n = 1u64 << bits;
         let span = (runs * RUN) as f64 * n as f64;
         let third = poly.derivative(3);
@@ -134,7 +134,7 @@ impl Plan {
             levels[l + 1] = level(poly, n, errors, eps);
         }
         let sound = levels.iter().all(|l| l.d < 0.5);
-        sound.then_some(Plan {
+        sound.then_some(BlockPlan {
             levels,
             bits,
             runs,
@@ -143,11 +143,11 @@ impl Plan {
     }
 
     /// The plan for `length` arguments, whose intervals are as long as pays; none where walking does.
-    pub fn new(poly: &Poly, eps: f64, length: u64) -> Option<Plan> {
+    pub fn new(poly: &Poly, eps: f64, length: u64) -> Option<BlockPlan> {
         let room = length / (LEAST_RUNS * RUN) as u64;
         let most = (63u32.checked_sub(room.leading_zeros())?).min(LONGEST);
         for bits in (SHORTEST..=most).rev() {
-            let Some(mut plan) = Plan::with(poly, eps, bits, LEAST_RUNS) else {
+            let Some(mut plan) = BlockPlan::with(poly, eps, bits, LEAST_RUNS) else {
                 continue;
             };
             if plan.levels[0].d * plan.levels[0].n as f64 > MOST_FAILING {
@@ -155,7 +155,7 @@ impl Plan {
             }
             // Longer sub-blocks, as long as they cost little accuracy.
             for runs in [64, 128, RUNS] {
-                match Plan::with(poly, eps, bits, runs) {
+                match BlockPlan::with(poly, eps, bits, runs) {
                     Some(p) if p.levels[LEVELS - 1].d < 1.25 * plan.levels[LEVELS - 1].d => {
                         plan = p
                     }
@@ -169,11 +169,11 @@ impl Plan {
 
     /// The plan for sub-blocks of [`LONG_RUNS`] runs in `length` arguments, where every point of an interval that is close
     /// to the integers is looked at: n d is about their number, at most `points`.
-    pub fn by_points(poly: &Poly, eps: f64, length: u64, points: f64) -> Option<Plan> {
+    pub fn by_points(poly: &Poly, eps: f64, length: u64, points: f64) -> Option<BlockPlan> {
         let room = length / (LONG_RUNS * RUN) as u64;
         let most = (63u32.checked_sub(room.leading_zeros())?).min(LONGEST);
         (SHORTEST..=most).rev().find_map(|bits| {
-            let plan = Plan::with(poly, eps, bits, LONG_RUNS)?;
+            let plan = BlockPlan::with(poly, eps, bits, LONG_RUNS)?;
             let few = plan.levels[0].d * plan.levels[0].n as f64 <= points;
             (few && plan.settled[0] <= eps.max(SETTLED)).then_some(plan)
         })

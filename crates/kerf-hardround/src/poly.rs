@@ -4,9 +4,9 @@
 //! value in units of half that. An argument is hard to round when F is near an integer, so F counts modulo
 //! 1 only, and since `m` is an integer, so do the coefficients of a polynomial in it. They are held in 320
 //! bits after the point; every shift of the polynomial is then exact.
-use crate::format::{Format, Grid};
-use crate::function::Function;
-use crate::interval::Interval;
+use crate::format::{BinadeGrid, BinaryFormat};
+use crate::function::ElementaryFunction;
+use crate::interval::MpfrInterval;
 use crate::wide::{BITS, Wide};
 use rug::Float;
 use rug::float::Round;
@@ -41,7 +41,7 @@ pub struct Poly {
 
 /// What a block is.
 #[derive(Debug, Clone)]
-pub enum Block {
+pub enum BlockPolynomial {
     /// A polynomial describes it.
     Smooth(Box<Poly>),
     /// Every result is beyond the largest number.
@@ -53,7 +53,7 @@ pub enum Block {
 }
 
 /// The exponent of the unit in the last place on an enclosure without zero; none if it is not one.
-fn unit(format: Format, v: &Interval) -> Option<i32> {
+fn unit(format: BinaryFormat, v: &MpfrInterval) -> Option<i32> {
     if v.has_zero() {
         return None;
     }
@@ -68,13 +68,13 @@ fn unit(format: Format, v: &Interval) -> Option<i32> {
 }
 
 /// Describes the arguments of `grid`.
-pub fn block(f: Function, format: Format, grid: &Grid) -> Block {
-    describe(f, format, grid).unwrap_or(Block::Coarse)
+pub fn block(f: ElementaryFunction, format: BinaryFormat, grid: &BinadeGrid) -> BlockPolynomial {
+    describe(f, format, grid).unwrap_or(BlockPolynomial::Coarse)
 }
 
 /// What both descriptions start from.
 struct Prepared {
-    wide: Vec<Interval>,
+    wide: Vec<MpfrInterval>,
     middle: u64,
     reach: u64,
     ulp: i32,
@@ -83,11 +83,16 @@ struct Prepared {
 
 enum Preparation {
     Ready(Prepared),
-    Out(Block),
+    Out(BlockPolynomial),
 }
 
 /// Derivatives over the whole block, and the unit of its results, if they have one.
-fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Preparation> {
+fn prepare(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+    degree: usize,
+) -> Option<Preparation> {
     let last = grid.end - 1;
     let middle = grid.first + grid.len() / 2;
     let reach = (middle - grid.first).max(last - middle).max(1);
@@ -100,8 +105,8 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
         grid.float(last, precision),
     );
     let whole = match grid.negative {
-        false => Interval::new(&near, &far, precision),
-        true => Interval::new(&far, &near, precision),
+        false => MpfrInterval::new(&near, &far, precision),
+        true => MpfrInterval::new(&far, &near, precision),
     };
     let wide = f.taylor(&whole, degree)?;
     let range = values(f, &whole, &wide)?;
@@ -109,10 +114,10 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
         && range.hi.get_exp()? > format.highest + 1
         && !range.has_zero()
     {
-        return Some(Preparation::Out(Block::Overflow));
+        return Some(Preparation::Out(BlockPolynomial::Overflow));
     }
     match [&range.lo, &range.hi].map(|v| v.get_exp().is_some_and(|e| e < format.lowest - 1)) {
-        [true, true] => return Some(Preparation::Out(Block::Underflow)),
+        [true, true] => return Some(Preparation::Out(BlockPolynomial::Underflow)),
         [false, false] => {}
         _ => return None,
     }
@@ -127,7 +132,7 @@ fn prepare(f: Function, format: Format, grid: &Grid, degree: usize) -> Option<Pr
 
 impl Prepared {
     /// Coefficient d of F in m: half units of the result, 2^(e d) of the argument, and the signs.
-    fn scaled(&self, grid: &Grid, v: &Interval, d: usize) -> Interval {
+    fn scaled(&self, grid: &BinadeGrid, v: &MpfrInterval, d: usize) -> MpfrInterval {
         let v = v.shift(grid.exponent * d as i32 + 1 - self.ulp);
         match self.negative ^ (grid.negative && d % 2 == 1) {
             true => v.neg(),
@@ -136,13 +141,17 @@ impl Prepared {
     }
 }
 
-fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
+fn describe(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+) -> Option<BlockPolynomial> {
     let p = match prepare(f, format, grid, DEGREE + 1)? {
         Preparation::Ready(p) => p,
         Preparation::Out(b) => return Some(b),
     };
     let at = grid.float(p.middle, PRECISION);
-    let point = f.taylor(&Interval::point(&at, PRECISION), DEGREE)?;
+    let point = f.taylor(&MpfrInterval::point(&at, PRECISION), DEGREE)?;
     let mut poly = Poly {
         c: [Wide::ZERO; DEGREE + 1],
         size: [0.0; DEGREE + 1],
@@ -164,17 +173,22 @@ fn describe(f: Function, format: Format, grid: &Grid) -> Option<Block> {
     poly.error += rest.magnitude() * power;
     poly.error *= SLACK;
     // NaN fails too.
-    (poly.error <= TOLERANCE).then(|| Block::Smooth(Box::new(poly)))
+    (poly.error <= TOLERANCE).then(|| BlockPolynomial::Smooth(Box::new(poly)))
 }
 
 /// Whether all arguments of a grid of any length have F within `eps` of an integer (true) or none has
 /// (false), by a line and a bound of F''; none where that does not tell.
-pub fn uniform(f: Function, format: Format, grid: &Grid, eps: f64) -> Option<bool> {
+pub fn uniform(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+    eps: f64,
+) -> Option<bool> {
     let Preparation::Ready(p) = prepare(f, format, grid, 2)? else {
         return None;
     };
     let at = grid.float(p.middle, PRECISION);
-    let point = f.taylor(&Interval::point(&at, PRECISION), 1)?;
+    let point = f.taylor(&MpfrInterval::point(&at, PRECISION), 1)?;
     let reach = p.reach as f64;
     let [value, slope] = [0, 1].map(|d| p.scaled(grid, &point[d], d));
     let error = value.width() + slope.width() * reach + 2f64.powi(-BITS) * (1.0 + reach);
@@ -196,7 +210,11 @@ fn within(distance: f64, spread: f64, eps: f64) -> Option<bool> {
 }
 
 /// The values over an interval: from the ends where the derivative has one sign.
-fn values(f: Function, x: &Interval, taylor: &[Interval]) -> Option<Interval> {
+fn values(
+    f: ElementaryFunction,
+    x: &MpfrInterval,
+    taylor: &[MpfrInterval],
+) -> Option<MpfrInterval> {
     if taylor[1].has_zero() {
         return Some(taylor[0].clone());
     }

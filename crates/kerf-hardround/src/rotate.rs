@@ -4,8 +4,8 @@
 //! Values are multiples of 2^-126. A product of entries, each off by less than 1, is off by less than 6, a sum of two by
 //! less than 12. In half units of binary64 that is 12 * 2^-61 for values of 2^-12; tangents of sines and cosines from there on
 //! are off by 2^-109 relatively, and F, below 2^54, by less than 2^-55. Smaller values are MPFR's.
-use crate::format::{Format, Grid};
-use crate::function::Function;
+use crate::format::{BinadeGrid, BinaryFormat};
+use crate::function::ElementaryFunction;
 use rug::Float;
 #[cfg(test)]
 use rug::Integer;
@@ -23,8 +23,11 @@ pub const ERROR: f64 = 1.0 / (1u64 << 55) as f64;
 const LEAST_STEP: i32 = -18;
 
 /// Whether a grid is visited so.
-pub fn serves(f: Function, grid: &Grid) -> bool {
-    let turns = matches!(f, Function::Sin | Function::Cos | Function::Tan);
+pub fn serves(f: ElementaryFunction, grid: &BinadeGrid) -> bool {
+    let turns = matches!(
+        f,
+        ElementaryFunction::Sin | ElementaryFunction::Cos | ElementaryFunction::Tan
+    );
     turns && grid.exponent >= LEAST_STEP
 }
 
@@ -104,11 +107,16 @@ fn divide(n: u128, low: u64, d: u128) -> (u128, u128) {
 }
 
 /// Calls `each` for every argument with F modulo 1 in 64 bits, within [`ERROR`] of it; none where MPFR has to decide.
-pub fn visit(f: Function, format: Format, grid: &Grid, each: impl FnMut(u64, Option<u64>)) {
+pub fn visit(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    grid: &BinadeGrid,
+    each: impl FnMut(u64, Option<u64>),
+) {
     let least = 1u128 << (POINT - SMALLEST);
     match f {
-        Function::Sin => turn(grid, each, |a, b| fraction(format, a.sin(b), POINT)),
-        Function::Cos => turn(grid, each, |a, b| fraction(format, a.cos(b), POINT)),
+        ElementaryFunction::Sin => turn(grid, each, |a, b| fraction(format, a.sin(b), POINT)),
+        ElementaryFunction::Cos => turn(grid, each, |a, b| fraction(format, a.cos(b), POINT)),
         _ => turn(grid, each, |a, b| {
             let (s, c) = (a.sin(b), a.cos(b));
             if s < least || c < least {
@@ -121,7 +129,7 @@ pub fn visit(f: Function, format: Format, grid: &Grid, each: impl FnMut(u64, Opt
 }
 
 fn turn(
-    grid: &Grid,
+    grid: &BinadeGrid,
     mut each: impl FnMut(u64, Option<u64>),
     value: impl Fn(Turn, Turn) -> Option<u64>,
 ) {
@@ -140,7 +148,7 @@ fn turn(
 
 /// F modulo 1 from a value with so many bits after the point.
 #[inline(always)]
-fn fraction(format: Format, v: u128, point: u32) -> Option<u64> {
+fn fraction(format: BinaryFormat, v: u128, point: u32) -> Option<u64> {
     let exponent = 127 - v.leading_zeros() as i32 - point as i32;
     if exponent < -(SMALLEST as i32) || exponent >= format.highest {
         return None;

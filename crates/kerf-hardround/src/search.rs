@@ -1,8 +1,8 @@
 //! Searching one polynomial block: the test on long intervals, on parts of those that fail, and a walk over
 //! what still fails. Gives candidates; MPFR decides.
-use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
+use crate::lanes::{Avx2, Avx512, Lanes, ScalarLane};
 use crate::lsg::{GROUPS, failures};
-use crate::plan::{LEAST_RUNS, LEVELS, Plan, SPLITS};
+use crate::plan::{BlockPlan, LEAST_RUNS, LEVELS, SPLITS};
 use crate::poly::{DEGREE, Poly, shift};
 use crate::tables::{RUN, STARTS, Tables};
 use crate::{hits, walk};
@@ -50,7 +50,7 @@ const VISITED: u64 = 1 << 13;
 
 /// How many intervals each phase saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct PhaseCounts {
     /// Intervals tested, by level.
     pub tested: [u64; LEVELS],
     /// Intervals that failed, by level; those of the last level are walked.
@@ -61,9 +61,9 @@ pub struct Counts {
     pub evaluated: u64,
 }
 
-impl Counts {
+impl PhaseCounts {
     /// Adds another's.
-    pub fn add(&mut self, o: &Counts) {
+    pub fn add(&mut self, o: &PhaseCounts) {
         for l in 0..LEVELS {
             self.tested[l] += o.tested[l];
             self.failed[l] += o.failed[l];
@@ -118,8 +118,8 @@ pub fn smooth(
     isa: Isa,
     scratch: &mut Scratch,
     candidates: &mut Vec<u64>,
-    counts: &mut Counts,
-) -> Option<Plan> {
+    counts: &mut PhaseCounts,
+) -> Option<BlockPlan> {
     let mut at = first;
     let mut main = None;
     let mut search = Search {
@@ -131,7 +131,7 @@ pub fn smooth(
         counts,
     };
     while at < end {
-        let Some(plan) = Plan::new(poly, eps, end - at) else {
+        let Some(plan) = BlockPlan::new(poly, eps, end - at) else {
             walk::near(poly, at, end, eps, search.candidates);
             search.counts.walked += end - at;
             break;
@@ -155,12 +155,12 @@ struct Search<'a> {
     isa: Isa,
     scratch: &'a mut Scratch,
     candidates: &'a mut Vec<u64>,
-    counts: &'a mut Counts,
+    counts: &'a mut PhaseCounts,
 }
 
 impl Search<'_> {
     /// Searches `runs` runs from `start` on.
-    fn sub_block(&mut self, start: u64, runs: usize, plan: &Plan) {
+    fn sub_block(&mut self, start: u64, runs: usize, plan: &BlockPlan) {
         let Search {
             poly,
             eps,
@@ -178,7 +178,7 @@ impl Search<'_> {
         // SAFETY: `Isa::all` names only what the processor has; buffers have the lengths that are said.
         unsafe {
             match isa {
-                Isa::Scalar => first_level::<Scalar>(&scratch.starts, runs, plan, lines),
+                Isa::Scalar => first_level::<ScalarLane>(&scratch.starts, runs, plan, lines),
                 Isa::Avx2 => first_avx2(&scratch.starts, runs, plan, lines),
                 Isa::Avx512 => first_avx512(&scratch.starts, runs, plan, lines),
             }
@@ -192,7 +192,7 @@ impl Search<'_> {
             // SAFETY: as above.
             unsafe {
                 match isa {
-                    Isa::Scalar => later_level::<Scalar>(plan, l + 1, parts, lines),
+                    Isa::Scalar => later_level::<ScalarLane>(plan, l + 1, parts, lines),
                     Isa::Avx2 => later_avx2(plan, l + 1, parts, lines),
                     Isa::Avx512 => later_avx512(plan, l + 1, parts, lines),
                 }
@@ -205,7 +205,7 @@ impl Search<'_> {
 }
 
 /// The parts of lines that failed at level `l`.
-fn divide(plan: &Plan, l: usize, second: f64, lines: &Lines, parts: &mut Lines) {
+fn divide(plan: &BlockPlan, l: usize, second: f64, lines: &Lines, parts: &mut Lines) {
     parts.clear();
     let m = plan.levels[l + 1].n;
     for part in 0..SPLITS[l] {
@@ -221,7 +221,7 @@ fn divide(plan: &Plan, l: usize, second: f64, lines: &Lines, parts: &mut Lines) 
 /// Every argument of lines that failed to the end: those near an integer by the line are looked at again
 /// with the curve.
 fn walk_lines(
-    plan: &Plan,
+    plan: &BlockPlan,
     second: f64,
     eps: f64,
     start: u64,
@@ -257,19 +257,19 @@ fn walk_lines(
 }
 
 #[target_feature(enable = "avx2,fma")]
-unsafe fn first_avx2(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan, out: &mut Lines) {
+unsafe fn first_avx2(s: &[Vec<u64>; STARTS], runs: usize, plan: &BlockPlan, out: &mut Lines) {
     unsafe { first_level::<Avx2>(s, runs, plan, out) }
 }
 #[target_feature(enable = "avx512f")]
-unsafe fn first_avx512(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan, out: &mut Lines) {
+unsafe fn first_avx512(s: &[Vec<u64>; STARTS], runs: usize, plan: &BlockPlan, out: &mut Lines) {
     unsafe { first_level::<Avx512>(s, runs, plan, out) }
 }
 #[target_feature(enable = "avx2,fma")]
-unsafe fn later_avx2(plan: &Plan, l: usize, parts: &mut Lines, out: &mut Lines) {
+unsafe fn later_avx2(plan: &BlockPlan, l: usize, parts: &mut Lines, out: &mut Lines) {
     unsafe { later_level::<Avx2>(plan, l, parts, out) }
 }
 #[target_feature(enable = "avx512f")]
-unsafe fn later_avx512(plan: &Plan, l: usize, parts: &mut Lines, out: &mut Lines) {
+unsafe fn later_avx512(plan: &BlockPlan, l: usize, parts: &mut Lines, out: &mut Lines) {
     unsafe { later_level::<Avx512>(plan, l, parts, out) }
 }
 
@@ -315,7 +315,12 @@ unsafe fn load<L: Lanes>(v: &[u64], first: usize) -> [L::U; GROUPS] {
 /// The test on every interval of a sub-block. `s` has at least `runs` values each, `runs` a multiple of
 /// [`LEAST_RUNS`].
 #[inline(always)]
-unsafe fn first_level<L: Lanes>(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan, out: &mut Lines) {
+unsafe fn first_level<L: Lanes>(
+    s: &[Vec<u64>; STARTS],
+    runs: usize,
+    plan: &BlockPlan,
+    out: &mut Lines,
+) {
     let level = &plan.levels[0];
     let n = level.n;
     let lanes = GROUPS * L::W;
@@ -343,7 +348,7 @@ unsafe fn first_level<L: Lanes>(s: &[Vec<u64>; STARTS], runs: usize, plan: &Plan
 
 /// The test on listed lines.
 #[inline(always)]
-unsafe fn later_level<L: Lanes>(plan: &Plan, l: usize, parts: &mut Lines, out: &mut Lines) {
+unsafe fn later_level<L: Lanes>(plan: &BlockPlan, l: usize, parts: &mut Lines, out: &mut Lines) {
     let level = &plan.levels[l];
     let lanes = GROUPS * L::W;
     let count = parts.len();

@@ -1,10 +1,10 @@
 //! A range in units of work, and threads that do them.
-use crate::confirm::{NoValue, Value, value};
-use crate::format::{Format, Grid, RangeError, grids};
-use crate::function::Function;
+use crate::confirm::{ConfirmedValue, NoValue, value};
+use crate::format::{BinadeGrid, BinaryFormat, RangeError, grids};
+use crate::function::ElementaryFunction;
 use crate::leaf::{LARGEST, Query};
-use crate::plan::Plan;
-use crate::poly::{Block, block, uniform};
+use crate::plan::BlockPlan;
+use crate::poly::{BlockPolynomial, block, uniform};
 use crate::rotate;
 use crate::search::Scratch;
 use rug::Float;
@@ -45,7 +45,7 @@ pub enum QueryError {
 /// A part of a binade that is divided into equal units.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    grid: Grid,
+    grid: BinadeGrid,
     /// Arguments of a unit; units lie at multiples of it.
     unit: u64,
     /// Units before this part.
@@ -71,7 +71,7 @@ impl Units {
     pub fn new(q: &Query, from: f64, to: f64) -> Result<Units, QueryError> {
         let (parts, zero) = grids(q.format, from, to)?;
         let inside =
-            |g: &Grid| q.function.has(g.value(g.first)) && q.function.has(g.value(g.end - 1));
+            |g: &BinadeGrid| q.function.has(g.value(g.first)) && q.function.has(g.value(g.end - 1));
         if !parts.iter().all(inside) || zero && !q.function.has(0.0) {
             return Err(QueryError::Domain {
                 function: q.function.name(),
@@ -99,7 +99,7 @@ impl Units {
                 } else {
                     top / 2
                 };
-                let g = Grid {
+                let g = BinadeGrid {
                     negative,
                     exponent,
                     first,
@@ -118,7 +118,7 @@ impl Units {
         Units::from_grids(q, &parts, q.function.has(0.0))
     }
 
-    fn from_grids(q: &Query, parts: &[Grid], zero: bool) -> Units {
+    fn from_grids(q: &Query, parts: &[BinadeGrid], zero: bool) -> Units {
         let mut before = 0;
         let parts = parts.iter().flat_map(|g| peel(q, g)).map(|grid| {
             let part = Part {
@@ -136,7 +136,7 @@ impl Units {
     }
 
     /// The value at zero, where that is in the range: exact for all functions but the arc cosine.
-    pub fn at_zero(&self, q: &Query) -> Option<Result<Value, NoValue>> {
+    pub fn at_zero(&self, q: &Query) -> Option<Result<ConfirmedValue, NoValue>> {
         let zero = Float::with_val(64, 0);
         self.zero.then(|| value(q.function, q.format, &zero))
     }
@@ -168,7 +168,7 @@ impl Units {
         turned.map(|p| u128::from(p.grid.len())).sum()
     }
     /// A unit.
-    pub fn get(&self, i: u64) -> Option<Grid> {
+    pub fn get(&self, i: u64) -> Option<BinadeGrid> {
         let part = self
             .parts
             .partition_point(|p| p.before <= i)
@@ -187,8 +187,9 @@ impl Units {
 
 /// Takes off the first or last argument where the others are all alike without it: next to zero, results of
 /// many functions are just below or above the argument, so those of powers of two lie in another binade.
-fn peel(q: &Query, grid: &Grid) -> Vec<Grid> {
-    let alike = |g: &Grid| !g.is_empty() && uniform(q.function, q.format, g, q.eps()).is_some();
+fn peel(q: &Query, grid: &BinadeGrid) -> Vec<BinadeGrid> {
+    let alike =
+        |g: &BinadeGrid| !g.is_empty() && uniform(q.function, q.format, g, q.eps()).is_some();
     if grid.len() < 3 || alike(grid) {
         return vec![*grid];
     }
@@ -202,7 +203,7 @@ fn peel(q: &Query, grid: &Grid) -> Vec<Grid> {
 }
 
 /// Arguments of a unit, by how the middle of the part is searched.
-fn unit(q: &Query, grid: &Grid) -> u64 {
+fn unit(q: &Query, grid: &BinadeGrid) -> u64 {
     if uniform(q.function, q.format, grid, q.eps()).is_some() {
         return UNIFORM;
     }
@@ -215,19 +216,19 @@ fn unit(q: &Query, grid: &Grid) -> u64 {
         grid.part(first, (first + length).min(grid.end))
     };
     let long = probe(1 << 32);
-    if let Block::Smooth(poly) = block(q.function, q.format, &long)
-        && let Some(plan) = Plan::new(&poly, q.eps(), 1 << 36)
+    if let BlockPolynomial::Smooth(poly) = block(q.function, q.format, &long)
+        && let Some(plan) = BlockPlan::new(&poly, q.eps(), 1 << 36)
     {
         return (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST);
     }
     match block(q.function, q.format, &probe(1 << 12)) {
-        Block::Smooth(poly) => match Plan::new(&poly, q.eps(), 1 << 36) {
+        BlockPolynomial::Smooth(poly) => match BlockPlan::new(&poly, q.eps(), 1 << 36) {
             Some(plan) => (plan.levels[0].n * INTERVALS).clamp(WALKED, LARGEST),
             None => WALKED,
         },
-        Block::Overflow | Block::Underflow => LARGEST,
-        Block::Coarse if q.function.beyond(grid.value(middle)).is_some() => UNIFORM,
-        Block::Coarse => EVALUATED,
+        BlockPolynomial::Overflow | BlockPolynomial::Underflow => LARGEST,
+        BlockPolynomial::Coarse if q.function.beyond(grid.value(middle)).is_some() => UNIFORM,
+        BlockPolynomial::Coarse => EVALUATED,
     }
 }
 
@@ -238,8 +239,8 @@ pub fn work<T: Send>(
     range: Range<u64>,
     threads: usize,
     wanted: impl Fn(u64) -> bool + Sync,
-    each: impl Fn(&Grid, &mut Scratch) -> T + Sync,
-    mut sink: impl FnMut(u64, Grid, T) -> ControlFlow<()>,
+    each: impl Fn(&BinadeGrid, &mut Scratch) -> T + Sync,
+    mut sink: impl FnMut(u64, BinadeGrid, T) -> ControlFlow<()>,
 ) -> bool {
     let next = AtomicU64::new(range.start);
     let stop = AtomicBool::new(false);
@@ -282,7 +283,7 @@ pub fn expected(arguments: u128, bits: u32) -> f64 {
 }
 
 /// A query's function and format in words.
-pub fn words(f: Function, format: Format) -> String {
+pub fn words(f: ElementaryFunction, format: BinaryFormat) -> String {
     format!("{} in {}", f.name(), format.name)
 }
 
@@ -314,7 +315,7 @@ mod tests {
                 Some(Err(NoValue::Zero)) => None,
                 other => panic!("{name} {other:?}"),
             };
-            let acos = function == Function::Acos;
+            let acos = function == ElementaryFunction::Acos;
             assert_eq!(k(&q), acos.then_some(1), "{name}");
             // 1.1001001000 0 111111 0...
             assert_eq!(k(&query(BINARY16)), acos.then_some(6), "{name}");

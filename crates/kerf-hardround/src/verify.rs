@@ -1,10 +1,10 @@
 //! A certificate checked on another way: MPFR at single arguments, chords instead of tangents, the test in
 //! integers, and enclosures of what is said to be uniform. Nothing of the search's polynomials, tables or vectors is used.
-use crate::certificate::{Header, Record, Unit};
+use crate::certificate::{CertificateRecord, Header, UnitRecord};
 use crate::confirm::value;
-use crate::format::{Grid, hex, parse};
-use crate::interval::Interval;
-use crate::leaf::{Method, Piece, Query};
+use crate::format::{BinadeGrid, hex, parse};
+use crate::interval::MpfrInterval;
+use crate::leaf::{Piece, PieceMethod, Query};
 use crate::lsg::least;
 use crate::plan::SPLITS;
 use crate::units::{Units, expected};
@@ -21,7 +21,7 @@ const DIVIDED: u32 = 12;
 
 /// What was checked, and what is wrong.
 #[derive(Debug, Clone, Default)]
-pub struct Verdict {
+pub struct CertificateVerdict {
     /// Units whose line is there and right.
     pub units: u64,
     /// Units missing.
@@ -59,8 +59,8 @@ impl Places {
 
 /// Checks a record; in each piece `samples` stretches are searched again, at places drawn by `seed`, or one after the other
 /// where so many cover the piece.
-pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
-    let mut v = Verdict::default();
+pub fn verify(record: &CertificateRecord, samples: u64, seed: u64) -> CertificateVerdict {
+    let mut v = CertificateVerdict::default();
     let h = &record.header;
     let Some((q, from, to)) = h.query() else {
         v.mistakes
@@ -113,19 +113,19 @@ pub fn verify(record: &Record, samples: u64, seed: u64) -> Verdict {
 }
 
 /// Whether the number of cases is one that chance would give.
-fn deviation(h: &Header, record: &Record, v: &mut Verdict) {
+fn deviation(h: &Header, record: &CertificateRecord, v: &mut CertificateVerdict) {
     let tested: u128 = record
         .units
         .iter()
         .flat_map(|u| &u.pieces)
-        .filter(|p| matches!(p.method, Method::Test { .. }))
+        .filter(|p| matches!(p.method, PieceMethod::Test { .. }))
         .map(|p| u128::from(p.length))
         .sum();
     v.expected = expected(tested, h.bits);
 }
 
 /// Whether the counts of a unit fit each other and its pieces.
-fn counts(u: &Unit, v: &mut Verdict) {
+fn counts(u: &UnitRecord, v: &mut CertificateVerdict) {
     let c = &u.counts;
     let parts = SPLITS
         .iter()
@@ -133,7 +133,7 @@ fn counts(u: &Unit, v: &mut Verdict) {
         .all(|(l, n)| c.failed[l].checked_mul(*n) == Some(c.tested[l + 1]));
     let failed = c.failed.iter().zip(c.tested).all(|(f, t)| *f <= t);
     let test = |p: &Piece| match p.method {
-        Method::Test { n, .. } => Some((p.length, n)),
+        PieceMethod::Test { n, .. } => Some((p.length, n)),
         _ => None,
     };
     let length: u128 = u
@@ -154,7 +154,14 @@ fn counts(u: &Unit, v: &mut Verdict) {
     }
 }
 
-fn unit(q: &Query, grid: &Grid, u: &Unit, samples: u64, places: &mut Places, v: &mut Verdict) {
+fn unit(
+    q: &Query,
+    grid: &BinadeGrid,
+    u: &UnitRecord,
+    samples: u64,
+    places: &mut Places,
+    v: &mut CertificateVerdict,
+) {
     counts(u, v);
     let mut at = grid.first;
     let known: BTreeSet<u64> = u
@@ -216,14 +223,14 @@ fn unit(q: &Query, grid: &Grid, u: &Unit, samples: u64, places: &mut Places, v: 
 
 fn piece(
     q: &Query,
-    grid: &Grid,
+    grid: &BinadeGrid,
     p: &Piece,
     known: &BTreeSet<u64>,
     samples: u64,
     places: &mut Places,
-    v: &mut Verdict,
+    v: &mut CertificateVerdict,
 ) {
-    if let Method::Test { n, r, s, d } = p.method {
+    if let PieceMethod::Test { n, r, s, d } = p.method {
         let (low, high) = (grid.value(grid.first).abs(), grid.value(grid.end - 1).abs());
         let inside = |x: &&u64| (low..=high).contains(&f64::from_bits(**x).abs());
         v.tested_cases += known.iter().filter(inside).count() as u64;
@@ -244,10 +251,10 @@ fn piece(
         }
         return;
     }
-    if matches!(p.method, Method::AllHard | Method::NoneHard)
+    if matches!(p.method, PieceMethod::AllHard | PieceMethod::NoneHard)
         && q.function.beyond(grid.value(grid.first)).is_none()
     {
-        if uniform(q, grid, DIVIDED) == Some(p.method == Method::AllHard) {
+        if uniform(q, grid, DIVIDED) == Some(p.method == PieceMethod::AllHard) {
             v.uniform += 1;
         } else {
             v.mistakes.push(format!(
@@ -263,11 +270,11 @@ fn piece(
         let hard = value(q.function, q.format, &grid.float(m, 64));
         let listed = known.contains(&grid.value(m).to_bits());
         let right = match (p.method, hard.map(|w| w.k)) {
-            (Method::Overflow | Method::Underflow, r) => r.is_err(),
-            (Method::AllHard, r) => {
+            (PieceMethod::Overflow | PieceMethod::Underflow, r) => r.is_err(),
+            (PieceMethod::AllHard, r) => {
                 r.is_err() || matches!(r, Ok(k) if k.is_none_or(|k| k >= q.bits))
             }
-            (Method::NoneHard, Ok(k)) => k.is_some_and(|k| k < q.bits),
+            (PieceMethod::NoneHard, Ok(k)) => k.is_some_and(|k| k < q.bits),
             (_, Ok(Some(k))) => listed == (k >= q.bits),
             (_, _) => !listed,
         };
@@ -282,7 +289,7 @@ fn piece(
 }
 
 /// Whether F comes within eps of an integer at all arguments (true) or at none (false), divided until enclosures tell.
-fn uniform(q: &Query, grid: &Grid, depth: u32) -> Option<bool> {
+fn uniform(q: &Query, grid: &BinadeGrid, depth: u32) -> Option<bool> {
     if let Some(alike) = enclosed(q, grid) {
         return Some(alike);
     }
@@ -295,7 +302,7 @@ fn uniform(q: &Query, grid: &Grid, depth: u32) -> Option<bool> {
 }
 
 /// The same by one enclosure: value and slope in the middle, F'' over all. Arguments are whole numbers, so each counts modulo 1.
-fn enclosed(q: &Query, grid: &Grid) -> Option<bool> {
+fn enclosed(q: &Query, grid: &BinadeGrid) -> Option<bool> {
     let (last, middle) = (grid.end - 1, grid.first + grid.len() / 2);
     // Next to zero, 1 and 1 - x^2 have to be told apart; and so have a limit and values next to it.
     let lead = grid.exponent + 63 - grid.first.max(1).leading_zeros() as i32;
@@ -303,14 +310,14 @@ fn enclosed(q: &Query, grid: &Grid) -> Option<bool> {
         PRECISION + 2 * lead.min(0).unsigned_abs() + q.function.limit_bits(grid.value(last));
     let at = |m: u64| grid.float(m, precision);
     let ordered = |a: &Float, b: &Float| match grid.negative {
-        false => Interval::new(a, b, precision),
-        true => Interval::new(b, a, precision),
+        false => MpfrInterval::new(a, b, precision),
+        true => MpfrInterval::new(b, a, precision),
     };
     let bend = q.function.taylor(&ordered(&at(grid.first), &at(last)), 2)?;
     let bend = bend.last()?;
     let point = q
         .function
-        .taylor(&Interval::point(&at(middle), precision), 1)?;
+        .taylor(&MpfrInterval::point(&at(middle), precision), 1)?;
     let away = ordered(&(at(grid.first) - at(middle)), &(at(last) - at(middle)));
     let values = point[0]
         .add(&point[1].mul(&away))
@@ -324,10 +331,10 @@ fn enclosed(q: &Query, grid: &Grid) -> Option<bool> {
         return None;
     }
     // Modulo 1: the largest distance from the integer nearest to one end.
-    let rest = |v: &Interval, d: i32| {
+    let rest = |v: &MpfrInterval, d: i32| {
         let v = v.shift(grid.exponent * d + 1 - ulp);
         let whole = v.lo.clone().round();
-        let r = v.sub(&Interval::point(&whole, precision));
+        let r = v.sub(&MpfrInterval::point(&whole, precision));
         (r.magnitude(), v.width())
     };
     let reach = (middle - grid.first).max(last - middle) as f64;
@@ -343,7 +350,7 @@ fn enclosed(q: &Query, grid: &Grid) -> Option<bool> {
 }
 
 /// F at an argument, in half units of the last place of its own result.
-fn half_units(q: &Query, grid: &Grid, m: u64) -> Option<(Float, i32)> {
+fn half_units(q: &Query, grid: &BinadeGrid, m: u64) -> Option<(Float, i32)> {
     let mut y = grid.float(m, PRECISION);
     q.function.apply(&mut y, Round::Nearest);
     let ulp = q.format.ulp(y.get_exp()? - 1);
@@ -354,11 +361,11 @@ fn half_units(q: &Query, grid: &Grid, m: u64) -> Option<(Float, i32)> {
 /// somewhere between.
 fn bounds(
     q: &Query,
-    grid: &Grid,
+    grid: &BinadeGrid,
     p: &Piece,
     (n, r, s, d): (u64, f64, f64, f64),
     places: &mut Places,
-    v: &mut Verdict,
+    v: &mut CertificateVerdict,
 ) {
     let mut wrong = |what: &str| {
         v.mistakes.push(format!(
@@ -415,7 +422,13 @@ fn fraction(x: &Float) -> u64 {
 
 /// Searches arguments with the chord between the ends, and with the parabola through the middle where the
 /// chord comes near an integer.
-fn stretch(q: &Query, grid: &Grid, p: &Piece, known: &BTreeSet<u64>, v: &mut Verdict) {
+fn stretch(
+    q: &Query,
+    grid: &BinadeGrid,
+    p: &Piece,
+    known: &BTreeSet<u64>,
+    v: &mut CertificateVerdict,
+) {
     let n = grid.len();
     v.stretches += 1;
     v.arguments += u128::from(n);

@@ -3,13 +3,20 @@ mod common;
 
 use common::{Random, functions, range};
 use kerf_hardround::confirm::value;
-use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, BINARY64, Format, Grid, hex};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Found, Method, Query, search};
+use kerf_hardround::format::{
+    BFLOAT16, BINARY16, BINARY32, BINARY64, BinadeGrid, BinaryFormat, hex,
+};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{FoundCases, PieceMethod, Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 
 /// Arguments that are hard, the exact ones apart.
-fn brute(f: Function, format: Format, bits: u32, g: &Grid) -> (Vec<f64>, Vec<f64>) {
+fn brute(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    bits: u32,
+    g: &BinadeGrid,
+) -> (Vec<f64>, Vec<f64>) {
     let (mut hard, mut exact) = (Vec::new(), Vec::new());
     for m in g.first..g.end {
         match value(f, format, &g.float(m, 64)).map(|v| v.k) {
@@ -21,10 +28,14 @@ fn brute(f: Function, format: Format, bits: u32, g: &Grid) -> (Vec<f64>, Vec<f64
     (hard, exact)
 }
 
-fn listed(found: &Found, g: &Grid) -> Vec<f64> {
+fn listed(found: &FoundCases, g: &BinadeGrid) -> Vec<f64> {
     let mut all: Vec<f64> = found.cases.iter().map(|c| c.x).collect();
     // Pieces where all are hard are not listed one by one.
-    for p in found.pieces.iter().filter(|p| p.method == Method::AllHard) {
+    for p in found
+        .pieces
+        .iter()
+        .filter(|p| p.method == PieceMethod::AllHard)
+    {
         all.extend((p.first..p.first + p.length).map(|m| g.value(m)));
     }
     all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -96,7 +107,7 @@ fn as_the_walk_on_longer_ranges() {
 #[test]
 fn as_the_walk_where_lines_are_long() {
     let query = |isa| Query {
-        function: Function::Acos,
+        function: ElementaryFunction::Acos,
         format: BINARY64,
         bits: 24,
         isa,
@@ -115,7 +126,7 @@ fn as_the_walk_where_lines_are_long() {
 /// Where the unit of the result changes within the range, F'' changes its sign, or the value is near zero.
 #[test]
 fn at_zeros_and_edges_of_binades() {
-    use Function::*;
+    use ElementaryFunction::*;
     let places = [
         (Sin, std::f64::consts::PI),
         (Sin, -2.0 * std::f64::consts::PI),

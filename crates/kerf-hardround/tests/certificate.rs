@@ -1,14 +1,14 @@
 //! Certificates: complete ones pass, damaged ones do not.
-use kerf_hardround::certificate::{Header, Record, Unit};
+use kerf_hardround::certificate::{CertificateRecord, Header, UnitRecord};
 use kerf_hardround::format::BINARY64;
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Method, Query, search};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{PieceMethod, Query, search};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{Units, work};
 use kerf_hardround::verify::verify;
 use std::ops::ControlFlow;
 
-fn record(f: Function, from: f64, to: f64, bits: u32) -> Record {
+fn record(f: ElementaryFunction, from: f64, to: f64, bits: u32) -> CertificateRecord {
     let q = Query {
         function: f,
         format: BINARY64,
@@ -25,16 +25,16 @@ fn record(f: Function, from: f64, to: f64, bits: u32) -> Record {
         |_| true,
         |g, s| search(&q, g, s),
         |i, g, found| {
-            lines.push(serde_json::to_string(&Unit::new(&header, i, &g, &found)).unwrap());
+            lines.push(serde_json::to_string(&UnitRecord::new(&header, i, &g, &found)).unwrap());
             ControlFlow::Continue(())
         },
     );
     assert!(all);
-    Record::parse(&(lines.join("\n") + "\n")).unwrap()
+    CertificateRecord::parse(&(lines.join("\n") + "\n")).unwrap()
 }
 
 /// The same record with units changed, hashes made anew: what a wrong search would write.
-fn changed(r: &Record, change: impl Fn(&mut Unit)) -> Record {
+fn changed(r: &CertificateRecord, change: impl Fn(&mut UnitRecord)) -> CertificateRecord {
     let mut r = r.clone();
     for u in &mut r.units {
         change(u);
@@ -47,14 +47,14 @@ fn changed(r: &Record, change: impl Fn(&mut Unit)) -> Record {
 fn complete_records_pass() {
     let span = 2f64.powi(-20);
     for (f, from) in [
-        (Function::Exp, 1.25),
-        (Function::Log, 0.75),
-        (Function::Sin, -2.5),
-        (Function::Acos, 0.3),
-        (Function::Cbrt, 5.0),
-        (Function::Power(-3), 1.75),
-        (Function::Cosh, 1e-9),
-        (Function::Tan, 2f64.powi(-30)),
+        (ElementaryFunction::Exp, 1.25),
+        (ElementaryFunction::Log, 0.75),
+        (ElementaryFunction::Sin, -2.5),
+        (ElementaryFunction::Acos, 0.3),
+        (ElementaryFunction::Cbrt, 5.0),
+        (ElementaryFunction::Power(-3), 1.75),
+        (ElementaryFunction::Cosh, 1e-9),
+        (ElementaryFunction::Tan, 2f64.powi(-30)),
     ] {
         let to = from + span * f64::abs(from);
         let r = record(f, from, to, 30);
@@ -67,10 +67,10 @@ fn complete_records_pass() {
 
 #[test]
 fn damage_is_found() {
-    let r = record(Function::Exp, 1.5, 1.5 + 2f64.powi(-18), 26);
+    let r = record(ElementaryFunction::Exp, 1.5, 1.5 + 2f64.powi(-18), 26);
     let cases: usize = r.units.iter().map(|u| u.cases.len()).sum();
     assert!(cases > 100, "{cases}");
-    let mistakes = |r: &Record, samples| verify(r, samples, 1).mistakes.join("; ");
+    let mistakes = |r: &CertificateRecord, samples| verify(r, samples, 1).mistakes.join("; ");
     assert_eq!(mistakes(&r, 4), "");
     let missing = changed(&r, |u| u.cases.clear());
     assert!(mistakes(&missing, 400).contains("hard and not listed"));
@@ -88,7 +88,7 @@ fn damage_is_found() {
     assert!(mistakes(&bent, 0).contains("F'' leaves its bounds"));
     let short = changed(&r, |u| {
         for p in &mut u.pieces {
-            if let Method::Test { d, .. } = &mut p.method {
+            if let PieceMethod::Test { d, .. } = &mut p.method {
                 *d *= 0.5;
             }
         }
@@ -101,7 +101,7 @@ fn damage_is_found() {
     let said = changed(&r, |u| {
         u.cases.clear();
         for p in &mut u.pieces {
-            p.method = Method::NoneHard;
+            p.method = PieceMethod::NoneHard;
         }
     });
     assert!(mistakes(&said, 0).contains("cannot be proven"));
@@ -112,15 +112,15 @@ fn damage_is_found() {
     text += &serde_json::to_string(&r.units[0])
         .unwrap()
         .replace("\"k\":26", "\"k\":27");
-    assert!(Record::parse(&(text.clone() + "\n")).is_err());
+    assert!(CertificateRecord::parse(&(text.clone() + "\n")).is_err());
     // A line that was cut off is no mistake: it is done again.
-    assert_eq!(Record::parse(&text).unwrap().units.len(), 0);
+    assert_eq!(CertificateRecord::parse(&text).unwrap().units.len(), 0);
 }
 
 /// A search of everything sees the one case that is missing, and finds nothing wrong with a right record.
 #[test]
 fn all_is_searched_again() {
-    let r = record(Function::Log, 1.25, 1.25 + 2f64.powi(-25), 24);
+    let r = record(ElementaryFunction::Log, 1.25, 1.25 + 2f64.powi(-25), 24);
     let cases: usize = r.units.iter().map(|u| u.cases.len()).sum();
     assert!(cases > 2, "{cases}");
     let v = verify(&r, u64::MAX, 1);
@@ -146,14 +146,29 @@ fn all_is_searched_again() {
 #[test]
 fn uniform_pieces_are_proven() {
     for (f, from, to, bits) in [
-        (Function::Sin, 2f64.powi(-1074), 2f64.powi(-1022), 40),
-        (Function::Tan, 2f64.powi(-45), 1.0001 * 2f64.powi(-45), 60),
-        (Function::Exp, 2f64.powi(-60), 2f64.powi(-54), 40),
-        (Function::Cos, 2f64.powi(-40), 2f64.powi(-30), 40),
-        (Function::Exp, -745.2, -745.15, 40),
-        (Function::Expm1, -50.0, -49.99, 44),
-        (Function::Atan, 2f64.powi(60), 2f64.powi(64), 30),
-        (Function::Acos, -2f64.powi(-60), -2f64.powi(-62), 40),
+        (
+            ElementaryFunction::Sin,
+            2f64.powi(-1074),
+            2f64.powi(-1022),
+            40,
+        ),
+        (
+            ElementaryFunction::Tan,
+            2f64.powi(-45),
+            1.0001 * 2f64.powi(-45),
+            60,
+        ),
+        (ElementaryFunction::Exp, 2f64.powi(-60), 2f64.powi(-54), 40),
+        (ElementaryFunction::Cos, 2f64.powi(-40), 2f64.powi(-30), 40),
+        (ElementaryFunction::Exp, -745.2, -745.15, 40),
+        (ElementaryFunction::Expm1, -50.0, -49.99, 44),
+        (ElementaryFunction::Atan, 2f64.powi(60), 2f64.powi(64), 30),
+        (
+            ElementaryFunction::Acos,
+            -2f64.powi(-60),
+            -2f64.powi(-62),
+            40,
+        ),
     ] {
         let v = verify(&record(f, from, to, bits), 1, 1);
         assert_eq!(v.mistakes, [""; 0], "{}", f.name());

@@ -3,16 +3,16 @@ mod common;
 
 use common::{Random, functions};
 use kerf_hardround::confirm::value;
-use kerf_hardround::exhaustive::{Tally, tally};
-use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, Grid};
-use kerf_hardround::function::Function;
+use kerf_hardround::exhaustive::{ArgumentTally, tally};
+use kerf_hardround::format::{BFLOAT16, BINARY16, BINARY32, BinadeGrid};
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::{Units, work};
 use std::ops::ControlFlow;
 
-fn count(q: &Query) -> (Tally, usize) {
+fn count(q: &Query) -> (ArgumentTally, usize) {
     let units = Units::all(q);
-    let mut sum = Tally::default();
+    let mut sum = ArgumentTally::default();
     let mut cases = 0;
     let all = work(
         &units,
@@ -35,13 +35,13 @@ fn count(q: &Query) -> (Tally, usize) {
 #[test]
 fn halves_by_mpfr() {
     for function in [
-        Function::Exp,
-        Function::Log,
-        Function::Sin,
-        Function::Cos,
-        Function::Tan,
-        Function::Asin,
-        Function::Power(3),
+        ElementaryFunction::Exp,
+        ElementaryFunction::Log,
+        ElementaryFunction::Sin,
+        ElementaryFunction::Cos,
+        ElementaryFunction::Tan,
+        ElementaryFunction::Asin,
+        ElementaryFunction::Power(3),
     ] {
         let q = Query {
             function,
@@ -90,8 +90,8 @@ fn negative_arguments_are_mirrored() {
             bits: 9,
             isa: None,
         };
-        let visit = |grids: &[Grid]| {
-            let mut all = (Tally::default(), Vec::new());
+        let visit = |grids: &[BinadeGrid]| {
+            let mut all = (ArgumentTally::default(), Vec::new());
             for g in grids {
                 let (t, c) = tally(&q, g);
                 all.0.add(&t);
@@ -100,11 +100,11 @@ fn negative_arguments_are_mirrored() {
             all
         };
         let units = Units::all(&q);
-        let positive: Vec<Grid> = (0..units.len()).map_while(|i| units.get(i)).collect();
+        let positive: Vec<BinadeGrid> = (0..units.len()).map_while(|i| units.get(i)).collect();
         assert!(positive.iter().all(|g| !g.negative), "{function:?}");
-        let negative: Vec<Grid> = positive
+        let negative: Vec<BinadeGrid> = positive
             .iter()
-            .map(|g| Grid {
+            .map(|g| BinadeGrid {
                 negative: true,
                 ..*g
             })
@@ -126,12 +126,16 @@ fn negative_arguments_are_mirrored() {
 #[test]
 fn large_angles_by_mpfr() {
     let mut r = Random(5);
-    for function in [Function::Sin, Function::Cos, Function::Tan] {
+    for function in [
+        ElementaryFunction::Sin,
+        ElementaryFunction::Cos,
+        ElementaryFunction::Tan,
+    ] {
         for (format, length) in [(BINARY32, 3000), (BFLOAT16, 128), (BINARY32, 50)] {
             let exponent = -14 + r.below(100) as i32;
             let top = 1u64 << (format.precision - 1);
             let first = top + r.below(top - length + 1);
-            let g = Grid {
+            let g = BinadeGrid {
                 negative: r.below(2) == 0,
                 exponent,
                 first,
@@ -172,13 +176,13 @@ fn counts_are_complete() {
         count(&q);
     }
     let q = Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY32,
         bits: 22,
         isa: None,
     };
     let units = Units::new(&q, 1.0, 2.0).unwrap();
-    let mut sum = Tally::default();
+    let mut sum = ArgumentTally::default();
     let _ = work(
         &units,
         0..u64::MAX,

@@ -1,6 +1,6 @@
 //! Published hard cases of exp.
 use kerf_hardround::format::{BINARY64, grids, parse};
-use kerf_hardround::function::Function;
+use kerf_hardround::function::ElementaryFunction;
 use kerf_hardround::leaf::{Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 
@@ -9,7 +9,7 @@ fn exp(from: &str, to: &str, bits: u32, isa: Isa) -> Vec<(f64, u32)> {
     let (parts, zero) = grids(BINARY64, ends[0], ends[1]).unwrap();
     assert!(!zero);
     let query = Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY64,
         bits,
         isa: Some(isa),

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// What the launch fixes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shape {
+pub struct BlockShape {
     /// Threads of a block.
     pub block: [u32; 3],
     /// Blocks.
@@ -24,7 +24,7 @@ pub struct Shape {
     pub args: Vec<Option<i64>>,
 }
 
-impl Shape {
+impl BlockShape {
     /// Threads of a block.
     pub fn threads(&self) -> usize {
         self.block.iter().map(|x| *x as usize).product()
@@ -37,7 +37,7 @@ impl Shape {
 
 /// Which way the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum AccessDirection {
     /// Into the thread.
     Load,
     /// Out of it.
@@ -48,9 +48,9 @@ pub enum Way {
 
 /// One access of a kernel.
 #[derive(Debug, Clone)]
-pub struct Reference {
+pub struct KernelAccess {
     /// Which way.
-    pub way: Way,
+    pub way: AccessDirection,
     /// Bytes of one thread.
     pub bytes: u64,
     /// Shared memory, not global.
@@ -75,7 +75,7 @@ pub struct Reference {
 /// Threads that go together.
 const WARP: usize = 32;
 
-impl Reference {
+impl KernelAccess {
     /// Pieces of memory of `granule` bytes that the warps of one block touch, each warp by itself.
     pub fn transactions(&self, granule: u64) -> Option<u64> {
         let offsets = self.offsets.as_ref()?;
@@ -95,7 +95,7 @@ impl Reference {
     }
 
     /// Bytes between neighbours along x, y and z, where the address is linear in the thread's indices.
-    pub fn strides(&self, shape: &Shape) -> Option<[i64; 3]> {
+    pub fn strides(&self, shape: &BlockShape) -> Option<[i64; 3]> {
         let offsets = self.offsets.as_ref()?;
         let base = *offsets.first()?;
         let [x, y, z] = shape.block.map(|b| b as usize);
@@ -145,7 +145,7 @@ fn distinct(of: &[i64]) -> usize {
 struct Eval<'m> {
     m: &'m Module,
     kernel: Value,
-    shape: &'m Shape,
+    shape: &'m BlockShape,
     n: usize,
     known: BTreeMap<Value, Option<Lanes>>,
     /// Values under way; a loop comes back to one of them.
@@ -485,12 +485,20 @@ impl Eval<'_> {
     }
 }
 
-fn touched(m: &Module, i: Value) -> Option<(Value, u64, Way)> {
+fn touched(m: &Module, i: Value) -> Option<(Value, u64, AccessDirection)> {
     Some(match i.opcode()? {
-        Opcode::LLVMLoad => (i.operand(0), m.size_of(i.ty()), Way::Load),
-        Opcode::LLVMStore => (i.operand(1), m.size_of(i.operand(0).ty()), Way::Store),
-        Opcode::LLVMAtomicRMW => (i.operand(0), m.size_of(i.ty()), Way::Atomic),
-        Opcode::LLVMAtomicCmpXchg => (i.operand(0), m.size_of(i.operand(1).ty()), Way::Atomic),
+        Opcode::LLVMLoad => (i.operand(0), m.size_of(i.ty()), AccessDirection::Load),
+        Opcode::LLVMStore => (
+            i.operand(1),
+            m.size_of(i.operand(0).ty()),
+            AccessDirection::Store,
+        ),
+        Opcode::LLVMAtomicRMW => (i.operand(0), m.size_of(i.ty()), AccessDirection::Atomic),
+        Opcode::LLVMAtomicCmpXchg => (
+            i.operand(0),
+            m.size_of(i.operand(1).ty()),
+            AccessDirection::Atomic,
+        ),
         _ => return None,
     })
 }
@@ -523,7 +531,7 @@ pub fn touched_params(m: &Module, kernel: Value) -> Option<BTreeMap<usize, bool>
         };
         match object(kernel, pointer) {
             None | Some((_, _, true)) => {}
-            Some((_, Some(p), _)) => *out.entry(p).or_insert(false) |= way != Way::Load,
+            Some((_, Some(p), _)) => *out.entry(p).or_insert(false) |= way != AccessDirection::Load,
             Some((root, None, _)) if root.is_global_var() => {}
             Some(_) => return None,
         }
@@ -533,7 +541,12 @@ pub fn touched_params(m: &Module, kernel: Value) -> Option<BTreeMap<usize, bool>
 
 /// The accesses of a kernel to global and shared memory, for one shape. What device functions that were not
 /// inlined do is left out.
-pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -> Vec<Reference> {
+pub fn references(
+    m: &Module,
+    kernel: Value,
+    info: &KernelInfo,
+    shape: &BlockShape,
+) -> Vec<KernelAccess> {
     let main = m.source_name();
     let mut e = Eval {
         m,
@@ -565,7 +578,7 @@ pub fn references(m: &Module, kernel: Value, info: &KernelInfo, shape: &Shape) -
                 let mine = l.of.iter().zip(there).filter(|(_, t)| **t);
                 mine.map(|(a, _)| a + bytes as i64).max()
             });
-            out.push(Reference {
+            out.push(KernelAccess {
                 reach,
                 way,
                 bytes,

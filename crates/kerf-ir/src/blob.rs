@@ -45,18 +45,18 @@ pub struct Meta {
 
 /// Code of the program as it is written, made by the compiler so that the program need not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptCode {
     /// The kernels.
     pub kernels: Vec<KernelInfo>,
     /// Why the CPU cannot run some of them.
     pub refused: BTreeMap<String, String>,
     /// What there is; of those that suit a device, the first is the best.
-    pub images: Vec<Image>,
+    pub images: Vec<CodeImage>,
 }
 
 /// Code for one kind of device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Image {
+pub struct CodeImage {
     /// Which kind of code.
     pub kind: ImageKind,
     /// What it is for: an architecture, or a processor with the version of Kerf that made it.
@@ -81,7 +81,7 @@ pub enum ImageKind {
     Host,
 }
 
-impl Image {
+impl CodeImage {
     /// Can a GPU of a capability (90 for `sm_90`) have it? Machine code is for one generation, PTX for all later
     /// ones too, and what is for an architecture's own features (`sm_90a`) for that one only.
     pub fn suits_gpu(&self, device: u64) -> bool {
@@ -153,7 +153,7 @@ pub enum BlobError {
 pub fn pack(
     meta: &Meta,
     bitcode: &[u8],
-    kept: Option<(&Kept, &[Vec<u8>])>,
+    kept: Option<(&KeptCode, &[Vec<u8>])>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let mut behind = Vec::new();
     if let Some((k, images)) = kept {
@@ -237,10 +237,10 @@ pub unsafe fn unpack(at: *const u8) -> Result<Blob<'static>, BlobError> {
 
 /// Reads what is kept in a [`Blob`]: its description, and the bytes of each image. None if there is nothing, or
 /// another version of Kerf wrote it; the bitcode is there for that.
-pub fn read_kept(kept: &[u8]) -> Option<(Kept, Vec<&[u8]>)> {
+pub fn read_kept(kept: &[u8]) -> Option<(KeptCode, Vec<&[u8]>)> {
     let head = length(kept, 0)?;
     let mut at = head.checked_add(8)?;
-    let k: Kept = serde_json::from_slice(kept.get(8..at)?).ok()?;
+    let k: KeptCode = serde_json::from_slice(kept.get(8..at)?).ok()?;
     let mut images = Vec::new();
     for i in &k.images {
         let end = at.checked_add(i.bytes)?;
@@ -274,8 +274,8 @@ mod tests {
         }
     }
 
-    fn image(kind: ImageKind, target: &str) -> Image {
-        Image {
+    fn image(kind: ImageKind, target: &str) -> CodeImage {
+        CodeImage {
             kind,
             target: target.into(),
             bytes: 0,
@@ -334,7 +334,7 @@ mod tests {
                 kind: ScalarKind::Ptr,
             }],
         };
-        let k = Kept {
+        let k = KeptCode {
             kernels: vec![KernelInfo {
                 symbol: "_Z1kPdi".into(),
                 name: "k".into(),

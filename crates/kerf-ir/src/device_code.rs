@@ -6,7 +6,7 @@ use kerf_clang::compile::{self, CompileError};
 use kerf_llvm::Module;
 use std::path::Path;
 
-/// Adds compiled code to a packed program in a file ([`blob::Kept`]), or says why it cannot.
+/// Adds compiled code to a packed program in a file ([`blob::KeptCode`]), or says why it cannot.
 pub type Keep<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 
 /// Compiles, prepares and packs a unit. Units that are linked with others are only compiled: they are prepared when the

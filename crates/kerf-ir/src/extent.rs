@@ -32,7 +32,7 @@ pub enum PointerSource {
 
 /// What the memory behind a pointer is used for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct PointerReach {
     /// One past the last byte; none where an index comes from memory or is not understood.
     pub bytes: Option<Polynomial>,
     /// It is read.
@@ -49,7 +49,7 @@ pub struct Reach {
 
 /// What the indices of a kernel along an axis stand for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Along {
+pub enum IndexMeaning {
     /// The kernel does not ask for them.
     #[default]
     Nothing,
@@ -63,7 +63,7 @@ pub enum Along {
     Blocks,
 }
 
-impl Along {
+impl IndexMeaning {
     /// Are threads of a block told apart?
     pub fn threads(self) -> bool {
         matches!(self, Self::Threads | Self::Within | Self::Shared)
@@ -79,14 +79,14 @@ impl Along {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extents {
     /// By pointer.
-    pub reach: BTreeMap<PointerSource, Reach>,
+    pub reach: BTreeMap<PointerSource, PointerReach>,
     /// Threads along x, y, z, or blocks where each has an item, where they are bounded; none if the axis is not used
     /// or not bounded.
     pub threads: [Option<Polynomial>; 3],
     /// Integer parameters that are positions, not sizes; extents are where these are zero.
     pub positions: Vec<usize>,
     /// What the indices along the axes stand for.
-    pub axes: [Along; 3],
+    pub axes: [IndexMeaning; 3],
     /// Threads of a warp exchange values.
     pub warps: bool,
     /// Integer parameters that the code does not use.
@@ -219,8 +219,8 @@ impl Reader<'_> {
     }
 
     /// What every pointer is used for.
-    fn reaches(&mut self, all: &[Value]) -> BTreeMap<PointerSource, Reach> {
-        let mut reach: BTreeMap<PointerSource, Reach> = BTreeMap::new();
+    fn reaches(&mut self, all: &[Value]) -> BTreeMap<PointerSource, PointerReach> {
+        let mut reach: BTreeMap<PointerSource, PointerReach> = BTreeMap::new();
         for i in all {
             for (pointer, size, read, written) in accesses(self.m, *i) {
                 let Some((of, offset)) = self.locate(pointer) else {

@@ -4,7 +4,7 @@
 //! lowers a copy to x86. Neither changes rounding any more. What goes round faults of NVIDIA's
 //! assembler is done to the copy that becomes PTX.
 use kerf_llvm::compute_capability;
-use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions};
+use kerf_llvm::{Builder, LlvmError, Module, PassOptions, TargetMachine};
 use std::collections::BTreeSet;
 
 /// What libdevice may ask about the compilation (`__nvvm_reflect`).
@@ -75,7 +75,7 @@ pub fn needed(m: &Module) -> Vec<String> {
 /// does not have are passed over.
 pub fn trim(libdevice: &[u8], roots: &BTreeSet<String>, arch: &str) -> Result<Vec<u8>, LlvmError> {
     let m = Module::parse(libdevice, "libdevice")?;
-    let machine = Machine::nvptx(arch)?;
+    let machine = TargetMachine::nvptx(arch)?;
     machine.adopt(&m);
     for f in m.functions() {
         if !f.is_declaration() && !roots.contains(&f.name()) {
@@ -108,7 +108,7 @@ pub fn finish_with(
     reflect: Reflect,
     ptx: Ptx,
 ) -> Result<(), LlvmError> {
-    let machine = Machine::nvptx(arch)?;
+    let machine = TargetMachine::nvptx(arch)?;
     machine.adopt(m);
     let keep: Vec<String> = m
         .functions()
@@ -181,7 +181,7 @@ pub fn ptx_with_lines(m: &Module, arch: &str) -> Result<String, LlvmError> {
 
 fn emit(copy: &Module, arch: &str) -> Result<String, LlvmError> {
     emit_tanh(copy);
-    let machine = Machine::nvptx(arch)?;
+    let machine = TargetMachine::nvptx(arch)?;
     machine.adopt(copy);
     crate::bf16_fence::drop(copy);
     let capability = compute_capability(arch)?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// How far the obstacle goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ObstacleScope {
     /// The CPU executor refuses the kernel; the CUDA executor may run it.
     CpuRun,
     /// It runs, but this place is left as it is by the tuner.
@@ -23,7 +23,7 @@ pub struct Obstacle {
     /// Why it is one.
     pub why: String,
     /// What it prevents.
-    pub scope: Scope,
+    pub scope: ObstacleScope,
     /// Where.
     pub location: Option<Location>,
 }
@@ -146,20 +146,23 @@ fn asm_obstacle(text: &str, unlifted: &[Unlifted]) -> (String, String) {
 }
 
 /// What an instruction is, why it is in the way, and of what.
-fn instruction_obstacle(i: Value, unlifted: &[Unlifted]) -> Option<(String, String, Scope)> {
+fn instruction_obstacle(
+    i: Value,
+    unlifted: &[Unlifted],
+) -> Option<(String, String, ObstacleScope)> {
     match i.opcode()? {
         Opcode::LLVMCall => {
             let c = i.callee();
             if c.is_inline_asm() {
                 let (what, why) = asm_obstacle(&c.asm_text().0, unlifted);
-                return Some((what, why, Scope::CpuRun));
+                return Some((what, why, ObstacleScope::CpuRun));
             }
             if c.is_function() {
                 let (what, why) = call_obstacle(i, &c.name())?;
-                return Some((what, why, Scope::CpuRun));
+                return Some((what, why, ObstacleScope::CpuRun));
             }
             let why = "the callee is not known, so formats cannot change across it";
-            Some(("indirect call".into(), why.into(), Scope::Tuning))
+            Some(("indirect call".into(), why.into(), ObstacleScope::Tuning))
         }
         Opcode::LLVMBitCast => {
             let (from, to) = (i.operand(0).ty(), i.ty());
@@ -169,7 +172,7 @@ fn instruction_obstacle(i: Value, unlifted: &[Unlifted]) -> Option<(String, Stri
             }
             let what = format!("bits of {} taken as {}", from.print(), to.print());
             let why = "the bit pattern is used, so the format is fixed";
-            Some((what, why.into(), Scope::Tuning))
+            Some((what, why.into(), ObstacleScope::Tuning))
         }
         _ => None,
     }
@@ -191,7 +194,7 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
         put(Obstacle {
             what: "__cluster_dims__".into(),
             why: CLUSTERS.into(),
-            scope: Scope::CpuRun,
+            scope: ObstacleScope::CpuRun,
             location: None,
         });
     }
@@ -213,7 +216,7 @@ pub fn obstacles(m: &Module, kernel: Value, unlifted: &[Unlifted]) -> Vec<Obstac
             put(Obstacle {
                 what: format!("shared variable {}", g.name()),
                 why: "it is declared extern with a size; dynamic shared memory is an array without one".into(),
-                scope: Scope::Tuning,
+                scope: ObstacleScope::Tuning,
                 location: None,
             });
         }

@@ -5,7 +5,7 @@
 //! flag is dropped, so that no backend decides anything about rounding later. Loops are not
 //! unrolled unless the source says so: a site stays one site.
 use kerf_clang::compile::Purpose;
-use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions, RmwOp, Value};
+use kerf_llvm::{Builder, LlvmError, Module, PassOptions, RmwOp, TargetMachine, Value};
 use kerf_ptx::Unlifted;
 
 /// Named metadata that says a module has been through [`prepare`].
@@ -171,7 +171,7 @@ pub fn prepare(m: &Module, arch: &str) -> Result<Vec<Unlifted>, LlvmError> {
 
 /// [`prepare`], for a purpose. A module that is prepared already stays as it is.
 pub fn prepare_for(m: &Module, arch: &str, purpose: Purpose) -> Result<Vec<Unlifted>, LlvmError> {
-    let machine = Machine::nvptx(arch)?;
+    let machine = TargetMachine::nvptx(arch)?;
     if is_prepared(m) {
         return Ok(Vec::new());
     }

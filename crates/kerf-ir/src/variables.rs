@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A source variable in one format: `double` and `float` parts of a template's variable are two.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Variable {
+pub struct SourceVariable {
     /// Device function that it is in, where that was not inlined.
     pub function: Option<String>,
     /// Its name; `array[]` for what is computed for an array; `line 12` where nothing has a name.
@@ -45,7 +45,7 @@ fn array(i: Value) -> Option<String> {
 
 /// The variable of each site. Loads, stores and atomic operations have none: they keep the format of the
 /// memory that they are of, whatever is computed from it.
-pub fn of_sites(map: &SiteMap) -> Vec<Option<Variable>> {
+pub fn of_sites(map: &SiteMap) -> Vec<Option<SourceVariable>> {
     let index: BTreeMap<Value, usize> = map
         .instructions
         .iter()
@@ -92,7 +92,7 @@ pub fn of_sites(map: &SiteMap) -> Vec<Option<Variable>> {
             Some(l) if l.line > 0 => format!("line {}", l.line),
             _ => "expression".to_owned(),
         };
-        Some(Variable {
+        Some(SourceVariable {
             function: s.function.clone(),
             name: names[k].clone().unwrap_or_else(line),
             format: s.format,

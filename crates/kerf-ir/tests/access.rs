@@ -1,5 +1,5 @@
 //! Addresses over the threads of a block: strides, and transactions as formulas give them.
-use kerf_ir::access::{Reference, Shape, references, touched_params};
+use kerf_ir::access::{BlockShape, KernelAccess, references, touched_params};
 use kerf_ir::kernels;
 use kerf_llvm::Module;
 
@@ -32,8 +32,8 @@ entry:
     Module::parse(text.as_bytes(), "k").expect("a module")
 }
 
-fn one(m: &Module, block: [u32; 3], w: Option<i64>) -> (Reference, Shape) {
-    let shape = Shape {
+fn one(m: &Module, block: [u32; 3], w: Option<i64>) -> (KernelAccess, BlockShape) {
+    let shape = BlockShape {
         block,
         grid: [8, 8, 8],
         args: vec![None, w],
@@ -192,7 +192,7 @@ done:
 fn threads_that_a_condition_keeps_away_reach_nothing() {
     let reach = |condition: &str, threads: u32| {
         let m = halves(condition);
-        let shape = Shape {
+        let shape = BlockShape {
             block: [threads, 1, 1],
             grid: [8, 1, 1],
             args: vec![None, None, None],

@@ -32,7 +32,7 @@ pub use llvm_sys::{
     LLVMTypeKind as TypeKind,
 };
 pub use module::Module;
-pub use target::{HostJit, Machine, PassOptions, host_target};
+pub use target::{HostJit, PassOptions, TargetMachine, host_target};
 pub use types::Type;
 pub use value::Value;
 

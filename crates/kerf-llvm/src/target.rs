@@ -46,13 +46,13 @@ pub struct PassOptions {
 }
 
 /// A target machine.
-pub struct Machine {
+pub struct TargetMachine {
     raw: LLVMTargetMachineRef,
     triple: String,
     layout: String,
 }
 
-impl Drop for Machine {
+impl Drop for TargetMachine {
     fn drop(&mut self) {
         // SAFETY: owned.
         unsafe { LLVMDisposeTargetMachine(self.raw) }
@@ -87,8 +87,8 @@ pub fn host_target() -> [String; 3] {
 }
 
 // SAFETY (unsafe blocks of this impl): `self.raw` is a live target machine; modules are live.
-impl Machine {
-    fn new(triple: &str, cpu: &str, features: &str) -> Result<Machine, LlvmError> {
+impl TargetMachine {
+    fn new(triple: &str, cpu: &str, features: &str) -> Result<TargetMachine, LlvmError> {
         init();
         let (t, c, f) = (cstring(triple), cstring(cpu), cstring(features));
         unsafe {
@@ -109,7 +109,7 @@ impl Machine {
             let td = LLVMCreateTargetDataLayout(raw);
             let layout = owned(LLVMCopyStringRepOfTargetData(td));
             LLVMDisposeTargetData(td);
-            Ok(Machine {
+            Ok(TargetMachine {
                 raw,
                 triple: triple.to_owned(),
                 layout,
@@ -117,7 +117,7 @@ impl Machine {
         }
     }
     /// PTX for a compute capability such as `sm_90`.
-    pub fn nvptx(arch: &str) -> Result<Machine, LlvmError> {
+    pub fn nvptx(arch: &str) -> Result<TargetMachine, LlvmError> {
         // The oldest PTX that knows the architecture, so that older drivers take it.
         let version = match crate::compute_capability(arch)? {
             0..100 => "+ptx83",
@@ -128,7 +128,7 @@ impl Machine {
         Self::new("nvptx64-nvidia-cuda", arch, version)
     }
     /// This machine's processor.
-    pub fn host() -> Result<Machine, LlvmError> {
+    pub fn host() -> Result<TargetMachine, LlvmError> {
         let [triple, cpu, features] = host_target();
         Self::new(&triple, &cpu, &features)
     }

@@ -32,9 +32,9 @@ pub use acceptance::{
 };
 pub use metric::{Metric, ParseMetricError};
 pub use quantile::Quantile;
-pub use report::{Element, ErrorReport, MAX_DIGITS, MAX_PSNR};
-pub use scatter::{ErrorMap, Scatter, Worst, scatter};
-pub use ssim::{Image, WINDOW, ssim};
+pub use report::{ComparedElement, ErrorReport, MAX_DIGITS, MAX_PSNR};
+pub use scatter::{ErrorMap, Scatter, WorstElement, scatter};
+pub use ssim::{ImageExtents, WINDOW, ssim};
 
 use squares::SumOfSquares;
 
@@ -148,7 +148,7 @@ impl Pass {
             return;
         }
 
-        let at = Element {
+        let at = ComparedElement {
             index,
             got,
             reference: reference.hi,
@@ -194,7 +194,7 @@ impl Pass {
 }
 
 /// Keeps the first element with the largest error.
-fn raise(max: &mut f64, max_at: &mut Option<Element>, error: f64, at: Element) {
+fn raise(max: &mut f64, max_at: &mut Option<ComparedElement>, error: f64, at: ComparedElement) {
     if error > *max {
         *max = error;
         *max_at = Some(at);

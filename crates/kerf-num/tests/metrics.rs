@@ -3,8 +3,8 @@
 use std::fmt;
 
 use kerf_num::metrics::{
-    Bound, CompareError, ErrorReport, Image, Integers, NanPairs, compare_with_quantiles, judge,
-    ssim,
+    Bound, CompareError, ErrorReport, ImageExtents, Integers, NanPairs, compare_with_quantiles,
+    judge, ssim,
 };
 use kerf_num::{Dd, Format, Metric, compare};
 use serde::de::IntoDeserializer;
@@ -314,7 +314,7 @@ fn decibels_of_a_peak_and_basis_points() {
 #[test]
 fn structural_similarity_as_published() {
     let (height, width) = (17usize, 23usize);
-    let image = |channels| Image {
+    let image = |channels| ImageExtents {
         height,
         width,
         channels,
@@ -348,7 +348,7 @@ fn structural_similarity_as_published() {
     );
     near(two, 0.5 * (0.9977180636780664 + 0.011757913195500467));
     // Too small, of another size, or not finite: no similarity.
-    let small = Image {
+    let small = ImageExtents {
         height: 10,
         width: 11,
         channels: 1,

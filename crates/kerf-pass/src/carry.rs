@@ -4,7 +4,7 @@
 //! format, and one whose users all want one narrow format moves the rounded value. A conversion of the
 //! source whose operand changed its format starts from what the operand is now, which leaves no chains
 //! of conversions that cancel out.
-use crate::engine::{Chosen, in_order};
+use crate::engine::{ChosenFormats, in_order};
 use crate::format_types::format_of;
 use crate::shuffle;
 use crate::site_format::SiteFormat;
@@ -32,7 +32,7 @@ fn common(mut all: impl Iterator<Item = Option<SiteFormat>>) -> Option<SiteForma
     all.all(|f| f == Some(first)).then_some(first)
 }
 
-fn format(i: Value, chosen: &Chosen) -> Option<SiteFormat> {
+fn format(i: Value, chosen: &ChosenFormats) -> Option<SiteFormat> {
     let own = format_of(i)?;
     if matches!(i.opcode(), Some(Opcode::LLVMFPExt | Opcode::LLVMFPTrunc)) {
         return chosen.contains_key(&i.operand(0)).then_some(own);
@@ -51,7 +51,7 @@ fn format(i: Value, chosen: &Chosen) -> Option<SiteFormat> {
 }
 
 /// Adds the movers and conversions that the chosen instructions take along.
-pub(crate) fn carry(m: &Module, chosen: &mut Chosen) {
+pub(crate) fn carry(m: &Module, chosen: &mut ChosenFormats) {
     for f in m.functions().into_iter().filter(|f| !f.is_declaration()) {
         let movers: Vec<Value> = in_order(f)
             .into_iter()

@@ -6,7 +6,7 @@
 mod operation;
 
 use crate::doubleword::library;
-use crate::engine::{Build, Engine};
+use crate::engine::{Build, FormatEngine};
 use crate::format_types::type_of;
 use crate::site_format::SiteFormat;
 use kerf_llvm::{Builder, IntPred, LlvmError, Opcode, RealPred, Value};
@@ -21,7 +21,7 @@ impl Pass {
     /// The shorter algorithm where operands are words; none where the general one is as good.
     fn with_words(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         name: &str,
         args: &[Value],
@@ -53,7 +53,7 @@ impl Pass {
 
     fn call(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         name: &str,
         args: &[Value],
@@ -79,7 +79,7 @@ impl Pass {
 
     fn compare(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,
@@ -116,7 +116,7 @@ impl Pass {
 impl Build for Pass {
     fn build(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,

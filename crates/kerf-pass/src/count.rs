@@ -15,10 +15,10 @@ mod stride;
 mod values;
 pub mod warp;
 
-pub use accesses::{Access, Direction, Memory, Root};
-pub use addresses::{ADDRESSES, First, Pattern, Sampled, join as join_patterns, patterns};
+pub use accesses::{CountedAccess, Direction, MemoryKind, Root};
+pub use addresses::{ADDRESSES, First, Pattern, SampledAccesses, join as join_patterns, patterns};
 pub use lanes::{Noted, Spread, Together, WARPS};
-pub use record::{BlockCount, LaunchCounts, LocalError, SiteRecord, Tally};
+pub use record::{BlockCount, CountTally, LaunchCounts, LocalError, SiteRecord};
 pub use stride::Slope;
 
 use crate::engine::places::Places;
@@ -61,14 +61,14 @@ pub struct KernelCounters {
     /// Record of each site.
     pub site_records: Vec<usize>,
     /// Its loads, stores and atomic operations.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<CountedAccess>,
     /// The block it begins with, which every thread runs once.
     pub entry: usize,
 }
 
 /// What the pass counts, and where.
 #[derive(Debug, Clone)]
-pub struct Counters {
+pub struct CountTable {
     /// Blocks of the module, over all its functions.
     pub blocks: usize,
     /// Format of each recorded site, over all functions.
@@ -76,12 +76,12 @@ pub struct Counters {
     /// Kernels.
     pub kernels: Vec<KernelCounters>,
     /// Accesses whose addresses are looked at.
-    pub sampled: Sampled,
+    pub sampled: SampledAccesses,
     /// How often warps run blocks, as far as it is noted.
     pub noted: Noted,
 }
 
-impl Counters {
+impl CountTable {
     /// Bytes of [`BLOCKS`].
     pub fn block_bytes(&self) -> usize {
         8 * fields::BLOCK_FIELDS * self.blocks.max(1)
@@ -138,7 +138,7 @@ impl<'m> Accesses<'m> {
         }
     }
     /// The accesses of an instruction of a kernel, or of a function that it calls.
-    pub fn made_by(&mut self, kernel: Value, i: Value, block: usize) -> Vec<Access> {
+    pub fn made_by(&mut self, kernel: Value, i: Value, block: usize) -> Vec<CountedAccess> {
         accesses::made_by(self.m, &mut self.strides, kernel, i, block)
     }
 }
@@ -154,7 +154,7 @@ pub fn label(m: &Module) {
 
 /// What would be counted of a prepared module, which stays as it is. Blocks have the numbers that
 /// [`label`] gives them.
-pub fn describe(m: &Module) -> Counters {
+pub fn describe(m: &Module) -> CountTable {
     let mut blocks = BTreeMap::new();
     let mut records = BTreeMap::new();
     let mut formats = Vec::new();
@@ -170,11 +170,11 @@ pub fn describe(m: &Module) -> Counters {
             }
         }
     }
-    let mut out = Counters {
+    let mut out = CountTable {
         blocks: blocks.len(),
         formats,
         kernels: Vec::new(),
-        sampled: Sampled::in_blocks(m, defined(m).into_iter().flat_map(Value::blocks)),
+        sampled: SampledAccesses::in_blocks(m, defined(m).into_iter().flat_map(Value::blocks)),
         noted: Noted::in_functions(&defined(m), &blocks),
     };
     for info in kernels(m) {
@@ -210,7 +210,7 @@ pub fn describe(m: &Module) -> Counters {
 }
 
 /// Instruments a prepared module. With [`Detail::Blocks`] all records of sites stay empty.
-pub fn instrument(m: &Module, detail: Detail) -> Result<Counters, LlvmError> {
+pub fn instrument(m: &Module, detail: Detail) -> Result<CountTable, LlvmError> {
     let counters = describe(m);
     let functions = defined(m);
     let array = |name: &str, bytes: usize| {

@@ -4,7 +4,7 @@
 //! named `kerf_dw32_add`, `kerf_dw64_exp`, ...; the formulas of composite precision as published end in
 //! `_cmp`. The header `device/doubleword.h` is the same library for C++ device code.
 use crate::site_format::SiteFormat;
-use kerf_llvm::{Builder, Linkage, LlvmError, Machine, Module, PassOptions, Type, Value};
+use kerf_llvm::{Builder, Linkage, LlvmError, Module, PassOptions, TargetMachine, Type, Value};
 
 /// The library as LLVM bitcode for NVPTX.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/doubleword.bc"));
@@ -28,7 +28,7 @@ pub fn link(m: &Module) -> Result<(), LlvmError> {
         }
     }
     // What is not called goes again, and with it the need for libdevice that some of it has.
-    Machine::nvptx("sm_70")?.run_passes(m, "globaldce", PassOptions::default())
+    TargetMachine::nvptx("sm_70")?.run_passes(m, "globaldce", PassOptions::default())
 }
 
 /// Calls `kerf_dwNN_NAME`, of the words that a format has.

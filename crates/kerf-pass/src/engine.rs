@@ -13,13 +13,13 @@ use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Value};
 use std::collections::BTreeMap;
 
 /// Chosen instructions, and the format of each.
-pub type Chosen = BTreeMap<Value, SiteFormat>;
+pub type ChosenFormats = BTreeMap<Value, SiteFormat>;
 
 /// Values in formats.
-pub struct Engine<'m> {
+pub struct FormatEngine<'m> {
     /// The module at work.
     pub m: &'m Module,
-    chosen: &'m Chosen,
+    chosen: &'m ChosenFormats,
     /// What chosen instructions became.
     built: BTreeMap<Value, Value>,
     /// Values in formats that are not their own.
@@ -34,7 +34,7 @@ pub trait Build {
     /// otherwise. A load stays, and what is given is the loaded value; a store stays and is changed.
     fn build(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,
@@ -77,7 +77,7 @@ pub(crate) fn in_order(f: Value) -> Vec<Block> {
     order
 }
 
-impl<'m> Engine<'m> {
+impl<'m> FormatEngine<'m> {
     /// Format of a value as the module has it now.
     pub fn home(&self, v: Value) -> Option<SiteFormat> {
         self.chosen.get(&v).copied().or_else(|| format_of(v))
@@ -195,8 +195,8 @@ fn stays(i: Value) -> bool {
 }
 
 /// Rebuilds the chosen instructions of the module's functions.
-pub fn rewrite(m: &Module, chosen: &Chosen, pass: &dyn Build) -> Result<(), LlvmError> {
-    let mut e = Engine {
+pub fn rewrite(m: &Module, chosen: &ChosenFormats, pass: &dyn Build) -> Result<(), LlvmError> {
+    let mut e = FormatEngine {
         m,
         chosen,
         built: BTreeMap::new(),

@@ -1,17 +1,17 @@
 //! Sites in other formats, whichever pass builds them.
 use crate::carry::carry;
-use crate::engine::{self, Build, Chosen, Engine};
+use crate::engine::{self, Build, ChosenFormats, FormatEngine};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
 use crate::{composite, doubleword, lower};
-use kerf_llvm::{Builder, LlvmError, Machine, Module, PassOptions, Value};
+use kerf_llvm::{Builder, LlvmError, Module, PassOptions, TargetMachine, Value};
 
 struct Both;
 
 impl Build for Both {
     fn build(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,
@@ -32,7 +32,7 @@ pub fn check(i: Value, to: SiteFormat) -> Result<(), String> {
 }
 
 /// Computes the chosen instructions, each of which [`check`] has passed, in their formats.
-pub fn apply(m: &Module, mut chosen: Chosen) -> Result<(), LlvmError> {
+pub fn apply(m: &Module, mut chosen: ChosenFormats) -> Result<(), LlvmError> {
     if chosen.is_empty() {
         return Ok(());
     }
@@ -51,6 +51,6 @@ pub fn apply(m: &Module, mut chosen: Chosen) -> Result<(), LlvmError> {
         doubleword::link(m)?;
     }
     // Conversions of the source, and the ways of halves, that nothing uses any more.
-    Machine::nvptx("sm_70")?.run_passes(m, "function(dce)", PassOptions::default())?;
+    TargetMachine::nvptx("sm_70")?.run_passes(m, "function(dce)", PassOptions::default())?;
     m.verify()
 }

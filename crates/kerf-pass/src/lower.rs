@@ -10,7 +10,7 @@ mod functions;
 mod operation;
 
 use crate::convert;
-use crate::engine::{Build, Engine};
+use crate::engine::{Build, FormatEngine};
 use crate::format_types::{format_of, typed};
 use crate::shuffle;
 use crate::site_format::SiteFormat;
@@ -85,7 +85,7 @@ impl Pass {
     /// A function on f32, with arguments and result rounded to the format.
     fn in_f32(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         args: &[Value],
         to: SiteFormat,
@@ -109,7 +109,7 @@ impl Pass {
     /// to where the program expects numbers of its format.
     fn library(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         single: &str,
@@ -155,7 +155,7 @@ impl Pass {
 
     fn moved(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,
@@ -185,7 +185,7 @@ impl Pass {
 impl Build for Pass {
     fn build(
         &self,
-        e: &mut Engine,
+        e: &mut FormatEngine,
         b: &Builder,
         i: Value,
         to: SiteFormat,

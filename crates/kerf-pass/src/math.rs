@@ -11,7 +11,7 @@ use crate::engine::places;
 use crate::site_format::SiteFormat;
 use function::Function;
 use kerf_ir::sites::float_shape;
-use kerf_llvm::{Builder, LlvmError, Machine, Module, Opcode, PassOptions, Type, Value};
+use kerf_llvm::{Builder, LlvmError, Module, Opcode, PassOptions, TargetMachine, Type, Value};
 use kerf_num::Format;
 use std::collections::BTreeMap;
 
@@ -247,6 +247,6 @@ pub(crate) fn expand(m: &Module) -> Result<(), LlvmError> {
         }
     }
     // Square roots that became part of their divisions.
-    Machine::nvptx("sm_70")?.run_passes(m, "function(dce)", PassOptions::default())?;
+    TargetMachine::nvptx("sm_70")?.run_passes(m, "function(dce)", PassOptions::default())?;
     m.verify()
 }

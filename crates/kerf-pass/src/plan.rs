@@ -2,7 +2,7 @@
 mod error;
 
 use crate::block_size;
-use crate::engine::Chosen;
+use crate::engine::ChosenFormats;
 use crate::formats;
 use crate::index_space;
 use crate::math::{self, MathVariant};
@@ -16,7 +16,7 @@ use kerf_llvm::{Module, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use error::{Place, PlanError};
+pub use error::{PlanError, PlanPlace};
 
 /// What to do to one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -88,8 +88,8 @@ impl Default for Plan {
     }
 }
 
-fn place(kernel: &str, s: &Site) -> Place {
-    Place {
+fn place(kernel: &str, s: &Site) -> PlanPlace {
+    PlanPlace {
         kernel: kernel.to_owned(),
         site: s.id,
         op: s.op.clone(),
@@ -344,7 +344,7 @@ impl Plan {
                 .filter_map(|(i, w)| w.math.map(|v| (*i, v)))
                 .collect();
             let now = math::mark(m, &marks)?;
-            let formats: Chosen = chosen
+            let formats: ChosenFormats = chosen
                 .iter()
                 .filter_map(|(i, w)| Some((now.get(i).copied().unwrap_or(*i), w.format?)))
                 .collect();

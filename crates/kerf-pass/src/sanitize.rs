@@ -82,7 +82,7 @@ pub enum SiteKind {
 /// How far an access that is not plain is seen (PTX ISA, "strong operations").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum MemoryScope {
     /// By the threads of the block.
     Block,
     /// By all threads.
@@ -91,7 +91,7 @@ pub enum Scope {
 
 /// A place in the program that the runtime hears of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct CheckedSite {
     /// What happens there.
     pub kind: SiteKind,
     /// `file:line:column`; empty if unknown.
@@ -107,7 +107,7 @@ pub struct Site {
     /// The thread's own memory, which no other thread sees.
     pub private: bool,
     /// Volatile and atomic accesses.
-    pub strong: Option<Scope>,
+    pub strong: Option<MemoryScope>,
     /// Barriers: threads that do not come here do something else first, before they return.
     pub skippable: bool,
 }
@@ -119,7 +119,7 @@ pub struct SiteTable {
     /// Number of the first.
     pub first: u32,
     /// The places.
-    pub sites: Vec<Site>,
+    pub sites: Vec<CheckedSite>,
 }
 
 /// Origins have 24 bits for a place; the highest is of zeros that are assumed.
@@ -191,13 +191,13 @@ fn members(t: Type) -> Vec<Type> {
 }
 
 impl Pass<'_> {
-    fn site(&mut self, i: Value, kind: SiteKind) -> Site {
+    fn site(&mut self, i: Value, kind: SiteKind) -> CheckedSite {
         let location = kerf_ir::sites::innermost_location(i, &self.main)
             .map_or_else(String::new, |l| {
                 format!("{}:{}:{}", l.file, l.line, l.column)
             });
         let f = i.block().function().name();
-        Site {
+        CheckedSite {
             kind,
             location,
             function: kerf_ir::kernels::source_name(&kerf_llvm::demangle(&f)),
@@ -210,7 +210,7 @@ impl Pass<'_> {
         }
     }
 
-    fn add(&mut self, site: Site) -> u32 {
+    fn add(&mut self, site: CheckedSite) -> u32 {
         self.table.sites.push(site);
         self.table.first + self.table.sites.len() as u32 - 1
     }

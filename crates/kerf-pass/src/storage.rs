@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 
 pub use find::{Object, is_variable, objects, variable};
-pub use survey::{Kind, Surveyed, survey};
+pub use survey::{ObjectKind, Surveyed, survey};
 
 /// An object that is to be held in another format.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use kerf_exec::{Arg, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
-use kerf_pass::count::{self, Detail, Memory, Pattern};
+use kerf_pass::count::{self, Detail, MemoryKind, Pattern};
 
 const HEAD: &str = r#"
 target triple = "nvptx64-nvidia-cuda"
@@ -15,7 +15,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 "#;
 
 /// Runs kernel `k` with 128 threads a block on one buffer of numbers; gives the memory and pattern of each access.
-fn seen(text: &str, blocks: u32, data: &[u32]) -> Vec<(Memory, Pattern)> {
+fn seen(text: &str, blocks: u32, data: &[u32]) -> Vec<(MemoryKind, Pattern)> {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
     let counters = count::instrument(&m, Detail::Blocks).expect("instruments");
@@ -110,7 +110,8 @@ fn swapped_pointers_into_shared_memory_conflict_as_they_do() {
         1,
         &[0; 64],
     );
-    let shared: Vec<&(Memory, Pattern)> = all.iter().filter(|p| p.0 == Memory::Shared).collect();
+    let shared: Vec<&(MemoryKind, Pattern)> =
+        all.iter().filter(|p| p.0 == MemoryKind::Shared).collect();
     assert_eq!(shared.len(), 2, "{all:?}");
     assert_eq!(shared[0].1.passes[0][0], 32.0, "{all:?}");
     // 1, 2, 4 and 8 passes in its four rounds.

@@ -4,7 +4,9 @@ use kerf_exec::{Arg, BufferId, Executor, Launch};
 use kerf_ir::finish::{Reflect, finish};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
-use kerf_pass::count::{self, Counters, Detail, Direction, Memory, Root, SiteRecord, Slope, Tally};
+use kerf_pass::count::{
+    self, CountTable, CountTally, Detail, Direction, MemoryKind, Root, SiteRecord, Slope,
+};
 
 fn libdevice() -> Vec<u8> {
     let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
@@ -27,7 +29,12 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 "#;
 
 /// Runs kernel `k` of a module on one buffer; gives the counters, what they say, and the buffer.
-fn counted(text: &str, blocks: u32, threads: u32, data: &[f64]) -> (Counters, Tally, Vec<f64>) {
+fn counted(
+    text: &str,
+    blocks: u32,
+    threads: u32,
+    data: &[f64],
+) -> (CountTable, CountTally, Vec<f64>) {
     counted_in(Detail::Values, text, blocks, threads, data)
 }
 
@@ -37,7 +44,7 @@ fn counted_in(
     blocks: u32,
     threads: u32,
     data: &[f64],
-) -> (Counters, Tally, Vec<f64>) {
+) -> (CountTable, CountTally, Vec<f64>) {
     let m = Module::parse(format!("{HEAD}{text}").as_bytes(), "k.ll").expect("parses");
     prepare::prepare(&m, "sm_90").expect("prepares");
     let counters = count::instrument(&m, detail).expect("instruments");
@@ -60,7 +67,7 @@ fn counted_in(
         args: &[Arg::Buffer { id: a, offset: 0 }],
     })
     .expect("runs");
-    let tally = Tally::read(
+    let tally = CountTally::read(
         &counters,
         &exec.read(of_blocks).expect("read"),
         &exec.read(of_sites).expect("read"),
@@ -72,7 +79,7 @@ fn counted_in(
     (counters, tally, out.collect())
 }
 
-fn sites(c: &Counters, t: &Tally) -> Vec<(String, SiteRecord)> {
+fn sites(c: &CountTable, t: &CountTally) -> Vec<(String, SiteRecord)> {
     let k = c.kernel("k").expect("the kernel");
     let ops = k.sites.iter().map(|s| s.op.clone());
     ops.zip(t.sites(c, k)).collect()
@@ -107,7 +114,7 @@ fn blocks_alone_are_counted_alike() {
     let (_, alone, same) = of(Detail::Blocks);
     assert_eq!(out, same);
     assert_eq!(all.blocks(), alone.blocks());
-    let values = |t: &Tally| {
+    let values = |t: &CountTally| {
         sites(&c, t)
             .into_iter()
             .find(|s| s.0 == "fmul")
@@ -180,14 +187,14 @@ fn loops_are_counted_as_they_run() {
             (
                 Direction::Load,
                 64,
-                Memory::Global,
+                MemoryKind::Global,
                 Root::Parameter(0),
                 slope
             ),
             (
                 Direction::Store,
                 64,
-                Memory::Global,
+                MemoryKind::Global,
                 Root::Parameter(0),
                 slope
             ),
@@ -427,7 +434,7 @@ fn barriers_functions_and_many_blocks() {
     let shared: Vec<_> = k
         .accesses
         .iter()
-        .filter(|a| a.memory == Memory::Shared)
+        .filter(|a| a.memory == MemoryKind::Shared)
         .collect();
     assert_eq!(shared.len(), 2);
     assert_eq!(shared[0].slope.x, Some(8));

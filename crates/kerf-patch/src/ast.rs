@@ -45,7 +45,7 @@ pub enum Via {
 
 /// A node of the tree.
 #[derive(Debug, Clone, Default)]
-pub struct Node {
+pub struct AstNode {
     /// clang's number of it.
     pub id: u64,
     /// Kind, e.g. `BinaryOperator`.
@@ -79,12 +79,12 @@ pub struct Node {
     /// Made by the compiler.
     pub implicit: bool,
     /// Children.
-    pub inner: Vec<Node>,
+    pub inner: Vec<AstNode>,
 }
 
-impl Node {
+impl AstNode {
     /// Calls `f` with it and everything below it, until `f` says not to go on.
-    pub fn walk<'n>(&'n self, f: &mut dyn FnMut(&'n Node) -> bool) {
+    pub fn walk<'n>(&'n self, f: &mut dyn FnMut(&'n AstNode) -> bool) {
         if f(self) {
             for n in &self.inner {
                 n.walk(f);
@@ -92,11 +92,11 @@ impl Node {
         }
     }
     /// The body of a function.
-    pub fn body(&self) -> Option<&Node> {
+    pub fn body(&self) -> Option<&AstNode> {
         self.inner.iter().find(|n| n.kind == "CompoundStmt")
     }
     /// Parameters of a function.
-    pub fn params(&self) -> impl Iterator<Item = &Node> {
+    pub fn params(&self) -> impl Iterator<Item = &AstNode> {
         self.inner.iter().filter(|n| n.kind == "ParmVarDecl")
     }
     /// Is it a function?
@@ -114,7 +114,7 @@ pub struct Ast {
     /// Files that locations name, whole paths.
     pub files: Vec<PathBuf>,
     /// Declarations of the user's files, in order.
-    pub top: Vec<Node>,
+    pub top: Vec<AstNode>,
 }
 
 /// The state of clang's printer: what it leaves out is as it was before.
@@ -182,8 +182,8 @@ impl Places {
         }
     }
 
-    fn node(&mut self, j: &Json) -> Node {
-        let mut n = Node::default();
+    fn node(&mut self, j: &Json) -> AstNode {
+        let mut n = AstNode::default();
         let Json::Object(all) = j else { return n };
         for (key, v) in all {
             let text = || match v {
@@ -262,7 +262,7 @@ fn kept(
     out: impl Read,
     places: &mut Places,
     users: impl Fn(&Path) -> bool,
-) -> std::io::Result<Vec<Node>> {
+) -> std::io::Result<Vec<AstNode>> {
     let mut lines = BufReader::with_capacity(1 << 20, out);
     let mut line = Vec::new();
     let (mut object, mut top) = (Vec::new(), Vec::new());
@@ -369,7 +369,7 @@ pub fn parse(
 }
 
 /// Through casts that clang made and parentheses.
-pub fn strip(n: &Node) -> &Node {
+pub fn strip(n: &AstNode) -> &AstNode {
     let mut n = n;
     loop {
         let through = matches!(

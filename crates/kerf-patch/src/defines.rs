@@ -1,12 +1,12 @@
 //! Macros that the plan gives another value: the numbers of their `#define` lines.
-use crate::source::Source;
+use crate::source::SourceFile;
 use kerf_clang::compile::defines::redefined;
 use std::collections::BTreeMap;
 
 /// Gives macros other values in the texts of a patch; says what has no line to change.
 pub fn define(
     values: &BTreeMap<String, i64>,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     texts: &mut BTreeMap<usize, String>,
 ) -> Vec<String> {
     let mut notes = Vec::new();

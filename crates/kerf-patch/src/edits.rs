@@ -1,5 +1,5 @@
 //! Changes of source files, and the unified diff that they make.
-use crate::source::Source;
+use crate::source::SourceFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -203,7 +203,7 @@ pub fn diff(name: &Path, old: &str, new: &str) -> String {
 }
 
 /// Sources as they are after the changes.
-pub fn patched(edits: &Edits, sources: &BTreeMap<usize, Source>) -> BTreeMap<usize, String> {
+pub fn patched(edits: &Edits, sources: &BTreeMap<usize, SourceFile>) -> BTreeMap<usize, String> {
     let touched = edits.files().filter_map(|f| {
         let s = sources.get(&f)?;
         Some((f, edits.apply(f, &s.text)))

@@ -3,9 +3,9 @@
 //! A kernel whose parameter becomes `float *` is launched with a pointer that has to become one too. The host keeps its
 //! own numbers: copies to and from such a pointer convert. A pointer that is used in any other way keeps its format, and
 //! with it the kernel's parameter.
-use crate::ast::{Node, Via, strip};
+use crate::ast::{AstNode, Via, strip};
 use crate::edits::{Clash, Edits};
-use crate::source::Source;
+use crate::source::SourceFile;
 use crate::types::vector;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Copied {
 }
 
 /// What a use of a pointer is.
-pub enum Use {
+pub enum PointerUse {
     /// Nothing that minds its format.
     Harmless,
     /// A copy that converts.
@@ -36,14 +36,14 @@ pub enum Use {
     With(Vec<u64>),
 }
 
-fn callee(n: &Node) -> &str {
+fn callee(n: &AstNode) -> &str {
     n.inner
         .first()
         .map_or("", |c| strip(c).refers_name.as_str())
 }
 
 /// The declaration that an argument is, through casts that clang made.
-pub fn variable(n: &Node) -> Option<u64> {
+pub fn variable(n: &AstNode) -> Option<u64> {
     let mut s = strip(n);
     // `(void *)p` is still the pointer, and so is `(void **)&p`.
     loop {
@@ -57,37 +57,37 @@ pub fn variable(n: &Node) -> Option<u64> {
 }
 
 /// What a call does with a pointer that is one of its arguments.
-pub fn of_call(call: &Node, pointer: u64, sources: &BTreeMap<usize, Source>) -> Use {
+pub fn of_call(call: &AstNode, pointer: u64, sources: &BTreeMap<usize, SourceFile>) -> PointerUse {
     let args = &call.inner[1.min(call.inner.len())..];
     match callee(call) {
         "cudaMalloc" | "cudaFree" | "cudaMemset" | "cudaMemsetAsync" | "cudaFreeAsync"
-        | "cudaMallocAsync" => Use::Harmless,
+        | "cudaMallocAsync" => PointerUse::Harmless,
         "swap" => {
             let all: Option<Vec<u64>> = args.iter().map(variable).collect();
-            all.map_or(Use::Other, Use::With)
+            all.map_or(PointerUse::Other, PointerUse::With)
         }
         "cudaMemcpy" => {
             let [to, from, _, kind, ..] = args else {
-                return Use::Other;
+                return PointerUse::Other;
             };
             let up = variable(to) == Some(pointer);
             let way = strip(kind).refers_name.as_str();
             match (up, way) {
                 (_, "cudaMemcpyDeviceToDevice") => match (variable(to), variable(from)) {
-                    (Some(a), Some(b)) => Use::With(vec![a, b]),
-                    _ => Use::Other,
+                    (Some(a), Some(b)) => PointerUse::With(vec![a, b]),
+                    _ => PointerUse::Other,
                 },
                 (true, "cudaMemcpyHostToDevice") => copy(call, args, true, sources),
                 (false, "cudaMemcpyDeviceToHost") => copy(call, args, false, sources),
-                _ => Use::Other,
+                _ => PointerUse::Other,
             }
         }
-        _ => Use::Other,
+        _ => PointerUse::Other,
     }
 }
 
 /// Numbers of the host that a copy can convert: what its pointer is of.
-fn is_doubles(n: &Node) -> bool {
+fn is_doubles(n: &AstNode) -> bool {
     let mut found = false;
     n.walk(&mut |c| {
         found |= c.plain.contains("double") && c.plain.contains('*');
@@ -97,7 +97,7 @@ fn is_doubles(n: &Node) -> bool {
 }
 
 /// Are they numbers in vectors, `double4`?
-fn is_vectors(n: &Node) -> bool {
+fn is_vectors(n: &AstNode) -> bool {
     let mut found = false;
     n.walk(&mut |c| {
         let t = c.plain.split('*').next().unwrap_or_default();
@@ -107,25 +107,30 @@ fn is_vectors(n: &Node) -> bool {
     found
 }
 
-fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>) -> Use {
+fn copy(
+    call: &AstNode,
+    args: &[AstNode],
+    up: bool,
+    sources: &BTreeMap<usize, SourceFile>,
+) -> PointerUse {
     let host = if up { &args[1] } else { &args[0] };
     let name = call.inner.first().and_then(|c| strip(c).begin);
     let (Some(name), Some(bytes), Some(kind)) = (name, args[2].end, args[3].end) else {
-        return Use::Other;
+        return PointerUse::Other;
     };
     let Some(s) = sources.get(&name.file) else {
-        return Use::Other;
+        return PointerUse::Other;
     };
     let text = [name, bytes, kind]
         .iter()
         .all(|p| p.via != Via::Macro && p.file == name.file);
     if !text || s.at(name) != "cudaMemcpy" || !is_doubles(host) {
-        return Use::Other;
+        return PointerUse::Other;
     }
     // From the comma after the number of bytes, which may end with a parenthesis of its own.
     let between = s.slice(bytes.after(), kind.offset);
     let Some(comma) = between.find(',') else {
-        return Use::Other;
+        return PointerUse::Other;
     };
     let device = if up { &args[0] } else { &args[1] };
     let vectors = match is_vectors(host) {
@@ -134,10 +139,10 @@ fn copy(call: &Node, args: &[Node], up: bool, sources: &BTreeMap<usize, Source>)
             (Some(d), Some(h)) if d.via == Via::Text && h.via == Via::Text => {
                 Some((d.offset, h.offset))
             }
-            _ => return Use::Other,
+            _ => return PointerUse::Other,
         },
     };
-    Use::Copy(Copied {
+    PointerUse::Copy(Copied {
         vectors,
         file: name.file,
         name: (name.offset, name.after()),

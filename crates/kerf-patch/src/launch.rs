@@ -1,14 +1,14 @@
 //! Blocks: `__launch_bounds__` at kernels, and launches of the host code whose block is written as a number.
-use crate::ast::{Node, Via, strip};
+use crate::ast::{AstNode, Via, strip};
 use crate::edits::Edits;
-use crate::model::Model;
-use crate::source::Source;
+use crate::model::DeclarationModel;
+use crate::source::SourceFile;
 use std::collections::BTreeMap;
 
 /// Puts the bound of a kernel's blocks at its name. Gives why not, where it does not.
 pub fn bound(
-    m: &Model,
-    kernel: &Node,
+    m: &DeclarationModel,
+    kernel: &AstNode,
     block: [u32; 3],
     cl: bool,
     edits: &mut Edits,
@@ -73,7 +73,7 @@ struct Written {
 }
 
 /// Where the number of an expression is written: there, at a variable, at a macro.
-fn number(m: &Model, n: &Node) -> Option<Written> {
+fn number(m: &DeclarationModel, n: &AstNode) -> Option<Written> {
     let mut n = strip(n);
     while matches!(
         n.kind.as_str(),
@@ -114,7 +114,7 @@ fn number(m: &Model, n: &Node) -> Option<Written> {
 }
 
 /// The number of `#define NAME 128`.
-fn macro_number(s: &Source, name: &str) -> Option<(usize, usize)> {
+fn macro_number(s: &SourceFile, name: &str) -> Option<(usize, usize)> {
     let mut found = None;
     let mut at = 0;
     for l in s.text.split_inclusive('\n') {
@@ -135,7 +135,7 @@ fn macro_number(s: &Source, name: &str) -> Option<(usize, usize)> {
 }
 
 /// Whether an expression, or what its variables begin with, has a name in it.
-fn mentions(m: &Model, n: &Node, name: &str, depth: usize) -> bool {
+fn mentions(m: &DeclarationModel, n: &AstNode, name: &str, depth: usize) -> bool {
     let mut found = false;
     n.walk(&mut |c| {
         if let Some(d) = c.refers.and_then(|r| m.decls.get(&r)) {
@@ -157,7 +157,7 @@ fn mentions(m: &Model, n: &Node, name: &str, depth: usize) -> bool {
 /// Changes launches of kernels to other blocks where the host code says them as numbers from which it also computes its
 /// grids; tells of those that it leaves alone.
 pub fn launches<'n>(
-    m: &Model<'n>,
+    m: &DeclarationModel<'n>,
     blocks: &BTreeMap<String, [u32; 3]>,
     edits: &mut Edits,
 ) -> Vec<String> {
@@ -184,7 +184,7 @@ pub fn launches<'n>(
 }
 
 /// Whether the source launches one of the kernels itself.
-pub fn any_launch(m: &Model, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
+pub fn any_launch(m: &DeclarationModel, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
     let mut found = false;
     for top in &m.ast.top {
         top.walk(&mut |n| {
@@ -196,8 +196,8 @@ pub fn any_launch(m: &Model, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
 }
 
 fn kernel_of(
-    m: &Model,
-    call: &Node,
+    m: &DeclarationModel,
+    call: &AstNode,
     blocks: &BTreeMap<String, [u32; 3]>,
 ) -> Option<(String, [u32; 3])> {
     let c = strip(call.inner.first()?);
@@ -212,11 +212,11 @@ struct Shape<'n> {
     /// The variable that has it.
     name: Option<&'n str>,
     /// By dimension; those that are left out are 1.
-    parts: Vec<&'n Node>,
+    parts: Vec<&'n AstNode>,
 }
 
 /// `128`, `n`, `dim3(32, 8)`, or a variable with one of these.
-fn shape<'n>(m: &Model<'n>, n: &'n Node) -> Shape<'n> {
+fn shape<'n>(m: &DeclarationModel<'n>, n: &'n AstNode) -> Shape<'n> {
     let mut name = None;
     let mut n = strip(n);
     for _ in 0..8 {
@@ -256,12 +256,12 @@ fn shape<'n>(m: &Model<'n>, n: &'n Node) -> Shape<'n> {
     }
 }
 
-fn is_dim3(n: &Node) -> bool {
+fn is_dim3(n: &AstNode) -> bool {
     n.plain.ends_with("dim3")
 }
 
 /// The expression that an integer variable begins with, or the expression itself.
-fn begun<'n>(m: &Model<'n>, n: &'n Node) -> &'n Node {
+fn begun<'n>(m: &DeclarationModel<'n>, n: &'n AstNode) -> &'n AstNode {
     let s = strip(n);
     let d = s
         .refers
@@ -272,8 +272,8 @@ fn begun<'n>(m: &Model<'n>, n: &'n Node) -> &'n Node {
 }
 
 fn launch<'n>(
-    m: &Model<'n>,
-    call: &'n Node,
+    m: &DeclarationModel<'n>,
+    call: &'n AstNode,
     block: [u32; 3],
     edits: &mut Edits,
 ) -> Result<(), String> {

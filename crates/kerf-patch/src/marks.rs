@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// An operation of a kernel at a place of the source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct SourceMark {
     /// Kernel, by position.
     pub kernel: usize,
     /// Site.
@@ -29,7 +29,7 @@ pub struct Mark {
 /// Operations by file, line and column.
 #[derive(Debug, Default, Clone)]
 pub struct Marks {
-    by: BTreeMap<(usize, u32, u32), Vec<Mark>>,
+    by: BTreeMap<(usize, u32, u32), Vec<SourceMark>>,
 }
 
 /// The format of the source's types that is nearest to a plan's.
@@ -91,7 +91,7 @@ impl Marks {
                 .sites
                 .get(&s.id)
                 .map_or(s.format, |to| nearest(s.format, *to));
-            let mark = Mark {
+            let mark = SourceMark {
                 kernel: kernel.0,
                 site: s.id,
                 op: s.op.clone(),
@@ -112,14 +112,14 @@ impl Marks {
     }
 
     /// Operations at a place.
-    pub fn at(&self, file: usize, (line, column): (u32, u32)) -> &[Mark] {
+    pub fn at(&self, file: usize, (line, column): (u32, u32)) -> &[SourceMark] {
         self.by
             .get(&(file, line, column))
             .map_or(&[], Vec::as_slice)
     }
 
     /// All of them, with their places.
-    pub fn all(&self) -> impl Iterator<Item = ((usize, u32, u32), &Mark)> {
+    pub fn all(&self) -> impl Iterator<Item = ((usize, u32, u32), &SourceMark)> {
         self.by
             .iter()
             .flat_map(|(at, all)| all.iter().map(|m| (*at, m)))

@@ -7,9 +7,9 @@ pub(crate) mod connect;
 mod declare;
 mod launches;
 
-use crate::ast::{Ast, Node, Spot, Via, strip};
+use crate::ast::{Ast, AstNode, Spot, Via, strip};
 use crate::host::Copied;
-use crate::source::{Source, Token, type_token};
+use crate::source::{SourceFile, Token, type_token};
 use crate::types::{element, lanes, record_name, scalar, vector};
 use kerf_num::Format;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ pub type Formats = BTreeMap<Entity, Format>;
 
 /// What a declaration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DeclarationKind {
     /// A variable of a function.
     Local,
     /// A parameter of a device function.
@@ -46,7 +46,7 @@ pub struct Thing {
     /// Name.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DeclarationKind,
     /// Format in the source.
     pub own: Format,
     /// Does it hold one number, or is it memory?
@@ -72,7 +72,10 @@ pub struct Thing {
 impl Thing {
     /// Is its format what the plan says of memory, not what is computed?
     pub fn is_memory(&self) -> bool {
-        let outside = matches!(self.kind, Kind::KernelParameter | Kind::Global);
+        let outside = matches!(
+            self.kind,
+            DeclarationKind::KernelParameter | DeclarationKind::Global
+        );
         !self.scalar && !self.vector && outside || self.held.is_some() || self.shared
     }
 
@@ -97,21 +100,21 @@ pub fn is_stored_only(f: Format) -> bool {
 }
 
 /// The declarations of a program.
-pub struct Model<'a> {
+pub struct DeclarationModel<'a> {
     /// The tree.
     pub ast: &'a Ast,
     /// Texts of files that may change, by number.
-    pub sources: &'a BTreeMap<usize, Source>,
+    pub sources: &'a BTreeMap<usize, SourceFile>,
     /// Every declaration by clang's number.
-    pub decls: BTreeMap<u64, &'a Node>,
+    pub decls: BTreeMap<u64, &'a AstNode>,
     /// Functions with bodies that kernels reach, kernels first.
-    pub functions: Vec<&'a Node>,
+    pub functions: Vec<&'a AstNode>,
     /// The entities.
     pub things: Vec<Thing>,
     /// Entities by place of the name.
     by_place: BTreeMap<(usize, usize, bool), Entity>,
     /// Definition of each function, by linker name.
-    definitions: BTreeMap<&'a str, &'a Node>,
+    definitions: BTreeMap<&'a str, &'a AstNode>,
     /// Record of a field, by the field's number; the record's fields.
     records: BTreeMap<u64, Vec<u64>>,
     parent: RefCell<Vec<Entity>>,
@@ -137,7 +140,7 @@ pub(crate) enum Origin {
 }
 
 /// Through copies of a vector, beside what clang put in.
-pub(crate) fn copied(n: &Node) -> &Node {
+pub(crate) fn copied(n: &AstNode) -> &AstNode {
     let mut n = strip(n);
     while n.kind == "CXXConstructExpr" && n.inner.len() == 1 {
         n = strip(&n.inner[0]);
@@ -145,14 +148,14 @@ pub(crate) fn copied(n: &Node) -> &Node {
     n
 }
 
-impl<'a> Model<'a> {
+impl<'a> DeclarationModel<'a> {
     /// Looks at a program. `sources` are the files that may change, `kernels` the symbols of the kernels.
     pub fn new(
         ast: &'a Ast,
-        sources: &'a BTreeMap<usize, Source>,
+        sources: &'a BTreeMap<usize, SourceFile>,
         kernels: &[String],
-    ) -> Model<'a> {
-        let mut m = Model {
+    ) -> DeclarationModel<'a> {
+        let mut m = DeclarationModel {
             ast,
             sources,
             decls: BTreeMap::new(),
@@ -210,7 +213,7 @@ impl<'a> Model<'a> {
     }
 
     fn reach(&mut self, kernels: &[String]) {
-        let mut left: Vec<&'a Node> = kernels
+        let mut left: Vec<&'a AstNode> = kernels
             .iter()
             .rev()
             .filter_map(|k| self.definitions.get(k.as_str()).copied())
@@ -236,7 +239,7 @@ impl<'a> Model<'a> {
     }
 
     /// The declaration with the body.
-    pub fn definition(&self, f: &'a Node) -> Option<&'a Node> {
+    pub fn definition(&self, f: &'a AstNode) -> Option<&'a AstNode> {
         match f.body() {
             Some(_) => Some(f),
             None => self.definitions.get(f.mangled.as_str()).copied(),
@@ -244,23 +247,23 @@ impl<'a> Model<'a> {
     }
 
     /// Is a function a kernel of the workload?
-    pub fn is_kernel(&self, f: &Node) -> bool {
+    pub fn is_kernel(&self, f: &AstNode) -> bool {
         self.kernels.contains(&f.mangled) || self.kernels.contains(&f.name)
     }
 
     /// Is a function an instance of a template?
-    pub fn is_template(&self, f: &Node) -> bool {
+    pub fn is_template(&self, f: &AstNode) -> bool {
         self.parameters.contains_key(&f.id)
     }
 
     /// The entity of a declaration.
-    pub fn entity_of(&self, d: &Node) -> Option<Entity> {
+    pub fn entity_of(&self, d: &AstNode) -> Option<Entity> {
         let loc = d.loc?;
         self.by_place.get(&(loc.file, loc.offset, false)).copied()
     }
 
     /// The entity of what a function gives.
-    pub fn return_of(&self, f: &Node) -> Option<Entity> {
+    pub fn return_of(&self, f: &AstNode) -> Option<Entity> {
         let loc = f.loc?;
         self.by_place.get(&(loc.file, loc.offset, true)).copied()
     }
@@ -287,7 +290,7 @@ impl<'a> Model<'a> {
     }
 
     /// The entity that an expression of a pointer, array or number's place is of.
-    pub fn memory(&self, n: &Node) -> Option<Entity> {
+    pub fn memory(&self, n: &AstNode) -> Option<Entity> {
         let n = strip(n);
         match n.kind.as_str() {
             "DeclRefExpr" => self.entity_of(self.decls.get(&n.refers?)?),
@@ -341,7 +344,7 @@ impl<'a> Model<'a> {
     }
 
     /// Where a vector comes from.
-    pub(crate) fn origin(&self, n: &Node) -> Origin {
+    pub(crate) fn origin(&self, n: &AstNode) -> Origin {
         let n = copied(n);
         let callee = n
             .inner
@@ -378,7 +381,9 @@ impl<'a> Model<'a> {
         }
         if param.is_none() {
             let arrays = self.things.iter().enumerate().filter(|(_, t)| {
-                !t.scalar && t.name == plain && matches!(t.kind, Kind::Local | Kind::Global)
+                !t.scalar
+                    && t.name == plain
+                    && matches!(t.kind, DeclarationKind::Local | DeclarationKind::Global)
             });
             found = arrays.map(|t| t.0).collect();
         }
@@ -394,7 +399,7 @@ impl<'a> Model<'a> {
     }
 
     /// Fields of the record that a parameter points to.
-    pub fn pointed_fields(&self, p: &Node) -> Vec<Entity> {
+    pub fn pointed_fields(&self, p: &AstNode) -> Vec<Entity> {
         match p.plain.contains('*') && element(&p.plain).is_none() {
             true => self.record_fields(&record_name(&p.plain)),
             false => Vec::new(),
@@ -402,7 +407,7 @@ impl<'a> Model<'a> {
     }
 
     fn record_fields(&self, name: &str) -> Vec<Entity> {
-        let is = |n: &&&Node| {
+        let is = |n: &&&AstNode| {
             matches!(n.kind.as_str(), "CXXRecordDecl" | "RecordDecl") && n.name == name
         };
         let records = self.decls.values().filter(is);
@@ -420,7 +425,7 @@ fn pointed(t: &str) -> bool {
 }
 
 /// A cast of a pointer that the source writes.
-pub fn is_pointer_cast(n: &Node) -> bool {
+pub fn is_pointer_cast(n: &AstNode) -> bool {
     matches!(
         n.kind.as_str(),
         "CStyleCastExpr" | "CXXReinterpretCastExpr" | "CXXStaticCastExpr" | "CXXConstCastExpr"

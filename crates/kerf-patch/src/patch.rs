@@ -10,12 +10,12 @@ use crate::edits::{self, Edits, diff};
 use crate::launch;
 use crate::marks::Marks;
 use crate::math;
-use crate::model::{Formats, Kind, Model};
+use crate::model::{DeclarationKind, DeclarationModel, Formats};
 use crate::solve::{Solved, solve};
-use crate::source::Source;
+use crate::source::SourceFile;
 use crate::split::{self, Given, Split};
 use crate::toml;
-use crate::tries::{Bench, Tried};
+use crate::tries::{PatchTrial, PatchTrials};
 use kerf_clang::compile::Language;
 use kerf_clang::compile::defines::applied;
 use kerf_clang::sha256;
@@ -26,11 +26,11 @@ use kerf_num::Format;
 use kerf_pass::{KernelPlan, Plan};
 use kerf_predict::cost::CostModel;
 use kerf_run::job::{Device, Job};
-use kerf_run::run::Session;
+use kerf_run::run::WorkloadSession;
 use kerf_run::storage;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::evidence;
-use kerf_tune::result::{self, TuneResult, Verdict};
+use kerf_tune::result::{self, SearchVerdict, TuneResult};
 use kerf_tune::setting::Setting;
 use kerf_tune::subject::Subject;
 use kerf_workload::ConcreteStep;
@@ -56,7 +56,7 @@ pub enum Which {
 }
 
 /// What is asked for.
-pub struct Request {
+pub struct PatchRequest {
     /// Result folder.
     pub dir: PathBuf,
     /// What relative paths are of.
@@ -116,7 +116,7 @@ pub struct Patch {
     /// The plan.
     pub plan: Promise,
     /// The patched source.
-    pub patched: Tried,
+    pub patched: PatchTrial,
     /// `measured` or `predicted`: the patched source's time.
     pub kind: String,
     /// Tolerance.
@@ -139,7 +139,7 @@ pub struct Patch {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum PatchOutcome {
     /// A patch that holds.
     Patch(Box<Patch>),
     /// Nothing in source is within the tolerance and faster: why, and what was tried last.
@@ -147,7 +147,7 @@ pub enum Outcome {
         /// Why.
         why: String,
         /// The last try.
-        last: Option<Box<Tried>>,
+        last: Option<Box<PatchTrial>>,
         /// What source does not say.
         unsaid: Vec<String>,
         /// The plan.
@@ -160,7 +160,7 @@ struct Ground<'g> {
     subject: &'g Subject,
     program: &'g Program,
     ast: &'g Ast,
-    sources: &'g BTreeMap<usize, Source>,
+    sources: &'g BTreeMap<usize, SourceFile>,
     result: &'g TuneResult,
     cl: bool,
 }
@@ -180,7 +180,12 @@ struct Candidate {
 }
 
 /// The user's files that may change, by number.
-fn sources(ast: &Ast, request: &Request, main: &Path, flags: &[String]) -> BTreeMap<usize, Source> {
+fn sources(
+    ast: &Ast,
+    request: &PatchRequest,
+    main: &Path,
+    flags: &[String],
+) -> BTreeMap<usize, SourceFile> {
     let tools = request.job.toolchain();
     let own = main.parent().unwrap_or(Path::new("/")).to_owned();
     let roots: Vec<PathBuf> = match request.roots.is_empty() {
@@ -206,7 +211,7 @@ fn sources(ast: &Ast, request: &Request, main: &Path, flags: &[String]) -> BTree
         if roots.iter().any(|r| real.starts_with(r)) {
             // Places are those of the text that clang was shown, where macros have the plan's values.
             let now = (real == main).then(|| applied(flags, text.as_bytes()).1);
-            let mut s = Source::new(f, now.flatten().unwrap_or_else(|| text.clone()));
+            let mut s = SourceFile::new(f, now.flatten().unwrap_or_else(|| text.clone()));
             s.was = text;
             all.insert(k, s);
         }
@@ -239,11 +244,16 @@ struct Read {
     main: PathBuf,
     flags: Vec<String>,
     ast: Ast,
-    sources: BTreeMap<usize, Source>,
+    sources: BTreeMap<usize, SourceFile>,
 }
 
 impl Read {
-    fn new(r: &Request, job: &Job, subject: &Subject, plan: &Plan) -> Result<Read, PatchError> {
+    fn new(
+        r: &PatchRequest,
+        job: &Job,
+        subject: &Subject,
+        plan: &Plan,
+    ) -> Result<Read, PatchError> {
         let named = &subject.program.source;
         let main = clean(&r.folder.join(named));
         // Macros have the values of the plan: without other values these are the flags of the program.
@@ -263,7 +273,7 @@ impl Read {
     /// The source with copies of functions, where the plan needs some.
     fn split(
         &self,
-        r: &Request,
+        r: &PatchRequest,
         job: &Job,
         subject: &Subject,
         plan: &Plan,
@@ -302,7 +312,7 @@ fn lowered(plan: &Plan, result: &TuneResult) -> Vec<usize> {
 /// The files of a candidate, the main one first.
 fn patched_files(
     candidate: &Candidate,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     folder: &Path,
     main: &Path,
 ) -> Vec<FilePatch> {
@@ -351,7 +361,7 @@ fn held_note(candidate: &Candidate, name: &str, f: Format) -> String {
 }
 
 /// Makes a patch. `tell` hears what is done.
-pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchError> {
+pub fn patch(r: &PatchRequest, mut tell: impl FnMut(&str)) -> Result<PatchOutcome, PatchError> {
     let (result, best) = result::read(&r.dir)?;
     let (plan, promise) = chosen(&result, best, r.which)?;
     let job = Job {
@@ -378,7 +388,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
     };
     let model = r.profile.as_ref().and_then(|p| CostModel::new(p).ok());
     let references = tempfile::tempdir().map_err(PatchError::Temporary)?;
-    let mut bench = Bench {
+    let mut bench = PatchTrials {
         result: &result,
         job: Job {
             references: Some(references.path().to_owned()),
@@ -408,7 +418,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
         unsaid: Vec::new(),
     };
     let Some((candidate, tried, dropped)) = search.run(&mut tell)? else {
-        return Ok(Outcome::None {
+        return Ok(PatchOutcome::None {
             why: "no source that is near the plan is within the tolerance and faster than the program as it is".into(),
             last: search.last.take().map(Box::new),
             unsaid: std::mem::take(&mut search.unsaid),
@@ -428,7 +438,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
     let held = candidate.held.iter();
     notes.extend(held.map(|(name, f)| held_note(&candidate, name, *f)));
     let measured = tried.timing.is_some();
-    Ok(Outcome::Patch(Box::new(Patch {
+    Ok(PatchOutcome::Patch(Box::new(Patch {
         schema: SCHEMA.into(),
         files,
         plan: promise,
@@ -446,7 +456,7 @@ pub fn patch(r: &Request, mut tell: impl FnMut(&str)) -> Result<Outcome, PatchEr
 }
 
 /// Refuses sources that are not those that were tuned.
-fn unchanged(dir: &Path, sources: &BTreeMap<usize, Source>) -> Result<(), PatchError> {
+fn unchanged(dir: &Path, sources: &BTreeMap<usize, SourceFile>) -> Result<(), PatchError> {
     let Some(e) = evidence::read(dir) else {
         return Ok(());
     };
@@ -467,13 +477,13 @@ fn unchanged(dir: &Path, sources: &BTreeMap<usize, Source>) -> Result<(), PatchE
 /// The search for the source that holds.
 struct Search<'s> {
     ground: &'s Ground<'s>,
-    bench: &'s Bench<'s>,
+    bench: &'s PatchTrials<'s>,
     plan: &'s Plan,
     order: Vec<usize>,
     left: usize,
     tries: usize,
-    last: Option<Tried>,
+    last: Option<PatchTrial>,
     unsaid: Vec<String>,
 }
 
-type Found = (Candidate, Tried, Vec<String>);
+type Found = (Candidate, PatchTrial, Vec<String>);

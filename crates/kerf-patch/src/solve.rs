@@ -6,8 +6,8 @@
 //! change begin as f32, and those for which neither holds are taken out until all that is left agrees.
 use crate::edits::Edits;
 use crate::marks::Marks;
-use crate::model::{Entity, Formats, Model, Thing, is_stored_only};
-use crate::walk::{Ty, Unsaid, Walk, Want};
+use crate::model::{DeclarationModel, Entity, Formats, Thing, is_stored_only};
+use crate::walk::{ExpressionWalk, Ty, Unsaid, Want};
 use kerf_num::Format;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct Solved {
 }
 
 /// Classes that the plan decides about, with their formats; and those that may be in f32.
-fn candidates(m: &Model, cl: bool) -> (Formats, BTreeSet<Entity>) {
+fn candidates(m: &DeclarationModel, cl: bool) -> (Formats, BTreeSet<Entity>) {
     let mut members: BTreeMap<Entity, Vec<Entity>> = BTreeMap::new();
     for e in 0..m.things.len() {
         members.entry(m.class(e)).or_default().push(e);
@@ -94,10 +94,10 @@ type Types = BTreeMap<Entity, Vec<Ty>>;
 type Wants = BTreeMap<Entity, Vec<Want>>;
 
 /// Finds formats and edits.
-pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
+pub fn solve(m: &DeclarationModel, marks: &Marks, cl: bool) -> Solved {
     let (mut narrow, mut free) = candidates(m, cl);
     let walk = |narrow: &Formats| {
-        let mut w = Walk::new(m, marks, narrow, cl, false);
+        let mut w = ExpressionWalk::new(m, marks, narrow, cl, false);
         w.run();
         (w.defs, w.uses)
     };
@@ -117,7 +117,7 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
             break;
         }
     }
-    let mut w = Walk::new(m, marks, &narrow, cl, true);
+    let mut w = ExpressionWalk::new(m, marks, &narrow, cl, true);
     w.run();
     let mut edits = w.edits.take().unwrap_or_default();
     let mut unsaid = std::mem::take(&mut w.unsaid);
@@ -142,7 +142,12 @@ pub fn solve(m: &Model, marks: &Marks, cl: bool) -> Solved {
 }
 
 /// Types of declarations. Where only some names of one declaration change, it becomes several.
-fn declarations(m: &Model, narrow: &Formats, edits: &mut Edits, unsaid: &mut BTreeSet<Unsaid>) {
+fn declarations(
+    m: &DeclarationModel,
+    narrow: &Formats,
+    edits: &mut Edits,
+    unsaid: &mut BTreeSet<Unsaid>,
+) {
     type Declared = (usize, usize, Option<String>);
     let mut by: BTreeMap<(usize, usize, usize), Vec<Declared>> = BTreeMap::new();
     for (e, t) in m.things.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A file.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct SourceFile {
     /// Whole path.
     pub path: PathBuf,
     /// Text.
@@ -23,9 +23,9 @@ pub struct Token {
     pub to: usize,
 }
 
-impl Source {
+impl SourceFile {
     /// From a text.
-    pub fn new(path: &Path, text: String) -> Source {
+    pub fn new(path: &Path, text: String) -> SourceFile {
         let mut starts = vec![0];
         starts.extend(
             text.bytes()
@@ -33,7 +33,7 @@ impl Source {
                 .filter(|b| b.1 == b'\n')
                 .map(|b| b.0 + 1),
         );
-        Source {
+        SourceFile {
             path: path.to_owned(),
             was: text.clone(),
             text,
@@ -187,7 +187,7 @@ const WITH_PARENTHESES: [&str; 5] = [
 ];
 
 /// The words of a type in a declaration, `double` or whatever stands for it, between two places.
-pub fn type_token(s: &Source, from: usize, to: usize) -> Option<Token> {
+pub fn type_token(s: &SourceFile, from: usize, to: usize) -> Option<Token> {
     let all = s.tokens(from, to);
     let mut k = 0;
     while k < all.len() {
@@ -230,8 +230,8 @@ pub fn type_token(s: &Source, from: usize, to: usize) -> Option<Token> {
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
-        Source::new(Path::new("/k.cu"), text.to_owned())
+    fn source(text: &str) -> SourceFile {
+        SourceFile::new(Path::new("/k.cu"), text.to_owned())
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! Source can say that with a second function. The copies are made first, in a program that computes what the user's
 //! does; it is compiled, and where its kernels have the same operations in the same order the plan is about it too.
 use crate::PatchError;
-use crate::ast::{self, Ast, Node, Via};
+use crate::ast::{self, Ast, AstNode, Via};
 use crate::edits::Edits;
-use crate::model::Model;
-use crate::source::Source;
+use crate::model::DeclarationModel;
+use crate::source::SourceFile;
 use crate::tries;
 use kerf_clang::compile::Toolchain;
 use kerf_ir::program::{self, Program};
@@ -25,7 +25,7 @@ pub struct Split {
     /// Its tree.
     pub ast: Ast,
     /// Its files: paths of the user's, texts with the copies.
-    pub sources: BTreeMap<usize, Source>,
+    pub sources: BTreeMap<usize, SourceFile>,
     /// Its code.
     pub program: Program,
     /// The copies, by name.
@@ -67,13 +67,16 @@ fn places(chain: &str, files: &BTreeMap<&PathBuf, usize>) -> Vec<Place> {
 
 /// A function that could be copied: its bytes.
 struct Copyable<'a> {
-    node: &'a Node,
+    node: &'a AstNode,
     file: usize,
     from: usize,
     to: usize,
 }
 
-fn copyable<'a>(m: &Model<'a>, sources: &BTreeMap<usize, Source>) -> Vec<Copyable<'a>> {
+fn copyable<'a>(
+    m: &DeclarationModel<'a>,
+    sources: &BTreeMap<usize, SourceFile>,
+) -> Vec<Copyable<'a>> {
     let mut out = Vec::new();
     for f in &m.functions {
         let (Some(b), Some(e), Some(loc)) = (f.begin, f.end, f.loc) else {
@@ -107,7 +110,7 @@ fn copyable<'a>(m: &Model<'a>, sources: &BTreeMap<usize, Source>) -> Vec<Copyabl
 }
 
 /// Where in a text a place is; none for what the compiler made, which has no line or no column.
-fn offset(text: &Source, line: u32, column: u32) -> Option<usize> {
+fn offset(text: &SourceFile, line: u32, column: u32) -> Option<usize> {
     (line > 0).then_some(())?;
     Some(text.line_start(line) + (column as usize).checked_sub(1)?)
 }
@@ -116,7 +119,7 @@ fn offset(text: &Source, line: u32, column: u32) -> Option<usize> {
 fn calls(
     module: &Module,
     ast: &Ast,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     given: &Given,
     all: &[Copyable],
 ) -> Vec<BTreeMap<Place, (usize, usize)>> {
@@ -165,7 +168,7 @@ fn is_narrow((some, of): &(usize, usize)) -> bool {
 }
 
 /// The name of a copy.
-fn fresh(name: &str, sources: &BTreeMap<usize, Source>) -> String {
+fn fresh(name: &str, sources: &BTreeMap<usize, SourceFile>) -> String {
     let mut new = format!("{name}_f32");
     while sources.values().any(|s| s.text.contains(&new)) {
         new.push('_');
@@ -175,10 +178,10 @@ fn fresh(name: &str, sources: &BTreeMap<usize, Source>) -> String {
 
 /// One round: texts with copies, and their names; none where nothing is to be copied.
 fn round(
-    m: &Model,
+    m: &DeclarationModel,
     module: &Module,
     ast: &Ast,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     given: &Given,
 ) -> Option<(BTreeMap<usize, String>, Vec<String>)> {
     let all = copyable(m, sources);
@@ -252,7 +255,7 @@ fn signature(module: &Module, kernels: &[(String, String)]) -> Option<Vec<(Strin
 pub fn split(
     given: &Given,
     ast: &Ast,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     module: &Module,
 ) -> Result<Option<Split>, PatchError> {
     let symbols: Vec<String> = given.kernels.iter().map(|k| k.1.clone()).collect();
@@ -272,7 +275,7 @@ pub fn split(
                 ),
                 None => None,
             };
-            let m = Model::new(ast, sources, &symbols);
+            let m = DeclarationModel::new(ast, sources, &symbols);
             round(&m, own.as_ref().unwrap_or(module), ast, sources, given)
         };
         let Some((texts, copies)) = next else { break };
@@ -293,11 +296,11 @@ pub fn split(
             break;
         }
         let ast = ast::parse(given.tools, given.folder, &main, &flags)?;
-        let mut mine: BTreeMap<usize, Source> = BTreeMap::new();
+        let mut mine: BTreeMap<usize, SourceFile> = BTreeMap::new();
         for (k, s) in sources {
             let place = tries::place(&root, given.main, sources, &s.path);
             if let Some(number) = ast.files.iter().position(|f| *f == place) {
-                let mut new = Source::new(&s.path, texts.get(k).unwrap_or(&s.text).clone());
+                let mut new = SourceFile::new(&s.path, texts.get(k).unwrap_or(&s.text).clone());
                 new.was.clone_from(&s.was);
                 mine.insert(number, new);
             }

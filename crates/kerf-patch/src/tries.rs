@@ -1,16 +1,16 @@
 //! A patched source, tried as any plan is: compiled by Kerf, run on the workload's inputs, compared with the reference
 //! of the program as it was.
 use crate::PatchError;
-use crate::source::Source;
-use kerf_exec::worker::Worker;
+use crate::source::SourceFile;
+use kerf_exec::worker::WorkerProcess;
 use kerf_ir::program;
 use kerf_num::Format;
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_predict::cost::CostModel;
-use kerf_run::job::{Device, Job, JobError, Patched, Report};
+use kerf_run::job::{Device, Job, JobError, JobReport, Patched};
 use kerf_tune::criteria::OutputError;
-use kerf_tune::evaluate::{Evaluator, Request, Timing, WorkerProgram};
+use kerf_tune::evaluate::{EvaluationRequest, Evaluator, Timing, WorkerProgram};
 use kerf_tune::result::TuneResult;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// What came of one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Tried {
+pub struct PatchTrial {
     /// Error, in the unit of the tolerance; none if infinite or if it failed.
     pub error: Option<f64>,
     /// Errors by output.
@@ -47,7 +47,7 @@ pub struct Elsewhere {
     pub same: usize,
 }
 
-impl Tried {
+impl PatchTrial {
     /// Within the tolerance and not slower?
     pub fn is_good(&self, tolerance: f64) -> bool {
         self.is_within(tolerance) && self.time.is_none_or(|t| t < 1.0)
@@ -57,16 +57,16 @@ impl Tried {
         let others = self.elsewhere.is_none_or(|e| e.passed == e.inputs);
         others && self.error.is_some_and(|e| e <= tolerance)
     }
-    fn failed(why: String) -> Tried {
-        Tried {
+    fn failed(why: String) -> PatchTrial {
+        PatchTrial {
             failure: Some(why),
-            ..Tried::default()
+            ..PatchTrial::default()
         }
     }
 }
 
 /// What all tries have in common.
-pub struct Bench<'b> {
+pub struct PatchTrials<'b> {
     /// The result that is carried into source.
     pub result: &'b TuneResult,
     /// Device and toolchain; workload, sizes and seed as in the result.
@@ -102,7 +102,12 @@ fn above(paths: &[&Path]) -> PathBuf {
 }
 
 /// Where [`mirror`] puts a file.
-pub fn place(folder: &Path, main: &Path, sources: &BTreeMap<usize, Source>, p: &Path) -> PathBuf {
+pub fn place(
+    folder: &Path,
+    main: &Path,
+    sources: &BTreeMap<usize, SourceFile>,
+    p: &Path,
+) -> PathBuf {
     let mut paths: Vec<&Path> = sources.values().map(|s| s.path.as_path()).collect();
     paths.push(main);
     let root = above(&paths);
@@ -113,7 +118,7 @@ pub fn place(folder: &Path, main: &Path, sources: &BTreeMap<usize, Source>, p: &
 pub fn mirror(
     folder: &Path,
     main: &Path,
-    sources: &BTreeMap<usize, Source>,
+    sources: &BTreeMap<usize, SourceFile>,
     texts: &BTreeMap<usize, String>,
 ) -> std::io::Result<PathBuf> {
     let place = |p: &Path| place(folder, main, sources, p);
@@ -127,12 +132,12 @@ pub fn mirror(
     Ok(place(main))
 }
 
-impl Bench<'_> {
-    fn ask(&self, job: &Job) -> Result<Report, JobError> {
+impl PatchTrials<'_> {
+    fn ask(&self, job: &Job) -> Result<JobReport, JobError> {
         let args: Vec<&str> = self.program.args.iter().map(String::as_str).collect();
         let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-        let mut w = Worker::start(&self.program.path, &args).map_err(died)?;
-        let answer: Result<Report, JobError> = w.ask(job, self.limit).map_err(died)?;
+        let mut w = WorkerProcess::start(&self.program.path, &args).map_err(died)?;
+        let answer: Result<JobReport, JobError> = w.ask(job, self.limit).map_err(died)?;
         answer
     }
 
@@ -182,7 +187,7 @@ impl Bench<'_> {
     fn elsewhere(
         &self,
         evaluator: &Evaluator,
-        request: &Request,
+        request: &EvaluationRequest,
         own: Option<&String>,
     ) -> Elsewhere {
         let tolerance = self.result.criteria.tolerance;
@@ -223,11 +228,11 @@ impl Bench<'_> {
     /// Tries a patched program.
     pub fn patched(
         &self,
-        sources: &BTreeMap<usize, Source>,
+        sources: &BTreeMap<usize, SourceFile>,
         texts: &BTreeMap<usize, String>,
         held: &[(String, Format)],
         launch: &BTreeMap<String, i64>,
-    ) -> Result<Tried, PatchError> {
+    ) -> Result<PatchTrial, PatchError> {
         let dir = tempfile::tempdir().map_err(PatchError::Temporary)?;
         let source =
             mirror(dir.path(), &self.main, sources, texts).map_err(PatchError::Temporary)?;
@@ -242,7 +247,7 @@ impl Bench<'_> {
         };
         // Its compilation is nobody's to keep.
         if let Err(e) = program::load(&self.job.toolchain(), &patched.source, &patched.flags) {
-            return Ok(Tried::failed(e.to_string()));
+            return Ok(PatchTrial::failed(e.to_string()));
         }
         let cuda = self.job.device == Device::Cuda;
         let evaluator = Evaluator::new(
@@ -255,7 +260,7 @@ impl Bench<'_> {
             self.limit,
             1,
         );
-        let request = Request {
+        let request = EvaluationRequest {
             plan: Plan {
                 launch: launch.clone(),
                 ..Plan::default()
@@ -267,10 +272,10 @@ impl Bench<'_> {
         };
         let e = match evaluator.one(&request) {
             Ok(e) => e,
-            Err(e) => return Ok(Tried::failed(e.to_string())),
+            Err(e) => return Ok(PatchTrial::failed(e.to_string())),
         };
         let digest = e.inputs.clone();
-        let mut t = Tried {
+        let mut t = PatchTrial {
             error: e.error,
             outputs: e.outputs,
             time: e.timing.as_ref().map(|t| t.ratio),

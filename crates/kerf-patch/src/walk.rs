@@ -8,12 +8,12 @@ mod places;
 mod statements;
 mod stored;
 
-use crate::ast::{Node, Spot, Via, strip};
+use crate::ast::{AstNode, Spot, Via, strip};
 use crate::edits::{Clash, Edits};
-use crate::marks::{Mark, Marks};
+use crate::marks::{Marks, SourceMark};
 use crate::math::{self, Spelling};
-use crate::model::{Entity, Formats, Model, is_stored_only};
-use crate::source::Source;
+use crate::model::{DeclarationModel, Entity, Formats, is_stored_only};
+use crate::source::SourceFile;
 use crate::types::{scalar, vector};
 use kerf_num::Format;
 use kerf_pass::MathVariant;
@@ -71,9 +71,9 @@ pub struct Unsaid {
 }
 
 /// The walk.
-pub struct Walk<'w, 'a> {
+pub struct ExpressionWalk<'w, 'a> {
     /// Declarations.
-    pub model: &'w Model<'a>,
+    pub model: &'w DeclarationModel<'a>,
     /// What the plan wants.
     pub marks: &'w Marks,
     /// Classes that are not as in the source, and their formats.
@@ -95,7 +95,7 @@ pub struct Walk<'w, 'a> {
 }
 
 /// The format that all operations agree on: the wider one where they do not.
-fn agreed(all: &[&Mark]) -> Option<Format> {
+fn agreed(all: &[&SourceMark]) -> Option<Format> {
     let wide = all.iter().any(|m| m.to == Format::F64);
     (!all.is_empty()).then_some(if wide { Format::F64 } else { Format::F32 })
 }
@@ -107,16 +107,16 @@ fn is_arithmetic(op: &str) -> bool {
     )
 }
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// Over all functions that the kernels reach.
     pub fn new(
-        model: &'w Model<'a>,
+        model: &'w DeclarationModel<'a>,
         marks: &'w Marks,
         narrow: &'w Formats,
         cl: bool,
         edit: bool,
-    ) -> Walk<'w, 'a> {
-        Walk {
+    ) -> ExpressionWalk<'w, 'a> {
+        ExpressionWalk {
             model,
             marks,
             narrow,
@@ -137,7 +137,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn function(&mut self, f: &'a Node) {
+    fn function(&mut self, f: &'a AstNode) {
         let before = std::mem::replace(&mut self.gives, self.model.return_of(f));
         if let Some(b) = f.body() {
             self.visit(b, Want::Any);
@@ -151,7 +151,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         new.unwrap_or(self.model.things[e].own)
     }
 
-    fn natural(&self, n: &Node) -> Ty {
+    fn natural(&self, n: &AstNode) -> Ty {
         match scalar(&n.plain).or(vector(&n.plain).map(|v| v.0)) {
             Some(f) => ty(f),
             None => Ty::Other,
@@ -166,11 +166,11 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.uses.entry(self.model.class(e)).or_default().push(w);
     }
 
-    fn source(&self, file: usize) -> Option<&'w Source> {
+    fn source(&self, file: usize) -> Option<&'w SourceFile> {
         self.model.sources.get(&file)
     }
 
-    fn say(&mut self, n: &Node, why: &str) {
+    fn say(&mut self, n: &AstNode, why: &str) {
         if self.edits.is_none() {
             return;
         }
@@ -187,7 +187,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// An expression whose place wants something; its format in C++.
-    pub fn visit(&mut self, n: &'a Node, want: Want) -> Ty {
+    pub fn visit(&mut self, n: &'a AstNode, want: Want) -> Ty {
         match n.kind.as_str() {
             "ImplicitCastExpr" => self.implicit(n, want),
             "ParenExpr"
@@ -249,7 +249,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn implicit(&mut self, n: &'a Node, want: Want) -> Ty {
+    fn implicit(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let Some(c) = n.inner.last() else {
             return self.natural(n);
         };
@@ -269,7 +269,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Something that is in memory or in a variable.
-    fn place(&mut self, n: &'a Node, want: Want) -> Ty {
+    fn place(&mut self, n: &'a AstNode, want: Want) -> Ty {
         self.indices(n);
         let is_vector = vector(&n.plain).is_some();
         if scalar(&n.plain).is_none() && !is_vector {
@@ -289,7 +289,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// What is computed on the way to a place.
-    fn indices(&mut self, n: &'a Node) {
+    fn indices(&mut self, n: &'a AstNode) {
         for c in &n.inner {
             let s = strip(c);
             match s.kind.as_str() {
@@ -302,7 +302,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn unary(&mut self, n: &'a Node, want: Want) -> Ty {
+    fn unary(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let Some(c) = n.inner.first() else {
             return self.natural(n);
         };
@@ -321,8 +321,8 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// The format that the plan wants an operation to have.
-    fn wanted(&self, n: &Node, marks: &[Mark], compares: bool) -> Option<Format> {
-        let mine: Vec<&Mark> = marks
+    fn wanted(&self, n: &AstNode, marks: &[SourceMark], compares: bool) -> Option<Format> {
+        let mine: Vec<&SourceMark> = marks
             .iter()
             .filter(|m| match compares {
                 true => m.op == "fcmp",
@@ -333,7 +333,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         agreed(&mine)
     }
 
-    fn binary(&mut self, n: &'a Node, want: Want) -> Ty {
+    fn binary(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let [l, r] = n.inner.as_slice() else {
             return self.natural(n);
         };
@@ -374,7 +374,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn indices_of(&mut self, l: &'a Node) {
+    fn indices_of(&mut self, l: &'a AstNode) {
         let s = strip(l);
         match s.kind.as_str() {
             "DeclRefExpr" => {}
@@ -383,7 +383,14 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Both operands as an operation in a format wants them; its format.
-    fn operands(&mut self, n: &'a Node, l: &'a Node, r: &'a Node, want: Want, known: bool) -> Ty {
+    fn operands(
+        &mut self,
+        n: &'a AstNode,
+        l: &'a AstNode,
+        r: &'a AstNode,
+        want: Want,
+        known: bool,
+    ) -> Ty {
         // A literal takes the format of what it is used with, so it comes last.
         let (first, second) = if flexible(l) { (r, l) } else { (l, r) };
         match want {
@@ -425,7 +432,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn arithmetic(&mut self, n: &'a Node, l: &'a Node, r: &'a Node, want: Want) -> Ty {
+    fn arithmetic(&mut self, n: &'a AstNode, l: &'a AstNode, r: &'a AstNode, want: Want) -> Ty {
         let (written, shown) = self.operator(n);
         let marks = self.marks_at(shown);
         let wanted = self.wanted(n, marks, false);
@@ -461,7 +468,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 }
 
 /// Is an expression a number that can be written in any format?
-fn flexible(n: &Node) -> bool {
+fn flexible(n: &AstNode) -> bool {
     let s = strip(n);
     match s.kind.as_str() {
         "FloatingLiteral" | "IntegerLiteral" => true,

@@ -19,11 +19,11 @@ mod rates;
 mod registers;
 mod traffic;
 
-pub use baseline::{StaticScore, static_score};
-pub use machine::{Compiler, Fit, ptxas, readable};
+pub use baseline::{StaticCounts, static_score};
+pub use machine::{Compiler, FittedConstants, ptxas, readable};
 
 use kerf_device::bundled;
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_device::profile::{DeviceProfile, Figure};
 use kerf_llvm::Module;
 use kerf_pass::count::{self, LaunchCounts};
@@ -91,7 +91,7 @@ impl std::fmt::Display for Resource {
 
 /// Time on one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
+pub struct ResourceShare {
     /// The resource.
     pub resource: Resource,
     /// Seconds of one launch, if it alone mattered.
@@ -112,7 +112,7 @@ pub struct LaunchPrediction {
     /// What decides them.
     pub limit: Resource,
     /// Every resource, the longest first.
-    pub shares: Vec<Share>,
+    pub shares: Vec<ResourceShare>,
     /// Registers of a thread, estimated.
     pub registers: u32,
     /// Warps on a multiprocessor.
@@ -182,7 +182,7 @@ impl From<kerf_device::occupancy::OccupancyError> for CostError {
 /// A device as the model uses it.
 pub struct CostModel {
     profile: DeviceProfile,
-    machine: Machine,
+    machine: Multiprocessor,
     sms: f64,
     clock_hz: f64,
     l2_bytes: f64,
@@ -193,7 +193,7 @@ pub struct CostModel {
 
 /// What one run of a program does, as counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Work {
+pub struct ProgramWork {
     /// Launches.
     pub launches: Vec<LaunchCounts>,
     /// Copies between buffers on the device.
@@ -247,7 +247,7 @@ impl CostModel {
         let (sms, clock_hz) = (need("sms", &l.sms)?, need("clock_mhz", &l.clock_mhz)? * 1e6);
         let bandwidth = need("copy_bandwidth", &l.copy_bandwidth)?;
         Ok(CostModel {
-            machine: Machine::from_profile(&profile)?,
+            machine: Multiprocessor::from_profile(&profile)?,
             sms,
             clock_hz,
             l2_bytes: l.l2_bytes.value.unwrap_or(0.0),
@@ -278,7 +278,11 @@ impl CostModel {
 
     /// Makes ready what predictions of a program's plans share: its blocks named, its own work looked at,
     /// launches that are nearly alike put together.
-    pub fn subject<'c>(&'c self, original: &Module, work: &Work) -> Result<Subject<'c>, CostError> {
+    pub fn subject<'c>(
+        &'c self,
+        original: &Module,
+        work: &ProgramWork,
+    ) -> Result<PredictedSubject<'c>, CostError> {
         self.subject_of(original, work, None)
     }
 
@@ -286,18 +290,18 @@ impl CostModel {
     pub fn kernel<'c>(
         &'c self,
         original: &Module,
-        work: &Work,
+        work: &ProgramWork,
         symbol: &str,
-    ) -> Result<Subject<'c>, CostError> {
+    ) -> Result<PredictedSubject<'c>, CostError> {
         self.subject_of(original, work, Some(symbol))
     }
 
     fn subject_of<'c>(
         &'c self,
         original: &Module,
-        work: &Work,
+        work: &ProgramWork,
         only: Option<&str>,
-    ) -> Result<Subject<'c>, CostError> {
+    ) -> Result<PredictedSubject<'c>, CostError> {
         let module = original.duplicate();
         // Every prediction copies it.
         module.lighten_debug();
@@ -344,7 +348,7 @@ impl CostModel {
             }
         }
         let largest = launches.iter().filter_map(set).fold(0.0, f64::max);
-        Ok(Subject {
+        Ok(PredictedSubject {
             model: self,
             module,
             rates,
@@ -362,14 +366,14 @@ impl CostModel {
         &self,
         original: &Module,
         plan: &Plan,
-        work: &Work,
+        work: &ProgramWork,
     ) -> Result<Prediction, CostError> {
         self.subject(original, work)?.predict(plan)
     }
 }
 
 /// A counted program, whose plans are predicted one after the other.
-pub struct Subject<'c> {
+pub struct PredictedSubject<'c> {
     model: &'c CostModel,
     module: Module,
     rates: rates::Rates<'c>,
@@ -380,7 +384,7 @@ pub struct Subject<'c> {
     beside: f64,
 }
 
-impl Subject<'_> {
+impl PredictedSubject<'_> {
     /// Seconds that the device works in one run under a plan, launches and copies apart: what is left when
     /// a program is large enough, or runs often enough, that those do not matter.
     pub fn device_seconds(&self, plan: &Plan) -> Result<f64, CostError> {

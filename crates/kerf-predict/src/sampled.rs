@@ -9,13 +9,13 @@ pub mod counters;
 pub mod svr;
 pub mod train;
 
-use counters::Counters;
+use counters::CounterRatios;
 use serde::{Deserialize, Serialize};
 use svr::Svr;
 
 /// A sample: so many blocks took so many seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct BlockSample {
     /// Blocks.
     pub blocks: u64,
     /// Seconds.
@@ -30,17 +30,17 @@ pub struct Samples {
     /// Blocks that fill the device once.
     pub wave: u64,
     /// The smaller sample, from the grid's start.
-    pub short: Sample,
+    pub short: BlockSample,
     /// The larger, from the start too, or from the middle.
-    pub long: Sample,
+    pub long: BlockSample,
     /// One as large as the smaller, from the middle of the grid.
-    pub middle: Option<Sample>,
+    pub middle: Option<BlockSample>,
     /// The larger sample is of the middle, since blocks there do other work than those at the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub long_in_middle: bool,
     /// Two more as large as the smaller, at [`SIDES`] of the grid, where the line is the middle's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sides: Option<[Sample; 2]>,
+    pub sides: Option<[BlockSample; 2]>,
     /// Threads of a block.
     pub threads: u32,
     /// Registers of a thread.
@@ -55,7 +55,7 @@ pub struct Samples {
     pub segments: f64,
     /// What hardware counters said of the launch, where they were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counters: Option<Counters>,
+    pub counters: Option<CounterRatios>,
 }
 
 /// Names of the features, in order.
@@ -89,13 +89,13 @@ const MOST_USUAL: u64 = 4;
 
 /// Whether a sample of the middle and one as large from the start are of different work: the line through samples of
 /// the start says nothing of the launch then.
-pub fn other_work(start: Sample, middle: Sample) -> bool {
+pub fn other_work(start: BlockSample, middle: BlockSample) -> bool {
     (middle.seconds / start.seconds - 1.0).abs() > OTHER_WORK
 }
 
 impl Samples {
     /// The smaller of the two samples that the line goes through.
-    fn base(&self) -> Sample {
+    fn base(&self) -> BlockSample {
         match self.middle {
             Some(m) if self.long_in_middle => m,
             _ => self.short,
@@ -131,7 +131,7 @@ impl Samples {
             let Some(sides) = self.sides else {
                 return self.linear();
             };
-            let rate = |s: Sample| (s.seconds - begin).max(0.0) / s.blocks.max(1) as f64;
+            let rate = |s: BlockSample| (s.seconds - begin).max(0.0) / s.blocks.max(1) as f64;
             let sides: f64 = sides.iter().map(|s| SIDE_WEIGHT * rate(*s)).sum();
             let mean = sides + (1.0 - 2.0 * SIDE_WEIGHT) * slope;
             return begin + mean * self.blocks as f64;
@@ -141,7 +141,7 @@ impl Samples {
     }
 
     /// All samples.
-    fn all(&self) -> impl Iterator<Item = Sample> {
+    fn all(&self) -> impl Iterator<Item = BlockSample> {
         let sides = self.sides.into_iter().flatten();
         [self.short, self.long]
             .into_iter()
@@ -180,7 +180,7 @@ impl Samples {
         // Samples of long launches can be longer than others: the line where others are.
         let usual = USUAL * base.blocks;
         let long = match self.long.blocks > MOST_USUAL * base.blocks {
-            true => Sample {
+            true => BlockSample {
                 blocks: usual,
                 seconds: base.seconds + self.slope() * (usual - base.blocks) as f64,
             },
@@ -206,7 +206,7 @@ impl Samples {
 
 /// A correction for one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Model {
+pub struct SampleCorrection {
     /// `kerf-launch-model`.
     pub schema: String,
     /// Device that the launches ran on.
@@ -233,14 +233,16 @@ pub const SCHEMA: &str = "kerf-launch-model/1";
 /// Corrections beyond this factor are not believed.
 const MOST: f64 = 1.6;
 
-impl Model {
+impl SampleCorrection {
     /// The model of a device that comes with Kerf.
-    pub fn bundled(profile: &str) -> Option<Model> {
+    pub fn bundled(profile: &str) -> Option<SampleCorrection> {
         let text = match profile {
             "h200" => include_str!("../models/h200.json"),
             _ => return None,
         };
-        serde_json::from_str(text).ok().filter(Model::fits)
+        serde_json::from_str(text)
+            .ok()
+            .filter(SampleCorrection::fits)
     }
 
     /// Whether it is of this version.
@@ -276,15 +278,15 @@ mod tests {
         Samples {
             blocks: 10_000,
             wave: 100,
-            short: Sample {
+            short: BlockSample {
                 blocks: 200,
                 seconds: short,
             },
-            long: Sample {
+            long: BlockSample {
                 blocks: 300,
                 seconds: long,
             },
-            middle: Some(Sample {
+            middle: Some(BlockSample {
                 blocks: 200,
                 seconds: short,
             }),
@@ -314,12 +316,12 @@ mod tests {
     fn a_start_that_is_the_exception_does_not_decide() {
         let mut s = samples(25e-6, 35e-6);
         let line = s.linear();
-        s.middle = Some(Sample {
+        s.middle = Some(BlockSample {
             blocks: 200,
             seconds: 26e-6,
         });
         assert_eq!(s.placed(), line);
-        s.middle = Some(Sample {
+        s.middle = Some(BlockSample {
             blocks: 200,
             seconds: 12.5e-6,
         });
@@ -333,7 +335,7 @@ mod tests {
         let mut s = samples(7.2e-6, 15.3e-6);
         s.long.blocks = 600;
         s.blocks = 24_800;
-        s.middle = Some(Sample {
+        s.middle = Some(BlockSample {
             blocks: 200,
             seconds: 10.3e-6,
         });
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn three_places_stand_for_work_that_changes_along_the_grid() {
         // 5 us to begin; blocks at x take 1 + 60 x (1 - x) ns: 11 in the mean, 16 in the middle.
-        let at = |x: f64, blocks: u64| Sample {
+        let at = |x: f64, blocks: u64| BlockSample {
             blocks,
             seconds: 5e-6 + blocks as f64 * (1.0 + 60.0 * x * (1.0 - x)) * 1e-9,
         };
@@ -365,11 +367,11 @@ mod tests {
 
     #[test]
     fn the_model_that_ships_is_of_this_version() {
-        let m = Model::bundled("h200").expect("a model for the H200");
+        let m = SampleCorrection::bundled("h200").expect("a model for the H200");
         let s = samples(25e-6, 35e-6);
         assert!(m.launches >= 40 && m.kernels >= 30);
         assert!((m.seconds(&s) / s.placed()).ln().abs() < 0.5);
-        assert!(Model::bundled("sm_70").is_none());
+        assert!(SampleCorrection::bundled("sm_70").is_none());
     }
 
     #[test]

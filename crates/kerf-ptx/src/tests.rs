@@ -1,6 +1,6 @@
 //! Lifts small modules and folds them to constants, which are compared with what a GPU gives.
 use super::*;
-use kerf_llvm::{Machine, PassOptions};
+use kerf_llvm::{PassOptions, TargetMachine};
 
 mod floats;
 mod integers;
@@ -42,7 +42,7 @@ fn text_of(params: &str, ret: &str, text: &str, constraints: &str, args: &str) -
 /// What a statement of constants comes to, as the operand of `ret`.
 fn fold(ret: &str, text: &str, constraints: &str, args: &str) -> String {
     let m = lifted(module("", ret, text, constraints, args));
-    let machine = Machine::host().unwrap();
+    let machine = TargetMachine::host().unwrap();
     machine
         .run_passes(&m, "sccp,instcombine,simplifycfg", PassOptions::default())
         .unwrap();

@@ -15,11 +15,11 @@ use kerf_quant::backend::Optimizer;
 use kerf_quant::data::images::Images;
 use kerf_quant::data::{Dataset, open};
 use kerf_quant::decision::Decision;
-use kerf_quant::experiment::{Recipe, prepare};
+use kerf_quant::experiment::{TrainingRecipe, prepare};
 use kerf_quant::points::Policy;
-use kerf_quant::steering::Settings;
+use kerf_quant::steering::QuantizationSettings;
 use kerf_quant::torch::{Arithmetic, Torch, device, try_kernels};
-use kerf_quant::train::{Event, Schedule, TrainConfig, Trainer, evaluate};
+use kerf_quant::train::{Schedule, TrainConfig, TrainEvent, Trainer, evaluate};
 use kerf_quant::{onnx, weights};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -69,7 +69,7 @@ impl Job {
     fn number(&self, key: &str) -> Option<f64> {
         self.text(key)?.parse().ok()
     }
-    fn recipe(&self, batch: usize) -> Recipe {
+    fn recipe(&self, batch: usize) -> TrainingRecipe {
         let optimizer = match self.adam {
             true => Optimizer::Adam {
                 beta1: 0.9,
@@ -85,14 +85,14 @@ impl Job {
             },
         };
         let quantized = self.method != "fp32";
-        let mut settings = Settings {
+        let mut settings = QuantizationSettings {
             weight_bits: self.weight_bits,
             activation_bits: self.activation_bits,
             // Trainings are some hundred steps long; published values are for some ten thousand.
             tau: self.number("tau").unwrap_or(20.0) as u64,
             eta: self.number("eta").unwrap_or(4.0) as u64,
             fractional: self.word("fractional"),
-            ..Settings::default()
+            ..QuantizationSettings::default()
         };
         if quantized {
             settings.method = self.method.clone();
@@ -101,7 +101,7 @@ impl Job {
             settings.numbers.threshold = t;
         }
         let rate = if self.adam { 2e-3 } else { 0.4 };
-        Recipe {
+        TrainingRecipe {
             network: self.network.clone(),
             data: "cifar10".into(),
             policy: quantized.then(Policy::default),
@@ -162,8 +162,8 @@ fn train(
     }
     let watched = test.clone().first(WATCHED);
     let mut rows = Vec::new();
-    let mut watch = |e: &Event| {
-        if let Event::Epoch { row, .. } = e {
+    let mut watch = |e: &TrainEvent| {
+        if let TrainEvent::Epoch { row, .. } = e {
             let (train, test) = (row.train.accuracy(), row.test.accuracy());
             let bits = row
                 .bits
@@ -221,7 +221,7 @@ fn train(
                 "normal",
                 format!("{:?} {:?}", test.normal().mean, test.normal().std),
             )];
-            let source = onnx::Source {
+            let source = onnx::OnnxSource {
                 graph: &graph,
                 points: &points,
                 decisions: &decisions,
@@ -229,7 +229,7 @@ fn train(
                 notes: &notes,
             };
             std::fs::write(out.join(format!("{base}.onnx")), onnx::export(&source)?)?;
-            let plain = onnx::Source {
+            let plain = onnx::OnnxSource {
                 points: &[],
                 decisions: &[],
                 ..source

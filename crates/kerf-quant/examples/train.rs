@@ -2,11 +2,11 @@
 use kerf_quant::backend::{Backend, BackendError, Optimizer};
 use kerf_quant::cpu::CpuBackend;
 use kerf_quant::data::open::open;
-use kerf_quant::experiment::{Experiment, Recipe};
+use kerf_quant::experiment::{Experiment, TrainingRecipe};
 use kerf_quant::graph::Graph;
-use kerf_quant::points::{Point, Policy};
-use kerf_quant::steering::Settings;
-use kerf_quant::train::{Event, TrainConfig};
+use kerf_quant::points::{Policy, QuantizationPoint};
+use kerf_quant::steering::QuantizationSettings;
+use kerf_quant::train::{TrainConfig, TrainEvent};
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,13 +17,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let method = rest.first().map_or("max", String::as_str);
     let epochs = rest.get(1).map_or(Ok(1), |e| e.parse())?;
     let (train, test) = open(data, Path::new("."), 0)?;
-    let recipe = Recipe {
+    let recipe = TrainingRecipe {
         network: "small-cnn".into(),
         data: data.clone(),
         policy: (method != "fp32").then(Policy::default),
-        settings: Settings {
+        settings: QuantizationSettings {
             method: if method == "fp32" { "max" } else { method }.into(),
-            ..Settings::default()
+            ..QuantizationSettings::default()
         },
         train: TrainConfig {
             epochs,
@@ -33,10 +33,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cutout: 0,
         start: None,
     };
-    let make =
-        |g: &Graph, p: &[Point], o: Optimizer, s: u64| -> Result<Box<dyn Backend>, BackendError> {
-            Ok(Box::new(CpuBackend::new(g, p, o, s, 0)?))
-        };
+    let make = |g: &Graph,
+                p: &[QuantizationPoint],
+                o: Optimizer,
+                s: u64|
+     -> Result<Box<dyn Backend>, BackendError> {
+        Ok(Box::new(CpuBackend::new(g, p, o, s, 0)?))
+    };
     let experiment = Experiment {
         recipe: &recipe,
         train: train.as_ref(),
@@ -47,12 +50,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         resume: false,
     };
     let seed = experiment.seed(1, &mut |e| match e {
-        Event::Steps {
+        TrainEvent::Steps {
             step, samples_s, ..
         } if step % 100 == 0 => {
             eprintln!("step {step}: {samples_s:.0} samples/s");
         }
-        Event::Epoch { row, .. } => eprintln!(
+        TrainEvent::Epoch { row, .. } => eprintln!(
             "epoch {}: test accuracy {:.2} %, {:.0} samples/s",
             row.epoch,
             100.0 * row.test.accuracy(),

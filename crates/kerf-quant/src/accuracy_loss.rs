@@ -1,11 +1,11 @@
 //! Whether a quantized network is accepted: its loss of accuracy against the network without quantization, decided by
 //! the function that decides on the outputs of kernels ([`kerf_num::metrics::judge_measured`]).
-use crate::backend::Score;
+use crate::backend::BatchScore;
 use kerf_num::Metric;
 use kerf_num::metrics::{Bound, ComparedCounts, Judgement, NanPairs, judge_measured};
 
 /// Accuracy lost between two evaluations on the same samples, in percentage points; negative where it rose.
-pub fn drop_points(unquantized: &Score, quantized: &Score) -> f64 {
+pub fn drop_points(unquantized: &BatchScore, quantized: &BatchScore) -> f64 {
     100.0 * (unquantized.accuracy() - quantized.accuracy())
 }
 
@@ -13,7 +13,11 @@ pub fn drop_points(unquantized: &Score, quantized: &Score) -> f64 {
 ///
 /// Samples count as compared where both losses are finite. A loss that is not finite comes from logits that are not: its
 /// hits mean nothing, and no drop excuses it. No samples, or other samples than those of the reference, accept nothing.
-pub fn judge_drop(unquantized: &Score, quantized: &Score, max_drop_points: f64) -> Judgement {
+pub fn judge_drop(
+    unquantized: &BatchScore,
+    quantized: &BatchScore,
+    max_drop_points: f64,
+) -> Judgement {
     let finite = unquantized.loss.is_finite() && quantized.loss.is_finite();
     let same = unquantized.count == quantized.count;
     let samples = quantized.count as usize;
@@ -38,8 +42,8 @@ mod tests {
     use super::*;
     use kerf_num::metrics::Rejection;
 
-    fn score(correct: u64, count: u64, loss: f64) -> Score {
-        Score {
+    fn score(correct: u64, count: u64, loss: f64) -> BatchScore {
+        BatchScore {
             loss,
             correct,
             count,
@@ -60,7 +64,7 @@ mod tests {
     #[test]
     fn no_samples_other_samples_and_losses_that_are_not_finite_accept_nothing() {
         let good = score(990, 1000, 0.1);
-        let rejection = |a: &Score, b: &Score| judge_drop(a, b, 100.0).rejection;
+        let rejection = |a: &BatchScore, b: &BatchScore| judge_drop(a, b, 100.0).rejection;
         let none = score(0, 0, 0.0);
         assert_eq!(rejection(&none, &none), Some(Rejection::NothingCompared));
         assert_eq!(

@@ -95,7 +95,7 @@ pub struct StepPlan<'a> {
 
 /// Loss and hits of one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Score {
+pub struct BatchScore {
     /// Mean cross entropy of the predictions, in nats.
     pub loss: f64,
     /// Predictions whose highest class is the right one.
@@ -108,16 +108,16 @@ pub struct Score {
 #[derive(Debug, Clone, Default)]
 pub struct StepReport {
     /// Of every step since the last report, oldest first; empty if none was wanted.
-    pub scores: Vec<Score>,
+    pub scores: Vec<BatchScore>,
     /// For each point; empty if no report was wanted.
     pub points: Vec<PointReport>,
 }
 
 /// What an evaluation gives.
 #[derive(Debug, Clone, Default)]
-pub struct Evaluated {
+pub struct BatchEvaluation {
     /// Loss and hits.
-    pub score: Score,
+    pub score: BatchScore,
     /// The network's result for each sample, if asked for.
     pub logits: Option<Tensor>,
 }
@@ -184,7 +184,7 @@ pub trait Backend {
         batch: &Batch,
         decisions: &[Decision],
         logits: bool,
-    ) -> Result<Evaluated, BackendError>;
+    ) -> Result<BatchEvaluation, BackendError>;
     /// A parameter or buffer by its name.
     fn read(&self, name: &str) -> Result<Tensor, BackendError>;
     /// Replaces a parameter or buffer.

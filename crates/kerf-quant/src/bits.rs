@@ -8,12 +8,13 @@ use crate::backend::Backend;
 use crate::data::Dataset;
 use crate::decision::Decision;
 use crate::graph::Graph;
-use crate::points::Point;
+use crate::points::QuantizationPoint;
 use crate::quantizer;
 use crate::size::size;
 use crate::train::{TrainError, evaluate};
 use kerf_search::{
-    Level, Models, Outcome, Problem, Reason, Search, Session, StrategyError, Variable, by_name,
+    Level, Models, Outcome, Problem, Reason, Search, SearchSession, StrategyError, Variable,
+    by_name,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,11 +30,11 @@ pub enum Gain {
 }
 
 /// What to search.
-pub struct Request<'a> {
+pub struct BitsRequest<'a> {
     /// The network.
     pub graph: &'a Graph,
     /// Where it is quantized.
-    pub points: &'a [Point],
+    pub points: &'a [QuantizationPoint],
     /// How it is evaluated at the bits that it was trained at.
     pub decisions: &'a [Decision],
     /// Those bits.
@@ -54,7 +55,7 @@ pub struct Request<'a> {
 
 /// One evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct BitsEvaluation {
     /// Bits of each point.
     pub bits: Vec<f64>,
     /// Lost accuracy in percentage points.
@@ -68,7 +69,7 @@ pub struct Tried {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundBits {
     /// Bits of each point by name; none if nothing was within the drop.
     pub bits: Option<BTreeMap<String, f64>>,
     /// The drop on the samples searched with, in percentage points.
@@ -80,7 +81,7 @@ pub struct Found {
     /// Why the search ended.
     pub reason: String,
     /// All evaluations.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<BitsEvaluation>,
 }
 
 /// Why there is no search.
@@ -99,7 +100,7 @@ pub enum BitsError {
 
 /// Exact sizes in place of sums over variables: products couple weights and activations.
 struct Sizes<'a> {
-    request: &'a Request<'a>,
+    request: &'a BitsRequest<'a>,
     free: Vec<usize>,
     base: f64,
 }
@@ -123,7 +124,7 @@ impl Models for Sizes<'_> {
     }
 }
 
-fn total(r: &Request, bits: &[f64]) -> f64 {
+fn total(r: &BitsRequest, bits: &[f64]) -> f64 {
     let s = size(r.graph, r.points, bits);
     match r.gain {
         Gain::BitOperations => s.bit_operations,
@@ -142,10 +143,10 @@ pub fn with_bits(decisions: &[Decision], bits: &[f64]) -> Vec<Decision> {
 
 /// Searches. `watch` is told of each evaluation: how many, the drop, and the best ratio so far.
 pub fn search(
-    r: &Request,
+    r: &BitsRequest,
     backend: &mut dyn Backend,
     watch: &mut dyn FnMut(usize, f64, Option<f64>),
-) -> Result<Found, BitsError> {
+) -> Result<FoundBits, BitsError> {
     let lowers = |p: &usize| {
         let whole = r.bits[*p] > 2.0 && r.bits[*p] < quantizer::PASS_BITS;
         whole && (r.gain == Gain::BitOperations || r.points[*p].is_weight())
@@ -178,10 +179,10 @@ pub fn search(
     let variables = sizes.free.iter().map(variable).collect();
     let pass: Vec<Decision> = r.points.iter().map(|p| Decision::pass(p.scheme)).collect();
     let reference = evaluate(backend, r.data, &pass)?;
-    let mut measure = |a: &[u8]| -> Result<Tried, BitsError> {
+    let mut measure = |a: &[u8]| -> Result<BitsEvaluation, BitsError> {
         let bits = sizes.bits(a);
         let score = evaluate(backend, r.data, &with_bits(r.decisions, &bits))?;
-        Ok(Tried {
+        Ok(BitsEvaluation {
             drop_points: drop_points(&reference, &score),
             accepted: judge_drop(&reference, &score, r.max_drop).accepted(),
             ratio: sizes.ratio(a),
@@ -191,7 +192,7 @@ pub fn search(
     let mut problem = Problem::precision(variables, Vec::new(), r.max_drop);
     let mut tried = vec![measure(&problem.identity())?];
     // A drop below zero is luck, not room for more.
-    let outcome = |t: &Tried| match t.accepted || t.drop_points > r.max_drop {
+    let outcome = |t: &BitsEvaluation| match t.accepted || t.drop_points > r.max_drop {
         true => Outcome::ran(t.drop_points.max(0.0), t.ratio),
         // No tolerance excuses it: logits that are not finite.
         false => Outcome::ran(100.0, t.ratio),
@@ -204,7 +205,7 @@ pub fn search(
         budget: r.budget,
     };
     let mut strategy = by_name(r.strategy, search)?;
-    let mut session = Session::new(&problem, strategy.as_mut(), r.budget);
+    let mut session = SearchSession::new(&problem, strategy.as_mut(), r.budget);
     while let Some(a) = session.wanted() {
         let t = measure(&a)?;
         session.tell(&a, outcome(&t));
@@ -217,11 +218,11 @@ pub fn search(
         .iter()
         .filter(|t| t.accepted)
         .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let named = |t: &Tried| {
+    let named = |t: &BitsEvaluation| {
         let names = r.points.iter().map(|p| p.name.clone());
         names.zip(t.bits.iter().copied()).collect()
     };
-    Ok(Found {
+    Ok(FoundBits {
         bits: best.map(named),
         drop_points: best.map(|t| t.drop_points),
         ratio: best.map(|t| t.ratio),

@@ -15,13 +15,14 @@ mod tests;
 mod text;
 
 use crate::backend::{
-    Backend, BackendError, Batch, BatchInput, Evaluated, Optimizer, Score, StepPlan, StepReport,
+    Backend, BackendError, Batch, BatchEvaluation, BatchInput, BatchScore, Optimizer, StepPlan,
+    StepReport,
 };
 use crate::decision::Decision;
-use crate::graph::{Graph, InputSpec, ParamSpec, Value};
-use crate::points::{Point, Subject};
+use crate::graph::{Graph, GraphValue, InputSpec, ParamSpec};
+use crate::points::{QuantizationPoint, QuantizedTensor};
 use crate::tensor::Tensor;
-use optimize::Memory;
+use optimize::OptimizerState;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,11 +40,11 @@ struct Slots {
 /// A network on the CPU.
 pub struct CpuBackend {
     graph: Graph,
-    points: Vec<Point>,
+    points: Vec<QuantizationPoint>,
     optimizer: Optimizer,
     specs: Vec<ParamSpec>,
     values: Vec<Vec<f32>>,
-    memory: Vec<Memory>,
+    memory: Vec<OptimizerState>,
     index: BTreeMap<String, usize>,
     slots: Vec<Slots>,
     /// For each node and input, the point that it reads through.
@@ -51,14 +52,14 @@ pub struct CpuBackend {
     /// For each node, the point of its weight.
     weights: Vec<Option<usize>>,
     threads: Arc<rayon::ThreadPool>,
-    scores: Vec<Score>,
+    scores: Vec<BatchScore>,
 }
 
 impl CpuBackend {
     /// With parameters as they begin for a seed. 0 threads stands for all cores.
     pub fn new(
         graph: &Graph,
-        points: &[Point],
+        points: &[QuantizationPoint],
         optimizer: Optimizer,
         seed: u64,
         threads: usize,
@@ -68,7 +69,7 @@ impl CpuBackend {
         let names = specs.iter().enumerate().map(|(i, s)| (s.name.clone(), i));
         let index: BTreeMap<String, usize> = names.collect();
         let slot = |node: &str, what: &str| index.get(&format!("{node}.{what}")).copied();
-        let of = |n: &crate::graph::Node| Slots {
+        let of = |n: &crate::graph::GraphNode| Slots {
             weight: slot(&n.name, "weight"),
             bias: slot(&n.name, "bias"),
             mean: slot(&n.name, "running_mean"),
@@ -76,15 +77,19 @@ impl CpuBackend {
             count: slot(&n.name, "num_batches_tracked"),
         };
         let slots = graph.nodes.iter().map(of).collect();
-        let through = |i: usize, v: &Value| {
-            points
-                .iter()
-                .position(|p| p.subject == Subject::Activation(*v) && p.readers.contains(&i))
+        let through = |i: usize, v: &GraphValue| {
+            points.iter().position(|p| {
+                p.subject == QuantizedTensor::Activation(*v) && p.readers.contains(&i)
+            })
         };
         let nodes = graph.nodes.iter().enumerate();
         let reads = nodes.map(|(i, n)| n.inputs.iter().map(|v| through(i, v)).collect());
         let reads = reads.collect();
-        let weight = |i| points.iter().position(|p| p.subject == Subject::Weight(i));
+        let weight = |i| {
+            points
+                .iter()
+                .position(|p| p.subject == QuantizedTensor::Weight(i))
+        };
         let weights = (0..graph.nodes.len()).map(weight).collect();
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let threads = threads.map_err(|e| BackendError::Device {
@@ -95,7 +100,7 @@ impl CpuBackend {
             graph: graph.clone(),
             points: points.to_vec(),
             optimizer,
-            memory: vec![Memory::default(); specs.len()],
+            memory: vec![OptimizerState::default(); specs.len()],
             values,
             specs,
             index,
@@ -239,7 +244,7 @@ impl Backend for CpuBackend {
         batch: &Batch,
         decisions: &[Decision],
         logits: bool,
-    ) -> Result<Evaluated, BackendError> {
+    ) -> Result<BatchEvaluation, BackendError> {
         self.check(batch, decisions)?;
         let batch = &*as_reals(batch);
         let threads = Arc::clone(&self.threads);
@@ -256,7 +261,7 @@ impl Backend for CpuBackend {
             });
             let score =
                 loss::cross_entropy(&mut out, &batch.labels, self.graph.classes(), 0.0, false);
-            Ok(Evaluated {
+            Ok(BatchEvaluation {
                 score,
                 logits: copy,
             })

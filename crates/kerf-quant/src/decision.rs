@@ -34,7 +34,7 @@ pub enum Scheme {
 /// Where a grid ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Range {
+pub enum GridRange {
     /// The lowest and highest value of the tensor that is there, the highest lowered by `shrink * max`.
     Observed {
         /// Part of the highest value that is taken off; 0 for none.
@@ -72,7 +72,7 @@ pub struct Decision {
     /// How the range becomes a grid.
     pub scheme: Scheme,
     /// Where the grid ends.
-    pub range: Range,
+    pub range: GridRange,
     /// A second number of steps, and its part of the result: `(1 - w) * y + w * y2`. The gradient to `x` is
     /// blended alike.
     pub blend: Option<(f32, f32)>,
@@ -88,7 +88,7 @@ impl Decision {
         Decision {
             steps: None,
             scheme,
-            range: Range::Observed { shrink: 0.0 },
+            range: GridRange::Observed { shrink: 0.0 },
             blend: None,
             noise: Noise::None,
             seed: 0,

@@ -38,19 +38,19 @@ pub fn load(library: &Path) -> Result<(), EngineError> {
 }
 
 /// A network that is ready to run.
-pub struct Engine {
+pub struct OnnxEngine {
     session: Session,
     shape: Vec<usize>,
 }
 
-impl Engine {
+impl OnnxEngine {
     /// From the bytes of a file; `shape` is that of one sample.
-    pub fn new(file: &[u8], shape: &[usize], threads: usize) -> Result<Engine, EngineError> {
+    pub fn new(file: &[u8], shape: &[usize], threads: usize) -> Result<OnnxEngine, EngineError> {
         let session = Session::builder()?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
             .with_intra_threads(threads)?
             .commit_from_memory(file)?;
-        Ok(Engine {
+        Ok(OnnxEngine {
             session,
             shape: shape.to_vec(),
         })

@@ -7,18 +7,20 @@ mod pictures;
 #[cfg(test)]
 mod tests;
 
-pub use folder::{Model, read_model, read_result};
+pub use folder::{QuantizedModel, read_model, read_result};
 
-use crate::backend::{Backend, BackendError, Optimizer, Score};
+use crate::backend::{Backend, BackendError, BatchScore, Optimizer};
 use crate::data::Dataset;
 use crate::decision::{Decision, Histogram};
 use crate::graph::{Graph, InputSpec};
-use crate::interval::{self, Interval};
+use crate::interval::{self, ConfidenceInterval};
 use crate::networks::{self, NetworkError};
-use crate::points::{Point, Policy, PolicyError};
+use crate::points::{Policy, PolicyError, QuantizationPoint};
 use crate::size::{Size, size};
-use crate::steering::{Settings, Steering, SteeringError};
-use crate::train::{CHECKPOINT_S, EpochRow, Event, TrainConfig, TrainError, Trainer, evaluate};
+use crate::steering::{QuantizationSettings, Steering, SteeringError};
+use crate::train::{
+    CHECKPOINT_S, EpochRow, TrainConfig, TrainError, TrainEvent, Trainer, evaluate,
+};
 use crate::weights::{self, WeightsError};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -31,7 +33,7 @@ const PARTS: usize = 256;
 
 /// What to train and how: all that decides the result, but for the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recipe {
+pub struct TrainingRecipe {
     /// Network, by name.
     pub network: String,
     /// Data, as it was named.
@@ -39,7 +41,7 @@ pub struct Recipe {
     /// Where to quantize; none for FP32.
     pub policy: Option<Policy>,
     /// How.
-    pub settings: Settings,
+    pub settings: QuantizationSettings,
     /// How to train; the seed is that of the first run.
     pub train: TrainConfig,
     /// Part of the training data that is held out, for `kerf quantize tune`.
@@ -57,8 +59,8 @@ fn none(cutout: &usize) -> bool {
 }
 
 /// Makes a backend for a network, points, an optimizer and a seed.
-pub type Make<'a> =
-    dyn Fn(&Graph, &[Point], Optimizer, u64) -> Result<Box<dyn Backend>, BackendError> + 'a;
+pub type Make<'a> = dyn Fn(&Graph, &[QuantizationPoint], Optimizer, u64) -> Result<Box<dyn Backend>, BackendError>
+    + 'a;
 
 /// What came of one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,9 +68,9 @@ pub struct SeedResult {
     /// The seed.
     pub seed: u64,
     /// On the test data after the last epoch, quantized.
-    pub test: Score,
+    pub test: BatchScore,
     /// The same weights without quantization.
-    pub unquantized: Score,
+    pub unquantized: BatchScore,
     /// Every epoch.
     pub history: Vec<EpochRow>,
     /// The last histogram of each point of activations.
@@ -96,15 +98,15 @@ pub struct RunResult {
     /// [`SCHEMA`].
     pub schema: String,
     /// What was done.
-    pub recipe: Recipe,
+    pub recipe: TrainingRecipe,
     /// Where.
     pub backend: String,
     /// Numbers that were trained.
     pub parameters: usize,
     /// Accuracy on the test data, 0 to 1, of the last epoch (not the best one).
-    pub accuracy: Interval,
+    pub accuracy: ConfidenceInterval,
     /// Of the same weights without quantization.
-    pub unquantized: Interval,
+    pub unquantized: ConfidenceInterval,
     /// Bytes and bit operations.
     pub size: Size,
     /// Samples a second in training, the last epoch of the last seed.
@@ -149,7 +151,7 @@ pub enum ExperimentError {
 /// A recipe with data and a folder.
 pub struct Experiment<'a> {
     /// What to do.
-    pub recipe: &'a Recipe,
+    pub recipe: &'a TrainingRecipe,
     /// To train on.
     pub train: &'a dyn Dataset,
     /// To evaluate on.
@@ -166,10 +168,10 @@ pub struct Experiment<'a> {
 
 /// The network, its points and its steering for a recipe.
 pub fn prepare(
-    recipe: &Recipe,
+    recipe: &TrainingRecipe,
     input: &InputSpec,
     classes: usize,
-) -> Result<(Graph, Vec<Point>, Steering), ExperimentError> {
+) -> Result<(Graph, Vec<QuantizationPoint>, Steering), ExperimentError> {
     let graph = networks::by_name(&recipe.network, input, classes)?;
     let points = match &recipe.policy {
         Some(p) => p.points(&graph)?,
@@ -184,7 +186,7 @@ impl Experiment<'_> {
     pub fn seed(
         &self,
         seed: u64,
-        watch: &mut dyn FnMut(&Event),
+        watch: &mut dyn FnMut(&TrainEvent),
     ) -> Result<SeedResult, ExperimentError> {
         let folder = self.folder.join(format!("seed-{seed}"));
         folder::make(&folder)?;
@@ -215,7 +217,7 @@ impl Experiment<'_> {
         let unquantized = evaluate(backend.as_mut(), self.test, &pass)?;
         let named = weights::from_backend(&graph, backend.as_ref())?;
         weights::write(&folder.join("weights.safetensors"), &named)?;
-        let model = Model {
+        let model = QuantizedModel {
             schema: SCHEMA.into(),
             network: self.recipe.network.clone(),
             input: graph.input.clone(),
@@ -238,7 +240,7 @@ impl Experiment<'_> {
 
     /// Everything that has to be the same for a checkpoint to go on.
     fn identity(&self, config: &TrainConfig) -> String {
-        let recipe = Recipe {
+        let recipe = TrainingRecipe {
             train: config.clone(),
             ..self.recipe.clone()
         };
@@ -250,14 +252,14 @@ impl Experiment<'_> {
     pub fn finish(&self, seeds: Vec<SeedResult>) -> Result<RunResult, ExperimentError> {
         let (graph, points, steering) =
             prepare(self.recipe, &self.train.input(), self.train.classes())?;
-        let of = |score: fn(&SeedResult) -> Score| {
+        let of = |score: fn(&SeedResult) -> BatchScore| {
             let values: Vec<f64> = seeds.iter().map(|s| score(s).accuracy()).collect();
             let first = seeds.first().map(score).unwrap_or_default();
             interval::over_seeds(&values)
                 .unwrap_or_else(|| interval::of_part(first.correct, first.count))
         };
         let targets = steering.targets();
-        let point = |(p, bits): (&Point, &f64)| PointResult {
+        let point = |(p, bits): (&QuantizationPoint, &f64)| PointResult {
             name: p.name.clone(),
             weight: p.is_weight(),
             bits: *bits,

@@ -8,14 +8,14 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use build::Builder;
-pub use params::{Init, ParamKind, ParamSpec};
+pub use build::GraphBuilder;
+pub use params::{ParamSpec, ParameterInit, ParameterRole};
 use serde::{Deserialize, Serialize};
 
 /// What a node reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Value {
+pub enum GraphValue {
     /// What is given to the network.
     Input,
     /// The result of the node with this index, which is before the reader.
@@ -190,13 +190,13 @@ impl Op {
 
 /// One step of a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Node {
+pub struct GraphNode {
     /// Its name; parameters are `NAME.weight` and so on. Unique.
     pub name: String,
     /// What it computes.
     pub op: Op,
     /// What it reads.
-    pub inputs: Vec<Value>,
+    pub inputs: Vec<GraphValue>,
 }
 
 /// A network whose parts fit together: made by [`Builder::finish`] or [`Graph::new`].
@@ -208,7 +208,7 @@ pub struct Graph {
     pub input: InputSpec,
     /// Nodes in the order of execution. The last one's result is the network's: `[classes]`, or
     /// `[length, classes]` for a text model that predicts at each position.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// How parameters begin.
     pub style: InitStyle,
     #[serde(skip)]
@@ -274,7 +274,7 @@ impl Graph {
     pub fn new(
         name: impl Into<String>,
         input: InputSpec,
-        nodes: Vec<Node>,
+        nodes: Vec<GraphNode>,
         style: InitStyle,
     ) -> Result<Graph, GraphError> {
         let shapes = shape::infer(&input, &nodes)?;
@@ -287,16 +287,16 @@ impl Graph {
         })
     }
     /// Shape of a value, without the batch.
-    pub fn shape(&self, v: Value) -> &[usize] {
+    pub fn shape(&self, v: GraphValue) -> &[usize] {
         match (v, &self.input) {
-            (Value::Node(i), _) => &self.shapes[i],
-            (Value::Input, InputSpec::Reals(s)) => s,
-            (Value::Input, InputSpec::Tokens { length, .. }) => std::slice::from_ref(length),
+            (GraphValue::Node(i), _) => &self.shapes[i],
+            (GraphValue::Input, InputSpec::Reals(s)) => s,
+            (GraphValue::Input, InputSpec::Tokens { length, .. }) => std::slice::from_ref(length),
         }
     }
     /// The network's result.
-    pub fn output(&self) -> Value {
-        Value::Node(self.nodes.len() - 1)
+    pub fn output(&self) -> GraphValue {
+        GraphValue::Node(self.nodes.len() - 1)
     }
     /// How many classes it tells apart.
     pub fn classes(&self) -> usize {
@@ -323,7 +323,7 @@ impl Graph {
     }
     /// Multiplications with a weight for one sample, for each node (0 where there are none).
     pub fn macs(&self) -> Vec<u64> {
-        let of = |(i, n): (usize, &Node)| {
+        let of = |(i, n): (usize, &GraphNode)| {
             let out = self.shapes[i].iter().product::<usize>() as u64;
             let inputs = self.shape(n.inputs[0]);
             match n.op {
@@ -337,7 +337,7 @@ impl Graph {
         self.nodes.iter().enumerate().map(of).collect()
     }
     /// Nodes that read a value.
-    pub fn readers(&self, v: Value) -> impl Iterator<Item = usize> + '_ {
+    pub fn readers(&self, v: GraphValue) -> impl Iterator<Item = usize> + '_ {
         let all = self.nodes.iter().enumerate();
         all.filter(move |(_, n)| n.inputs.contains(&v))
             .map(|(i, _)| i)

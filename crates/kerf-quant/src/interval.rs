@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// A figure with its 95 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The figure.
     pub mean: f64,
     /// Lower end.
@@ -24,7 +24,7 @@ const T: [f64; 30] = [
 ];
 
 /// Of the mean of several runs, by Student's t: training's chance. `None` for fewer than two.
-pub fn over_seeds(values: &[f64]) -> Option<Interval> {
+pub fn over_seeds(values: &[f64]) -> Option<ConfidenceInterval> {
     let n = values.len();
     if n < 2 {
         return None;
@@ -34,7 +34,7 @@ pub fn over_seeds(values: &[f64]) -> Option<Interval> {
     let deviation = (square / (n - 1) as f64).sqrt();
     let t = T.get(n - 2).copied().unwrap_or(1.96);
     let half = t * deviation / (n as f64).sqrt();
-    Some(Interval {
+    Some(ConfidenceInterval {
         mean,
         low: mean - half,
         high: mean + half,
@@ -44,13 +44,13 @@ pub fn over_seeds(values: &[f64]) -> Option<Interval> {
 }
 
 /// Of a part of `count` trials (Wilson, 1927): chance of the test set, not of training.
-pub fn of_part(hits: u64, count: u64) -> Interval {
+pub fn of_part(hits: u64, count: u64) -> ConfidenceInterval {
     const Z: f64 = 1.959_964;
     let n = count.max(1) as f64;
     let p = hits as f64 / n;
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    Interval {
+    ConfidenceInterval {
         mean: p,
         low: centre - half,
         high: centre + half,

@@ -19,7 +19,7 @@ mod schedule_b;
 #[cfg(test)]
 mod tests;
 
-use crate::decision::{Histogram, Noise, PointReport, Range};
+use crate::decision::{GridRange, Histogram, Noise, PointReport};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Where training is.
@@ -48,7 +48,7 @@ impl At {
 
 /// A point, as methods see it. Only activations come to methods.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct ActivationPoint {
     /// Its number among all points.
     pub index: usize,
     /// Bits asked for.
@@ -61,21 +61,21 @@ pub struct Place {
 
 /// What a method wants at a point in a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct RangeChoice {
     /// Bits; a fraction is rounded up unless fractions were asked for.
     pub bits: f64,
     /// Range; the tensor's own if none.
-    pub range: Option<Range>,
+    pub range: Option<GridRange>,
     /// Blended with so many bits more than `bits`, rounded down, to this part.
     pub blend: Option<f64>,
     /// What is random.
     pub noise: Noise,
 }
 
-impl Choice {
+impl RangeChoice {
     /// The tensor's own range at these bits.
-    pub fn at(bits: f64) -> Choice {
-        Choice {
+    pub fn at(bits: f64) -> RangeChoice {
+        RangeChoice {
             bits,
             range: None,
             blend: None,
@@ -86,7 +86,7 @@ impl Choice {
 
 /// What a method needs to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Needs {
+pub struct MethodNeeds {
     /// Every step, not only now and then.
     pub every_step: bool,
     /// Gradients of points.
@@ -95,20 +95,20 @@ pub struct Needs {
     pub histograms: bool,
 }
 
-impl Needs {
+impl MethodNeeds {
     /// Of methods that learn something with the weights: gradients at every step.
-    pub fn learning() -> Needs {
-        Needs {
+    pub fn learning() -> MethodNeeds {
+        MethodNeeds {
             every_step: true,
             gradients: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
 }
 
 /// Histograms of eta steps, and their mean.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Window {
+pub struct HistogramWindow {
     /// One for each step.
     pub each: Vec<Histogram>,
     /// Their mean.
@@ -116,17 +116,17 @@ pub struct Window {
 }
 
 /// A way to choose.
-pub trait Method: Send {
+pub trait RangeMethod: Send {
     /// What it needs to be told.
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds::default()
     }
     /// What to do at a point in this step.
-    fn choose(&mut self, at: &At, place: &Place) -> Choice;
+    fn choose(&mut self, at: &At, place: &ActivationPoint) -> RangeChoice;
     /// What came of it.
-    fn learn(&mut self, _at: &At, _place: &Place, _report: &PointReport) {}
+    fn learn(&mut self, _at: &At, _place: &ActivationPoint, _report: &PointReport) {}
     /// Histograms of a point, every tau + eta steps.
-    fn window(&mut self, _at: &At, _place: &Place, _window: &Window) {}
+    fn window(&mut self, _at: &At, _place: &ActivationPoint, _window: &HistogramWindow) {}
     /// All that it has learned.
     fn save(&self) -> serde_json::Value {
         serde_json::Value::Null
@@ -140,7 +140,7 @@ pub trait Method: Send {
 /// Numbers of the methods; those that publications give are the defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Numbers {
+pub struct MethodNumbers {
     /// rand: the part of values that may be above the lowered maximum; 0.001 %.
     pub threshold: f64,
     /// mix: part of the bits above the target that one update can take off.
@@ -155,9 +155,9 @@ pub struct Numbers {
     pub pull: f64,
 }
 
-impl Default for Numbers {
-    fn default() -> Numbers {
-        Numbers {
+impl Default for MethodNumbers {
+    fn default() -> MethodNumbers {
+        MethodNumbers {
             threshold: 1e-5,
             beta: 0.25,
             momentum: 0.99,
@@ -169,7 +169,7 @@ impl Default for Numbers {
 }
 
 /// A method that can be named.
-pub struct Entry {
+pub struct MethodEntry {
     /// Its name.
     pub name: &'static str,
     /// What it does, in one line.
@@ -177,11 +177,11 @@ pub struct Entry {
     /// Where it is from.
     pub source: &'static str,
     /// Makes one for so many points.
-    pub make: fn(&Numbers, usize) -> Box<dyn Method>,
+    pub make: fn(&MethodNumbers, usize) -> Box<dyn RangeMethod>,
 }
 
 /// All methods.
-pub const METHODS: &[Entry] = &[
+pub const METHODS: &[MethodEntry] = &[
     max::ENTRY,
     moving_average::ENTRY,
     bernoulli::ENTRY,
@@ -208,7 +208,11 @@ pub fn names() -> Vec<&'static str> {
 }
 
 /// A method by its name; `_` and `-` are one.
-pub fn by_name(name: &str, numbers: &Numbers, points: usize) -> Result<Box<dyn Method>, NoMethod> {
+pub fn by_name(
+    name: &str,
+    numbers: &MethodNumbers,
+    points: usize,
+) -> Result<Box<dyn RangeMethod>, NoMethod> {
     let plain = name.replace('_', "-");
     let found = METHODS.iter().find(|m| m.name == plain);
     let found = found.ok_or_else(|| NoMethod(name.to_owned()))?;

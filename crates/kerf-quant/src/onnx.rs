@@ -9,10 +9,10 @@ mod proto;
 mod tests;
 mod weights;
 
-use crate::decision::{Decision, Range};
-use crate::graph::{Graph, InputSpec, Op, Value};
-use crate::points::{Point, Subject};
-use crate::quantizer::Grid;
+use crate::decision::{Decision, GridRange};
+use crate::graph::{Graph, GraphValue, InputSpec, Op};
+use crate::points::{QuantizationPoint, QuantizedTensor};
+use crate::quantizer::QuantizationGrid;
 use crate::tensor::Tensor;
 use proto::{Attribute, Elem, Parts};
 use weights::Folded;
@@ -57,11 +57,11 @@ pub enum ExportError {
 
 /// What is written.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct OnnxSource<'a> {
     /// The network.
     pub graph: &'a Graph,
     /// Where it is quantized; none for `f32`.
-    pub points: &'a [Point],
+    pub points: &'a [QuantizationPoint],
     /// What inference does at each point.
     pub decisions: &'a [Decision],
     /// Parameters by name.
@@ -71,16 +71,16 @@ pub struct Source<'a> {
 }
 
 struct Writer<'a> {
-    source: &'a Source<'a>,
+    source: &'a OnnxSource<'a>,
     parts: Parts,
     /// Name in the file of each node's result.
     names: Vec<String>,
     /// Names of quantized forms.
-    quantized: Vec<(Value, String)>,
+    quantized: Vec<(GraphValue, String)>,
 }
 
 /// The bytes of the file.
-pub fn export(source: &Source) -> Result<Vec<u8>, ExportError> {
+pub fn export(source: &OnnxSource) -> Result<Vec<u8>, ExportError> {
     let (points, decisions) = (source.points.len(), source.decisions.len());
     if points != decisions {
         return Err(ExportError::Decisions { points, decisions });
@@ -123,10 +123,10 @@ fn ints(v: &[usize]) -> Attribute {
 }
 
 impl Writer<'_> {
-    fn name(&self, v: Value) -> String {
+    fn name(&self, v: GraphValue) -> String {
         match v {
-            Value::Input => "input".into(),
-            Value::Node(i) => self.names[i].clone(),
+            GraphValue::Input => "input".into(),
+            GraphValue::Node(i) => self.names[i].clone(),
         }
     }
     /// A node whose result has its own name.
@@ -148,14 +148,20 @@ impl Writer<'_> {
     }
 
     /// The point of a value that a node reads quantized, and the grid of it; `None` where it is left as it is.
-    fn point(&self, node: usize, v: Value) -> Result<Option<(usize, Grid)>, ExportError> {
-        let reads = |p: &Point| p.subject == Subject::Activation(v) && p.readers.contains(&node);
+    fn point(
+        &self,
+        node: usize,
+        v: GraphValue,
+    ) -> Result<Option<(usize, QuantizationGrid)>, ExportError> {
+        let reads = |p: &QuantizationPoint| {
+            p.subject == QuantizedTensor::Activation(v) && p.readers.contains(&node)
+        };
         match self.source.points.iter().position(reads) {
             Some(at) => Ok(self.grid(at)?.map(|g| (at, g))),
             None => Ok(None),
         }
     }
-    fn grid(&self, at: usize) -> Result<Option<Grid>, ExportError> {
+    fn grid(&self, at: usize) -> Result<Option<QuantizationGrid>, ExportError> {
         let (p, d) = (&self.source.points[at], &self.source.decisions[at]);
         let Some(steps) = d.steps else {
             return Ok(None);
@@ -167,15 +173,15 @@ impl Writer<'_> {
             });
         }
         match &d.range {
-            Range::Fixed { lo, hi } if lo.len() == 1 && hi.len() == 1 => {
-                Ok(Some(Grid::new(lo[0], hi[0], steps, d.scheme)))
+            GridRange::Fixed { lo, hi } if lo.len() == 1 && hi.len() == 1 => {
+                Ok(Some(QuantizationGrid::new(lo[0], hi[0], steps, d.scheme)))
             }
             _ => Err(ExportError::Range(p.name.clone())),
         }
     }
 
     /// Name of what a node reads: the value, or its quantized form.
-    fn read(&mut self, node: usize, v: Value) -> Result<String, ExportError> {
+    fn read(&mut self, node: usize, v: GraphValue) -> Result<String, ExportError> {
         let Some((at, grid)) = self.point(node, v)? else {
             return Ok(self.name(v));
         };
@@ -207,7 +213,7 @@ impl Writer<'_> {
 
     /// Whether clamping by the grid does what this activation does, for everyone who reads it.
     fn clamped(&self, node: usize, highest: Option<f32>) -> Result<bool, ExportError> {
-        let v = Value::Node(node);
+        let v = GraphValue::Node(node);
         if v == self.source.graph.output() {
             return Ok(false);
         }
@@ -227,7 +233,7 @@ impl Writer<'_> {
     /// The batch normalisation that alone reads a node's result.
     fn normalisation(&self, node: usize) -> Option<usize> {
         let g = self.source.graph;
-        let mut readers = g.readers(Value::Node(node));
+        let mut readers = g.readers(GraphValue::Node(node));
         let next = readers.next().filter(|_| readers.next().is_none())?;
         matches!(g.nodes[next].op, Op::BatchNorm { .. }).then_some(next)
     }
@@ -368,11 +374,11 @@ impl Writer<'_> {
 
     fn folded_into(&self, norm: usize) -> bool {
         match self.source.graph.nodes[norm].inputs[0] {
-            Value::Node(j) => {
+            GraphValue::Node(j) => {
                 let op = &self.source.graph.nodes[j].op;
                 matches!(op, Op::Conv2d { .. }) && self.normalisation(j) == Some(norm)
             }
-            Value::Input => false,
+            GraphValue::Input => false,
         }
     }
 
@@ -399,7 +405,7 @@ impl Writer<'_> {
             .source
             .points
             .iter()
-            .position(|p| p.subject == Subject::Weight(i));
+            .position(|p| p.subject == QuantizedTensor::Weight(i));
         if let Some(at) = at
             && self.source.decisions[at].steps.is_some()
         {

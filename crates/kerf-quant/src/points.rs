@@ -2,26 +2,26 @@
 //!
 //! A value has one grid however many nodes read it; nodes that are kept read it as it was (Dao 2021, fig. 4.4).
 use crate::decision::Scheme;
-use crate::graph::{Graph, Op, Value};
+use crate::graph::{Graph, GraphValue, Op};
 use serde::{Deserialize, Serialize};
 
 /// What is quantized at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum QuantizedTensor {
     /// What nodes read.
-    Activation(Value),
+    Activation(GraphValue),
     /// `NAME.weight` of a node.
     Weight(usize),
 }
 
 /// One place of quantization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct QuantizationPoint {
     /// For people: `conv1.weight`, or `relu1` for the result of that node, `input` for the network's.
     pub name: String,
     /// What is quantized.
-    pub subject: Subject,
+    pub subject: QuantizedTensor,
     /// Nodes that read the quantized form.
     pub readers: Vec<usize>,
     /// A grid for each index of the first dimension, of which there are so many. Weights only.
@@ -30,10 +30,10 @@ pub struct Point {
     pub scheme: Scheme,
 }
 
-impl Point {
+impl QuantizationPoint {
     /// Whether it is a weight.
     pub fn is_weight(&self) -> bool {
-        matches!(self.subject, Subject::Weight(_))
+        matches!(self.subject, QuantizedTensor::Weight(_))
     }
 }
 
@@ -152,9 +152,9 @@ impl Policy {
     }
 
     /// Where the network is quantized, in the order of execution; a node's activations before its weight.
-    pub fn points(&self, graph: &Graph) -> Result<Vec<Point>, PolicyError> {
+    pub fn points(&self, graph: &Graph) -> Result<Vec<QuantizationPoint>, PolicyError> {
         let quantized = self.nodes(graph)?;
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<QuantizationPoint> = Vec::new();
         for (i, n) in graph
             .nodes
             .iter()
@@ -164,14 +164,14 @@ impl Policy {
             // Tokens are numbers of rows, not values.
             let tokens = matches!(n.op, Op::Embedding { .. });
             for v in n.inputs.iter().filter(|_| !tokens) {
-                let subject = Subject::Activation(*v);
+                let subject = QuantizedTensor::Activation(*v);
                 match points.iter_mut().find(|p| p.subject == subject) {
                     Some(p) if p.readers.contains(&i) => {}
                     Some(p) => p.readers.push(i),
-                    None => points.push(Point {
+                    None => points.push(QuantizationPoint {
                         name: match v {
-                            Value::Input => "input".into(),
-                            Value::Node(j) => graph.nodes[*j].name.clone(),
+                            GraphValue::Input => "input".into(),
+                            GraphValue::Node(j) => graph.nodes[*j].name.clone(),
                         },
                         subject,
                         readers: vec![i],
@@ -186,9 +186,9 @@ impl Policy {
                     // A row of an embedding is read whole, one at a time: one grid for all.
                     _ => None,
                 };
-                points.push(Point {
+                points.push(QuantizationPoint {
                     name: format!("{}.weight", n.name),
-                    subject: Subject::Weight(i),
+                    subject: QuantizedTensor::Weight(i),
                     readers: vec![i],
                     channels: rows.filter(|_| self.per_channel),
                     scheme: self.weights,

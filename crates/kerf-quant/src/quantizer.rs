@@ -4,7 +4,7 @@
 //! 4.3, but for rounding: half to even, as ONNX and PyTorch do, where the print rounds half up. What a NaN or an
 //! infinity in a tensor does: a NaN stays one; an infinity ends at the end of a fixed range, and makes an observed
 //! range, and with it the whole tensor, NaN, which training reports as a loss that is no number.
-use crate::decision::{Decision, Noise, PointGradient, Range, Scheme};
+use crate::decision::{Decision, GridRange, Noise, PointGradient, Scheme};
 use crate::seed;
 use crate::wide::wide;
 
@@ -19,7 +19,7 @@ pub fn steps(bits: f64) -> Option<f32> {
 
 /// The values that a tensor can take: whole multiples of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Grid {
+pub struct QuantizationGrid {
     /// Between neighbours.
     pub step: f32,
     /// `1 / step`, rounded: places are found by a product, as engines do.
@@ -36,9 +36,9 @@ const ROUND: f32 = 12_582_912.0;
 /// Up to this many steps [`ROUND`] works.
 const FAST_STEPS: f32 = 2_097_152.0;
 
-impl Grid {
+impl QuantizationGrid {
     /// The grid of a range.
-    pub fn new(lo: f32, hi: f32, steps: f32, scheme: Scheme) -> Grid {
+    pub fn new(lo: f32, hi: f32, steps: f32, scheme: Scheme) -> QuantizationGrid {
         // `min` and `max` would hide a NaN.
         let lo = if lo > 0.0 { 0.0 } else { lo };
         let hi = if hi < 0.0 { 0.0 } else { hi };
@@ -72,7 +72,7 @@ impl Grid {
                 (steps / 2.0).floor(),
             ),
         };
-        Grid {
+        QuantizationGrid {
             step,
             inverse: 1.0 / step,
             low,
@@ -153,11 +153,11 @@ wide! {
 /// Ranges of a decision for what a tensor, or each channel of it, was seen to span.
 pub fn ranges(d: &Decision, seen: &[(f32, f32)]) -> Vec<(f32, f32)> {
     match &d.range {
-        Range::Observed { shrink } => {
+        GridRange::Observed { shrink } => {
             let lower = |&(lo, hi): &(f32, f32)| (lo, hi - shrink * hi);
             seen.iter().map(lower).collect()
         }
-        Range::Fixed { lo, hi } => lo.iter().copied().zip(hi.iter().copied()).collect(),
+        GridRange::Fixed { lo, hi } => lo.iter().copied().zip(hi.iter().copied()).collect(),
     }
 }
 
@@ -165,23 +165,25 @@ pub fn ranges(d: &Decision, seen: &[(f32, f32)]) -> Vec<(f32, f32)> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Grids {
     /// The grid.
-    pub first: Grid,
+    pub first: QuantizationGrid,
     /// The one blended in, and its part.
-    pub second: Option<(Grid, f32)>,
+    pub second: Option<(QuantizationGrid, f32)>,
 }
 
 /// Grids of a decision, one, or one for each channel. `None` if it leaves the tensor as it is.
 pub fn grids(d: &Decision, seen: &[(f32, f32)]) -> Option<Vec<Grids>> {
     let steps = d.steps?;
     let make = |(lo, hi)| Grids {
-        first: Grid::new(lo, hi, steps, d.scheme),
-        second: d.blend.map(|(s, w)| (Grid::new(lo, hi, s, d.scheme), w)),
+        first: QuantizationGrid::new(lo, hi, steps, d.scheme),
+        second: d
+            .blend
+            .map(|(s, w)| (QuantizationGrid::new(lo, hi, s, d.scheme), w)),
     };
     Some(ranges(d, seen).into_iter().map(make).collect())
 }
 
 /// One element by a grid, with the noise of a decision. `u` is in [0, 1).
-fn element(x: f32, g: &Grid, noise: Noise, u: f32) -> f32 {
+fn element(x: f32, g: &QuantizationGrid, noise: Noise, u: f32) -> f32 {
     match noise {
         Noise::None => g.value(x),
         Noise::Rounding => {

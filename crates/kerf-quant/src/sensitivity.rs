@@ -1,15 +1,15 @@
 //! Which nodes a network can least afford to have quantized: each alone, all others as they are.
-use crate::backend::{Backend, Score};
+use crate::backend::{Backend, BatchScore};
 use crate::data::Dataset;
 use crate::decision::Decision;
 use crate::graph::Graph;
-use crate::points::{Point, Subject};
+use crate::points::{QuantizationPoint, QuantizedTensor};
 use crate::train::{TrainError, evaluate};
 use serde::{Deserialize, Serialize};
 
 /// What quantizing one node alone does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sensitivity {
+pub struct NodeSensitivity {
     /// The node.
     pub node: String,
     /// Lost accuracy, in percentage points; negative if it is better.
@@ -23,15 +23,15 @@ pub fn measure(
     graph: &Graph,
     backend: &mut dyn Backend,
     data: &dyn Dataset,
-    points: &[Point],
+    points: &[QuantizationPoint],
     decisions: &[Decision],
     watch: &mut dyn FnMut(usize, usize),
-) -> Result<(Score, Vec<Sensitivity>), TrainError> {
+) -> Result<(BatchScore, Vec<NodeSensitivity>), TrainError> {
     let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
     let base = evaluate(backend, data, &pass)?;
-    let involved = |i: usize, p: &Point| match p.subject {
-        Subject::Weight(n) => n == i,
-        Subject::Activation(_) => p.readers.contains(&i),
+    let involved = |i: usize, p: &QuantizationPoint| match p.subject {
+        QuantizedTensor::Weight(n) => n == i,
+        QuantizedTensor::Activation(_) => p.readers.contains(&i),
     };
     let nodes: Vec<usize> = (0..graph.nodes.len())
         .filter(|i| points.iter().any(|p| involved(*i, p)))
@@ -46,7 +46,7 @@ pub fn measure(
             }
         }
         let score = evaluate(backend, data, &only)?;
-        all.push(Sensitivity {
+        all.push(NodeSensitivity {
             node: graph.nodes[*i].name.clone(),
             drop_points: 100.0 * (base.accuracy() - score.accuracy()),
             loss: score.loss - base.loss,

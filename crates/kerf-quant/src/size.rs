@@ -1,6 +1,6 @@
 //! What a quantized network weighs: bytes of its parameters, and bit operations of its products.
-use crate::graph::{Graph, ParamKind};
-use crate::points::{Point, Subject};
+use crate::graph::{Graph, ParameterRole};
+use crate::points::{QuantizationPoint, QuantizedTensor};
 use serde::{Deserialize, Serialize};
 
 /// Bits of what is not quantized.
@@ -20,8 +20,8 @@ pub struct Size {
 }
 
 /// The size at these bits of each point.
-pub fn size(graph: &Graph, points: &[Point], bits: &[f64]) -> Size {
-    let at = |subject: Subject| points.iter().position(|p| p.subject == subject);
+pub fn size(graph: &Graph, points: &[QuantizationPoint], bits: &[f64]) -> Size {
+    let at = |subject: QuantizedTensor| points.iter().position(|p| p.subject == subject);
     let (mut fp32, mut bytes) = (0.0, 0.0);
     for p in graph
         .params()
@@ -30,7 +30,8 @@ pub fn size(graph: &Graph, points: &[Point], bits: &[f64]) -> Size {
     {
         let n = p.shape.iter().product::<usize>() as f64;
         fp32 += n * 4.0;
-        let weight = at(Subject::Weight(p.node)).filter(|_| p.kind == ParamKind::Weight);
+        let weight =
+            at(QuantizedTensor::Weight(p.node)).filter(|_| p.kind == ParameterRole::Weight);
         bytes += match weight {
             Some(w) if bits[w] < FULL => {
                 n * bits[w].ceil() / 8.0 + 4.0 * points[w].channels.unwrap_or(1) as f64
@@ -40,10 +41,10 @@ pub fn size(graph: &Graph, points: &[Point], bits: &[f64]) -> Size {
     }
     let (mut operations, mut full) = (0.0, 0.0);
     for (i, macs) in graph.macs().iter().enumerate() {
-        let input = at(Subject::Activation(graph.nodes[i].inputs[0]));
+        let input = at(QuantizedTensor::Activation(graph.nodes[i].inputs[0]));
         let input = input.filter(|p| points[*p].readers.contains(&i));
         let of = |p: Option<usize>| p.map_or(FULL, |p| bits[p].ceil());
-        operations += *macs as f64 * of(at(Subject::Weight(i))) * of(input);
+        operations += *macs as f64 * of(at(QuantizedTensor::Weight(i))) * of(input);
         full += *macs as f64 * FULL * FULL;
     }
     Size {

@@ -1,9 +1,12 @@
 //! Decisions for every point in every step: the method's choices, as grids for the backend; what backends tell, to the
 //! method; and what to evaluate with.
-use crate::decision::{Decision, Histogram, Noise, PointReport, Range};
-use crate::graph::{Graph, Op, Value};
-use crate::methods::{self, At, Choice, Method, Needs, NoMethod, Numbers, Place, Window};
-use crate::points::{Point, Subject};
+use crate::decision::{Decision, GridRange, Histogram, Noise, PointReport};
+use crate::graph::{Graph, GraphValue, Op};
+use crate::methods::{
+    self, ActivationPoint, At, HistogramWindow, MethodNeeds, MethodNumbers, NoMethod, RangeChoice,
+    RangeMethod,
+};
+use crate::points::{QuantizationPoint, QuantizedTensor};
 use crate::{quantizer, seed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +14,7 @@ use std::collections::BTreeMap;
 /// How a network is quantized in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct QuantizationSettings {
     /// Method; see [`methods::names`].
     pub method: String,
     /// Bits of weights.
@@ -31,12 +34,12 @@ pub struct Settings {
     /// Bits are used as fractions instead of rounded up.
     pub fractional: bool,
     /// Numbers of the method.
-    pub numbers: Numbers,
+    pub numbers: MethodNumbers,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for QuantizationSettings {
+    fn default() -> QuantizationSettings {
+        QuantizationSettings {
             method: "max".into(),
             weight_bits: 8.0,
             activation_bits: 8.0,
@@ -46,7 +49,7 @@ impl Default for Settings {
             eta: 4,
             parts: 2048,
             fractional: false,
-            numbers: Numbers::default(),
+            numbers: MethodNumbers::default(),
         }
     }
 }
@@ -68,10 +71,10 @@ pub struct Remembered {
 
 /// Decides for a run.
 pub struct Steering {
-    settings: Settings,
-    points: Vec<Point>,
-    places: Vec<Place>,
-    method: Box<dyn Method>,
+    settings: QuantizationSettings,
+    points: Vec<QuantizationPoint>,
+    places: Vec<ActivationPoint>,
+    method: Box<dyn RangeMethod>,
     memory: Remembered,
     /// What was decided in the step whose report is awaited.
     decided: Vec<Decision>,
@@ -109,8 +112,8 @@ fn allowed(bits: f64) -> bool {
 }
 
 /// Whether a value is a ReLU's, or what moves and averages values made of one.
-fn after_relu(graph: &Graph, v: Value) -> bool {
-    let Value::Node(i) = v else { return false };
+fn after_relu(graph: &Graph, v: GraphValue) -> bool {
+    let GraphValue::Node(i) = v else { return false };
     let n = &graph.nodes[i];
     match n.op {
         Op::Relu | Op::Relu6 => true,
@@ -127,8 +130,8 @@ impl Steering {
     /// For points of a network.
     pub fn new(
         graph: &Graph,
-        points: &[Point],
-        settings: &Settings,
+        points: &[QuantizationPoint],
+        settings: &QuantizationSettings,
     ) -> Result<Steering, SteeringError> {
         let named = settings.bits.iter().map(|(n, b)| (n.as_str(), *b));
         let two = [
@@ -156,7 +159,7 @@ impl Steering {
         if settings.tau == 0 || settings.eta == 0 {
             return Err(SteeringError::Window);
         }
-        let place = |(index, p): (usize, &Point)| Place {
+        let place = |(index, p): (usize, &QuantizationPoint)| ActivationPoint {
             index,
             bits: match settings.bits.get(&p.name) {
                 Some(b) => *b,
@@ -164,8 +167,8 @@ impl Steering {
                 None => settings.activation_bits,
             },
             relu: match p.subject {
-                Subject::Activation(v) => after_relu(graph, v),
-                Subject::Weight(_) => false,
+                QuantizedTensor::Activation(v) => after_relu(graph, v),
+                QuantizedTensor::Weight(_) => false,
             },
             matrices: p.readers.iter().all(|r| graph.nodes[*r].op.has_weight()),
         };
@@ -187,7 +190,7 @@ impl Steering {
     }
 
     /// What the method needs.
-    pub fn needs(&self) -> Needs {
+    pub fn needs(&self) -> MethodNeeds {
         self.method.needs()
     }
 
@@ -198,7 +201,7 @@ impl Steering {
         (due || at.step == at.steps).then_some(self.settings.parts)
     }
 
-    fn decision(&self, at: &At, p: usize, c: Choice) -> Decision {
+    fn decision(&self, at: &At, p: usize, c: RangeChoice) -> Decision {
         let whole = |b: f64| {
             if self.settings.fractional {
                 b
@@ -217,7 +220,7 @@ impl Steering {
                 whole(c.bits)
             }),
             scheme: self.points[p].scheme,
-            range: c.range.unwrap_or(Range::Observed { shrink: 0.0 }),
+            range: c.range.unwrap_or(GridRange::Observed { shrink: 0.0 }),
             blend,
             noise: c.noise,
             seed: seed::step(
@@ -233,7 +236,7 @@ impl Steering {
         for p in 0..self.points.len() {
             let mut place = self.places[p].clone();
             let choice = match self.points[p].is_weight() {
-                true => Choice::at(place.bits),
+                true => RangeChoice::at(place.bits),
                 false => {
                     place.bits = self.settings.train_bits.unwrap_or(place.bits);
                     self.method.choose(at, &place)
@@ -268,7 +271,7 @@ impl Steering {
                 let each = std::mem::take(&mut self.memory.open[p]);
                 self.memory.last[p] = Some(mean.clone());
                 if closing {
-                    let w = Window { each, mean };
+                    let w = HistogramWindow { each, mean };
                     self.method.window(at, &self.places[p], &w);
                 }
             }
@@ -281,11 +284,11 @@ impl Steering {
         let of = |p: usize| {
             let point = &self.points[p];
             let range = match (&self.memory.ranges[p], point.is_weight()) {
-                (Some((lo, hi)), false) => Range::Fixed {
+                (Some((lo, hi)), false) => GridRange::Fixed {
                     lo: lo.clone(),
                     hi: hi.clone(),
                 },
-                _ => Range::Observed { shrink: 0.0 },
+                _ => GridRange::Observed { shrink: 0.0 },
             };
             Decision {
                 steps: quantizer::steps(self.places[p].bits.ceil()),
@@ -300,7 +303,7 @@ impl Steering {
     }
 
     /// Points.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[QuantizationPoint] {
         &self.points
     }
     /// Bits asked for, for each point.
@@ -320,7 +323,7 @@ impl Steering {
             let grids = lo
                 .iter()
                 .zip(hi)
-                .map(|(lo, hi)| quantizer::Grid::new(*lo, *hi, steps, scheme));
+                .map(|(lo, hi)| quantizer::QuantizationGrid::new(*lo, *hi, steps, scheme));
             grids.map(|g| g.step).reduce(f32::max)
         };
         (0..self.points.len()).map(of).collect()

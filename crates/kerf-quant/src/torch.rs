@@ -11,11 +11,12 @@ mod quantize;
 mod tests;
 
 use crate::backend::{
-    Backend, BackendError, Batch, BatchInput, Evaluated, Optimizer, Score, StepPlan, StepReport,
+    Backend, BackendError, Batch, BatchEvaluation, BatchInput, BatchScore, Optimizer, StepPlan,
+    StepReport,
 };
 use crate::decision::Decision;
 use crate::graph::{Graph, InputSpec, Op};
-use crate::points::Point;
+use crate::points::QuantizationPoint;
 use crate::tensor::Tensor as Host;
 use tch::{Device, Kind, Reduction, TchError, Tensor};
 
@@ -37,7 +38,7 @@ const LOSS_SCALE: f64 = 256.0;
 /// A network on a device of libtorch.
 pub struct Torch {
     graph: Graph,
-    points: Vec<Point>,
+    points: Vec<QuantizationPoint>,
     device: Device,
     arithmetic: Arithmetic,
     parameters: parameters::Parameters,
@@ -113,7 +114,7 @@ impl Torch {
     /// With parameters as they begin for this seed.
     pub fn new(
         graph: Graph,
-        points: Vec<Point>,
+        points: Vec<QuantizationPoint>,
         optimizer: Optimizer,
         seed: u64,
         device: Device,
@@ -271,7 +272,7 @@ impl Torch {
             .iter()
             .zip(&hits)
             .zip(counts)
-            .map(|((l, h), count)| Score {
+            .map(|((l, h), count)| BatchScore {
                 loss: f64::from(*l),
                 correct: *h as u64,
                 count,
@@ -310,12 +311,12 @@ impl Backend for Torch {
         batch: &Batch,
         decisions: &[Decision],
         logits: bool,
-    ) -> Result<Evaluated, BackendError> {
+    ) -> Result<BatchEvaluation, BackendError> {
         self.check(decisions)?;
         let x = self.input(batch)?;
         let y = self.labels(batch)?;
         let classes = self.graph.classes() as i64;
-        let mut run = || -> Result<Evaluated, TchError> {
+        let mut run = || -> Result<BatchEvaluation, TchError> {
             let want = quantize::Want::default();
             self.quantizer
                 .begin(&self.points, decisions, want, &self.parameters)?;
@@ -325,7 +326,7 @@ impl Backend for Torch {
                 .f_argmax(-1, false)?
                 .f_eq_tensor(&y)?
                 .f_sum(Kind::Int64)?;
-            let score = Score {
+            let score = BatchScore {
                 loss: f64::try_from(&loss)?,
                 correct: i64::try_from(&hits)? as u64,
                 count: y.numel() as u64,
@@ -339,7 +340,7 @@ impl Backend for Torch {
                 }
                 false => None,
             };
-            Ok(Evaluated { score, logits })
+            Ok(BatchEvaluation { score, logits })
         };
         tch::no_grad(&mut run).map_err(failed)
     }

@@ -10,7 +10,7 @@ mod tests;
 
 pub use rate::Schedule;
 
-use crate::backend::{Backend, BackendError, Optimizer, Score, StepPlan, StepReport};
+use crate::backend::{Backend, BackendError, BatchScore, Optimizer, StepPlan, StepReport};
 use crate::data::{DataError, Dataset};
 use crate::graph::Graph;
 use crate::methods::At;
@@ -80,9 +80,9 @@ pub struct EpochRow {
     /// Steps done at its end.
     pub step: u64,
     /// Training, as it went.
-    pub train: Score,
+    pub train: BatchScore,
     /// Evaluation with quantization.
-    pub test: Score,
+    pub test: BatchScore,
     /// Seconds of training.
     pub train_s: f64,
     /// Samples a second in training.
@@ -95,7 +95,7 @@ pub struct EpochRow {
 
 /// What happens, for whoever watches.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum TrainEvent {
     /// Goes on from a checkpoint.
     Resumed {
         /// Steps done.
@@ -114,7 +114,7 @@ pub enum Event {
         /// Of so many.
         steps: u64,
         /// Mean of the epoch so far.
-        so_far: Score,
+        so_far: BatchScore,
         /// Samples a second.
         samples_s: f64,
         /// Seconds left.
@@ -198,15 +198,15 @@ pub struct Trainer<'a> {
 struct Position {
     step: u64,
     /// Of the epoch under way.
-    so_far: Score,
+    so_far: BatchScore,
     train_s: f64,
     history: Vec<EpochRow>,
 }
 
-fn add(a: &Score, b: &Score) -> Score {
+fn add(a: &BatchScore, b: &BatchScore) -> BatchScore {
     let count = a.count + b.count;
-    let weigh = |s: &Score| s.loss * s.count as f64;
-    Score {
+    let weigh = |s: &BatchScore| s.loss * s.count as f64;
+    BatchScore {
         loss: if count == 0 {
             0.0
         } else {
@@ -217,7 +217,7 @@ fn add(a: &Score, b: &Score) -> Score {
     }
 }
 
-impl Score {
+impl BatchScore {
     /// Part of the predictions that are right.
     pub fn accuracy(&self) -> f64 {
         self.correct as f64 / self.count.max(1) as f64
@@ -229,9 +229,9 @@ pub fn evaluate(
     backend: &mut dyn Backend,
     data: &dyn Dataset,
     decisions: &[crate::decision::Decision],
-) -> Result<Score, TrainError> {
+) -> Result<BatchScore, TrainError> {
     let all: Vec<usize> = (0..data.len()).collect();
-    let mut sum = Score::default();
+    let mut sum = BatchScore::default();
     for part in all.chunks(EVALUATION_BATCH) {
         let batch = data.batch(part, None)?;
         sum = add(&sum, &backend.evaluate(&batch, decisions, false)?.score);
@@ -289,7 +289,7 @@ impl Trainer<'_> {
     pub fn run(
         &mut self,
         resume: bool,
-        watch: &mut dyn FnMut(&Event),
+        watch: &mut dyn FnMut(&TrainEvent),
     ) -> Result<Vec<EpochRow>, TrainError> {
         self.check()?;
         let steps = self.steps_in_epoch() * self.config.epochs;
@@ -297,7 +297,7 @@ impl Trainer<'_> {
         if resume && let Some(p) = self.resume()? {
             position = p;
             let step = position.step;
-            watch(&Event::Resumed { step, steps });
+            watch(&TrainEvent::Resumed { step, steps });
         }
         let first = position.history.len() as u64;
         for epoch in first..self.config.epochs {
@@ -317,7 +317,7 @@ impl Trainer<'_> {
         &mut self,
         epoch: u64,
         position: &mut Position,
-        watch: &mut dyn FnMut(&Event),
+        watch: &mut dyn FnMut(&TrainEvent),
     ) -> Result<(), TrainError> {
         let per_epoch = self.steps_in_epoch();
         let steps = per_epoch * self.config.epochs;
@@ -356,7 +356,7 @@ impl Trainer<'_> {
             if reported {
                 let own_s = clock.elapsed().as_secs_f64();
                 let step_s = own_s / (at.step - begun) as f64;
-                watch(&Event::Steps {
+                watch(&TrainEvent::Steps {
                     epoch: epoch + 1,
                     epochs: self.config.epochs,
                     step: at.step,
@@ -389,7 +389,7 @@ impl Trainer<'_> {
         position.history.push(row.clone());
         self.keep(position)?;
         let left_s = clock.elapsed().as_secs_f64() * (self.config.epochs - epoch - 1) as f64;
-        watch(&Event::Epoch {
+        watch(&TrainEvent::Epoch {
             epochs: self.config.epochs,
             row,
             left_s,

@@ -6,8 +6,8 @@
 use crate::words::number;
 use kerf_num::metrics::Rejection;
 use kerf_tune::criteria::OutputError;
-use kerf_tune::precheck::Checked;
-use kerf_tune::result::{Speedup, TuneResult, Verdict};
+use kerf_tune::precheck::SanitizerCheck;
+use kerf_tune::result::{SearchVerdict, Speedup, TuneResult};
 use kerf_tune::validate::Validation;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ pub fn speedup(s: &Speedup) -> String {
 }
 
 /// What the check for undefined behaviour came to, where it was recorded.
-pub fn checked(c: Option<&Checked>) -> Option<String> {
+pub fn checked(c: Option<&SanitizerCheck>) -> Option<String> {
     let c = c?;
     Some(c.gap().unwrap_or_else(|| {
         "checked for undefined behaviour on the tuning inputs, at their full size: no fault"
@@ -192,7 +192,7 @@ impl Claims {
 /// one says it, or the device that evaluations ran on.
 fn time_kind(r: &TuneResult) -> Option<&str> {
     match (r.verdict, &r.tie) {
-        (Verdict::Tuned, _) => r.speedup.recorded_kind(),
+        (SearchVerdict::Tuned, _) => r.speedup.recorded_kind(),
         (_, Some(tie)) => tie.speedup.recorded_kind(),
         (_, None) => Some(&r.speedup.kind),
     }
@@ -200,6 +200,6 @@ fn time_kind(r: &TuneResult) -> Option<&str> {
 
 /// What there is to say of other inputs: nothing where nothing was changed.
 pub fn other_inputs(r: &TuneResult) -> Option<OtherInputs<'_>> {
-    (r.verdict == Verdict::Tuned || r.validation.is_some())
+    (r.verdict == SearchVerdict::Tuned || r.validation.is_some())
         .then(|| OtherInputs::new(r.validation.as_ref()))
 }

@@ -1,7 +1,7 @@
 //! Every evaluation of a result folder as a table: CSV, or JSON with a column each.
 use crate::ReportError;
 use kerf_tune::result;
-use kerf_tune::store::{self, Row};
+use kerf_tune::store::{self, StoredRow};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub struct Evaluations {
     tolerance: f64,
     /// Names of the groups, and what their levels are called.
     groups: Vec<(String, Vec<String>)>,
-    rows: Vec<Row>,
+    rows: Vec<StoredRow>,
 }
 
 /// Reads a folder.
@@ -66,7 +66,7 @@ impl Evaluations {
     }
 
     /// The values of a row, in the order of the columns.
-    fn values(&self, number: usize, r: &Row) -> Vec<Value> {
+    fn values(&self, number: usize, r: &StoredRow) -> Vec<Value> {
         let within = r.failure.is_none() && r.error.is_some_and(|e| e <= self.tolerance);
         let own = [
             json!(number),
@@ -103,7 +103,7 @@ impl Evaluations {
     /// One object for each evaluation.
     pub fn json(&self) -> Value {
         let names = self.columns();
-        let one = |(i, r): (usize, &Row)| {
+        let one = |(i, r): (usize, &StoredRow)| {
             let named = names.iter().map(|n| (*n).to_owned());
             Value::Object(named.zip(self.values(i + 1, r)).collect::<Map<_, _>>())
         };
@@ -126,8 +126,8 @@ impl Evaluations {
 mod tests {
     use super::*;
 
-    fn row(phase: &str, assignment: Vec<u8>, error: Option<f64>) -> Row {
-        Row {
+    fn row(phase: &str, assignment: Vec<u8>, error: Option<f64>) -> StoredRow {
+        StoredRow {
             phase: phase.into(),
             assignment,
             error,

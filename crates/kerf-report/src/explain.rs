@@ -3,7 +3,7 @@ use crate::claims::{checked, compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines, number};
-use kerf_tune::result::Verdict;
+use kerf_tune::result::SearchVerdict;
 use std::fmt::Write;
 
 /// What became of a group.
@@ -32,17 +32,17 @@ pub fn explain(g: &Gathered) -> String {
         bound(r.criteria.tolerance)
     );
     let _ = match r.verdict {
-        Verdict::Tuned => writeln!(
+        SearchVerdict::Tuned => writeln!(
             o,
             "{name}: {}, error {} ({limit})",
             speedup(&r.speedup),
             error(r.error, &r.outputs)
         ),
-        Verdict::Unchanged => writeln!(
+        SearchVerdict::Unchanged => writeln!(
             o,
             "{name}: nothing faster is within the tolerance ({limit})"
         ),
-        Verdict::Unmet => writeln!(
+        SearchVerdict::Unmet => writeln!(
             o,
             "{name}: the program itself is not within the tolerance: error {} ({limit})",
             error(r.floor.error, &r.floor.outputs)

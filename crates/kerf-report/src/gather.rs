@@ -5,13 +5,13 @@ use crate::listing::{IrLine, listing};
 use kerf_llvm::Module;
 use kerf_tune::evidence::{self, Evidence};
 use kerf_tune::result::{self, TuneResult};
-use kerf_tune::store::{self, Row};
+use kerf_tune::store::{self, StoredRow};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// An evaluation as the page shows it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Evaluation {
+pub struct ShownEvaluation {
     /// What it was for.
     pub phase: String,
     /// Levels of the groups.
@@ -28,9 +28,9 @@ pub struct Evaluation {
     pub worst: Option<(String, u64)>,
 }
 
-impl From<Row> for Evaluation {
-    fn from(r: Row) -> Evaluation {
-        Evaluation {
+impl From<StoredRow> for ShownEvaluation {
+    fn from(r: StoredRow) -> ShownEvaluation {
+        ShownEvaluation {
             phase: r.phase,
             levels: r.assignment,
             error: r.error,
@@ -52,7 +52,7 @@ pub struct Gathered {
     /// What is seen beside it; none in folders of earlier versions.
     pub evidence: Option<Evidence>,
     /// Every evaluation on the tuning inputs, in order.
-    pub evaluations: Vec<Evaluation>,
+    pub evaluations: Vec<ShownEvaluation>,
     /// IR of the program and of the plan.
     pub ir: (Vec<IrLine>, Vec<IrLine>),
     /// PTX of the plan.
@@ -74,8 +74,8 @@ fn ir(dir: &Path, name: &str, files: &[String]) -> Vec<IrLine> {
 }
 
 /// The error of each group when it alone is below its own level.
-fn alone(groups: usize, all: &[Evaluation]) -> Vec<Option<f64>> {
-    let lone = |e: &&Evaluation, g: usize| {
+fn alone(groups: usize, all: &[ShownEvaluation]) -> Vec<Option<f64>> {
+    let lone = |e: &&ShownEvaluation, g: usize| {
         let below = |(i, l): (usize, &u8)| (*l > 0) == (i == g);
         e.phase != "baseline" && e.levels.len() == groups && e.levels.iter().enumerate().all(below)
     };
@@ -94,7 +94,7 @@ pub fn gather(dir: &Path) -> Result<Gathered, ReportError> {
     let rows = store::history(&dir.join(store::FILE))?;
     // Errors on other inputs are of another reference.
     let here = rows.into_iter().filter(|r| r.phase != "validation");
-    let evaluations: Vec<Evaluation> = here.map(Evaluation::from).collect();
+    let evaluations: Vec<ShownEvaluation> = here.map(ShownEvaluation::from).collect();
     let files: Vec<String> = evidence
         .iter()
         .flat_map(|e| e.sources.iter().map(|s| s.file.clone()))

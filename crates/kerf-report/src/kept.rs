@@ -1,7 +1,7 @@
 //! Why groups kept their formats, in words alike in every report.
 use crate::gather::Gathered;
 use crate::words::{bound, number};
-use kerf_tune::result::{Kept, TuneResult};
+use kerf_tune::result::{KeptReason, TuneResult};
 use kerf_tune::setting::Setting;
 
 /// The next level of a group below the plan's, if it has one.
@@ -28,12 +28,12 @@ pub fn kept(g: &Gathered, group: usize) -> String {
     };
     let lower = next(r, group).map_or_else(|| "lower".to_owned(), |s| s.to_string());
     match k {
-        Kept::Error {
+        KeptReason::Error {
             error: None,
             rejection: Some(why),
         } => format!("{lower}: {why}"),
-        Kept::Error { error: None, .. } => format!("{lower} is not within the tolerance"),
-        Kept::Error { error, .. } => {
+        KeptReason::Error { error: None, .. } => format!("{lower} is not within the tolerance"),
+        KeptReason::Error { error, .. } => {
             let place = payer(g, group).map_or_else(String::new, |(o, i)| format!(" on {o}[{i}]"));
             format!(
                 "{lower} costs {}{place}, limit {}",
@@ -41,7 +41,7 @@ pub fn kept(g: &Gathered, group: usize) -> String {
                 bound(r.criteria.tolerance)
             )
         }
-        Kept::Slower {
+        KeptReason::Slower {
             time,
             chosen,
             measured,
@@ -54,9 +54,11 @@ pub fn kept(g: &Gathered, group: usize) -> String {
                 }
             }
         }
-        Kept::Failed { why } => format!("{lower}: {}", why.lines().next().unwrap_or_default()),
-        Kept::Veto { why } => format!("{lower}: {why}"),
-        Kept::Validation => format!("{lower} fails on other inputs"),
-        Kept::NotTried => format!("{lower} was not tried"),
+        KeptReason::Failed { why } => {
+            format!("{lower}: {}", why.lines().next().unwrap_or_default())
+        }
+        KeptReason::Veto { why } => format!("{lower}: {why}"),
+        KeptReason::Validation => format!("{lower} fails on other inputs"),
+        KeptReason::NotTried => format!("{lower} was not tried"),
     }
 }

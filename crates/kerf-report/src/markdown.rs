@@ -3,7 +3,7 @@ use crate::claims::{compared, error, other_inputs, speedup};
 use crate::gather::Gathered;
 use crate::kept::kept;
 use crate::words::{bound, lines};
-use kerf_tune::result::Verdict;
+use kerf_tune::result::SearchVerdict;
 use std::fmt::Write;
 
 /// Text in a table's cell.
@@ -37,9 +37,9 @@ pub fn markdown(g: &Gathered) -> String {
     row(
         "speed-up",
         match r.verdict {
-            Verdict::Tuned => format!("{}, {}", speedup(&r.speedup), r.speedup.by),
-            Verdict::Unchanged => "none: nothing faster is within the tolerance".into(),
-            Verdict::Unmet => "none: the program itself is not within the tolerance".into(),
+            SearchVerdict::Tuned => format!("{}, {}", speedup(&r.speedup), r.speedup.by),
+            SearchVerdict::Unchanged => "none: nothing faster is within the tolerance".into(),
+            SearchVerdict::Unmet => "none: the program itself is not within the tolerance".into(),
         },
     );
     row(

@@ -2,7 +2,7 @@
 //!
 //! Each workload's source is replaced by its prepared bitcode, input files are copied, and the
 //! workload file is rewritten to point at them. Everything else in it stays as it was.
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use kerf_clang::compile::{CompileError, Toolchain};
 use kerf_ir::kernels;
 use kerf_ir::program;
@@ -85,7 +85,7 @@ fn copy_inputs(
 fn fits(w: &Workload, p: &program::Program) -> Result<(), BundleError> {
     let m = p.module()?;
     let (kernels, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = Session::plain(w, &kernels, &globals);
+    let session = WorkloadSession::plain(w, &kernels, &globals);
     session.check().map(|_| ()).map_err(BundleError::Workload)
 }
 

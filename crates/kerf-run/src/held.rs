@@ -3,14 +3,14 @@ use kerf_num::Format;
 
 /// How a buffer is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldBuffer {
     /// The workload's format.
     pub from: Format,
     /// The device's.
     pub to: Format,
 }
 
-impl Held {
+impl HeldBuffer {
     /// A number of bytes of the workload's, on the device.
     pub fn bytes(self, n: usize) -> usize {
         n / self.from.bytes() * self.to.bytes()

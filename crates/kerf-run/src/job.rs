@@ -16,17 +16,19 @@ mod save;
 mod sweep;
 mod timed;
 
-pub use count::{Counts, KernelCounts, SiteCounts, Traffic};
+pub use count::{KernelCounts, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
 pub use execute::{execute, execute_with};
 pub use finished::{Workshop, finish_with_tools};
-pub use launches::{Bench, Kind, LaunchTime, Run, bench, kinds};
-pub use report::{Energy, Flip, Output, ReferenceInfo, Report, Spent, Times, Verdict};
-pub use timed::Runner;
+pub use launches::{LaunchKind, LaunchTime, LaunchTimer, Run, bench, kinds};
+pub use report::{
+    Energy, Flip, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
+};
+pub use timed::TimedProgram;
 
 pub use sweep::{
-    Change, Choice, Chosen, Deed, Degree, Deviation, NOT_YET, Repeated, Start, Sweep, Swept, Timed,
-    Turn, sweep,
+    CallComparison, Change, ComparedCalls, Deed, Degree, Deviation, MachineShare, NOT_YET,
+    RepeatCheck, Start, Sweep, Swept, TimedVersion, sweep,
 };
 
 use kerf_clang::compile::Purpose;

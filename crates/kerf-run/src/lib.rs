@@ -1,7 +1,7 @@
 //! Running a workload: one evaluation on either executor, from the file to compared outputs.
 //!
 //! A [`job::Job`] is a message: a workload, a plan, a device and what is wanted of it. It is carried out in a worker
-//! process. Below it stands a [`run::Session`], a workload on one executor. [`skeleton`] writes a first workload file for
+//! process. Below it stands a [`run::WorkloadSession`], a workload on one executor. [`skeleton`] writes a first workload file for
 //! a kernel that has none.
 #![warn(missing_docs)]
 

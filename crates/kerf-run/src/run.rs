@@ -1,6 +1,6 @@
 //! Running a workload on an executor: inputs in, launches in order, outputs and times out.
 use crate::bind::bind;
-use crate::held::Held;
+use crate::held::HeldBuffer;
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, find};
 use kerf_pass::index_space;
@@ -36,7 +36,7 @@ impl From<Mistakes> for RunError {
 pub(crate) const KEPT_BYTES: usize = 96 << 20;
 
 /// A workload and the program it runs, checked against each other.
-pub struct Session<'a> {
+pub struct WorkloadSession<'a> {
     /// The workload.
     pub workload: &'a Workload,
     /// Kernels of the program.
@@ -48,7 +48,7 @@ pub struct Session<'a> {
     /// Seed of the inputs.
     pub seed: u64,
     /// How each buffer is held on the device where not in its own format; empty: all in their own.
-    pub storage: Vec<Option<Held>>,
+    pub storage: Vec<Option<HeldBuffer>>,
     /// Changes to the inputs.
     pub perturb: Option<Perturb>,
     /// What kernels that run in two versions get as their last argument, by symbol.
@@ -59,14 +59,14 @@ pub struct Session<'a> {
     pub declared: Option<Vec<BufferSpec>>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> WorkloadSession<'a> {
     /// The program as it is, with the file's parameters and inputs.
     pub fn plain(
         workload: &'a Workload,
         kernels: &'a [KernelInfo],
         globals: &'a [GlobalInfo],
-    ) -> Session<'a> {
-        Session {
+    ) -> WorkloadSession<'a> {
+        WorkloadSession {
             workload,
             kernels,
             globals,
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
 pub type Contents = Arc<Vec<Vec<u8>>>;
 
 /// Buffers of a session on an executor.
-pub struct Loaded {
+pub struct LoadedBuffers {
     /// One for each buffer of the workload.
     pub ids: Vec<BufferId>,
     /// First contents, kept for the next repeat where they are small together; others are made anew.
@@ -152,13 +152,13 @@ fn no_room(w: &Workload, b: &BufferSpec, e: ExecError) -> RunError {
     RunError::Workload(all)
 }
 
-impl<'a> Session<'a> {
+impl<'a> WorkloadSession<'a> {
     /// Buffers of the types that the kernels' parameters have.
     fn declared(&self) -> &[BufferSpec] {
         self.declared.as_ref().unwrap_or(&self.workload.buffers)
     }
 
-    fn held(&self, buffer: usize) -> Option<Held> {
+    fn held(&self, buffer: usize) -> Option<HeldBuffer> {
         self.storage.get(buffer).copied().flatten()
     }
 
@@ -304,7 +304,7 @@ impl<'a> Session<'a> {
     }
 
     /// Makes the buffers and their first contents.
-    pub fn load(&self, exec: &mut dyn Executor) -> Result<Loaded, RunError> {
+    pub fn load(&self, exec: &mut dyn Executor) -> Result<LoadedBuffers, RunError> {
         self.load_with(exec, None)
     }
 
@@ -313,7 +313,7 @@ impl<'a> Session<'a> {
         &self,
         exec: &mut dyn Executor,
         contents: Option<Contents>,
-    ) -> Result<Loaded, RunError> {
+    ) -> Result<LoadedBuffers, RunError> {
         let mut ids = Vec::new();
         let mut total = 0usize;
         for (i, b) in self.workload.buffers.iter().enumerate() {
@@ -337,7 +337,7 @@ impl<'a> Session<'a> {
             });
         }
         let binding = (0..self.workload.buffers.len()).collect();
-        let mut loaded = Loaded {
+        let mut loaded = LoadedBuffers {
             ids,
             initial: contents,
             binding,
@@ -413,7 +413,7 @@ impl<'a> Session<'a> {
     }
 
     /// Puts the first contents back.
-    pub fn reset(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
+    pub fn reset(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<(), RunError> {
         for (i, id) in l.ids.iter().enumerate() {
             match &l.initial {
                 Some(all) => exec.write(*id, &all[i])?,
@@ -430,7 +430,7 @@ impl<'a> Session<'a> {
     }
 
     /// Runs all steps once; the clock runs around the launches only. Gives seconds.
-    pub fn run(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<f64, RunError> {
+    pub fn run(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<f64, RunError> {
         exec.start_clock()?;
         self.steps(exec, l)?;
         Ok(exec.stop_clock()?)
@@ -438,7 +438,7 @@ impl<'a> Session<'a> {
 
     /// Records all steps for replays from the first contents, which buffers have to have now. False if the
     /// executor does not record.
-    pub fn record(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<bool, RunError> {
+    pub fn record(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<bool, RunError> {
         if !exec.record()? {
             return Ok(false);
         }
@@ -448,7 +448,7 @@ impl<'a> Session<'a> {
     }
 
     /// All steps, in order.
-    fn steps(&self, exec: &mut dyn Executor, l: &mut Loaded) -> Result<(), RunError> {
+    fn steps(&self, exec: &mut dyn Executor, l: &mut LoadedBuffers) -> Result<(), RunError> {
         let mut steps = expand(self.workload, &self.params)?;
         for step in steps.by_ref() {
             match step? {
@@ -510,7 +510,7 @@ impl<'a> Session<'a> {
     pub fn output(
         &self,
         exec: &mut dyn Executor,
-        l: &Loaded,
+        l: &LoadedBuffers,
         buffer: usize,
     ) -> Result<Vec<u8>, RunError> {
         let at = l.binding[buffer];

@@ -5,7 +5,7 @@ mod launch;
 mod macros;
 
 use blocks::BlockChoices;
-use kerf_ir::extent::{Along, Extents, PointerSource, Polynomial, Symbol};
+use kerf_ir::extent::{Extents, IndexMeaning, PointerSource, Polynomial, Symbol};
 use kerf_ir::kernels::{BlockBounds, GlobalInfo, KernelInfo, ParamKind, ScalarAt, ScalarKind};
 use kerf_workload::Number;
 use kerf_workload::expr::Expr;
@@ -40,9 +40,9 @@ const MOST_ELEMENTS: i128 = 1 << 26;
 const MOST_THREADS: i128 = 1 << 18;
 
 /// Does a launch have a sensible number of threads, if all sizes are this?
-fn threads(k: &Known, size: u32) -> bool {
+fn threads(k: &KernelKnowledge, size: u32) -> bool {
     // Threads that share an item.
-    let shared = k.extents.axes.contains(&Along::Shared);
+    let shared = k.extents.axes.contains(&IndexMeaning::Shared);
     let mut all: i128 = if shared { 128 } else { 1 };
     for p in k.extents.threads.iter().flatten() {
         let text = expression(&k.kernel, p);
@@ -57,7 +57,7 @@ fn threads(k: &Known, size: u32) -> bool {
 }
 
 /// A kernel and what its code tells.
-pub struct Known {
+pub struct KernelKnowledge {
     /// Its parameters.
     pub kernel: KernelInfo,
     /// How far it reaches.
@@ -191,7 +191,7 @@ fn pointers(k: &KernelInfo) -> Vec<Pointer<'_>> {
 }
 
 struct Writer<'k> {
-    known: &'k [Known],
+    known: &'k [KernelKnowledge],
     /// Sizes: name, default.
     sizes: BTreeMap<String, u32>,
     /// Lengths of buffers: an expression, and whether the code tells it.
@@ -254,7 +254,7 @@ impl Writer<'_> {
 
     /// The size that an axis of a kernel goes to, where no comparison says it. Blocks of an item each are as many as a
     /// parameter says that nothing else uses.
-    fn unsaid(&self, k: &Known, axis: usize) -> String {
+    fn unsaid(&self, k: &KernelKnowledge, axis: usize) -> String {
         if !k.extents.axes[axis].by_block() {
             return self.first_size();
         }
@@ -280,7 +280,7 @@ impl Writer<'_> {
 pub fn skeleton(
     source: &str,
     flags: &[String],
-    known: &[Known],
+    known: &[KernelKnowledge],
     globals: &[GlobalInfo],
     macros: &[(String, i64)],
 ) -> Skeleton {

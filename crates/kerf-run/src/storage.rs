@@ -4,8 +4,8 @@
 //! contents of `__constant__` and `__device__` variables, which a plan names too.
 //! Whoever touches a buffer has to hold it in the same format. Inputs are rounded once on their way to
 //! the device; outputs come back in the type that the workload gives them.
-use crate::held::Held;
-use crate::run::Session;
+use crate::held::HeldBuffer;
+use crate::run::WorkloadSession;
 use kerf_ir::kernels::{GlobalInfo, Param, ParamKind, ScalarKind, find};
 use kerf_num::Format;
 use kerf_pass::storage::variable;
@@ -50,7 +50,10 @@ fn own_of(g: &GlobalInfo) -> Option<Format> {
 }
 
 /// Contents of variables that a plan holds in other formats: buffer, who says so, format.
-fn in_variables(session: &Session, plan: &Plan) -> Vec<(usize, String, Option<SiteFormat>)> {
+fn in_variables(
+    session: &WorkloadSession,
+    plan: &Plan,
+) -> Vec<(usize, String, Option<SiteFormat>)> {
     let symbols = || session.globals.iter().map(|g| (g.symbol.as_str(), g.space));
     let mut out = Vec::new();
     for (kernel, k) in &plan.kernels {
@@ -72,7 +75,7 @@ fn in_variables(session: &Session, plan: &Plan) -> Vec<(usize, String, Option<Si
 }
 
 /// All kinds of use of each buffer, one of each.
-fn uses(session: &Session, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, String> {
+fn uses(session: &WorkloadSession, plan: &Plan) -> Result<BTreeMap<usize, Vec<Use>>, String> {
     let mut all: BTreeMap<usize, Vec<Use>> = BTreeMap::new();
     let mut add = |buffer: usize, who: String, format: Option<SiteFormat>| {
         let list = all.entry(buffer).or_default();
@@ -161,7 +164,7 @@ pub struct Touches {
 }
 
 /// Who touches which buffer.
-pub fn touches(session: &Session) -> Result<Touches, Mistakes> {
+pub fn touches(session: &WorkloadSession) -> Result<Touches, Mistakes> {
     let mut t = Touches::default();
     fn add<T: PartialEq>(list: &mut Vec<T>, x: T) {
         if !list.contains(&x) {
@@ -208,7 +211,7 @@ pub fn unfit(b: &BufferSpec, to: SiteFormat) -> Option<String> {
     content(b, to).err()
 }
 
-fn content(b: &BufferSpec, to: SiteFormat) -> Result<Held, String> {
+fn content(b: &BufferSpec, to: SiteFormat) -> Result<HeldBuffer, String> {
     let scalars = b.elem.scalars();
     let refuse = |why: String| Err(format!("buffer `{}` cannot be held in {to}: {why}", b.name));
     let mut from = None;
@@ -219,7 +222,7 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<Held, String> {
         }
     }
     match from {
-        Some(f) if f.bytes() > to.word().bytes() => Ok(Held {
+        Some(f) if f.bytes() > to.word().bytes() => Ok(HeldBuffer {
             from: f,
             to: to.word(),
         }),
@@ -231,7 +234,7 @@ fn content(b: &BufferSpec, to: SiteFormat) -> Result<Held, String> {
 pub fn declared(
     buffers: &[BufferSpec],
     held: &[(String, SiteFormat)],
-) -> Result<(Vec<Option<Held>>, Vec<BufferSpec>), String> {
+) -> Result<(Vec<Option<HeldBuffer>>, Vec<BufferSpec>), String> {
     let mut all = vec![None; buffers.len()];
     let mut specs = buffers.to_vec();
     for (name, format) in held {
@@ -245,7 +248,7 @@ pub fn declared(
 }
 
 /// How each buffer of a workload is held under a plan; none for its own format.
-pub fn assign(session: &Session, plan: &Plan) -> Result<Vec<Option<Held>>, String> {
+pub fn assign(session: &WorkloadSession, plan: &Plan) -> Result<Vec<Option<HeldBuffer>>, String> {
     let buffers = &session.workload.buffers;
     let mut out = vec![None; buffers.len()];
     if plan.kernels.values().all(|k| k.storage.is_empty()) {

@@ -2,11 +2,11 @@
 //!
 //! An entry's name is a digest of everything that the code depends on. Entries are written whole, and the oldest go when
 //! there are too many bytes.
-use crate::error::Failed;
+use crate::error::CallFailure;
 use crate::process::this_library;
 use crate::state::State;
 use kerf_clang::sha256;
-use kerf_ir::blob::Image;
+use kerf_ir::blob::CodeImage;
 use kerf_pass::Plan;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -37,7 +37,7 @@ pub fn entry(
     plan: &Plan,
     kernels: &[String],
     libdevice: Option<&Path>,
-) -> Result<Option<PathBuf>, Failed> {
+) -> Result<Option<PathBuf>, CallFailure> {
     let config = s.config()?.clone();
     let (Some(dir), false, false) = (config.cache, config.memcheck.is_some(), config.compile)
     else {
@@ -64,24 +64,24 @@ pub fn entry(
 }
 
 /// What an entry holds.
-pub fn get(entry: &Path) -> Option<(Image, Vec<u8>)> {
+pub fn get(entry: &Path) -> Option<(CodeImage, Vec<u8>)> {
     let all = std::fs::read(entry).ok()?;
     let n = u64::from_le_bytes(all.get(..8)?.try_into().ok()?) as usize;
     let end = n.checked_add(8)?;
-    let image: Image = serde_json::from_slice(all.get(8..end)?).ok()?;
+    let image: CodeImage = serde_json::from_slice(all.get(8..end)?).ok()?;
     let bytes = all.get(end..)?;
     (bytes.len() == image.bytes).then(|| (image, bytes.to_vec()))
 }
 
 /// Fills an entry. A folder that cannot be written costs time, nothing else.
-pub fn put(entry: &Path, image: &Image, bytes: &[u8]) {
+pub fn put(entry: &Path, image: &CodeImage, bytes: &[u8]) {
     let _ = written(entry, image, bytes);
     if let Some(dir) = entry.parent() {
         let _ = trim(dir, MOST);
     }
 }
 
-fn written(entry: &Path, image: &Image, bytes: &[u8]) -> std::io::Result<()> {
+fn written(entry: &Path, image: &CodeImage, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(dir) = entry.parent() {
         std::fs::create_dir_all(dir)?;
     }
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
     use kerf_ir::blob::ImageKind;
 
-    fn image(bytes: usize) -> Image {
-        Image {
+    fn image(bytes: usize) -> CodeImage {
+        CodeImage {
             kind: ImageKind::Ptx,
             target: "sm_90".into(),
             bytes,

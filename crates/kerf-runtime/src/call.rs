@@ -1,11 +1,11 @@
 //! How a call of the application's is run, and gives its results back.
-use crate::error::{self, Failed, code};
+use crate::error::{self, CallFailure, code};
 use crate::managed;
 use crate::process::say;
 use crate::state::{State, with_state};
 
 /// Runs a call of the application's with the state; gives its code.
-pub fn call(name: &str, f: impl FnOnce(&mut State) -> Result<(), Failed>) -> i32 {
+pub fn call(name: &str, f: impl FnOnce(&mut State) -> Result<(), CallFailure>) -> i32 {
     let sticky = error::sticky();
     if sticky != 0 {
         return error::note(sticky);
@@ -26,7 +26,7 @@ pub fn call(name: &str, f: impl FnOnce(&mut State) -> Result<(), Failed>) -> i32
 }
 
 /// Writes a value through a pointer that the application gave.
-pub fn put<T>(to: *mut T, value: T) -> Result<(), Failed> {
+pub fn put<T>(to: *mut T, value: T) -> Result<(), CallFailure> {
     if to.is_null() {
         return Err(code::INVALID_VALUE.into());
     }

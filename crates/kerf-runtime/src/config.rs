@@ -1,5 +1,5 @@
 //! What the environment says of a run: device, plan, checks, folders.
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::process::{this_library, var};
 use kerf_exec::cpu::SanitizeOptions;
 use kerf_pass::{Plan, SiteFormat};
@@ -39,7 +39,7 @@ pub struct Config {
 
 /// What is checked: nothing, everything (`KERF_MEMCHECK=1`), or all but races (`KERF_MEMCHECK=memory`). Kinds of
 /// faults in `KERF_ALLOW` are let pass.
-fn memcheck() -> Result<Option<SanitizeOptions>, Failed> {
+fn memcheck() -> Result<Option<SanitizeOptions>, CallFailure> {
     let races = match var("KERF_MEMCHECK").as_deref() {
         None | Some("0") => return Ok(None),
         Some(mode) => mode != "memory",
@@ -48,7 +48,7 @@ fn memcheck() -> Result<Option<SanitizeOptions>, Failed> {
     let mut names = allow.split(',').filter(|n| !n.is_empty());
     let options = SanitizeOptions { races, allow: 0 };
     let allowed = names.try_fold(options, |o, n| o.allowing(n));
-    let bad = |why| Failed::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
+    let bad = |why| CallFailure::new(code::UNKNOWN, format!("KERF_ALLOW: {why}"));
     allowed.map(Some).map_err(bad)
 }
 
@@ -92,12 +92,12 @@ fn cache() -> Option<PathBuf> {
 }
 
 /// Reads the environment, and the files that it names.
-pub fn configure() -> Result<Config, Failed> {
+pub fn configure() -> Result<Config, CallFailure> {
     let mut buffers = Buffers::default();
     let plan = match var("KERF_PLAN") {
         None => Plan::default(),
         Some(path) => {
-            let bad = |e: String| Failed::new(code::UNKNOWN, format!("KERF_PLAN={path}: {e}"));
+            let bad = |e: String| CallFailure::new(code::UNKNOWN, format!("KERF_PLAN={path}: {e}"));
             let beside = PathBuf::from(&path).with_file_name("buffers.json");
             if let Ok(text) = std::fs::read_to_string(beside) {
                 buffers =

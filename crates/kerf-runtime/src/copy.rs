@@ -1,6 +1,6 @@
 //! Copies and fills, of lines, rectangles and boxes.
 use crate::call::call;
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::held;
 use crate::memory::{Extent, Pitched};
 use crate::state::{State, tracing};
@@ -24,9 +24,9 @@ pub fn line(
     kind: i32,
     stream: u64,
     wait: bool,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     if !(0..=DEFAULT).contains(&kind) {
-        return Err(Failed::from(21));
+        return Err(CallFailure::from(21));
     }
     if bytes == 0 {
         return Ok(());
@@ -101,9 +101,15 @@ extern "C" fn cudaMemcpyPeerAsync(
     })
 }
 
-fn rows(s: &mut State, r: Rectangle, kind: i32, stream: u64, wait: bool) -> Result<(), Failed> {
+fn rows(
+    s: &mut State,
+    r: Rectangle,
+    kind: i32,
+    stream: u64,
+    wait: bool,
+) -> Result<(), CallFailure> {
     if r.width > r.to_pitch || r.width > r.from_pitch {
-        return Err(Failed::from(12));
+        return Err(CallFailure::from(12));
     }
     if r.width == 0 || r.rows == 0 {
         return Ok(());
@@ -187,14 +193,14 @@ struct Parms {
     kind: i32,
 }
 
-fn boxes(s: &mut State, p: *const c_void, stream: u64, wait: bool) -> Result<(), Failed> {
+fn boxes(s: &mut State, p: *const c_void, stream: u64, wait: bool) -> Result<(), CallFailure> {
     if p.is_null() {
         return Err(code::INVALID_VALUE.into());
     }
     // SAFETY: the application's own description.
     let p = unsafe { *p.cast::<Parms>() };
     if !p.src_array.is_null() || !p.dst_array.is_null() {
-        return Err(Failed::new(
+        return Err(CallFailure::new(
             code::NOT_SUPPORTED,
             "cudaMemcpy3D of arrays is not supported",
         ));
@@ -227,7 +233,13 @@ extern "C" fn cudaMemcpy3DAsync(p: *const c_void, stream: *mut c_void) -> i32 {
 }
 
 /// Fills a line of bytes.
-pub fn fill(s: &mut State, to: u64, value: i32, bytes: usize, stream: u64) -> Result<(), Failed> {
+pub fn fill(
+    s: &mut State,
+    to: u64,
+    value: i32,
+    bytes: usize,
+    stream: u64,
+) -> Result<(), CallFailure> {
     if bytes == 0 {
         return Ok(());
     }
@@ -270,7 +282,7 @@ fn fill_rows(
     width: usize,
     height: usize,
     stream: u64,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     (0..height).try_for_each(|i| fill(s, to + (i * pitch) as u64, value, width, stream))
 }
 
@@ -301,7 +313,7 @@ extern "C" fn cudaMemset2DAsync(
     })
 }
 
-fn fill_box(s: &mut State, p: Pitched, v: i32, e: Extent, stream: u64) -> Result<(), Failed> {
+fn fill_box(s: &mut State, p: Pitched, v: i32, e: Extent, stream: u64) -> Result<(), CallFailure> {
     (0..e.depth).try_for_each(|z| {
         let at = p.address as u64 + (z * p.pitch * p.ysize) as u64;
         fill_rows(s, at, p.pitch, v, e.width, e.height, stream)

@@ -1,6 +1,6 @@
 //! Devices: there is one, and this is what it says of itself.
 use crate::call::{call, put};
-use crate::error::{Failed, clear_sticky, code};
+use crate::error::{CallFailure, clear_sticky, code};
 use crate::state::State;
 use std::ffi::c_char;
 
@@ -15,7 +15,7 @@ extern "C" fn cudaGetDeviceCount(to: *mut i32) -> i32 {
     })
 }
 
-fn only(device: i32) -> Result<(), Failed> {
+fn only(device: i32) -> Result<(), CallFailure> {
     match device {
         0 => Ok(()),
         _ => Err(code::INVALID_DEVICE.into()),
@@ -262,7 +262,7 @@ pub struct Properties {
     rest: [i32; 75],
 }
 
-fn properties(s: &mut State) -> Result<Properties, Failed> {
+fn properties(s: &mut State) -> Result<Properties, CallFailure> {
     let name = s.device()?.name();
     let (_, total) = s.on_device(|d| d.memory())?;
     let mut a = |n: i32| s.on_device(|d| d.attribute(n));

@@ -3,8 +3,8 @@
 //! `kerf cc` renames them (`cuInit` is `kerf_cuInit` here), so that NVIDIA's own driver, which this library
 //! loads, never meets them. Others are missing when the program is linked, by name.
 use crate::call::{call, put};
-use crate::error::{Failed, code, name, text};
-use kerf_exec::raw::Place;
+use crate::error::{CallFailure, code, name, text};
+use kerf_exec::raw::MemoryPlace;
 use std::ffi::{c_char, c_void};
 
 /// The driver's codes are the runtime's, but for a few.
@@ -20,7 +20,7 @@ macro_rules! calls {
     ($($symbol:ident as $cuda:literal ($($arg:ident: $ty:ty),*) |$s:ident| $body:expr;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $symbol($($arg: $ty),*) -> i32 {
-            driver_code(call($cuda, |$s| -> Result<(), Failed> { $body }))
+            driver_code(call($cuda, |$s| -> Result<(), CallFailure> { $body }))
         }
     )*};
 }
@@ -82,7 +82,7 @@ calls! {
     };
     kerf_cuMemAlloc_v2 as "cuMemAlloc" (to: *mut u64, bytes: usize) |s| {
         if bytes == 0 { return Err(code::INVALID_VALUE.into()); }
-        let a = crate::memory::alloc(s, bytes, Place::Device)?;
+        let a = crate::memory::alloc(s, bytes, MemoryPlace::Device)?;
         put(to, a)
     };
     kerf_cuMemFree_v2 as "cuMemFree" (address: u64) |s| crate::memory::free(s, address, false);
@@ -96,7 +96,7 @@ calls! {
         crate::copy::fill(s, to, i32::from(value), n, 0);
     kerf_cuMemsetD32_v2 as "cuMemsetD32" (to: u64, value: u32, n: usize) |s| {
         if crate::held::is_held(s, to) {
-            return Err(Failed::new(code::NOT_SUPPORTED, "a buffer that the plan holds in another format"));
+            return Err(CallFailure::new(code::NOT_SUPPORTED, "a buffer that the plan holds in another format"));
         }
         s.on_device(|d| d.fill_words(to, value, n, 0))
     };

@@ -33,7 +33,7 @@ pub mod code {
 
 /// Why a call failed.
 #[derive(Debug, Clone)]
-pub struct Failed {
+pub struct CallFailure {
     /// CUDA's code.
     pub code: i32,
     /// What is said on standard error, where the code alone says too little.
@@ -42,9 +42,9 @@ pub struct Failed {
     pub sticky: bool,
 }
 
-impl From<i32> for Failed {
-    fn from(code: i32) -> Failed {
-        Failed {
+impl From<i32> for CallFailure {
+    fn from(code: i32) -> CallFailure {
+        CallFailure {
             code,
             message: None,
             sticky: false,
@@ -52,23 +52,25 @@ impl From<i32> for Failed {
     }
 }
 
-impl Failed {
+impl CallFailure {
     /// With words.
-    pub fn new(code: i32, message: impl Into<String>) -> Failed {
-        Failed {
+    pub fn new(code: i32, message: impl Into<String>) -> CallFailure {
+        CallFailure {
             message: Some(message.into()),
-            ..Failed::from(code)
+            ..CallFailure::from(code)
         }
     }
     /// From an executor; `driver` is the code that a driver gave last.
-    pub fn from_executor(e: ExecError, driver: i32) -> Failed {
+    pub fn from_executor(e: ExecError, driver: i32) -> CallFailure {
         match &e {
-            ExecError::Memory(_) => Failed::from(code::OUT_OF_MEMORY),
-            ExecError::NoKernel(_) => Failed::new(code::INVALID_DEVICE_FUNCTION, e.to_string()),
-            ExecError::NoSymbol(_) => Failed::from(code::INVALID_SYMBOL),
-            ExecError::Missing { .. } => Failed::new(code::NO_DEVICE, e.to_string()),
-            ExecError::Compile(_) => Failed::new(code::INVALID_IMAGE, e.to_string()),
-            ExecError::Fault(f) => Failed {
+            ExecError::Memory(_) => CallFailure::from(code::OUT_OF_MEMORY),
+            ExecError::NoKernel(_) => {
+                CallFailure::new(code::INVALID_DEVICE_FUNCTION, e.to_string())
+            }
+            ExecError::NoSymbol(_) => CallFailure::from(code::INVALID_SYMBOL),
+            ExecError::Missing { .. } => CallFailure::new(code::NO_DEVICE, e.to_string()),
+            ExecError::Compile(_) => CallFailure::new(code::INVALID_IMAGE, e.to_string()),
+            ExecError::Fault(f) => CallFailure {
                 code: match f.kind {
                     FaultKind::Trap => code::LAUNCH_FAILURE,
                     FaultKind::Assert => code::ASSERT,
@@ -84,7 +86,7 @@ impl Failed {
                 }),
                 sticky: true,
             },
-            _ => Failed::from(driver),
+            _ => CallFailure::from(driver),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! What applications ask about kernels: attributes, occupancy, cache preferences.
 use crate::call::{call, put};
-use crate::error::{Failed, code};
-use crate::registered::Function;
+use crate::error::{CallFailure, code};
+use crate::registered::RegisteredFunction;
 use crate::state::State;
 use std::ffi::{CString, c_char, c_void};
 
-fn find(s: &State, function: *const c_void) -> Result<Function, Failed> {
+fn find(s: &State, function: *const c_void) -> Result<RegisteredFunction, CallFailure> {
     s.functions
         .get(&(function as usize))
         .cloned()
-        .ok_or(Failed::from(code::INVALID_DEVICE_FUNCTION))
+        .ok_or(CallFailure::from(code::INVALID_DEVICE_FUNCTION))
 }
 
 /// `cudaFuncAttributes`.
@@ -34,7 +34,7 @@ extern "C" fn cudaFuncGetAttributes(to: *mut c_void, function: *const c_void) ->
         // Libraries of templates (CUB) choose by it among the versions that were compiled.
         let arch = s.units[f.module].meta[0].arch.clone();
         let version = kerf_llvm::compute_capability(&arch);
-        let version = version.map_err(|_| Failed::from(code::INVALID_DEVICE_FUNCTION))? as i32;
+        let version = version.map_err(|_| CallFailure::from(code::INVALID_DEVICE_FUNCTION))? as i32;
         let u = s.unit(f.module)?;
         let program = u.program_of(&f.symbol);
         let shared = u
@@ -116,7 +116,7 @@ fn occupancy(
     function: *const c_void,
     threads: i32,
     shared: usize,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let f = find(s, function)?;
     if threads <= 0 {
         return Err(code::INVALID_VALUE.into());

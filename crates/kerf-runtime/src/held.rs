@@ -3,8 +3,8 @@
 //! `buffers.json` beside the plan names allocations by their order, which is the same in every run of a
 //! program that does the same. An allocation keeps its size; only its first part is used.
 use crate::config::Config;
-use crate::error::{Failed, code};
-use crate::registered::Loaded;
+use crate::error::{CallFailure, code};
+use crate::registered::LoadedUnit;
 use crate::state::{Allocation, State};
 use kerf_ir::kernels::{KernelInfo, ParamKind, ScalarKind};
 use kerf_num::Format;
@@ -14,11 +14,11 @@ use std::ffi::c_void;
 /// What the application's numbers are.
 const FROM: Format = Format::F64;
 
-fn refuse(what: impl Into<String>) -> Failed {
-    Failed::new(code::NOT_SUPPORTED, what.into())
+fn refuse(what: impl Into<String>) -> CallFailure {
+    CallFailure::new(code::NOT_SUPPORTED, what.into())
 }
 
-fn scaled(bytes: u64, to: Format) -> Result<u64, Failed> {
+fn scaled(bytes: u64, to: Format) -> Result<u64, CallFailure> {
     let (from, to) = (FROM.bytes() as u64, to.bytes() as u64);
     match bytes % from {
         0 => Ok(bytes / from * to),
@@ -61,7 +61,7 @@ fn convert(bytes: &[u8], from: Format, to: Format) -> Vec<u8> {
 
 impl State {
     /// Where an address of a held allocation is on the device, and its format; none for any other.
-    fn held(&self, address: u64) -> Result<Option<(u64, Format)>, Failed> {
+    fn held(&self, address: u64) -> Result<Option<(u64, Format)>, CallFailure> {
         let Some((at, Allocation { held: Some(f), .. })) = self.holding(address) else {
             return Ok(None);
         };
@@ -70,7 +70,13 @@ impl State {
 }
 
 /// Copies where an end is held in another format; false if none is, and nothing was done.
-pub fn copy(s: &mut State, to: u64, from: u64, bytes: usize, stream: u64) -> Result<bool, Failed> {
+pub fn copy(
+    s: &mut State,
+    to: u64,
+    from: u64,
+    bytes: usize,
+    stream: u64,
+) -> Result<bool, CallFailure> {
     let (a, b) = (s.held(to)?, s.held(from)?);
     let (target, source, format) = match (a, b) {
         (None, None) => return Ok(false),
@@ -107,7 +113,13 @@ pub fn copy(s: &mut State, to: u64, from: u64, bytes: usize, stream: u64) -> Res
 }
 
 /// Fills a held allocation; false if it is none.
-pub fn fill(s: &mut State, to: u64, value: u8, bytes: usize, stream: u64) -> Result<bool, Failed> {
+pub fn fill(
+    s: &mut State,
+    to: u64,
+    value: u8,
+    bytes: usize,
+    stream: u64,
+) -> Result<bool, CallFailure> {
     let Some((at, f)) = s.held(to)? else {
         return Ok(false);
     };
@@ -130,11 +142,11 @@ pub fn is_held(s: &State, address: u64) -> bool {
 /// for them.
 pub fn arguments(
     s: &State,
-    u: &Loaded,
+    u: &LoadedUnit,
     k: &KernelInfo,
     args: &mut [*mut c_void],
     moved: &mut Vec<u64>,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let wanted = u.storage.get(&k.symbol);
     let none = |c: &Config| c.buffers.allocations.is_empty();
     if wanted.is_none_or(BTreeMap::is_empty) && s.config.as_ref().is_none_or(none) {

@@ -1,6 +1,6 @@
 //! Launches.
 use crate::call::call;
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::register::Dim3;
 use crate::registered::Ready;
 use crate::state::{State, tracing};
@@ -76,7 +76,7 @@ fn learn(s: &mut State, k: &KernelInfo, args: &[*mut c_void]) {
     }
 }
 
-fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), Failed> {
+fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), CallFailure> {
     let limits = [1024, 1024, 64];
     let threads: u64 = block.iter().map(|b| u64::from(*b)).product();
     let ok = (1..=1024).contains(&threads)
@@ -93,8 +93,8 @@ fn check(grid: [u32; 3], block: [u32; 3]) -> Result<(), Failed> {
 }
 
 /// A function by the address of its stub, and the dynamic shared memory that it may have.
-fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), Failed> {
-    let invalid = || Failed::from(code::INVALID_DEVICE_FUNCTION);
+fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), CallFailure> {
+    let invalid = || CallFailure::from(code::INVALID_DEVICE_FUNCTION);
     let f = s.functions.get(&function).ok_or_else(invalid)?;
     if let Some(r) = &f.ready {
         return Ok((r.clone(), f.shared_limit));
@@ -104,7 +104,7 @@ fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), Failed> {
     let missing = || {
         let name = kerf_llvm::demangle(&symbol);
         let why = format!("there is no kernel {name}");
-        Failed::new(code::INVALID_DEVICE_FUNCTION, why)
+        CallFailure::new(code::INVALID_DEVICE_FUNCTION, why)
     };
     let at = u.kernels.iter().position(|k| k.symbol == symbol);
     let at = at.ok_or_else(missing)?;
@@ -131,7 +131,13 @@ fn ready(s: &mut State, function: usize) -> Result<(Rc<Ready>, usize), Failed> {
 }
 
 /// A cooperative grid that the device that the CPU stands for could not hold is refused.
-fn fits(s: &mut State, f: &Ready, threads: u32, blocks: u64, shared: u32) -> Result<(), Failed> {
+fn fits(
+    s: &mut State,
+    f: &Ready,
+    threads: u32,
+    blocks: u64,
+    shared: u32,
+) -> Result<(), CallFailure> {
     let most = s.on_device(|d| {
         Ok(d.blocks_per_sm(f.program, &f.symbol, threads, shared)? * d.attribute(16)? as u32)
     })?;
@@ -164,7 +170,7 @@ enum Timer {
 }
 
 impl Timer {
-    fn start(s: &mut State, on_cpu: bool, stream: u64) -> Result<Timer, Failed> {
+    fn start(s: &mut State, on_cpu: bool, stream: u64) -> Result<Timer, CallFailure> {
         if on_cpu {
             return Ok(Timer::Processor(worked()));
         }
@@ -176,7 +182,7 @@ impl Timer {
     }
 
     /// Seconds since the start.
-    fn stop(self, s: &mut State, stream: u64) -> Result<f64, Failed> {
+    fn stop(self, s: &mut State, stream: u64) -> Result<f64, CallFailure> {
         match self {
             Timer::Processor(before) => Ok(worked() - before),
             Timer::Events(a, b) => s.on_device(|d| {
@@ -192,10 +198,10 @@ impl Timer {
 }
 
 /// Before a launch on the CPU: refuses what cannot run there, and watches the rest.
-fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), Failed> {
+fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), CallFailure> {
     if let Some(why) = &f.refused {
         let why = format!("{} cannot run on the CPU: {why}", f.name());
-        return Err(Failed::new(code::NOT_SUPPORTED, why));
+        return Err(CallFailure::new(code::NOT_SUPPORTED, why));
     }
     if r.cooperative {
         let threads = r.block.iter().product::<u32>();
@@ -210,7 +216,7 @@ fn begin_on_cpu(s: &mut State, f: &Ready, r: &Request) -> Result<(), Failed> {
 }
 
 /// Launches a function of the application's.
-fn launch(s: &mut State, r: Request) -> Result<(), Failed> {
+fn launch(s: &mut State, r: Request) -> Result<(), CallFailure> {
     if !s.functions.contains_key(&r.function) {
         return Err(code::INVALID_DEVICE_FUNCTION.into());
     }
@@ -360,7 +366,7 @@ unsafe extern "C" fn cudaLaunchKernelExC(
                 0 | 1 | 3 | 8 => {}
                 2 => cooperative = value != 0,
                 _ => {
-                    return Err(Failed::new(
+                    return Err(CallFailure::new(
                         code::NOT_SUPPORTED,
                         format!(
                             "launch attribute {id} (clusters, programmatic launches) is not supported"

@@ -1,7 +1,7 @@
 //! Device code from bitcode to something that can be launched, when it is first needed.
 use crate::cache;
-use crate::error::{Failed, code};
-use crate::registered::{Loaded, Unit};
+use crate::error::{CallFailure, code};
+use crate::registered::{LoadedUnit, RegisteredUnit};
 use crate::state::State;
 use kerf_ir::blob;
 use kerf_ir::finish;
@@ -12,12 +12,12 @@ use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat};
 use std::collections::{BTreeMap, BTreeSet};
 
-fn bad(what: &str, why: impl std::fmt::Display) -> Failed {
-    Failed::new(code::INVALID_IMAGE, format!("{what}: {why}"))
+fn bad(what: &str, why: impl std::fmt::Display) -> CallFailure {
+    CallFailure::new(code::INVALID_IMAGE, format!("{what}: {why}"))
 }
 
 /// The prepared module of a unit; parts that were compiled apart are linked first.
-fn prepared(u: &Unit) -> Result<Module, Failed> {
+fn prepared(u: &RegisteredUnit) -> Result<Module, CallFailure> {
     let first = &u.meta[0];
     let e = |e: kerf_llvm::LlvmError| bad(&first.source, e.0);
     let m = Module::parse(u.bitcode[0], &first.source).map_err(e)?;
@@ -77,7 +77,7 @@ fn compile(
     m: &Module,
     plan: &Plan,
     infos: &[KernelInfo],
-) -> Result<Compiled, Failed> {
+) -> Result<Compiled, CallFailure> {
     let meta = &s.units[unit].meta[0];
     let (source, arch, reflect) = (meta.source.clone(), meta.arch.clone(), meta.reflect());
     let recorded = meta.libdevice.clone().map(std::path::PathBuf::from);
@@ -136,7 +136,7 @@ fn compile(
 
 /// A unit by the code that the compiler made of it: the kernels that a plan changes are compiled, the others are not.
 /// None if nothing is kept for this device, or kernels cannot be apart from each other.
-fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
+fn from_kept(s: &mut State, unit: usize) -> Result<Option<LoadedUnit>, CallFailure> {
     let config = s.config()?.clone();
     if config.memcheck.is_some() || config.compile {
         return Ok(None);
@@ -168,7 +168,7 @@ fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
         let source = &s.units[unit].meta[0].source;
         t.module(unit, source, m, &kept.kernels)?;
     }
-    let mut loaded = Loaded {
+    let mut loaded = LoadedUnit {
         program,
         apart: None,
         kernels: kept.kernels,
@@ -187,7 +187,7 @@ fn from_kept(s: &mut State, unit: usize) -> Result<Option<Loaded>, Failed> {
     Ok(Some(loaded))
 }
 
-fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
+fn load(s: &mut State, unit: usize) -> Result<LoadedUnit, CallFailure> {
     if let Some(l) = from_kept(s, unit)? {
         return Ok(l);
     }
@@ -226,7 +226,7 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
         return Err(bad("KERF_PLAN", why));
     }
     let c = compile(s, unit, &m, &plan, &infos)?;
-    Ok(Loaded {
+    Ok(LoadedUnit {
         program: c.program,
         apart: None,
         kernels: infos,
@@ -238,7 +238,7 @@ fn load(s: &mut State, unit: usize) -> Result<Loaded, Failed> {
 
 impl State {
     /// A unit, loaded if it is not yet.
-    pub fn unit(&mut self, unit: usize) -> Result<&Loaded, Failed> {
+    pub fn unit(&mut self, unit: usize) -> Result<&LoadedUnit, CallFailure> {
         if self.units.get(unit).is_none() {
             return Err(code::INVALID_IMAGE.into());
         }

@@ -3,7 +3,7 @@
 //! Host code may touch them only while no kernel runs. So the host's value goes to the device before a
 //! launch, unless a kernel may have changed the device's since; and the device's comes back when host code
 //! has waited for the device.
-use crate::error::Failed;
+use crate::error::CallFailure;
 use crate::state::State;
 use crate::variable;
 
@@ -36,7 +36,7 @@ pub fn registered(s: &mut State, unit: usize, symbol: &str, shadow: usize, bytes
 }
 
 /// Before a launch.
-pub fn to_device(s: &mut State) -> Result<(), Failed> {
+pub fn to_device(s: &mut State) -> Result<(), CallFailure> {
     if s.managed.is_empty() {
         return Ok(());
     }
@@ -51,7 +51,7 @@ pub fn to_device(s: &mut State) -> Result<(), Failed> {
 }
 
 /// After a call, if it waited for the device.
-pub fn to_host(s: &mut State, call: &str) -> Result<(), Failed> {
+pub fn to_host(s: &mut State, call: &str) -> Result<(), CallFailure> {
     if s.managed.is_empty() || !s.managed_changed || !WAITING.contains(&call) {
         return Ok(());
     }

@@ -1,15 +1,15 @@
 //! Memory: allocating, freeing, asking.
 use crate::call::{call, put};
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::state::{Allocation, State, tracing};
-use kerf_exec::raw::Place;
+use kerf_exec::raw::MemoryPlace;
 use std::ffi::c_void;
 
 /// Rows of pitched memory begin at multiples of this.
 const PITCH: usize = 512;
 
 /// New memory.
-pub fn alloc(s: &mut State, bytes: usize, place: Place) -> Result<u64, Failed> {
+pub fn alloc(s: &mut State, bytes: usize, place: MemoryPlace) -> Result<u64, CallFailure> {
     let address = s.on_device(|d| d.alloc(bytes, place))?;
     s.allocated += 1;
     let number = s.allocated;
@@ -26,13 +26,18 @@ pub fn alloc(s: &mut State, bytes: usize, place: Place) -> Result<u64, Failed> {
             place,
             number,
             element: None,
-            held: held.filter(|_| place == Place::Device),
+            held: held.filter(|_| place == MemoryPlace::Device),
         },
     );
     Ok(address)
 }
 
-fn give(to: *mut *mut c_void, bytes: usize, place: Place, s: &mut State) -> Result<(), Failed> {
+fn give(
+    to: *mut *mut c_void,
+    bytes: usize,
+    place: MemoryPlace,
+    s: &mut State,
+) -> Result<(), CallFailure> {
     if to.is_null() {
         return Err(code::INVALID_VALUE.into());
     }
@@ -44,11 +49,11 @@ fn give(to: *mut *mut c_void, bytes: usize, place: Place, s: &mut State) -> Resu
 }
 
 /// Frees memory; null is nothing.
-pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), Failed> {
+pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), CallFailure> {
     if address == 0 {
         return Ok(());
     }
-    let is = |a: &Allocation| (a.place == Place::Host) == host;
+    let is = |a: &Allocation| (a.place == MemoryPlace::Host) == host;
     if !s.memory.get(&address).is_some_and(is) {
         return Err(code::INVALID_VALUE.into());
     }
@@ -56,7 +61,7 @@ pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), Failed> {
     let a = s
         .memory
         .remove(&address)
-        .ok_or(Failed::from(code::INVALID_VALUE))?;
+        .ok_or(CallFailure::from(code::INVALID_VALUE))?;
     s.on_device(|d| {
         d.synchronize()?;
         d.free(address, a.bytes, a.place)
@@ -65,27 +70,31 @@ pub fn free(s: &mut State, address: u64, host: bool) -> Result<(), Failed> {
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMalloc(to: *mut *mut c_void, bytes: usize) -> i32 {
-    call("cudaMalloc", |s| give(to, bytes, Place::Device, s))
+    call("cudaMalloc", |s| give(to, bytes, MemoryPlace::Device, s))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMallocAsync(to: *mut *mut c_void, bytes: usize, _stream: *mut c_void) -> i32 {
-    call("cudaMallocAsync", |s| give(to, bytes, Place::Device, s))
+    call("cudaMallocAsync", |s| {
+        give(to, bytes, MemoryPlace::Device, s)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMallocManaged(to: *mut *mut c_void, bytes: usize, _flags: u32) -> i32 {
-    call("cudaMallocManaged", |s| give(to, bytes, Place::Managed, s))
+    call("cudaMallocManaged", |s| {
+        give(to, bytes, MemoryPlace::Managed, s)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMallocHost(to: *mut *mut c_void, bytes: usize) -> i32 {
-    call("cudaMallocHost", |s| give(to, bytes, Place::Host, s))
+    call("cudaMallocHost", |s| give(to, bytes, MemoryPlace::Host, s))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaHostAlloc(to: *mut *mut c_void, bytes: usize, _flags: u32) -> i32 {
-    call("cudaHostAlloc", |s| give(to, bytes, Place::Host, s))
+    call("cudaHostAlloc", |s| give(to, bytes, MemoryPlace::Host, s))
 }
 
 #[unsafe(no_mangle)]
@@ -115,7 +124,7 @@ extern "C" fn cudaMallocPitch(
 ) -> i32 {
     call("cudaMallocPitch", |s| {
         let p = width.next_multiple_of(PITCH);
-        give(to, p * height, Place::Device, s)?;
+        give(to, p * height, MemoryPlace::Device, s)?;
         put(pitch, p)
     })
 }
@@ -152,7 +161,7 @@ extern "C" fn cudaMalloc3D(to: *mut Pitched, extent: Extent) -> i32 {
         let pitch = extent.width.next_multiple_of(PITCH);
         let mut address = std::ptr::null_mut();
         let bytes = pitch * extent.height.max(1) * extent.depth.max(1);
-        give(&mut address, bytes, Place::Device, s)?;
+        give(&mut address, bytes, MemoryPlace::Device, s)?;
         put(
             to,
             Pitched {
@@ -218,9 +227,9 @@ extern "C" fn cudaPointerGetAttributes(to: *mut c_void, address: *mut c_void) ->
         let place = s.holding(address as u64).map(|(_, a)| a.place);
         let none = std::ptr::null_mut();
         let (kind, device, host) = match place {
-            Some(Place::Device) => (2, address, none),
-            Some(Place::Managed) => (3, address, address),
-            Some(Place::Host) => (1, address, address),
+            Some(MemoryPlace::Device) => (2, address, none),
+            Some(MemoryPlace::Managed) => (3, address, address),
+            Some(MemoryPlace::Host) => (1, address, address),
             None => (0, none, none),
         };
         put(
@@ -242,9 +251,9 @@ fn prefetch(
     bytes: usize,
     to_host: bool,
     stream: u64,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let place = s.holding(at).map(|(_, a)| a.place);
-    match bytes > 0 && place == Some(Place::Managed) {
+    match bytes > 0 && place == Some(MemoryPlace::Managed) {
         true => s.on_device(|d| d.prefetch(at, bytes, to_host, stream)),
         false => Ok(()),
     }

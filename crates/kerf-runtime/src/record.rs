@@ -28,7 +28,7 @@ pub struct Buffer {
 
 /// One launch.
 #[derive(Serialize)]
-pub struct Recorded {
+pub struct RecordedLaunch {
     /// Name of the kernel.
     pub kernel: String,
     /// Its symbol.
@@ -51,28 +51,28 @@ pub struct Recorded {
 
 /// What is kept.
 #[derive(Default)]
-pub struct Record {
+pub struct LaunchRecord {
     most: usize,
     seen: BTreeMap<String, usize>,
     /// Launches, in order.
-    launches: Vec<Recorded>,
+    launches: Vec<RecordedLaunch>,
     /// By symbol, launches that changed nothing: how many, and one of them.
-    idle: BTreeMap<String, (usize, Recorded)>,
+    idle: BTreeMap<String, (usize, RecordedLaunch)>,
     open: bool,
 }
 
 /// A simulation that starts from rest writes zeros over zeros at first: that many launches are let pass.
 const PATIENCE: usize = 100;
 
-impl Record {
+impl LaunchRecord {
     /// As the environment says; nothing without it.
-    pub fn from_environment() -> Record {
+    pub fn from_environment() -> LaunchRecord {
         let most = std::env::var("KERF_RECORD")
             .ok()
             .and_then(|v| v.parse().ok());
-        Record {
+        LaunchRecord {
             most: most.unwrap_or(0),
-            ..Record::default()
+            ..LaunchRecord::default()
         }
     }
 
@@ -84,13 +84,13 @@ impl Record {
     }
 
     /// A launch begins.
-    pub fn begin(&mut self, r: Recorded) {
+    pub fn begin(&mut self, r: RecordedLaunch) {
         self.launches.push(r);
         self.open = true;
     }
 
     /// The launch that began last, if it has not ended; [`Record::end`] takes it back.
-    pub fn take_open(&mut self) -> Option<Recorded> {
+    pub fn take_open(&mut self) -> Option<RecordedLaunch> {
         match std::mem::take(&mut self.open) {
             true => self.launches.pop(),
             false => None,
@@ -98,7 +98,7 @@ impl Record {
     }
 
     /// A launch has ended, and it is known what it changed.
-    pub fn end(&mut self, r: Recorded) {
+    pub fn end(&mut self, r: RecordedLaunch) {
         let tries = self.idle.get(&r.symbol).map_or(0, |i| i.0);
         if r.buffers.iter().any(|b| b.changed) || r.unusable.is_some() || tries >= PATIENCE {
             self.launches.push(r);
@@ -112,7 +112,7 @@ impl Record {
     }
 
     /// The launches; of a kernel that never changed anything, one that says so.
-    pub fn all(&self) -> Vec<&Recorded> {
+    pub fn all(&self) -> Vec<&RecordedLaunch> {
         let has = |s: &String| self.launches.iter().any(|r| r.symbol == *s);
         let idle = self.idle.iter().filter(|(s, _)| !has(s));
         self.launches

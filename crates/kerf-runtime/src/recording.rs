@@ -2,8 +2,8 @@
 //!
 //! Before a launch, all memory that its arguments point to is written to files of the trace's folder, and
 //! so are the module's variables; afterwards it is known what the launch changed.
-use crate::error::Failed;
-use crate::record::{Buffer, Recorded};
+use crate::error::CallFailure;
+use crate::record::{Buffer, RecordedLaunch};
 use crate::state::State;
 use crate::trace;
 use crate::variable;
@@ -11,7 +11,7 @@ use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarKind};
 use serde_json::{Value, json};
 use std::ffi::c_void;
 
-fn content(s: &mut State, address: u64, bytes: usize) -> Result<Vec<u8>, Failed> {
+fn content(s: &mut State, address: u64, bytes: usize) -> Result<Vec<u8>, CallFailure> {
     let mut v = vec![0u8; bytes];
     s.on_device(|d| {
         d.synchronize()?;
@@ -87,7 +87,7 @@ struct Place {
 }
 
 /// The allocations that were found, and the unit's variables.
-fn places(s: &mut State, unit: usize, found: Vec<(u64, usize)>) -> Result<Vec<Place>, Failed> {
+fn places(s: &mut State, unit: usize, found: Vec<(u64, usize)>) -> Result<Vec<Place>, CallFailure> {
     let mut places = Vec::new();
     for (address, number) in found {
         places.push(Place {
@@ -116,7 +116,7 @@ fn places(s: &mut State, unit: usize, found: Vec<(u64, usize)>) -> Result<Vec<Pl
 }
 
 /// Writes the content of a place to a file of the trace's.
-fn keep(s: &mut State, p: Place, file: String) -> Result<Buffer, Failed> {
+fn keep(s: &mut State, p: Place, file: String) -> Result<Buffer, CallFailure> {
     let before = content(s, p.address, p.bytes)?;
     let element = s
         .memory
@@ -145,14 +145,14 @@ pub fn before(
     k: &KernelInfo,
     (grid, block, shared): ([u32; 3], [u32; 3], usize),
     args: &[*mut c_void],
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let Some(t) = &mut s.trace else {
         return Ok(());
     };
     let Some(number) = t.recorded.next(&k.symbol) else {
         return Ok(());
     };
-    let mut r = Recorded {
+    let mut r = RecordedLaunch {
         kernel: k.name.clone(),
         symbol: k.symbol.clone(),
         unit,
@@ -181,7 +181,7 @@ pub fn before(
 }
 
 /// After a launch.
-pub fn after(s: &mut State) -> Result<(), Failed> {
+pub fn after(s: &mut State) -> Result<(), CallFailure> {
     let Some(mut r) = s.trace.as_mut().and_then(|t| t.recorded.take_open()) else {
         return Ok(());
     };

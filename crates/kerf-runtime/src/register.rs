@@ -2,7 +2,7 @@
 use crate::error::code;
 use crate::managed;
 use crate::process::say;
-use crate::registered::{Function, Unit, Variable};
+use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
 use crate::state::with_state;
 use kerf_ir::blob;
 use std::cell::RefCell;
@@ -63,7 +63,7 @@ unsafe fn unit(w: *const Wrapper, linked: bool) -> usize {
         let at = match s.linked {
             Some(at) if linked => at,
             _ => {
-                s.units.push(Unit {
+                s.units.push(RegisteredUnit {
                     meta: Vec::new(),
                     bitcode: Vec::new(),
                     kept: &[],
@@ -134,7 +134,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
     with_state(|s| {
         s.functions.insert(
             host as usize,
-            Function {
+            RegisteredFunction {
                 module,
                 symbol,
                 shared_limit: 48 * 1024,
@@ -161,7 +161,7 @@ unsafe extern "C" fn __cudaRegisterVar(
     with_state(|s| {
         s.variables.insert(
             host as usize,
-            Variable {
+            RegisteredVariable {
                 module,
                 symbol,
                 bytes,

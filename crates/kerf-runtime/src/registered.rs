@@ -1,5 +1,5 @@
 //! What the application registers: device code, and the functions and variables that host code names.
-use crate::error::Failed;
+use crate::error::CallFailure;
 use kerf_ir::blob::Meta;
 use kerf_ir::kernels::KernelInfo;
 use kerf_pass::SiteFormat;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// A `__global__` function of the application.
 #[derive(Clone)]
-pub struct Function {
+pub struct RegisteredFunction {
     /// Its module.
     pub module: usize,
     /// Its symbol there.
@@ -22,7 +22,7 @@ pub struct Function {
 
 /// A `__device__` or `__constant__` variable of the application.
 #[derive(Debug, Clone)]
-pub struct Variable {
+pub struct RegisteredVariable {
     /// Its module.
     pub module: usize,
     /// Its symbol there.
@@ -34,7 +34,7 @@ pub struct Variable {
 }
 
 /// Registered device code: one file's, or all files' that are linked with each other.
-pub struct Unit {
+pub struct RegisteredUnit {
     /// What the compiler said of each part.
     pub meta: Vec<Meta>,
     /// Bitcode of each part.
@@ -42,12 +42,12 @@ pub struct Unit {
     /// Code that the compiler made of it, packed; of files that are not linked with others.
     pub kept: &'static [u8],
     /// Once it was needed.
-    pub loaded: Option<Result<Loaded, Failed>>,
+    pub loaded: Option<Result<LoadedUnit, CallFailure>>,
 }
 
 /// A unit that is ready.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedUnit {
     /// Its number on the device.
     pub program: usize,
     /// Another one, with kernels that a plan changed.
@@ -62,7 +62,7 @@ pub struct Loaded {
     pub storage: BTreeMap<String, BTreeMap<String, SiteFormat>>,
 }
 
-impl Loaded {
+impl LoadedUnit {
     /// The program that a kernel is in.
     pub fn program_of(&self, symbol: &str) -> usize {
         match &self.apart {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn changed_kernels_are_in_a_program_of_their_own() {
-        let mut l = Loaded {
+        let mut l = LoadedUnit {
             program: 3,
             apart: None,
             kernels: Vec::new(),

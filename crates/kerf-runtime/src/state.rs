@@ -2,20 +2,20 @@
 pub mod tracing;
 
 use crate::config::{Config, configure};
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::process::{say, var};
-use crate::registered::{Function, Unit, Variable};
-use crate::trace::Trace;
+use crate::registered::{RegisteredFunction, RegisteredUnit, RegisteredVariable};
+use crate::trace::RunTrace;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::{CpuDevice, CpuOptions};
-use kerf_exec::raw::{Place, RawDevice};
+use kerf_exec::raw::{MemoryPlace, RawDevice};
 use kerf_ir::kernels::ScalarAt;
 use kerf_num::Format;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 /// How an allocation of doubles is held.
-pub type Held = Format;
+pub type HeldFormat = Format;
 
 /// Memory of the application.
 #[derive(Debug, Clone)]
@@ -23,25 +23,25 @@ pub struct Allocation {
     /// Bytes.
     pub bytes: usize,
     /// Where it lies.
-    pub place: Place,
+    pub place: MemoryPlace,
     /// Number, in order of allocation.
     pub number: usize,
     /// Scalars of an element and its bytes, as kernels that were given it have them.
     pub element: Option<(Vec<ScalarAt>, u64)>,
     /// The format that its doubles are held in, where that is another.
-    pub held: Option<Held>,
+    pub held: Option<HeldFormat>,
 }
 
 /// The runtime's state.
 pub struct State {
     /// Units, in order of registration.
-    pub units: Vec<Unit>,
+    pub units: Vec<RegisteredUnit>,
     /// The unit of everything compiled with `-rdc=true`.
     pub linked: Option<usize>,
     /// Functions by the address of their host stub.
-    pub functions: BTreeMap<usize, Function>,
+    pub functions: BTreeMap<usize, RegisteredFunction>,
     /// Variables by the address of their host shadow.
-    pub variables: BTreeMap<usize, Variable>,
+    pub variables: BTreeMap<usize, RegisteredVariable>,
     /// Memory by address.
     pub memory: BTreeMap<u64, Allocation>,
     /// Allocations made so far.
@@ -53,9 +53,9 @@ pub struct State {
     /// Flags and priorities of the streams that the program has made.
     pub streams: BTreeMap<u64, (u32, i32)>,
     /// What is noted of the run.
-    pub trace: Option<Trace>,
+    pub trace: Option<RunTrace>,
     /// Held while it is this program's turn on the GPU.
-    pub turn: Option<Turn>,
+    pub turn: Option<GpuTurn>,
     /// Host's addresses of `__managed__` variables.
     pub managed: Vec<usize>,
     /// May a kernel have changed them since they were last brought to the host?
@@ -82,7 +82,7 @@ static STATE: Mutex<Guarded> = Mutex::new(Guarded(State {
     managed_changed: false,
 }));
 
-fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
+fn open(c: &Config) -> Result<Box<dyn RawDevice>, CallFailure> {
     let (kind, number) = c.device.split_once(':').unwrap_or((&c.device, "0"));
     match (kind, number.parse::<i32>()) {
         ("cpu", Ok(0)) => Ok(Box::new(CpuDevice::new(CpuOptions {
@@ -97,9 +97,9 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
             unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) };
             kerf_exec::cuda::CudaDevice::new(n)
                 .map(|d| Box::new(d) as Box<dyn RawDevice>)
-                .map_err(|e| Failed::from_executor(e, code::NO_DEVICE))
+                .map_err(|e| CallFailure::from_executor(e, code::NO_DEVICE))
         }
-        _ => Err(Failed::new(
+        _ => Err(CallFailure::new(
             code::INVALID_DEVICE,
             format!("KERF_DEVICE={}: expected cpu, cuda or cuda:N", c.device),
         )),
@@ -107,12 +107,12 @@ fn open(c: &Config) -> Result<Box<dyn RawDevice>, Failed> {
 }
 
 /// Whose turn it is on a GPU that programs share.
-pub struct Turn {
+pub struct GpuTurn {
     file: std::fs::File,
     alone: bool,
 }
 
-impl Turn {
+impl GpuTurn {
     fn lock(&self, how: i32) {
         use std::os::fd::AsRawFd;
         // SAFETY: a file of ours. Without the lock times are less exact, which is no reason to fail.
@@ -133,7 +133,7 @@ impl State {
             .write(true)
             .open(&path);
         if let Ok(file) = open {
-            let turn = Turn { file, alone: false };
+            let turn = GpuTurn { file, alone: false };
             turn.lock(libc::LOCK_SH);
             self.turn = Some(turn);
         }
@@ -163,12 +163,12 @@ impl State {
     }
 
     /// The configuration, read at first use.
-    pub fn config(&mut self) -> Result<&Config, Failed> {
+    pub fn config(&mut self) -> Result<&Config, CallFailure> {
         if self.config.is_none() {
             let c = configure()?;
             if let Some(dir) = var("KERF_TRACE") {
                 let wanted = |name| var(name).is_none_or(|v| v != "0");
-                self.trace = Some(Trace::start(
+                self.trace = Some(RunTrace::start(
                     dir.into(),
                     wanted("KERF_TRACE_COPIES"),
                     wanted("KERF_TRACE_KERNELS"),
@@ -182,7 +182,7 @@ impl State {
     }
 
     /// The device, opened at first use and made ready for this thread.
-    pub fn device(&mut self) -> Result<&mut dyn RawDevice, Failed> {
+    pub fn device(&mut self) -> Result<&mut dyn RawDevice, CallFailure> {
         if self.device.is_none() {
             let c = self.config()?.clone();
             if c.device != "cpu" {
@@ -193,7 +193,7 @@ impl State {
         match &mut self.device {
             Some(d) => {
                 d.enter()
-                    .map_err(|e| Failed::from_executor(e, code::UNKNOWN))?;
+                    .map_err(|e| CallFailure::from_executor(e, code::UNKNOWN))?;
                 Ok(d.as_mut())
             }
             None => Err(code::NO_DEVICE.into()),
@@ -204,7 +204,7 @@ impl State {
     pub fn on_device<R>(
         &mut self,
         f: impl FnOnce(&mut dyn RawDevice) -> Result<R, ExecError>,
-    ) -> Result<R, Failed> {
+    ) -> Result<R, CallFailure> {
         let checked = self.config()?.memcheck.is_some();
         let d = self.device()?;
         let done = f(d);
@@ -215,13 +215,13 @@ impl State {
         }
         match done {
             Ok(r) => Ok(r),
-            Err(e) => Err(Failed::from_executor(e, d.last_code())),
+            Err(e) => Err(CallFailure::from_executor(e, d.last_code())),
         }
     }
 
     /// Is each launch and copy looked at? Not where only the end of the run is of interest: that has a price.
     pub fn watched(&self) -> bool {
-        self.trace.as_ref().is_some_and(Trace::watches)
+        self.trace.as_ref().is_some_and(RunTrace::watches)
     }
 
     /// The allocation that holds an address, and where it begins.
@@ -233,7 +233,7 @@ impl State {
     /// Is an address of memory on the device?
     pub fn is_on_device(&self, address: u64) -> bool {
         self.holding(address)
-            .is_some_and(|(_, a)| a.place != Place::Host)
+            .is_some_and(|(_, a)| a.place != MemoryPlace::Host)
             || self.variables.values().any(|v| {
                 v.address
                     .is_some_and(|at| (at..at + v.bytes as u64).contains(&address))

@@ -1,12 +1,12 @@
 //! Streams and events.
 use crate::call::{call, put};
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::state::State;
 use std::ffi::c_void;
 
 type Handle = *mut c_void;
 
-fn ready(done: bool) -> Result<(), Failed> {
+fn ready(done: bool) -> Result<(), CallFailure> {
     match done {
         true => Ok(()),
         false => Err(code::NOT_READY.into()),
@@ -16,7 +16,12 @@ fn ready(done: bool) -> Result<(), Failed> {
 /// The priorities that a device tells of, the least and the greatest.
 const PRIORITIES: (i32, i32) = (0, -5);
 
-fn new_stream(s: &mut State, to: *mut Handle, flags: u32, priority: i32) -> Result<(), Failed> {
+fn new_stream(
+    s: &mut State,
+    to: *mut Handle,
+    flags: u32,
+    priority: i32,
+) -> Result<(), CallFailure> {
     let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
     let h = s.on_device(|d| d.stream(flags, priority))?;
     s.streams.insert(h, (flags, priority));
@@ -97,7 +102,7 @@ extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i
     })
 }
 
-fn new_event(s: &mut State, to: *mut Handle, flags: u32) -> Result<(), Failed> {
+fn new_event(s: &mut State, to: *mut Handle, flags: u32) -> Result<(), CallFailure> {
     let h = s.on_device(|d| d.event(flags))?;
     put(to, h as Handle)
 }

@@ -1,12 +1,12 @@
 //! `__constant__` and `__device__` variables, which host code names by their shadows.
 use crate::call::{call, put};
 use crate::copy;
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::state::State;
 use crate::variable::find;
 use std::ffi::c_void;
 
-fn within(s: &mut State, shadow: *const c_void, n: usize, at: usize) -> Result<u64, Failed> {
+fn within(s: &mut State, shadow: *const c_void, n: usize, at: usize) -> Result<u64, CallFailure> {
     let (address, bytes) = find(s, shadow)?;
     match at.checked_add(n).is_some_and(|end| end <= bytes) {
         true => Ok(address + at as u64),
@@ -21,7 +21,7 @@ fn write(
     (n, at): (usize, usize),
     kind: i32,
     stream: Option<*mut c_void>,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let to = within(s, shadow, n, at)?;
     let wait = stream.is_none();
     let stream = stream.map_or(0, |x| x as u64);
@@ -35,7 +35,7 @@ fn read(
     (n, at): (usize, usize),
     kind: i32,
     stream: Option<*mut c_void>,
-) -> Result<(), Failed> {
+) -> Result<(), CallFailure> {
     let from = within(s, shadow, n, at)?;
     let wait = stream.is_none();
     let stream = stream.map_or(0, |x| x as u64);

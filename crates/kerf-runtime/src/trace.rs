@@ -3,9 +3,9 @@
 //! `KERF_TRACE` names a folder: `trace.json`, the units' prepared bitcode, and `copies.bin` with every byte
 //! that the application copied from the device, unless `KERF_TRACE_COPIES` is 0. With `KERF_TRACE_KERNELS=0` kernels are not
 //! timed, and the bitcode is not written: a program whose own figure is asked for runs as it would by itself.
-use crate::error::{Failed, code};
+use crate::error::{CallFailure, code};
 use crate::process::say;
-use crate::record::Record;
+use crate::record::LaunchRecord;
 use kerf_ir::kernels::{KernelInfo, ScalarAt};
 use kerf_llvm::Module;
 use serde::Serialize;
@@ -44,13 +44,13 @@ pub struct Copy {
     /// How many.
     pub bytes: usize,
     /// Scalars of an element, and its bytes; none if no kernel told.
-    pub element: Option<Element>,
+    pub element: Option<ElementLayout>,
     /// Byte in `copies.bin`.
     pub offset: u64,
 }
 
 /// The notes of a run.
-pub struct Trace {
+pub struct RunTrace {
     folder: PathBuf,
     started: Instant,
     copies_file: std::io::BufWriter<std::fs::File>,
@@ -70,38 +70,38 @@ pub struct Trace {
     /// Allocations that have to keep their format, and why.
     fixed: BTreeMap<usize, String>,
     /// Every allocation that was touched: bytes, elements.
-    allocations: BTreeMap<usize, (usize, Option<Element>)>,
+    allocations: BTreeMap<usize, (usize, Option<ElementLayout>)>,
     /// Launches that are kept with their inputs.
-    pub recorded: Record,
+    pub recorded: LaunchRecord,
 }
 
-fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Failed {
+fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> CallFailure {
     let p = path.display().to_string();
-    move |e| Failed::new(code::UNKNOWN, format!("KERF_TRACE: {p}: {e}"))
+    move |e| CallFailure::new(code::UNKNOWN, format!("KERF_TRACE: {p}: {e}"))
 }
 
 /// Scalars of an element, as offset and type, and its bytes.
-pub type Element = (Vec<(u64, String)>, u64);
+pub type ElementLayout = (Vec<(u64, String)>, u64);
 
 /// An element as it is written.
-pub fn element(e: &(Vec<ScalarAt>, u64)) -> Element {
+pub fn element(e: &(Vec<ScalarAt>, u64)) -> ElementLayout {
     (
         e.0.iter().map(|s| (s.offset, s.kind.to_string())).collect(),
         e.1,
     )
 }
 
-impl Trace {
+impl RunTrace {
     /// Begins, in a folder that is made if it is not there.
     pub fn start(
         folder: PathBuf,
         keeps_copies: bool,
         keeps_kernels: bool,
-    ) -> Result<Trace, Failed> {
+    ) -> Result<RunTrace, CallFailure> {
         std::fs::create_dir_all(&folder).map_err(io(&folder))?;
         let path = folder.join("copies.bin");
         let file = std::fs::File::create(&path).map_err(io(&path))?;
-        Ok(Trace {
+        Ok(RunTrace {
             folder,
             started: Instant::now(),
             copies_file: std::io::BufWriter::new(file),
@@ -117,7 +117,7 @@ impl Trace {
             device_copies: BTreeSet::new(),
             fixed: BTreeMap::new(),
             allocations: BTreeMap::new(),
-            recorded: Record::from_environment(),
+            recorded: LaunchRecord::from_environment(),
         })
     }
 
@@ -137,7 +137,7 @@ impl Trace {
     }
 
     /// Writes a file of the folder.
-    pub fn file(&self, name: &str, bytes: &[u8]) -> Result<(), Failed> {
+    pub fn file(&self, name: &str, bytes: &[u8]) -> Result<(), CallFailure> {
         let path = self.folder.join(name);
         std::fs::write(&path, bytes).map_err(io(&path))
     }
@@ -149,7 +149,7 @@ impl Trace {
         source: &str,
         m: &Module,
         infos: &[KernelInfo],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), CallFailure> {
         if !self.keeps_kernels {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Trace {
     }
 
     /// Keeps bytes that came to the host, where that is asked for.
-    pub fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), Failed> {
+    pub fn keep(&mut self, bytes: &[u8], mut c: Copy) -> Result<(), CallFailure> {
         if !self.keeps_copies {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Trace {
     }
 
     /// What an allocation was.
-    pub fn allocation(&mut self, number: usize, bytes: usize, element: Option<Element>) {
+    pub fn allocation(&mut self, number: usize, bytes: usize, element: Option<ElementLayout>) {
         self.allocations.insert(number, (bytes, element));
     }
 

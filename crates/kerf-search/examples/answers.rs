@@ -1,7 +1,7 @@
 //! Guided on recorded tables, where the second model of time gives only so many answers to each search, as one does that
 //! compiles what it is asked for: `answers MOST SEEDS FILE...`. With 0 it answers everything.
 use kerf_search::compare::geometric_mean;
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use kerf_search::{Answers, Assignment, Models, Search, by_name, run};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ const BUDGET: usize = 25;
 const AT_ONCE: usize = 16;
 
 struct Limited<'r> {
-    table: &'r Recorded,
+    table: &'r RecordedSpace,
     most: usize,
     given: RefCell<BTreeSet<Assignment>>,
 }
@@ -57,7 +57,7 @@ fn main() {
     let most = if most == 0 { usize::MAX } else { most };
     let (mut parts, mut executions, mut good) = (Vec::new(), Vec::new(), 0);
     for file in args {
-        let space = Recorded::parse(&std::fs::read(&file).expect("a file")).expect("a space");
+        let space = RecordedSpace::parse(&std::fs::read(&file).expect("a file")).expect("a space");
         let mut seen = Vec::new();
         for q in [0.25, 0.5, 0.75] {
             let Some(tolerance) = space.error_quantile(q).filter(|t| *t > 0.0) else {

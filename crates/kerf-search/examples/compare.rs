@@ -4,7 +4,7 @@
 //!     cargo run --release -p kerf-search --example compare [SEEDS [STRATEGY...]]
 //!
 //! Guided has 25 executions; the others go on until they end by themselves.
-use kerf_search::synthetic::{Errors, Recipe, Synthetic};
+use kerf_search::synthetic::{ErrorLaw, Synthetic, SyntheticRecipe};
 use kerf_search::{Search, by_name, run};
 
 /// Executions of guided.
@@ -52,24 +52,25 @@ impl Results {
     }
 }
 
-fn recipes() -> Vec<(String, Recipe)> {
+fn recipes() -> Vec<(String, SyntheticRecipe)> {
     let mut out = Vec::new();
     for (variables, levels) in [(16, 2), (10, 3)] {
-        let base = Recipe {
+        let base = SyntheticRecipe {
             variables,
             levels,
-            ..Recipe::default()
+            ..SyntheticRecipe::default()
         };
-        let mut add = |what: &str, r: Recipe| out.push((format!("{variables}x{levels} {what}"), r));
+        let mut add =
+            |what: &str, r: SyntheticRecipe| out.push((format!("{variables}x{levels} {what}"), r));
         for (name, errors) in [
-            ("quadrature", Errors::Quadrature),
-            ("largest", Errors::Largest),
-            ("sum", Errors::Sum),
-            ("cancelling", Errors::Cancelling),
+            ("quadrature", ErrorLaw::Quadrature),
+            ("largest", ErrorLaw::Largest),
+            ("sum", ErrorLaw::Sum),
+            ("cancelling", ErrorLaw::Cancelling),
         ] {
-            let r = Recipe { errors, ..base };
+            let r = SyntheticRecipe { errors, ..base };
             add(name, r);
-            let blind = Recipe {
+            let blind = SyntheticRecipe {
                 sensitivity: None,
                 ..r
             };
@@ -78,15 +79,15 @@ fn recipes() -> Vec<(String, Recipe)> {
         let (memory_bound, casts) = (true, 1.5);
         add(
             "memory-bound",
-            Recipe {
+            SyntheticRecipe {
                 memory_bound,
                 ..base
             },
         );
-        add("dear conversions", Recipe { casts, ..base });
+        add("dear conversions", SyntheticRecipe { casts, ..base });
         let overflows = 3;
-        add("3 overflow", Recipe { overflows, ..base });
-        let nothing = Recipe {
+        add("3 overflow", SyntheticRecipe { overflows, ..base });
+        let nothing = SyntheticRecipe {
             sensitivity: None,
             model: None,
             ..base
@@ -112,7 +113,7 @@ fn main() {
         let problems: Vec<Synthetic> = (0..seeds)
             .map(|seed| {
                 let quantile = QUANTILES[seed as usize % QUANTILES.len()];
-                Synthetic::new(Recipe { quantile, ..recipe }, seed)
+                Synthetic::new(SyntheticRecipe { quantile, ..recipe }, seed)
             })
             .collect();
         let optima: Vec<f64> = problems.iter().map(|s| s.optimum().1).collect();

@@ -4,7 +4,7 @@
 //!
 //! Time of the best that was found, by the truth, over the optimum's: geometric mean of the problems. `ahead` and `behind`
 //! count problems where one search is 1 % better or worse than the better of the two others.
-use kerf_search::synthetic::{Errors, Recipe};
+use kerf_search::synthetic::{ErrorLaw, SyntheticRecipe};
 use kerf_search::synthetic_joint::{Joint, JointRecipe};
 use kerf_search::{Search, by_name, run};
 
@@ -15,12 +15,12 @@ const EVEN: f64 = 1.01;
 
 fn recipes() -> Vec<(&'static str, JointRecipe)> {
     let joint = JointRecipe::default();
-    let formats = |f: Recipe| JointRecipe {
+    let formats = |f: SyntheticRecipe| JointRecipe {
         formats: f,
         ..joint
     };
-    let base = Recipe::default();
-    let tight = Recipe {
+    let base = SyntheticRecipe::default();
+    let tight = SyntheticRecipe {
         quantile: 0.0,
         ..base
     };
@@ -28,14 +28,14 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
         ("half of the assignments pass", joint),
         (
             "few pass",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 quantile: 0.05,
                 ..base
             }),
         ),
         (
             "nothing passes, nothing is known",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 sensitivity: None,
                 quantile: -1.0,
                 ..tight
@@ -43,23 +43,23 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
         ),
         (
             "nothing passes, errors are known",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 quantile: -1.0,
                 ..tight
             }),
         ),
         (
             "nothing is known of errors",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 sensitivity: None,
-                errors: Errors::Sum,
+                errors: ErrorLaw::Sum,
                 quantile: 0.25,
                 ..base
             }),
         ),
         (
             "three formats",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 variables: 8,
                 levels: 3,
                 quantile: 0.25,
@@ -68,7 +68,7 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
         ),
         (
             "four variables",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 variables: 4,
                 quantile: 0.25,
                 ..base
@@ -76,7 +76,7 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
         ),
         (
             "memory-bound",
-            formats(Recipe {
+            formats(SyntheticRecipe {
                 memory_bound: true,
                 ..base
             }),
@@ -85,7 +85,7 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
             "shapes matter most",
             JointRecipe {
                 spread: 0.25,
-                ..formats(Recipe {
+                ..formats(SyntheticRecipe {
                     memory_bound: true,
                     ..base
                 })
@@ -111,7 +111,7 @@ fn recipes() -> Vec<(&'static str, JointRecipe)> {
             "shapes in no order, no model",
             JointRecipe {
                 order: 0.0,
-                ..formats(Recipe {
+                ..formats(SyntheticRecipe {
                     model: None,
                     quantile: 0.25,
                     ..base

@@ -5,21 +5,21 @@
 //! `spaces kernels=3 from=20 seeds=4 budget=100 guided annealing` is over made-up kernels of every family.
 //! `spaces synthetic=12 from=20 most=5000 seeds=4 budget=100 v: v:opening=20 v:slow=0.3,fields=1`
 use kerf_search::problem::{NoModels, Search};
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use kerf_search::repeat::repeat;
 use kerf_search::rng::Rng;
-use kerf_search::strategies::{Settings, guided_points_with};
+use kerf_search::strategies::{GuidedSettings, guided_points_with};
 use kerf_search::synthetic_kernels::{FAMILIES, kernel_space};
 use kerf_search::synthetic_launch::launch_space;
 use kerf_search::{Evaluation, Problem, by_name, run};
 
-fn load(path: &str) -> Recorded {
+fn load(path: &str) -> RecordedSpace {
     let bytes = std::fs::read(path).expect("a file");
-    Recorded::parse(&bytes).expect("a space")
+    RecordedSpace::parse(&bytes).expect("a space")
 }
 
 /// One or two parameters fixed, parameters in another order.
-fn part(r: &Recorded, seed: u64) -> Option<Recorded> {
+fn part(r: &RecordedSpace, seed: u64) -> Option<RecordedSpace> {
     let mut rng = Rng::new(seed);
     let points = r.problem.points.as_ref()?;
     let several: Vec<usize> = (0..r.problem.variables.len())
@@ -50,7 +50,7 @@ fn part(r: &Recorded, seed: u64) -> Option<Recorded> {
         points: None,
         ..Problem::categorical(variables, Vec::new())
     };
-    Recorded::new(format!("{} part {seed}", r.name), problem, outcomes).ok()
+    RecordedSpace::new(format!("{} part {seed}", r.name), problem, outcomes).ok()
 }
 
 fn main() {
@@ -60,7 +60,7 @@ fn main() {
     let mut budget = 200;
     let mut table = false;
     let (mut most, mut from) = (30000, 0u64);
-    let mut variants: Vec<(String, Option<Settings>)> = Vec::new();
+    let mut variants: Vec<(String, Option<GuidedSettings>)> = Vec::new();
     for a in std::env::args().skip(1) {
         if let Some((k, v)) = a.split_once('=').filter(|(k, _)| !k.contains(':')) {
             match k {
@@ -75,7 +75,7 @@ fn main() {
                 _ => panic!("{k}"),
             }
         } else if let Some(list) = a.strip_prefix("v:") {
-            let mut s = Settings::default();
+            let mut s = GuidedSettings::default();
             for kv in list.split(',').filter(|x| !x.is_empty()) {
                 let (k, v) = kv.split_once('=').expect("k=v");
                 let x: f64 = v.parse().expect("a number");

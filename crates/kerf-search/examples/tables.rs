@@ -1,6 +1,6 @@
 //! Strategies side by side on recorded tables: `tables STRATEGY,... FILE...`; as `kerf search compare`, in short.
 use kerf_search::compare::{compare, geometric_mean};
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -12,7 +12,7 @@ fn main() {
     let mut cases = Vec::new();
     for f in args {
         let bytes = std::fs::read(&f).expect("a file");
-        let space = Recorded::parse(&bytes).expect("a space");
+        let space = RecordedSpace::parse(&bytes).expect("a space");
         cases.extend(compare(&space, &[0.25, 0.5, 0.75], &strategies, 5, 1).expect("strategies"));
     }
     for (name, _) in &strategies {

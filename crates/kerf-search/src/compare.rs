@@ -4,7 +4,7 @@
 //! al. 2019), so that nobody chooses them.
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedSpace;
 use crate::repeat::repeat;
 use crate::session::run;
 use crate::strategy::{StrategyError, by_name};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// One strategy in one case, over all seeds.
 #[derive(Debug, Clone, Serialize)]
-pub struct Score {
+pub struct StrategyScore {
     /// Strategy.
     pub strategy: String,
     /// Speed-up found, geometric mean over the seeds.
@@ -40,7 +40,7 @@ pub struct Score {
 
 /// A space at a tolerance.
 #[derive(Debug, Clone, Serialize)]
-pub struct Case {
+pub struct ComparedCase {
     /// Space.
     pub space: String,
     /// Variables.
@@ -54,12 +54,12 @@ pub struct Case {
     /// The largest speed-up in the table.
     pub optimum: f64,
     /// Strategies.
-    pub scores: Vec<Score>,
+    pub scores: Vec<StrategyScore>,
 }
 
-impl Case {
+impl ComparedCase {
     /// The score of a strategy.
-    pub fn score(&self, strategy: &str) -> Option<&Score> {
+    pub fn score(&self, strategy: &str) -> Option<&StrategyScore> {
         self.scores.iter().find(|s| s.strategy == strategy)
     }
 }
@@ -75,7 +75,7 @@ const EQUAL: f64 = 0.01;
 
 /// Executions until something within the tolerance takes no longer than `target`, to one percent.
 fn reach(
-    space: &Recorded,
+    space: &RecordedSpace,
     strategy: &str,
     target: f64,
     budget: usize,
@@ -122,13 +122,13 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
 
 /// The cases of one space: each quantile at which something is within the tolerance.
 pub fn compare(
-    space: &Recorded,
+    space: &RecordedSpace,
     quantiles: &[f64],
     strategies: &[(String, usize)],
     seeds: usize,
     seed: u64,
-) -> Result<Vec<Case>, StrategyError> {
-    let mut all: Vec<Case> = Vec::new();
+) -> Result<Vec<ComparedCase>, StrategyError> {
+    let mut all: Vec<ComparedCase> = Vec::new();
     for q in quantiles {
         let Some(tolerance) = space.error_quantile(*q).filter(|t| *t > 0.0) else {
             continue;
@@ -167,7 +167,7 @@ pub fn compare(
                 .map(|x| base / x.time.unwrap_or(base))
                 .collect();
             let runs = || r.repetitions.iter().map(|x| x.executions);
-            scores.push(Score {
+            scores.push(StrategyScore {
                 strategy: strategy.clone(),
                 speedup: geometric_mean(found.iter().copied()),
                 worst: found.iter().copied().fold(f64::INFINITY, f64::min),
@@ -185,7 +185,7 @@ pub fn compare(
                 never: reached.iter().filter(|n| n.is_none()).count(),
             });
         }
-        all.push(Case {
+        all.push(ComparedCase {
             space: here.name.clone(),
             variables: here.problem.variables.len(),
             outcomes: here.len(),

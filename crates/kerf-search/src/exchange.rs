@@ -6,9 +6,9 @@ pub mod kernel_tuner;
 pub mod t1;
 pub mod t4;
 
-use crate::expression::{ExpressionError, Value};
+use crate::expression::{ExpressionError, ExpressionValue};
 use crate::problem::Assignment;
-use crate::space::{Param, SpaceError};
+use crate::space::{SpaceError, SpaceParameter};
 use serde_json::{Map, Value as Json};
 use std::io::{Read, Write};
 
@@ -20,7 +20,7 @@ const FAILED: f64 = 1e20;
 
 /// Why something did not run, in the words of T4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failed {
+pub enum FailureKind {
     /// It could not be compiled.
     Compile,
     /// It could not be launched, or crashed.
@@ -33,36 +33,36 @@ pub enum Failed {
     Timeout,
 }
 
-impl Failed {
-    const ALL: [(Failed, &'static str, &'static str); 5] = [
-        (Failed::Compile, "compile", "CompilationFailedConfig"),
-        (Failed::Runtime, "runtime", "RuntimeFailedConfig"),
-        (Failed::Constraints, "constraints", "InvalidConfig"),
+impl FailureKind {
+    const ALL: [(FailureKind, &'static str, &'static str); 5] = [
+        (FailureKind::Compile, "compile", "CompilationFailedConfig"),
+        (FailureKind::Runtime, "runtime", "RuntimeFailedConfig"),
+        (FailureKind::Constraints, "constraints", "InvalidConfig"),
         // Kernel Tuner has no word of its own for these two.
-        (Failed::Correctness, "correctness", "ErrorConfig"),
-        (Failed::Timeout, "timeout", "ErrorConfig"),
+        (FailureKind::Correctness, "correctness", "ErrorConfig"),
+        (FailureKind::Timeout, "timeout", "ErrorConfig"),
     ];
     /// T4's word.
     pub fn t4(self) -> &'static str {
-        let found = Failed::ALL.iter().find(|x| x.0 == self);
+        let found = FailureKind::ALL.iter().find(|x| x.0 == self);
         found.map_or("runtime", |x| x.1)
     }
     /// Kernel Tuner's word.
     pub fn kernel_tuner(self) -> &'static str {
-        let found = Failed::ALL.iter().find(|x| x.0 == self);
+        let found = FailureKind::ALL.iter().find(|x| x.0 == self);
         found.map_or("RuntimeFailedConfig", |x| x.2)
     }
-    fn from_t4(word: &str) -> Option<Failed> {
-        Failed::ALL.iter().find(|x| x.1 == word).map(|x| x.0)
+    fn from_t4(word: &str) -> Option<FailureKind> {
+        FailureKind::ALL.iter().find(|x| x.1 == word).map(|x| x.0)
     }
-    fn from_kernel_tuner(word: &str) -> Option<Failed> {
-        Failed::ALL.iter().find(|x| x.2 == word).map(|x| x.0)
+    fn from_kernel_tuner(word: &str) -> Option<FailureKind> {
+        FailureKind::ALL.iter().find(|x| x.2 == word).map(|x| x.0)
     }
 }
 
 /// Time spent on an entry beside running it, in milliseconds, where it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spent {
+pub struct EntryTimes {
     /// Compiling.
     pub compile: Option<f64>,
     /// Measuring.
@@ -77,22 +77,22 @@ pub struct Spent {
 
 /// One configuration and what it gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ConfigurationEntry {
     /// Its levels.
     pub point: Assignment,
     /// Why it did not run.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailureKind>,
     /// What was measured, by name: `time` in milliseconds, and others. Objectives are numbers.
     pub measured: Vec<(String, Json)>,
     /// Time of each run, in milliseconds.
     pub times: Vec<f64>,
     /// Time spent otherwise.
-    pub spent: Spent,
+    pub spent: EntryTimes,
     /// When.
     pub timestamp: Option<String>,
 }
 
-impl Entry {
+impl ConfigurationEntry {
     /// A measured number.
     pub fn number(&self, name: &str) -> Option<f64> {
         let found = self.measured.iter().find(|(n, _)| n == name);
@@ -112,9 +112,9 @@ pub struct Tuning {
     /// What was optimised.
     pub objective: String,
     /// The parameters.
-    pub params: Vec<Param>,
+    pub params: Vec<SpaceParameter>,
     /// What was tried.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ConfigurationEntry>,
     /// What a reader must know of the numbers; empty for nothing.
     pub remark: String,
 }
@@ -251,8 +251,8 @@ impl Tuning {
 }
 
 /// The level of a value of a parameter; it is added if it is new and may be.
-fn level(p: &mut Param, v: &Value, add: bool) -> Option<u8> {
-    let same = |x: &Value| x == v || (x.number().is_some() && x.number() == v.number());
+fn level(p: &mut SpaceParameter, v: &ExpressionValue, add: bool) -> Option<u8> {
+    let same = |x: &ExpressionValue| x == v || (x.number().is_some() && x.number() == v.number());
     let at = p.values.iter().position(same).or_else(|| {
         add.then(|| {
             p.values.push(v.clone());

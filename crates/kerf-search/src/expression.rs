@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ExpressionValue {
     /// A whole number.
     Int(i64),
     /// Another number.
@@ -18,7 +18,7 @@ pub enum Value {
     /// Text.
     Text(String),
     /// Several.
-    List(Vec<Value>),
+    List(Vec<ExpressionValue>),
 }
 
 /// Why an expression cannot be read or has no value.
@@ -47,61 +47,65 @@ pub enum ExpressionError {
 /// Elements that a list may have; a range beyond it is a mistake.
 const LONGEST: i64 = 1 << 20;
 
-impl Value {
+impl ExpressionValue {
     /// As a number, where it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Value::Int(i) => Some(*i as f64),
-            Value::Real(x) => Some(*x),
-            Value::Bool(b) => Some(f64::from(*b)),
+            ExpressionValue::Int(i) => Some(*i as f64),
+            ExpressionValue::Real(x) => Some(*x),
+            ExpressionValue::Bool(b) => Some(f64::from(*b)),
             _ => None,
         }
     }
     /// Whether Python takes it for true.
     pub fn truth(&self) -> bool {
         match self {
-            Value::Text(s) => !s.is_empty(),
-            Value::List(l) => !l.is_empty(),
+            ExpressionValue::Text(s) => !s.is_empty(),
+            ExpressionValue::List(l) => !l.is_empty(),
             other => other.number() != Some(0.0),
         }
     }
     /// As the level of a variable is named: as in JSON, text without quotes.
     pub fn name(&self) -> String {
         match self {
-            Value::Text(s) => s.clone(),
+            ExpressionValue::Text(s) => s.clone(),
             other => other.json().to_string(),
         }
     }
     /// As JSON.
     pub fn json(&self) -> serde_json::Value {
         match self {
-            Value::Int(i) => (*i).into(),
-            Value::Real(x) => (*x).into(),
-            Value::Bool(b) => (*b).into(),
-            Value::Text(s) => s.clone().into(),
-            Value::List(l) => l.iter().map(Value::json).collect(),
+            ExpressionValue::Int(i) => (*i).into(),
+            ExpressionValue::Real(x) => (*x).into(),
+            ExpressionValue::Bool(b) => (*b).into(),
+            ExpressionValue::Text(s) => s.clone().into(),
+            ExpressionValue::List(l) => l.iter().map(ExpressionValue::json).collect(),
         }
     }
     /// From JSON; none for `null` and objects.
-    pub fn from_json(v: &serde_json::Value) -> Option<Value> {
+    pub fn from_json(v: &serde_json::Value) -> Option<ExpressionValue> {
         use serde_json::Value as J;
         Some(match v {
-            J::Bool(b) => Value::Bool(*b),
+            J::Bool(b) => ExpressionValue::Bool(*b),
             J::Number(n) => match n.as_i64() {
-                Some(i) => Value::Int(i),
-                None => Value::Real(n.as_f64()?),
+                Some(i) => ExpressionValue::Int(i),
+                None => ExpressionValue::Real(n.as_f64()?),
             },
-            J::String(s) => Value::Text(s.clone()),
-            J::Array(a) => Value::List(a.iter().map(Value::from_json).collect::<Option<_>>()?),
+            J::String(s) => ExpressionValue::Text(s.clone()),
+            J::Array(a) => ExpressionValue::List(
+                a.iter()
+                    .map(ExpressionValue::from_json)
+                    .collect::<Option<_>>()?,
+            ),
             J::Null | J::Object(_) => return None,
         })
     }
     fn kind(&self) -> &'static str {
         match self {
-            Value::Int(_) | Value::Real(_) => "a number",
-            Value::Bool(_) => "a truth value",
-            Value::Text(_) => "text",
-            Value::List(_) => "a list",
+            ExpressionValue::Int(_) | ExpressionValue::Real(_) => "a number",
+            ExpressionValue::Bool(_) => "a truth value",
+            ExpressionValue::Text(_) => "text",
+            ExpressionValue::List(_) => "a list",
         }
     }
 }
@@ -127,7 +131,7 @@ enum Op {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
-    Value(Value),
+    Value(ExpressionValue),
     /// A name, by its number in [`Expression::names`].
     Name(usize),
     /// The variable of a comprehension, by depth.
@@ -175,8 +179,8 @@ impl Expression {
     /// Its value; `of` gives that of each name, by its number in [`Expression::names`].
     pub fn value<'v>(
         &self,
-        of: &dyn Fn(usize) -> Option<&'v Value>,
-    ) -> Result<Value, ExpressionError> {
+        of: &dyn Fn(usize) -> Option<&'v ExpressionValue>,
+    ) -> Result<ExpressionValue, ExpressionError> {
         let run = Run {
             names: &self.names,
             of,
@@ -184,41 +188,47 @@ impl Expression {
         run.value(&self.node, &mut Vec::new())
     }
     /// Its value without any names.
-    pub fn constant(&self) -> Result<Value, ExpressionError> {
+    pub fn constant(&self) -> Result<ExpressionValue, ExpressionError> {
         self.value(&|_| None)
     }
 }
 
 struct Run<'r, 'v> {
     names: &'r [String],
-    of: &'r dyn Fn(usize) -> Option<&'v Value>,
+    of: &'r dyn Fn(usize) -> Option<&'v ExpressionValue>,
 }
 
 fn wrong(why: impl Into<String>) -> ExpressionError {
     ExpressionError::Value(why.into())
 }
 
-fn number(v: &Value) -> Result<f64, ExpressionError> {
+fn number(v: &ExpressionValue) -> Result<f64, ExpressionError> {
     let n = v.number();
     n.ok_or_else(|| wrong(format!("{} where a number belongs", v.kind())))
 }
 
 /// Both as whole numbers, if both are.
-fn whole(a: &Value, b: &Value) -> Option<(i64, i64)> {
-    let one = |v: &Value| match v {
-        Value::Int(i) => Some(*i),
-        Value::Bool(b) => Some(i64::from(*b)),
+fn whole(a: &ExpressionValue, b: &ExpressionValue) -> Option<(i64, i64)> {
+    let one = |v: &ExpressionValue| match v {
+        ExpressionValue::Int(i) => Some(*i),
+        ExpressionValue::Bool(b) => Some(i64::from(*b)),
         _ => None,
     };
     Some((one(a)?, one(b)?))
 }
 
-fn arithmetic(op: Op, a: &Value, b: &Value) -> Result<Value, ExpressionError> {
+fn arithmetic(
+    op: Op,
+    a: &ExpressionValue,
+    b: &ExpressionValue,
+) -> Result<ExpressionValue, ExpressionError> {
     match (op, a, b) {
-        (Op::Add, Value::List(x), Value::List(y)) => {
-            return Ok(Value::List(x.iter().chain(y).cloned().collect()));
+        (Op::Add, ExpressionValue::List(x), ExpressionValue::List(y)) => {
+            return Ok(ExpressionValue::List(x.iter().chain(y).cloned().collect()));
         }
-        (Op::Add, Value::Text(x), Value::Text(y)) => return Ok(Value::Text(format!("{x}{y}"))),
+        (Op::Add, ExpressionValue::Text(x), ExpressionValue::Text(y)) => {
+            return Ok(ExpressionValue::Text(format!("{x}{y}")));
+        }
         _ => {}
     }
     if let Some((x, y)) = whole(a, b) {
@@ -240,7 +250,7 @@ fn arithmetic(op: Op, a: &Value, b: &Value) -> Result<Value, ExpressionError> {
             _ => None,
         };
         if let Some(exact) = exact {
-            return Ok(Value::Int(exact));
+            return Ok(ExpressionValue::Int(exact));
         }
     }
     let (x, y) = (number(a)?, number(b)?);
@@ -258,15 +268,15 @@ fn arithmetic(op: Op, a: &Value, b: &Value) -> Result<Value, ExpressionError> {
         _ => x.powf(y),
     };
     match out.is_finite() {
-        true => Ok(Value::Real(out)),
+        true => Ok(ExpressionValue::Real(out)),
         false => Err(wrong("a number beyond all bounds")),
     }
 }
 
-fn order(a: &Value, b: &Value) -> Option<Ordering> {
+fn order(a: &ExpressionValue, b: &ExpressionValue) -> Option<Ordering> {
     match (a, b) {
-        (Value::Text(x), Value::Text(y)) => Some(x.cmp(y)),
-        (Value::List(x), Value::List(y)) if x == y => Some(Ordering::Equal),
+        (ExpressionValue::Text(x), ExpressionValue::Text(y)) => Some(x.cmp(y)),
+        (ExpressionValue::List(x), ExpressionValue::List(y)) if x == y => Some(Ordering::Equal),
         _ => match whole(a, b) {
             Some((x, y)) => Some(x.cmp(&y)),
             None => a.number()?.partial_cmp(&b.number()?),
@@ -274,13 +284,13 @@ fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-fn compare(op: Op, a: &Value, b: &Value) -> Result<bool, ExpressionError> {
+fn compare(op: Op, a: &ExpressionValue, b: &ExpressionValue) -> Result<bool, ExpressionError> {
     let by = order(a, b);
     Ok(match op {
         Op::Equal => by == Some(Ordering::Equal),
         Op::Other => by != Some(Ordering::Equal),
         Op::In | Op::NotIn => {
-            let Value::List(all) = b else {
+            let ExpressionValue::List(all) = b else {
                 return Err(wrong(format!("`in` {} where a list belongs", b.kind())));
             };
             let found = all.iter().any(|x| order(a, x) == Some(Ordering::Equal));
@@ -299,9 +309,9 @@ fn compare(op: Op, a: &Value, b: &Value) -> Result<bool, ExpressionError> {
     })
 }
 
-fn call(name: &str, args: &[Value]) -> Result<Value, ExpressionError> {
-    let int = |v: &Value| match v {
-        Value::Int(i) => Ok(*i),
+fn call(name: &str, args: &[ExpressionValue]) -> Result<ExpressionValue, ExpressionError> {
+    let int = |v: &ExpressionValue| match v {
+        ExpressionValue::Int(i) => Ok(*i),
         other => Err(wrong(format!(
             "{} where a whole number belongs",
             other.kind()
@@ -325,23 +335,23 @@ fn call(name: &str, args: &[Value]) -> Result<Value, ExpressionError> {
                 if out.len() as i64 >= LONGEST {
                     return Err(wrong(format!("a range of over {LONGEST} numbers")));
                 }
-                out.push(Value::Int(at));
+                out.push(ExpressionValue::Int(at));
                 at = at.saturating_add(step);
             }
-            Ok(Value::List(out))
+            Ok(ExpressionValue::List(out))
         }
-        ("list", [Value::List(l)]) => Ok(Value::List(l.clone())),
-        ("len", [Value::List(l)]) => Ok(Value::Int(l.len() as i64)),
-        ("abs", [Value::Int(i)]) => Ok(Value::Int(i.saturating_abs())),
-        ("abs", [v]) => Ok(Value::Real(number(v)?.abs())),
-        ("int", [v]) => Ok(Value::Int(number(v)? as i64)),
-        ("float", [v]) => Ok(Value::Real(number(v)?)),
+        ("list", [ExpressionValue::List(l)]) => Ok(ExpressionValue::List(l.clone())),
+        ("len", [ExpressionValue::List(l)]) => Ok(ExpressionValue::Int(l.len() as i64)),
+        ("abs", [ExpressionValue::Int(i)]) => Ok(ExpressionValue::Int(i.saturating_abs())),
+        ("abs", [v]) => Ok(ExpressionValue::Real(number(v)?.abs())),
+        ("int", [v]) => Ok(ExpressionValue::Int(number(v)? as i64)),
+        ("float", [v]) => Ok(ExpressionValue::Real(number(v)?)),
         ("min" | "max", all) => {
             let all = match all {
-                [Value::List(l)] => l,
+                [ExpressionValue::List(l)] => l,
                 other => other,
             };
-            let mut best: Option<&Value> = None;
+            let mut best: Option<&ExpressionValue> = None;
             for v in all {
                 number(v)?;
                 let better = if name == "min" { Op::Less } else { Op::More };
@@ -357,7 +367,11 @@ fn call(name: &str, args: &[Value]) -> Result<Value, ExpressionError> {
 }
 
 impl Run<'_, '_> {
-    fn value(&self, n: &Node, own: &mut Vec<Value>) -> Result<Value, ExpressionError> {
+    fn value(
+        &self,
+        n: &Node,
+        own: &mut Vec<ExpressionValue>,
+    ) -> Result<ExpressionValue, ExpressionError> {
         Ok(match n {
             Node::Value(v) => v.clone(),
             Node::Name(i) => {
@@ -365,9 +379,11 @@ impl Run<'_, '_> {
                     || ExpressionError::Name(self.names.get(*i).cloned().unwrap_or_default());
                 (self.of)(*i).cloned().ok_or_else(name)?
             }
-            Node::Own(i) => own.get(*i).cloned().unwrap_or(Value::Int(0)),
-            Node::Negate(a) => arithmetic(Op::Subtract, &Value::Int(0), &self.value(a, own)?)?,
-            Node::Not(a) => Value::Bool(!self.value(a, own)?.truth()),
+            Node::Own(i) => own.get(*i).cloned().unwrap_or(ExpressionValue::Int(0)),
+            Node::Negate(a) => {
+                arithmetic(Op::Subtract, &ExpressionValue::Int(0), &self.value(a, own)?)?
+            }
+            Node::Not(a) => ExpressionValue::Bool(!self.value(a, own)?.truth()),
             Node::And(a, b) => match self.value(a, own)? {
                 v if v.truth() => self.value(b, own)?,
                 v => v,
@@ -386,26 +402,26 @@ impl Run<'_, '_> {
                 for (op, b) in rest {
                     let b = self.value(b, own)?;
                     if !compare(*op, &a, &b)? {
-                        return Ok(Value::Bool(false));
+                        return Ok(ExpressionValue::Bool(false));
                     }
                     a = b;
                 }
-                Value::Bool(true)
+                ExpressionValue::Bool(true)
             }
-            Node::List(all) => Value::List(
+            Node::List(all) => ExpressionValue::List(
                 all.iter()
                     .map(|x| self.value(x, own))
                     .collect::<Result<_, _>>()?,
             ),
             Node::Call(name, args) => {
-                let args: Vec<Value> = args
+                let args: Vec<ExpressionValue> = args
                     .iter()
                     .map(|x| self.value(x, own))
                     .collect::<Result<_, _>>()?;
                 call(name, &args)?
             }
             Node::Each(element, list, condition) => {
-                let Value::List(all) = self.value(list, own)? else {
+                let ExpressionValue::List(all) = self.value(list, own)? else {
                     return Err(wrong("`for ... in` something that is no list"));
                 };
                 let mut out = Vec::new();
@@ -420,7 +436,7 @@ impl Run<'_, '_> {
                     }
                     own.pop();
                 }
-                Value::List(out)
+                ExpressionValue::List(out)
             }
         })
     }

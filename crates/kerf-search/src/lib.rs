@@ -29,7 +29,8 @@ pub use outcome::Outcome;
 pub use problem::{
     Answers, Assignment, Edge, Level, Metrics, Models, NoModels, Problem, Search, Variable,
 };
-pub use session::{Session, Trace, replay, run};
+pub use session::{SearchSession, SearchTrace, replay, run};
 pub use strategy::{
-    DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Step, Strategy, StrategyError, by_name, suitable,
+    DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Strategy, StrategyError, StrategyStep, by_name,
+    suitable,
 };

@@ -139,7 +139,7 @@ pub struct Problem {
 
 /// What is wrong with a problem.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ProblemError {
+pub enum InvalidProblem {
     /// No level to choose.
     #[error("variable `{0}` has {1} levels; 1 to 255 are possible")]
     Levels(String, usize),
@@ -176,24 +176,24 @@ impl Problem {
         }
     }
     /// Whether the parts fit together. Strategies take that for granted.
-    pub fn check(&self) -> Result<(), ProblemError> {
+    pub fn check(&self) -> Result<(), InvalidProblem> {
         let n = self.variables.len();
         for v in &self.variables {
             if !(1..=255).contains(&v.levels.len()) {
-                return Err(ProblemError::Levels(v.name.clone(), v.levels.len()));
+                return Err(InvalidProblem::Levels(v.name.clone(), v.levels.len()));
             }
         }
         for (i, e) in self.edges.iter().enumerate() {
             if let Some(end) = [e.a, e.b].into_iter().find(|x| *x >= n) {
-                return Err(ProblemError::Edge(i, end, n));
+                return Err(InvalidProblem::Edge(i, end, n));
             }
         }
         if self.tolerance.is_some_and(|t| t.is_nan() || t < 0.0) {
-            return Err(ProblemError::Tolerance);
+            return Err(InvalidProblem::Tolerance);
         }
         let points = self.points.iter().flatten();
         match points.clone().position(|p| !self.fits(p)) {
-            Some(i) => Err(ProblemError::Point(i)),
+            Some(i) => Err(InvalidProblem::Point(i)),
             None => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// How a race is decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rules {
+pub struct RaceRules {
     /// Samples that everybody gets.
     pub first: usize,
     /// Samples at most, for one candidate.
@@ -20,9 +20,9 @@ pub struct Rules {
     pub matters: f64,
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
+impl Default for RaceRules {
+    fn default() -> RaceRules {
+        RaceRules {
             first: 3,
             most: 30,
             risk: 0.05,
@@ -34,7 +34,7 @@ impl Default for Rules {
 /// A place in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum RacePlace {
     /// The fastest, alone.
     Winner,
     /// One of several that cannot be told apart, the fastest among them.
@@ -55,13 +55,13 @@ pub struct Standing {
     /// How many samples.
     pub samples: usize,
     /// Where it came in.
-    pub place: Place,
+    pub place: RacePlace,
 }
 
 /// A race under way.
 #[derive(Debug, Clone)]
 pub struct Race {
-    rules: Rules,
+    rules: RaceRules,
     samples: Vec<Vec<f64>>,
     /// Candidates that have no more samples to give.
     dry: Vec<bool>,
@@ -163,7 +163,7 @@ pub fn student_quantile(p: f64, degrees: f64) -> f64 {
 
 impl Race {
     /// Among so many candidates.
-    pub fn new(candidates: usize, rules: Rules) -> Race {
+    pub fn new(candidates: usize, rules: RaceRules) -> Race {
         Race {
             rules,
             samples: vec![Vec::new(); candidates],
@@ -286,9 +286,9 @@ impl Race {
                     half,
                     samples: self.samples[i].len(),
                     place: match (slower(i), tied) {
-                        (true, _) => Place::Slower,
-                        (false, true) => Place::Tie,
-                        (false, false) => Place::Winner,
+                        (true, _) => RacePlace::Slower,
+                        (false, true) => RacePlace::Tie,
+                        (false, false) => RacePlace::Winner,
                     },
                 }
             })
@@ -299,7 +299,7 @@ impl Race {
 }
 
 /// A race over recorded samples, taken in their order.
-pub fn race_recorded(samples: &[&[f64]], rules: Rules) -> Vec<Standing> {
+pub fn race_recorded(samples: &[&[f64]], rules: RaceRules) -> Vec<Standing> {
     let mut race = Race::new(samples.len(), rules);
     let mut taken = vec![0; samples.len()];
     while let Some(i) = race.ask() {
@@ -327,7 +327,7 @@ mod tests {
 
     fn run(all: &[Vec<f64>]) -> Vec<Standing> {
         let all: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
-        race_recorded(&all, Rules::default())
+        race_recorded(&all, RaceRules::default())
     }
 
     #[test]
@@ -347,12 +347,12 @@ mod tests {
     #[test]
     fn repeats_go_where_candidates_overlap() {
         let s = run(&noisy(1, &[1.0, 1.01, 2.0, 3.0], 0.01));
-        assert_eq!((s[0].candidate, s[0].place), (0, Place::Winner));
+        assert_eq!((s[0].candidate, s[0].place), (0, RacePlace::Winner));
         let of = |i: usize| s.iter().find(|x| x.candidate == i).expect("a standing");
         assert_eq!(of(2).samples, 3);
         assert_eq!(of(3).samples, 3);
         assert!(of(1).samples > 3 && of(0).samples > 3, "{s:?}");
-        assert!(s[1..].iter().all(|x| x.place == Place::Slower), "{s:?}");
+        assert!(s[1..].iter().all(|x| x.place == RacePlace::Slower), "{s:?}");
     }
 
     #[test]
@@ -360,8 +360,8 @@ mod tests {
         let mut wrong = 0;
         for seed in 0..100 {
             let s = run(&noisy(seed, &[1.0, 1.0, 1.5], 0.02));
-            assert_eq!(s[2].place, Place::Slower);
-            wrong += usize::from(s[0].place != Place::Tie);
+            assert_eq!(s[2].place, RacePlace::Slower);
+            wrong += usize::from(s[0].place != RacePlace::Tie);
         }
         // The leader is chosen by the samples that it is judged by, which doubles the risk.
         assert!(wrong <= 15, "{wrong}");
@@ -374,25 +374,29 @@ mod tests {
         all[0].splice(3..5, [47.9, 1.6]);
         all[1].splice(7..9, [0.018, 0.45]);
         let all: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
-        let rules = Rules {
+        let rules = RaceRules {
             first: 30,
-            ..Rules::default()
+            ..RaceRules::default()
         };
         let s = race_recorded(&all, rules);
-        assert_eq!((s[0].candidate, s[0].place), (0, Place::Winner), "{s:?}");
+        assert_eq!(
+            (s[0].candidate, s[0].place),
+            (0, RacePlace::Winner),
+            "{s:?}"
+        );
         assert!((s[0].mean / 0.913 - 1.0).abs() < 0.03, "{s:?}");
-        assert_eq!(s[1].place, Place::Slower);
+        assert_eq!(s[1].place, RacePlace::Slower);
     }
 
     #[test]
     fn odd_races_end() {
         assert!(run(&[]).is_empty());
-        assert_eq!(run(&[vec![1.0]])[0].place, Place::Winner);
+        assert_eq!(run(&[vec![1.0]])[0].place, RacePlace::Winner);
         // One sample each tells nothing; without noise nothing is open.
-        assert_eq!(run(&[vec![1.0], vec![2.0]])[0].place, Place::Tie);
+        assert_eq!(run(&[vec![1.0], vec![2.0]])[0].place, RacePlace::Tie);
         let exact = run(&[vec![1.0; 9], vec![1.1; 9]]);
-        assert_eq!((exact[0].place, exact[0].samples), (Place::Winner, 3));
-        assert_eq!(run(&[vec![1.0; 9], vec![1.0; 9]])[0].place, Place::Tie);
+        assert_eq!((exact[0].place, exact[0].samples), (RacePlace::Winner, 3));
+        assert_eq!(run(&[vec![1.0; 9], vec![1.0; 9]])[0].place, RacePlace::Tie);
         let s = run(&[Vec::new(), vec![1.0, 1.0]]);
         assert_eq!((s.len(), s[0].candidate), (1, 1));
     }

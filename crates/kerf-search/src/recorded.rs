@@ -2,12 +2,12 @@
 //!
 //! Kerf's own format (`docs/search.md`) is JSON; cache files of Kernel Tuner and T4 files come by
 //! [`crate::exchange`]. All may be compressed by gzip.
-use crate::exchange::{self, Entry, ExchangeError, Failed, Tuning, kernel_tuner};
-use crate::expression::Value as Item;
+use crate::exchange::{self, ConfigurationEntry, ExchangeError, FailureKind, Tuning, kernel_tuner};
+use crate::expression::ExpressionValue as Item;
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
-use crate::problem::{Assignment, Models, Problem, ProblemError};
-use crate::space::{Param, Space};
+use crate::problem::{Assignment, InvalidProblem, Models, Problem};
+use crate::space::{Space, SpaceParameter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "kerf.search-space/1";
 
 /// A space with all its outcomes.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedSpace {
     /// What it is of.
     pub name: String,
     /// The problem.
@@ -30,7 +30,7 @@ pub struct Recorded {
 }
 
 /// Times that a cost model predicted and static scores, where they were recorded.
-impl Models for Recorded {
+impl Models for RecordedSpace {
     fn time(&self, a: &[u8]) -> Option<f64> {
         self.predicted.get(a).copied()
     }
@@ -75,7 +75,7 @@ pub enum RecordedError {
     Format(String),
     /// Parts that do not fit together.
     #[error(transparent)]
-    Problem(#[from] ProblemError),
+    Problem(#[from] InvalidProblem),
     /// A time that is none.
     #[error("outcome {0} has a time that is not above 0")]
     Time(usize),
@@ -91,14 +91,14 @@ fn format(why: impl Into<String>) -> RecordedError {
     RecordedError::Format(why.into())
 }
 
-impl Recorded {
+impl RecordedSpace {
     /// A space from its outcomes. Where there is a tolerance, what the table lacks counts as failed; where
     /// only time counts, it does not exist.
     pub fn new(
         name: impl Into<String>,
         mut problem: Problem,
         outcomes: Vec<Evaluation>,
-    ) -> Result<Recorded, RecordedError> {
+    ) -> Result<RecordedSpace, RecordedError> {
         if let Some(i) = outcomes.iter().position(|e| !problem.fits(&e.assignment)) {
             problem.check()?;
             return Err(RecordedError::Outcome(i));
@@ -115,7 +115,7 @@ impl Recorded {
             problem.points = Some(table.keys().cloned().collect());
         }
         problem.check()?;
-        let recorded = Recorded {
+        let recorded = RecordedSpace {
             name: name.into(),
             problem,
             table,
@@ -131,16 +131,19 @@ impl Recorded {
     }
 
     /// Reads any of the formats.
-    pub fn parse(bytes: &[u8]) -> Result<Recorded, RecordedError> {
-        Recorded::parse_for(bytes, None)
+    pub fn parse(bytes: &[u8]) -> Result<RecordedSpace, RecordedError> {
+        RecordedSpace::parse_for(bytes, None)
     }
 
     /// Reads any of the formats; files of other tuners for an objective of theirs, `+name` where more of it
     /// is better and `-name` where less.
-    pub fn parse_for(bytes: &[u8], objective: Option<&str>) -> Result<Recorded, RecordedError> {
+    pub fn parse_for(
+        bytes: &[u8],
+        objective: Option<&str>,
+    ) -> Result<RecordedSpace, RecordedError> {
         let value = json(bytes)?;
         if let Some(t) = exchange::read(&value)? {
-            return Recorded::from_tuning(&t, objective);
+            return RecordedSpace::from_tuning(&t, objective);
         }
         if value.get("ConfigurationSpace").is_some() {
             return Err(format(
@@ -156,7 +159,10 @@ impl Recorded {
     }
 
     /// Results of another tuner. Of an objective whose more is better the reciprocal is what counts as time.
-    pub fn from_tuning(t: &Tuning, objective: Option<&str>) -> Result<Recorded, RecordedError> {
+    pub fn from_tuning(
+        t: &Tuning,
+        objective: Option<&str>,
+    ) -> Result<RecordedSpace, RecordedError> {
         let objective = t.objective(objective)?;
         let mut outcomes = Vec::new();
         let mut samples = BTreeMap::new();
@@ -180,7 +186,7 @@ impl Recorded {
             ..Problem::categorical(space.variables(), Vec::new())
         };
         let name = format!("{} on {}", t.kernel, t.device);
-        let mut r = Recorded::new(name, problem, outcomes)?;
+        let mut r = RecordedSpace::new(name, problem, outcomes)?;
         r.samples = samples;
         Ok(r)
     }
@@ -193,7 +199,7 @@ impl Recorded {
             Some(x) => Item::Real(x),
             None => Item::Text(l.name.clone()),
         };
-        let params = self.problem.variables.iter().map(|v| Param {
+        let params = self.problem.variables.iter().map(|v| SpaceParameter {
             name: v.name.clone(),
             values: v.levels.iter().map(value).collect(),
         });
@@ -209,18 +215,18 @@ impl Recorded {
             }
             let wrong = o.error().is_some_and(|e| !e.is_finite());
             let failed = match o.time() {
-                None => Some(Failed::Runtime),
-                Some(_) => wrong.then_some(Failed::Correctness),
+                None => Some(FailureKind::Runtime),
+                Some(_) => wrong.then_some(FailureKind::Correctness),
             };
             if failed.is_some() {
                 measured.clear();
             }
-            Entry {
+            ConfigurationEntry {
                 point: a.clone(),
                 failed,
                 measured,
                 times: self.samples.get(a).cloned().unwrap_or_default(),
-                spent: exchange::Spent::default(),
+                spent: exchange::EntryTimes::default(),
                 timestamp: None,
             }
         });
@@ -277,19 +283,19 @@ impl Recorded {
     }
 
     /// Adds what a cost model predicts for everything in the table.
-    pub fn predicted_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+    pub fn predicted_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> RecordedSpace {
         self.predicted = self.of_each(time);
         self
     }
 
     /// Adds what is predicted from machine code for everything in the table.
-    pub fn coded_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+    pub fn coded_by(mut self, time: impl Fn(&[u8]) -> Option<f64>) -> RecordedSpace {
         self.coded = self.of_each(time);
         self
     }
 
     /// Adds the static score of everything in the table.
-    pub fn scored_by(mut self, score: impl Fn(&[u8]) -> Option<f64>) -> Recorded {
+    pub fn scored_by(mut self, score: impl Fn(&[u8]) -> Option<f64>) -> RecordedSpace {
         self.scored = self.of_each(score);
         self
     }
@@ -301,7 +307,7 @@ impl Recorded {
     }
 
     /// The same outcomes with another tolerance; none if nothing is within it.
-    pub fn within(&self, tolerance: f64) -> Option<Recorded> {
+    pub fn within(&self, tolerance: f64) -> Option<RecordedSpace> {
         let mut r = self.clone();
         r.problem.tolerance = Some(tolerance);
         r.optimum().is_some().then_some(r)
@@ -351,7 +357,7 @@ pub fn json(bytes: &[u8]) -> Result<Value, ExchangeError> {
     }
 }
 
-fn own(value: Value) -> Result<Recorded, RecordedError> {
+fn own(value: Value) -> Result<RecordedSpace, RecordedError> {
     match value.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => {}
         Some(other) => return Err(format(format!("its schema is `{other}`"))),
@@ -365,7 +371,7 @@ fn own(value: Value) -> Result<Recorded, RecordedError> {
     };
     let (predicted, scored) = (column(&file.predicted), column(&file.scored));
     let coded = column(&file.from_code);
-    let r = Recorded::new(file.name, file.problem, file.outcomes)?;
+    let r = RecordedSpace::new(file.name, file.problem, file.outcomes)?;
     let r = r.predicted_by(|a| predicted.get(a).copied());
     let r = r.coded_by(|a| coded.get(a).copied());
     Ok(r.scored_by(|a| scored.get(a).copied()))

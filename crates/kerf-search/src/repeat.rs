@@ -1,6 +1,6 @@
 //! A strategy repeated over a recorded space: how near to the optimum, after how many executions.
 use crate::problem::Search;
-use crate::recorded::Recorded;
+use crate::recorded::RecordedSpace;
 use crate::session::run;
 use crate::strategy::{Reason, StrategyError, by_name};
 use serde::Serialize;
@@ -10,7 +10,7 @@ const MARKS: [usize; 11] = [2, 5, 10, 25, 50, 100, 200, 500, 1000, 2000, 5000];
 
 /// How near to the optimum the repetitions were after so many executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Mark {
+pub struct ProgressMark {
     /// Executions.
     pub executions: usize,
     /// Mean of best found over optimum, of the repetitions that had found anything.
@@ -46,23 +46,23 @@ pub struct Repetition {
 
 /// All repetitions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Repeated {
+pub struct Repetitions {
     /// The strategy.
     pub strategy: String,
     /// By executions.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ProgressMark>,
     /// One by one.
     pub repetitions: Vec<Repetition>,
 }
 
 /// Repeats a strategy with seeds from `seed` on.
 pub fn repeat(
-    recorded: &Recorded,
+    recorded: &RecordedSpace,
     strategy: &str,
     budget: usize,
     repeats: usize,
     seed: u64,
-) -> Result<Repeated, StrategyError> {
+) -> Result<Repetitions, StrategyError> {
     let problem = &recorded.problem;
     let optimum = recorded.optimum().unwrap_or(f64::NAN);
     let mut budgets: Vec<usize> = MARKS.into_iter().filter(|m| *m < budget).collect();
@@ -106,14 +106,14 @@ pub fn repeat(
         });
     }
     let marks = budgets.into_iter().zip(found).map(|(b, f)| mark(b, f));
-    Ok(Repeated {
+    Ok(Repetitions {
         strategy: strategy.to_owned(),
         marks: marks.collect(),
         repetitions,
     })
 }
 
-fn mark(executions: usize, mut found: Vec<f64>) -> Mark {
+fn mark(executions: usize, mut found: Vec<f64>) -> ProgressMark {
     let all = found.len();
     found.retain(|x| x.is_finite());
     found.sort_by(f64::total_cmp);
@@ -122,7 +122,7 @@ fn mark(executions: usize, mut found: Vec<f64>) -> Mark {
         let i = (q * n.saturating_sub(1) as f64).round() as usize;
         found.get(i).copied().unwrap_or(f64::NAN)
     };
-    Mark {
+    ProgressMark {
         executions,
         mean: found.iter().sum::<f64>() / n as f64,
         median: found.get(n / 2).copied().unwrap_or(f64::NAN),

@@ -7,17 +7,17 @@
 use crate::history::History;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
-use crate::strategy::{Reason, Step, Strategy};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 
 /// Outcomes that a program needs and that are not known yet.
 pub struct Missing(Vec<Assignment>);
 
 /// What a program sees: outcomes, if they are known.
-pub struct Probe<'h> {
+pub struct ScriptProbe<'h> {
     history: &'h History,
 }
 
-impl Probe<'_> {
+impl ScriptProbe<'_> {
     /// The outcome of one assignment.
     pub fn one(&self, a: &[u8]) -> Result<Outcome, Missing> {
         let known = self.history.get(a);
@@ -44,7 +44,7 @@ impl Probe<'_> {
 /// A strategy as a program.
 pub trait Script {
     /// Runs from the start; gives why it ended, or what it has to know first.
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing>;
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing>;
 }
 
 /// A program as a strategy.
@@ -66,14 +66,14 @@ impl<'p, S: Script> Scripted<'p, S> {
 }
 
 impl<S: Script> Strategy for Scripted<'_, S> {
-    fn ask(&mut self) -> Step {
-        let probe = Probe {
+    fn ask(&mut self) -> StrategyStep {
+        let probe = ScriptProbe {
             history: &self.history,
         };
         match self.script.play(&self.search, &probe) {
-            Ok(reason) => Step::Done(reason),
-            Err(Missing(mut all)) if all.len() == 1 => Step::Evaluate(all.remove(0)),
-            Err(Missing(all)) => Step::Batch(all),
+            Ok(reason) => StrategyStep::Done(reason),
+            Err(Missing(mut all)) if all.len() == 1 => StrategyStep::Evaluate(all.remove(0)),
+            Err(Missing(all)) => StrategyStep::Batch(all),
         }
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {

@@ -2,14 +2,14 @@
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem};
-use crate::strategy::{Reason, Step, Strategy};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A strategy that asks this often for what is known already goes round in circles.
 const CIRCLES: usize = 10_000;
 
 /// A search under way.
-pub struct Session<'s> {
+pub struct SearchSession<'s> {
     strategy: &'s mut dyn Strategy,
     budget: usize,
     known: BTreeMap<Assignment, Outcome>,
@@ -26,7 +26,7 @@ pub struct Session<'s> {
 
 /// How a search went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trace {
+pub struct SearchTrace {
     /// Everything executed, in order.
     pub executed: Vec<Evaluation>,
     /// Why it ended.
@@ -35,15 +35,19 @@ pub struct Trace {
     pub best: Option<Evaluation>,
 }
 
-impl<'s> Session<'s> {
+impl<'s> SearchSession<'s> {
     /// Begins a search.
-    pub fn new(problem: &Problem, strategy: &'s mut dyn Strategy, budget: usize) -> Session<'s> {
+    pub fn new(
+        problem: &Problem,
+        strategy: &'s mut dyn Strategy,
+        budget: usize,
+    ) -> SearchSession<'s> {
         let mut known = BTreeMap::new();
         let free = problem.baseline.map(|o| {
             known.insert(problem.identity(), o);
             problem.identity()
         });
-        Session {
+        SearchSession {
             strategy,
             budget,
             known,
@@ -110,10 +114,10 @@ impl<'s> Session<'s> {
 
     fn ask(&mut self) {
         match self.strategy.ask() {
-            Step::Evaluate(a) => self.pending.push_back(a),
-            Step::Batch(all) if all.is_empty() => self.circles += CIRCLES,
-            Step::Batch(all) => self.pending.extend(all),
-            Step::Done(reason) => self.ended = Some(reason),
+            StrategyStep::Evaluate(a) => self.pending.push_back(a),
+            StrategyStep::Batch(all) if all.is_empty() => self.circles += CIRCLES,
+            StrategyStep::Batch(all) => self.pending.extend(all),
+            StrategyStep::Done(reason) => self.ended = Some(reason),
         }
         if self.circles >= CIRCLES {
             self.ended = Some(Reason::Stalled);
@@ -151,8 +155,8 @@ impl<'s> Session<'s> {
     }
 
     /// How it went. A session that was not driven to its end counts as out of budget.
-    pub fn finish(self) -> Trace {
-        Trace {
+    pub fn finish(self) -> SearchTrace {
+        SearchTrace {
             best: self.strategy.best().cloned(),
             reason: self.ended.unwrap_or(Reason::Budget),
             executed: self.executed,
@@ -166,8 +170,8 @@ pub fn run(
     strategy: &mut dyn Strategy,
     budget: usize,
     mut evaluate: impl FnMut(&[u8]) -> Outcome,
-) -> Trace {
-    let mut session = Session::new(problem, strategy, budget);
+) -> SearchTrace {
+    let mut session = SearchSession::new(problem, strategy, budget);
     while let Some(a) = session.wanted() {
         let o = evaluate(&a);
         session.tell(&a, o);
@@ -196,7 +200,7 @@ pub fn replay(
     strategy: &mut dyn Strategy,
     recorded: &[Evaluation],
 ) -> Result<(), Diverged> {
-    let mut session = Session::new(problem, strategy, recorded.len());
+    let mut session = SearchSession::new(problem, strategy, recorded.len());
     for (at, e) in recorded.iter().enumerate() {
         let asked = session.wanted();
         if asked.as_ref() != Some(&e.assignment) {
@@ -213,7 +217,7 @@ pub fn replay(
     Ok(())
 }
 
-impl Session<'_> {
+impl SearchSession<'_> {
     /// Tells the strategy what is pending and known, without asking it anything.
     fn deliver(&mut self) {
         while let Some(a) = self.pending.front().cloned() {
@@ -248,7 +252,7 @@ mod tests {
         let alone = run(&problem, &mut strategy, 5, outcome).executed;
         assert_eq!(alone.len(), 5);
         let mut strategy = exhaustive(search).expect("small");
-        let mut session = Session::new(&problem, &mut strategy, 5);
+        let mut session = SearchSession::new(&problem, &mut strategy, 5);
         // Known from before: counted, and not asked for again.
         session.resume([alone[1].clone()]);
         let mut asked = Vec::new();

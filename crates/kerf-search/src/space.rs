@@ -2,7 +2,7 @@
 //!
 //! Parameters are lists of values, constraints are expressions over their names or functions. The points
 //! are listed once, each constraint being tried as soon as the parameters that it needs have values.
-use crate::expression::{Expression, ExpressionError, Value};
+use crate::expression::{Expression, ExpressionError, ExpressionValue};
 use crate::problem::{Assignment, Level, Problem, Variable};
 use std::fmt;
 
@@ -14,24 +14,24 @@ const MOST_STEPS: u64 = 1 << 28;
 
 /// A parameter: a block size, a tile size, a `-D` define.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Param {
+pub struct SpaceParameter {
     /// Its name.
     pub name: String,
     /// What it may be, 1 to 255 values.
-    pub values: Vec<Value>,
+    pub values: Vec<ExpressionValue>,
 }
 
-impl Param {
+impl SpaceParameter {
     /// A parameter of whole numbers.
-    pub fn ints(name: impl Into<String>, values: impl IntoIterator<Item = i64>) -> Param {
-        Param {
+    pub fn ints(name: impl Into<String>, values: impl IntoIterator<Item = i64>) -> SpaceParameter {
+        SpaceParameter {
             name: name.into(),
-            values: values.into_iter().map(Value::Int).collect(),
+            values: values.into_iter().map(ExpressionValue::Int).collect(),
         }
     }
 }
 
-type Test = Box<dyn Fn(&[&Value]) -> bool + Send + Sync>;
+type Test = Box<dyn Fn(&[&ExpressionValue]) -> bool + Send + Sync>;
 
 enum Rule {
     /// An expression, and the parameter that each of its names is.
@@ -57,7 +57,7 @@ impl fmt::Debug for Constraint {
 #[derive(Debug, Default)]
 pub struct Space {
     /// The parameters.
-    pub params: Vec<Param>,
+    pub params: Vec<SpaceParameter>,
     /// What points have to satisfy.
     pub constraints: Vec<Constraint>,
 }
@@ -103,7 +103,7 @@ pub enum SpaceError {
 
 impl Space {
     /// Without constraints.
-    pub fn new(params: Vec<Param>) -> Space {
+    pub fn new(params: Vec<SpaceParameter>) -> Space {
         Space {
             params,
             constraints: Vec::new(),
@@ -131,7 +131,7 @@ impl Space {
     pub fn constrain_by(
         &mut self,
         text: impl Into<String>,
-        test: impl Fn(&[&Value]) -> bool + Send + Sync + 'static,
+        test: impl Fn(&[&ExpressionValue]) -> bool + Send + Sync + 'static,
     ) {
         self.constraints.push(Constraint {
             text: text.into(),
@@ -154,7 +154,7 @@ impl Space {
                 return Err(SpaceError::Twins(p.name.clone()));
             }
             for (j, v) in p.values.iter().enumerate() {
-                if matches!(v, Value::List(_)) {
+                if matches!(v, ExpressionValue::List(_)) {
                     return Err(SpaceError::List(p.name.clone()));
                 }
                 if p.values[..j].contains(v) {
@@ -210,11 +210,12 @@ impl Space {
 
     /// The variables of the problem.
     pub fn variables(&self) -> Vec<Variable> {
-        let level = |v: &Value| Level {
+        let level = |v: &ExpressionValue| Level {
             value: v.number(),
             ..Level::named(v.name())
         };
-        let variable = |p: &Param| Variable::new(&p.name, p.values.iter().map(level).collect());
+        let variable =
+            |p: &SpaceParameter| Variable::new(&p.name, p.values.iter().map(level).collect());
         self.params.iter().map(variable).collect()
     }
 
@@ -226,7 +227,7 @@ impl Space {
     }
 
     /// The values of a point.
-    pub fn values(&self, a: &[u8]) -> Vec<&Value> {
+    pub fn values(&self, a: &[u8]) -> Vec<&ExpressionValue> {
         let each = self.params.iter().zip(a);
         each.filter_map(|(p, l)| p.values.get(*l as usize))
             .collect()
@@ -277,7 +278,7 @@ impl Walk<'_> {
                 found.is_ok_and(|v| v.truth())
             }
             Rule::Function(f) => {
-                let all: Vec<&Value> = (0..self.at.len()).filter_map(value).collect();
+                let all: Vec<&ExpressionValue> = (0..self.at.len()).filter_map(value).collect();
                 f(&all)
             }
         }
@@ -290,11 +291,14 @@ mod tests {
 
     fn space() -> Space {
         Space::new(vec![
-            Param::ints("bx", [16, 32, 64]),
-            Param::ints("by", [1, 2, 4]),
-            Param {
+            SpaceParameter::ints("bx", [16, 32, 64]),
+            SpaceParameter::ints("by", [1, 2, 4]),
+            SpaceParameter {
                 name: "how".into(),
-                values: vec![Value::Text("a".into()), Value::Bool(true)],
+                values: vec![
+                    ExpressionValue::Text("a".into()),
+                    ExpressionValue::Bool(true),
+                ],
             },
         ])
     }
@@ -346,10 +350,13 @@ mod tests {
     #[test]
     fn parameters_are_checked() {
         let of = |p| Space::new(vec![p]).points().expect_err("wrong").to_string();
-        assert!(of(Param::ints("x", [])).contains("0 values"));
-        assert!(of(Param::ints("x", 0..300)).contains("300 values"));
-        assert!(of(Param::ints("x", [1, 1])).contains("twice"));
-        let twins = vec![Param::ints("x", [1]), Param::ints("x", [2])];
+        assert!(of(SpaceParameter::ints("x", [])).contains("0 values"));
+        assert!(of(SpaceParameter::ints("x", 0..300)).contains("300 values"));
+        assert!(of(SpaceParameter::ints("x", [1, 1])).contains("twice"));
+        let twins = vec![
+            SpaceParameter::ints("x", [1]),
+            SpaceParameter::ints("x", [2]),
+        ];
         assert!(
             Space::new(twins)
                 .points()
@@ -357,14 +364,16 @@ mod tests {
                 .to_string()
                 .contains("two")
         );
-        let huge = (0..5).map(|i| Param::ints(i.to_string(), 0..255)).collect();
+        let huge = (0..5)
+            .map(|i| SpaceParameter::ints(i.to_string(), 0..255))
+            .collect();
         assert!(matches!(
             Space::new(huge).points(),
             Err(SpaceError::TooLarge(_))
         ));
         // One point, and none at all to choose.
         assert_eq!(
-            Space::new(vec![Param::ints("x", [1])]).points(),
+            Space::new(vec![SpaceParameter::ints("x", [1])]).points(),
             Ok(vec![vec![0]])
         );
         assert_eq!(Space::new(Vec::new()).points(), Ok(vec![vec![]]));

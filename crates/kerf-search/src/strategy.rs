@@ -2,12 +2,12 @@
 use crate::history::{Evaluation, History};
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
-use crate::strategies::{self, Order, Parts};
+use crate::strategies::{self, Parts, StageOrder};
 use serde::{Deserialize, Serialize};
 
 /// What a strategy wants next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum StrategyStep {
     /// One evaluation.
     Evaluate(Assignment),
     /// Several, in any order; all are told, in this order, before the next question.
@@ -48,7 +48,7 @@ impl Reason {
 /// A way to search. The same seed and the same outcomes give the same questions.
 pub trait Strategy {
     /// What to evaluate next.
-    fn ask(&mut self) -> Step;
+    fn ask(&mut self) -> StrategyStep;
     /// The outcome of something asked for.
     fn tell(&mut self, a: &[u8], o: &Outcome);
     /// All that was told.
@@ -165,8 +165,8 @@ pub fn by_name<'p>(
                 return Err(StrategyError::NotBoth(plain));
             }
             let order = match plain == "launch-first" {
-                true => Order::First,
-                false => Order::Last,
+                true => StageOrder::First,
+                false => StageOrder::Last,
             };
             Box::new(strategies::staged(search, order))
         }

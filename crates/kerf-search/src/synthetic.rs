@@ -11,7 +11,7 @@ use crate::strategies::{draw, every};
 
 /// How errors of single variables make the error of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errors {
+pub enum ErrorLaw {
     /// Root of the sum of squares.
     Quadrature,
     /// The largest one.
@@ -24,13 +24,13 @@ pub enum Errors {
 
 /// What kind of problem to make.
 #[derive(Debug, Clone, Copy)]
-pub struct Recipe {
+pub struct SyntheticRecipe {
     /// How many variables.
     pub variables: usize,
     /// How many levels each.
     pub levels: usize,
     /// How errors combine.
-    pub errors: Errors,
+    pub errors: ErrorLaw,
     /// Time of an average conversion over that of an average variable.
     pub casts: f64,
     /// Whether memory bounds the time from below.
@@ -47,12 +47,12 @@ pub struct Recipe {
     pub quantile: f64,
 }
 
-impl Default for Recipe {
-    fn default() -> Recipe {
-        Recipe {
+impl Default for SyntheticRecipe {
+    fn default() -> SyntheticRecipe {
+        SyntheticRecipe {
             variables: 12,
             levels: 2,
-            errors: Errors::Quadrature,
+            errors: ErrorLaw::Quadrature,
             casts: 0.5,
             memory_bound: false,
             sensitivity: Some(0.5),
@@ -69,7 +69,7 @@ impl Default for Recipe {
 pub struct Synthetic {
     /// What strategies see.
     pub problem: Problem,
-    recipe: Recipe,
+    recipe: SyntheticRecipe,
     seed: u64,
     /// Share of the time of each variable at each level.
     shares: Vec<Vec<f64>>,
@@ -92,7 +92,7 @@ fn lognormal(rng: &mut Rng, sigma: f64) -> f64 {
 
 impl Synthetic {
     /// A problem by recipe and seed.
-    pub fn new(recipe: Recipe, seed: u64) -> Synthetic {
+    pub fn new(recipe: SyntheticRecipe, seed: u64) -> Synthetic {
         let mut rng = Rng::new(seed ^ 0x5eed_0000);
         let n = recipe.variables;
         let weights: Vec<f64> = (0..n).map(|_| lognormal(&mut rng, 0.9)).collect();
@@ -231,10 +231,10 @@ impl Synthetic {
             .map(|(l, e)| e[*l as usize])
             .collect();
         match self.recipe.errors {
-            Errors::Quadrature => e.iter().map(|x| x * x).sum::<f64>().sqrt(),
-            Errors::Largest => e.iter().copied().fold(0.0, f64::max),
-            Errors::Sum => e.iter().sum(),
-            Errors::Cancelling => {
+            ErrorLaw::Quadrature => e.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            ErrorLaw::Largest => e.iter().copied().fold(0.0, f64::max),
+            ErrorLaw::Sum => e.iter().sum(),
+            ErrorLaw::Cancelling => {
                 for &(i, j, factor) in &self.pairs {
                     if a[i] > 0 && a[j] > 0 {
                         e[i] *= factor;

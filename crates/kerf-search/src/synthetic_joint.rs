@@ -6,13 +6,13 @@
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Level, Models, Problem, Variable};
 use crate::rng::Rng;
-use crate::synthetic::{Recipe, Synthetic};
+use crate::synthetic::{Synthetic, SyntheticRecipe};
 
 /// What kind of problem to make.
 #[derive(Debug, Clone, Copy)]
 pub struct JointRecipe {
     /// The formats.
-    pub formats: Recipe,
+    pub formats: SyntheticRecipe,
     /// Shapes, the program's own included.
     pub shapes: usize,
     /// Standard deviation of the logarithm of what a shape takes.
@@ -26,7 +26,7 @@ pub struct JointRecipe {
 impl Default for JointRecipe {
     fn default() -> JointRecipe {
         JointRecipe {
-            formats: Recipe::default(),
+            formats: SyntheticRecipe::default(),
             shapes: 8,
             spread: 0.08,
             registers: 0.15,
@@ -153,11 +153,11 @@ mod tests {
     use crate::strategies::guided;
 
     fn problem(seed: u64) -> Joint {
-        let formats = Recipe {
+        let formats = SyntheticRecipe {
             variables: 6,
             sensitivity: None,
             noise: 0.0,
-            ..Recipe::default()
+            ..SyntheticRecipe::default()
         };
         let recipe = JointRecipe {
             formats,

@@ -6,7 +6,7 @@
 //! publish them (Nugteren's CLBlast for the matrix product, van Werkhoven's Kernel Tuner examples for the
 //! stencil and for dedispersion); no time is theirs.
 use crate::outcome::Outcome;
-use crate::recorded::{Recorded, RecordedError};
+use crate::recorded::{RecordedError, RecordedSpace};
 use crate::rng::Rng;
 use crate::synthetic_launch::{numbers, tabulated};
 
@@ -268,7 +268,7 @@ fn run(family: &str, m: &Machine, v: &[f64]) -> Option<f64> {
 }
 
 /// A space of a family by seed, with all its outcomes; not larger than `most` points.
-pub fn kernel_space(family: &str, seed: u64, most: usize) -> Result<Recorded, RecordedError> {
+pub fn kernel_space(family: &str, seed: u64, most: usize) -> Result<RecordedSpace, RecordedError> {
     let all = parameters(family);
     let machine = Machine::new(family, seed);
     let variables = all

@@ -8,7 +8,7 @@
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Level, Problem, Variable};
-use crate::recorded::{Recorded, RecordedError};
+use crate::recorded::{RecordedError, RecordedSpace};
 use crate::rng::Rng;
 
 /// What a parameter does.
@@ -262,7 +262,7 @@ pub(crate) fn tabulated(
     seed: u64,
     most: usize,
     outcome: impl Fn(&Assignment) -> Option<Outcome>,
-) -> Result<Recorded, RecordedError> {
+) -> Result<RecordedSpace, RecordedError> {
     let mut outcomes = Vec::new();
     let mut a: Assignment = vec![0; variables.len()];
     'all: loop {
@@ -290,11 +290,11 @@ pub(crate) fn tabulated(
         points: None,
         ..Problem::categorical(variables, Vec::new())
     };
-    Recorded::new(name, problem, outcomes)
+    RecordedSpace::new(name, problem, outcomes)
 }
 
 /// A launch space by seed, with all its outcomes; not larger than `most` points.
-pub fn launch_space(seed: u64, most: usize) -> Result<Recorded, RecordedError> {
+pub fn launch_space(seed: u64, most: usize) -> Result<RecordedSpace, RecordedError> {
     let kernel = Kernel::new(seed);
     let roles = kernel.roles.iter().enumerate();
     let variables = roles

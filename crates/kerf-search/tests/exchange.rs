@@ -1,6 +1,6 @@
 //! Files of other tuners: what is read is what is written, and what cannot be read is named.
-use kerf_search::exchange::{Failed, kernel_tuner, pack, read, t1, t4};
-use kerf_search::recorded::{Recorded, json};
+use kerf_search::exchange::{FailureKind, kernel_tuner, pack, read, t1, t4};
+use kerf_search::recorded::{RecordedSpace, json};
 use kerf_search::repeat::repeat;
 use serde_json::{Value, json as literal};
 
@@ -16,7 +16,11 @@ fn a_cache_goes_round() {
     let t = tuning(CACHE);
     assert_eq!((t.entries.len(), t.params.len()), (360, 4));
     assert_eq!(t.device, "NVIDIA GeForce RTX 3090");
-    assert!(t.entries.iter().any(|e| e.failed == Some(Failed::Runtime)));
+    assert!(
+        t.entries
+            .iter()
+            .any(|e| e.failed == Some(FailureKind::Runtime))
+    );
     assert!(t.entries.iter().any(|e| e.times.len() == 10));
     let text = kernel_tuner::write(&t);
     // Kernel Tuner takes a file for closed by these.
@@ -47,9 +51,9 @@ fn t4_goes_round() {
         all.reverse();
     }
     let back = tuning(bare.to_string().as_bytes());
-    let best = |r: &Recorded| (r.optimum(), r.len());
-    let one = Recorded::from_tuning(&t, None).expect("a space");
-    let two = Recorded::from_tuning(&back, None).expect("a space");
+    let best = |r: &RecordedSpace| (r.optimum(), r.len());
+    let one = RecordedSpace::from_tuning(&t, None).expect("a space");
+    let two = RecordedSpace::from_tuning(&back, None).expect("a space");
     assert_eq!(best(&one), best(&two));
     let blocks = back.params.iter().find(|p| p.name == "block_size_x");
     let blocks: Vec<String> = blocks
@@ -81,7 +85,10 @@ fn t4_units_and_single_runs() {
     assert_eq!(t.entries[0].spent.compile, Some(2000.0));
     let t = tuning(of("seconds", literal!([]), literal!([0.001, 0.003])).as_bytes());
     assert_eq!(t.entries[0].number("time"), Some(2.0));
-    assert_eq!(Recorded::from_tuning(&t, None).expect("a space").len(), 1);
+    assert_eq!(
+        RecordedSpace::from_tuning(&t, None).expect("a space").len(),
+        1
+    );
 }
 
 #[test]
@@ -263,14 +270,14 @@ fn what_cannot_be_read_is_named() {
         ),
         (literal!({ "ConfigurationSpace": {} }).to_string(), "T1"),
     ] {
-        let said = Recorded::parse(text.as_bytes())
+        let said = RecordedSpace::parse(text.as_bytes())
             .map(|_| ())
             .expect_err(&text)
             .to_string();
         assert!(said.contains(why), "{why}: {said}");
     }
     let half = &CACHE[..CACHE.len() / 2];
-    let said = Recorded::parse(half)
+    let said = RecordedSpace::parse(half)
         .map(|_| ())
         .expect_err("cut off")
         .to_string();
@@ -282,7 +289,7 @@ fn what_cannot_be_read_is_named() {
             "1": { "bx": 1, "time": "SomethingWrong" }, "2": { "bx": 2, "time": 1e20 }, "3": { "bx": 3, "time": 2.0 }
         }
     });
-    let r = Recorded::parse(two.to_string().as_bytes()).expect("a space");
+    let r = RecordedSpace::parse(two.to_string().as_bytes()).expect("a space");
     assert_eq!((r.len(), r.optimum()), (3, Some(2.0)));
 }
 
@@ -297,7 +304,7 @@ fn other_objectives_can_be_chosen() {
     })
     .to_string();
     let best = |o| {
-        Recorded::parse_for(file.as_bytes(), o)
+        RecordedSpace::parse_for(file.as_bytes(), o)
             .expect("a space")
             .optimum()
     };
@@ -305,14 +312,14 @@ fn other_objectives_can_be_chosen() {
     assert_eq!(best(Some("GFLOP/s")), Some(0.1));
     assert_eq!(best(Some("+zeal")), Some(0.125));
     assert_eq!(best(Some("-zeal")), Some(2.0));
-    let said = Recorded::parse_for(file.as_bytes(), Some("energy")).map(|_| ());
+    let said = RecordedSpace::parse_for(file.as_bytes(), Some("energy")).map(|_| ());
     let said = said.expect_err("no such").to_string();
     assert!(said.contains("GFLOP/s, time, zeal"), "{said}");
 }
 
 #[test]
 fn every_strategy_replays_a_real_cache() {
-    let r = Recorded::parse(CACHE).expect("a space");
+    let r = RecordedSpace::parse(CACHE).expect("a space");
     for s in [
         "guided",
         "random",

@@ -1,9 +1,9 @@
 //! Guided search and its rivals over listed spaces: failures, predictions, large and odd spaces.
 use kerf_search::problem::{Metrics, NoModels};
 use kerf_search::rng::Rng;
-use kerf_search::space::{Param, Space};
+use kerf_search::space::{Space, SpaceParameter};
 use kerf_search::synthetic_launch::launch_space;
-use kerf_search::{Models, Outcome, Problem, Search, Trace, by_name, replay, run};
+use kerf_search::{Models, Outcome, Problem, Search, SearchTrace, by_name, replay, run};
 
 fn go(
     problem: &Problem,
@@ -12,7 +12,7 @@ fn go(
     seed: u64,
     budget: usize,
     time: &dyn Fn(&[u8]) -> Outcome,
-) -> Trace {
+) -> SearchTrace {
     let search = Search {
         problem,
         models,
@@ -23,12 +23,12 @@ fn go(
     run(problem, &mut *s, budget, time)
 }
 
-fn best(t: &Trace) -> f64 {
+fn best(t: &SearchTrace) -> f64 {
     let found = t.best.as_ref().and_then(|e| e.outcome.time());
     found.unwrap_or(f64::INFINITY)
 }
 
-fn failed(t: &Trace) -> usize {
+fn failed(t: &SearchTrace) -> usize {
     t.executed
         .iter()
         .filter(|e| e.outcome == Outcome::Failed)
@@ -56,9 +56,9 @@ fn guided_beats_the_others_on_made_up_kernels() {
 #[test]
 fn what_fails_does_not_hide_the_optimum() {
     let space = Space::new(vec![
-        Param::ints("x", 1..=20),
-        Param::ints("y", 1..=20),
-        Param::ints("flag", 0..=1),
+        SpaceParameter::ints("x", 1..=20),
+        SpaceParameter::ints("y", 1..=20),
+        SpaceParameter::ints("flag", 0..=1),
     ]);
     let problem = space.problem().expect("a problem");
     let time = |a: &[u8]| {
@@ -131,7 +131,7 @@ fn predictions_help_and_wrong_ones_do_not_stop_it() {
 fn large_spaces_are_searched_in_part_and_the_same_way_again() {
     let space = Space::new(
         (0..4)
-            .map(|i| Param::ints(format!("p{i}"), 1..=16))
+            .map(|i| SpaceParameter::ints(format!("p{i}"), 1..=16))
             .collect(),
     );
     let problem = space.problem().expect("a problem");
@@ -166,15 +166,15 @@ fn odd_spaces_end() {
         "local",
         "exhaustive",
     ];
-    let one = Space::new(vec![Param::ints("x", [7])])
+    let one = Space::new(vec![SpaceParameter::ints("x", [7])])
         .problem()
         .expect("a problem");
     let text = Space::new(vec![
-        Param {
+        SpaceParameter {
             name: "x".into(),
-            values: vec![kerf_search::expression::Value::Text("a".into())],
+            values: vec![kerf_search::expression::ExpressionValue::Text("a".into())],
         },
-        Param::ints("y", [1, 2, 3]),
+        SpaceParameter::ints("y", [1, 2, 3]),
     ]);
     let text = text.problem().expect("a problem");
     for name in names {
@@ -189,7 +189,10 @@ fn odd_spaces_end() {
         assert!(t.best.is_none() && t.executed.len() <= 3, "{name}");
     }
     // Times that are all the same, many runs.
-    let flat = Space::new(vec![Param::ints("x", 0..30), Param::ints("y", 0..30)]);
+    let flat = Space::new(vec![
+        SpaceParameter::ints("x", 0..30),
+        SpaceParameter::ints("y", 0..30),
+    ]);
     let flat = flat.problem().expect("a problem");
     let t = go(&flat, &NoModels, "guided", 1, 450, &|_| {
         Outcome::ran(0.0, 1.0)

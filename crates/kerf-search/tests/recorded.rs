@@ -1,7 +1,7 @@
 //! Recorded spaces: both formats, and what is refused.
-use kerf_search::recorded::{Recorded, RecordedError};
+use kerf_search::recorded::{RecordedError, RecordedSpace};
 use kerf_search::repeat::repeat;
-use kerf_search::synthetic::{Recipe, Synthetic};
+use kerf_search::synthetic::{Synthetic, SyntheticRecipe};
 use kerf_search::{Evaluation, Models, Outcome};
 
 const CACHE: &str = r#"{"device_name": "G", "kernel_name": "k",
@@ -20,7 +20,7 @@ fn tuner() -> String {
 fn caches_of_kernel_tuner_are_read() {
     // The second was not closed, as while the tuner runs.
     for text in [tuner(), format!("{CACHE},\n")] {
-        let r = Recorded::parse(text.as_bytes()).expect("a space");
+        let r = RecordedSpace::parse(text.as_bytes()).expect("a space");
         assert_eq!((r.name.as_str(), r.len()), ("k on G", 4));
         assert_eq!(r.optimum(), Some(1.0));
         assert_eq!(r.outcome(&[1, 0]), Outcome::ran(0.0, 2.0));
@@ -48,9 +48,9 @@ fn caches_of_kernel_tuner_are_read() {
 
 #[test]
 fn own_files_come_back_as_they_were() {
-    let recipe = Recipe {
+    let recipe = SyntheticRecipe {
         variables: 5,
-        ..Recipe::default()
+        ..SyntheticRecipe::default()
     };
     let s = Synthetic::new(recipe, 2);
     let table: Vec<Evaluation> = kerf_search::strategies::every(&s.problem)
@@ -63,11 +63,11 @@ fn own_files_come_back_as_they_were() {
             assignment,
         })
         .collect();
-    let r = Recorded::new("five", s.problem.clone(), table).expect("a space");
+    let r = RecordedSpace::new("five", s.problem.clone(), table).expect("a space");
     let r = r.predicted_by(|a| Some(1.0 - 0.1 * f64::from(a[0])));
     let r = r.coded_by(|a| Some(1.0 - 0.1 * f64::from(a[1])).filter(|_| a[2] == 0));
     let text = r.json().expect("JSON");
-    let back = Recorded::parse(text.as_bytes()).expect("a space");
+    let back = RecordedSpace::parse(text.as_bytes()).expect("a space");
     assert_eq!(back.json().expect("JSON"), text);
     assert_eq!(back.problem, r.problem);
     let both = |a: &[u8]| (back.time(a), back.other_time(a));
@@ -127,13 +127,13 @@ fn what_is_no_space_is_refused_by_name() {
         ),
     ];
     for (text, expected) in cases {
-        let said = Recorded::parse(text.as_bytes())
+        let said = RecordedSpace::parse(text.as_bytes())
             .err()
             .map(|e| e.to_string());
         let said = said.unwrap_or_else(|| panic!("accepted: {text}"));
         assert!(said.contains(expected), "{said}\n{text}");
     }
-    let packed = Recorded::parse(&[0x1f, 0x8b, 8, 0]);
+    let packed = RecordedSpace::parse(&[0x1f, 0x8b, 8, 0]);
     assert!(matches!(packed, Err(RecordedError::Exchange(_))));
 }
 
@@ -152,8 +152,8 @@ const SCORED: &str = r#"{"schema": "kerf.search-space/1", "name": "two",
 
 #[test]
 fn ampt_ga_goes_by_the_static_score_and_the_model_where_asked() {
-    let r = Recorded::parse(SCORED.as_bytes()).expect("a space");
-    let again = Recorded::parse(r.json().expect("JSON").as_bytes()).expect("a space");
+    let r = RecordedSpace::parse(SCORED.as_bytes()).expect("a space");
+    let again = RecordedSpace::parse(r.json().expect("JSON").as_bytes()).expect("a space");
     for r in [r, again] {
         let of = |s: &str| repeat(&r, s, 10, 3, 1).expect("a strategy").repetitions;
         for x in of("ampt-ga") {
@@ -166,7 +166,7 @@ fn ampt_ga_goes_by_the_static_score_and_the_model_where_asked() {
     }
     // Without a score there is the model.
     let old = SCORED.replace(r#", "scored": [1.0, 3.0, 2.0, 0.5]"#, "");
-    let r = Recorded::parse(old.as_bytes()).expect("a space");
+    let r = RecordedSpace::parse(old.as_bytes()).expect("a space");
     let all = repeat(&r, "ampt-ga", 10, 3, 1).expect("a strategy");
     assert!(all.repetitions.iter().all(|x| x.time == Some(0.6)));
 }

@@ -1,9 +1,9 @@
 //! What holds for every strategy, and how good guided is.
-use kerf_search::session::{Diverged, Session};
-use kerf_search::synthetic::{Errors, Recipe, Synthetic};
+use kerf_search::session::{Diverged, SearchSession};
+use kerf_search::synthetic::{ErrorLaw, Synthetic, SyntheticRecipe};
 use kerf_search::{
-    Assignment, Edge, Level, NAMES, NoModels, Outcome, Problem, Reason, Search, Step,
-    StrategyError, Trace, Variable, by_name, replay, run,
+    Assignment, Edge, Level, NAMES, NoModels, Outcome, Problem, Reason, Search, SearchTrace,
+    StrategyError, StrategyStep, Variable, by_name, replay, run,
 };
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn search(s: &Synthetic, seed: u64, budget: usize) -> Search<'_> {
     }
 }
 
-fn searched(s: &Synthetic, name: &str, seed: u64, budget: usize) -> Trace {
+fn searched(s: &Synthetic, name: &str, seed: u64, budget: usize) -> SearchTrace {
     let mut strategy = by_name(name, search(s, seed, budget)).expect("a strategy");
     run(&s.problem, &mut *strategy, budget, |a| s.evaluate(a))
 }
@@ -26,25 +26,25 @@ fn without_metrics() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().filter(|n| *n != "ryoo")
 }
 
-fn kinds() -> Vec<Recipe> {
-    let small = Recipe {
+fn kinds() -> Vec<SyntheticRecipe> {
+    let small = SyntheticRecipe {
         variables: 6,
-        ..Recipe::default()
+        ..SyntheticRecipe::default()
     };
     vec![
         small,
-        Recipe {
+        SyntheticRecipe {
             levels: 3,
-            errors: Errors::Cancelling,
+            errors: ErrorLaw::Cancelling,
             ..small
         },
-        Recipe {
+        SyntheticRecipe {
             sensitivity: None,
             model: None,
-            errors: Errors::Largest,
+            errors: ErrorLaw::Largest,
             ..small
         },
-        Recipe {
+        SyntheticRecipe {
             overflows: 2,
             ..small
         },
@@ -79,7 +79,7 @@ fn the_same_outcomes_give_the_same_questions() {
         for cut in [0, 1, whole.executed.len() / 2, whole.executed.len()] {
             let recorded = &whole.executed[..cut];
             let mut strategy = by_name(name, search(&s, 9, 60)).expect("a strategy");
-            let mut session = Session::new(&s.problem, &mut *strategy, 60);
+            let mut session = SearchSession::new(&s.problem, &mut *strategy, 60);
             session.resume(recorded.iter().cloned());
             let mut executed = 0;
             while let Some(a) = session.wanted() {
@@ -112,7 +112,7 @@ fn a_record_of_another_search_is_told() {
 
 #[test]
 fn exhaustive_finds_the_optimum_or_refuses() {
-    let quiet = Recipe {
+    let quiet = SyntheticRecipe {
         noise: 0.0,
         ..kinds()[0]
     };
@@ -121,7 +121,7 @@ fn exhaustive_finds_the_optimum_or_refuses() {
     assert_eq!(t.reason, Reason::Exhausted);
     assert_eq!(t.executed.len(), (1 << 6) - 1);
     assert_eq!(t.best.map(|b| b.assignment), Some(s.optimum().0));
-    let large = Recipe {
+    let large = SyntheticRecipe {
         variables: 30,
         ..quiet
     };
@@ -252,11 +252,11 @@ fn unknown_names_are_refused() {
     let mut done = by_name("exhaustive", s).expect("a strategy");
     done.tell(&[0], &Outcome::ran(0.0, 1.0));
     done.tell(&[1], &Outcome::Failed);
-    assert_eq!(done.ask(), Step::Done(Reason::Exhausted));
+    assert_eq!(done.ask(), StrategyStep::Done(Reason::Exhausted));
 }
 
 /// Part of the optimum's speed-up, and executions.
-fn quality(recipe: Recipe, name: &str, seed: u64, budget: usize) -> (f64, usize) {
+fn quality(recipe: SyntheticRecipe, name: &str, seed: u64, budget: usize) -> (f64, usize) {
     let s = Synthetic::new(recipe, seed);
     let t = searched(&s, name, seed, budget);
     let best = t.best.expect("a result");
@@ -269,20 +269,20 @@ const QUARTILES: [f64; 3] = [0.25, 0.5, 0.75];
 
 #[test]
 fn guided_is_near_the_optimum_within_25_executions() {
-    let wide = Recipe {
+    let wide = SyntheticRecipe {
         variables: 12,
-        ..Recipe::default()
+        ..SyntheticRecipe::default()
     };
-    let deep = Recipe {
+    let deep = SyntheticRecipe {
         variables: 8,
         levels: 3,
-        ..Recipe::default()
+        ..SyntheticRecipe::default()
     };
     for base in [wide, deep] {
-        for errors in [Errors::Quadrature, Errors::Largest, Errors::Sum] {
+        for errors in [ErrorLaw::Quadrature, ErrorLaw::Largest, ErrorLaw::Sum] {
             for sensitivity in [Some(0.5), None] {
                 for (seed, quantile) in QUARTILES.into_iter().enumerate() {
-                    let recipe = Recipe {
+                    let recipe = SyntheticRecipe {
                         errors,
                         sensitivity,
                         quantile,
@@ -300,12 +300,12 @@ fn guided_is_near_the_optimum_within_25_executions() {
 fn guided_needs_a_quarter_of_the_executions_of_ampt_ga() {
     let (mut ours, mut theirs) = ((0.0, 0.0), (0.0, 0.0));
     let mut cases = 0.0;
-    for errors in [Errors::Quadrature, Errors::Sum, Errors::Cancelling] {
+    for errors in [ErrorLaw::Quadrature, ErrorLaw::Sum, ErrorLaw::Cancelling] {
         for (seed, quantile) in QUARTILES.into_iter().enumerate() {
-            let recipe = Recipe {
+            let recipe = SyntheticRecipe {
                 errors,
                 quantile,
-                ..Recipe::default()
+                ..SyntheticRecipe::default()
             };
             let add = |sum: &mut (f64, f64), name| {
                 let (part, runs) = quality(recipe, name, 70 + seed as u64, 3000);

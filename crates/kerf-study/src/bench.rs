@@ -1,6 +1,6 @@
 //! One program on one device: buffers, launches, and times where there are any.
 use crate::number::Storage;
-use crate::{Device, Setup, StudyError};
+use crate::{Setup, StudyDevice, StudyError};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
@@ -14,7 +14,7 @@ const REPEATS_OF_LONG: usize = 3;
 const LONG_S: f64 = 0.05;
 
 /// A loaded program.
-pub struct Bench {
+pub struct StudyBench {
     exec: Box<dyn Executor>,
     timed: bool,
     stats: Vec<KernelStats>,
@@ -52,20 +52,20 @@ pub fn module(bitcode: &[u8], name: &str, setup: &Setup) -> Result<Module, ExecE
     Ok(m)
 }
 
-impl Bench {
+impl StudyBench {
     /// Loads a program on the setup's device.
-    pub fn new(bitcode: &[u8], name: &str, setup: &Setup) -> Result<Bench, StudyError> {
+    pub fn new(bitcode: &[u8], name: &str, setup: &Setup) -> Result<StudyBench, StudyError> {
         let m = module(bitcode, name, setup)?;
         let exec: Box<dyn Executor> = match setup.device {
-            Device::Cpu => Box::new(CpuExecutor::new(&m, CpuOptions::default())?),
-            Device::Cuda(ordinal) => {
+            StudyDevice::Cpu => Box::new(CpuExecutor::new(&m, CpuOptions::default())?),
+            StudyDevice::Cuda(ordinal) => {
                 let ptx =
                     finish::ptx(&m, &setup.arch).map_err(|e| ExecError::Compile(e.to_string()))?;
                 let kernels: Vec<String> = m.kernel_functions().iter().map(|k| k.name()).collect();
                 Box::new(CudaExecutor::new(&ptx, &kernels, ordinal)?)
             }
         };
-        Ok(Bench {
+        Ok(StudyBench {
             stats: exec.kernel_stats(),
             timed: setup.timed(),
             exec,
@@ -126,7 +126,7 @@ impl Bench {
     pub fn measure(
         &mut self,
         reset: Option<(BufferId, BufferId)>,
-        mut body: impl FnMut(&mut Bench) -> Result<(), StudyError>,
+        mut body: impl FnMut(&mut StudyBench) -> Result<(), StudyError>,
     ) -> Result<Option<f64>, StudyError> {
         if let Some((from, to)) = reset {
             self.exec.copy(from, to)?;

@@ -1,11 +1,11 @@
 //! Findings of a publication, judged by what was measured here.
-use crate::measured::{Measured, Metric};
+use crate::measured::{StudyMetric, StudyRow};
 use serde::Serialize;
 
 /// What became of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FindingVerdict {
     /// In every case.
     Holds,
     /// In some cases.
@@ -16,24 +16,24 @@ pub enum Verdict {
     NotJudged,
 }
 
-impl Verdict {
+impl FindingVerdict {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Verdict::Holds => "holds",
-            Verdict::InPart => "holds in part",
-            Verdict::Fails => "does not hold",
-            Verdict::NotJudged => "not judged",
+            FindingVerdict::Holds => "holds",
+            FindingVerdict::InPart => "holds in part",
+            FindingVerdict::Fails => "does not hold",
+            FindingVerdict::NotJudged => "not judged",
         }
     }
 
     /// By the number of cases in which it held.
-    pub fn by_cases(held: usize, cases: usize) -> Verdict {
+    pub fn by_cases(held: usize, cases: usize) -> FindingVerdict {
         match (held, cases) {
-            (_, 0) => Verdict::NotJudged,
-            (h, c) if h == c => Verdict::Holds,
-            (0, _) => Verdict::Fails,
-            _ => Verdict::InPart,
+            (_, 0) => FindingVerdict::NotJudged,
+            (h, c) if h == c => FindingVerdict::Holds,
+            (0, _) => FindingVerdict::Fails,
+            _ => FindingVerdict::InPart,
         }
     }
 }
@@ -46,7 +46,7 @@ pub struct Finding {
     /// Where: section, figure or table. Claims about the proven algorithms are Kerf's own.
     pub place: String,
     /// Its fate.
-    pub verdict: Verdict,
+    pub verdict: FindingVerdict,
     /// The numbers that decided.
     pub evidence: String,
 }
@@ -80,7 +80,7 @@ pub fn span(values: &[f64]) -> String {
 
 impl Finding {
     /// A finding decided by other means.
-    pub fn new(claim: &str, place: &str, verdict: Verdict, evidence: String) -> Finding {
+    pub fn new(claim: &str, place: &str, verdict: FindingVerdict, evidence: String) -> Finding {
         Finding {
             claim: claim.into(),
             place: place.into(),
@@ -94,8 +94,8 @@ impl Finding {
     pub fn by_ratio(
         claim: &str,
         place: &str,
-        rows: &[Measured],
-        metric: Metric,
+        rows: &[StudyRow],
+        metric: StudyMetric,
         pairs: &[(&str, &str)],
         holds: impl Fn(f64) -> bool,
     ) -> Finding {
@@ -107,7 +107,7 @@ impl Finding {
                 .filter(|r| r.label == *a)
                 .filter_map(|r| {
                     let same =
-                        |o: &&Measured| o.label == *b && o.case == r.case && o.size == r.size;
+                        |o: &&StudyRow| o.label == *b && o.case == r.case && o.size == r.size;
                     let other = rows.iter().find(same)?;
                     Some(ratio(metric.value(r)?, metric.value(other)?))
                 })
@@ -128,7 +128,12 @@ impl Finding {
             true => format!("{} not measured here", metric.name()),
             false => format!("ratio of {}: {}", metric.name(), evidence.join(", ")),
         };
-        Finding::new(claim, place, Verdict::by_cases(held, cases), evidence)
+        Finding::new(
+            claim,
+            place,
+            FindingVerdict::by_cases(held, cases),
+            evidence,
+        )
     }
 
     /// A claim that a metric of each type does not fall from one row to the next, or, with `ends`, from
@@ -136,8 +141,8 @@ impl Finding {
     pub fn grows(
         claim: &str,
         place: &str,
-        rows: &[Measured],
-        metric: Metric,
+        rows: &[StudyRow],
+        metric: StudyMetric,
         labels: &[&str],
         ends: bool,
     ) -> Finding {
@@ -163,24 +168,29 @@ impl Finding {
             evidence.push(format!("{label} {}", all.join(", ")));
         }
         let evidence = format!("{}: {}", metric.name(), evidence.join("; "));
-        Finding::new(claim, place, Verdict::by_cases(held, cases), evidence)
+        Finding::new(
+            claim,
+            place,
+            FindingVerdict::by_cases(held, cases),
+            evidence,
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::Errors;
+    use crate::measured::ErrorSummary;
 
-    fn row(label: &'static str, size: usize, abs: f64, time_s: Option<f64>) -> Measured {
-        Measured {
+    fn row(label: &'static str, size: usize, abs: f64, time_s: Option<f64>) -> StudyRow {
+        StudyRow {
             case: "c".into(),
             size,
             label,
-            errors: Errors {
+            errors: ErrorSummary {
                 compared: 1,
                 sum_abs: abs,
-                ..Errors::default()
+                ..ErrorSummary::default()
             },
             time_s,
             registers: None,
@@ -199,17 +209,29 @@ mod tests {
         let f = |metric, holds: fn(f64) -> bool| {
             Finding::by_ratio("x", "y", &rows, metric, &[("a", "b")], holds)
         };
-        assert_eq!(f(Metric::SumAbs, |r| r > 0.1).verdict, Verdict::Holds);
-        assert_eq!(f(Metric::SumAbs, |r| r > 1.0).verdict, Verdict::InPart);
-        assert_eq!(f(Metric::SumAbs, |r| r > 3.0).verdict, Verdict::Fails);
-        assert_eq!(f(Metric::Time, |_| true).verdict, Verdict::NotJudged);
+        assert_eq!(
+            f(StudyMetric::SumAbs, |r| r > 0.1).verdict,
+            FindingVerdict::Holds
+        );
+        assert_eq!(
+            f(StudyMetric::SumAbs, |r| r > 1.0).verdict,
+            FindingVerdict::InPart
+        );
+        assert_eq!(
+            f(StudyMetric::SumAbs, |r| r > 3.0).verdict,
+            FindingVerdict::Fails
+        );
+        assert_eq!(
+            f(StudyMetric::Time, |_| true).verdict,
+            FindingVerdict::NotJudged
+        );
         assert!(
-            f(Metric::SumAbs, |r| r > 1.0)
+            f(StudyMetric::SumAbs, |r| r > 1.0)
                 .evidence
                 .contains("0.50 to 2.00")
         );
-        let g = Finding::grows("x", "y", &rows, Metric::SumAbs, &["a", "b"], false);
-        assert_eq!(g.verdict, Verdict::InPart);
+        let g = Finding::grows("x", "y", &rows, StudyMetric::SumAbs, &["a", "b"], false);
+        assert_eq!(g.verdict, FindingVerdict::InPart);
     }
 
     #[test]

@@ -3,17 +3,17 @@ use kerf_num::random::{SplitMix64, mix};
 
 /// A stream of random numbers, addressed by index.
 #[derive(Debug, Clone, Copy)]
-pub struct Stream {
+pub struct InputStream {
     key: u64,
 }
 
-impl Stream {
+impl InputStream {
     /// The stream of a purpose: seed and name decide it.
-    pub fn new(seed: u64, name: &str) -> Stream {
+    pub fn new(seed: u64, name: &str) -> InputStream {
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
         });
-        Stream {
+        InputStream {
             key: mix(mix(seed) ^ hash),
         }
     }
@@ -64,17 +64,17 @@ mod tests {
 
     #[test]
     fn a_seed_and_a_name_decide_everything() {
-        let (a, b) = (Stream::new(1, "x"), Stream::new(1, "y"));
-        assert_eq!(a.bits(5), Stream::new(1, "x").bits(5));
+        let (a, b) = (InputStream::new(1, "x"), InputStream::new(1, "y"));
+        assert_eq!(a.bits(5), InputStream::new(1, "x").bits(5));
         assert_ne!(a.bits(5), b.bits(5));
-        assert_ne!(a.bits(5), Stream::new(2, "x").bits(5));
+        assert_ne!(a.bits(5), InputStream::new(2, "x").bits(5));
         // Computed apart from this code: the same on every machine.
-        assert_eq!(Stream::new(1, "x").bits(0), 0xf126_cc64_cb4b_c6d2);
+        assert_eq!(InputStream::new(1, "x").bits(0), 0xf126_cc64_cb4b_c6d2);
     }
 
     #[test]
     fn numbers_lie_in_their_interval_and_fill_it() {
-        let s = Stream::new(3, "t");
+        let s = InputStream::new(3, "t");
         let v: Vec<f64> = (0..10_000).map(|i| s.within(i, (2.0, 4.0))).collect();
         assert!(v.iter().all(|x| (2.0..4.0).contains(x)));
         let mean = v.iter().sum::<f64>() / 1e4;

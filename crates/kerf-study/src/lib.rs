@@ -4,7 +4,7 @@
 //! ([`bench`]), compares them with 256-bit MPFR ([`reference`]), and judges the findings of the
 //! publication by the rows it measured ([`finding`]). Studies of single instructions read a device
 //! profile instead and put it beside the published tables ([`published`]). The result is a
-//! [`report::Report`].
+//! [`report::StudyReport`].
 #![warn(missing_docs)]
 
 pub mod bench;
@@ -21,11 +21,11 @@ pub mod table;
 
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::{DeviceInfo, ExecError};
-use report::Report;
+use report::StudyReport;
 
 /// Where kernels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Device {
+pub enum StudyDevice {
     /// The CPU executor; no time is reported.
     Cpu,
     /// The NVIDIA GPU with this number.
@@ -48,7 +48,7 @@ pub enum Scale {
 /// What a study is run with.
 pub struct Setup<'a> {
     /// Where.
-    pub device: Device,
+    pub device: StudyDevice,
     /// Architecture to compile for, `sm_90`.
     pub arch: String,
     /// libdevice's bitcode.
@@ -76,7 +76,7 @@ impl Setup<'_> {
 
     /// Is time measured?
     pub fn timed(&self) -> bool {
-        matches!(self.device, Device::Cuda(_))
+        matches!(self.device, StudyDevice::Cuda(_))
     }
 }
 
@@ -94,7 +94,7 @@ pub enum StudyError {
     NoProfile(&'static str),
 }
 
-type Run = fn(&Setup) -> Result<Report, StudyError>;
+type Run = fn(&Setup) -> Result<StudyReport, StudyError>;
 
 /// One study.
 pub struct Study {
@@ -183,7 +183,7 @@ pub fn names() -> [&'static str; 11] {
 }
 
 /// Runs a study by name.
-pub fn run(name: &str, setup: &Setup) -> Result<Report, StudyError> {
+pub fn run(name: &str, setup: &Setup) -> Result<StudyReport, StudyError> {
     let study = STUDIES
         .iter()
         .find(|s| s.name == name)

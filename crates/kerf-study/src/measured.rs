@@ -3,7 +3,7 @@ use rug::Float;
 
 /// Errors against the reference, gathered over elements.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Errors {
+pub struct ErrorSummary {
     /// Elements compared.
     pub compared: usize,
     /// Elements that are infinite or NaN where the reference is not.
@@ -20,7 +20,7 @@ pub struct Errors {
     pub max_rel: f64,
 }
 
-impl Errors {
+impl ErrorSummary {
     /// Takes one element in.
     pub fn add(&mut self, got: Option<&Float>, reference: &Float) {
         let Some(got) = got else {
@@ -60,7 +60,7 @@ fn per_element(sum: f64, n: usize) -> f64 {
 
 /// One row of a study.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct StudyRow {
     /// Inputs: an interval, a range.
     pub case: String,
     /// Size of the problem.
@@ -68,7 +68,7 @@ pub struct Measured {
     /// The number type.
     pub label: &'static str,
     /// Errors.
-    pub errors: Errors,
+    pub errors: ErrorSummary,
     /// Seconds (GPU).
     pub time_s: Option<f64>,
     /// Registers of the main kernel (GPU).
@@ -77,14 +77,14 @@ pub struct Measured {
     pub shared_bytes: Option<u32>,
 }
 
-impl Measured {
+impl StudyRow {
     /// A row with nothing measured yet.
-    pub fn new(case: &str, size: usize, label: &'static str) -> Measured {
-        Measured {
+    pub fn new(case: &str, size: usize, label: &'static str) -> StudyRow {
+        StudyRow {
             case: case.into(),
             size,
             label,
-            errors: Errors::default(),
+            errors: ErrorSummary::default(),
             time_s: None,
             registers: None,
             shared_bytes: None,
@@ -94,7 +94,7 @@ impl Measured {
 
 /// What rows are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
+pub enum StudyMetric {
     /// Mean absolute error.
     MeanAbs,
     /// Sum of absolute errors; infinite if any element is not finite.
@@ -109,29 +109,29 @@ pub enum Metric {
     Shared,
 }
 
-impl Metric {
+impl StudyMetric {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
-            Metric::MeanAbs => "mean absolute error",
-            Metric::SumAbs => "sum of absolute errors",
-            Metric::MeanRel => "mean relative error",
-            Metric::Time => "time",
-            Metric::Registers => "registers",
-            Metric::Shared => "shared memory",
+            StudyMetric::MeanAbs => "mean absolute error",
+            StudyMetric::SumAbs => "sum of absolute errors",
+            StudyMetric::MeanRel => "mean relative error",
+            StudyMetric::Time => "time",
+            StudyMetric::Registers => "registers",
+            StudyMetric::Shared => "shared memory",
         }
     }
 
     /// Its value in a row, if it was measured.
-    pub fn value(self, m: &Measured) -> Option<f64> {
+    pub fn value(self, m: &StudyRow) -> Option<f64> {
         match self {
-            Metric::MeanAbs => Some(m.errors.mean_abs()),
-            Metric::SumAbs if m.errors.not_finite > 0 => Some(f64::INFINITY),
-            Metric::SumAbs => Some(m.errors.sum_abs),
-            Metric::MeanRel => Some(m.errors.mean_rel()),
-            Metric::Time => m.time_s,
-            Metric::Registers => m.registers.map(f64::from),
-            Metric::Shared => m.shared_bytes.map(f64::from),
+            StudyMetric::MeanAbs => Some(m.errors.mean_abs()),
+            StudyMetric::SumAbs if m.errors.not_finite > 0 => Some(f64::INFINITY),
+            StudyMetric::SumAbs => Some(m.errors.sum_abs),
+            StudyMetric::MeanRel => Some(m.errors.mean_rel()),
+            StudyMetric::Time => m.time_s,
+            StudyMetric::Registers => m.registers.map(f64::from),
+            StudyMetric::Shared => m.shared_bytes.map(f64::from),
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn errors_add_up() {
-        let mut e = Errors::default();
+        let mut e = ErrorSummary::default();
         e.add(Some(&real(1.5)), &real(1.0));
         e.add(Some(&real(-2.0)), &real(-4.0));
         e.add(Some(&real(0.25)), &real(0.0));
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!((e.compared, e.not_finite), (3, 1));
         assert_eq!((e.sum_abs, e.max_abs), (2.75, 2.0));
         assert_eq!((e.sum_rel, e.max_rel), (1.0, 0.5));
-        assert_eq!(Errors::default().mean_abs(), f64::INFINITY);
+        assert_eq!(ErrorSummary::default().mean_abs(), f64::INFINITY);
     }
 }

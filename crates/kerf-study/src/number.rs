@@ -19,20 +19,20 @@ pub enum Storage {
 
 /// A type, with the algorithms that compute in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Number {
+pub struct NumberType {
     /// Name in tables and at the end of kernel symbols.
     pub label: &'static str,
     /// Its storage.
     pub storage: Storage,
 }
 
-const fn number(label: &'static str, storage: Storage) -> Number {
-    Number { label, storage }
+const fn number(label: &'static str, storage: Storage) -> NumberType {
+    NumberType { label, storage }
 }
 
 /// The types of arithmetic studies. Plain `float2` and `double2` are the proven double-word
 /// algorithms, `_cmp` the publication's formulas.
-pub const NUMBERS: [Number; 6] = [
+pub const NUMBERS: [NumberType; 6] = [
     number("float", Storage::F32),
     number("double", Storage::F64),
     number("float2", Storage::Dw32),
@@ -42,7 +42,7 @@ pub const NUMBERS: [Number; 6] = [
 ];
 
 /// The types of studies with an exponential: `_ts` by Taylor series, `_bf` by the built-in function.
-pub const EXPONENTIALS: [Number; 10] = [
+pub const EXPONENTIALS: [NumberType; 10] = [
     number("float", Storage::F32),
     number("double", Storage::F64),
     number("float2", Storage::Dw32),

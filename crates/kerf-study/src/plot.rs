@@ -1,13 +1,13 @@
 //! Plots as SVG: panels side by side, a logarithmic value axis, one legend.
 mod axes;
 
-use crate::measured::{Measured, Metric};
+use crate::measured::{StudyMetric, StudyRow};
 use axes::{Axes, HEAD, HEIGHT, WIDTH, escape, marker, style};
 use std::fmt::Write;
 
 /// The axis that points run along.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Along {
+pub enum PlotAxis {
     /// Powers: sizes.
     Log,
     /// Even steps.
@@ -31,7 +31,7 @@ pub struct Panel {
     /// Heading.
     pub title: String,
     /// What points run along, and its kind.
-    pub x: (String, Along),
+    pub x: (String, PlotAxis),
     /// What values are.
     pub y: String,
     /// Lines.
@@ -53,9 +53,9 @@ impl Panel {
     /// A panel of rows: sizes of one case, or cases of one size, by number type.
     pub fn of_measured(
         title: &str,
-        x: (&str, Along),
-        metric: Metric,
-        rows: &[&Measured],
+        x: (&str, PlotAxis),
+        metric: StudyMetric,
+        rows: &[&StudyRow],
     ) -> Option<Panel> {
         let mut series: Vec<Series> = Vec::new();
         for r in rows {
@@ -63,7 +63,7 @@ impl Panel {
                 continue;
             };
             let at = match &x.1 {
-                Along::Cases(c) => c.iter().position(|c| *c == r.case)? as f64,
+                PlotAxis::Cases(c) => c.iter().position(|c| *c == r.case)? as f64,
                 _ => r.size as f64,
             };
             match series.iter_mut().find(|s| s.label == r.label) {
@@ -75,8 +75,8 @@ impl Panel {
             }
         }
         let unit = match metric {
-            Metric::Time => ", s",
-            Metric::Shared => ", bytes",
+            StudyMetric::Time => ", s",
+            StudyMetric::Shared => ", bytes",
             _ => "",
         };
         (!series.is_empty()).then(|| Panel {
@@ -142,7 +142,7 @@ impl Plot {
 mod tests {
     use super::*;
 
-    fn plot(x: Along, points: Vec<(f64, f64)>) -> String {
+    fn plot(x: PlotAxis, points: Vec<(f64, f64)>) -> String {
         let series = vec![Series {
             label: "float".into(),
             points,
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn every_finite_point_is_drawn() {
         let s = plot(
-            Along::Log,
+            PlotAxis::Log,
             vec![(1.0, 1e-3), (10.0, 0.0), (100.0, f64::INFINITY), (1e3, 2.0)],
         );
         // Three points and the legend's.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_is_no_reason_to_fail() {
-        assert!(plot(Along::Cases(vec!["a".into()]), Vec::new()).contains("</svg>"));
-        assert!(plot(Along::Linear, vec![(5.0, 0.0)]).contains("</svg>"));
+        assert!(plot(PlotAxis::Cases(vec!["a".into()]), Vec::new()).contains("</svg>"));
+        assert!(plot(PlotAxis::Linear, vec![(5.0, 0.0)]).contains("</svg>"));
     }
 }

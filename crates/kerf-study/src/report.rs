@@ -1,5 +1,5 @@
 //! The result of a study: tables, plots, findings, and a paragraph made of them.
-use crate::finding::{Finding, Verdict};
+use crate::finding::{Finding, FindingVerdict};
 use crate::plot::Plot;
 use crate::table::Table;
 use crate::{Scale, Setup};
@@ -7,7 +7,7 @@ use kerf_exec::DeviceInfo;
 
 /// What a study gave.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct StudyReport {
     /// Its name.
     pub study: &'static str,
     /// The publication.
@@ -36,15 +36,15 @@ pub const LI: &str = "Li et al. 2016";
 /// The place of findings that are Kerf's own.
 pub const OWN: &str = "Kerf";
 
-impl Report {
+impl StudyReport {
     /// An empty one.
     pub fn new(
         study: &'static str,
         publication: &'static str,
         device: DeviceInfo,
         setup: &Setup,
-    ) -> Report {
-        Report {
+    ) -> StudyReport {
+        StudyReport {
             study,
             publication,
             device,
@@ -74,7 +74,7 @@ impl Report {
         }
     }
 
-    fn count(&self, v: Verdict) -> usize {
+    fn count(&self, v: FindingVerdict) -> usize {
         self.findings.iter().filter(|f| f.verdict == v).count()
     }
 
@@ -85,7 +85,7 @@ impl Report {
 
     /// The study in one paragraph.
     pub fn summary(&self) -> String {
-        let judged = self.findings.len() - self.count(Verdict::NotJudged);
+        let judged = self.findings.len() - self.count(FindingVerdict::NotJudged);
         let own = match self.has_own() {
             true => " and of Kerf's counterparts to them",
             false => "",
@@ -99,15 +99,15 @@ impl Report {
             self.seed,
             self.findings.len(),
             self.publication,
-            self.count(Verdict::Holds),
-            self.count(Verdict::InPart),
-            self.count(Verdict::Fails),
+            self.count(FindingVerdict::Holds),
+            self.count(FindingVerdict::InPart),
+            self.count(FindingVerdict::Fails),
         );
         for (verdict, lead) in [
-            (Verdict::Holds, "What holds:"),
-            (Verdict::InPart, "What holds in part:"),
-            (Verdict::Fails, "What does not hold:"),
-            (Verdict::NotJudged, "What could not be judged:"),
+            (FindingVerdict::Holds, "What holds:"),
+            (FindingVerdict::InPart, "What holds in part:"),
+            (FindingVerdict::Fails, "What does not hold:"),
+            (FindingVerdict::NotJudged, "What could not be judged:"),
         ] {
             let all: Vec<String> = self
                 .findings

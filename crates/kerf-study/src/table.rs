@@ -1,10 +1,10 @@
 //! Tables: as text, as CSV, as JSON.
-use crate::measured::{Measured, Metric};
+use crate::measured::{StudyMetric, StudyRow};
 use serde::{Serialize, Serializer};
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub enum TableCell {
     /// Words.
     Text(String),
     /// A count.
@@ -15,19 +15,19 @@ pub enum Cell {
     Missing,
 }
 
-impl Cell {
+impl TableCell {
     /// A number, if there is one.
-    pub fn maybe(x: Option<f64>) -> Cell {
-        x.map_or(Cell::Missing, Cell::Real)
+    pub fn maybe(x: Option<f64>) -> TableCell {
+        x.map_or(TableCell::Missing, TableCell::Real)
     }
 
     fn text(&self) -> String {
         match self {
-            Cell::Text(t) => t.clone(),
-            Cell::Integer(n) => n.to_string(),
-            Cell::Real(x) if !x.is_finite() => "inf".into(),
-            Cell::Real(x) if *x == 0.0 => "0".into(),
-            Cell::Real(x) if (0.01..1e5).contains(&x.abs()) => {
+            TableCell::Text(t) => t.clone(),
+            TableCell::Integer(n) => n.to_string(),
+            TableCell::Real(x) if !x.is_finite() => "inf".into(),
+            TableCell::Real(x) if *x == 0.0 => "0".into(),
+            TableCell::Real(x) if (0.01..1e5).contains(&x.abs()) => {
                 let digits = 3 - x.abs().log10().floor().clamp(0.0, 3.0) as usize;
                 let t = format!("{x:.digits$}");
                 match t.contains('.') {
@@ -35,41 +35,41 @@ impl Cell {
                     false => t,
                 }
             }
-            Cell::Real(x) => format!("{x:.3e}"),
-            Cell::Missing => "-".into(),
+            TableCell::Real(x) => format!("{x:.3e}"),
+            TableCell::Missing => "-".into(),
         }
     }
 
     fn csv(&self) -> String {
         match self {
-            Cell::Text(t) if t.contains([',', '"', '\n']) => {
+            TableCell::Text(t) if t.contains([',', '"', '\n']) => {
                 format!("\"{}\"", t.replace('"', "\"\""))
             }
-            Cell::Text(t) => t.clone(),
-            Cell::Integer(n) => n.to_string(),
-            Cell::Real(x) if !x.is_finite() => "inf".into(),
-            Cell::Real(x) => format!("{x:e}"),
-            Cell::Missing => String::new(),
+            TableCell::Text(t) => t.clone(),
+            TableCell::Integer(n) => n.to_string(),
+            TableCell::Real(x) if !x.is_finite() => "inf".into(),
+            TableCell::Real(x) => format!("{x:e}"),
+            TableCell::Missing => String::new(),
         }
     }
 }
 
-impl Serialize for Cell {
+impl Serialize for TableCell {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
-            Cell::Text(t) => s.serialize_str(t),
-            Cell::Integer(n) => s.serialize_u64(*n),
+            TableCell::Text(t) => s.serialize_str(t),
+            TableCell::Integer(n) => s.serialize_u64(*n),
             // JSON has no infinity.
-            Cell::Real(x) if !x.is_finite() => s.serialize_str("inf"),
-            Cell::Real(x) => s.serialize_f64(*x),
-            Cell::Missing => s.serialize_none(),
+            TableCell::Real(x) if !x.is_finite() => s.serialize_str("inf"),
+            TableCell::Real(x) => s.serialize_f64(*x),
+            TableCell::Missing => s.serialize_none(),
         }
     }
 }
 
-impl From<&str> for Cell {
-    fn from(t: &str) -> Cell {
-        Cell::Text(t.into())
+impl From<&str> for TableCell {
+    fn from(t: &str) -> TableCell {
+        TableCell::Text(t.into())
     }
 }
 
@@ -83,7 +83,7 @@ pub struct Table {
     /// Column headings.
     pub columns: Vec<String>,
     /// Rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
 }
 
 impl Table {
@@ -102,8 +102,8 @@ impl Table {
         name: &str,
         title: &str,
         (case, size): (&str, &str),
-        error: Metric,
-        rows: &[Measured],
+        error: StudyMetric,
+        rows: &[StudyRow],
     ) -> Table {
         let heading = error.name().replace(' ', "_");
         let mut t = Table::new(
@@ -122,15 +122,16 @@ impl Table {
             ],
         );
         for r in rows {
-            let count = |n: Option<u32>| n.map_or(Cell::Missing, |n| Cell::Integer(n.into()));
+            let count =
+                |n: Option<u32>| n.map_or(TableCell::Missing, |n| TableCell::Integer(n.into()));
             t.rows.push(vec![
-                Cell::Text(r.case.clone()),
-                Cell::Integer(r.size as u64),
+                TableCell::Text(r.case.clone()),
+                TableCell::Integer(r.size as u64),
                 r.label.into(),
-                Cell::maybe(error.value(r)),
-                Cell::maybe((r.errors.relative > 0).then_some(r.errors.max_rel)),
-                Cell::Integer(r.errors.not_finite as u64),
-                Cell::maybe(r.time_s),
+                TableCell::maybe(error.value(r)),
+                TableCell::maybe((r.errors.relative > 0).then_some(r.errors.max_rel)),
+                TableCell::Integer(r.errors.not_finite as u64),
+                TableCell::maybe(r.time_s),
                 count(r.registers),
                 count(r.shared_bytes),
             ]);
@@ -143,7 +144,7 @@ impl Table {
         let cells: Vec<Vec<String>> = self
             .rows
             .iter()
-            .map(|r| r.iter().map(Cell::text).collect())
+            .map(|r| r.iter().map(TableCell::text).collect())
             .collect();
         let width = |i: usize| {
             let heading = self.columns[i].chars().count();
@@ -153,7 +154,7 @@ impl Table {
         };
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         let left = |i: usize| {
-            let text = |r: &Vec<Cell>| matches!(r[i], Cell::Text(_));
+            let text = |r: &Vec<TableCell>| matches!(r[i], TableCell::Text(_));
             self.rows.iter().any(text)
         };
         let lefts: Vec<bool> = (0..self.columns.len()).map(left).collect();
@@ -179,7 +180,7 @@ impl Table {
     pub fn csv(&self) -> String {
         let mut out = self.columns.join(",") + "\n";
         for r in &self.rows {
-            let cells: Vec<String> = r.iter().map(Cell::csv).collect();
+            let cells: Vec<String> = r.iter().map(TableCell::csv).collect();
             out += &(cells.join(",") + "\n");
         }
         out
@@ -194,17 +195,17 @@ mod tests {
     fn cells_in_all_three_forms() {
         let mut t = Table::new("t", "T", &["a", "b", "c", "d"]);
         t.rows.push(vec![
-            Cell::Text("x, \"y\"".into()),
-            Cell::Integer(7),
-            Cell::Real(1.25e-9),
-            Cell::Missing,
+            TableCell::Text("x, \"y\"".into()),
+            TableCell::Integer(7),
+            TableCell::Real(1.25e-9),
+            TableCell::Missing,
         ]);
         assert_eq!(t.csv(), "a,b,c,d\n\"x, \"\"y\"\"\",7,1.25e-9,\n");
         assert!(t.text().contains("1.250e-9"));
         let json = serde_json::to_string(&t.rows).expect("serialises");
         assert_eq!(json, r#"[["x, \"y\"",7,1.25e-9,null]]"#);
-        assert_eq!(Cell::Real(12.5).text(), "12.5");
-        assert_eq!(Cell::Real(128.0).text(), "128");
-        assert_eq!(Cell::Real(f64::INFINITY).text(), "inf");
+        assert_eq!(TableCell::Real(12.5).text(), "12.5");
+        assert_eq!(TableCell::Real(128.0).text(), "128");
+        assert_eq!(TableCell::Real(f64::INFINITY).text(), "inf");
     }
 }

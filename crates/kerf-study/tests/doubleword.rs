@@ -6,8 +6,8 @@ use common::setup;
 use kerf_ir::fuse::fuse_multiply_adds;
 use kerf_llvm::Module;
 use kerf_num::doubleword::{Base, Dw};
-use kerf_study::bench::{Bench, EMBEDDED, buffer, int};
-use kerf_study::inputs::Stream;
+use kerf_study::bench::{EMBEDDED, StudyBench, buffer, int};
+use kerf_study::inputs::InputStream;
 use kerf_study::number::Storage;
 
 #[test]
@@ -18,14 +18,14 @@ fn no_instruction_may_be_contracted() {
     }
 }
 
-fn program(name: &str) -> Bench {
+fn program(name: &str) -> StudyBench {
     let (_, bitcode) = EMBEDDED.iter().find(|e| e.0 == name).expect("embedded");
-    Bench::new(bitcode, name, &setup(None)).expect("loads")
+    StudyBench::new(bitcode, name, &setup(None)).expect("loads")
 }
 
 /// Numbers of both signs and many magnitudes, as words.
 fn numbers(n: u64, name: &str) -> Vec<(f64, f64)> {
-    let s = Stream::new(7, name);
+    let s = InputStream::new(7, name);
     (0..n)
         .map(|i| {
             let (hi, lo) = s.wide_within(i, (0.5, 2.0));
@@ -93,7 +93,7 @@ fn div_cmp<T: Word>(x: Dw<T>, y: Dw<T>) -> Dw<T> {
     }
 }
 
-fn sums<T: Word>(b: &mut Bench, variant: &str, add: fn(Dw<T>, Dw<T>) -> Dw<T>) {
+fn sums<T: Word>(b: &mut StudyBench, variant: &str, add: fn(Dw<T>, Dw<T>) -> Dw<T>) {
     for n in [1, 2, 3, 50, 999] {
         let bytes = T::STORAGE.encode_wide(&numbers(n as u64, "sums"));
         let x = b.upload(&bytes, 8).expect("room");
@@ -118,7 +118,7 @@ fn additions() {
 
 type Op<T> = fn(Dw<T>, Dw<T>) -> Dw<T>;
 
-fn chains<T: Word>(b: &mut Bench, variant: &str, mul: Op<T>, div: Op<T>) {
+fn chains<T: Word>(b: &mut StudyBench, variant: &str, mul: Op<T>, div: Op<T>) {
     let (starts, n) = (32, 40);
     let x = T::STORAGE.encode_wide(&numbers(starts as u64, "starts"));
     let y = T::STORAGE.encode_wide(&numbers(n as u64, "factors"));
@@ -152,7 +152,7 @@ fn exponentials_are_within_their_measured_bound() {
     use kerf_num::doubleword::Elementary;
     let mut b = program("exponential");
     let mut worst = |storage: Storage, name: &str, limit: f64| {
-        let s = Stream::new(3, name);
+        let s = InputStream::new(3, name);
         let x: Vec<(f64, f64)> = (0..2000).map(|i| s.wide_within(i, (-40.0, 80.0))).collect();
         let bytes = storage.encode_wide(&x);
         let from = b.upload(&bytes, 8).expect("room");

@@ -3,16 +3,16 @@ mod common;
 
 use common::setup;
 use kerf_device::profile::{
-    Accuracy, CoIssue, Coverage, DeviceProfile, Figure, Limits, OperationProfile, Origin, SCHEMA,
-    Source, VERSION,
+    Accuracy, CoIssue, Coverage, DeviceProfile, Figure, FigureSource, Limits, OperationProfile,
+    ProfileOrigin, SCHEMA, VERSION,
 };
-use kerf_study::finding::Verdict;
-use kerf_study::report::Report;
-use kerf_study::table::{Cell, Table};
+use kerf_study::finding::FindingVerdict;
+use kerf_study::report::StudyReport;
+use kerf_study::table::{Table, TableCell};
 use kerf_study::{Setup, StudyError, names, run};
 use std::collections::BTreeMap;
 
-fn tiny(name: &str) -> Report {
+fn tiny(name: &str) -> StudyReport {
     let r = run(name, &setup(None)).expect("runs");
     well_formed(&r);
     r
@@ -32,7 +32,7 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
-fn well_formed(r: &Report) {
+fn well_formed(r: &StudyReport) {
     let files = r.files();
     for t in &r.tables {
         let name = format!("{}-{}.csv", r.study, t.name);
@@ -44,10 +44,10 @@ fn well_formed(r: &Report) {
             assert_eq!(line.len(), t.columns.len());
             for (field, cell) in line.iter().zip(row) {
                 match cell {
-                    Cell::Real(x) => assert_eq!(field.parse::<f64>(), Ok(*x)),
-                    Cell::Integer(n) => assert_eq!(field.parse::<u64>(), Ok(*n)),
-                    Cell::Text(t) => assert_eq!(field, t),
-                    Cell::Missing => assert_eq!(field, ""),
+                    TableCell::Real(x) => assert_eq!(field.parse::<f64>(), Ok(*x)),
+                    TableCell::Integer(n) => assert_eq!(field.parse::<u64>(), Ok(*n)),
+                    TableCell::Text(t) => assert_eq!(field, t),
+                    TableCell::Missing => assert_eq!(field, ""),
                 }
             }
         }
@@ -73,20 +73,20 @@ fn column(t: &Table, name: &str) -> usize {
 }
 
 /// Errors of a number type, by row.
-fn errors(r: &Report, table: usize, label: &str) -> Vec<f64> {
+fn errors(r: &StudyReport, table: usize, label: &str) -> Vec<f64> {
     let t = &r.tables[table];
     let (number, error) = (column(t, "number"), 3);
     t.rows
         .iter()
-        .filter(|row| row[number] == Cell::from(label))
+        .filter(|row| row[number] == TableCell::from(label))
         .map(|row| match row[error] {
-            Cell::Real(x) => x,
+            TableCell::Real(x) => x,
             ref other => panic!("{other:?} is no error"),
         })
         .collect()
 }
 
-fn each_below(r: &Report, a: &str, b: &str, factor: f64) {
+fn each_below(r: &StudyReport, a: &str, b: &str, factor: f64) {
     let (x, y) = (errors(r, 0, a), errors(r, 0, b));
     assert!(!x.is_empty());
     for (x, y) in x.iter().zip(&y) {
@@ -94,7 +94,7 @@ fn each_below(r: &Report, a: &str, b: &str, factor: f64) {
     }
 }
 
-fn verdict(r: &Report, claim: &str) -> Verdict {
+fn verdict(r: &StudyReport, claim: &str) -> FindingVerdict {
     let f = r.findings.iter().find(|f| f.claim.contains(claim));
     f.unwrap_or_else(|| panic!("no finding {claim}")).verdict
 }
@@ -106,13 +106,19 @@ fn summation() {
     each_below(&r, "float2", "float", 1e-5);
     each_below(&r, "float2_cmp", "float", 1e-3);
     each_below(&r, "double", "float2", 1.0);
-    assert_eq!(verdict(&r, "composite sums are at least"), Verdict::Holds);
-    assert_eq!(verdict(&r, "float2 is less accurate"), Verdict::Holds);
+    assert_eq!(
+        verdict(&r, "composite sums are at least"),
+        FindingVerdict::Holds
+    );
+    assert_eq!(
+        verdict(&r, "float2 is less accurate"),
+        FindingVerdict::Holds
+    );
     // No time on the CPU executor: neither in the table nor in a verdict.
-    assert_eq!(verdict(&r, "float2 is as slow"), Verdict::NotJudged);
+    assert_eq!(verdict(&r, "float2 is as slow"), FindingVerdict::NotJudged);
     let t = &r.tables[0];
     let time = column(t, "time_s");
-    assert!(t.rows.iter().all(|row| row[time] == Cell::Missing));
+    assert!(t.rows.iter().all(|row| row[time] == TableCell::Missing));
     assert!(r.summary().contains("No time was measured"));
 }
 
@@ -127,7 +133,7 @@ fn products() {
     }
     each_below(&r, "float2", "float", 1e-5);
     each_below(&r, "double2", "double", 1e-14);
-    assert_eq!(verdict(&r, "no more accurate"), Verdict::Holds);
+    assert_eq!(verdict(&r, "no more accurate"), FindingVerdict::Holds);
 }
 
 #[test]
@@ -147,25 +153,31 @@ fn exponential() {
     assert!(first("float2") < 1e-5 * first("float"));
     assert!(first("double2") < 1e-12 * first("double"));
     assert!((0.5..2.0).contains(&(first("float2_cmp_bf") / first("float"))));
-    assert_eq!(verdict(&r, "fails for large arguments"), Verdict::Holds);
+    assert_eq!(
+        verdict(&r, "fails for large arguments"),
+        FindingVerdict::Holds
+    );
     // exp(x) by its series needs about as many terms as published, in the range of figure 15.
     let terms = &r.tables[1];
     let mean = column(terms, "mean");
-    let small = terms.rows.iter().find(|row| row[0] == Cell::from("0..1"));
+    let small = terms
+        .rows
+        .iter()
+        .find(|row| row[0] == TableCell::from("0..1"));
     match small.expect("row")[mean] {
-        Cell::Real(m) => assert!((14.0..20.0).contains(&m), "{m}"),
+        TableCell::Real(m) => assert!((14.0..20.0).contains(&m), "{m}"),
         ref other => panic!("{other:?}"),
     }
     // Table VII: the built-in float version has two ex2 for the composite one's two words, no loop.
     let ptx = &r.tables[2];
     let ex2 = column(ptx, "ex2");
     let count = |label: &str| {
-        let row = ptx.rows.iter().find(|row| row[0] == Cell::from(label));
+        let row = ptx.rows.iter().find(|row| row[0] == TableCell::from(label));
         row.expect("row")[ex2].clone()
     };
-    assert_eq!(count("float"), Cell::Integer(1));
-    assert_eq!(count("float2_cmp_bf"), Cell::Integer(2));
-    assert_eq!(count("double2"), Cell::Integer(0));
+    assert_eq!(count("float"), TableCell::Integer(1));
+    assert_eq!(count("float2_cmp_bf"), TableCell::Integer(2));
+    assert_eq!(count("double2"), TableCell::Integer(0));
 }
 
 #[test]
@@ -175,7 +187,10 @@ fn gaussian_and_lud() {
         each_below(&r, "double", "float", 1e-3);
         each_below(&r, "float2", "float", 1e-4);
         each_below(&r, "double2", "double", 1e-10);
-        assert_eq!(verdict(&r, "with the proven algorithms"), Verdict::Holds);
+        assert_eq!(
+            verdict(&r, "with the proven algorithms"),
+            FindingVerdict::Holds
+        );
     }
 }
 
@@ -209,7 +224,7 @@ fn profile() -> DeviceProfile {
             throughput: Figure::measured(throughput),
             energy_pj: Figure::measured(energy),
             accuracy: Some(Accuracy {
-                source: Source::Measured,
+                source: FigureSource::Measured,
                 coverage: Coverage::Stratified,
                 arguments: 1,
                 max_ulp_rounded: None,
@@ -245,7 +260,7 @@ fn profile() -> DeviceProfile {
         name: "made-up".into(),
         gpu: "Made Up".into(),
         arch: "9.0".into(),
-        origin: Origin::default(),
+        origin: ProfileOrigin::default(),
         sources: BTreeMap::new(),
         limits: Limits {
             sms: Figure::measured(100.0),
@@ -267,50 +282,53 @@ fn latency_from_a_profile() {
     let r = run("latency", &setup(Some(profile()))).expect("runs");
     well_formed(&r);
     // 8 against 4 cycles: neither Kepler's likeness nor Maxwell's distance.
-    assert_eq!(verdict(&r, "at least four times"), Verdict::Fails);
-    assert_eq!(verdict(&r, "take similar times"), Verdict::Fails);
-    assert_eq!(verdict(&r, "a fused multiply-add"), Verdict::Holds);
-    assert_eq!(verdict(&r, "fast versions"), Verdict::Holds);
+    assert_eq!(verdict(&r, "at least four times"), FindingVerdict::Fails);
+    assert_eq!(verdict(&r, "take similar times"), FindingVerdict::Fails);
+    assert_eq!(verdict(&r, "a fused multiply-add"), FindingVerdict::Holds);
+    assert_eq!(verdict(&r, "fast versions"), FindingVerdict::Holds);
     // add 4 against Pascal's 6, but rcp 80 against 80 and div 80 against 338: all no worse.
-    assert_eq!(verdict(&r, "with every generation"), Verdict::Holds);
+    assert_eq!(verdict(&r, "with every generation"), FindingVerdict::Holds);
     let t = &r.tables[0];
-    assert_eq!(t.rows[0][column(t, "made-up")], Cell::Real(4.0));
+    assert_eq!(t.rows[0][column(t, "made-up")], TableCell::Real(4.0));
     // What the profile does not have is missing, not zero.
     let pow = t.rows.last().expect("rows");
-    assert_eq!(pow[column(t, "made-up")], Cell::Missing);
+    assert_eq!(pow[column(t, "made-up")], TableCell::Missing);
 }
 
 #[test]
 fn sfu_functions_from_a_profile() {
     let r = run("sfu-functions", &setup(Some(profile()))).expect("runs");
     well_formed(&r);
-    assert_eq!(verdict(&r, "mean error is small"), Verdict::Holds);
-    assert_eq!(verdict(&r, "higher throughput in single"), Verdict::Holds);
+    assert_eq!(verdict(&r, "mean error is small"), FindingVerdict::Holds);
+    assert_eq!(
+        verdict(&r, "higher throughput in single"),
+        FindingVerdict::Holds
+    );
     // Throughput 16 to 4, latency 20 to 5: the same ratio, so not greater.
-    assert_eq!(verdict(&r, "greater difference"), Verdict::Fails);
+    assert_eq!(verdict(&r, "greater difference"), FindingVerdict::Fails);
     assert_eq!(
         verdict(&r, "double precision takes more energy"),
-        Verdict::Fails
+        FindingVerdict::Fails
     );
     let t = &r.tables[0];
     let (device, gops) = (column(t, "device"), column(t, "gops_per_sm"));
     let mine = t
         .rows
         .iter()
-        .find(|row| row[device] == Cell::from("made-up"));
-    assert_eq!(mine.expect("row")[gops], Cell::Real(8.0));
+        .find(|row| row[device] == TableCell::from("made-up"));
+    assert_eq!(mine.expect("row")[gops], TableCell::Real(8.0));
 }
 
 #[test]
 fn mixed_throughput_from_a_profile() {
     let r = run("mixed-throughput", &setup(Some(profile()))).expect("runs");
     well_formed(&r);
-    assert_eq!(verdict(&r, "twice as fast"), Verdict::Holds);
-    assert_eq!(verdict(&r, "at least 20 times"), Verdict::Fails);
+    assert_eq!(verdict(&r, "twice as fast"), FindingVerdict::Holds);
+    assert_eq!(verdict(&r, "at least 20 times"), FindingVerdict::Fails);
     let t = &r.tables[0];
     // 2 x 128 x 100 SMs x 2 GHz.
-    assert_eq!(t.rows[0][2], Cell::Real(51.2e12));
-    assert_eq!(t.rows[4][2], Cell::Real(25.6e12));
+    assert_eq!(t.rows[0][2], TableCell::Real(51.2e12));
+    assert_eq!(t.rows[4][2], TableCell::Real(25.6e12));
 }
 
 #[test]
@@ -330,8 +348,14 @@ fn what_cannot_be_run_is_refused() {
 fn table_makers_dilemma() {
     let r = run("table-makers-dilemma", &setup(None)).expect("runs");
     assert_eq!(r.tables.len(), 4);
-    assert_eq!(verdict(&r, "the same number of cases"), Verdict::Holds);
-    assert_eq!(verdict(&r, "fewer and fewer"), Verdict::Holds);
-    assert_eq!(verdict(&r, "three kernels are faster"), Verdict::NotJudged);
+    assert_eq!(
+        verdict(&r, "the same number of cases"),
+        FindingVerdict::Holds
+    );
+    assert_eq!(verdict(&r, "fewer and fewer"), FindingVerdict::Holds);
+    assert_eq!(
+        verdict(&r, "three kernels are faster"),
+        FindingVerdict::NotJudged
+    );
     assert!(r.summary().contains("2^40"));
 }

@@ -20,29 +20,29 @@ mod weighted;
 pub use error::AppError;
 pub use evaluate::EvaluationFailure;
 pub use event::AppEvent;
-pub use request::{Estimate, Request, TimeBy};
-pub use result::{AppResult, Local, LocalKernel, Share};
+pub use request::{AppRequest, Estimate, TimeBy};
+pub use result::{AppResult, KernelShare, Local, LocalKernel};
 pub use shares::COVERED;
 
 use crate::duration::SearchDuration;
-use crate::front::{Point, front};
+use crate::front::{FrontPoint, front};
 use crate::group::Group;
-use crate::precheck::Checked;
-use crate::prediction::CostModel;
+use crate::precheck::SanitizerCheck;
+use crate::prediction::TimePredictor;
 use crate::result::{ResultError, write};
 use crate::store::{self, Phase, Store};
 use evaluate::{App, save};
 use kerf_num::Metric;
 use kerf_search::{Problem, Reason};
 use original::Original;
-use run::Runner;
+use run::AppRunner;
 use search::{Searcher, fastest};
 use serde_json::json;
 use space::AppSpace;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use values::Source;
+use values::ValueSource;
 use weighted::Weighted;
 
 /// A candidate may take this many times as long as the program itself, and some seconds.
@@ -51,7 +51,7 @@ const PATIENCE: f64 = 10.0;
 const PATIENCE_S: f64 = 60.0;
 
 /// How long the search will take, by the program's own run.
-fn duration(request: &Request, run_s: f64, plans: u64, known: usize) -> SearchDuration {
+fn duration(request: &AppRequest, run_s: f64, plans: u64, known: usize) -> SearchDuration {
     let evaluation_s = run_s * request.runs() as f64;
     let evaluations = request.budget.min(plans.try_into().unwrap_or(usize::MAX));
     let most = request.most.map_or(f64::INFINITY, |m| m.as_secs_f64());
@@ -69,23 +69,23 @@ fn duration(request: &Request, run_s: f64, plans: u64, known: usize) -> SearchDu
 }
 
 /// How the application is run for a request, with a folder for what runs write.
-fn runner(request: &Request, scratch: &Path) -> Runner {
-    Runner {
+fn runner(request: &AppRequest, scratch: &Path) -> AppRunner {
+    AppRunner {
         command: request.command.clone(),
         device: request.device.clone(),
         scratch: scratch.to_owned(),
         output: match &request.source {
-            Source::File(p, _) => Some(p.clone()),
+            ValueSource::File(p, _) => Some(p.clone()),
             _ => None,
         },
-        copies: matches!(request.source, Source::Copies),
+        copies: matches!(request.source, ValueSource::Copies),
         records: false,
         require: request.require.clone(),
     }
 }
 
 /// What makes a search the same search; the budget may grow.
-fn description(request: &Request, space: &AppSpace) -> serde_json::Value {
+fn description(request: &AppRequest, space: &AppSpace) -> serde_json::Value {
     let groups = space.tunable.groups.iter();
     json!({
         "kerf": env!("CARGO_PKG_VERSION"),
@@ -115,9 +115,9 @@ struct SearchOutcome {
     /// Plans that did not run.
     failed: usize,
     /// Everything that ran, the program itself first.
-    points: Vec<Point>,
+    points: Vec<FrontPoint>,
     /// The fastest within the tolerance.
-    best: Point,
+    best: FrontPoint,
     /// Does it change anything?
     tuned: bool,
     /// The least error of all that ran, and the number that was furthest off in it (is it small?).
@@ -128,7 +128,7 @@ struct SearchOutcome {
 
 /// Tunes an application, and writes the result folder.
 pub fn tune<'w>(
-    request: &Request,
+    request: &AppRequest,
     watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
 ) -> Result<AppResult, AppError> {
     let clock = Instant::now();
@@ -213,7 +213,7 @@ fn search(searcher: &mut Searcher, problem: &Problem) -> Result<SearchOutcome, A
 }
 
 /// What a reader must know of the outcome.
-fn warnings(request: &Request, outcome: &SearchOutcome) -> Vec<String> {
+fn warnings(request: &AppRequest, outcome: &SearchOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     if outcome.evaluations > 0 && outcome.failed == outcome.evaluations {
         warnings.push(
@@ -239,12 +239,12 @@ fn warnings(request: &Request, outcome: &SearchOutcome) -> Vec<String> {
 
 /// The result, but for its time.
 fn assemble(
-    request: &Request,
+    request: &AppRequest,
     original: &Original,
     space: &AppSpace,
     outcome: SearchOutcome,
     cost: &Weighted,
-    checked: Checked,
+    checked: SanitizerCheck,
 ) -> AppResult {
     let mut all_warnings = original.warnings.clone();
     all_warnings.extend(warnings(request, &outcome));
@@ -283,7 +283,7 @@ fn assemble(
 }
 
 /// How time was told, in words.
-fn time_by(request: &Request, cost: &Weighted) -> String {
+fn time_by(request: &AppRequest, cost: &Weighted) -> String {
     match &request.time {
         TimeBy::Predicted => format!("predicted: {}", cost.describe()),
         TimeBy::Kernels => format!("measured: kernel times on {}", request.device),

@@ -1,5 +1,5 @@
 //! A result on inputs that neither its search nor its validation has seen.
-use crate::evaluate::{Evaluated, Evaluator, WorkerProgram};
+use crate::evaluate::{Evaluator, PlanEvaluation, WorkerProgram};
 use crate::result::{self, ResultError, TuneResult};
 use crate::store::{Store, StoreError};
 use crate::subject::{Subject, SubjectError};
@@ -32,7 +32,7 @@ pub enum CheckError {
 }
 
 /// How to check.
-pub struct Request {
+pub struct CheckRequest {
     /// Result folder.
     pub dir: PathBuf,
     /// Device and toolchain; the workload, its sizes and its seed come from the result.
@@ -49,7 +49,7 @@ pub struct Request {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Checked {
+pub struct ResultCheck {
     /// The result.
     pub result: TuneResult,
     /// On fresh inputs.
@@ -57,7 +57,7 @@ pub struct Checked {
 }
 
 /// The workload of a result: as it was named, or beside the result's folder's parent.
-fn job(request: &Request, result: &TuneResult) -> Job {
+fn job(request: &CheckRequest, result: &TuneResult) -> Job {
     Job {
         workload: result.workload.clone(),
         overrides: result.overrides.clone(),
@@ -72,9 +72,9 @@ fn job(request: &Request, result: &TuneResult) -> Job {
 
 /// Validates a result on fresh inputs, all of them, however many fail.
 pub fn check(
-    request: &Request,
-    tell: impl FnMut(usize, &Evaluated),
-) -> Result<Checked, CheckError> {
+    request: &CheckRequest,
+    tell: impl FnMut(usize, &PlanEvaluation),
+) -> Result<ResultCheck, CheckError> {
     let (result, plan) = result::read(&request.dir)?;
     let mut job = job(request, &result);
     let subject = Subject::load(&job.workload, &job.overrides, &job.toolchain())?;
@@ -108,7 +108,7 @@ pub fn check(
         hard: Vec::new(),
     }
     .run(&result.assignment, &plan, &trials, true, tell)?;
-    Ok(Checked { result, validation })
+    Ok(ResultCheck { result, validation })
 }
 
 /// Changes over the spread of the values.

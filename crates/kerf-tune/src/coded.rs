@@ -4,12 +4,12 @@
 //! search asks for, until they are as many. A search has them beside those of [`crate::counted`], which are wrong of other
 //! things: what compilers make of a plan (how far a loop is unrolled, which conversions stay, how operations overlap) is no part of
 //! those.
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
-use kerf_predict::cost::{self, Compiler, CostError, Work, ptxas};
+use kerf_predict::cost::{self, Compiler, CostError, ProgramWork, ptxas};
 use kerf_search::{Answers, Assignment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,12 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    fn seconds(&self, subject: &cost::Subject, name: &str, plan: &KernelPlan) -> Option<f64> {
+    fn seconds(
+        &self,
+        subject: &cost::PredictedSubject,
+        name: &str,
+        plan: &KernelPlan,
+    ) -> Option<f64> {
         let with = Compiler {
             libdevice: &self.libdevice,
             arch: &self.arch,
@@ -107,7 +112,7 @@ pub struct Coded<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
     device: &'s cost::CostModel,
-    work: Work,
+    work: ProgramWork,
     assembler: Assembler,
     bitcode: Vec<u8>,
     /// Of each kernel.
@@ -126,7 +131,7 @@ impl<'s> Coded<'s> {
         subject: &'s Subject,
         tunable: &'s Tunable,
         device: &'s cost::CostModel,
-        work: &Work,
+        work: &ProgramWork,
         assembler: &Assembler,
         most: usize,
         compiled: &mut dyn FnMut(usize, usize),
@@ -152,7 +157,7 @@ impl<'s> Coded<'s> {
         subject: &'s Subject,
         tunable: &'s Tunable,
         device: &'s cost::CostModel,
-        work: &Work,
+        work: &ProgramWork,
         assembler: &Assembler,
         most: usize,
     ) -> Result<Coded<'s>, CostError> {
@@ -165,7 +170,7 @@ impl<'s> Coded<'s> {
         subject: &'s Subject,
         tunable: &'s Tunable,
         device: &'s cost::CostModel,
-        work: &Work,
+        work: &ProgramWork,
         assembler: &Assembler,
         most: usize,
     ) -> Result<Coded<'s>, CostError> {
@@ -226,7 +231,7 @@ impl<'s> Coded<'s> {
         let one = |tell: mpsc::Sender<(usize, String, Option<f64>)>| {
             // LLVM's contexts are each of one thread.
             let m = Module::parse(bitcode, "program").ok()?;
-            let mut here: Option<(usize, cost::Subject)> = None;
+            let mut here: Option<(usize, cost::PredictedSubject)> = None;
             loop {
                 let Some(((k, plan), text)) = queue.lock().ok()?.next() else {
                     return Some(());
@@ -292,7 +297,7 @@ impl<'s> Coded<'s> {
     }
 }
 
-impl CostModel for Coded<'_> {
+impl TimePredictor for Coded<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         let plans = self.of_kernels(a);
         let base = self.base?;

@@ -1,19 +1,19 @@
 //! The cost model from counts, as the search asks it: kernels one by one, each plan of one looked at once.
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
 use kerf_pass::{KernelPlan, Plan};
-use kerf_predict::cost::{self, CostError, Work};
-use kerf_run::job::Counts;
+use kerf_predict::cost::{self, CostError, ProgramWork};
+use kerf_run::job::ProgramCounts;
 use kerf_search::Assignment;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a cost model needs of counts.
-pub fn work(c: &Counts) -> Work {
-    Work {
+pub fn work(c: &ProgramCounts) -> ProgramWork {
+    ProgramWork {
         launches: c.launches.clone(),
         copies: c.copies,
         copied_bytes: c.copied_bytes,
@@ -23,7 +23,7 @@ pub fn work(c: &Counts) -> Work {
 /// One kernel.
 struct Part<'s> {
     name: String,
-    subject: cost::Subject<'s>,
+    subject: cost::PredictedSubject<'s>,
     /// Seconds by plan, as text.
     known: RefCell<BTreeMap<String, Option<f64>>>,
 }
@@ -63,13 +63,13 @@ impl Part<'_> {
 }
 
 /// A counting run at other launch parameters, and the program that ran; none if it cannot be made.
-pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<(Work, Module)> + 's;
+pub type Recount<'s> = dyn Fn(&BTreeMap<String, i64>) -> Option<(ProgramWork, Module)> + 's;
 
 /// Kernels at some launch parameters; none where nothing could be counted.
 type Parts<'s> = Option<Rc<Vec<Part<'s>>>>;
 
 /// Times predicted from a counting run and a device profile.
-pub struct Counted<'s> {
+pub struct CountedTimes<'s> {
     subject: &'s Subject,
     tunable: &'s Tunable,
     parts: Rc<Vec<Part<'s>>>,
@@ -81,19 +81,19 @@ pub struct Counted<'s> {
     base: f64,
 }
 
-impl<'s> Counted<'s> {
+impl<'s> CountedTimes<'s> {
     /// Looks at the kernels of a subject.
     pub fn new(
         subject: &'s Subject,
         tunable: &'s Tunable,
         device: &'s cost::CostModel,
-        work: &Work,
-    ) -> Result<Counted<'s>, CostError> {
+        work: &ProgramWork,
+    ) -> Result<CountedTimes<'s>, CostError> {
         let m = subject
             .program
             .module()
             .map_err(|_| CostError::Kernel(subject.program.source.display().to_string()))?;
-        let mut c = Counted {
+        let mut c = CountedTimes {
             subject,
             tunable,
             parts: Rc::new(Self::parts(subject, &m, device, work)?),
@@ -111,7 +111,7 @@ impl<'s> Counted<'s> {
         subject: &Subject,
         m: &Module,
         device: &'s cost::CostModel,
-        work: &Work,
+        work: &ProgramWork,
     ) -> Result<Vec<Part<'s>>, CostError> {
         let mut parts = Vec::new();
         for k in &subject.kernels {
@@ -125,7 +125,7 @@ impl<'s> Counted<'s> {
     }
 
     /// Counts again for other launch parameters. Without it they make no difference.
-    pub fn recounting(mut self, recount: Option<Box<Recount<'s>>>) -> Counted<'s> {
+    pub fn recounting(mut self, recount: Option<Box<Recount<'s>>>) -> CountedTimes<'s> {
         self.recount = recount;
         self
     }
@@ -164,7 +164,7 @@ impl<'s> Counted<'s> {
     }
 }
 
-impl CostModel for Counted<'_> {
+impl TimePredictor for CountedTimes<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         (self.base > 0.0)
             .then(|| self.seconds(a))

@@ -1,12 +1,12 @@
 //! The counting run of a search: made once, kept in the result folder by what was counted.
 pub use crate::counted::work;
 use crate::evaluate::Input;
-use crate::request::Request;
+use crate::request::TuneRequest;
 use crate::subject::Subject;
 use kerf_clang::sha256;
-use kerf_exec::worker::Worker;
+use kerf_exec::worker::WorkerProcess;
 use kerf_pass::count::Detail;
-use kerf_run::job::{Counts, Device, Job, JobError, Report};
+use kerf_run::job::{Device, Job, JobError, JobReport, ProgramCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub const FILE: &str = "counts.json";
 struct Kept {
     /// Of program, sizes and inputs.
     key: String,
-    counts: Counts,
+    counts: ProgramCounts,
 }
 
 fn key(subject: &Subject, input: &Input, launch: &BTreeMap<String, i64>) -> String {
@@ -34,17 +34,21 @@ fn key(subject: &Subject, input: &Input, launch: &BTreeMap<String, i64>) -> Stri
 
 /// The counts of a subject on its tuning inputs: those of the folder, or else those of a run in a worker,
 /// which are put there.
-pub fn obtain(request: &Request, subject: &Subject, input: &Input) -> Result<Counts, JobError> {
+pub fn obtain(
+    request: &TuneRequest,
+    subject: &Subject,
+    input: &Input,
+) -> Result<ProgramCounts, JobError> {
     at_launch(request, subject, input, &BTreeMap::new())
 }
 
 /// [`obtain`] at other launch parameters; then blocks are counted and no values.
 pub fn at_launch(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     input: &Input,
     launch: &BTreeMap<String, i64>,
-) -> Result<Counts, JobError> {
+) -> Result<ProgramCounts, JobError> {
     let key = key(subject, input, launch);
     let path = match launch.is_empty() {
         true => request.out.join(FILE),
@@ -76,8 +80,8 @@ pub fn at_launch(
     };
     let args: Vec<&str> = request.program.args.iter().map(String::as_str).collect();
     let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&request.program.path, &args).map_err(died)?;
-    let answer: Result<Report, JobError> = w.ask(&job, request.limit).map_err(died)?;
+    let mut w = WorkerProcess::start(&request.program.path, &args).map_err(died)?;
+    let answer: Result<JobReport, JobError> = w.ask(&job, request.limit).map_err(died)?;
     let counts = answer?
         .counts
         .ok_or_else(|| JobError::Worker("the counts are missing".into()))?;

@@ -1,7 +1,7 @@
 //! The tolerance that a search keeps: one number over all outputs.
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection};
-use kerf_run::job::Report;
+use kerf_run::job::JobReport;
 use kerf_workload::Accept;
 use kerf_workload::Criterion;
 use kerf_workload::Workload;
@@ -51,7 +51,7 @@ pub struct OutputError {
     pub mean_rel: Option<f64>,
     /// What its worst element pays: the largest relative error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstOutput>,
     /// Why it is rejected; none if it is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
@@ -62,7 +62,7 @@ pub struct OutputError {
 
 /// The element with the largest relative error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Worst {
+pub struct WorstOutput {
     /// Its relative error.
     pub max_rel: f64,
     /// Which it is, among the values of its format.
@@ -73,11 +73,11 @@ pub struct Worst {
     pub reference: f64,
 }
 
-impl Worst {
-    fn among(errors: &[serde_json::Value]) -> Option<Worst> {
+impl WorstOutput {
+    fn among(errors: &[serde_json::Value]) -> Option<WorstOutput> {
         let one = |e: &serde_json::Value| {
             let at = &e["max_rel_at"];
-            Some(Worst {
+            Some(WorstOutput {
                 max_rel: e["max_rel"].as_f64()?,
                 index: at["index"].as_u64()?,
                 got: at["got"].as_f64()?,
@@ -191,7 +191,7 @@ impl Criteria {
     /// Errors by output, and the one that the search compares with the tolerance. The verdicts are the job's, by
     /// `kerf_num::metrics::judge`: what is rejected for another reason than its error, and what has no verdict, is
     /// infinitely far off.
-    pub fn judge(&self, r: &Report) -> (f64, Vec<OutputError>) {
+    pub fn judge(&self, r: &JobReport) -> (f64, Vec<OutputError>) {
         // Without any output there is nothing to accept.
         let mut worst = if r.outputs.is_empty() {
             f64::INFINITY
@@ -219,7 +219,7 @@ impl Criteria {
                 error: value,
                 tolerance: c.tolerance,
                 mean_rel: mean(&o.errors),
-                worst: Worst::among(&o.errors),
+                worst: WorstOutput::among(&o.errors),
                 rejection: verdict.and_then(|v| v.rejection),
                 counts: verdict.map(|v| v.counts),
             });

@@ -2,11 +2,11 @@
 use crate::approx::KernelNeeds;
 use crate::confidence::ratio_of_medians;
 use crate::criteria::{Criteria, OutputError};
-use kerf_exec::worker::{Worker, WorkerError};
+use kerf_exec::worker::{WorkerError, WorkerProcess};
 use kerf_num::Metric;
 use kerf_num::metrics::{ComparedCounts, Rejection, Scatter, is_within};
 use kerf_pass::Plan;
-use kerf_run::job::{Device, Energy, Job, JobError, NoReport, Report, Spent, Times};
+use kerf_run::job::{Device, Energy, Job, JobError, JobReport, JobSeconds, NoReport, Times};
 use kerf_workload::Perturb;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -101,7 +101,7 @@ impl Timing {
 
 /// What an evaluation gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Evaluated {
+pub struct PlanEvaluation {
     /// The error that the search compares with the tolerance; none if infinite, or if it failed.
     pub error: Option<f64>,
     /// Errors by output.
@@ -134,10 +134,10 @@ pub struct Evaluated {
     pub wall_s: f64,
     /// Where they went.
     #[serde(default)]
-    pub spent: Spent,
+    pub spent: JobSeconds,
 }
 
-impl Evaluated {
+impl PlanEvaluation {
     /// Within a tolerance? The error is one to keep small, whatever the metric, and absent where a verdict is against
     /// an output for another reason.
     pub fn accepted(&self, tolerance: f64) -> bool {
@@ -152,15 +152,15 @@ impl Evaluated {
     }
 
     /// Without anything but perhaps a failure.
-    pub(crate) fn failed_with(why: Option<String>) -> Evaluated {
-        Evaluated {
+    pub(crate) fn failed_with(why: Option<String>) -> PlanEvaluation {
+        PlanEvaluation {
             failure: why,
-            ..Evaluated::failed(String::new(), 0.0)
+            ..PlanEvaluation::failed(String::new(), 0.0)
         }
     }
 
-    fn failed(why: String, wall_s: f64) -> Evaluated {
-        Evaluated {
+    fn failed(why: String, wall_s: f64) -> PlanEvaluation {
+        PlanEvaluation {
             error: None,
             outputs: Vec::new(),
             failure: Some(why),
@@ -174,11 +174,11 @@ impl Evaluated {
             warnings: Vec::new(),
             device: String::new(),
             wall_s,
-            spent: Spent::default(),
+            spent: JobSeconds::default(),
         }
     }
 
-    fn new(r: &Report, c: &Criteria, wall_s: f64) -> Evaluated {
+    fn new(r: &JobReport, c: &Criteria, wall_s: f64) -> PlanEvaluation {
         let (error, outputs) = c.judge(r);
         let timing = match (&r.times, &r.baseline) {
             (Some(t), Some(b)) => Timing::new(t, b, r.replays.unwrap_or(1)),
@@ -188,7 +188,7 @@ impl Evaluated {
             .iter()
             .filter_map(|o| o.counts)
             .fold(ComparedCounts::default(), |all, one| all.and(&one));
-        Evaluated {
+        PlanEvaluation {
             error: error.is_finite().then_some(error),
             outputs,
             failure: None,
@@ -219,7 +219,7 @@ impl Evaluated {
 
 /// A plan on an input.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct EvaluationRequest {
     /// Plan.
     pub plan: Plan,
     /// Input.
@@ -235,7 +235,7 @@ pub struct Request {
 /// A worker between two evaluations. The system ends it with the thread that started it, not only with
 /// the program.
 struct Held {
-    worker: Worker,
+    worker: WorkerProcess,
     starter: ThreadId,
 }
 
@@ -326,11 +326,11 @@ impl Evaluator {
 
     /// Evaluates one, in this order of preference in worker 0. An error that is the input's or the
     /// machine's, not the plan's, is told as what it is.
-    pub fn one(&self, r: &Request) -> Result<Evaluated, JobError> {
+    pub fn one(&self, r: &EvaluationRequest) -> Result<PlanEvaluation, JobError> {
         Ok(self.ask(0, r)?)
     }
 
-    fn ask(&self, slot: usize, r: &Request) -> Result<Evaluated, NoReport> {
+    fn ask(&self, slot: usize, r: &EvaluationRequest) -> Result<PlanEvaluation, NoReport> {
         let clock = Instant::now();
         let cuda = self.job.device == Device::Cuda;
         let timed = r.timed > 0 && cuda;
@@ -353,7 +353,7 @@ impl Evaluator {
             ..self.job.clone()
         };
         let report = self.in_worker(slot, &job)?;
-        Ok(Evaluated::new(
+        Ok(PlanEvaluation::new(
             &report,
             &self.criteria,
             clock.elapsed().as_secs_f64(),
@@ -389,19 +389,19 @@ impl Evaluator {
         let program = self.program(slot);
         let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
         Ok(Held {
-            worker: Worker::start(&program.path, &args)?,
+            worker: WorkerProcess::start(&program.path, &args)?,
             starter: std::thread::current().id(),
         })
     }
 
-    fn in_worker(&self, slot: usize, job: &Job) -> Result<Report, NoReport> {
+    fn in_worker(&self, slot: usize, job: &Job) -> Result<JobReport, NoReport> {
         let mut held = lock(&self.workers[slot]);
         let mut w = match held.take() {
             Some(w) => w,
             None => self.start(slot)?,
         };
         // A worker that died or was killed is not put back.
-        let answer: Result<Report, JobError> = w.worker.ask(job, self.limit)?;
+        let answer: Result<JobReport, JobError> = w.worker.ask(job, self.limit)?;
         let _ = w.worker.printed();
         *held = Some(w);
         Ok(answer?)
@@ -411,8 +411,8 @@ impl Evaluator {
     /// worker begins another.
     pub fn all<E: Send>(
         &self,
-        requests: &[Request],
-        done: impl FnMut(usize, Evaluated) -> Result<(), E> + Send,
+        requests: &[EvaluationRequest],
+        done: impl FnMut(usize, PlanEvaluation) -> Result<(), E> + Send,
     ) -> Result<(), E> {
         let waiting: Mutex<VecDeque<usize>> = Mutex::new((0..requests.len()).collect());
         let state = Mutex::new((done, None::<E>));
@@ -449,9 +449,12 @@ impl Evaluator {
     fn take<E>(
         &self,
         slot: usize,
-        requests: &[Request],
+        requests: &[EvaluationRequest],
         waiting: &Mutex<VecDeque<usize>>,
-        state: &Mutex<(impl FnMut(usize, Evaluated) -> Result<(), E>, Option<E>)>,
+        state: &Mutex<(
+            impl FnMut(usize, PlanEvaluation) -> Result<(), E>,
+            Option<E>,
+        )>,
     ) {
         loop {
             let next = lock(waiting).pop_front();
@@ -463,7 +466,7 @@ impl Evaluator {
                     lock(waiting).push_front(i);
                     break;
                 }
-                Err(e) => Evaluated::failed(e.to_string(), clock.elapsed().as_secs_f64()),
+                Err(e) => PlanEvaluation::failed(e.to_string(), clock.elapsed().as_secs_f64()),
             };
             let mut held = lock(state);
             if held.1.is_some() {

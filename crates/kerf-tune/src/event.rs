@@ -4,7 +4,7 @@ use crate::store::Phase;
 
 /// What happens, for who watches.
 #[derive(Debug)]
-pub enum Event<'e> {
+pub enum TuneEvent<'e> {
     /// What will be searched.
     Prepared {
         /// Groups.
@@ -53,4 +53,4 @@ pub enum Event<'e> {
 }
 
 /// Hears of each event.
-pub(crate) type Watch<'w> = dyn FnMut(&Event) + Send + 'w;
+pub(crate) type Watch<'w> = dyn FnMut(&TuneEvent) + Send + 'w;

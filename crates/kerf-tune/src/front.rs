@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A plan that ran, as a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct FrontPoint {
     /// Levels of the groups.
     pub assignment: Assignment,
     /// Time over that of the program as it is.
@@ -14,8 +14,8 @@ pub struct Point {
 }
 
 /// Points that none is better than in both, the fastest first. Of equal ones, the first stays.
-pub fn front(points: &[Point]) -> Vec<Point> {
-    let mut all: Vec<&Point> = points
+pub fn front(points: &[FrontPoint]) -> Vec<FrontPoint> {
+    let mut all: Vec<&FrontPoint> = points
         .iter()
         .filter(|p| p.time.is_finite() && p.error.is_finite())
         .collect();
@@ -35,8 +35,8 @@ pub fn front(points: &[Point]) -> Vec<Point> {
 mod tests {
     use super::*;
 
-    fn point(time: f64, error: f64) -> Point {
-        Point {
+    fn point(time: f64, error: f64) -> FrontPoint {
+        FrontPoint {
             assignment: vec![(time * 10.0) as u8],
             time,
             error,

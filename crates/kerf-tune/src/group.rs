@@ -1,6 +1,6 @@
 //! Groups: what changes as one is a variable of the search.
 use crate::setting::Setting;
-use crate::storage::Place;
+use crate::storage::StoragePlace;
 use crate::subject::Kernel;
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Group {
     pub lines: Vec<u32>,
     /// For memory: what it is in each kernel. Empty for operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub holds: Vec<Place>,
+    pub holds: Vec<StoragePlace>,
 }
 
 impl Group {

@@ -11,8 +11,8 @@ use kerf_exec::cuda::{Code, CudaExecutor, assemble, load_binary};
 use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_pass::{Plan, SiteFormat};
-use kerf_run::job::{Job, JobError, Runner, Times, Turn, finish_with_tools};
-use kerf_run::run::{Contents, Session};
+use kerf_run::job::{Job, JobError, MachineShare, TimedProgram, Times, finish_with_tools};
+use kerf_run::run::{Contents, WorkloadSession};
 use kerf_run::storage;
 use kerf_search::Assignment;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A plan that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredPlan {
     /// Levels of the groups.
     pub assignment: Assignment,
     /// Format in which all buffers and arrays are held that can be.
@@ -146,7 +146,7 @@ pub fn beside(
 ) -> Result<Vec<Result<Beside, JobError>>, JobError> {
     let m = subject.program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = Session::plain(&subject.workload, &infos, &globals);
+    let session = WorkloadSession::plain(&subject.workload, &infos, &globals);
     let used = session.check()?;
     let mut all = vec![(
         "kerf".to_owned(),
@@ -162,7 +162,7 @@ pub fn beside(
     }
     let contents = session.contents()?;
     // Copies disturb as kernels do.
-    let turn = Turn::alone(job.lock.as_deref())?;
+    let turn = MachineShare::alone(job.lock.as_deref())?;
     let mut running = Vec::new();
     for (name, code) in all {
         let load = || -> Result<_, JobError> {
@@ -218,13 +218,13 @@ pub fn beside(
 /// A program ready to be sampled: what it launches was recorded, so that the host is not in its times.
 fn runner(
     code: Code,
-    s: &Session,
+    s: &WorkloadSession,
     contents: Contents,
     used: &[String],
     job: &Job,
-) -> Result<Runner, JobError> {
+) -> Result<TimedProgram, JobError> {
     let exec = CudaExecutor::from_code(code, used, job.ordinal)?;
-    let mut r = Runner::with(Box::new(exec), s, Some(contents))?;
+    let mut r = TimedProgram::with(Box::new(exec), s, Some(contents))?;
     r.run(s)?;
     r.record(s, job.sample_s)?;
     Ok(r)
@@ -236,12 +236,12 @@ pub fn measure(
     subject: &Subject,
     plans: &[(Assignment, Option<SiteFormat>, Plan)],
     keep: Option<&Path>,
-    mut done: impl FnMut(usize, Result<Measured, JobError>),
+    mut done: impl FnMut(usize, Result<MeasuredPlan, JobError>),
 ) -> Result<(), JobError> {
     let m = subject.program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = |plan: &Plan| -> Result<Session, JobError> {
-        let mut s = Session::plain(&subject.workload, &infos, &globals);
+    let session = |plan: &Plan| -> Result<WorkloadSession, JobError> {
+        let mut s = WorkloadSession::plain(&subject.workload, &infos, &globals);
         s.storage = storage::assign(&s, plan).map_err(JobError::Input)?;
         Ok(s)
     };
@@ -252,7 +252,7 @@ pub fn measure(
     let codes = all_compiled(job, subject, &every);
     let (_, base) = compiled(job, subject, &own)?;
     let originals = first.contents()?;
-    let turn = Turn::alone(job.lock.as_deref())?;
+    let turn = MachineShare::alone(job.lock.as_deref())?;
     let mut base = runner(base, &first, originals.clone(), &used, job)?;
     drop(turn);
     for (i, ((assignment, held, plan), made)) in plans.iter().zip(codes).enumerate() {
@@ -260,11 +260,11 @@ pub fn measure(
             std::fs::write(dir.join(format!("{i}.ptx")), ptx)
                 .map_err(|e| JobError::Input(format!("{}: {e}", dir.display())))?;
         }
-        let one = || -> Result<Measured, JobError> {
+        let one = || -> Result<MeasuredPlan, JobError> {
             let s = session(plan)?;
             let contents = s.as_held(&originals);
             // Copies disturb as kernels do.
-            let _turn = Turn::alone(job.lock.as_deref())?;
+            let _turn = MachineShare::alone(job.lock.as_deref())?;
             let mut exec = runner(made?.1, &s, contents, &used, job)?;
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for n in 0..job.warmup + job.repeats.max(1) {
@@ -284,7 +284,7 @@ pub fn measure(
             let none = || JobError::Input("nothing was timed".into());
             let mine = Times::new(mine).ok_or_else(none)?;
             let theirs = Times::new(theirs).ok_or_else(none)?;
-            Ok(Measured {
+            Ok(MeasuredPlan {
                 assignment: assignment.clone(),
                 held: *held,
                 plan: plan.clone(),

@@ -3,8 +3,8 @@
 //! [`cost_model`] and [`sensitivity`] are the only places that decide which are used: better ones are put in there, and
 //! nothing else changes.
 use crate::coded::{self, Assembler, Coded};
-use crate::counted::{Counted, Recount, work};
-pub use crate::prediction::{CostKind, CostModel, Sensitivity, Unknown};
+use crate::counted::{CountedTimes, Recount, work};
+pub use crate::prediction::{CostKind, ErrorPredictor, TimePredictor, Unknown};
 use crate::ranges::Ranges;
 use crate::score::{StaticScore, Weights};
 use crate::subject::Subject;
@@ -12,7 +12,7 @@ use crate::tunable::Tunable;
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::plan::Plan;
 use kerf_predict::cost::{self, CostError};
-use kerf_run::job::Counts;
+use kerf_run::job::ProgramCounts;
 use kerf_search::{Answers, Assignment, Models, Problem};
 
 /// The static score as published, of what AMPT-GA goes by.
@@ -25,7 +25,7 @@ pub fn static_score<'s>(
     subject: &'s Subject,
     tunable: &'s Tunable,
     profile: &DeviceProfile,
-) -> Box<dyn CostModel + 's> {
+) -> Box<dyn TimePredictor + 's> {
     Box::new(StaticScore::new(
         subject,
         tunable,
@@ -39,14 +39,14 @@ pub fn cost_model<'s>(
     tunable: &'s Tunable,
     profile: &DeviceProfile,
     device: &'s Result<cost::CostModel, CostError>,
-    counts: Option<&Counts>,
+    counts: Option<&ProgramCounts>,
     count: Option<Box<Recount<'s>>>,
-) -> (Box<dyn CostModel + 's>, Option<String>) {
+) -> (Box<dyn TimePredictor + 's>, Option<String>) {
     let Some(counts) = counts else {
         return (static_score(subject, tunable, profile), None);
     };
     let why = match device {
-        Ok(d) => match Counted::new(subject, tunable, d, &work(counts)) {
+        Ok(d) => match CountedTimes::new(subject, tunable, d, &work(counts)) {
             Ok(c) => return (Box::new(c.recounting(count)), None),
             Err(e) => e.to_string(),
         },
@@ -60,7 +60,7 @@ pub fn cost_model<'s>(
 pub fn unfilled(
     subject: &Subject,
     device: &Result<cost::CostModel, CostError>,
-    counts: Option<&Counts>,
+    counts: Option<&ProgramCounts>,
 ) -> Option<String> {
     let (Ok(device), Some(counts)) = (device, counts) else {
         return None;
@@ -82,7 +82,7 @@ pub fn code_model<'s>(
     subject: &'s Subject,
     tunable: &'s Tunable,
     device: &'s Result<cost::CostModel, CostError>,
-    counts: Option<&Counts>,
+    counts: Option<&ProgramCounts>,
     assembler: Option<&Assembler>,
     compiled: &mut dyn FnMut(usize, usize),
 ) -> Option<Coded<'s>> {
@@ -99,8 +99,8 @@ pub fn code_model<'s>(
 pub fn sensitivity(
     subject: &Subject,
     tunable: &Tunable,
-    counts: Option<&Counts>,
-) -> Box<dyn Sensitivity> {
+    counts: Option<&ProgramCounts>,
+) -> Box<dyn ErrorPredictor> {
     match counts {
         Some(c) => Box::new(Ranges::new(subject, tunable, c)),
         None => Box::new(Unknown),
@@ -111,8 +111,8 @@ pub fn sensitivity(
 /// what is forbidden, and why.
 pub fn inform(
     problem: &mut Problem,
-    cost: &dyn CostModel,
-    errors: &dyn Sensitivity,
+    cost: &dyn TimePredictor,
+    errors: &dyn ErrorPredictor,
 ) -> Vec<String> {
     inform_but(problem, cost, errors, &[])
 }
@@ -120,8 +120,8 @@ pub fn inform(
 /// [`inform`], but for some variables, which stay at their first level while the others are looked at.
 pub fn inform_but(
     problem: &mut Problem,
-    cost: &dyn CostModel,
-    errors: &dyn Sensitivity,
+    cost: &dyn TimePredictor,
+    errors: &dyn ErrorPredictor,
     but: &[usize],
 ) -> Vec<String> {
     let vetoes = veto(problem, errors, but);
@@ -145,7 +145,7 @@ pub fn inform_but(
 }
 
 /// Writes errors and vetoes of single groups into a problem. Gives what is forbidden, and why.
-fn veto(problem: &mut Problem, errors: &dyn Sensitivity, but: &[usize]) -> Vec<String> {
+fn veto(problem: &mut Problem, errors: &dyn ErrorPredictor, but: &[usize]) -> Vec<String> {
     let mut vetoes = Vec::new();
     let variables = problem.variables.iter_mut().enumerate();
     for (i, v) in variables.filter(|v| !but.contains(&v.0)) {
@@ -171,7 +171,7 @@ fn uniform_but(problem: &Problem, level: usize, but: &[usize]) -> Assignment {
 /// first level below its own.
 fn single_costs(
     problem: &Problem,
-    cost: &dyn CostModel,
+    cost: &dyn TimePredictor,
     but: &[usize],
 ) -> (Vec<Vec<f64>>, Vec<f64>) {
     let time = |a: &Assignment| cost.predict(a).unwrap_or(1.0);
@@ -207,7 +207,7 @@ fn single_costs(
 
 /// What belongs to no pair of groups, such as conversions at loads, is shared out, so that plans of one level have the
 /// model's time.
-fn share_out(problem: &Problem, cost: &dyn CostModel, but: &[usize], costs: &mut [Vec<f64>]) {
+fn share_out(problem: &Problem, cost: &dyn TimePredictor, but: &[usize], costs: &mut [Vec<f64>]) {
     let deepest = costs.iter().map(Vec::len).max().unwrap_or(1);
     for l in 1..deepest {
         let at = |own: &Vec<f64>| own[l.min(own.len() - 1)];
@@ -227,11 +227,11 @@ fn share_out(problem: &Problem, cost: &dyn CostModel, but: &[usize], costs: &mut
 /// What the strategies ask for.
 pub struct Predictions<'m> {
     /// Time.
-    pub cost: &'m dyn CostModel,
+    pub cost: &'m dyn TimePredictor,
     /// Time from machine code.
     pub code: Option<&'m Coded<'m>>,
     /// AMPT-GA's score; none where `cost` is a static score itself.
-    pub published: Option<&'m dyn CostModel>,
+    pub published: Option<&'m dyn TimePredictor>,
 }
 
 impl Models for Predictions<'_> {

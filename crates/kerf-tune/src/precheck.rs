@@ -3,10 +3,10 @@
 //!
 //! The checks run on the CPU executor, whatever device the search is for. Where they do not end in time at the
 //! workload's sizes they are tried at smaller ones, and what was not checked is said.
-use crate::request::Request;
+use crate::request::TuneRequest;
 use kerf_exec::ExecError;
-use kerf_exec::worker::Worker;
-use kerf_run::job::{Device, Job, JobError, Report};
+use kerf_exec::worker::WorkerProcess;
+use kerf_run::job::{Device, Job, JobError, JobReport};
 use kerf_workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const SMALL: i64 = 64;
 /// What came of it, where no fault stops the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "extent", rename_all = "snake_case")]
-pub enum Checked {
+pub enum SanitizerCheck {
     /// Nothing was found, at the sizes of the workload.
     Whole {
         /// What was noticed.
@@ -41,27 +41,27 @@ pub enum Checked {
     },
 }
 
-impl Checked {
+impl SanitizerCheck {
     /// What was noticed.
     pub fn notes(&self) -> &[String] {
         match self {
-            Checked::Whole { notes } | Checked::Smaller { notes, .. } => notes,
-            Checked::Not { .. } => &[],
+            SanitizerCheck::Whole { notes } | SanitizerCheck::Smaller { notes, .. } => notes,
+            SanitizerCheck::Not { .. } => &[],
         }
     }
 
     /// What was not checked, if that is not nothing.
     pub fn gap(&self) -> Option<String> {
         match self {
-            Checked::Whole { .. } => None,
-            Checked::Smaller { sizes, .. } => {
+            SanitizerCheck::Whole { .. } => None,
+            SanitizerCheck::Smaller { sizes, .. } => {
                 let at: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
                 Some(format!(
                     "checked for undefined behaviour at {} only: at the sizes asked for that takes too long",
                     at.join(" ")
                 ))
             }
-            Checked::Not { why } => Some(format!(
+            SanitizerCheck::Not { why } => Some(format!(
                 "the program was not checked for undefined behaviour: {why}"
             )),
         }
@@ -70,10 +70,10 @@ impl Checked {
 
 /// One run of the checks: a report, or none where it did not end.
 fn one(
-    request: &Request,
+    request: &TuneRequest,
     seed: u64,
     overrides: &[(String, i64)],
-) -> Result<Option<Report>, JobError> {
+) -> Result<Option<JobReport>, JobError> {
     let job = Job {
         seed: Some(seed),
         device: Device::Cpu,
@@ -89,8 +89,8 @@ fn one(
     };
     let args: Vec<&str> = request.program.args.iter().map(String::as_str).collect();
     let failed = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&request.program.path, &args).map_err(failed)?;
-    let answer: Result<Report, JobError> = match w.ask(&job, LIMIT) {
+    let mut w = WorkerProcess::start(&request.program.path, &args).map_err(failed)?;
+    let answer: Result<JobReport, JobError> = match w.ask(&job, LIMIT) {
         Ok(a) => a,
         Err(kerf_exec::worker::WorkerError::Timeout(_)) => return Ok(None),
         Err(e) => return Err(failed(e)),
@@ -136,24 +136,24 @@ fn smaller(w: &Workload, given: &[(String, i64)], step: u32) -> Vec<(String, i64
 }
 
 /// Checks the program on one input. An error is a fault, which stops the search.
-pub fn check(request: &Request, w: &Workload, seed: u64) -> Result<Checked, ExecError> {
+pub fn check(request: &TuneRequest, w: &Workload, seed: u64) -> Result<SanitizerCheck, ExecError> {
     match one(request, seed, &request.job.overrides) {
-        Ok(Some(report)) => Ok(Checked::Whole {
+        Ok(Some(report)) => Ok(SanitizerCheck::Whole {
             notes: report.warnings,
         }),
         Err(JobError::Exec(e @ (ExecError::Fault(_) | ExecError::Undefined { .. }))) => Err(e),
-        Err(e) => Ok(Checked::Not { why: e.to_string() }),
+        Err(e) => Ok(SanitizerCheck::Not { why: e.to_string() }),
         Ok(None) => Ok(at_smaller_sizes(request, w, seed)),
     }
 }
 
-fn at_smaller_sizes(request: &Request, w: &Workload, seed: u64) -> Checked {
+fn at_smaller_sizes(request: &TuneRequest, w: &Workload, seed: u64) -> SanitizerCheck {
     let mut why = format!("it did not end within {} s", LIMIT.as_secs());
     for step in [1, 2, 4] {
         let sizes = smaller(w, &request.job.overrides, step);
         match one(request, seed, &sizes) {
             Ok(Some(report)) => {
-                return Checked::Smaller {
+                return SanitizerCheck::Smaller {
                     sizes,
                     notes: report.warnings,
                 };
@@ -167,5 +167,5 @@ fn at_smaller_sizes(request: &Request, w: &Workload, seed: u64) -> Checked {
             }
         }
     }
-    Checked::Not { why }
+    SanitizerCheck::Not { why }
 }

@@ -7,7 +7,7 @@ use kerf_search::Assignment;
 use serde::{Deserialize, Serialize};
 
 /// Predicts time.
-pub trait CostModel {
+pub trait TimePredictor {
     /// Time over that of the program as it is; none if it cannot be told.
     fn predict(&self, a: &Assignment) -> Option<f64>;
     /// What it is, for results: a predicted time is never shown without it.
@@ -15,7 +15,7 @@ pub trait CostModel {
 }
 
 /// Predicts errors.
-pub trait Sensitivity {
+pub trait ErrorPredictor {
     /// Error, in the unit of the tolerance, of one group alone at a level.
     fn error(&self, group: usize, level: u8) -> Option<f64>;
     /// Why a group must not have a level: an overflow that was seen coming.
@@ -29,7 +29,7 @@ pub trait Sensitivity {
 /// Nothing is known of errors before something ran.
 pub struct Unknown;
 
-impl Sensitivity for Unknown {
+impl ErrorPredictor for Unknown {
     fn error(&self, _group: usize, _level: u8) -> Option<f64> {
         None
     }

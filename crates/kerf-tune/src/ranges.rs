@@ -3,13 +3,13 @@
 //! They are of the tuning inputs, like every error of the search; validation tries others. Errors are not
 //! predicted from them: first-order estimates are off by orders of magnitude where errors cancel, and a
 //! run of a group alone tells more.
-use crate::prediction::Sensitivity;
+use crate::prediction::ErrorPredictor;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{LocalError, SiteRecord};
-use kerf_run::job::Counts;
+use kerf_run::job::ProgramCounts;
 use std::collections::BTreeMap;
 
 /// A format is forbidden where more than this part of the values other than zero lies below its normal
@@ -81,7 +81,7 @@ fn wider(seen: &SiteRecord, to: SiteFormat) -> &'static str {
 
 impl Ranges {
     /// Compares what was counted with the formats of each group.
-    pub fn new(subject: &Subject, tunable: &Tunable, counts: &Counts) -> Ranges {
+    pub fn new(subject: &Subject, tunable: &Tunable, counts: &ProgramCounts) -> Ranges {
         let mut vetoes = BTreeMap::new();
         let mut local: BTreeMap<(usize, u8), (LocalError, u64)> = BTreeMap::new();
         let seen = |at: usize, site: usize| {
@@ -112,7 +112,7 @@ impl Ranges {
     }
 }
 
-impl Sensitivity for Ranges {
+impl ErrorPredictor for Ranges {
     fn error(&self, _group: usize, _level: u8) -> Option<f64> {
         None
     }

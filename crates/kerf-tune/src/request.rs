@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// A request to tune a workload.
-pub struct Request {
+pub struct TuneRequest {
     /// What evaluations have in common: workload, device, toolchain, repeats.
     pub job: Job,
     /// What the program is checked for before the search.

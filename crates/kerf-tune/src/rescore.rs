@@ -2,13 +2,13 @@
 //! was another, get them from the program.
 use crate::group::Grouping;
 use crate::models::published_score;
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::problem::{TuningScope, for_scope};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_pass::SiteFormat;
 use kerf_search::Problem;
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 
 /// Why a space cannot be scored.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -49,13 +49,13 @@ fn formats(problem: &Problem) -> Result<Vec<SiteFormat>, RescoreError> {
 
 /// A recorded space as a subject has it: its groups, and which of them each variable is. Groups that the space lacks stay as
 /// they are.
-pub struct Found {
+pub struct MatchedSpace {
     /// The groups.
     pub tunable: Tunable,
     of: Vec<usize>,
 }
 
-impl Found {
+impl MatchedSpace {
     /// The assignment of all groups.
     pub fn whole(&self, a: &[u8]) -> Vec<u8> {
         let mut out = vec![0; self.tunable.groups.len()];
@@ -81,9 +81,9 @@ fn groups(tunable: &Tunable, problem: &Problem) -> Option<Vec<usize>> {
 
 /// Finds a space in a subject. Which grouping it has, and whether memory is held narrower in it, is found by the names of its
 /// variables.
-pub fn find(subject: &Subject, problem: &Problem) -> Result<Found, RescoreError> {
+pub fn find(subject: &Subject, problem: &Problem) -> Result<MatchedSpace, RescoreError> {
     let formats = formats(problem)?;
-    let mut best: Option<Found> = None;
+    let mut best: Option<MatchedSpace> = None;
     for by in GROUPINGS {
         for storage in [true, false] {
             let scope = TuningScope {
@@ -99,9 +99,9 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<Found, RescoreError>
                 continue;
             };
             // The one with the fewest groups beside the space's.
-            let fewer = |b: &Found| tunable.groups.len() < b.tunable.groups.len();
+            let fewer = |b: &MatchedSpace| tunable.groups.len() < b.tunable.groups.len();
             if best.as_ref().is_none_or(fewer) {
-                best = Some(Found { tunable, of });
+                best = Some(MatchedSpace { tunable, of });
             }
         }
     }
@@ -112,7 +112,7 @@ pub fn find(subject: &Subject, problem: &Problem) -> Result<Found, RescoreError>
 }
 
 /// The space with the published static score of each of its outcomes.
-pub fn rescore(subject: &Subject, space: Recorded) -> Result<Recorded, RescoreError> {
+pub fn rescore(subject: &Subject, space: RecordedSpace) -> Result<RecordedSpace, RescoreError> {
     let found = find(subject, &space.problem)?;
     let score = published_score(subject, &found.tunable);
     Ok(space.scored_by(|a| score.predict(&found.whole(a))))

@@ -2,9 +2,9 @@
 use crate::criteria::{Criteria, OutputError};
 use crate::evaluate::{Input, Timing};
 use crate::evidence::{self, Evidence};
-use crate::front::Point;
+use crate::front::FrontPoint;
 use crate::group::Group;
-use crate::precheck::Checked;
+use crate::precheck::SanitizerCheck;
 use crate::setting::Setting;
 use crate::storage::FixedStorage;
 use crate::subject::Subject;
@@ -16,9 +16,9 @@ use kerf_num::Format;
 use kerf_num::metrics::Rejection;
 use kerf_pass::count::LocalError;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
-use kerf_run::job::{Energy, Spent, finish_with_tools};
+use kerf_run::job::{Energy, JobSeconds, finish_with_tools};
 use kerf_search::Reason;
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub const SCHEMA: &str = "kerf.tune/1";
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SearchVerdict {
     /// A faster plan is within the tolerance and passed validation.
     Tuned,
     /// Nothing faster than the program as it is is within the tolerance.
@@ -68,7 +68,7 @@ impl Speedup {
 /// Why a group kept a format above the lowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Kept {
+pub enum KeptReason {
     /// Lowered as well, the error would be this.
     Error {
         /// Error; none if infinite, or if another reason than the error rejects it.
@@ -102,10 +102,10 @@ pub enum Kept {
     NotTried,
 }
 
-impl Kept {
+impl KeptReason {
     /// Lowered as well, it would be slower by less than is shown.
     pub fn gains_nothing(&self) -> bool {
-        matches!(self, Kept::Slower { time, chosen, .. } if (time - chosen).abs() < 5e-4)
+        matches!(self, KeptReason::Slower { time, chosen, .. } if (time - chosen).abs() < 5e-4)
     }
 }
 
@@ -132,7 +132,7 @@ pub struct GroupResult {
     /// What it is in the plan: a format, a variant, a part of the warps.
     pub format: Setting,
     /// Why not lower; none if it is as low as was allowed.
-    pub kept: Option<Kept>,
+    pub kept: Option<KeptReason>,
     /// What it does alone, all others as in the program, where that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<Alone>,
@@ -188,7 +188,7 @@ pub struct Floor {
 
 /// How many evaluations there were.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Effort {
+pub struct EvaluationCounts {
     /// Asked for by the strategy.
     pub search: usize,
     /// Groups lowered alone before the search, for their effect on every output.
@@ -211,7 +211,7 @@ pub struct Effort {
     pub evaluation_s: f64,
     /// Where the seconds of the evaluations went.
     #[serde(default)]
-    pub spent: Spent,
+    pub spent: JobSeconds,
 }
 
 /// Energy of a plan against that of the program.
@@ -245,7 +245,7 @@ pub struct Cheapest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tie {
     /// The plan.
-    pub point: Point,
+    pub point: FrontPoint,
     /// Its measurement.
     pub speedup: Speedup,
 }
@@ -258,7 +258,7 @@ pub struct TuneResult {
     /// Kerf's version.
     pub kerf: String,
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: SearchVerdict,
     /// Workload file.
     pub workload: PathBuf,
     /// Sizes that replaced the file's.
@@ -319,12 +319,12 @@ pub struct TuneResult {
     /// The sites.
     pub sites: Vec<SiteResult>,
     /// Plans that none is better than in both time and error, the fastest first.
-    pub front: Vec<Point>,
+    pub front: Vec<FrontPoint>,
     /// How many evaluations.
-    pub effort: Effort,
+    pub effort: EvaluationCounts,
     /// What the check for undefined behaviour before the search came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checked: Option<Checked>,
+    pub checked: Option<SanitizerCheck>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -333,7 +333,7 @@ pub struct TuneResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Demoted {
     /// The plan.
-    pub point: Point,
+    pub point: FrontPoint,
     /// What came of its validation.
     pub validation: Validation,
     /// Other plans that gave the same bits on the tuning inputs, other bits than the program itself. They
@@ -434,7 +434,7 @@ fn csv(r: &TuneResult) -> String {
 }
 
 /// Writes everything that ran as a recorded search space.
-pub fn save_space(dir: &Path, space: &Recorded) -> Result<(), ResultError> {
+pub fn save_space(dir: &Path, space: &RecordedSpace) -> Result<(), ResultError> {
     let text = space
         .json()
         .map_err(|e| ResultError::Program(e.to_string()))?;

@@ -5,7 +5,7 @@
 //! runs is a guess. Registers and latency are left out; the score ranks plans and is an optimistic time.
 //! Memory is apart: what is loaded and stored costs nothing in the score itself, as published, and can be
 //! asked for beside it.
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::setting::PARTS;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
@@ -319,7 +319,7 @@ impl<'s> StaticScore<'s> {
     }
 }
 
-impl CostModel for StaticScore<'_> {
+impl TimePredictor for StaticScore<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         (self.base > 0.0).then(|| self.score(a) / self.base)
     }

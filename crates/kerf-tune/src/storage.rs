@@ -7,8 +7,8 @@ use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::{Module, Value};
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
-use kerf_pass::storage::{Kind, Surveyed, survey};
-use kerf_run::run::Session;
+use kerf_pass::storage::{ObjectKind, Surveyed, survey};
+use kerf_run::run::WorkloadSession;
 use kerf_run::storage::{Touches, touches, unfit};
 use kerf_workload::Mistakes;
 use kerf_workload::Workload;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// A parameter or array of a kernel, as a plan names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct StoragePlace {
     /// Kernel, as plans name it.
     pub kernel: String,
     /// Position of the kernel in the subject.
@@ -39,7 +39,7 @@ pub struct Stored {
     /// Buffers of the workload, by name.
     pub buffers: Vec<String>,
     /// Where kernels touch it.
-    pub places: Vec<Place>,
+    pub places: Vec<StoragePlace>,
     /// Why it cannot be held in a format.
     pub refused: BTreeMap<SiteFormat, String>,
 }
@@ -111,7 +111,7 @@ impl Sets {
 /// All memory of the kernels that a workload launches. `others` are symbols of shared variables that
 /// kernels use which it does not launch.
 pub(crate) fn stored(
-    session: &Session,
+    session: &WorkloadSession,
     kernels: &[Objects],
     others: &[String],
 ) -> Result<Vec<Stored>, Mistakes> {
@@ -143,7 +143,7 @@ pub(crate) fn stored_from_touches(
     for (symbol, n, buffer) in &t.parameters {
         for (k, o) in &flat {
             let s = &kernels[*k].all[*o].0;
-            if kernels[*k].symbol == *symbol && s.kind == Kind::Parameter(*n) {
+            if kernels[*k].symbol == *symbol && s.kind == ObjectKind::Parameter(*n) {
                 sets.join(*buffer, node(*k, *o));
             }
         }
@@ -151,7 +151,7 @@ pub(crate) fn stored_from_touches(
     for (symbol, buffer) in &t.variables {
         for (k, o) in &flat {
             let s = &kernels[*k].all[*o].0;
-            if s.kind == Kind::Variable && s.symbol.as_ref() == Some(symbol) {
+            if s.kind == ObjectKind::Variable && s.symbol.as_ref() == Some(symbol) {
                 sets.join(*buffer, node(*k, *o));
             }
         }
@@ -296,7 +296,7 @@ impl HeldAlike<'_> {
         if s.format.is_some() && s.format != own {
             return Some(named("it holds another format"));
         }
-        if s.kind == Kind::Variable && self.touches.application {
+        if s.kind == ObjectKind::Variable && self.touches.application {
             return Some("applications keep the formats of their variables".into());
         }
         let elsewhere = |s: &String| self.others.contains(s);
@@ -311,7 +311,7 @@ impl HeldAlike<'_> {
         let mut keys: Vec<&str> = Vec::new();
         for o in &self.objects {
             let s = self.object(o);
-            if s.kind == Kind::Variable && !keys.contains(&s.key.as_str()) {
+            if s.kind == ObjectKind::Variable && !keys.contains(&s.key.as_str()) {
                 keys.push(&s.key);
             }
         }
@@ -322,7 +322,7 @@ impl HeldAlike<'_> {
             [] => {
                 let first = self.objects.first()?;
                 let (s, kernel) = (self.object(first), &self.kernels[first.0].name);
-                let what = if s.kind == Kind::Local {
+                let what = if s.kind == ObjectKind::Local {
                     "local"
                 } else {
                     "shared"
@@ -339,13 +339,14 @@ impl HeldAlike<'_> {
 
     /// Where kernels touch them. A parameter that a kernel does not use is named all the same: its buffer is held so. A
     /// variable is named by all kernels that have anything to do with it.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<StoragePlace> {
         let named = |o: &&ObjectAt| {
             let kind = &self.object(o).kind;
-            !self.sites(o).is_empty() || matches!(kind, Kind::Parameter(_) | Kind::Variable)
+            !self.sites(o).is_empty()
+                || matches!(kind, ObjectKind::Parameter(_) | ObjectKind::Variable)
         };
         let objects = self.objects.iter().filter(named);
-        let places = objects.map(|o| Place {
+        let places = objects.map(|o| StoragePlace {
             kernel: self.kernels[o.0].name.clone(),
             at: o.0,
             name: self.object(o).key.clone(),

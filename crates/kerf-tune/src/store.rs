@@ -4,7 +4,7 @@
 //! description of the search is kept with it, so that evaluations of another search are never taken
 //! for this one's.
 use crate::criteria::OutputError;
-use crate::evaluate::{Evaluated, Input};
+use crate::evaluate::{Input, PlanEvaluation};
 use crate::settings;
 use kerf_search::Assignment;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -268,7 +268,7 @@ impl Store {
         phase: Phase,
         a: &[u8],
         input: &Input,
-    ) -> Result<Option<Evaluated>, StoreError> {
+    ) -> Result<Option<PlanEvaluation>, StoreError> {
         let detail: Option<String> = self
             .db
             .query_row(
@@ -281,7 +281,7 @@ impl Store {
         detail.map(|d| self.parse(&d)).transpose()
     }
 
-    fn parse(&self, detail: &str) -> Result<Evaluated, StoreError> {
+    fn parse(&self, detail: &str) -> Result<PlanEvaluation, StoreError> {
         serde_json::from_str(detail).map_err(|e| StoreError::Database {
             path: self.path.clone(),
             why: format!("an evaluation is damaged: {e}"),
@@ -295,7 +295,7 @@ impl Store {
         phase: Phase,
         a: &[u8],
         input: &Input,
-        e: &Evaluated,
+        e: &PlanEvaluation,
         time_ratio: Option<f64>,
     ) -> Result<(), StoreError> {
         let again = match phase {
@@ -333,7 +333,7 @@ impl Store {
     }
 
     /// All evaluations of a phase, in the order in which they were made.
-    pub fn all(&self, phase: Phase) -> Result<Vec<(Assignment, Evaluated)>, StoreError> {
+    pub fn all(&self, phase: Phase) -> Result<Vec<(Assignment, PlanEvaluation)>, StoreError> {
         let mut s = self
             .db
             .prepare("SELECT assignment, detail FROM evaluation WHERE phase = ?1 ORDER BY id")
@@ -355,7 +355,7 @@ impl Store {
 
 /// One row, for who looks at the evaluations afterwards.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct StoredRow {
     /// `baseline`, `search`, `probe`, `validation`, `final`.
     pub phase: String,
     /// Levels of the groups.
@@ -376,7 +376,7 @@ pub struct Row {
 
 /// The output with the largest error, in units of its tolerance, and its worst element.
 fn worst(detail: &str) -> Option<(String, u64)> {
-    let e: Evaluated = serde_json::from_str(detail).ok()?;
+    let e: PlanEvaluation = serde_json::from_str(detail).ok()?;
     let part = |o: &OutputError| o.error.unwrap_or(f64::INFINITY) / o.tolerance;
     let all = e.outputs.iter();
     let most = all.max_by(|a, b| part(a).total_cmp(&part(b)))?;
@@ -384,7 +384,7 @@ fn worst(detail: &str) -> Option<(String, u64)> {
 }
 
 /// Every row of a folder's evaluations, in their order, without changing the folder.
-pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
+pub fn history(path: &Path) -> Result<Vec<StoredRow>, StoreError> {
     let fail = |e: rusqlite::Error| StoreError::Database {
         path: path.display().to_string(),
         why: e.to_string(),
@@ -398,7 +398,7 @@ pub fn history(path: &Path) -> Result<Vec<Row>, StoreError> {
     let rows = s
         .query_map([], |r| {
             let levels: String = r.get(1)?;
-            Ok(Row {
+            Ok(StoredRow {
                 phase: r.get(0)?,
                 assignment: levels.split(' ').filter_map(|w| w.parse().ok()).collect(),
                 error: r.get(2)?,
@@ -419,8 +419,8 @@ mod tests {
     use kerf_num::metrics::ComparedCounts;
     use serde_json::json;
 
-    fn evaluated(error: Option<f64>) -> Evaluated {
-        Evaluated {
+    fn evaluated(error: Option<f64>) -> PlanEvaluation {
+        PlanEvaluation {
             error,
             outputs: Vec::new(),
             failure: error.is_none().then(|| "it hung".into()),

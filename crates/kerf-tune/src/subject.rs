@@ -6,11 +6,11 @@ use kerf_clang::sha256;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_ir::program::Program;
 use kerf_ir::sites::{self, Site};
-use kerf_ir::variables::{self, Variable};
+use kerf_ir::variables::{self, SourceVariable};
 use kerf_llvm::{Module, Opcode, Value};
 use kerf_pass::storage::Object;
 use kerf_pass::{MathVariant, SiteFormat, formats, math};
-use kerf_run::run::Session;
+use kerf_run::run::WorkloadSession;
 use kerf_run::storage::Touches;
 use kerf_workload::Mistakes;
 use kerf_workload::Workload;
@@ -27,7 +27,7 @@ pub struct Kernel {
     /// Its sites.
     pub sites: Vec<Site>,
     /// Source variable of each.
-    pub variables: Vec<Option<Variable>>,
+    pub variables: Vec<Option<SourceVariable>>,
     /// Sites that each site's operands come from.
     pub operands: Vec<Vec<usize>>,
     /// Basic block of each, numbered over the kernel.
@@ -195,7 +195,7 @@ impl Subject {
         let program = kerf_run::compile::own_program(&workload, tools)?;
         let m = program.module()?;
         let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-        let session = Session::plain(&workload, &infos, &globals);
+        let session = WorkloadSession::plain(&workload, &infos, &globals);
         let used = session.check()?;
         let (mut found, mut objects) = (Vec::new(), Vec::new());
         // In the order of the launches.

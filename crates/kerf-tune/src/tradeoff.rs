@@ -8,7 +8,7 @@ use crate::problem::{ProblemError, TuningScope, for_scope};
 use crate::setting::PARTS;
 use crate::subject::Subject;
 use kerf_pass::{Plan, Select};
-use kerf_run::job::{Choice, Swept};
+use kerf_run::job::{CallComparison, Swept};
 use kerf_search::problem::NoModels;
 use kerf_search::session::run;
 use kerf_search::strategy::by_name;
@@ -25,7 +25,7 @@ pub struct Versions {
     /// The same, by hardware slot.
     pub slots: Plan,
     /// What is compared with whole-kernel fast-math.
-    pub choice: Choice,
+    pub choice: CallComparison,
     /// Approximate calls, for people: `exp line 50`.
     pub calls: Vec<String>,
     /// Kernels that keep one version, and why.
@@ -69,7 +69,7 @@ pub fn versions(subject: &Subject) -> Result<Versions, ProblemError> {
 
 /// How well a line fits a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct CurveFit {
     /// Part of the variance that the least-squares line explains.
     pub r2: f64,
     /// The largest distance from the straight line between the curve's ends, over its range.
@@ -77,7 +77,7 @@ pub struct Fit {
 }
 
 /// The straight line through a curve; none for fewer than three points or a curve without a range.
-pub fn fit(points: &[(f64, f64)]) -> Option<Fit> {
+pub fn fit(points: &[(f64, f64)]) -> Option<CurveFit> {
     if points.len() < 3 || points.iter().any(|p| !p.1.is_finite()) {
         return None;
     }
@@ -102,7 +102,7 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Fit> {
         .map(|p| (p.1 - line(p.0)).abs())
         .fold(0.0, f64::max)
         / range;
-    Some(Fit {
+    Some(CurveFit {
         r2: xy * xy / (xx * yy),
         bend,
     })
@@ -131,9 +131,9 @@ pub struct Tradeoff {
     /// Approximate calls.
     pub calls: Vec<String>,
     /// Line through times.
-    pub time_fit: Option<Fit>,
+    pub time_fit: Option<CurveFit>,
     /// Line through errors.
-    pub error_fit: Option<Fit>,
+    pub error_fit: Option<CurveFit>,
     /// SMP, HEU and OMG at the ratio.
     pub searches: Vec<Searched>,
     /// Everything measured.

@@ -5,7 +5,7 @@ use crate::launch::choice::LaunchChoice;
 use crate::setting::{PARTS, Setting};
 use crate::storage::FixedStorage;
 use crate::subject::{Kernel, Subject};
-use kerf_device::occupancy::{Demand, Machine};
+use kerf_device::occupancy::{Demand, Multiprocessor};
 use kerf_device::profile::DeviceProfile;
 use kerf_pass::{KernelPlan, MathVariant, Partition, Plan, Select, SiteFormat};
 use kerf_search::{Edge, Level, Problem};
@@ -149,7 +149,7 @@ impl Tunable {
         known: &[KernelNeeds],
     ) -> Option<(u32, u32)> {
         let w = self.warps.as_ref().filter(|w| w.select == Select::Slot)?;
-        let machine = Machine::from_profile(p).ok()?;
+        let machine = Multiprocessor::from_profile(p).ok()?;
         let mut most = 0;
         for (symbol, block) in subject.blocks(&w.kernels) {
             let needs = known.iter().find(|k| k.symbol == symbol);

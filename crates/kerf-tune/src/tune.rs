@@ -3,14 +3,14 @@ mod assemble;
 mod prepare;
 
 pub use crate::error::TuneError;
-pub use crate::event::Event;
-pub use crate::request::Request;
+pub use crate::event::TuneEvent;
+pub use crate::request::TuneRequest;
 
-use crate::evaluate::Evaluated;
+use crate::evaluate::PlanEvaluation;
 use crate::event::Watch;
 use crate::evidence::gather::Gather;
 use crate::models;
-use crate::result::{self, Cheapest, Floor, TuneResult, Verdict};
+use crate::result::{self, Cheapest, Floor, SearchVerdict, TuneResult};
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
 use kerf_search::{Outcome, Problem, Reason};
@@ -23,11 +23,11 @@ const OWN_ERRORS: f64 = 4.0;
 
 /// What the search came to.
 struct SearchOutcome {
-    verdict: Verdict,
+    verdict: SearchVerdict,
     /// The program itself.
     floor: Floor,
     /// Its first evaluation.
-    own: Evaluated,
+    own: PlanEvaluation,
     cheapest: Option<Cheapest>,
     choice: Choice,
     /// Why the strategy ended; none if it did not run.
@@ -41,7 +41,10 @@ struct SearchOutcome {
 }
 
 /// Tunes, and writes the result folder.
-pub fn tune<'t>(request: &'t Request, watch: &'t mut Watch<'t>) -> Result<TuneResult, TuneError> {
+pub fn tune<'t>(
+    request: &'t TuneRequest,
+    watch: &'t mut Watch<'t>,
+) -> Result<TuneResult, TuneError> {
     let clock = Instant::now();
     let tools = request.job.toolchain();
     let (space, lock) = SearchSpace::prepare(request, &tools, watch)?;
@@ -163,9 +166,9 @@ fn search(
         false => Choice::program_itself(identity.clone(), &own),
     };
     let verdict = match (met, choice.plan.assignment == identity) {
-        (false, _) => Verdict::Unmet,
-        (true, true) => Verdict::Unchanged,
-        (true, false) => Verdict::Tuned,
+        (false, _) => SearchVerdict::Unmet,
+        (true, true) => SearchVerdict::Unchanged,
+        (true, false) => SearchVerdict::Tuned,
     };
     Ok(SearchOutcome {
         verdict,

@@ -12,13 +12,13 @@ mod finals;
 use crate::coded::Coded;
 use crate::duration::SearchDuration;
 use crate::error::TuneError;
-use crate::evaluate::{Evaluated, Evaluator, Input, Request as Run};
-use crate::event::{Event, Watch};
-use crate::front::Point;
+use crate::evaluate::{EvaluationRequest as Run, Evaluator, Input, PlanEvaluation};
+use crate::event::{TuneEvent, Watch};
+use crate::front::FrontPoint;
 use crate::launch::strategy::named;
 use crate::models::Predictions;
-use crate::prediction::{CostModel, Sensitivity};
-use crate::request::Request;
+use crate::prediction::{ErrorPredictor, TimePredictor};
+use crate::request::TuneRequest;
 use crate::result::EnergyResult;
 use crate::score::{StaticScore, Weights};
 use crate::store::{Phase, Store, StoreError};
@@ -26,29 +26,31 @@ use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_pass::Plan;
 use kerf_run::job::{Device, Energy};
-use kerf_search::recorded::Recorded;
-use kerf_search::{Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, Session};
+use kerf_search::recorded::RecordedSpace;
+use kerf_search::{
+    Assignment, Evaluation, NoModels, Outcome, Problem, Reason, Search, SearchSession,
+};
 use std::collections::BTreeMap;
 
 /// A search under way.
 pub(crate) struct Tuner<'t> {
-    pub(crate) request: &'t Request,
+    pub(crate) request: &'t TuneRequest,
     pub(crate) subject: &'t Subject,
     pub(crate) tunable: &'t Tunable,
-    pub(crate) cost: &'t dyn CostModel,
+    pub(crate) cost: &'t dyn TimePredictor,
     /// Times from machine code, beside them.
     pub(crate) code: Option<&'t Coded<'t>>,
     /// What AMPT-GA goes by.
-    pub(crate) published: &'t dyn CostModel,
+    pub(crate) published: &'t dyn TimePredictor,
     /// What is known of errors, and which formats it forbids.
-    pub(crate) errors: &'t dyn Sensitivity,
+    pub(crate) errors: &'t dyn ErrorPredictor,
     pub(crate) evaluator: Evaluator,
     pub(crate) store: Store,
     pub(crate) input: Input,
     /// Everything known on the tuning inputs.
-    pub(crate) known: BTreeMap<Assignment, Evaluated>,
+    pub(crate) known: BTreeMap<Assignment, PlanEvaluation>,
     /// Plans that were measured once more, with more samples.
-    pub(crate) finals: BTreeMap<Assignment, Evaluated>,
+    pub(crate) finals: BTreeMap<Assignment, PlanEvaluation>,
     /// Finalists that measurement does not tell from the fastest of them.
     pub(crate) tied: Vec<Assignment>,
     /// A plan has to give the program's own bits.
@@ -58,8 +60,8 @@ pub(crate) struct Tuner<'t> {
 }
 
 /// An assignment as a point of time and error; none if it did not run, or has no time.
-pub(crate) fn point(a: &Assignment, e: &Evaluated, time: Option<f64>) -> Option<Point> {
-    Some(Point {
+pub(crate) fn point(a: &Assignment, e: &PlanEvaluation, time: Option<f64>) -> Option<FrontPoint> {
+    Some(FrontPoint {
         assignment: a.clone(),
         time: time?,
         error: e.error.filter(|_| e.failure.is_none())?,
@@ -74,18 +76,18 @@ impl Tuner<'_> {
 
     /// What a reader may want to know.
     pub(crate) fn note(&mut self, text: String) {
-        (self.watch)(&Event::Note(&text));
+        (self.watch)(&TuneEvent::Note(&text));
         self.warnings.push(text);
     }
 
     /// What a reader must know.
     pub(crate) fn warn(&mut self, text: String) {
-        (self.watch)(&Event::Warning(&text));
+        (self.watch)(&TuneEvent::Warning(&text));
         self.warnings.push(text);
     }
 
     /// Time over that of the program: measured, or predicted.
-    pub(crate) fn time(&self, a: &Assignment, e: &Evaluated) -> Option<f64> {
+    pub(crate) fn time(&self, a: &Assignment, e: &PlanEvaluation) -> Option<f64> {
         match self.evaluator.job.device {
             Device::Cuda => {
                 let e = self.finals.get(a).unwrap_or(e);
@@ -96,7 +98,7 @@ impl Tuner<'_> {
     }
 
     /// An evaluation as the strategies see it.
-    pub(crate) fn outcome(&self, a: &Assignment, e: &Evaluated) -> Outcome {
+    pub(crate) fn outcome(&self, a: &Assignment, e: &PlanEvaluation) -> Outcome {
         match (&e.failure, self.time(a, e)) {
             (None, Some(t)) => Outcome::ran(e.error.unwrap_or(f64::INFINITY), t),
             _ => Outcome::Failed,
@@ -124,7 +126,7 @@ impl Tuner<'_> {
     }
 
     /// The fastest within the tolerance so far.
-    pub(crate) fn best(&self) -> Option<Point> {
+    pub(crate) fn best(&self) -> Option<FrontPoint> {
         let all = self.known.iter();
         let points = all.filter_map(|(a, e)| point(a, e, self.time(a, e)));
         points
@@ -190,7 +192,7 @@ impl Tuner<'_> {
             let left = budget.saturating_sub(done) as f64;
             known.insert(all[i].clone(), e.clone());
             let mean = known.values().map(|e| e.wall_s).sum::<f64>() / known.len() as f64;
-            watch(&Event::Evaluated {
+            watch(&TuneEvent::Evaluated {
                 phase,
                 done,
                 budget,
@@ -291,7 +293,7 @@ impl Tuner<'_> {
             budget: self.request.budget,
         };
         let mut strategy = named(&self.request.strategy, search, self.tunable.launch.as_ref())?;
-        let mut session = Session::new(problem, strategy.as_mut(), self.request.budget);
+        let mut session = SearchSession::new(problem, strategy.as_mut(), self.request.budget);
         // Where only time is searched, what is beyond the tolerance is as good as what does not run.
         let tolerated = |o: Outcome| match listed && !problem.accepts(&o) {
             true => Outcome::Failed,
@@ -320,7 +322,7 @@ impl Tuner<'_> {
     }
 
     /// Everything that is known, as a recorded search space; none if nothing is within the tolerance.
-    pub(crate) fn space(&self, mut problem: Problem) -> Option<Recorded> {
+    pub(crate) fn space(&self, mut problem: Problem) -> Option<RecordedSpace> {
         let path = &self.subject.workload.path;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let times = match self.evaluator.job.device {
@@ -339,9 +341,9 @@ impl Tuner<'_> {
         if listed {
             // A parameter space, where only time counts, and only what ran is known to exist.
             (problem.tolerance, problem.baseline) = (None, None);
-            return Recorded::new(format!("{name}, {times}"), problem, all).ok();
+            return RecordedSpace::new(format!("{name}, {times}"), problem, all).ok();
         }
-        let recorded = Recorded::new(format!("{name}, {times}"), problem, all).ok()?;
+        let recorded = RecordedSpace::new(format!("{name}, {times}"), problem, all).ok()?;
         let recorded = recorded
             .predicted_by(|a| self.cost.predict(&a.to_vec()))
             .coded_by(|a| self.code?.predict(&a.to_vec()));

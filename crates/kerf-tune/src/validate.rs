@@ -1,6 +1,6 @@
 //! A plan on inputs that it was not chosen by: other seeds, and small changes of the tuning inputs.
 use crate::confidence::lower_bound;
-use crate::evaluate::{Evaluated, Evaluator, Input, Request};
+use crate::evaluate::{EvaluationRequest, Evaluator, Input, PlanEvaluation};
 use crate::store::{Phase, Store, StoreError};
 use kerf_pass::Plan;
 use kerf_workload::Perturb;
@@ -115,15 +115,15 @@ impl Validator<'_> {
         a: &[u8],
         plan: &Plan,
         inputs: &[Input],
-    ) -> Result<Vec<Evaluated>, StoreError> {
-        let mut known: Vec<Option<Evaluated>> = Vec::new();
+    ) -> Result<Vec<PlanEvaluation>, StoreError> {
+        let mut known: Vec<Option<PlanEvaluation>> = Vec::new();
         for i in inputs {
             known.push(self.store.get(Phase::Validation, a, i)?);
         }
         let missing: Vec<usize> = (0..inputs.len()).filter(|i| known[*i].is_none()).collect();
-        let requests: Vec<Request> = missing
+        let requests: Vec<EvaluationRequest> = missing
             .iter()
-            .map(|i| Request {
+            .map(|i| EvaluationRequest {
                 plan: plan.clone(),
                 input: inputs[*i],
                 timed: 0,
@@ -151,7 +151,7 @@ impl Validator<'_> {
         plan: &Plan,
         t: &Trials,
         all: bool,
-        mut tell: impl FnMut(usize, &Evaluated),
+        mut tell: impl FnMut(usize, &PlanEvaluation),
     ) -> Result<Validation, StoreError> {
         if !all && let Some(v) = self.on_hard(a, plan, t, &mut tell)? {
             return Ok(v);
@@ -165,7 +165,7 @@ impl Validator<'_> {
         a: &[u8],
         plan: &Plan,
         t: &Trials,
-        tell: &mut impl FnMut(usize, &Evaluated),
+        tell: &mut impl FnMut(usize, &PlanEvaluation),
     ) -> Result<Option<Validation>, StoreError> {
         let tolerance = self.evaluator.criteria.tolerance;
         for (n, i) in self.hard.clone().into_iter().enumerate() {
@@ -196,7 +196,7 @@ impl Validator<'_> {
         plan: &Plan,
         t: &Trials,
         all: bool,
-        mut tell: impl FnMut(usize, &Evaluated),
+        mut tell: impl FnMut(usize, &PlanEvaluation),
     ) -> Result<Validation, StoreError> {
         let mut v = Validation::none(t);
         let identity = vec![0; a.len()];

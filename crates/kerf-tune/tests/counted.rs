@@ -5,11 +5,11 @@ use kerf_device::bundled;
 use kerf_num::Format;
 use kerf_pass::SiteFormat;
 use kerf_pass::count::{BlockCount, LaunchCounts, SiteRecord};
-use kerf_predict::cost::{CostModel as Device, Work};
-use kerf_run::job::{Counts, KernelCounts, SiteCounts};
+use kerf_predict::cost::{CostModel as Device, ProgramWork};
+use kerf_run::job::{KernelCounts, ProgramCounts, SiteCounts};
 use kerf_tune::coded::{Assembler, Coded};
-use kerf_tune::counted::Counted;
-use kerf_tune::models::{CostModel, Sensitivity};
+use kerf_tune::counted::CountedTimes;
+use kerf_tune::models::{ErrorPredictor, TimePredictor};
 use kerf_tune::problem::{Grouping, tunable};
 use kerf_tune::ranges::Ranges;
 use kerf_tune::subject::Subject;
@@ -51,7 +51,7 @@ fn subject() -> Subject {
     Subject::load(&path, &[], &tools).expect("a subject")
 }
 
-fn work(blocks: usize) -> Work {
+fn work(blocks: usize) -> ProgramWork {
     let launch = |symbol: &str| LaunchCounts {
         symbol: symbol.into(),
         grid: [100_000, 1, 1],
@@ -71,7 +71,7 @@ fn work(blocks: usize) -> Work {
         together: Vec::new(),
         spread: None,
     };
-    Work {
+    ProgramWork {
         launches: vec![launch("long"), launch("short")],
         copies: 0,
         copied_bytes: 0,
@@ -89,7 +89,7 @@ fn plans_are_ranked_by_their_kernels() {
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
     assert_eq!(t.groups.len(), 2);
     let device = h200();
-    let c = Counted::new(&s, &t, &device, &work(2)).expect("counts fit");
+    let c = CountedTimes::new(&s, &t, &device, &work(2)).expect("counts fit");
     let of = |a: [u8; 2]| c.predict(&a.to_vec()).expect("a time");
     assert_eq!(of([0, 0]), 1.0);
     // 40 operations in f32 pay for two conversions; one does not.
@@ -107,7 +107,7 @@ fn counts_of_another_program_are_refused() {
     let s = subject();
     let t = tunable(&s, &[SiteFormat::F32], Grouping::Chain).expect("tunable");
     let device = h200();
-    assert!(Counted::new(&s, &t, &device, &work(1)).is_err());
+    assert!(CountedTimes::new(&s, &t, &device, &work(1)).is_err());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_format_that_overflows_is_forbidden_for_its_group_alone() {
             .collect(),
         traffic: Vec::new(),
     });
-    let counts = Counts {
+    let counts = ProgramCounts {
         kernels: kernels.collect(),
         launches: Vec::new(),
         copies: 0,

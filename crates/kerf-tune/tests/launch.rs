@@ -3,11 +3,11 @@ mod common;
 
 use kerf_clang::compile::Toolchain;
 use kerf_device::bundled;
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels;
 use kerf_ir::program;
 use kerf_run::job::{Job, Run, bench};
-use kerf_tune::launch::space::{self, Needs};
+use kerf_tune::launch::space::{self, KernelDemand};
 use kerf_workload::Workload;
 use std::path::PathBuf;
 
@@ -138,11 +138,11 @@ fn what_cannot_run_names_the_resource() {
         .bundled
         .load()
         .expect("a profile");
-    let machine = Machine::from_profile(&h200).expect("limits");
+    let machine = Multiprocessor::from_profile(&h200).expect("limits");
     let c = &space::components(&w)[0];
     let look = |bx: i64, registers: u32| {
         let point = [("bx".to_owned(), bx)].into();
-        let needs = move |_: &str| Needs {
+        let needs = move |_: &str| KernelDemand {
             registers,
             shared: 0,
         };

@@ -4,15 +4,15 @@ mod common;
 
 use kerf_device::bundled;
 use kerf_pass::SiteFormat;
-use kerf_run::job::{Device, Job, JobError, Report, Times, Workshop, execute_with};
+use kerf_run::job::{Device, Job, JobError, JobReport, Times, Workshop, execute_with};
 use kerf_search::Models;
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use kerf_tune::coded::Assembler;
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
-use kerf_tune::result::{TuneResult, Verdict};
-use kerf_tune::tune::{Request, tune};
+use kerf_tune::result::{SearchVerdict, TuneResult};
+use kerf_tune::tune::{TuneRequest, tune};
 use kerf_tune::validate::Trials;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -65,7 +65,7 @@ fn log(dir: &Path, write: bool) -> File {
 fn serve() {
     let mut kept = Workshop::default();
     let mut lap = 0;
-    kerf_exec::worker::serve(|job: Job| -> Result<Report, JobError> {
+    kerf_exec::worker::serve(|job: Job| -> Result<JobReport, JobError> {
         let here = Job {
             device: Device::Cpu,
             baseline: false,
@@ -89,9 +89,9 @@ fn serve() {
     });
 }
 
-fn request(dir: &Path, resume: bool) -> Request {
+fn request(dir: &Path, resume: bool) -> TuneRequest {
     let tools = common::bare();
-    Request {
+    TuneRequest {
         checks: kerf_exec::cpu::SanitizeOptions::everything(),
         job: Job {
             device: Device::Cuda,
@@ -154,7 +154,7 @@ fn guided(dir: &Path) {
         );
         return;
     }
-    let by_code = Request {
+    let by_code = TuneRequest {
         strategy: "guided".into(),
         cost: CostKind::Counts,
         assembler: Some(Assembler {
@@ -167,9 +167,14 @@ fn guided(dir: &Path) {
         ..request(dir, false)
     };
     let result = tune(&by_code, &mut |_| ()).expect("a result");
-    assert_eq!(result.verdict, Verdict::Tuned, "{:?}", result.warnings);
+    assert_eq!(
+        result.verdict,
+        SearchVerdict::Tuned,
+        "{:?}",
+        result.warnings
+    );
     let space = std::fs::read(dir.join("guided/space.json")).expect("a space");
-    let space = Recorded::parse(&space).expect("a space");
+    let space = RecordedSpace::parse(&space).expect("a space");
     let told = |a: &[u8]| space.other_time(a).expect("a time from machine code");
     assert_eq!(told(&space.problem.identity()), 1.0);
     assert!(told(&result.assignment) > 0.0);
@@ -192,7 +197,7 @@ fn main() {
     text += "[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [64]\nargs = [\"x\", \"a\", \"b\", \"c\", \"d\"]\n";
     std::fs::write(dir.path().join("w.toml"), text).expect("written");
     let (first, jobs) = run(dir.path(), false);
-    assert_eq!(first.verdict, Verdict::Tuned, "{:?}", first.warnings);
+    assert_eq!(first.verdict, SearchVerdict::Tuned, "{:?}", first.warnings);
     assert_eq!(first.effort.search, 15, "every plan but the program");
     let s = &first.speedup;
     assert_eq!(s.kind, "measured");

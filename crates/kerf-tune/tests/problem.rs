@@ -2,11 +2,11 @@
 mod common;
 
 use kerf_pass::{MathVariant, Select, SiteFormat};
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use kerf_search::{Evaluation, Models, Outcome, Problem};
 use kerf_tune::approx::Approx;
 use kerf_tune::criteria::{Criteria, CriteriaError};
-use kerf_tune::models::{self, CostModel, Sensitivity, Unknown};
+use kerf_tune::models::{self, ErrorPredictor, TimePredictor, Unknown};
 use kerf_tune::problem::{Grouping, ProblemError, Tunable, TuningScope, for_scope, tunable};
 use kerf_tune::rescore::{RescoreError, rescore};
 use kerf_tune::score::{StaticScore, Weights};
@@ -144,7 +144,7 @@ fn a_recorded_space_gets_its_score_from_the_program() {
             assignment: a.clone(),
             outcome: Outcome::ran(1e-9, 1.0),
         });
-        Recorded::new("k", p, outcomes.collect()).expect("a space")
+        RecordedSpace::new("k", p, outcomes.collect()).expect("a space")
     };
     let scored = rescore(&s, space(t.problem(&s, 1e-6))).expect("scored");
     let score = StaticScore::new(&s, &t, Weights::published());
@@ -164,7 +164,7 @@ fn a_recorded_space_gets_its_score_from_the_program() {
 #[test]
 fn a_problem_has_the_models_numbers() {
     struct Overflows;
-    impl Sensitivity for Overflows {
+    impl ErrorPredictor for Overflows {
         fn error(&self, group: usize, _: u8) -> Option<f64> {
             Some(group as f64 + 0.5)
         }

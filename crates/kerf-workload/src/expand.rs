@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::expr::{Expr, ExprError};
 use crate::mistakes::{Mistake, Mistakes};
 use crate::number::Number;
-use crate::workload::{Step, Workload};
+use crate::workload::{Workload, WorkloadStep};
 
 pub use concrete::{ArgValue, ConcreteLaunch, ConcreteStep};
 
@@ -123,7 +123,7 @@ impl Scope<'_> {
 /// A list of steps under way.
 #[derive(Debug, Clone)]
 struct Frame<'w> {
-    steps: &'w [Step],
+    steps: &'w [WorkloadStep],
     next: usize,
     /// For a loop's body, what is left of the loop.
     turns: Option<Turns>,
@@ -169,12 +169,12 @@ impl<'w> Expansion<'w> {
             };
             frame.next += 1;
             match step {
-                Step::Launch(launch) => {
+                WorkloadStep::Launch(launch) => {
                     self.count(launch.line)?;
                     let launch = concrete::launch(self, launch)?;
                     return Ok(Some(ConcreteStep::Launch(launch)));
                 }
-                Step::Copy { from, to, line } => {
+                WorkloadStep::Copy { from, to, line } => {
                     self.count(*line)?;
                     return Ok(Some(ConcreteStep::Copy {
                         from: self.resolve(from, *line)?,
@@ -182,19 +182,19 @@ impl<'w> Expansion<'w> {
                         line: *line,
                     }));
                 }
-                Step::Swap { a, b, line } => {
+                WorkloadStep::Swap { a, b, line } => {
                     let (a, b) = (self.name_index(a, *line)?, self.name_index(b, *line)?);
                     self.binding.swap(a, b);
                 }
-                Step::Loop { .. } => self.enter(step)?,
+                WorkloadStep::Loop { .. } => self.enter(step)?,
             }
         }
         Ok(None)
     }
 
     /// Starts a loop, before its first turn.
-    fn enter(&mut self, step: &'w Step) -> Result<(), Mistakes> {
-        let Step::Loop {
+    fn enter(&mut self, step: &'w WorkloadStep) -> Result<(), Mistakes> {
+        let WorkloadStep::Loop {
             var,
             from,
             to,

@@ -42,7 +42,7 @@ struct Inner {
     /// Where in the text each operation comes from, for messages.
     spans: Vec<Range<usize>>,
     names: Vec<NameUse>,
-    origin: Origin,
+    origin: ExprOrigin,
 }
 
 /// One use of a name in an expression.
@@ -70,7 +70,7 @@ pub struct ExprError {
 
 /// Where an expression stands in its workload file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct ExprOrigin {
     /// Bytes of the TOML value that holds it.
     pub span: Range<usize>,
     /// Line of the value, from 1; 0 if the expression is from no file.
@@ -151,13 +151,13 @@ impl Expr {
                 code: vec![Op::Push(value)],
                 spans: Vec::from([span]),
                 names: Vec::new(),
-                origin: Origin::default(),
+                origin: ExprOrigin::default(),
             }),
         }
     }
 
     /// The same expression, placed in a file.
-    pub fn at(mut self, origin: Origin) -> Expr {
+    pub fn at(mut self, origin: ExprOrigin) -> Expr {
         self.inner.origin = origin;
         self
     }
@@ -168,7 +168,7 @@ impl Expr {
     }
 
     /// Where it stands in its file.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ExprOrigin {
         &self.inner.origin
     }
 
@@ -210,7 +210,7 @@ impl Expr {
     }
 }
 
-impl Origin {
+impl ExprOrigin {
     /// A mistake in an expression that stands here, shown at the part that is wrong if the file
     /// shows the text as it is.
     pub(crate) fn mistake(&self, file: &Path, text: &str, error: ExprError) -> Mistake {

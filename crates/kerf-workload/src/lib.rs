@@ -31,4 +31,4 @@ pub use mistakes::{Mistake, Mistakes};
 pub use number::Number;
 pub use scalar::Scalar;
 pub use space::LaunchSpace;
-pub use workload::{ArgSpec, BufferSpec, Defined, Init, LaunchSpec, Step, Workload};
+pub use workload::{ArgSpec, BufferSpec, Defined, Init, LaunchSpec, Workload, WorkloadStep};

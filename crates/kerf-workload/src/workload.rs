@@ -10,7 +10,7 @@ use crate::mistakes::Mistake;
 use crate::number::Number;
 use crate::scalar::Scalar;
 use crate::space::LaunchSpace;
-use kerf_num::metrics::{Image, WINDOW};
+use kerf_num::metrics::{ImageExtents, WINDOW};
 
 /// Most bytes of one buffer, and of all together: 1 TiB.
 pub const MAX_BYTES: u64 = 1 << 40;
@@ -31,7 +31,7 @@ pub struct Workload {
     /// Buffers in the order of the file; steps refer to them by position once expanded.
     pub buffers: Vec<BufferSpec>,
     /// What runs, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WorkloadStep>,
     /// Parameters of the launches.
     pub launch_space: LaunchSpace,
     /// What counts as close enough.
@@ -92,13 +92,13 @@ impl BufferSpec {
     }
 
     /// Its extents as an image, where its shape is one that a window of structural similarity fits into.
-    pub fn image(&self) -> Option<Image> {
+    pub fn image(&self) -> Option<ImageExtents> {
         let shape = self.shape.as_ref()?;
         let [height, width] = shape[..] else {
             return None;
         };
         let channels = self.elem.scalar_count();
-        (height.min(width) >= WINDOW).then_some(Image {
+        (height.min(width) >= WINDOW).then_some(ImageExtents {
             height,
             width,
             channels,
@@ -176,7 +176,7 @@ pub enum Init {
 
 /// A step of a workload.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum WorkloadStep {
     /// A kernel launch.
     Launch(LaunchSpec),
     /// A loop around steps.
@@ -192,7 +192,7 @@ pub enum Step {
         /// What is added each time; 1 if absent.
         step: Option<Expr>,
         /// The steps repeated.
-        body: Vec<Step>,
+        body: Vec<WorkloadStep>,
         /// Line of the file.
         line: usize,
     },

@@ -2,19 +2,19 @@
 use crate::output::Style;
 use crate::table::Table;
 use kerf_ir::kernels::shortened;
-use kerf_pass::count::Memory;
-use kerf_run::job::{Counts, KernelCounts, SiteCounts};
+use kerf_pass::count::MemoryKind;
+use kerf_run::job::{KernelCounts, ProgramCounts, SiteCounts};
 use std::fmt::Write;
 
 /// Sites shown of a kernel.
 const SHOWN: usize = 20;
 
-fn memory(m: Memory) -> &'static str {
+fn memory(m: MemoryKind) -> &'static str {
     match m {
-        Memory::Global => "global",
-        Memory::Shared => "shared",
-        Memory::Local => "local",
-        Memory::Constant => "constant",
+        MemoryKind::Global => "global",
+        MemoryKind::Shared => "shared",
+        MemoryKind::Local => "local",
+        MemoryKind::Constant => "constant",
     }
 }
 
@@ -108,7 +108,7 @@ fn kernel(o: &mut String, k: &KernelCounts, style: Style) {
 }
 
 /// Counts of a workload.
-pub fn human(c: &Counts, style: Style) -> String {
+pub fn human(c: &ProgramCounts, style: Style) -> String {
     let mut o = String::new();
     for k in &c.kernels {
         kernel(&mut o, k, style);

@@ -15,8 +15,8 @@ pub use libm::read as read_list;
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::output::{Format, Style};
-use kerf_hardround::format::{FORMATS, Format as Number, parse};
-use kerf_hardround::function::{FUNCTIONS, Function, LARGEST_POWER};
+use kerf_hardround::format::{BinaryFormat as Number, FORMATS, parse};
+use kerf_hardround::function::{ElementaryFunction, FUNCTIONS, LARGEST_POWER};
 use kerf_hardround::search::Isa;
 use kerf_workload::suggest;
 use std::path::PathBuf;
@@ -105,9 +105,9 @@ fn parse_isa(s: &str) -> Result<Isa, String> {
     })
 }
 
-fn find(name: &str) -> Result<Function, Failure> {
+fn find(name: &str) -> Result<ElementaryFunction, Failure> {
     let lower = name.to_lowercase();
-    if let Some(f) = Function::find(&lower) {
+    if let Some(f) = ElementaryFunction::find(&lower) {
         return Ok(f);
     }
     let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();

@@ -11,7 +11,7 @@ use kerf_ir::kernels::GlobalInfo;
 use kerf_ir::{extent, kernels, program};
 use kerf_llvm::Module;
 use kerf_run::job::Job;
-use kerf_run::skeleton::{Known, skeleton};
+use kerf_run::skeleton::{KernelKnowledge, skeleton};
 use std::path::{Path, PathBuf};
 use trial::{Outcome, Trial};
 
@@ -49,7 +49,7 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
 }
 
 /// The kernels to launch, with what their code tells.
-fn chosen(a: &Args, m: &Module) -> Result<Vec<Known>, Failure> {
+fn chosen(a: &Args, m: &Module) -> Result<Vec<KernelKnowledge>, Failure> {
     let all = kernels::kernels(m);
     if all.is_empty() {
         return Err(Failure::new(format!("{} has no kernel", a.file.display()))
@@ -68,7 +68,7 @@ fn chosen(a: &Args, m: &Module) -> Result<Vec<Known>, Failure> {
     };
     let known = chosen.into_iter().filter_map(|kernel| {
         let function = m.function(&kernel.symbol)?;
-        Some(Known {
+        Some(KernelKnowledge {
             extents: extent::extents(m, function),
             bounds: kernels::block_bounds(m, function),
             kernel,
@@ -78,7 +78,7 @@ fn chosen(a: &Args, m: &Module) -> Result<Vec<Known>, Failure> {
 }
 
 /// Variables that kernels use.
-fn used_globals(m: &Module, known: &[Known]) -> Vec<GlobalInfo> {
+fn used_globals(m: &Module, known: &[KernelKnowledge]) -> Vec<GlobalInfo> {
     let used: Vec<String> = known
         .iter()
         .filter_map(|k| m.function(&k.kernel.symbol))

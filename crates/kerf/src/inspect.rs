@@ -7,7 +7,7 @@ use kerf_clang::compile::{Language, Toolchain};
 use kerf_ir::kernels;
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ParamKind, ScalarAt};
 use kerf_ir::obstacles;
-use kerf_ir::obstacles::{Obstacle, Scope};
+use kerf_ir::obstacles::{Obstacle, ObstacleScope};
 use kerf_ir::program;
 use kerf_ir::sites;
 use kerf_ir::sites::Site;
@@ -285,8 +285,8 @@ fn human(i: &Inspection, style: Style, all_sites: bool) -> String {
                 .as_ref()
                 .map_or_else(String::new, |l| format!(" (line {})", l.line));
             let what = match b.scope {
-                Scope::CpuRun => style.bad("cannot run on the CPU"),
-                Scope::Tuning => "cannot be tuned".to_owned(),
+                ObstacleScope::CpuRun => style.bad("cannot run on the CPU"),
+                ObstacleScope::Tuning => "cannot be tuned".to_owned(),
             };
             let _ = writeln!(o, "  {what}: {}{at}: {}", b.what, b.why);
         }

@@ -6,7 +6,7 @@ use crate::fail::Failure;
 use crate::toolchain;
 use kerf_clang::compile::Toolchain;
 use kerf_exec::cpu::kept;
-use kerf_ir::blob::{self, Blob, Image, ImageKind, Kept};
+use kerf_ir::blob::{self, Blob, CodeImage, ImageKind, KeptCode};
 use kerf_ir::finish;
 use kerf_ir::kernels;
 use kerf_ir::unit;
@@ -80,7 +80,7 @@ fn assembled(ptxas: &Path, ptx: &str, arch: &str) -> Option<Vec<u8>> {
     r.status.success().then(|| std::fs::read(&to).ok())?
 }
 
-fn write(file: &Path, b: &Blob, kept: &Kept, images: &[Vec<u8>]) -> Result<(), Failure> {
+fn write(file: &Path, b: &Blob, kept: &KeptCode, images: &[Vec<u8>]) -> Result<(), Failure> {
     let bad = |e: String| Failure::new(format!("{}: {e}", file.display()));
     let bytes =
         blob::pack(&b.meta, b.bitcode, Some((kept, images))).map_err(|e| bad(e.to_string()))?;
@@ -103,7 +103,7 @@ pub fn run(file: &Path) -> Result<i32, Failure> {
     if infos.is_empty() {
         return Ok(0);
     }
-    let mut all = Kept {
+    let mut all = KeptCode {
         refused: unit::refused(&m, &infos, &b.meta.unlifted),
         kernels: infos,
         images: Vec::new(),
@@ -123,7 +123,7 @@ pub fn run(file: &Path) -> Result<i32, Failure> {
     }
     let ptx = finish::ptx(&m, &arch).map_err(|e| bad(e.0))?;
     let mut add = |kind: ImageKind, bytes: Vec<u8>| {
-        all.images.push(Image {
+        all.images.push(CodeImage {
             kind,
             target: arch.clone(),
             bytes: bytes.len(),

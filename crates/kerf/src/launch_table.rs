@@ -5,12 +5,12 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use crate::{DeviceArg, device};
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels::shortened;
 use kerf_tune::launch::auto;
-use kerf_tune::launch::table::{self, Options};
+use kerf_tune::launch::table::{self, TableOptions};
 use kerf_tune::launch::tuners::Contention;
-use kerf_tune::launch::work::{self, Counted};
+use kerf_tune::launch::work::{self, CountedShape};
 use kerf_tune::launch::{compare, record};
 use std::path::PathBuf;
 
@@ -55,7 +55,8 @@ pub struct Args {
 pub fn run(a: Args) -> Result<i32, Failure> {
     crate::in_utf8(&a.workload)?;
     let profile = device::load(&a.profile)?;
-    let machine = Machine::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let machine =
+        Multiprocessor::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
     let cuda = a.device == DeviceArg::Cuda;
     // Shapes are written into another folder, from where the source has to be found.
     let workload = std::path::absolute(&a.workload).unwrap_or(a.workload);
@@ -82,7 +83,7 @@ pub fn run(a: Args) -> Result<i32, Failure> {
             }
         }
     }
-    let o = Options {
+    let o = TableOptions {
         name: Some(name),
         rich: a.rich,
         samples: a.samples,
@@ -157,8 +158,9 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let rows = record::read(&a.record).map_err(|e| Failure::new(e.to_string()))?;
     let profile = device::load(&a.profile)?;
-    let machine = Machine::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
-    let work: Vec<Counted> = match &a.work {
+    let machine =
+        Multiprocessor::from_profile(&profile).map_err(|e| Failure::new(e.to_string()))?;
+    let work: Vec<CountedShape> = match &a.work {
         None => Vec::new(),
         Some(path) => {
             let bad = |e: String| Failure::new(format!("{}: {e}", path.display()));
@@ -169,9 +171,10 @@ pub fn compare(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Fai
                 .map_err(|e| bad(e.to_string()))?
         }
     };
-    let of = |r: &table::Row| {
-        let mine =
-            |w: &&Counted| (&w.workload, &w.kernel, w.block) == (&r.workload, &r.kernel, r.block);
+    let of = |r: &table::ShapeTiming| {
+        let mine = |w: &&CountedShape| {
+            (&w.workload, &w.kernel, w.block) == (&r.workload, &r.kernel, r.block)
+        };
         work.iter().find(mine).map(|w| w.work)
     };
     let mut all = compare::compare(

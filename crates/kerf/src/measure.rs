@@ -6,7 +6,7 @@ use crate::output::{note, say};
 use crate::tune::{By, parse_format};
 use kerf_pass::SiteFormat;
 use kerf_run::job::{Job, JobError};
-use kerf_tune::measure::{self, Measured};
+use kerf_tune::measure::{self, MeasuredPlan};
 use kerf_tune::problem::tunable;
 use kerf_tune::subject::Subject;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ pub fn run(a: &Args) -> Result<i32, Failure> {
         &subject,
         &plans,
         keep,
-        |i, m: Result<Measured, JobError>| {
+        |i, m: Result<MeasuredPlan, JobError>| {
             let line = match &m {
                 Ok(m) => serde_json::to_string(m).unwrap_or_default(),
                 Err(e) => {

@@ -4,8 +4,8 @@ use crate::files;
 use crate::output::{Format, Style, note, say};
 use crate::{DeviceArg, device, parse_arch, parse_limit};
 use kerf_patch::PatchError;
-use kerf_patch::patch::{self, FilePatch, Outcome, Patch, Request, Which};
-use kerf_patch::tries::{Elsewhere, Tried};
+use kerf_patch::patch::{self, FilePatch, Patch, PatchOutcome, PatchRequest, Which};
+use kerf_patch::tries::{Elsewhere, PatchTrial};
 use kerf_tune::evaluate::WorkerProgram;
 use kerf_tune::result::TuneResult;
 use std::fmt::Write;
@@ -73,7 +73,7 @@ impl From<PatchError> for Failure {
     }
 }
 
-fn figure(t: &Tried, kind: &str) -> String {
+fn figure(t: &PatchTrial, kind: &str) -> String {
     let error = t
         .error
         .map_or_else(|| "an infinite error".into(), |e| format!("error {e:.3e}"));
@@ -199,7 +199,7 @@ fn apply(files: &[FilePatch]) -> Result<(), Failure> {
 }
 
 /// What is asked of the patcher.
-fn request(a: &Args, result: &TuneResult) -> Result<Request, Failure> {
+fn request(a: &Args, result: &TuneResult) -> Result<PatchRequest, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     let job = crate::tune::job(
         result.workload.clone(),
@@ -220,7 +220,7 @@ fn request(a: &Args, result: &TuneResult) -> Result<Request, Failure> {
             result.profile
         ));
     }
-    Ok(Request {
+    Ok(PatchRequest {
         dir: a.dir.clone(),
         folder,
         roots: a.roots.clone(),
@@ -265,7 +265,7 @@ fn give(a: &Args, p: &Patch, format: Format, style: Style) -> Result<i32, Failur
 }
 
 /// What there is to say of the last source that was tried.
-fn last_tried(t: &Tried) -> String {
+fn last_tried(t: &PatchTrial) -> String {
     match &t.failure {
         Some(f) => format!("fails: {f}"),
         None => {
@@ -289,8 +289,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         other => other?,
     };
     let (why, last, unsaid, plan) = match outcome {
-        Outcome::Patch(p) => return give(a, &p, format, style),
-        Outcome::None {
+        PatchOutcome::Patch(p) => return give(a, &p, format, style),
+        PatchOutcome::None {
             why,
             last,
             unsaid,

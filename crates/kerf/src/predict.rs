@@ -12,17 +12,19 @@ use crate::run::{in_worker, seconds};
 use crate::table::Table;
 use crate::{DeviceArg, device, toolchain};
 use kerf_clang::compile::Toolchain;
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_device::profile::DeviceProfile;
 use kerf_ir::program::Program;
 use kerf_llvm::Module;
-use kerf_predict::cost::{Compiler, CostError, CostModel, Prediction, Subject, Work, ptxas};
-use kerf_predict::sampled::Model;
+use kerf_predict::cost::{
+    Compiler, CostError, CostModel, PredictedSubject, Prediction, ProgramWork, ptxas,
+};
+use kerf_predict::sampled::SampleCorrection;
 
 use kerf_pass::Plan;
 use kerf_pass::count::Detail;
 use kerf_run::job::{Job, JobError};
-use kerf_tune::launch::space::{self, Needs};
+use kerf_tune::launch::space::{self, KernelDemand};
 use kerf_workload::Workload;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -161,7 +163,7 @@ fn human(p: &Prediction, name: &str, style: Style) -> String {
 }
 
 /// What a prediction is made from, in two files.
-fn record(prefix: &Path, program: &Program, work: &Work) -> Result<(), Failure> {
+fn record(prefix: &Path, program: &Program, work: &ProgramWork) -> Result<(), Failure> {
     let m = program.module().map_err(JobError::from)?;
     m.strip_debug();
     let text = serde_json::to_vec(work).map_err(|e| Failure::new(e.to_string()))?;
@@ -175,7 +177,7 @@ fn record(prefix: &Path, program: &Program, work: &Work) -> Result<(), Failure> 
 
 /// A prediction from machine code, where there is an assembler whose code can be read for the device.
 fn from_code(
-    s: &Subject,
+    s: &PredictedSubject,
     plan: &Plan,
     arch: &str,
     tools: &Toolchain,
@@ -281,13 +283,21 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
 /// Refuses launches that no GPU of the profile would take: the CPU runs blocks that launch bounds forbid, and their time
 /// means nothing.
 fn launchable(w: &Workload, m: &Module, profile: &DeviceProfile) -> Result<(), Failure> {
-    let Ok(machine) = Machine::from_profile(profile) else {
+    let Ok(machine) = Multiprocessor::from_profile(profile) else {
         return Ok(());
     };
     let infos = kerf_ir::kernels::kernels(m);
     let all: Vec<String> = infos.iter().map(|k| k.symbol.clone()).collect();
     let params = w.launch_space.default_params();
-    let look = space::look(w, m, &infos, &all, &params, &|_| Needs::default(), &machine);
+    let look = space::look(
+        w,
+        m,
+        &infos,
+        &all,
+        &params,
+        &|_| KernelDemand::default(),
+        &machine,
+    );
     look.map(|_| ()).map_err(|e| {
         Failure::new(format!("{}: {e}", w.path.display()))
             .help("change `block` of the launch, or `default` of [launch_space]")
@@ -303,14 +313,15 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
     let job = crate::tune::job(workload.to_owned(), a.sizes.clone(), true, a.gpu, 5, None)?;
     let profile = device::load(&a.profile)?;
     let model = match &a.model {
-        None => Model::bundled(&profile.name),
+        None => SampleCorrection::bundled(&profile.name),
         Some(path) => {
             let bad = |e: String| {
                 Failure::new(format!("{}: {e}", path.display()))
                     .help("kerf predict train --out FILE writes such a file")
             };
             let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-            let m: Model = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+            let m: SampleCorrection =
+                serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
             match m.fits() {
                 true => Some(m),
                 false => return Err(bad("a model of another version".into())),
@@ -328,7 +339,7 @@ fn on_gpu(a: &Args, workload: &Path, format: Format, style: Style) -> Result<i32
         Some(file) if file.as_os_str() == NOW => counters::count(workload, &a.sizes, a.gpu)?,
         Some(file) => counters::read(file)?,
     };
-    if model.as_ref().is_some_and(Model::counted) && counted.is_empty() {
+    if model.as_ref().is_some_and(SampleCorrection::counted) && counted.is_empty() {
         note(
             "warning: the model wants hardware counters: without --counters the line is not corrected",
         );

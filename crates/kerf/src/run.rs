@@ -6,10 +6,10 @@ use crate::guard;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use kerf_exec::cpu::SanitizeOptions;
-use kerf_exec::worker::Worker;
+use kerf_exec::worker::WorkerProcess;
 use kerf_exec::{ExecError, KernelStats};
 use kerf_num::metrics::Rejection;
-use kerf_run::job::{Device, Job, JobError, NoReport, Output, Report, Verdict};
+use kerf_run::job::{Device, Job, JobError, JobReport, NoReport, Output, OutputVerdict};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -25,17 +25,17 @@ fn doing(job: &Job) -> &'static str {
 }
 
 /// Runs a job in a fresh worker process.
-pub fn in_worker(job: &Job, limit: Duration) -> Result<Report, JobError> {
+pub fn in_worker(job: &Job, limit: Duration) -> Result<JobReport, JobError> {
     Ok(report_of(job, limit)?)
 }
 
 /// Runs a job in a fresh worker process; what the worker does wrong is told apart from what the job does.
-pub fn report_of(job: &Job, limit: Duration) -> Result<Report, NoReport> {
+pub fn report_of(job: &Job, limit: Duration) -> Result<JobReport, NoReport> {
     let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
-    let mut w = Worker::start(&exe, &["worker"])?;
+    let mut w = WorkerProcess::start(&exe, &["worker"])?;
     let name = job.workload.file_name().unwrap_or_default();
     let _shown = Work::begin(format!("{} {}", doing(job), name.to_string_lossy()));
-    let answer: Result<Report, JobError> = w.ask(job, limit)?;
+    let answer: Result<JobReport, JobError> = w.ask(job, limit)?;
     let mut report = answer?;
     report
         .printed
@@ -85,7 +85,7 @@ fn integers_differ(n: usize) -> String {
 }
 
 /// The verdict on an output, in words.
-fn verdict(out: &Output, v: &Verdict) -> String {
+fn verdict(out: &Output, v: &OutputVerdict) -> String {
     let error = match (v.metric, v.tolerance, v.value) {
         (Some(m), Some(t), Some(0.0)) => Some(format!("{m} 0, tolerance {t:e}")),
         (Some(m), Some(t), Some(x)) => Some(format!("{m} {x:.3e}, tolerance {t:e}")),
@@ -117,7 +117,7 @@ fn remedy(why: Rejection) -> Option<&'static str> {
 }
 
 /// Says which outputs are rejected, and gives whether there are any.
-fn rejections(r: &Report) -> bool {
+fn rejections(r: &JobReport) -> bool {
     let mut any = false;
     for o in &r.outputs {
         let Some(v) = o.verdict.as_ref().filter(|v| !v.accepted) else {
@@ -197,7 +197,7 @@ fn errors(o: &mut String, e: &serde_json::Value, style: Style) {
 }
 
 /// Times, energy and clocks.
-fn measurements(o: &mut String, r: &Report, checked: bool, style: Style) {
+fn measurements(o: &mut String, r: &JobReport, checked: bool, style: Style) {
     if let Some(t) = &r.times {
         let what = match (r.device.kind.as_str(), checked) {
             ("cuda", _) => "time",
@@ -293,7 +293,7 @@ fn output(o: &mut String, out: &Output, style: Style) {
     }
 }
 
-fn human(r: &Report, name: &str, checked: bool, style: Style) -> String {
+fn human(r: &JobReport, name: &str, checked: bool, style: Style) -> String {
     let mut o = String::new();
     let _ = writeln!(
         o,

@@ -10,8 +10,8 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::table::Table;
-use kerf_search::recorded::Recorded;
-use kerf_search::repeat::{Mark, Repeated, repeat};
+use kerf_search::recorded::RecordedSpace;
+use kerf_search::repeat::{ProgressMark, Repetitions, repeat};
 use kerf_search::strategy::StrategyError;
 use kerf_search::{DEGREE_NAMES, NAMES, Reason, STAGED_NAMES, Search, suitable};
 use kerf_workload::suggest;
@@ -110,12 +110,12 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(unread)
 }
 
-fn load(path: &Path) -> Result<Recorded, Failure> {
+fn load(path: &Path) -> Result<RecordedSpace, Failure> {
     load_for(path, None)
 }
 
-fn load_for(path: &Path, objective: Option<&str>) -> Result<Recorded, Failure> {
-    Recorded::parse_for(&read(path)?, objective).map_err(|e| unusable(path, &e))
+fn load_for(path: &Path, objective: Option<&str>) -> Result<RecordedSpace, Failure> {
+    RecordedSpace::parse_for(&read(path)?, objective).map_err(|e| unusable(path, &e))
 }
 
 /// What is wrong with a file. Many of its errors bring their own help.
@@ -208,7 +208,7 @@ fn replay(a: &ReplayArgs, format: Format, style: Style) -> Result<i32, Failure> 
     Ok(0)
 }
 
-fn json(space: &Recorded, a: &ReplayArgs, all: &[Repeated]) -> serde_json::Value {
+fn json(space: &RecordedSpace, a: &ReplayArgs, all: &[Repetitions]) -> serde_json::Value {
     serde_json::json!({
         "schema": "kerf.search-replay/1",
         "space": space.name,
@@ -223,7 +223,7 @@ fn json(space: &Recorded, a: &ReplayArgs, all: &[Repeated]) -> serde_json::Value
     })
 }
 
-fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> String {
+fn human(space: &RecordedSpace, a: &ReplayArgs, all: &[Repetitions], style: Style) -> String {
     let name = match space.name.as_str() {
         "" => "a search space",
         name => name,
@@ -253,7 +253,7 @@ fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> St
             _ => "none".to_owned(),
         }));
         let last = r.marks.last();
-        let spread = |of: fn(&Mark) -> f64| {
+        let spread = |of: fn(&ProgressMark) -> f64| {
             let x = last.map(of).filter(|x| x.is_finite());
             x.map_or("-".into(), |x| format!("{x:.3}"))
         };
@@ -274,7 +274,7 @@ fn human(space: &Recorded, a: &ReplayArgs, all: &[Repeated], style: Style) -> St
 }
 
 /// Why the searches ended, the reasons in a fixed order.
-fn reasons(r: &Repeated) -> String {
+fn reasons(r: &Repetitions) -> String {
     let all = [
         Reason::Bracketed,
         Reason::LocalOptimum,

@@ -11,8 +11,8 @@ use kerf_exec::ExecError;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
-use kerf_fuzz::identity::{self, Outputs, Prepared};
-use kerf_run::job::Turn;
+use kerf_fuzz::identity::{self, Outputs, PreparedRandom};
+use kerf_run::job::MachineShare;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -117,18 +117,23 @@ struct Tally {
     failures: Vec<String>,
 }
 
-fn on_cuda(p: &Prepared, arch: &str, ordinal: i32, level: u32) -> Result<Vec<Outputs>, ExecError> {
+fn on_cuda(
+    p: &PreparedRandom,
+    arch: &str,
+    ordinal: i32,
+    level: u32,
+) -> Result<Vec<Outputs>, ExecError> {
     let ptx = kerf_ir::finish::ptx(&p.module, arch).map_err(|e| ExecError::Compile(e.0))?;
     let names: Vec<String> = p.random.kernels.iter().map(|k| k.name.clone()).collect();
     let mut e = CudaExecutor::at_level(&ptx, &names, ordinal, level)?;
     // Whoever measures on this GPU is not disturbed.
-    let _turn = Turn::alone(Some(&crate::tune::gpu_lock(ordinal)))
+    let _turn = MachineShare::alone(Some(&crate::tune::gpu_lock(ordinal)))
         .map_err(|e| ExecError::Compile(e.to_string()))?;
     all(p, &mut e)
 }
 
 /// Outputs, and the kernels in which something is modelled.
-fn on_cpu(p: &Prepared) -> Result<(Vec<Outputs>, Vec<String>), ExecError> {
+fn on_cpu(p: &PreparedRandom) -> Result<(Vec<Outputs>, Vec<String>), ExecError> {
     let mut e = CpuExecutor::new(&p.module, CpuOptions::default())?;
     let stats = e.kernel_stats();
     let modelled = stats.into_iter().filter(|k| !k.modelled.is_empty());
@@ -136,7 +141,7 @@ fn on_cpu(p: &Prepared) -> Result<(Vec<Outputs>, Vec<String>), ExecError> {
     Ok((all(p, &mut e)?, modelled))
 }
 
-fn all(p: &Prepared, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
+fn all(p: &PreparedRandom, e: &mut dyn Executor) -> Result<Vec<Outputs>, ExecError> {
     (0..p.random.kernels.len())
         .map(|k| identity::run(p, k, e))
         .collect()
@@ -212,7 +217,7 @@ impl Comparison<'_> {
     /// its result, and whether the assembler's optimiser has a part in it.
     fn difference(
         &self,
-        (p, seed, k): (&Prepared, u64, usize),
+        (p, seed, k): (&PreparedRandom, u64, usize),
         cpu: &Outputs,
         gpu: Option<&Outputs>,
         approx: bool,

@@ -9,9 +9,9 @@ use crate::parse::parse_seed;
 use crate::progress;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
-use kerf_study::finding::Verdict;
-use kerf_study::report::Report;
-use kerf_study::{Device, STUDIES, Scale, Setup, StudyError};
+use kerf_study::finding::FindingVerdict;
+use kerf_study::report::StudyReport;
+use kerf_study::{STUDIES, Scale, Setup, StudyDevice, StudyError};
 use std::path::{Path, PathBuf};
 
 /// The word that lists the studies instead of running one.
@@ -95,8 +95,8 @@ pub fn command(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let o = Options {
         name,
         device: match a.device {
-            DeviceArg::Cpu => Device::Cpu,
-            DeviceArg::Cuda => Device::Cuda(a.gpu),
+            DeviceArg::Cpu => StudyDevice::Cpu,
+            DeviceArg::Cuda => StudyDevice::Cuda(a.gpu),
         },
         profile: a.profile,
         scale: match (a.quick, a.large) {
@@ -115,7 +115,7 @@ struct Options {
     /// A study, or [`LIST`].
     name: String,
     /// Where to run.
-    device: Device,
+    device: StudyDevice,
     /// Profile, by name or file.
     profile: Option<String>,
     /// How large.
@@ -185,7 +185,7 @@ fn check_folder(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-fn write_files(dir: &Path, report: &Report) -> Result<(), Failure> {
+fn write_files(dir: &Path, report: &StudyReport) -> Result<(), Failure> {
     let fail = |e: std::io::Error| {
         Failure::new(format!("cannot write into {}: {e}", dir.display()))
             .help("choose another folder with --out")
@@ -197,7 +197,7 @@ fn write_files(dir: &Path, report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(report: &Report, style: Style) -> String {
+fn show(report: &StudyReport, style: Style) -> String {
     let d = &report.device;
     let mut out = format!(
         "{} on {} ({}), seed {}\n",
@@ -217,10 +217,10 @@ fn show(report: &Report, style: Style) -> String {
     for f in &report.findings {
         let words = format!("{:<13}", f.verdict.words());
         let words = match f.verdict {
-            Verdict::Holds => style.good(&words),
-            Verdict::Fails => style.bad(&words),
-            Verdict::InPart => words,
-            Verdict::NotJudged => style.dim(&words),
+            FindingVerdict::Holds => style.good(&words),
+            FindingVerdict::Fails => style.bad(&words),
+            FindingVerdict::InPart => words,
+            FindingVerdict::NotJudged => style.dim(&words),
         };
         out += &format!(
             "  {words}  {} [{}]\n                 {}\n",
@@ -254,7 +254,7 @@ fn run(o: &Options, format: Format, style: Style) -> Result<i32, Failure> {
         (None, _) => None,
     };
     let arch = match (o.device, needs_profile) {
-        (Device::Cuda(ordinal), false) => format!("sm_{}", CudaExecutor::capability(ordinal)?),
+        (StudyDevice::Cuda(ordinal), false) => format!("sm_{}", CudaExecutor::capability(ordinal)?),
         _ => "sm_90".to_owned(),
     };
     let tools = toolchain::discover(&arch);

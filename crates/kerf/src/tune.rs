@@ -29,9 +29,9 @@ use kerf_tune::launch::strategy::NAMES as LAUNCH_NAMES;
 use kerf_tune::launch::tuners::{Factor, UnknownFactor};
 use kerf_tune::models::CostKind;
 use kerf_tune::problem::Grouping;
-use kerf_tune::result::Verdict;
+use kerf_tune::result::SearchVerdict;
 use kerf_tune::subject::SubjectError;
-use kerf_tune::tune::{self, Event, Request, TuneError};
+use kerf_tune::tune::{self, TuneError, TuneEvent, TuneRequest};
 use kerf_tune::validate::Trials;
 use kerf_workload::suggest;
 use std::path::{Path, PathBuf};
@@ -538,7 +538,7 @@ fn request(
     strategy: Strategy,
     approx: Option<Approx>,
     ranks: Option<&relay::Others>,
-) -> Result<Request, Failure> {
+) -> Result<TuneRequest, Failure> {
     let quality = a.qos.is_some() || a.qos_ratio.is_some();
     let profile = device::load(&a.profile)?;
     let out = a.out.clone().unwrap_or_else(|| {
@@ -559,7 +559,7 @@ fn request(
         true => None,
         false => toolchain::assembler(&profile.arch, &common.toolchain()),
     };
-    Ok(Request {
+    Ok(TuneRequest {
         checks: allowed(SanitizeOptions::everything(), &a.allow)?,
         job: common,
         tolerance: a.tolerance.or(a.qos.map(|q| 1.0 - q)),
@@ -635,7 +635,7 @@ pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     let name = given.display().to_string();
     let request = request(a, given, strategy, approx, ranks.as_ref())?;
     let mut progress = progress::Progress::new();
-    let mut watch = |e: &Event| progress.show(e);
+    let mut watch = |e: &TuneEvent| progress.show(e);
     let result = tune::tune(&request, &mut watch).map_err(refused);
     progress.end();
     let r = result?;
@@ -646,5 +646,5 @@ pub fn run(mut a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         }
         Format::Human | Format::Csv => say(&summary::human(&r, &name, &request.out, style))?,
     }
-    Ok(i32::from(r.verdict == Verdict::Unmet))
+    Ok(i32::from(r.verdict == SearchVerdict::Unmet))
 }

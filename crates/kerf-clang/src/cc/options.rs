@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// What an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum InputKind {
     /// CUDA C++.
     Cuda,
     /// C++ for the host.
@@ -37,14 +37,14 @@ pub enum Goal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// A source to be compiled first.
-    Source(PathBuf, Kind),
+    Source(PathBuf, InputKind),
     /// Anything else.
     Plain(String),
 }
 
 /// A parsed command line.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CcOptions {
     /// How far to go.
     pub goal: Goal,
     /// Sources and what the linker takes, in order.
@@ -85,16 +85,16 @@ pub fn foreign(name: &str) -> Option<&'static str> {
         .map(|(_, full)| *full)
 }
 
-fn kind(path: &str, forced: Option<Kind>) -> Kind {
+fn kind(path: &str, forced: Option<InputKind>) -> InputKind {
     if let Some(k) = forced {
         return k;
     }
     let last = path.rsplit('/').next().unwrap_or(path);
     match last.rsplit_once('.').map(|(_, e)| e) {
-        Some("cu") => Kind::Cuda,
-        Some("cpp" | "cc" | "cxx" | "C" | "c++" | "CPP") => Kind::Cpp,
-        Some("c") => Kind::C,
-        _ => Kind::Link,
+        Some("cu") => InputKind::Cuda,
+        Some("cpp" | "cc" | "cxx" | "C" | "c++" | "CPP") => InputKind::Cpp,
+        Some("c") => InputKind::C,
+        _ => InputKind::Link,
     }
 }
 
@@ -128,8 +128,8 @@ fn words(text: &str) -> Vec<String> {
 
 struct Reader {
     rest: std::collections::VecDeque<String>,
-    o: Options,
-    forced: Option<Kind>,
+    o: CcOptions,
+    forced: Option<InputKind>,
     depth: u32,
 }
 
@@ -302,9 +302,9 @@ impl Reader {
             "x" => {
                 let v = self.value_of(o)?;
                 self.forced = match v.as_str() {
-                    "cu" | "cuda" => Some(Kind::Cuda),
-                    "c++" => Some(Kind::Cpp),
-                    "c" => Some(Kind::C),
+                    "cu" | "cuda" => Some(InputKind::Cuda),
+                    "c++" => Some(InputKind::Cpp),
+                    "c" => Some(InputKind::C),
                     "none" => None,
                     _ => return Err(CcError::Usage(format!("-x {v}: expected cu, c++ or c"))),
                 };
@@ -487,12 +487,12 @@ fn words_of(s: &str) -> Vec<String> {
     words(s)
 }
 
-impl Options {
+impl CcOptions {
     /// Reads a command line.
-    pub fn parse(args: &[String]) -> Result<Options, CcError> {
+    pub fn parse(args: &[String]) -> Result<CcOptions, CcError> {
         let mut r = Reader {
             rest: args.iter().cloned().collect(),
-            o: Options {
+            o: CcOptions {
                 goal: Goal::Link,
                 items: Vec::new(),
                 output: None,
@@ -519,7 +519,7 @@ impl Options {
                 r.option(&a)?;
             } else {
                 let item = match kind(&a, r.forced) {
-                    Kind::Link => Item::Plain(a),
+                    InputKind::Link => Item::Plain(a),
                     k => Item::Source(PathBuf::from(a), k),
                 };
                 r.o.items.push(item);
@@ -536,7 +536,7 @@ impl Options {
     }
 
     /// The sources.
-    pub fn sources(&self) -> impl Iterator<Item = (&Path, Kind)> {
+    pub fn sources(&self) -> impl Iterator<Item = (&Path, InputKind)> {
         self.items.iter().filter_map(|i| match i {
             Item::Source(p, k) => Some((p.as_path(), *k)),
             Item::Plain(_) => None,

@@ -14,7 +14,7 @@ struct Construct {
 
 /// A place that uses a construct.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
+pub struct UnsupportedUse {
     /// File, line and column, as clang writes them.
     pub place: String,
     /// What is used.
@@ -25,9 +25,9 @@ pub struct Use {
     pub help: &'static str,
 }
 
-impl std::fmt::Display for Use {
+impl std::fmt::Display for UnsupportedUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Use {
+        let UnsupportedUse {
             place,
             construct,
             why,
@@ -112,8 +112,8 @@ fn is_shared_constructor(error: &str) -> bool {
 }
 
 /// What clang's errors say of such constructs, each construct once, and whether that is all they say.
-pub fn uses(messages: &str) -> (Vec<Use>, bool) {
-    let mut found: Vec<Use> = Vec::new();
+pub fn uses(messages: &str) -> (Vec<UnsupportedUse>, bool) {
+    let mut found: Vec<UnsupportedUse> = Vec::new();
     let mut all = true;
     let lines: Vec<&str> = messages.lines().collect();
     for (i, line) in lines.iter().enumerate() {
@@ -127,7 +127,7 @@ pub fn uses(messages: &str) -> (Vec<Use>, bool) {
         match CONSTRUCTS.iter().find(|c| (c.is_meant)(error, source)) {
             None => all = false,
             Some(c) if found.iter().any(|u| u.construct == c.name) => {}
-            Some(c) => found.push(Use {
+            Some(c) => found.push(UnsupportedUse {
                 place: place.to_owned(),
                 construct: c.name,
                 why: c.why,

@@ -7,10 +7,10 @@ mod doublewords;
 mod functions;
 mod tuples;
 
-use super::number::Kind;
+use super::number::NumberKind;
 use super::ranges::in_map;
 use super::strata::mix;
-use super::subject::Subject;
+use super::subject::AccuracySubject;
 
 /// Numbers that look random, by a counter.
 pub struct Draw(u64);
@@ -115,15 +115,15 @@ pub fn binades() -> Vec<i32> {
 }
 
 /// About `n` tuples of arguments of an operation, as words one after the other.
-pub fn words(s: &Subject, n: usize) -> Vec<u64> {
+pub fn words(s: &AccuracySubject, n: usize) -> Vec<u64> {
     let mut draw = Draw::new(s.function);
     match s.argument {
-        Kind::Double(f) => doublewords::words(s, f, n, &mut draw),
-        Kind::I32 | Kind::I64 => conversions::from_integer(s.result, n, &mut draw),
-        Kind::Float(_) if s.function == "convert" => {
+        NumberKind::Double(f) => doublewords::words(s, f, n, &mut draw),
+        NumberKind::I32 | NumberKind::I64 => conversions::from_integer(s.result, n, &mut draw),
+        NumberKind::Float(_) if s.function == "convert" => {
             conversions::from_double(s.result, n, &mut draw)
         }
-        Kind::Float(_) => {
+        NumberKind::Float(_) => {
             let values = match s.arity {
                 1 => functions::values(s.function, n, &mut draw),
                 _ => tuples::values(s.function, s.arity, n, &mut draw),
@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn as_many_as_asked_for_and_the_same_each_time() {
         for op in catalogue() {
-            let Some(s) = Subject::for_operation(&op).filter(|s| s.argument.bits() > 32) else {
+            let Some(s) = AccuracySubject::for_operation(&op).filter(|s| s.argument.bits() > 32)
+            else {
                 continue;
             };
             let a = words(&s, 5000);
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_binade_of_the_map_is_met() {
-        let s = Subject::for_operation(&find("tan.f64").expect("there")).expect("measured");
+        let s = AccuracySubject::for_operation(&find("tan.f64").expect("there")).expect("measured");
         let met: std::collections::BTreeSet<_> = words(&s, 1 << 13)
             .iter()
             .filter_map(|w| s.place(&[*w]).binade)

@@ -3,7 +3,7 @@
 //! Figures are those of the PTX ISA manual (instructions) and of the mathematical functions appendix
 //! of the CUDA programming guide (functions and intrinsics). Double words have the bounds that are
 //! proven for their algorithms.
-use super::records::Measure::{self, Absolute, Relative, Steps, StepsBeyondExponent};
+use super::records::BoundMeasure::{self, Absolute, Relative, Steps, StepsBeyondExponent};
 use crate::profile::Publication;
 use std::f64::consts::PI;
 
@@ -102,7 +102,7 @@ pub struct Documented {
     /// [`PTX`] or [`GUIDE`].
     pub published: &'static str,
     /// What it limits.
-    pub measure: Measure,
+    pub measure: BoundMeasure,
     /// The limit.
     pub limit: f64,
     /// Where it holds.
@@ -114,7 +114,7 @@ pub struct Documented {
 fn bound(
     words: &'static str,
     published: &'static str,
-    measure: Measure,
+    measure: BoundMeasure,
     limit: f64,
     domain: Domain,
 ) -> Documented {

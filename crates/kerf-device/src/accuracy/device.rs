@@ -1,15 +1,15 @@
 //! Running a measuring kernel over strata, in launches of many blocks.
 use super::bounds::Documented;
-use super::records::{BOUNDS, Doubt, Record, Segment, THREADS};
+use super::records::{BOUNDS, Doubt, Segment, SegmentRecord, THREADS};
 use super::strata::Stratum;
-use super::tally::{Case, Place, Tally};
+use super::tally::{AccuracyTally, ArgumentCase, ErrorPlace};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 
 /// Room for doubtful arguments of one launch.
 const DOUBTS: usize = 1 << 17;
 
 /// A loaded kernel with its buffers.
-pub struct Runner<'a> {
+pub struct KernelRunner<'a> {
     exec: &'a mut dyn Executor,
     kernel: String,
     blocks: usize,
@@ -21,7 +21,7 @@ pub struct Runner<'a> {
     filled: BufferId,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> KernelRunner<'a> {
     /// Buffers for launches of up to `blocks` segments.
     pub fn new(
         exec: &'a mut dyn Executor,
@@ -29,9 +29,13 @@ impl<'a> Runner<'a> {
         arity: usize,
         blocks: usize,
         documented: &[Documented],
-    ) -> Result<Runner<'a>, ExecError> {
+    ) -> Result<KernelRunner<'a>, ExecError> {
         let segments = exec.alloc("segments", blocks * Segment::BYTES, Segment::BYTES)?;
-        let records = exec.alloc("records", blocks * Record::BYTES, Record::BYTES)?;
+        let records = exec.alloc(
+            "records",
+            blocks * SegmentRecord::BYTES,
+            SegmentRecord::BYTES,
+        )?;
         let bounds = exec.alloc("bounds", BOUNDS * 16, 16)?;
         let list = exec.alloc("list", DOUBTS * Doubt::BYTES, Doubt::BYTES)?;
         let filled = exec.alloc("filled", 4, 4)?;
@@ -42,7 +46,7 @@ impl<'a> Runner<'a> {
             bytes.extend([0; 4]);
         }
         exec.write(bounds, &bytes)?;
-        Ok(Runner {
+        Ok(KernelRunner {
             exec,
             kernel: kernel.into(),
             blocks,
@@ -101,9 +105,9 @@ impl<'a> Runner<'a> {
     pub fn run(
         &mut self,
         strata: &[Stratum],
-        tally: &mut Tally,
+        tally: &mut AccuracyTally,
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Vec<(usize, u64, Case)>, ExecError> {
+    ) -> Result<Vec<(usize, u64, ArgumentCase)>, ExecError> {
         let mut doubts = Vec::new();
         for (n, part) in strata.chunks(self.blocks).enumerate() {
             let first = n * self.blocks;
@@ -111,8 +115,8 @@ impl<'a> Runner<'a> {
             let segments: Vec<Segment> = part.iter().map(|s| s.segment).collect();
             let found = self.launch(&segments, false)?;
             let records = self.exec.read(self.records)?;
-            for (s, bytes) in part.iter().zip(records.chunks_exact(Record::BYTES)) {
-                tally.add(s, &Record::read(bytes));
+            for (s, bytes) in part.iter().zip(records.chunks_exact(SegmentRecord::BYTES)) {
+                tally.add(s, &SegmentRecord::read(bytes));
             }
             for d in found {
                 doubts.push((first + d.segment as usize, d.index, self.case(&d)));
@@ -121,8 +125,8 @@ impl<'a> Runner<'a> {
         Ok(doubts)
     }
 
-    fn case(&self, d: &Doubt) -> Case {
-        Case {
+    fn case(&self, d: &Doubt) -> ArgumentCase {
+        ArgumentCase {
             arguments: d.arguments[..self.arity]
                 .iter()
                 .map(|a| u64::from(*a))
@@ -132,16 +136,16 @@ impl<'a> Runner<'a> {
     }
 
     /// Arguments and results of a segment, each with its number.
-    pub fn cases(&mut self, segment: Segment) -> Result<Vec<(u64, Case)>, ExecError> {
+    pub fn cases(&mut self, segment: Segment) -> Result<Vec<(u64, ArgumentCase)>, ExecError> {
         let found = self.launch(&[segment], true)?;
         Ok(found.iter().map(|d| (d.index, self.case(d))).collect())
     }
 
     /// Arguments and result at a place.
-    pub fn look(&mut self, place: &Place) -> Result<Option<Case>, ExecError> {
+    pub fn look(&mut self, place: &ErrorPlace) -> Result<Option<ArgumentCase>, ExecError> {
         match place {
-            Place::Host(_, case) => Ok(Some(case.clone())),
-            Place::Device(segment, index) => {
+            ErrorPlace::Host(_, case) => Ok(Some(case.clone())),
+            ErrorPlace::Device(segment, index) => {
                 let one = Segment {
                     start: *index,
                     count: 1,

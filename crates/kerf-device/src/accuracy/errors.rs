@@ -1,16 +1,16 @@
 //! How far one result is from the exact value, in every measure.
 use super::bounds::Documented;
 use super::exact::Exact;
-use super::number::Kind;
-use super::records::Measure;
+use super::number::NumberKind;
+use super::records::BoundMeasure;
 use kerf_num::Format;
 
 /// What a result is judged by.
-pub struct Rules<'a> {
+pub struct JudgingRules<'a> {
     /// Type of arguments.
-    pub argument: Kind,
+    pub argument: NumberKind,
     /// Type of results.
-    pub result: Kind,
+    pub result: NumberKind,
     /// Subnormals are flushed.
     pub flushes: bool,
     /// Documented bounds.
@@ -18,7 +18,7 @@ pub struct Rules<'a> {
 }
 
 /// What a result is.
-pub enum Verdict {
+pub enum ResultVerdict {
     /// NaN or infinity, as it should be.
     Special,
     /// NaN or infinity against a number, or the reverse.
@@ -31,61 +31,61 @@ pub enum Verdict {
     /// A number, to be compared.
     Number {
         /// Its errors.
-        errors: Errors,
+        errors: ResultErrors,
         /// It is not the correctly rounded result.
         wrong: bool,
     },
 }
 
-impl Rules<'_> {
+impl JudgingRules<'_> {
     /// Judges a result.
-    pub fn verdict(&self, got: &[u64], exact: &Exact) -> Verdict {
+    pub fn verdict(&self, got: &[u64], exact: &Exact) -> ResultVerdict {
         match self.result {
-            Kind::Float(f) => self.float(f, f.decode(got[0]), exact),
-            Kind::Double(f) => double(f, f.decode(got[0]), f.decode(got[1]), exact),
-            Kind::I32 | Kind::I64 => self.integer(self.result.integer(got[0]), exact),
+            NumberKind::Float(f) => self.float(f, f.decode(got[0]), exact),
+            NumberKind::Double(f) => double(f, f.decode(got[0]), f.decode(got[1]), exact),
+            NumberKind::I32 | NumberKind::I64 => self.integer(self.result.integer(got[0]), exact),
         }
     }
 
-    fn float(&self, format: Format, got: f64, exact: &Exact) -> Verdict {
+    fn float(&self, format: Format, got: f64, exact: &Exact) -> ResultVerdict {
         if exact.is_nan() {
             return if got.is_nan() {
-                Verdict::Special
+                ResultVerdict::Special
             } else {
-                Verdict::Mismatch
+                ResultVerdict::Mismatch
             };
         }
         let want = exact.round(format);
         if want.is_infinite() && got == want {
-            return Verdict::Special;
+            return ResultVerdict::Special;
         }
         if !got.is_finite() || want.is_infinite() {
-            return Verdict::Mismatch;
+            return ResultVerdict::Mismatch;
         }
         if self.flushes && exact.is_subnormal(format) {
             let right = got.abs() <= format.min_normal();
-            return Verdict::Flushed { right };
+            return ResultVerdict::Flushed { right };
         }
         let sign = got == 0.0 && got.is_sign_negative() != want.is_sign_negative();
-        Verdict::Number {
-            errors: Errors::new(got, want, exact, format),
+        ResultVerdict::Number {
+            errors: ResultErrors::new(got, want, exact, format),
             wrong: got != want || sign,
         }
     }
 
     /// Cut off and held within the range; PTX has 0 for NaN, and 100...0 where f64 or 64 bits are
     /// involved.
-    fn integer(&self, got: i64, exact: &Exact) -> Verdict {
+    fn integer(&self, got: i64, exact: &Exact) -> ResultVerdict {
         let (least, most) = match self.result {
-            Kind::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            NumberKind::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
             _ => (i64::MIN, i64::MAX),
         };
         let long = self.argument.bits() == 64 || self.result.bits() == 64;
         let nan = if long { least } else { 0 };
         let want = exact.integer(least, most).unwrap_or(nan);
         let steps = (i128::from(got) - i128::from(want)).unsigned_abs() as f64;
-        Verdict::Number {
-            errors: Errors {
+        ResultVerdict::Number {
+            errors: ResultErrors {
                 ulp: steps,
                 steps,
                 absolute: steps,
@@ -97,22 +97,22 @@ impl Rules<'_> {
 }
 
 /// A double word; its ulp is the square of its format's unit roundoff, beside the exact value.
-fn double(format: Format, high: f64, low: f64, exact: &Exact) -> Verdict {
+fn double(format: Format, high: f64, low: f64, exact: &Exact) -> ResultVerdict {
     if exact.is_nan() || exact.is_infinite() || exact.round(format).is_infinite() {
         let want = exact.round(format);
         return if high == want || (high.is_nan() && want.is_nan()) {
-            Verdict::Special
+            ResultVerdict::Special
         } else {
-            Verdict::Mismatch
+            ResultVerdict::Mismatch
         };
     }
     if !high.is_finite() || !low.is_finite() {
-        return Verdict::Mismatch;
+        return ResultVerdict::Mismatch;
     }
     let (relative, absolute) = exact.relative_of(high, low);
     let relative = if absolute == 0.0 { 0.0 } else { relative };
-    Verdict::Number {
-        errors: Errors {
+    ResultVerdict::Number {
+        errors: ResultErrors {
             ulp: relative / format.unit_roundoff().powi(2),
             steps: 0.0,
             absolute,
@@ -124,7 +124,7 @@ fn double(format: Format, high: f64, low: f64, exact: &Exact) -> Verdict {
 
 /// Errors of one finite result.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Errors {
+pub struct ResultErrors {
     /// In ulps of the exact value.
     pub ulp: f64,
     /// Steps from the correctly rounded result.
@@ -135,12 +135,12 @@ pub struct Errors {
     pub relative: Option<f64>,
 }
 
-impl Errors {
+impl ResultErrors {
     /// Compares a result with the exact value, and with it rounded.
-    pub fn new(got: f64, want: f64, exact: &Exact, format: Format) -> Errors {
+    pub fn new(got: f64, want: f64, exact: &Exact, format: Format) -> ResultErrors {
         let (absolute, ulp) = exact.distance(got, format);
         let apart = i128::from(format.ordinal(got)) - i128::from(format.ordinal(want));
-        Errors {
+        ResultErrors {
             ulp,
             steps: apart.unsigned_abs() as f64,
             absolute,
@@ -148,12 +148,14 @@ impl Errors {
         }
     }
     /// In the measure of a bound.
-    pub fn by(&self, measure: Measure, first: f64) -> f64 {
+    pub fn by(&self, measure: BoundMeasure, first: f64) -> f64 {
         match measure {
-            Measure::Steps => self.steps,
-            Measure::Absolute => self.absolute,
-            Measure::Relative => self.relative.unwrap_or(0.0),
-            Measure::StepsBeyondExponent => (self.steps - (1.173 * first).abs().floor()).max(0.0),
+            BoundMeasure::Steps => self.steps,
+            BoundMeasure::Absolute => self.absolute,
+            BoundMeasure::Relative => self.relative.unwrap_or(0.0),
+            BoundMeasure::StepsBeyondExponent => {
+                (self.steps - (1.173 * first).abs().floor()).max(0.0)
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 //! References by MPFR, and the one rounding of them.
-use super::number::Kind;
+use super::number::NumberKind;
 use kerf_num::Format;
 use rug::float::{Round, Special};
 use rug::ops::{AddAssignRound, AssignRound, Pow};
@@ -18,14 +18,14 @@ pub struct Exact {
 }
 
 /// Computes one function; keeps its numbers from call to call.
-pub struct Reference {
+pub struct ExactFunction {
     function: &'static str,
-    kind: Kind,
+    kind: NumberKind,
     arguments: [Float; 3],
     exact: Exact,
 }
 
-/// Functions that [`Reference`] knows, with their number of arguments.
+/// Functions that [`ExactFunction`] knows, with their number of arguments.
 const KNOWN: [(&str, usize); 18] = [
     ("sqrt", 1),
     ("rcp", 1),
@@ -52,15 +52,15 @@ pub fn arity(function: &str) -> Option<usize> {
     KNOWN.iter().find(|k| k.0 == function).map(|k| k.1)
 }
 
-impl Reference {
+impl ExactFunction {
     /// The reference of a function of the catalogue, for arguments of a kind.
-    pub fn new(function: &str, kind: Kind) -> Option<Reference> {
+    pub fn new(function: &str, kind: NumberKind) -> Option<ExactFunction> {
         let function = KNOWN.iter().find(|k| k.0 == function)?.0;
         let (argument, result) = match kind {
-            Kind::Double(_) => (BITS_DOUBLE, BITS_DOUBLE),
+            NumberKind::Double(_) => (BITS_DOUBLE, BITS_DOUBLE),
             _ => (64, BITS),
         };
-        Some(Reference {
+        Some(ExactFunction {
             function,
             kind,
             arguments: std::array::from_fn(|_| Float::new(argument)),
@@ -76,9 +76,9 @@ impl Reference {
         let kind = self.kind;
         for (to, from) in self.arguments.iter_mut().zip(words.chunks(kind.words())) {
             match kind {
-                Kind::Float(f) => to.assign(f.decode(from[0])),
-                Kind::I32 | Kind::I64 => to.assign(kind.integer(from[0])),
-                Kind::Double(f) => {
+                NumberKind::Float(f) => to.assign(f.decode(from[0])),
+                NumberKind::I32 | NumberKind::I64 => to.assign(kind.integer(from[0])),
+                NumberKind::Double(f) => {
                     to.assign(f.decode(from[0]));
                     *to += f.decode(from[1]);
                 }
@@ -260,10 +260,10 @@ impl Exact {
 mod tests {
     use super::*;
 
-    fn reference(function: &str) -> Reference {
-        Reference::new(function, Kind::Float(Format::F64)).expect("known")
+    fn reference(function: &str) -> ExactFunction {
+        ExactFunction::new(function, NumberKind::Float(Format::F64)).expect("known")
     }
-    fn rounded(r: &mut Reference, a: &[f64], f: Format) -> f64 {
+    fn rounded(r: &mut ExactFunction, a: &[f64], f: Format) -> f64 {
         let words: Vec<u64> = a.iter().map(|x| x.to_bits()).collect();
         r.at(&words).round(f)
     }
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(rounded(&mut r, &[-0.0], Format::F64), f64::NEG_INFINITY);
         assert!(rounded(&mut r, &[-1.0], Format::F64).is_nan());
         let mut r = reference("fma");
-        let zero = |r: &mut Reference, a: [f64; 3]| rounded(r, &a, Format::F64).to_bits();
+        let zero = |r: &mut ExactFunction, a: [f64; 3]| rounded(r, &a, Format::F64).to_bits();
         assert_eq!(zero(&mut r, [1.0, -1.0, 1.0]), 0);
         assert_eq!(zero(&mut r, [-0.0, 1.0, -0.0]), (-0f64).to_bits());
         assert_eq!(zero(&mut r, [-0.0, 1.0, 0.0]), 0);

@@ -3,7 +3,7 @@ use kerf_num::Format;
 
 /// The type of an argument or a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// A floating-point format.
     Float(Format),
     /// A double word: the sum of two numbers of a format, the greater first.
@@ -14,57 +14,57 @@ pub enum Kind {
     I64,
 }
 
-impl Kind {
+impl NumberKind {
     /// By its name in the catalogue. Two in a register are of the kind of one.
-    pub fn named(name: &str) -> Option<Kind> {
+    pub fn named(name: &str) -> Option<NumberKind> {
         Some(match name {
-            "i32" => Kind::I32,
-            "i64" => Kind::I64,
-            "dw32" => Kind::Double(Format::F32),
-            "dw64" => Kind::Double(Format::F64),
-            _ => Kind::Float(name.strip_suffix("x2").unwrap_or(name).parse().ok()?),
+            "i32" => NumberKind::I32,
+            "i64" => NumberKind::I64,
+            "dw32" => NumberKind::Double(Format::F32),
+            "dw64" => NumberKind::Double(Format::F64),
+            _ => NumberKind::Float(name.strip_suffix("x2").unwrap_or(name).parse().ok()?),
         })
     }
     /// Is it an integer?
     pub fn is_integer(self) -> bool {
-        matches!(self, Kind::I32 | Kind::I64)
+        matches!(self, NumberKind::I32 | NumberKind::I64)
     }
     /// Numbers that one value is made of.
     pub fn words(self) -> usize {
         match self {
-            Kind::Double(_) => 2,
+            NumberKind::Double(_) => 2,
             _ => 1,
         }
     }
     /// Bits of one value.
     pub fn bits(self) -> u32 {
         match self {
-            Kind::Float(f) => 8 * f.bytes() as u32,
-            Kind::Double(f) => 16 * f.bytes() as u32,
-            Kind::I32 => 32,
-            Kind::I64 => 64,
+            NumberKind::Float(f) => 8 * f.bytes() as u32,
+            NumberKind::Double(f) => 16 * f.bytes() as u32,
+            NumberKind::I32 => 32,
+            NumberKind::I64 => 64,
         }
     }
     /// One number of a value, to nearest double.
     pub fn decode(self, word: u64) -> f64 {
         match self {
-            Kind::Float(f) | Kind::Double(f) => f.decode(word),
-            Kind::I32 => f64::from(word as u32 as i32),
-            Kind::I64 => word as i64 as f64,
+            NumberKind::Float(f) | NumberKind::Double(f) => f.decode(word),
+            NumberKind::I32 => f64::from(word as u32 as i32),
+            NumberKind::I64 => word as i64 as f64,
         }
     }
     /// An integer value.
     pub fn integer(self, word: u64) -> i64 {
         match self {
-            Kind::I32 => i64::from(word as u32 as i32),
+            NumberKind::I32 => i64::from(word as u32 as i32),
             _ => word as i64,
         }
     }
     /// The value as text: hexadecimal for floats.
     pub fn text(self, words: &[u64]) -> String {
         let one = |w: &u64| match self {
-            Kind::Float(f) | Kind::Double(f) => hexadecimal(f.decode(*w)),
-            Kind::I32 | Kind::I64 => self.integer(*w).to_string(),
+            NumberKind::Float(f) | NumberKind::Double(f) => hexadecimal(f.decode(*w)),
+            NumberKind::I32 | NumberKind::I64 => self.integer(*w).to_string(),
         };
         words.iter().map(one).collect::<Vec<_>>().join(" + ")
     }

@@ -38,7 +38,7 @@ impl Segment {
 /// The measure that a bound speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Measure {
+pub enum BoundMeasure {
     /// Steps between neighbouring values, from the correctly rounded result.
     Steps = 0,
     /// Absolute error.
@@ -51,7 +51,7 @@ pub enum Measure {
 
 /// A largest error and the argument's index.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Peak {
+pub struct RecordedPeak {
     /// The error; negative where there was no argument.
     pub value: f64,
     /// The argument.
@@ -60,7 +60,7 @@ pub struct Peak {
 
 /// Statistics of one segment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct SegmentRecord {
     /// Finite results judged.
     pub compared: u64,
     /// NaN or infinity as it should be.
@@ -78,9 +78,9 @@ pub struct Record {
     /// Results with a relative error.
     pub normal: u64,
     /// Largest error in ulps.
-    pub ulp: Peak,
+    pub ulp: RecordedPeak,
     /// Largest number of steps.
-    pub steps: Peak,
+    pub steps: RecordedPeak,
     /// Largest absolute error.
     pub absolute: f64,
     /// Largest relative error.
@@ -92,7 +92,7 @@ pub struct Record {
     /// Sum of relative errors.
     pub sum_relative: f64,
     /// Worst and number of violations, by bound.
-    pub bounds: [(Peak, u64); BOUNDS],
+    pub bounds: [(RecordedPeak, u64); BOUNDS],
 }
 
 /// An argument that the host has to judge.
@@ -125,21 +125,21 @@ impl Words<'_> {
     fn f64(&mut self) -> f64 {
         f64::from_bits(self.u64())
     }
-    fn peak(&mut self) -> Peak {
-        Peak {
+    fn peak(&mut self) -> RecordedPeak {
+        RecordedPeak {
             value: self.f64(),
             index: self.u64(),
         }
     }
 }
 
-impl Record {
+impl SegmentRecord {
     /// Bytes of one.
     pub const BYTES: usize = 64 + 32 + 40 + BOUNDS * 24;
     /// Reads the device's form.
-    pub fn read(bytes: &[u8]) -> Record {
+    pub fn read(bytes: &[u8]) -> SegmentRecord {
         let mut w = Words(bytes);
-        Record {
+        SegmentRecord {
             compared: w.u64(),
             special: w.u64(),
             mismatched: w.u64(),

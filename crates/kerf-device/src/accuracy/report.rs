@@ -1,27 +1,27 @@
 //! A tally as the profile has it.
 use super::AccuracyError;
-use super::errors::{Errors, Verdict};
-use super::exact::Reference;
-use super::number::Kind;
-use super::subject::Subject;
-use super::tally::{Case, Place, Tally};
-use crate::profile::{Accuracy, BinadeError, BoundCheck, Coverage, Source, Worst};
+use super::errors::{ResultErrors, ResultVerdict};
+use super::exact::ExactFunction;
+use super::number::NumberKind;
+use super::subject::AccuracySubject;
+use super::tally::{AccuracyTally, ArgumentCase, ErrorPlace};
+use crate::profile::{Accuracy, BinadeError, BoundCheck, Coverage, FigureSource, WorstArgument};
 
 /// Computes cases anew.
 struct Again<'a> {
-    subject: &'a Subject,
-    reference: Reference,
+    subject: &'a AccuracySubject,
+    reference: ExactFunction,
 }
 
 struct Found {
-    errors: Errors,
+    errors: ResultErrors,
     first: f64,
-    worst: Worst,
+    worst: WorstArgument,
 }
 
 impl Again<'_> {
-    fn new(s: &Subject) -> Result<Again<'_>, AccuracyError> {
-        let reference = Reference::new(s.function, s.argument)
+    fn new(s: &AccuracySubject) -> Result<Again<'_>, AccuracyError> {
+        let reference = ExactFunction::new(s.function, s.argument)
             .ok_or_else(|| AccuracyError::Unknown(s.key.clone()))?;
         Ok(Again {
             subject: s,
@@ -32,7 +32,7 @@ impl Again<'_> {
     /// Errors of a case by MPFR, which have to be those that were seen.
     fn at(
         &mut self,
-        case: Option<Case>,
+        case: Option<ArgumentCase>,
         seen: Option<f64>,
     ) -> Result<Option<Found>, AccuracyError> {
         let Some(case) = case else {
@@ -43,7 +43,7 @@ impl Again<'_> {
         let worst = s.worst(&case, exact.digits());
         let verdict = s.rules().verdict(&case.got, exact);
         let errors = match verdict {
-            Verdict::Number { errors, .. } => Some(errors),
+            ResultVerdict::Number { errors, .. } => Some(errors),
             _ => None,
         };
         let host = errors.map_or(f64::NAN, |e| e.ulp);
@@ -67,13 +67,13 @@ impl Again<'_> {
 
 /// The profile's form of a tally; worst arguments are computed anew by MPFR.
 pub fn report(
-    s: &Subject,
-    tally: Tally,
+    s: &AccuracySubject,
+    tally: AccuracyTally,
     coverage: Coverage,
     mut notes: Vec<String>,
-    look: &mut dyn FnMut(&Place) -> Result<Option<Case>, AccuracyError>,
+    look: &mut dyn FnMut(&ErrorPlace) -> Result<Option<ArgumentCase>, AccuracyError>,
 ) -> Result<Accuracy, AccuracyError> {
-    let double = matches!(s.result, Kind::Double(_));
+    let double = matches!(s.result, NumberKind::Double(_));
     let mut again = Again::new(s)?;
     let worst = match &tally.ulp.place {
         Some(place) => again.at(look(place)?, Some(tally.ulp.value))?,
@@ -130,7 +130,7 @@ pub fn report(
     // A double word has no unit in the last place.
     let single = |v: Option<f64>| v.filter(|_| !double);
     Ok(Accuracy {
-        source: Source::Measured,
+        source: FigureSource::Measured,
         coverage,
         arguments: tally.arguments,
         max_ulp_rounded: single(some(tally.steps)),

@@ -1,18 +1,18 @@
 //! An operation as accuracy sees it: what goes in, what comes out, how it is judged.
 use super::bounds::{self, Documented, Headline};
-use super::errors::Rules;
+use super::errors::JudgingRules;
 use super::exact;
-use super::number::Kind;
+use super::number::NumberKind;
 use super::ranges::{exponent, in_map, reach};
 use super::strata::Stratum;
-use super::tally::Case;
-use crate::operation::{Class, Operation, Variant};
-use crate::profile::Worst;
+use super::tally::ArgumentCase;
+use crate::operation::{FunctionVariant, Operation, OperationClass};
+use crate::profile::WorstArgument;
 use kerf_num::Format;
 
 /// Who makes the arguments and who judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ArgumentOrigin {
     /// Every bit pattern of one argument, on the device.
     Patterns,
     /// Pairs and triples of small numbers, on the device.
@@ -23,7 +23,7 @@ pub enum Way {
 
 /// An operation.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct AccuracySubject {
     /// Key in the catalogue.
     pub key: String,
     /// Name of the function.
@@ -31,9 +31,9 @@ pub struct Subject {
     /// Number of arguments.
     pub arity: usize,
     /// Their type.
-    pub argument: Kind,
+    pub argument: NumberKind,
     /// Type of the result.
-    pub result: Kind,
+    pub result: NumberKind,
     /// Subnormals are flushed.
     pub flushes: bool,
     /// Errors under cancellation are left out: nothing is promised of them.
@@ -43,34 +43,34 @@ pub struct Subject {
     /// Where overall figures are taken.
     pub headline: Headline,
     /// How it is measured.
-    pub way: Way,
+    pub way: ArgumentOrigin,
     /// The first architecture that has the instruction: 75 for `sm_75`.
     pub since: u32,
 }
 
-impl Subject {
+impl AccuracySubject {
     /// An operation of the catalogue; none where there is no accuracy to speak of.
-    pub fn for_operation(op: &Operation) -> Option<Subject> {
+    pub fn for_operation(op: &Operation) -> Option<AccuracySubject> {
         let conversion = match op.class {
-            Class::Arithmetic | Class::Function => false,
-            Class::Conversion => true,
-            Class::Select | Class::Memory => return None,
+            OperationClass::Arithmetic | OperationClass::Function => false,
+            OperationClass::Conversion => true,
+            OperationClass::Select | OperationClass::Memory => return None,
         };
         let arity = exact::arity(op.function)?;
-        let argument = Kind::named(op.format)?;
-        let result = op.to.map_or(Some(argument), Kind::named)?;
+        let argument = NumberKind::named(op.format)?;
+        let result = op.to.map_or(Some(argument), NumberKind::named)?;
         if argument.is_integer() && !conversion {
             return None;
         }
-        let sfu = op.variant == Variant::Sfu;
+        let sfu = op.variant == FunctionVariant::Sfu;
         let way = match argument {
-            Kind::Double(_) => Way::Values,
-            _ if argument.bits() > 32 => Way::Values,
-            _ if arity == 1 => Way::Patterns,
-            _ => Way::Tuples,
+            NumberKind::Double(_) => ArgumentOrigin::Values,
+            _ if argument.bits() > 32 => ArgumentOrigin::Values,
+            _ if arity == 1 => ArgumentOrigin::Patterns,
+            _ => ArgumentOrigin::Tuples,
         };
-        let double = matches!(argument, Kind::Double(_));
-        Some(Subject {
+        let double = matches!(argument, NumberKind::Double(_));
+        Some(AccuracySubject {
             key: op.key.clone(),
             function: op.function,
             arity,
@@ -78,7 +78,7 @@ impl Subject {
             result,
             // tanh.approx and ex2.approx.f16 have no .ftz form that would flush.
             flushes: sfu && op.function != "tanh" && op.format != "f16",
-            like_signs: double && (op.variant == Variant::Cmp || op.function == "fma"),
+            like_signs: double && (op.variant == FunctionVariant::Cmp || op.function == "fma"),
             documented: bounds::documented(&op.key),
             headline: bounds::headline(&op.key),
             way,
@@ -88,7 +88,7 @@ impl Subject {
 
     /// What is left out of the arguments of double words, in words.
     pub fn restriction(&self) -> Option<String> {
-        let Kind::Double(f) = self.argument else {
+        let NumberKind::Double(f) = self.argument else {
             return None;
         };
         let reach = reach(f);
@@ -105,8 +105,8 @@ impl Subject {
     }
 
     /// What its results are judged by.
-    pub fn rules(&self) -> Rules<'_> {
-        Rules {
+    pub fn rules(&self) -> JudgingRules<'_> {
+        JudgingRules {
             argument: self.argument,
             result: self.result,
             flushes: self.flushes,
@@ -124,7 +124,7 @@ impl Subject {
     /// Is an argument subnormal?
     pub fn has_subnormal(&self, words: &[u64]) -> bool {
         match self.argument {
-            Kind::Float(f) => words.iter().any(|w| {
+            NumberKind::Float(f) => words.iter().any(|w| {
                 let x = f.decode(*w).abs();
                 x != 0.0 && x < f.min_normal()
             }),
@@ -142,15 +142,15 @@ impl Subject {
             s.segment.bounds |= u32::from(holds(b.argument, b.domain)) << i;
         }
         let e = exponent(if finite { first } else { 1.0 });
-        let mapped = self.argument != Kind::Float(Format::F64) || in_map(e);
+        let mapped = self.argument != NumberKind::Float(Format::F64) || in_map(e);
         s.binade = (finite && mapped).then_some((e, first < 0.0));
         s.headline = holds(self.headline.argument, self.headline.domain);
         s
     }
 
     /// A case for the profile.
-    pub fn worst(&self, case: &Case, exact: String) -> Worst {
-        Worst {
+    pub fn worst(&self, case: &ArgumentCase, exact: String) -> WorstArgument {
+        WorstArgument {
             arguments: self.argument.texts(&case.arguments),
             got: self.result.text(&case.got),
             exact,
@@ -161,8 +161,8 @@ impl Subject {
 /// Where the PTX manual has the instruction from.
 fn since(op: &Operation) -> u32 {
     match (op.variant, op.function, op.format) {
-        (Variant::Sfu, "tanh" | "exp2", "bf16") => 90,
-        (Variant::Sfu, "tanh", _) | (Variant::Sfu, "exp2", "f16") => 75,
+        (FunctionVariant::Sfu, "tanh" | "exp2", "bf16") => 90,
+        (FunctionVariant::Sfu, "tanh", _) | (FunctionVariant::Sfu, "exp2", "f16") => 75,
         _ => 0,
     }
 }
@@ -177,14 +177,14 @@ mod tests {
         let of = |key: &str| {
             crate::operation::find(key)
                 .as_ref()
-                .and_then(Subject::for_operation)
+                .and_then(AccuracySubject::for_operation)
         };
         for none in ["load.l1", "select.f32", "min.f16", "add.i32", "shuffle.b32"] {
             assert!(of(none).is_none(), "{none}");
         }
         let all = catalogue()
             .iter()
-            .filter_map(Subject::for_operation)
+            .filter_map(AccuracySubject::for_operation)
             .count();
         // 28 conversions; 18 sums and products; 24 double words; 4 + 4 of f16 and bf16; 43 functions.
         assert_eq!(all, 28 + 18 + 24 + 8 + 43);

@@ -1,13 +1,13 @@
 //! Error statistics of an operation: records of the device and cases of the host, added up.
-use super::errors::{Rules, Verdict};
+use super::errors::{JudgingRules, ResultVerdict};
 use super::exact::Exact;
-use super::records::{Record, Segment};
+use super::records::{Segment, SegmentRecord};
 use super::strata::Stratum;
 use std::collections::BTreeMap;
 
 /// Arguments and the result that a device gave, as bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct ArgumentCase {
     /// The words of the arguments.
     pub arguments: Vec<u64>,
     /// The words of the result.
@@ -16,7 +16,7 @@ pub struct Case {
 
 /// A case that is being judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
+pub struct JudgedCase<'a> {
     /// Its number.
     pub index: u64,
     /// The words of the arguments.
@@ -25,54 +25,54 @@ pub struct Sample<'a> {
     pub got: &'a [u64],
 }
 
-impl Sample<'_> {
-    fn place(&self) -> Place {
-        let case = Case {
+impl JudgedCase<'_> {
+    fn place(&self) -> ErrorPlace {
+        let case = ArgumentCase {
             arguments: self.arguments.to_vec(),
             got: self.got.to_vec(),
         };
-        Place::Host(self.index, case)
+        ErrorPlace::Host(self.index, case)
     }
 }
 
 /// Where an error was seen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum ErrorPlace {
     /// By the device, at an index of a segment.
     Device(Segment, u64),
     /// By the host.
-    Host(u64, Case),
+    Host(u64, ArgumentCase),
 }
 
-impl Place {
+impl ErrorPlace {
     /// The case, where the host kept it.
-    pub fn case(&self) -> Option<Case> {
+    pub fn case(&self) -> Option<ArgumentCase> {
         match self {
-            Place::Device(..) => None,
-            Place::Host(_, case) => Some(case.clone()),
+            ErrorPlace::Device(..) => None,
+            ErrorPlace::Host(_, case) => Some(case.clone()),
         }
     }
     fn index(&self) -> u64 {
         match self {
-            Place::Device(_, i) | Place::Host(i, _) => *i,
+            ErrorPlace::Device(_, i) | ErrorPlace::Host(i, _) => *i,
         }
     }
 }
 
 /// A largest error and where; of equal ones the one with the smallest index.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Peak {
+pub struct TalliedPeak {
     /// The error.
     pub value: f64,
     /// Where.
-    pub place: Option<Place>,
+    pub place: Option<ErrorPlace>,
 }
 
-impl Peak {
-    fn see(&mut self, value: f64, place: impl FnOnce() -> Place) {
+impl TalliedPeak {
+    fn see(&mut self, value: f64, place: impl FnOnce() -> ErrorPlace) {
         match &self.place {
             None => {
-                *self = Peak {
+                *self = TalliedPeak {
                     value,
                     place: Some(place()),
                 }
@@ -81,7 +81,7 @@ impl Peak {
             Some(old) => {
                 let new = place();
                 if value > self.value || new.index() < old.index() {
-                    *self = Peak {
+                    *self = TalliedPeak {
                         value,
                         place: Some(new),
                     };
@@ -108,7 +108,7 @@ pub struct Binade {
 
 /// All statistics.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tally {
+pub struct AccuracyTally {
     /// Arguments looked at.
     pub arguments: u64,
     /// Finite results in the headline domain.
@@ -116,7 +116,7 @@ pub struct Tally {
     /// NaN or infinity against a number, anywhere.
     pub mismatched: u64,
     /// The first of them.
-    pub mismatch: Option<Place>,
+    pub mismatch: Option<ErrorPlace>,
     /// Flushed arguments and results.
     pub flushed: u64,
     /// Results that are not the correctly rounded ones.
@@ -126,7 +126,7 @@ pub struct Tally {
     /// Arguments that the host judged for the device.
     pub settled: u64,
     /// Largest error in ulps.
-    pub ulp: Peak,
+    pub ulp: TalliedPeak,
     /// Largest number of steps.
     pub steps: f64,
     /// Largest absolute error.
@@ -144,15 +144,15 @@ pub struct Tally {
     /// By sign and exponent of the first argument.
     pub binades: BTreeMap<(bool, i32), Binade>,
     /// Worst and number of violations, by bound.
-    pub bounds: Vec<(Peak, u64)>,
+    pub bounds: Vec<(TalliedPeak, u64)>,
 }
 
-impl Tally {
+impl AccuracyTally {
     /// Nothing seen yet.
-    pub fn new(bounds: usize) -> Tally {
-        Tally {
-            bounds: vec![(Peak::default(), 0); bounds],
-            ..Tally::default()
+    pub fn new(bounds: usize) -> AccuracyTally {
+        AccuracyTally {
+            bounds: vec![(TalliedPeak::default(), 0); bounds],
+            ..AccuracyTally::default()
         }
     }
 
@@ -162,12 +162,12 @@ impl Tally {
     }
 
     /// Adds the device's statistics of a segment.
-    pub fn add(&mut self, s: &Stratum, r: &Record) {
-        let at = |index: u64| move || Place::Device(s.segment, index);
+    pub fn add(&mut self, s: &Stratum, r: &SegmentRecord) {
+        let at = |index: u64| move || ErrorPlace::Device(s.segment, index);
         self.arguments += u64::from(s.segment.count);
         self.mismatched += r.mismatched;
         if r.mismatched > 0 && self.mismatch.is_none() {
-            self.mismatch = Some(Place::Device(s.segment, r.mismatch));
+            self.mismatch = Some(ErrorPlace::Device(s.segment, r.mismatch));
         }
         self.flushed += r.flushed;
         self.unsettled += r.unsettled;
@@ -200,7 +200,7 @@ impl Tally {
         }
     }
 
-    fn mismatch(&mut self, s: &Stratum, sample: &Sample) {
+    fn mismatch(&mut self, s: &Stratum, sample: &JudgedCase) {
         self.mismatched += 1;
         if self.mismatch.is_none() {
             self.mismatch = Some(sample.place());
@@ -212,18 +212,25 @@ impl Tally {
 
     /// Judges one result, as `judge` of `device/tally.h` does. `first` is the first argument.
     /// The argument itself has been counted already where the device saw it.
-    pub fn judge(&mut self, s: &Stratum, sample: Sample, first: f64, exact: &Exact, rules: &Rules) {
+    pub fn judge(
+        &mut self,
+        s: &Stratum,
+        sample: JudgedCase,
+        first: f64,
+        exact: &Exact,
+        rules: &JudgingRules,
+    ) {
         let (e, wrong) = match rules.verdict(sample.got, exact) {
-            Verdict::Special => return,
-            Verdict::Mismatch => return self.mismatch(s, &sample),
-            Verdict::Flushed { right } => {
+            ResultVerdict::Special => return,
+            ResultVerdict::Mismatch => return self.mismatch(s, &sample),
+            ResultVerdict::Flushed { right } => {
                 self.flushed += 1;
                 if !right {
                     self.mismatch(s, &sample);
                 }
                 return;
             }
-            Verdict::Number { errors, wrong } => (errors, wrong),
+            ResultVerdict::Number { errors, wrong } => (errors, wrong),
         };
         let at = || sample.place();
         if s.headline {
@@ -264,7 +271,7 @@ impl Tally {
     }
 
     /// Adds another tally, of later arguments.
-    pub fn merge(&mut self, o: Tally) {
+    pub fn merge(&mut self, o: AccuracyTally) {
         self.arguments += o.arguments;
         self.compared += o.compared;
         self.mismatched += o.mismatched;

@@ -22,9 +22,9 @@ fn on_cpu(m: &Module, _: &str) -> Result<Box<dyn Executor>, ExecError> {
     Ok(Box::new(CpuExecutor::new(m, CpuOptions::default())?))
 }
 
-fn measured(s: &Subject, effort: &Effort) -> Accuracy {
+fn measured(s: &AccuracySubject, effort: &ArgumentEffort) -> Accuracy {
     let bytes = libdevice();
-    let mut bench = Bench {
+    let mut bench = AccuracyBench {
         libdevice: &bytes,
         arch: "sm_90",
         load: &mut on_cpu,
@@ -33,11 +33,11 @@ fn measured(s: &Subject, effort: &Effort) -> Accuracy {
     measure_subject(s, &mut bench, effort, &mut |_| {}).expect("measured")
 }
 
-fn subject(key: &str) -> Subject {
-    Subject::for_operation(&find(key).expect("in the catalogue")).expect("has an accuracy")
+fn subject(key: &str) -> AccuracySubject {
+    AccuracySubject::for_operation(&find(key).expect("in the catalogue")).expect("has an accuracy")
 }
 
-fn executor(s: &Subject) -> (String, Box<dyn Executor>) {
+fn executor(s: &AccuracySubject) -> (String, Box<dyn Executor>) {
     let name = program::kernel("accuracy", &s.key);
     let m = program::build(&name, &libdevice(), "sm_90")
         .expect("builds")
@@ -59,13 +59,13 @@ fn segment(start: u64, count: u32) -> Stratum {
 }
 
 /// The selfcheck kernel's square root is wrong by three units at the float nearest to pi.
-fn selfcheck() -> Subject {
-    Subject {
+fn selfcheck() -> AccuracySubject {
+    AccuracySubject {
         key: "selfcheck.f32".into(),
         function: "selfcheck",
         arity: 1,
-        argument: Kind::Float(Format::F32),
-        result: Kind::Float(Format::F32),
+        argument: NumberKind::Float(Format::F32),
+        result: NumberKind::Float(Format::F32),
         flushes: false,
         like_signs: false,
         documented: bounds::documented("sqrt.f32"),
@@ -74,7 +74,7 @@ fn selfcheck() -> Subject {
             argument: 0,
             words: None,
         },
-        way: Way::Patterns,
+        way: ArgumentOrigin::Patterns,
         since: 0,
     }
 }
@@ -83,14 +83,14 @@ fn selfcheck() -> Subject {
 fn a_wrong_result_is_found() {
     let s = selfcheck();
     let (name, mut exec) = executor(&s);
-    let mut tally = Tally::new(1);
+    let mut tally = AccuracyTally::new(1);
     let mut strata = [segment(0x4049_0000, 0x1000), segment(0x3f80_0000, 0x1000)];
     strata[0].segment.bounds = 1;
-    let mut runner = Runner::new(exec.as_mut(), &name, 1, 8, &s.documented).expect("room");
+    let mut runner = KernelRunner::new(exec.as_mut(), &name, 1, 8, &s.documented).expect("room");
     let doubts = runner.run(&strata, &mut tally, &mut |_| {}).expect("runs");
     assert!(doubts.is_empty());
     assert_eq!((tally.misrounded, tally.steps), (1, 3.0));
-    let mut look = |place: &Place| Ok(runner.look(place).expect("looks"));
+    let mut look = |place: &ErrorPlace| Ok(runner.look(place).expect("looks"));
     let a = report::report(&s, tally, Coverage::Stratified, vec![], &mut look).expect("reports");
     let pi = hexadecimal(f64::from(std::f32::consts::PI));
     assert_eq!(a.worst.expect("is there").arguments[0], pi);
@@ -112,13 +112,14 @@ fn slices_agree_with_mpfr() {
     for (key, exact) in functions {
         let s = subject(key);
         let (name, mut exec) = executor(&s);
-        let mut runner = Runner::new(exec.as_mut(), &name, 1, 2, &s.documented).expect("room");
+        let mut runner =
+            KernelRunner::new(exec.as_mut(), &name, 1, 2, &s.documented).expect("room");
         // From 0.5, from 8.25, from 2^-100; the last of them in a launch of its own.
         let strata: Vec<Stratum> = [0x3f00_0000, 0x4104_0000, 0x0d80_0000]
             .iter()
             .map(|at| segment(*at, 700))
             .collect();
-        let mut tally = Tally::new(s.documented.len());
+        let mut tally = AccuracyTally::new(s.documented.len());
         let doubts = runner.run(&strata, &mut tally, &mut |_| {}).expect("runs");
         settle(&s, &strata, doubts, &mut tally);
 
@@ -166,11 +167,11 @@ fn device_and_host_judge_alike_and_ties_are_settled() {
     // Small powers of numbers of few bits: many lie exactly between two floats.
     let s = subject("pow.f32");
     let (name, mut exec) = executor(&s);
-    let mut runner = Runner::new(exec.as_mut(), &name, 2, 64, &s.documented).expect("room");
+    let mut runner = KernelRunner::new(exec.as_mut(), &name, 2, 64, &s.documented).expect("room");
     let whole = |s: &&Stratum| s.segment.mode == 7;
     let all = tuples::tuples(&s, Format::F32, 1 << 17);
     let strata: Vec<Stratum> = all.iter().filter(whole).copied().collect();
-    let mut tally = Tally::new(s.documented.len());
+    let mut tally = AccuracyTally::new(s.documented.len());
     let doubts = runner.run(&strata, &mut tally, &mut |_| {}).expect("runs");
     let mut ties = 0;
     for (_, _, case) in &doubts {
@@ -184,11 +185,11 @@ fn device_and_host_judge_alike_and_ties_are_settled() {
     settle(&s, &strata, doubts, &mut tally);
     assert_eq!((tally.settled, tally.unsettled), (settled, 0));
 
-    let mut host = Tally::new(s.documented.len());
-    let mut reference = Reference::new(s.function, s.argument).expect("known");
+    let mut host = AccuracyTally::new(s.documented.len());
+    let mut reference = ExactFunction::new(s.function, s.argument).expect("known");
     for stratum in &strata {
         for (index, case) in runner.cases(stratum.segment).expect("runs") {
-            let sample = Sample {
+            let sample = JudgedCase {
                 index,
                 arguments: &case.arguments,
                 got: &case.got,
@@ -204,7 +205,7 @@ fn device_and_host_judge_alike_and_ties_are_settled() {
             );
         }
     }
-    let counts = |t: &Tally| {
+    let counts = |t: &AccuracyTally| {
         (
             t.arguments,
             t.compared,
@@ -223,13 +224,13 @@ fn device_and_host_judge_alike_and_ties_are_settled() {
 #[test]
 fn a_tie_goes_to_even() {
     let s = subject("pow.f32");
-    let mut reference = Reference::new("pow", s.argument).expect("known");
+    let mut reference = ExactFunction::new("pow", s.argument).expect("known");
     // 4097^2 = 2^24 + 2^13 + 1 lies between two floats; the even one is the lower.
     let arguments = [4097f32, 2.0].map(|v| u64::from(v.to_bits()));
     let lower = u64::from(16785408f32.to_bits());
     for (got, wrong) in [(lower, 0), (lower + 1, 1)] {
-        let mut t = Tally::new(s.documented.len());
-        let sample = Sample {
+        let mut t = AccuracyTally::new(s.documented.len());
+        let sample = JudgedCase {
             index: 0,
             arguments: &arguments,
             got: &[got],
@@ -253,15 +254,16 @@ fn chunks_add_up_to_one_run() {
     let (name, mut exec) = executor(&s);
     let (strata, _) = strata_of(
         &s,
-        &Effort {
+        &ArgumentEffort {
             patterns: Some(8),
-            ..Effort::TRIAL
+            ..ArgumentEffort::TRIAL
         },
     );
     let mut tallies = Vec::new();
     for blocks in [7, 100, 4096] {
-        let mut t = Tally::new(s.documented.len());
-        let mut runner = Runner::new(exec.as_mut(), &name, 1, blocks, &s.documented).expect("room");
+        let mut t = AccuracyTally::new(s.documented.len());
+        let mut runner =
+            KernelRunner::new(exec.as_mut(), &name, 1, blocks, &s.documented).expect("room");
         let doubts = runner.run(&strata, &mut t, &mut |_| {}).expect("runs");
         settle(&s, &strata, doubts, &mut t);
         tallies.push(t);
@@ -272,8 +274,9 @@ fn chunks_add_up_to_one_run() {
     let (a, b) = strata.split_at(strata.len() / 2);
     let mut both = Vec::new();
     for part in [a, b] {
-        let mut t = Tally::new(s.documented.len());
-        let mut runner = Runner::new(exec.as_mut(), &name, 1, 64, &s.documented).expect("room");
+        let mut t = AccuracyTally::new(s.documented.len());
+        let mut runner =
+            KernelRunner::new(exec.as_mut(), &name, 1, 64, &s.documented).expect("room");
         let doubts = runner.run(part, &mut t, &mut |_| {}).expect("runs");
         settle(&s, part, doubts, &mut t);
         both.push(t);
@@ -285,18 +288,18 @@ fn chunks_add_up_to_one_run() {
     assert_eq!(first.binades, whole.binades);
     assert_eq!(first.ulp.value, whole.ulp.value);
     assert_eq!(first.bounds[0].1, whole.bounds[0].1);
-    let counts = |t: &Tally| (t.arguments, t.compared, t.misrounded, t.flushed, t.steps);
+    let counts = |t: &AccuracyTally| (t.arguments, t.compared, t.misrounded, t.flushed, t.steps);
     assert_eq!(counts(&first), counts(whole));
 }
 
 #[test]
 fn special_values() {
     // All patterns that are special, and few others.
-    let effort = Effort {
+    let effort = ArgumentEffort {
         patterns: Some(8),
         tuples: 1 << 12,
         doubles: 1 << 12,
-        ..Effort::TRIAL
+        ..ArgumentEffort::TRIAL
     };
     for key in [
         "rcp.f32", "log.f32", "div.f16", "pow.f32", "pow.f64", "fma.f64",
@@ -313,10 +316,10 @@ fn special_values() {
 
 #[test]
 fn conversions_are_judged_as_integers_and_floats() {
-    let effort = Effort {
+    let effort = ArgumentEffort {
         patterns: Some(64),
         doubles: 1 << 13,
-        ..Effort::TRIAL
+        ..ArgumentEffort::TRIAL
     };
     for key in [
         "convert.f32.i32",
@@ -333,9 +336,9 @@ fn conversions_are_judged_as_integers_and_floats() {
 
 #[test]
 fn known_hard_arguments_are_the_worst() {
-    let effort = Effort {
+    let effort = ArgumentEffort {
         doubles: 1 << 11,
-        ..Effort::TRIAL
+        ..ArgumentEffort::TRIAL
     };
     for (key, worst) in [
         ("exp.f64", "0x1.e7fe79396eb72p+1"),
@@ -350,9 +353,9 @@ fn known_hard_arguments_are_the_worst() {
 
 #[test]
 fn double_words_keep_their_proven_bounds() {
-    let effort = Effort {
+    let effort = ArgumentEffort {
         doubles: 1 << 12,
-        ..Effort::TRIAL
+        ..ArgumentEffort::TRIAL
     };
     for key in ["add.dw32", "div.dw64", "sqrt.dw32"] {
         let a = measured(&subject(key), &effort);
@@ -371,11 +374,11 @@ fn double_words_keep_their_proven_bounds() {
 fn every_operation_with_an_accuracy_has_a_kernel() {
     let names = program::kernels().expect("parses");
     for op in crate::operation::catalogue() {
-        let Some(s) = Subject::for_operation(&op) else {
+        let Some(s) = AccuracySubject::for_operation(&op) else {
             continue;
         };
         let prefix = match s.way {
-            Way::Values => "values",
+            ArgumentOrigin::Values => "values",
             _ => "accuracy",
         };
         let name = program::kernel(prefix, &s.key);
@@ -386,18 +389,23 @@ fn every_operation_with_an_accuracy_has_a_kernel() {
 #[test]
 fn what_has_no_accuracy_and_what_is_not_there() {
     let bytes = libdevice();
-    let mut bench = Bench {
+    let mut bench = AccuracyBench {
         libdevice: &bytes,
         arch: "sm_80",
         load: &mut on_cpu,
         hard: &[],
     };
     let mut quiet = |_| {};
-    let none = measure("load.dram", &mut bench, &Effort::TRIAL, &mut quiet);
+    let none = measure("load.dram", &mut bench, &ArgumentEffort::TRIAL, &mut quiet);
     assert!(none.expect("no failure").is_none());
-    let unknown = measure("exp.f8", &mut bench, &Effort::TRIAL, &mut quiet);
+    let unknown = measure("exp.f8", &mut bench, &ArgumentEffort::TRIAL, &mut quiet);
     assert!(matches!(unknown, Err(AccuracyError::Unknown(_))));
-    let old = measure("exp2.bf16.sfu", &mut bench, &Effort::TRIAL, &mut quiet);
+    let old = measure(
+        "exp2.bf16.sfu",
+        &mut bench,
+        &ArgumentEffort::TRIAL,
+        &mut quiet,
+    );
     assert!(matches!(old, Err(AccuracyError::TooOld { needs: 90, .. })));
 }
 
@@ -408,14 +416,14 @@ fn lists_of_hard_arguments() {
     assert_eq!(super::takes_lists("pow"), None);
     assert_eq!(super::takes_lists("cbrt"), None);
     let bytes = libdevice();
-    let few = Effort {
+    let few = ArgumentEffort {
         doubles: 256,
-        ..Effort::TRIAL
+        ..ArgumentEffort::TRIAL
     };
     let lists = [("exp.f64".to_owned(), vec![1.5; 100])];
     let mut seen = Vec::new();
     for hard in [&[][..], &lists] {
-        let mut bench = Bench {
+        let mut bench = AccuracyBench {
             libdevice: &bytes,
             arch: "sm_90",
             load: &mut on_cpu,

@@ -4,7 +4,7 @@
 use super::bounds::{Documented, Domain};
 use super::records::Segment;
 use super::strata::{Stratum, mix};
-use super::subject::Subject;
+use super::subject::AccuracySubject;
 use kerf_num::Format;
 
 /// How the arguments of a segment are made, as in `device/generate.h`.
@@ -92,7 +92,7 @@ fn choose(function: &str, f: &Fields, x: u64, draw: u64) -> (Mode, u64, u64) {
 }
 
 /// About `total` tuples of a function of two or three arguments.
-pub fn tuples(s: &Subject, format: Format, total: u64) -> Vec<Stratum> {
+pub fn tuples(s: &AccuracySubject, format: Format, total: u64) -> Vec<Stratum> {
     let (bounds, headline) = (&s.documented, s.headline);
     let f = Fields::for_format(format);
     let count = (total >> 14).clamp(128, 1 << 16);

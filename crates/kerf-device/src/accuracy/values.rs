@@ -1,7 +1,7 @@
 //! Operations whose results the host judges: arguments to the device, results back, all cores at work.
-use super::exact::Reference;
-use super::subject::Subject;
-use super::tally::{Sample, Tally};
+use super::exact::ExactFunction;
+use super::subject::AccuracySubject;
+use super::tally::{AccuracyTally, JudgedCase};
 use kerf_exec::{Arg, BufferId, ExecError, Executor, Launch};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,11 +15,11 @@ const THREADS: usize = 128;
 
 /// Runs an operation on tuples of arguments, one after the other as words, and judges the results.
 pub fn run(
-    s: &Subject,
+    s: &AccuracySubject,
     exec: &mut dyn Executor,
     kernel: &str,
     arguments: &[u64],
-    tally: &mut Tally,
+    tally: &mut AccuracyTally,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), ExecError> {
     let (wide, out) = (s.arity * s.argument.words(), s.result.words());
@@ -81,16 +81,21 @@ fn launch(
 }
 
 /// Judges tuples on all cores; one tally a share, in order.
-fn judge(s: &Subject, arguments: &[u64], results: &[u64], base: usize) -> Vec<Tally> {
+fn judge(
+    s: &AccuracySubject,
+    arguments: &[u64],
+    results: &[u64],
+    base: usize,
+) -> Vec<AccuracyTally> {
     let (wide, out) = (s.arity * s.argument.words(), s.result.words());
     let shares: Vec<(&[u64], &[u64])> = arguments
         .chunks(SHARE * wide)
         .zip(results.chunks(SHARE * out))
         .collect();
-    let done: Vec<Mutex<Option<Tally>>> = shares.iter().map(|_| Mutex::new(None)).collect();
+    let done: Vec<Mutex<Option<AccuracyTally>>> = shares.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let Some(mut reference) = Reference::new(s.function, s.argument) else {
+        let Some(mut reference) = ExactFunction::new(s.function, s.argument) else {
             return;
         };
         loop {
@@ -120,11 +125,11 @@ fn judge(s: &Subject, arguments: &[u64], results: &[u64], base: usize) -> Vec<Ta
 }
 
 fn one_share<'a>(
-    s: &Subject,
-    reference: &mut Reference,
+    s: &AccuracySubject,
+    reference: &mut ExactFunction,
     tuples: impl Iterator<Item = (u64, (&'a [u64], &'a [u64]))>,
-) -> Tally {
-    let mut tally = Tally::new(s.documented.len());
+) -> AccuracyTally {
+    let mut tally = AccuracyTally::new(s.documented.len());
     let rules = s.rules();
     for (index, (arguments, got)) in tuples {
         let place = s.place(arguments);
@@ -135,7 +140,7 @@ fn one_share<'a>(
         }
         let exact = reference.at(arguments);
         let first = s.value(arguments, 0);
-        let sample = Sample {
+        let sample = JudgedCase {
             index,
             arguments,
             got,

@@ -1,5 +1,5 @@
 //! Probes compiled, assembled and looked at, on all cores.
-use super::Options;
+use super::CharacteriseOptions;
 use crate::operation::{Operation, find};
 use crate::probe::{self, Probe, sass};
 use crate::profile::Sass;
@@ -44,7 +44,7 @@ fn disassemble(tool: &PathBuf, binary: &[u8]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-fn ready(probe: Probe, o: &Options) -> Result<Ready, String> {
+fn ready(probe: Probe, o: &CharacteriseOptions) -> Result<Ready, String> {
     let binary = cuda::link(&probe.ptx, o.ordinal).map_err(|e| e.to_string())?;
     let sass = match &o.disassembler {
         None => None,
@@ -67,7 +67,7 @@ pub(super) fn compile(
     operations: &[Operation],
     pairs: &[(&str, &str)],
     arch: &str,
-    o: &Options,
+    o: &CharacteriseOptions,
 ) -> Compiled {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Compiled::new());

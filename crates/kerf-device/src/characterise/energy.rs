@@ -1,8 +1,8 @@
 //! Energy of the operations whose best shape is known.
-use super::{Campaign, Mode};
-use crate::energy::{Window, per_result, window};
+use super::{Campaign, CampaignMode};
+use crate::energy::{PowerWindow, per_result, window};
 use crate::limits;
-use crate::probe::measure::Bench;
+use crate::probe::measure::ProbeBench;
 use crate::profile::Figure;
 use kerf_exec::cuda::watch::Watch;
 use kerf_exec::{ExecError, Executor};
@@ -24,9 +24,9 @@ fn at_rest(watch: &Watch) -> Result<Figure, ExecError> {
 
 fn waiting(
     watch: &Watch,
-    device: &mut limits::Bench,
+    device: &mut limits::LimitsBench,
     warps: u32,
-) -> Result<Option<Window>, ExecError> {
+) -> Result<Option<PowerWindow>, ExecError> {
     window(watch, SECONDS, || {
         device.wait(warps, 10_000_000)?;
         device.executor().start_clock()?;
@@ -36,7 +36,7 @@ fn waiting(
 
 impl Campaign<'_> {
     /// Energy of every operation of the list.
-    pub(super) fn energies(&mut self, device: &mut limits::Bench) -> Result<(), ExecError> {
+    pub(super) fn energies(&mut self, device: &mut limits::LimitsBench) -> Result<(), ExecError> {
         let mut order = self.powered();
         if order.is_empty() {
             return Ok(());
@@ -55,7 +55,7 @@ impl Campaign<'_> {
                 (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
             })
         });
-        let mut bases: BTreeMap<u32, Window> = BTreeMap::new();
+        let mut bases: BTreeMap<u32, PowerWindow> = BTreeMap::new();
         for key in order {
             self.step(&format!("energy of {key}"), "energy");
             let done = self.p.operations.get(key).is_some_and(|s| {
@@ -70,7 +70,7 @@ impl Campaign<'_> {
             {
                 bases.insert(best.warps, w);
             }
-            let base: Vec<Window> = bases.get(&best.warps).copied().into_iter().collect();
+            let base: Vec<PowerWindow> = bases.get(&best.warps).copied().into_iter().collect();
             let figure = self.energy_of(key, &watch, &base)?;
             self.p
                 .operations
@@ -83,13 +83,18 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    fn energy_of(&self, key: &str, watch: &Watch, base: &[Window]) -> Result<Figure, ExecError> {
+    fn energy_of(
+        &self,
+        key: &str,
+        watch: &Watch,
+        base: &[PowerWindow],
+    ) -> Result<Figure, ExecError> {
         let (Some(Ok(r)), Some(best)) = (self.compiled.get(key), self.bests.get(key)) else {
             return Ok(Figure::default());
         };
         let sms = self.attributes.sms;
-        let ring = super::speed::ring(key, Mode::Full);
-        let mut bench = Bench::new(r.probe.clone(), &r.binary, self.o.ordinal, sms, ring)?;
+        let ring = super::speed::ring(key, CampaignMode::Full);
+        let mut bench = ProbeBench::new(r.probe.clone(), &r.binary, self.o.ordinal, sms, ring)?;
         // About 5 ms a launch.
         let iterations = (f64::from(best.iterations) * 8e6 / 6e4) as u32;
         let mut windows = Vec::new();

@@ -1,15 +1,15 @@
 //! Latency and throughput out of probes.
 use super::compile::Ready;
-use super::{Mode, Options};
+use super::{CampaignMode, CharacteriseOptions};
 use crate::operation::Operation;
-use crate::probe::measure::{Bench, Best, Ring, UNSTABLE, summary};
+use crate::probe::measure::{Best, ProbeBench, Ring, UNSTABLE, summary};
 use crate::profile::{CoIssue, DeviceProfile, Figure, OperationProfile};
 use kerf_exec::ExecError;
 
-pub(super) fn ring(key: &str, mode: Mode) -> Ring {
+pub(super) fn ring(key: &str, mode: CampaignMode) -> Ring {
     match (key, mode) {
-        ("load.dram", Mode::Quick) => Ring::Wander(256 << 20),
-        ("load.dram", Mode::Full) => Ring::Wander(1 << 30),
+        ("load.dram", CampaignMode::Quick) => Ring::Wander(256 << 20),
+        ("load.dram", CampaignMode::Full) => Ring::Wander(1 << 30),
         _ => Ring::Own,
     }
 }
@@ -17,17 +17,17 @@ pub(super) fn ring(key: &str, mode: Mode) -> Ring {
 /// Latency and throughput of one operation.
 pub(super) fn measure(
     r: &Ready,
-    o: &Options,
+    o: &CharacteriseOptions,
     sms: u32,
     feed: Option<f64>,
-) -> Result<(OperationProfile, Option<Best>, Bench), ExecError> {
+) -> Result<(OperationProfile, Option<Best>, ProbeBench), ExecError> {
     let key = r.probe.key.clone();
     let (repeats, warps): (usize, &[u32]) = match o.mode {
-        Mode::Quick => (3, &[8, 16, 32]),
-        Mode::Full => (9, &[1, 2, 4, 8, 12, 16, 24, 32]),
+        CampaignMode::Quick => (3, &[8, 16, 32]),
+        CampaignMode::Full => (9, &[1, 2, 4, 8, 12, 16, 24, 32]),
     };
     let direct = r.probe.recipe().direct;
-    let mut bench = Bench::new(
+    let mut bench = ProbeBench::new(
         r.probe.clone(),
         &r.binary,
         o.ordinal,
@@ -87,8 +87,8 @@ pub(super) fn measured_already(p: &OperationProfile) -> bool {
 }
 
 /// Throughput of a probe that is not one operation of the catalogue.
-pub(super) fn pair_rate(r: &Ready, o: &Options, sms: u32) -> Result<Figure, ExecError> {
-    let mut bench = Bench::new(r.probe.clone(), &r.binary, o.ordinal, sms, Ring::Own)?;
+pub(super) fn pair_rate(r: &Ready, o: &CharacteriseOptions, sms: u32) -> Result<Figure, ExecError> {
+    let mut bench = ProbeBench::new(r.probe.clone(), &r.binary, o.ordinal, sms, Ring::Own)?;
     let (best, rates) = bench.throughput(&[4, 8, 16, 32], 5)?;
     Ok(summary(rates, UNSTABLE * best.rate))
 }

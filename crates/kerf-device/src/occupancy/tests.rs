@@ -6,11 +6,11 @@
 //! from the limits in NVIDIA's tables and not from this code.
 use super::*;
 use crate::bundled;
-use Resource::*;
+use OccupancyLimit::*;
 
-fn machine(word: &str) -> Machine {
+fn machine(word: &str) -> Multiprocessor {
     let p = bundled::find(word).expect(word).bundled.load().expect(word);
-    Machine::from_profile(&p).expect(word)
+    Multiprocessor::from_profile(&p).expect(word)
 }
 
 fn demand(registers: u32, shared: u64) -> Demand {
@@ -23,7 +23,7 @@ fn demand(registers: u32, shared: u64) -> Demand {
 
 #[test]
 fn known_answers() {
-    type Case = (&'static str, u32, u64, u32, u32, &'static [Resource]);
+    type Case = (&'static str, u32, u64, u32, u32, &'static [OccupancyLimit]);
     let cases: &[Case] = &[
         // arch, registers, shared bytes, threads; blocks, limits
         // 32 regs: 1024 a warp, 16 warps a partition, 64 an SM: as many as the warp slots.
@@ -106,7 +106,7 @@ fn impossible_launches_name_the_limit() {
         .bundled
         .load()
         .expect("parses");
-    let e = Machine::from_profile(&fermi)
+    let e = Multiprocessor::from_profile(&fermi)
         .expect_err("not all is known")
         .to_string();
     assert!(e.contains("fermi") && e.contains("register_unit"), "{e}");

@@ -1,7 +1,7 @@
 //! Running probes on a GPU: latency as the slope between two lengths of a chain, throughput as the
 //! best of a sweep over streams and warps.
-use super::recipe::Numbers;
-use super::text::{STREAMS, Shape};
+use super::recipe::ProbeNumbers;
+use super::text::{ProbeKernel, STREAMS};
 use super::{Probe, values};
 use crate::profile::Figure;
 use kerf_exec::cuda::CudaExecutor;
@@ -25,7 +25,7 @@ struct Clocks {
 }
 
 /// A probe on a device, ready to run.
-pub struct Bench {
+pub struct ProbeBench {
     exec: CudaExecutor,
     probe: Probe,
     seeds: BufferId,
@@ -48,7 +48,7 @@ struct Wander {
 #[derive(Debug, Clone, Copy)]
 pub struct Best {
     /// The kernel.
-    pub shape: Shape,
+    pub shape: ProbeKernel,
     /// Warps of the one block on each multiprocessor.
     pub warps: u32,
     /// Iterations used.
@@ -78,7 +78,7 @@ pub fn summary(mut v: Vec<f64>, digits: f64) -> Figure {
     }
 }
 
-impl Bench {
+impl ProbeBench {
     /// Loads a probe's binary. `ring` is the size in bytes of the memory that loads wander through.
     pub fn new(
         probe: Probe,
@@ -86,11 +86,11 @@ impl Bench {
         ordinal: i32,
         sms: u32,
         ring: Ring,
-    ) -> Result<Bench, ExecError> {
+    ) -> Result<ProbeBench, ExecError> {
         let names: Vec<String> = probe.shapes.iter().map(|s| s.name()).collect();
         let mut exec = CudaExecutor::from_binary(binary, &names, ordinal)?;
         let mut wander = None;
-        let seeds = if probe.recipe().numbers == Numbers::Address {
+        let seeds = if probe.recipe().numbers == ProbeNumbers::Address {
             let (start, bytes) = ring.build(&mut exec)?;
             wander = start;
             bytes
@@ -103,7 +103,7 @@ impl Bench {
         let o = exec.alloc("operands", operands.len(), 16)?;
         exec.write(o, &operands)?;
         let clocks = exec.alloc("clocks", 24 * sms as usize * (THREADS / 32), 8)?;
-        Ok(Bench {
+        Ok(ProbeBench {
             exec,
             probe,
             seeds: s,
@@ -117,7 +117,7 @@ impl Bench {
     /// Starts a kernel without waiting for it.
     pub fn start(
         &mut self,
-        shape: Shape,
+        shape: ProbeKernel,
         blocks: u32,
         warps: u32,
         iterations: u32,
@@ -143,7 +143,7 @@ impl Bench {
 
     fn run(
         &mut self,
-        shape: Shape,
+        shape: ProbeKernel,
         blocks: u32,
         warps: u32,
         iterations: u32,
@@ -179,7 +179,7 @@ impl Bench {
 
     /// Cycles from one operation to the next, through the mask or not; one figure per repeat.
     pub fn latency(&mut self, masked: bool, repeats: usize) -> Result<Option<Vec<f64>>, ExecError> {
-        let mut chains: Vec<Shape> = super::latency_shapes(self.probe.recipe())
+        let mut chains: Vec<ProbeKernel> = super::latency_shapes(self.probe.recipe())
             .into_iter()
             .filter(|s| s.masked == masked)
             .collect();
@@ -188,7 +188,7 @@ impl Bench {
             return Ok(None);
         };
         let iterations = (512 / long.unroll).max(4) as u32;
-        let mut cycles = |s: Shape| -> Result<f64, ExecError> {
+        let mut cycles = |s: ProbeKernel| -> Result<f64, ExecError> {
             // The first run fills the instruction cache.
             let mut best = f64::INFINITY;
             for _ in 0..3 {
@@ -209,7 +209,7 @@ impl Bench {
     /// Results per clock per multiprocessor of one configuration.
     fn rate(
         &mut self,
-        shape: Shape,
+        shape: ProbeKernel,
         blocks: u32,
         warps: u32,
         iterations: u32,
@@ -240,7 +240,7 @@ impl Bench {
     }
 
     /// Iterations so that a run takes about `cycles`.
-    fn calibrate(&mut self, s: Shape, warps: u32, cycles: f64) -> Result<u32, ExecError> {
+    fn calibrate(&mut self, s: ProbeKernel, warps: u32, cycles: f64) -> Result<u32, ExecError> {
         let blocks = self.blocks();
         self.run(s, blocks, warps, 2)?;
         let all = self.run(s, blocks, warps, 4)?;

@@ -9,7 +9,7 @@ mod conversion;
 mod function;
 mod memory;
 
-use crate::operation::{Class, Operation, Variant};
+use crate::operation::{FunctionVariant, Operation, OperationClass};
 pub use conversion::round_trip;
 
 /// The type in which a probe carries its value.
@@ -82,7 +82,7 @@ impl Carrier {
 
 /// What numbers a probe computes with; decides how they are written into its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
+pub enum ProbeNumbers {
     /// f16, also packed twice.
     F16,
     /// bf16, also packed twice.
@@ -103,13 +103,13 @@ pub enum Numbers {
 
 /// One way to write a step.
 #[derive(Debug, Clone)]
-pub struct Recipe {
+pub struct ProbeRecipe {
     /// Type carried.
     pub carrier: Carrier,
     /// Type of the result, where it differs.
     pub result: Carrier,
     /// Numbers in the carrier.
-    pub numbers: Numbers,
+    pub numbers: ProbeNumbers,
     /// The result feeds the next step as it is.
     pub direct: bool,
     /// Otherwise: it goes through a multiply-add of integers instead of a logical operation, where
@@ -135,7 +135,7 @@ pub struct Recipe {
     pub library: bool,
 }
 
-impl Recipe {
+impl ProbeRecipe {
     /// Words of a register that feeding the next step goes through.
     pub fn fed_words(&self) -> u32 {
         self.carrier.width().min(self.result.width()).div_ceil(32)
@@ -162,16 +162,16 @@ fn same(step: String) -> [String; 2] {
     [step.clone(), step]
 }
 
-fn native(format: &str) -> Option<(Carrier, Numbers, &'static str)> {
+fn native(format: &str) -> Option<(Carrier, ProbeNumbers, &'static str)> {
     Some(match format {
-        "f16" => (Carrier::I16, Numbers::F16, "f16"),
-        "bf16" => (Carrier::I16, Numbers::Bf16, "bf16"),
-        "f16x2" => (Carrier::I32, Numbers::F16, "f16x2"),
-        "bf16x2" => (Carrier::I32, Numbers::Bf16, "bf16x2"),
-        "f32" => (Carrier::F32, Numbers::F32, "f32"),
-        "f64" => (Carrier::F64, Numbers::F64, "f64"),
-        "i32" => (Carrier::I32, Numbers::Int, "s32"),
-        "i64" => (Carrier::I64, Numbers::Int, "s64"),
+        "f16" => (Carrier::I16, ProbeNumbers::F16, "f16"),
+        "bf16" => (Carrier::I16, ProbeNumbers::Bf16, "bf16"),
+        "f16x2" => (Carrier::I32, ProbeNumbers::F16, "f16x2"),
+        "bf16x2" => (Carrier::I32, ProbeNumbers::Bf16, "bf16x2"),
+        "f32" => (Carrier::F32, ProbeNumbers::F32, "f32"),
+        "f64" => (Carrier::F64, ProbeNumbers::F64, "f64"),
+        "i32" => (Carrier::I32, ProbeNumbers::Int, "s32"),
+        "i64" => (Carrier::I64, ProbeNumbers::Int, "s64"),
         _ => return None,
     })
 }
@@ -179,13 +179,13 @@ fn native(format: &str) -> Option<(Carrier, Numbers, &'static str)> {
 /// Long enough that the loop around it costs under 1 %.
 const NATIVE_UNROLL: usize = 512;
 
-fn arithmetic(o: &Operation) -> Option<Recipe> {
+fn arithmetic(o: &Operation) -> Option<ProbeRecipe> {
     let (c, numbers, ty) = native(o.format)?;
     let x = (c, "%X");
     let (b, cc, p) = ((c, "%B"), (c, "%C"), (c, "%P"));
     let two = |name: &str, other| asm(&format!("{name}.{ty} $0, $1, $2;"), c, &[x, other]);
     let three = |name: &str| asm(&format!("{name}.{ty} $0, $1, $2, $3;"), c, &[x, b, cc]);
-    let float = numbers != Numbers::Int;
+    let float = numbers != ProbeNumbers::Int;
     // Sums of a constant would be folded for integers; each step adds the one before instead.
     let steps = match (o.function, float) {
         ("add", true) => same(two("add.rn", b)),
@@ -200,7 +200,7 @@ fn arithmetic(o: &Operation) -> Option<Recipe> {
         ("logic", _) => same(asm("lop3.b32 $0, $1, $2, $3, 0x6a;", c, &[x, b, cc])),
         _ => return None,
     };
-    let half = matches!(numbers, Numbers::F16 | Numbers::Bf16);
+    let half = matches!(numbers, ProbeNumbers::F16 | ProbeNumbers::Bf16);
     let planned = match (o.function, o.format) {
         ("add", "f32") => vec![("FADD", 1.0)],
         ("mul", "f32") => vec![("FMUL", 1.0)],
@@ -218,7 +218,7 @@ fn arithmetic(o: &Operation) -> Option<Recipe> {
         ("mul" | "fma", "i32") => vec![("IMAD", 1.0)],
         _ => vec![],
     };
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier: c,
         result: c,
         numbers,
@@ -241,17 +241,17 @@ fn arithmetic(o: &Operation) -> Option<Recipe> {
     })
 }
 
-fn double_word(o: &Operation) -> Option<Recipe> {
+fn double_word(o: &Operation) -> Option<ProbeRecipe> {
     let (c, numbers) = match o.format {
-        "dw32" => (Carrier::Dw32, Numbers::Dw32),
-        "dw64" => (Carrier::Dw64, Numbers::Dw64),
+        "dw32" => (Carrier::Dw32, ProbeNumbers::Dw32),
+        "dw64" => (Carrier::Dw64, ProbeNumbers::Dw64),
         _ => return None,
     };
     let name = format!(
         "kerf_{}_{}{}",
         o.format,
         o.function,
-        if o.variant == Variant::Cmp {
+        if o.variant == FunctionVariant::Cmp {
             "_cmp"
         } else {
             ""
@@ -275,7 +275,7 @@ fn double_word(o: &Operation) -> Option<Recipe> {
         .join(", ");
     let declare = format!("declare {t} @{name}({})", vec![t; args].join(", "));
     let direct = args > 1 || o.function == "sqrt";
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier: c,
         result: c,
         numbers,
@@ -294,19 +294,23 @@ fn double_word(o: &Operation) -> Option<Recipe> {
         declares: vec![declare],
         results: 1.0,
         planned: vec![],
-        unroll: if o.class == Class::Arithmetic { 32 } else { 8 },
+        unroll: if o.class == OperationClass::Arithmetic {
+            32
+        } else {
+            8
+        },
         library: true,
     })
 }
 
 /// The recipe of an operation; none for what is not measured by a probe.
-pub fn recipe(o: &Operation) -> Option<Recipe> {
+pub fn recipe(o: &Operation) -> Option<ProbeRecipe> {
     match o.class {
         _ if o.format.starts_with("dw") => double_word(o),
-        Class::Arithmetic => arithmetic(o),
-        Class::Function => function::function(o),
-        Class::Conversion => conversion::conversion(o),
-        Class::Select => conversion::select(o),
-        Class::Memory => memory::memory(o),
+        OperationClass::Arithmetic => arithmetic(o),
+        OperationClass::Function => function::function(o),
+        OperationClass::Conversion => conversion::conversion(o),
+        OperationClass::Select => conversion::select(o),
+        OperationClass::Memory => memory::memory(o),
     }
 }

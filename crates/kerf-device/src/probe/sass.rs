@@ -1,15 +1,15 @@
 //! Disassembly of a probe, and whether it is what was planned.
 use super::Probe;
-use super::text::Shape;
+use super::text::ProbeKernel;
 use crate::profile::Sass;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Opcodes of a kernel with their counts.
-pub type Histogram = BTreeMap<String, u64>;
+pub type OpcodeHistogram = BTreeMap<String, u64>;
 
 /// Reads the listing of `nvdisasm` or `cuobjdump -sass`: opcodes by function.
-pub fn parse(listing: &str) -> BTreeMap<String, Histogram> {
-    let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
+pub fn parse(listing: &str) -> BTreeMap<String, OpcodeHistogram> {
+    let mut all: BTreeMap<String, OpcodeHistogram> = BTreeMap::new();
     let mut current: Option<String> = None;
     for line in listing.lines() {
         let line = line.trim();
@@ -53,7 +53,7 @@ fn opcode(line: &str) -> Option<String> {
 
 /// The unit that runs an opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ExecutionUnit {
     /// Special-function unit.
     Sfu,
     /// Single precision and integers.
@@ -67,19 +67,19 @@ pub enum Unit {
 }
 
 /// Which unit runs an opcode.
-pub fn unit(opcode: &str) -> Unit {
+pub fn unit(opcode: &str) -> ExecutionUnit {
     let head = opcode.split('.').next().unwrap_or_default();
     match head {
-        "MUFU" => Unit::Sfu,
-        "DADD" | "DMUL" | "DFMA" | "DSETP" | "DMNMX" => Unit::Dp,
+        "MUFU" => ExecutionUnit::Sfu,
+        "DADD" | "DMUL" | "DFMA" | "DSETP" | "DMNMX" => ExecutionUnit::Dp,
         "HADD2" | "HMUL2" | "HFMA2" | "HMNMX2" | "HSET2" | "HSETP2" | "HADD2_32I" | "HMUL2_32I"
-        | "HFMA2_32I" => Unit::Half,
+        | "HFMA2_32I" => ExecutionUnit::Half,
         "FADD" | "FMUL" | "FFMA" | "FMNMX" | "FMNMX3" | "FSEL" | "FSET" | "FSETP" | "FCHK"
         | "FSWZADD" | "FADD32I" | "FFMA32I" | "FMUL32I" | "IADD" | "IADD3" | "IADD32I" | "IMAD"
         | "IMNMX" | "VIMNMX" | "VIMNMX3" | "IABS" | "ISETP" | "LEA" | "LOP3" | "LOP" | "LOP32I"
         | "SHF" | "SHL" | "SHR" | "SEL" | "PRMT" | "MOV" | "FLO" | "POPC" | "ICMP" | "ISCADD"
-        | "PLOP3" | "SGXT" | "BMSK" | "VIADD" | "VIADDMNMX" => Unit::Sp,
-        _ => Unit::Other,
+        | "PLOP3" | "SGXT" | "BMSK" | "VIADD" | "VIADDMNMX" => ExecutionUnit::Sp,
+        _ => ExecutionUnit::Other,
     }
 }
 
@@ -99,7 +99,7 @@ pub struct Unplanned {
     pub kernel: String,
 }
 
-fn counted(h: &Histogram, prefix: &str) -> u64 {
+fn counted(h: &OpcodeHistogram, prefix: &str) -> u64 {
     h.iter()
         .filter(|(o, _)| o.starts_with(prefix))
         .map(|(_, n)| n)
@@ -110,10 +110,10 @@ fn counted(h: &Histogram, prefix: &str) -> u64 {
 /// number of operations alone. Checks the plan on every kernel.
 pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
     let functions = parse(listing);
-    let of = |s: &Shape| functions.get(&s.name()).cloned().unwrap_or_default();
-    let operations = |s: &Shape| (s.streams * s.unroll) as f64;
+    let of = |s: &ProbeKernel| functions.get(&s.name()).cloned().unwrap_or_default();
+    let operations = |s: &ProbeKernel| (s.streams * s.unroll) as f64;
     // The chains of one stream: same kernel but for the length.
-    let chains: Vec<&Shape> = p
+    let chains: Vec<&ProbeKernel> = p
         .shapes
         .iter()
         .filter(|s| s.streams == 1 && s.masked != p.recipe().direct)
@@ -134,7 +134,7 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
     };
     let opcodes: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     for opcode in opcodes {
-        let n = |h: &Histogram| h.get(opcode).copied().unwrap_or(0) as f64;
+        let n = |h: &OpcodeHistogram| h.get(opcode).copied().unwrap_or(0) as f64;
         let mut each = (n(&b) - n(&a)) / more;
         // What only feeds the next operation is not the operation's.
         if fed > 0.0 && opcode.starts_with(feed) {
@@ -147,11 +147,11 @@ pub fn examine(p: &Probe, listing: &str) -> Result<Sass, Box<Unplanned>> {
         }
         sass.opcodes.insert(opcode.clone(), each);
         match unit(opcode) {
-            Unit::Sfu => sass.sfu += each,
-            Unit::Sp => sass.sp += each,
-            Unit::Dp => sass.dp += each,
-            Unit::Half => sass.half += each,
-            Unit::Other => sass.other += each,
+            ExecutionUnit::Sfu => sass.sfu += each,
+            ExecutionUnit::Sp => sass.sp += each,
+            ExecutionUnit::Dp => sass.dp += each,
+            ExecutionUnit::Half => sass.half += each,
+            ExecutionUnit::Other => sass.other += each,
         }
     }
     for (prefix, planned) in &p.recipe().planned {
@@ -187,7 +187,7 @@ mod tests {
     fn the_feed_is_not_the_operation() {
         let o = crate::operation::find("exp2.f32.sfu").expect("in the catalogue");
         let recipe = crate::probe::recipe::recipe(&o).expect("has a recipe");
-        let shape = |unroll| Shape {
+        let shape = |unroll| ProbeKernel {
             streams: 1,
             unroll,
             masked: true,
@@ -198,7 +198,7 @@ mod tests {
             shapes: vec![shape(2), shape(4)],
             ptx: String::new(),
         };
-        let kernel = |s: Shape| {
+        let kernel = |s: ProbeKernel| {
             let step =
                 "/*0010*/ MUFU.EX2 R0, R0 ;\n/*0020*/ LOP3.LUT R0, R1, R0, R2, 0x6a, !PT ;\n";
             format!(

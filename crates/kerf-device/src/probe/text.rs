@@ -4,12 +4,12 @@
 //! the body of a loop, and writes per warp the clock before and after the loop and the number of its
 //! multiprocessor. Parameters: first values, operands, clocks, iterations, the mask that is zero, and
 //! the pattern that the sink never sees.
-use super::recipe::{Carrier, Numbers, Recipe};
+use super::recipe::{Carrier, ProbeNumbers, ProbeRecipe};
 use std::fmt::Write;
 
 /// One kernel of a probe module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct ProbeKernel {
     /// Independent values.
     pub streams: usize,
     /// Steps of each in the loop's body.
@@ -18,7 +18,7 @@ pub struct Shape {
     pub masked: bool,
 }
 
-impl Shape {
+impl ProbeKernel {
     /// The kernel's name.
     pub fn name(self) -> String {
         format!(
@@ -85,12 +85,12 @@ fn as_bits(out: &mut String, value: &str, from: Carrier, to: Carrier, tag: &str)
 }
 
 /// Does the value point into shared memory?
-fn points_to_shared(r: &Recipe) -> bool {
-    r.carrier == Carrier::I32 && r.numbers == Numbers::Address
+fn points_to_shared(r: &ProbeRecipe) -> bool {
+    r.carrier == Carrier::I32 && r.numbers == ProbeNumbers::Address
 }
 
 /// First values, operands and the mask in every width that is needed.
-fn prologue(o: &mut String, recipes: &[&Recipe], s: Shape) {
+fn prologue(o: &mut String, recipes: &[&ProbeRecipe], s: ProbeKernel) {
     o.push_str(
         "entry:\n  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n  %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n",
     );
@@ -145,7 +145,7 @@ fn prologue(o: &mut String, recipes: &[&Recipe], s: Shape) {
 }
 
 /// The loop's body.
-fn body(o: &mut String, recipes: &[&Recipe], s: Shape) {
+fn body(o: &mut String, recipes: &[&ProbeRecipe], s: ProbeKernel) {
     for u in 0..s.unroll {
         for j in 0..s.streams {
             let kind = j % recipes.len();
@@ -189,7 +189,7 @@ fn body(o: &mut String, recipes: &[&Recipe], s: Shape) {
 }
 
 /// All results in one word, stored if it is the pattern that it never is.
-fn sink(o: &mut String, recipes: &[&Recipe], s: Shape) {
+fn sink(o: &mut String, recipes: &[&ProbeRecipe], s: ProbeKernel) {
     let mut sum = String::from("0");
     for j in 0..s.streams {
         let r = recipes[j % recipes.len()];
@@ -251,7 +251,7 @@ out:
 }
 ";
 
-fn kernel(recipes: &[&Recipe], s: Shape) -> String {
+fn kernel(recipes: &[&ProbeRecipe], s: ProbeKernel) -> String {
     let mut o = format!(
         "define ptx_kernel void @{}(ptr addrspace(1) %seeds, ptr addrspace(1) %operands, ptr addrspace(1) %clocks, i32 %iterations, i64 %mask, i64 %never) {{\n",
         s.name()
@@ -280,7 +280,7 @@ fn kernel(recipes: &[&Recipe], s: Shape) -> String {
 }
 
 /// The module with all kernels of a probe. With two recipes, streams alternate between them.
-pub fn module(recipes: &[&Recipe], shapes: &[Shape]) -> String {
+pub fn module(recipes: &[&ProbeRecipe], shapes: &[ProbeKernel]) -> String {
     let mut o = String::from(
         "target triple = \"nvptx64-nvidia-cuda\"\n\
          @words = internal addrspace(3) global [1024 x i64] undef, align 16\n\

@@ -59,8 +59,8 @@ impl DeviceProfile {
                 why,
             })
         };
-        let unlisted = |s: &Source| match s {
-            Source::Published(key) if !self.sources.contains_key(key) => Some(key.clone()),
+        let unlisted = |s: &FigureSource| match s {
+            FigureSource::Published(key) if !self.sources.contains_key(key) => Some(key.clone()),
             _ => None,
         };
         let known: std::collections::BTreeSet<String> = crate::operation::catalogue()
@@ -115,7 +115,7 @@ impl DeviceProfile {
                 {
                     return bad(&field, format!("{v} is not possible"));
                 }
-                Some(_) if f.source == Source::Unknown => {
+                Some(_) if f.source == FigureSource::Unknown => {
                     return bad(&field, "it has a value and no source".into());
                 }
                 _ => {}

@@ -7,7 +7,7 @@ fn minimal() -> DeviceProfile {
         name: "t".into(),
         gpu: "T".into(),
         arch: "9.0".into(),
-        origin: Origin::default(),
+        origin: ProfileOrigin::default(),
         sources: BTreeMap::new(),
         limits: Limits::default(),
         operations: BTreeMap::new(),

@@ -12,7 +12,7 @@ pub(super) mod lane;
 
 pub(super) use calls::{assert, barrier, linear, need_headroom, printf, spin, trap, warp, worker};
 
-use super::context::Context;
+use super::context::BlockContext;
 use super::fault::{Fault, FaultKind};
 use super::launch_state::Shared;
 use super::mapping::MemoryError;
@@ -24,16 +24,16 @@ use lane::{Lane, Wait};
 use std::ffi::c_void;
 
 /// Entry of a kernel in loop mode.
-pub type BlockFn = extern "C" fn(*mut Context, *const *const u8);
+pub type BlockFn = extern "C" fn(*mut BlockContext, *const *const u8);
 
 /// Entry of a kernel in coroutine mode.
-pub type ThreadFn = extern "C" fn(*mut Context, *const *const u8, u32, u32, u32);
+pub type ThreadFn = extern "C" fn(*mut BlockContext, *const *const u8, u32, u32, u32);
 
 /// Least stack of a coroutine that runs whole blocks, in bytes.
 const LOOP_STACK: usize = 1 << 20;
 
 /// State of one worker thread of the executor.
-pub struct Worker<'a> {
+pub struct BlockWorker<'a> {
     /// What all workers of the launch share.
     pub shared: &'a Shared<'a>,
     pub(super) lanes: Vec<Lane>,
@@ -44,7 +44,7 @@ pub struct Worker<'a> {
     /// What is checked, in an instrumented program.
     pub(super) checks: Option<Checks>,
     /// The block that is running, in coroutine mode.
-    context: *const Context,
+    context: *const BlockContext,
     stacks: Vec<ArenaStack>,
     /// Where all stacks of this worker lie, in use or not, where that is checked.
     stack_ranges: Vec<(usize, usize)>,
@@ -53,11 +53,11 @@ pub struct Worker<'a> {
     in_threads: bool,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> BlockWorker<'a> {
     /// A worker of a launch.
-    pub fn new(shared: &'a Shared<'a>) -> Worker<'a> {
+    pub fn new(shared: &'a Shared<'a>) -> BlockWorker<'a> {
         signals::prepare_thread();
-        Worker {
+        BlockWorker {
             shared,
             lanes: Vec::new(),
             arrived: [0; 16],
@@ -72,7 +72,7 @@ impl<'a> Worker<'a> {
     }
 
     /// A block begins, in an instrumented program.
-    pub(super) fn begin_block(&mut self, ctx: &Context) {
+    pub(super) fn begin_block(&mut self, ctx: &BlockContext) {
         if let (Some(c), Some(s)) = (&mut self.checks, self.shared.sanitizer) {
             c.begin_block(s, ctx);
         }
@@ -98,7 +98,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes stacks over from an earlier launch.
-    pub fn with_stacks(mut self, stacks: Vec<ArenaStack>) -> Worker<'a> {
+    pub fn with_stacks(mut self, stacks: Vec<ArenaStack>) -> BlockWorker<'a> {
         if self.checks.is_some() {
             self.stack_ranges = stacks.iter().map(ArenaStack::range).collect();
         }
@@ -122,17 +122,18 @@ impl<'a> Worker<'a> {
     /// Runs `work` in a coroutine, which a fault leaves for good.
     fn in_coroutine(
         &mut self,
-        ctx: &mut Context,
-        work: &mut dyn FnMut(*mut Context),
+        ctx: &mut BlockContext,
+        work: &mut dyn FnMut(*mut BlockContext),
     ) -> Result<(), MemoryError> {
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
         let stack = self.stack(self.shared.stack_bytes.max(LOOP_STACK))?;
-        let me = std::ptr::from_mut(self).cast::<Worker<'static>>();
-        let ctx: *mut Context = ctx;
-        let work: *mut dyn FnMut(*mut Context) = work;
+        let me = std::ptr::from_mut(self).cast::<BlockWorker<'static>>();
+        let ctx: *mut BlockContext = ctx;
+        let work: *mut dyn FnMut(*mut BlockContext) = work;
         // SAFETY: the coroutine runs and ends (or is reset) inside this call, so the pointers to
         // locals stay valid; lifetimes are erased only because corosensei asks for 'static.
-        let work: *mut (dyn FnMut(*mut Context) + 'static) = unsafe { std::mem::transmute(work) };
+        let work: *mut (dyn FnMut(*mut BlockContext) + 'static) =
+            unsafe { std::mem::transmute(work) };
         let mut co: Thread = Coroutine::with_stack(stack, move |y: &Yielder<(), ()>, ()| {
             // SAFETY: as above.
             unsafe {
@@ -156,10 +157,10 @@ impl<'a> Worker<'a> {
     /// none.
     pub fn run_loops(
         &mut self,
-        ctx: &mut Context,
+        ctx: &mut BlockContext,
         entry: BlockFn,
         args: *const *const u8,
-        mut next: impl FnMut(&mut Context) -> bool,
+        mut next: impl FnMut(&mut BlockContext) -> bool,
     ) -> Result<(), MemoryError> {
         self.in_coroutine(ctx, &mut |c| {
             // SAFETY: the context of this call.
@@ -174,10 +175,10 @@ impl<'a> Worker<'a> {
     /// Runs blocks in region mode: all threads through one region, then the next.
     pub fn run_regions(
         &mut self,
-        ctx: &mut Context,
+        ctx: &mut BlockContext,
         regions: &[(usize, usize)],
         args: *const *const u8,
-        mut next: impl FnMut(&mut Context) -> bool,
+        mut next: impl FnMut(&mut BlockContext) -> bool,
     ) -> Result<(), MemoryError> {
         // SAFETY: the addresses are those of the regions' loop and thread entries.
         let entries: Vec<(BlockFn, ThreadFn)> = regions
@@ -219,7 +220,7 @@ impl<'a> Worker<'a> {
     /// Runs one block in coroutine mode.
     pub fn run_threads(
         &mut self,
-        ctx: &mut Context,
+        ctx: &mut BlockContext,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<(), MemoryError> {
@@ -247,7 +248,7 @@ impl<'a> Worker<'a> {
     /// The threads of a block, none of which has begun; their lanes are the worker's.
     fn start(
         &mut self,
-        ctx: &mut Context,
+        ctx: &mut BlockContext,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<Vec<Thread>, MemoryError> {
@@ -260,7 +261,7 @@ impl<'a> Worker<'a> {
         self.in_threads = true;
         self.context = ctx;
         ctx.runtime = std::ptr::from_mut(self).cast::<c_void>();
-        let context: *mut Context = ctx;
+        let context: *mut BlockContext = ctx;
         let mut threads = Vec::with_capacity(n);
         for t in 0..n as u32 {
             let stack = self.stack(self.shared.stack_bytes)?;
@@ -289,7 +290,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn run_warp(&mut self, ctx: &Context, threads: &mut [Thread], from: usize, to: usize) {
+    fn run_warp(&mut self, ctx: &BlockContext, threads: &mut [Thread], from: usize, to: usize) {
         loop {
             for (t, thread) in threads.iter_mut().enumerate().take(to).skip(from) {
                 if self.lanes[t].wait != Wait::Ready {
@@ -315,7 +316,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn deadlock(&self, ctx: &Context) {
+    fn deadlock(&self, ctx: &BlockContext) {
         let place = |l: &Lane| match l.site >> 32 {
             0 => String::new(),
             line => format!(" at line {line}"),
@@ -355,7 +356,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The processor ended a thread.
-    fn trapped(&self, ctx: &Context, t: Trapped, thread: [u32; 3]) {
+    fn trapped(&self, ctx: &BlockContext, t: Trapped, thread: [u32; 3]) {
         let checked = self.shared.sanitizer.is_some();
         self.shared.fail(Fault {
             kind: match t.is_overflow {

@@ -1,6 +1,6 @@
 //! What compiled kernels see of the runtime: the context block and its layout.
 //!
-//! Every function of a lowered module takes four leading parameters: a pointer to [`Context`] and
+//! Every function of a lowered module takes four leading parameters: a pointer to [`BlockContext`] and
 //! the thread's three indices. Thread indices are values, not memory, so that the loop over threads
 //! can be vectorised.
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 /// The context of one running block. The offsets below are part of the code generator.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Context {
+pub struct BlockContext {
     /// Block shape.
     pub ntid: [u32; 3],
     /// Block index.
@@ -29,7 +29,7 @@ pub struct Context {
     pub grid: *mut u8,
 }
 
-/// Byte offsets of [`Context`]'s fields.
+/// Byte offsets of [`BlockContext`]'s fields.
 pub mod offset {
     /// `ntid[0]`.
     pub const NTID: u64 = 0;
@@ -55,19 +55,37 @@ mod tests {
 
     #[test]
     fn offsets_are_those_of_the_struct() {
-        assert_eq!(std::mem::offset_of!(Context, ntid) as u64, offset::NTID);
-        assert_eq!(std::mem::offset_of!(Context, ctaid) as u64, offset::CTAID);
-        assert_eq!(std::mem::offset_of!(Context, nctaid) as u64, offset::NCTAID);
         assert_eq!(
-            std::mem::offset_of!(Context, dynamic_shared) as u64,
+            std::mem::offset_of!(BlockContext, ntid) as u64,
+            offset::NTID
+        );
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, ctaid) as u64,
+            offset::CTAID
+        );
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, nctaid) as u64,
+            offset::NCTAID
+        );
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, dynamic_shared) as u64,
             offset::DYNAMIC_SHARED
         );
-        assert_eq!(std::mem::offset_of!(Context, shared) as u64, offset::SHARED);
         assert_eq!(
-            std::mem::offset_of!(Context, shared_bytes) as u64,
+            std::mem::offset_of!(BlockContext, shared) as u64,
+            offset::SHARED
+        );
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, shared_bytes) as u64,
             offset::SHARED_BYTES
         );
-        assert_eq!(std::mem::offset_of!(Context, frame) as u64, offset::FRAME);
-        assert_eq!(std::mem::offset_of!(Context, grid) as u64, offset::GRID);
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, frame) as u64,
+            offset::FRAME
+        );
+        assert_eq!(
+            std::mem::offset_of!(BlockContext, grid) as u64,
+            offset::GRID
+        );
     }
 }

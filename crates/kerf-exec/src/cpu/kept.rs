@@ -1,7 +1,7 @@
 //! Code for the CPU that `kerf cc` makes and a program keeps: an object, what is in it, and where it may run.
 use super::lower::{self, LowerOptions, Lowered, LoweredKernel};
 use kerf_clang::sha256;
-use kerf_ir::blob::{Image, ImageKind};
+use kerf_ir::blob::{CodeImage, ImageKind};
 use kerf_llvm::{LlvmError, Module, host_target};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub fn target() -> String {
 }
 
 /// Code of a finished module for this machine's processor.
-pub fn make(finished: &Module) -> Result<(Image, Vec<u8>), LlvmError> {
+pub fn make(finished: &Module) -> Result<(CodeImage, Vec<u8>), LlvmError> {
     let l = lower::lower(finished, LowerOptions::default())?;
     let contents = Contents {
         kernels: l.kernels,
@@ -34,7 +34,7 @@ pub fn make(finished: &Module) -> Result<(Image, Vec<u8>), LlvmError> {
         sizes: l.sizes,
         tables: l.tables,
     };
-    let image = Image {
+    let image = CodeImage {
         kind: ImageKind::Host,
         target: target(),
         bytes: l.object.len(),
@@ -44,7 +44,7 @@ pub fn make(finished: &Module) -> Result<(Image, Vec<u8>), LlvmError> {
 }
 
 /// The code again; none if it is for another processor or another version of Kerf.
-pub(super) fn read(image: &Image, object: &[u8]) -> Option<Lowered> {
+pub(super) fn read(image: &CodeImage, object: &[u8]) -> Option<Lowered> {
     if image.kind != ImageKind::Host || image.target != target() {
         return None;
     }

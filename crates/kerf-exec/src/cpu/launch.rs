@@ -1,16 +1,16 @@
 //! One launch: what its workers share, and how blocks are handed out.
 mod grid;
 
-use super::block::{BlockFn, ThreadFn, Worker};
-use super::context::Context;
-use super::lower::Mode;
+use super::block::{BlockFn, BlockWorker, ThreadFn};
+use super::context::BlockContext;
+use super::lower::ThreadMode;
 use super::mapping::MemoryError;
 use super::memory::{Arena, ArenaStack};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use super::fault::{Fault, FaultKind, LeftObject, OutOfBounds};
-pub use super::launch_state::{Range, Shared};
+pub use super::launch_state::{MemoryRange, Shared};
 
 /// Blocks that were begun in this process, a few at a time; and launches.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -21,9 +21,9 @@ pub fn progress() -> u64 {
 }
 
 /// Addresses of a compiled kernel.
-pub struct Entry {
+pub struct KernelEntry {
     /// How it is run.
-    pub mode: Mode,
+    pub mode: ThreadMode,
     /// Address of its entry.
     pub address: usize,
     /// Addresses of its regions: loop over all threads, and one thread.
@@ -38,7 +38,7 @@ pub struct Entry {
 
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct LaunchShape {
     /// Blocks.
     pub grid: [u32; 3],
     /// Threads.
@@ -99,7 +99,7 @@ fn nth(i: u64, blocks: u64, order: u64) -> u64 {
     }
 }
 
-fn place(ctx: &mut Context, grid: [u32; 3], i: u64) {
+fn place(ctx: &mut BlockContext, grid: [u32; 3], i: u64) {
     let (gx, gy) = (u64::from(grid[0]), u64::from(grid[1]));
     ctx.ctaid = [
         (i % gx) as u32,
@@ -138,8 +138,8 @@ impl Blocks {
 /// A launch, as its workers see it.
 struct Work<'a> {
     shared: &'a Shared<'a>,
-    entry: &'a Entry,
-    shape: Shape,
+    entry: &'a KernelEntry,
+    shape: LaunchShape,
     args: Args,
     blocks: Blocks,
 }
@@ -151,7 +151,7 @@ unsafe impl Sync for Args {}
 
 impl Work<'_> {
     /// The context of a worker's blocks, with the memory that they share.
-    fn context(&self, reserve: &mut Reserve) -> Result<Context, MemoryError> {
+    fn context(&self, reserve: &mut Reserve) -> Result<BlockContext, MemoryError> {
         let (shape, arena) = (self.shape, self.shared.arena);
         let bytes = shape.static_shared + u64::from(shape.dynamic_shared);
         let shared_room = room(&mut reserve.shared, (bytes as usize).max(48 * 1024), arena)?;
@@ -159,7 +159,7 @@ impl Work<'_> {
             0 => 0,
             n => room(&mut reserve.frame, n as usize, arena)?,
         };
-        Ok(Context {
+        Ok(BlockContext {
             ntid: shape.block,
             ctaid: [0; 3],
             nctaid: shape.grid,
@@ -176,17 +176,22 @@ impl Work<'_> {
     fn run(&self, reserve: &Mutex<Reserve>) -> Result<(), MemoryError> {
         let mut reserve = reserve.lock().unwrap_or_else(|e| e.into_inner());
         let mut ctx = self.context(&mut reserve)?;
-        let mut worker = Worker::new(self.shared).with_stacks(std::mem::take(&mut reserve.stacks));
+        let mut worker =
+            BlockWorker::new(self.shared).with_stacks(std::mem::take(&mut reserve.stacks));
         let done = self.run_blocks(&mut worker, &mut ctx);
         worker.end_launch();
         reserve.stacks = worker.into_stacks();
         done
     }
 
-    fn run_blocks(&self, worker: &mut Worker, ctx: &mut Context) -> Result<(), MemoryError> {
+    fn run_blocks(
+        &self,
+        worker: &mut BlockWorker,
+        ctx: &mut BlockContext,
+    ) -> Result<(), MemoryError> {
         let (entry, grid, args) = (self.entry, self.shape.grid, self.args.0);
         let mut mine = 0..0u64;
-        let mut place_next = |c: &mut Context| {
+        let mut place_next = |c: &mut BlockContext| {
             if mine.is_empty() {
                 mine = self.blocks.take();
             }
@@ -201,13 +206,13 @@ impl Work<'_> {
             true
         };
         match entry.mode {
-            Mode::Loop => {
+            ThreadMode::Loop => {
                 // SAFETY: the address is that of a loop-mode entry.
                 let f: BlockFn = unsafe { std::mem::transmute(entry.address) };
                 worker.run_loops(ctx, f, args, place_next)
             }
-            Mode::Regions => worker.run_regions(ctx, &entry.regions, args, place_next),
-            Mode::Coroutine => {
+            ThreadMode::Regions => worker.run_regions(ctx, &entry.regions, args, place_next),
+            ThreadMode::Coroutine => {
                 // SAFETY: the address is that of a coroutine-mode entry.
                 let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
                 let mut r = Ok(());
@@ -226,8 +231,8 @@ pub fn run(
     shared: &Shared,
     pool: &rayon::ThreadPool,
     reserves: &[Mutex<Reserve>],
-    entry: &Entry,
-    shape: Shape,
+    entry: &KernelEntry,
+    shape: LaunchShape,
     args: &[*const u8],
 ) -> Result<(Option<Fault>, Vec<u8>), MemoryError> {
     super::signals::install_handlers();

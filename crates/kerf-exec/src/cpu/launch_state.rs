@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A named range of device memory.
 #[derive(Debug, Clone)]
-pub struct Range {
+pub struct MemoryRange {
     /// First address.
     pub start: usize,
     /// One past the last.
@@ -27,7 +27,7 @@ pub struct Shared<'a> {
     /// Stack of one thread, in bytes.
     pub stack_bytes: usize,
     /// Buffers and variables, for memcheck.
-    pub ranges: &'a [Range],
+    pub ranges: &'a [MemoryRange],
     /// What is checked, in an instrumented program.
     pub(super) sanitizer: Option<&'a Sanitizer>,
     stop: AtomicBool,
@@ -41,7 +41,7 @@ impl<'a> Shared<'a> {
         kernel: &'a str,
         arena: &'a Arena,
         stack_bytes: usize,
-        ranges: &'a [Range],
+        ranges: &'a [MemoryRange],
         sanitizer: Option<&'a Sanitizer>,
     ) -> Self {
         Shared {

@@ -10,7 +10,7 @@ mod needs;
 mod shared;
 mod variables;
 
-pub use variables::Variable;
+pub use variables::CheckedVariable;
 
 use super::intrinsics;
 use super::lead::{self, Lead};
@@ -18,14 +18,14 @@ use super::regions;
 use super::sanitize::region::Region;
 use super::symbols;
 use kerf_ir::kernels::reachable;
-use kerf_ir::obstacles::{GRID_SYNC, Scope, obstacles, syncs_grid};
-use kerf_llvm::{HostJit, Linkage, LlvmError, Machine, Module, Opcode, PassOptions, Value};
+use kerf_ir::obstacles::{GRID_SYNC, ObstacleScope, obstacles, syncs_grid};
+use kerf_llvm::{HostJit, Linkage, LlvmError, Module, Opcode, PassOptions, TargetMachine, Value};
 use kerf_pass::sanitize::{self, SiteTable};
 use serde::{Deserialize, Serialize};
 
 /// How the threads of a block are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
+pub enum ThreadMode {
     /// One call runs all threads in a loop.
     Loop,
     /// One call runs one thread; a coroutine each.
@@ -42,7 +42,7 @@ pub struct LoweredKernel {
     /// Symbol of the entry in the object.
     pub entry: String,
     /// How it is run.
-    pub mode: Mode,
+    pub mode: ThreadMode,
     /// Does what depends on order (floating-point atomics, compare-and-swap loops, old values of
     /// atomics, printing): blocks then run in order, so that results repeat.
     pub ordered: bool,
@@ -69,7 +69,7 @@ pub struct Lowered {
     /// Places of an instrumented program, by number.
     pub checked: Option<SiteTable>,
     /// Variables that accesses may meet without naming them, in an instrumented program.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<CheckedVariable>,
     /// Symbols and bytes of all device variables.
     pub sizes: Vec<(String, usize)>,
     /// Tables of the executor's that the code names.
@@ -115,7 +115,7 @@ fn drop_refused(m: &Module) {
     let refused = |k: &Value| {
         obstacles(m, *k, &[])
             .iter()
-            .any(|o| o.scope == Scope::CpuRun && o.what != GRID_SYNC)
+            .any(|o| o.scope == ObstacleScope::CpuRun && o.what != GRID_SYNC)
     };
     let mut dead: Vec<Value> = m.kernel_functions().into_iter().filter(refused).collect();
     while !dead.is_empty() {
@@ -130,15 +130,15 @@ fn drop_refused(m: &Module) {
 }
 
 /// How a kernel is run.
-fn mode(k: Value, whole_grid: bool, may_split: bool) -> Mode {
+fn mode(k: Value, whole_grid: bool, may_split: bool) -> ThreadMode {
     match (
         needs::needs_coroutines(k),
         regions::eligible(k, needs::is_collective),
     ) {
-        _ if whole_grid => Mode::Coroutine,
-        (false, _) => Mode::Loop,
-        (true, true) if may_split => Mode::Regions,
-        (true, _) => Mode::Coroutine,
+        _ if whole_grid => ThreadMode::Coroutine,
+        (false, _) => ThreadMode::Loop,
+        (true, true) if may_split => ThreadMode::Regions,
+        (true, _) => ThreadMode::Coroutine,
     }
 }
 
@@ -215,7 +215,7 @@ fn export_variables(m: &Module) -> Vec<(String, usize)> {
     sizes
 }
 
-fn optimise(host: &Machine, m: &Module, is_checked: bool) -> Result<(), LlvmError> {
+fn optimise(host: &TargetMachine, m: &Module, is_checked: bool) -> Result<(), LlvmError> {
     if is_checked {
         host.run_passes(m, "always-inline", PassOptions::default())?;
     }
@@ -267,7 +267,7 @@ pub fn lower(finished: &Module, options: LowerOptions) -> Result<Lowered, LlvmEr
             .ok_or_else(|| LlvmError(format!("{} is gone", k.symbol)))?;
         entries::make_entries(&m, k, body);
     }
-    let host = Machine::host()?;
+    let host = TargetMachine::host()?;
     host.adopt(&m);
     let sizes = export_variables(&m);
     m.verify()?;

@@ -22,14 +22,14 @@ fn taken(bytes: usize) -> usize {
 
 /// Blocks of powers of two, given out again when they are free.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub struct BlockPool {
     /// Free blocks by their size.
     free: BTreeMap<usize, Vec<usize>>,
     /// What is left of the chunk: from, to.
     rest: (usize, usize),
 }
 
-impl Pool {
+impl BlockPool {
     /// Zeroed memory.
     pub fn alloc(&mut self, bytes: usize) -> Result<usize, MemoryError> {
         let size = taken(bytes);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_little_too_far_is_nobodys_memory() {
-        let mut p = Pool::default();
+        let mut p = BlockPool::default();
         for bytes in [1, 384, 512, 65_536, 240_000, LARGE - 1, LARGE, 3 * LARGE] {
             let more = bytes / 16;
             let (a, b) = (p.alloc(bytes).expect("fits"), p.alloc(bytes).expect("fits"));
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_given_out_again_is_zero() {
-        let mut p = Pool::default();
+        let mut p = BlockPool::default();
         let a = p.alloc(1000).expect("fits");
         // SAFETY: it is ours.
         unsafe {

@@ -1,13 +1,13 @@
 //! The CPU as a device for applications: device memory is host memory, and everything is done when its
 //! call returns, so streams need nothing to be in order.
-use super::launch_state::Range;
+use super::launch_state::MemoryRange;
 use super::memory::Arena;
-use super::pool::Pool;
+use super::pool::BlockPool;
 use super::sanitize::region::Region;
 use super::{CpuExecutor, CpuOptions};
-use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
+use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats, LaunchConfiguration};
-use kerf_ir::blob::Image;
+use kerf_ir::blob::CodeImage;
 use kerf_llvm::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -75,7 +75,7 @@ pub struct CpuDevice {
     /// Allocations, which kernels may touch.
     allocated: BTreeMap<u64, usize>,
     /// Where they are.
-    pool: Pool,
+    pool: BlockPool,
 }
 
 impl CpuDevice {
@@ -89,7 +89,7 @@ impl CpuDevice {
             events: Vec::new(),
             streams: Vec::new(),
             allocated: BTreeMap::new(),
-            pool: Pool::default(),
+            pool: BlockPool::default(),
         }
     }
 
@@ -104,8 +104,8 @@ impl CpuDevice {
     }
 
     /// The allocations as the checks know them, by their order.
-    fn ranges(&self) -> Vec<Range> {
-        let all = self.allocated.iter().map(|(at, bytes)| Range {
+    fn ranges(&self) -> Vec<MemoryRange> {
+        let all = self.allocated.iter().map(|(at, bytes)| MemoryRange {
             start: *at as usize,
             end: *at as usize + bytes,
             name: format!("at {at:#x}"),
@@ -194,14 +194,14 @@ impl RawDevice for CpuDevice {
         &mut self,
         finished: &Module,
         _arch: &str,
-    ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
+    ) -> Result<Option<(CodeImage, Vec<u8>)>, ExecError> {
         if self.options.checks.is_some() || self.options.no_regions {
             return Ok(None);
         }
         let made = super::kept::make(finished).map_err(|e| ExecError::Compile(e.0))?;
         Ok(Some(made))
     }
-    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
+    fn load_kept(&mut self, image: &CodeImage, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
         if self.options.checks.is_some() || self.options.no_regions {
             return Ok(None);
         }
@@ -264,7 +264,7 @@ impl RawDevice for CpuDevice {
         };
         Ok(by_threads.min(by_shared).min(32))
     }
-    fn alloc(&mut self, bytes: usize, place: Place) -> Result<u64, ExecError> {
+    fn alloc(&mut self, bytes: usize, place: MemoryPlace) -> Result<u64, ExecError> {
         let (free, _) = self.memory()?;
         if bytes > free {
             let why = format!("{bytes} bytes do not fit: {free} are free");
@@ -273,7 +273,7 @@ impl RawDevice for CpuDevice {
         let at = match self.region()? {
             Some(r) => {
                 let at = Arena::within(r).alloc(bytes.max(1)).map(|p| p as usize);
-                if let (Ok(at), Place::Device) = (&at, place) {
+                if let (Ok(at), MemoryPlace::Device) = (&at, place) {
                     r.fill(*at, bytes, true, 0);
                 }
                 at
@@ -284,7 +284,7 @@ impl RawDevice for CpuDevice {
         self.allocated.insert(at, bytes);
         Ok(at)
     }
-    fn free(&mut self, address: u64, bytes: usize, _place: Place) -> Result<(), ExecError> {
+    fn free(&mut self, address: u64, bytes: usize, _place: MemoryPlace) -> Result<(), ExecError> {
         self.allocated.remove(&address);
         if let Some(r) = self.region()? {
             // It is not given out again: a use after this is seen.

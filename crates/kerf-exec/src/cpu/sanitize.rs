@@ -11,10 +11,10 @@ pub(super) mod races;
 mod record;
 pub(super) mod region;
 
-use super::context::Context;
+use super::context::BlockContext;
 use super::fault::FaultKind;
 use super::mapping::MemoryError;
-use kerf_pass::sanitize::{Site, SiteKind, SiteTable, site_of};
+use kerf_pass::sanitize::{CheckedSite, SiteKind, SiteTable, site_of};
 use races::Races;
 use region::Region;
 use serde::{Deserialize, Serialize};
@@ -63,10 +63,10 @@ pub(super) const ASSUMED: u32 = 0xff_ffff;
 
 /// Places of all programs of the process, by the number of the first. They live as long as the records of accesses
 /// that name them: to its end.
-static PLACES: RwLock<BTreeMap<u32, &'static [Site]>> = RwLock::new(BTreeMap::new());
+static PLACES: RwLock<BTreeMap<u32, &'static [CheckedSite]>> = RwLock::new(BTreeMap::new());
 
 /// A place that no program has.
-static UNKNOWN: Site = Site {
+static UNKNOWN: CheckedSite = CheckedSite {
     kind: SiteKind::Load,
     location: String::new(),
     function: String::new(),
@@ -84,7 +84,7 @@ static NEXT_EPOCH: AtomicU32 = AtomicU32::new(1);
 /// The checks of one program.
 pub(super) struct Sanitizer {
     first: u32,
-    sites: &'static [Site],
+    sites: &'static [CheckedSite],
     pub options: SanitizeOptions,
     pub region: &'static Region,
     notes: Mutex<BTreeSet<String>>,
@@ -94,7 +94,7 @@ pub(super) struct Sanitizer {
 
 impl Sanitizer {
     pub fn new(table: SiteTable, options: SanitizeOptions) -> Result<Sanitizer, MemoryError> {
-        let sites: &'static [Site] = table.sites.leak();
+        let sites: &'static [CheckedSite] = table.sites.leak();
         let mut all = PLACES.write().unwrap_or_else(|e| e.into_inner());
         all.insert(table.first, sites);
         Ok(Sanitizer {
@@ -141,7 +141,7 @@ impl Sanitizer {
     }
 
     /// A place, of this program or of another that ran before.
-    pub fn find(&self, site: u32) -> Option<&'static Site> {
+    pub fn find(&self, site: u32) -> Option<&'static CheckedSite> {
         let own = site.checked_sub(self.first);
         if let Some(s) = own.and_then(|k| self.sites.get(k as usize)) {
             return Some(s);
@@ -152,7 +152,7 @@ impl Sanitizer {
     }
 
     /// A place that compiled code, or a record of it, names.
-    pub fn site(&self, site: u32) -> &'static Site {
+    pub fn site(&self, site: u32) -> &'static CheckedSite {
         self.find(site).unwrap_or(&UNKNOWN)
     }
 
@@ -232,7 +232,7 @@ impl Checks {
     }
 
     /// Shared memory has no value when a block begins, and no thread of it knows of another.
-    pub fn begin_block(&mut self, s: &Sanitizer, ctx: &Context) {
+    pub fn begin_block(&mut self, s: &Sanitizer, ctx: &BlockContext) {
         s.region
             .fill(ctx.shared as usize, ctx.shared_bytes as usize, true, 0);
         if let Some(r) = &mut self.races {

@@ -3,9 +3,9 @@
 //! A line that comes into the cache pushes one out, and one that was written goes to memory then. A launch that is
 //! long enough pushes out lines of its own; a sample of it pushes out what was there before, so that has to have been
 //! written to the same part. Copies would leave about half of it written, whatever the launch does.
-use super::code::Loaded;
-use super::driver::{self, Context};
-use super::stream::Stream;
+use super::code::LoadedCode;
+use super::driver::{self, DriverContext};
+use super::stream::OwnStream;
 use crate::{ExecError, LaunchConfiguration};
 
 /// Twice what the largest caches hold.
@@ -55,7 +55,7 @@ const PTX: &str = "
 
 /// Memory that the cache is filled with.
 pub struct Clear {
-    loaded: Loaded,
+    loaded: LoadedCode,
     memory: u64,
     /// Of [`STEPS`].
     written: u32,
@@ -69,7 +69,7 @@ impl Drop for Clear {
 
 impl Clear {
     /// Memory and the kernel that touches it.
-    pub fn new(context: &Context) -> Result<Clear, ExecError> {
+    pub fn new(context: &DriverContext) -> Result<Clear, ExecError> {
         Ok(Clear {
             loaded: context.load(PTX, 4)?,
             memory: driver::alloc(BYTES, "memory that clears the cache")?,
@@ -83,7 +83,7 @@ impl Clear {
     }
 
     /// Fills the cache, in order with the stream.
-    pub fn run(&self, s: &Stream) -> Result<(), ExecError> {
+    pub fn run(&self, s: &OwnStream) -> Result<(), ExecError> {
         let (mut memory, mut written) = (self.memory, self.written);
         let mut params = [
             std::ptr::from_mut(&mut memory).cast(),

@@ -1,5 +1,5 @@
 //! Code on a device: PTX compiled by the driver, binaries, and what is in them.
-use super::driver::{Context, check, version};
+use super::driver::{DriverContext, check, version};
 use crate::{ExecError, KernelStats, LaunchConfiguration};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FnAttr};
 use std::ffi::{CStr, CString, c_void};
@@ -7,9 +7,9 @@ use std::ffi::{CStr, CString, c_void};
 /// The highest level of optimisation, and the driver's default.
 pub const HIGHEST: u32 = 4;
 
-impl Context {
+impl DriverContext {
     /// Compiles PTX for the device at an optimisation level up to [`HIGHEST`].
-    pub fn load(&self, ptx: &str, level: u32) -> Result<Loaded, ExecError> {
+    pub fn load(&self, ptx: &str, level: u32) -> Result<LoadedCode, ExecError> {
         let text = CString::new(ptx).map_err(|_| ExecError::Compile("PTX holds a NUL".into()))?;
         let mut log = Log::new();
         let (mut options, mut values) = log.options(level);
@@ -25,12 +25,12 @@ impl Context {
             )
         };
         check("loading PTX", r).map_err(|e| log.with(&e))?;
-        Ok(Loaded::from_module(module))
+        Ok(LoadedCode::from_module(module))
     }
 
     /// [`Context::load`] at the highest level, by threads beside each other: modules are compiled one at a time in a
     /// process, libraries are not. Drivers before 12.0 have no libraries.
-    pub fn load_beside(&self, ptx: &str) -> Result<Loaded, ExecError> {
+    pub fn load_beside(&self, ptx: &str) -> Result<LoadedCode, ExecError> {
         if version().is_some_and(|v| v < 12000) {
             return self.load(ptx, HIGHEST);
         }
@@ -57,7 +57,7 @@ impl Context {
         let r = unsafe { sys::cuLibraryGetModule(&mut module, library) };
         let found = check("loading PTX", r).map_err(|e| log.with(&e));
         // Made in any case: it unloads the library.
-        let loaded = Loaded {
+        let loaded = LoadedCode {
             module,
             library: Some((library, log)),
         };
@@ -103,13 +103,13 @@ impl Context {
     }
 
     /// Loads a binary made by [`Context::assemble`].
-    pub fn load_binary(&self, binary: &[u8]) -> Result<Loaded, ExecError> {
+    pub fn load_binary(&self, binary: &[u8]) -> Result<LoadedCode, ExecError> {
         let mut module = std::ptr::null_mut();
         // SAFETY: the driver reads the image, whose header holds its size.
         check("loading a binary", unsafe {
             sys::cuModuleLoadData(&mut module, binary.as_ptr().cast())
         })?;
-        Ok(Loaded::from_module(module))
+        Ok(LoadedCode::from_module(module))
     }
 }
 
@@ -144,16 +144,16 @@ impl Log {
     }
 }
 /// A loaded module.
-pub struct Loaded {
+pub struct LoadedCode {
     module: sys::CUmodule,
     /// What the module is of, if it is of a library.
     library: Option<(sys::CUlibrary, Log)>,
 }
 
 // SAFETY: the driver's handles may be used by any thread in which the context is current.
-unsafe impl Send for Loaded {}
+unsafe impl Send for LoadedCode {}
 
-impl Drop for Loaded {
+impl Drop for LoadedCode {
     fn drop(&mut self) {
         // SAFETY: loaded in `Context::load`, or in `Context::load_beside` with its library.
         let _ = unsafe {
@@ -165,9 +165,9 @@ impl Drop for Loaded {
     }
 }
 
-impl Loaded {
-    fn from_module(module: sys::CUmodule) -> Loaded {
-        Loaded {
+impl LoadedCode {
+    fn from_module(module: sys::CUmodule) -> LoadedCode {
+        LoadedCode {
             module,
             library: None,
         }

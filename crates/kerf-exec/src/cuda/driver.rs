@@ -52,7 +52,7 @@ pub fn driver_version() -> String {
 }
 
 /// The primary context of a device, current on this thread.
-pub struct Context {
+pub struct DriverContext {
     device: sys::CUdevice,
     raw: sys::CUcontext,
     /// Device name.
@@ -62,16 +62,16 @@ pub struct Context {
 }
 
 // SAFETY: the driver's handles may be used by any thread; where they need the context to be current, it is made so.
-unsafe impl Send for Context {}
+unsafe impl Send for DriverContext {}
 
-impl Drop for Context {
+impl Drop for DriverContext {
     fn drop(&mut self) {
         // SAFETY: retained in `new`.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
     }
 }
 
-impl Context {
+impl DriverContext {
     /// Initialises the driver and finds a device.
     fn device(ordinal: i32) -> Result<sys::CUdevice, ExecError> {
         let missing = |why: String| ExecError::Missing {
@@ -114,12 +114,12 @@ impl Context {
 
     /// Compute capability of a device, without a context, which takes a fraction of a second to make.
     pub fn capability_at(ordinal: i32) -> Result<i32, ExecError> {
-        Context::capability_of(Context::device(ordinal)?)
+        DriverContext::capability_of(DriverContext::device(ordinal)?)
     }
 
     /// Initialises the driver and makes the context current.
-    pub fn new(ordinal: i32) -> Result<Context, ExecError> {
-        let device = Context::device(ordinal)?;
+    pub fn new(ordinal: i32) -> Result<DriverContext, ExecError> {
+        let device = DriverContext::device(ordinal)?;
         // SAFETY: out pointers are valid; the order of calls is the driver's.
         unsafe {
             let mut ctx = std::ptr::null_mut();
@@ -137,11 +137,11 @@ impl Context {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            Ok(Context {
+            Ok(DriverContext {
                 device,
                 raw: ctx,
                 name,
-                capability: Context::capability_of(device)?,
+                capability: DriverContext::capability_of(device)?,
             })
         }
     }
@@ -242,22 +242,22 @@ pub struct Attributes {
 }
 
 /// A point on the default stream.
-pub struct Event(sys::CUevent);
+pub struct DriverEvent(sys::CUevent);
 
-impl Drop for Event {
+impl Drop for DriverEvent {
     fn drop(&mut self) {
         // SAFETY: created in `new`.
         let _ = unsafe { sys::cuEventDestroy_v2(self.0) };
     }
 }
 
-impl Event {
+impl DriverEvent {
     /// A new event.
-    pub fn new() -> Result<Event, ExecError> {
+    pub fn new() -> Result<DriverEvent, ExecError> {
         let mut e = std::ptr::null_mut();
         // SAFETY: the out pointer is valid.
         check("making an event", unsafe { sys::cuEventCreate(&mut e, 0) })?;
-        Ok(Event(e))
+        Ok(DriverEvent(e))
     }
     /// For other streams.
     pub(super) fn raw(&self) -> sys::CUevent {
@@ -278,7 +278,7 @@ impl Event {
         })
     }
     /// Seconds from an earlier event to this one.
-    pub fn since(&self, start: &Event) -> Result<f64, ExecError> {
+    pub fn since(&self, start: &DriverEvent) -> Result<f64, ExecError> {
         let mut ms = 0.0f32;
         // SAFETY: both events are recorded and done.
         check("reading the clock", unsafe {

@@ -1,11 +1,11 @@
 //! Launches recorded once and replayed by the driver, so that the host is not part of what is timed.
 use super::clear::Clear;
-use super::driver::{Event, on_device};
-use super::stream::{Graph, Stream};
+use super::driver::{DriverEvent, on_device};
+use super::stream::{OwnStream, RecordedGraph};
 use crate::ExecError;
 
 /// First contents of a buffer, beside it on the device.
-pub struct Kept {
+pub struct KeptContents {
     /// The buffer.
     pub buffer: u64,
     /// Its first contents.
@@ -14,11 +14,11 @@ pub struct Kept {
     pub bytes: usize,
 }
 
-impl Kept {
+impl KeptContents {
     /// Keeps what is in a buffer now.
-    pub fn new(buffer: u64, bytes: usize, name: &str) -> Result<Kept, ExecError> {
+    pub fn new(buffer: u64, bytes: usize, name: &str) -> Result<KeptContents, ExecError> {
         let copy = super::driver::alloc(bytes.max(1), name)?;
-        let k = Kept {
+        let k = KeptContents {
             buffer,
             copy,
             bytes,
@@ -28,7 +28,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptContents {
     fn drop(&mut self) {
         super::driver::free(self.copy);
     }
@@ -37,13 +37,13 @@ impl Drop for Kept {
 /// A recorded sequence of launches with the contents that it starts from.
 pub struct Recording {
     /// Stream that it runs on.
-    pub stream: Stream,
+    pub stream: OwnStream,
     /// First contents.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptContents>,
     /// What was recorded; none while recording.
-    pub graph: Option<Graph>,
+    pub graph: Option<RecordedGraph>,
     /// Pairs of events around runs.
-    pub events: Vec<(Event, Event)>,
+    pub events: Vec<(DriverEvent, DriverEvent)>,
 }
 
 impl Recording {
@@ -52,7 +52,7 @@ impl Recording {
         for k in &self.kept {
             self.stream.copy(k.buffer, k.copy, k.bytes)?;
         }
-        let done = Event::new()?;
+        let done = DriverEvent::new()?;
         self.stream.mark(&done)?;
         done.wait()
     }
@@ -68,7 +68,7 @@ impl Recording {
         };
         let runs = runs.max(1) as usize;
         while self.events.len() < runs {
-            self.events.push((Event::new()?, Event::new()?));
+            self.events.push((DriverEvent::new()?, DriverEvent::new()?));
         }
         for (start, stop) in &self.events[..runs] {
             for k in &self.kept {

@@ -1,22 +1,22 @@
 //! A GPU as a device for applications, through the driver API.
-use super::code::{HIGHEST, Loaded};
-use super::driver::{Context, check};
-use crate::raw::{Place, RawDevice, RawLaunch, Rectangle};
+use super::code::{HIGHEST, LoadedCode};
+use super::driver::{DriverContext, check};
+use crate::raw::{MemoryPlace, RawDevice, RawLaunch, Rectangle};
 use crate::{ExecError, KernelStats};
 use cudarc::driver::sys::{self, CUresult};
-use kerf_ir::blob::{Image, ImageKind};
+use kerf_ir::blob::{CodeImage, ImageKind};
 use kerf_llvm::Module;
 use std::collections::BTreeMap;
 
 struct Program {
     functions: BTreeMap<String, sys::CUfunction>,
-    loaded: Loaded,
+    loaded: LoadedCode,
 }
 
 /// A GPU.
 pub struct CudaDevice {
     programs: Vec<Program>,
-    context: Context,
+    context: DriverContext,
     last: i32,
 }
 
@@ -25,7 +25,7 @@ impl CudaDevice {
     pub fn new(ordinal: i32) -> Result<CudaDevice, ExecError> {
         Ok(CudaDevice {
             programs: Vec::new(),
-            context: Context::new(ordinal)?,
+            context: DriverContext::new(ordinal)?,
             last: 0,
         })
     }
@@ -96,10 +96,10 @@ impl RawDevice for CudaDevice {
         &mut self,
         finished: &Module,
         arch: &str,
-    ) -> Result<Option<(Image, Vec<u8>)>, ExecError> {
+    ) -> Result<Option<(CodeImage, Vec<u8>)>, ExecError> {
         // The driver keeps what it assembles by itself.
         let ptx = kerf_ir::finish::ptx(finished, arch).map_err(|e| ExecError::Compile(e.0))?;
-        let image = Image {
+        let image = CodeImage {
             kind: ImageKind::Ptx,
             target: arch.to_owned(),
             bytes: ptx.len(),
@@ -107,7 +107,7 @@ impl RawDevice for CudaDevice {
         };
         Ok(Some((image, ptx.into_bytes())))
     }
-    fn load_kept(&mut self, image: &Image, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
+    fn load_kept(&mut self, image: &CodeImage, bytes: &[u8]) -> Result<Option<usize>, ExecError> {
         if !image.suits_gpu(self.context.capability as u64) {
             return Ok(None);
         }
@@ -172,13 +172,13 @@ impl RawDevice for CudaDevice {
             None => Err(ExecError::NoKernel(symbol.into())),
         }
     }
-    fn alloc(&mut self, bytes: usize, place: Place) -> Result<u64, ExecError> {
+    fn alloc(&mut self, bytes: usize, place: MemoryPlace) -> Result<u64, ExecError> {
         let mut p = 0u64;
         let r = unsafe {
             match place {
-                Place::Device => sys::cuMemAlloc_v2(&mut p, bytes),
-                Place::Managed => sys::cuMemAllocManaged(&mut p, bytes, 1),
-                Place::Host => {
+                MemoryPlace::Device => sys::cuMemAlloc_v2(&mut p, bytes),
+                MemoryPlace::Managed => sys::cuMemAllocManaged(&mut p, bytes, 1),
+                MemoryPlace::Host => {
                     let mut h = std::ptr::null_mut();
                     // Portable and mapped.
                     let r = sys::cuMemHostAlloc(&mut h, bytes, 3);
@@ -190,10 +190,10 @@ impl RawDevice for CudaDevice {
         self.check("allocating memory", r)?;
         Ok(p)
     }
-    fn free(&mut self, address: u64, _bytes: usize, place: Place) -> Result<(), ExecError> {
+    fn free(&mut self, address: u64, _bytes: usize, place: MemoryPlace) -> Result<(), ExecError> {
         let r = unsafe {
             match place {
-                Place::Host => sys::cuMemFreeHost(address as *mut _),
+                MemoryPlace::Host => sys::cuMemFreeHost(address as *mut _),
                 _ => sys::cuMemFree_v2(address),
             }
         };

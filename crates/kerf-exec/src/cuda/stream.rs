@@ -1,28 +1,28 @@
 //! Streams, and what is recorded on them.
-use super::driver::{Event, check};
+use super::driver::{DriverEvent, check};
 use crate::ExecError;
 use cudarc::driver::sys;
 
 /// A stream of its own, beside the default one.
-pub struct Stream(sys::CUstream);
+pub struct OwnStream(sys::CUstream);
 
-impl Drop for Stream {
+impl Drop for OwnStream {
     fn drop(&mut self) {
         // SAFETY: created in `new`.
         let _ = unsafe { sys::cuStreamDestroy_v2(self.0) };
     }
 }
 
-impl Stream {
+impl OwnStream {
     /// A new stream, which does not wait for the default one.
-    pub fn new() -> Result<Stream, ExecError> {
+    pub fn new() -> Result<OwnStream, ExecError> {
         let mut s = std::ptr::null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the out pointer is valid.
         check("making a stream", unsafe {
             sys::cuStreamCreate(&mut s, flags)
         })?;
-        Ok(Stream(s))
+        Ok(OwnStream(s))
     }
     /// For launches.
     pub fn raw(&self) -> sys::CUstream {
@@ -37,7 +37,7 @@ impl Stream {
         })
     }
     /// What was recorded.
-    pub fn end(&self) -> Result<Graph, ExecError> {
+    pub fn end(&self) -> Result<RecordedGraph, ExecError> {
         let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the stream records, the out pointers are valid, and the graph is destroyed once.
         unsafe {
@@ -49,7 +49,7 @@ impl Stream {
             let _ = sys::cuGraphDestroy(graph);
             check("preparing what was recorded", made)?;
         }
-        Ok(Graph(ready))
+        Ok(RecordedGraph(ready))
     }
     /// Copies on the device, in order with the stream.
     pub fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), ExecError> {
@@ -79,7 +79,7 @@ impl Stream {
         Ok(v)
     }
     /// Puts an event on the stream.
-    pub fn mark(&self, e: &Event) -> Result<(), ExecError> {
+    pub fn mark(&self, e: &DriverEvent) -> Result<(), ExecError> {
         // SAFETY: a live event and a live stream.
         check("recording an event", unsafe {
             sys::cuEventRecord(e.raw(), self.0)
@@ -88,18 +88,18 @@ impl Stream {
 }
 
 /// What was recorded.
-pub struct Graph(sys::CUgraphExec);
+pub struct RecordedGraph(sys::CUgraphExec);
 
-impl Drop for Graph {
+impl Drop for RecordedGraph {
     fn drop(&mut self) {
         // SAFETY: made in `Stream::end`.
         let _ = unsafe { sys::cuGraphExecDestroy(self.0) };
     }
 }
 
-impl Graph {
+impl RecordedGraph {
     /// Does it.
-    pub fn launch(&self, s: &Stream) -> Result<(), ExecError> {
+    pub fn launch(&self, s: &OwnStream) -> Result<(), ExecError> {
         // SAFETY: a live graph and a live stream.
         check("replaying launches", unsafe {
             sys::cuGraphLaunch(self.0, s.0)

@@ -4,7 +4,7 @@
 //! file is given to `kerf inspect` as well, which has to end with exit code 2 and a message.
 use clap::Parser;
 use kerf_fuzz::mutate::{Random, file};
-use kerf_fuzz::readers::{Kind, Reader};
+use kerf_fuzz::readers::{FileKind, Reader};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 #[derive(Parser)]
 struct Options {
     /// Kind of the files.
-    kind: Kind,
+    kind: FileKind,
     /// Files that are damaged; for a result, files of one result folder.
     #[arg(required = true)]
     seeds: Vec<PathBuf>,
@@ -50,7 +50,7 @@ struct Source {
     seeds: Vec<Vec<u8>>,
     names: Vec<PathBuf>,
     seed: u64,
-    kind: Kind,
+    kind: FileKind,
 }
 
 impl Source {
@@ -73,7 +73,7 @@ impl Source {
         let which = r.below(self.seeds.len());
         let bytes = match self.kind {
             // Each file of a result has a form of its own.
-            Kind::Result => file(std::slice::from_ref(&self.seeds[which]), 0, &mut r),
+            FileKind::Result => file(std::slice::from_ref(&self.seeds[which]), 0, &mut r),
             _ => file(&self.seeds, which, &mut r),
         };
         (bytes, which)
@@ -83,14 +83,17 @@ impl Source {
     fn place(&self, folder: &Path, which: usize) -> PathBuf {
         let seed = &self.names[which];
         match self.kind {
-            Kind::Workload => seed.clone(),
+            FileKind::Workload => seed.clone(),
             _ => folder.join(seed.file_name().unwrap_or_default()),
         }
     }
 
     /// A result is read with all files of its folder.
     fn copy_folder(&self, folder: &Path) -> std::io::Result<()> {
-        let Some(from) = self.names[0].parent().filter(|_| self.kind == Kind::Result) else {
+        let Some(from) = self.names[0]
+            .parent()
+            .filter(|_| self.kind == FileKind::Result)
+        else {
             return Ok(());
         };
         for e in std::fs::read_dir(from)? {
@@ -125,7 +128,7 @@ fn read_all(o: &Options, progress: &Path) -> Result<(), Failure> {
             );
         }
         accepted += u64::from(good);
-        if o.kind == Kind::Result {
+        if o.kind == FileKind::Result {
             std::fs::write(place, &source.seeds[which])?;
         }
     }
@@ -250,18 +253,18 @@ fn campaign(o: &Options) -> Result<bool, Failure> {
         let Some(how) = e.how else { continue };
         std::fs::create_dir_all(&o.keep)?;
         let extension = match o.kind {
-            Kind::Workload => "toml",
-            Kind::Plan | Kind::Profile | Kind::Result => "json",
-            Kind::Npy => "npy",
-            Kind::Ll => "ll",
-            Kind::Bc => "bc",
-            Kind::Certificate => "cert",
+            FileKind::Workload => "toml",
+            FileKind::Plan | FileKind::Profile | FileKind::Result => "json",
+            FileKind::Npy => "npy",
+            FileKind::Ll => "ll",
+            FileKind::Bc => "bc",
+            FileKind::Certificate => "cert",
         };
         let kept = o
             .keep
             .join(format!("{:?}-{}-{}.{extension}", o.kind, o.seed, e.number));
         std::fs::write(&kept, source.make(e.number).0)?;
-        let of_llvm = matches!(o.kind, Kind::Ll | Kind::Bc);
+        let of_llvm = matches!(o.kind, FileKind::Ll | FileKind::Bc);
         match &o.kerf {
             Some(kerf) if of_llvm => match survival(kerf, &kept)? {
                 Survival::Dead => crashes += 1,

@@ -6,12 +6,12 @@ mod common;
 pub use common::{Random, functions};
 
 use kerf_exec::Executor;
-use kerf_hardround::format::{BINARY64, Grid, hex};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Case, Query, search};
+use kerf_hardround::format::{BINARY64, BinadeGrid, hex};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{HardCase, Query, search};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::{Room, Work};
+use kerf_hardround_gpu::{BatchSizes, SearchWork};
 use std::ops::ControlFlow;
 
 /// What was compared of one function.
@@ -30,7 +30,13 @@ pub struct Sum {
 }
 
 /// Compares one range of 2^24 to 2^most arguments.
-pub fn compare(exec: &mut dyn Executor, f: Function, most: u64, r: &mut Random, sum: &mut Sum) {
+pub fn compare(
+    exec: &mut dyn Executor,
+    f: ElementaryFunction,
+    most: u64,
+    r: &mut Random,
+    sum: &mut Sum,
+) {
     let log = 24 + r.below(most - 23);
     let length = (1 << log) + r.below(1 << 20);
     let mut g = common::range(f, BINARY64, length, r);
@@ -64,23 +70,23 @@ pub fn compare(exec: &mut dyn Executor, f: Function, most: u64, r: &mut Random, 
 fn there(
     exec: &mut dyn Executor,
     q: &Query,
-    g: &Grid,
+    g: &BinadeGrid,
     points: f64,
     rounds: u32,
     sum: &mut Sum,
-) -> (Vec<Case>, Vec<f64>) {
+) -> (Vec<HardCase>, Vec<f64>) {
     let (from, to) = match g.negative {
         false => (g.value(g.first), g.value(g.end)),
         true => (g.value(g.end - 1), g.value(g.first - 1)),
     };
     let units = Units::new(q, from, to).expect("a range");
     assert_eq!(units.arguments(), u128::from(g.len()));
-    let room = Room {
+    let room = BatchSizes {
         points,
         rounds,
-        ..Room::usual(64)
+        ..BatchSizes::usual(64)
     };
-    let work = Work {
+    let work = SearchWork {
         query: q,
         units: &units,
         range: 0..units.len(),

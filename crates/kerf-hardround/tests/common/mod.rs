@@ -1,7 +1,7 @@
 //! Random numbers and ranges for the tests.
 #![allow(dead_code)] // Each test uses some of it.
-use kerf_hardround::format::{Format, Grid};
-use kerf_hardround::function::{FUNCTIONS, Function};
+use kerf_hardround::format::{BinadeGrid, BinaryFormat};
+use kerf_hardround::function::{ElementaryFunction, FUNCTIONS};
 
 /// A counter-based generator (SplitMix64).
 pub struct Random(pub u64);
@@ -20,30 +20,35 @@ impl Random {
 }
 
 /// All functions, and some powers.
-pub fn functions() -> Vec<Function> {
+pub fn functions() -> Vec<ElementaryFunction> {
     let named = FUNCTIONS.into_iter().map(|(_, f)| f);
     named
-        .chain([-3, -1, 2, 3, 5, 10].map(Function::Power))
+        .chain([-3, -1, 2, 3, 5, 10].map(ElementaryFunction::Power))
         .collect()
 }
 
 /// Binades of arguments that make sense for a function: exponents of the leading bit.
-fn exponents(f: Function) -> (i32, i32) {
+fn exponents(f: ElementaryFunction) -> (i32, i32) {
     match f {
-        Function::Asin | Function::Acos => (-30, -1),
-        Function::Log1p | Function::Atan => (-30, 30),
-        Function::Exp | Function::Exp2 | Function::Expm1 => (-30, 8),
-        Function::Exp10 | Function::Sinh | Function::Cosh => (-30, 7),
-        Function::Sin | Function::Cos | Function::Tan => (-30, 12),
-        Function::Tanh => (-30, 3),
-        Function::Power(_) => (-20, 20),
+        ElementaryFunction::Asin | ElementaryFunction::Acos => (-30, -1),
+        ElementaryFunction::Log1p | ElementaryFunction::Atan => (-30, 30),
+        ElementaryFunction::Exp | ElementaryFunction::Exp2 | ElementaryFunction::Expm1 => (-30, 8),
+        ElementaryFunction::Exp10 | ElementaryFunction::Sinh | ElementaryFunction::Cosh => (-30, 7),
+        ElementaryFunction::Sin | ElementaryFunction::Cos | ElementaryFunction::Tan => (-30, 12),
+        ElementaryFunction::Tanh => (-30, 3),
+        ElementaryFunction::Power(_) => (-20, 20),
         _ => (-1000, 1000),
     }
 }
 
 /// A random range of `length` arguments in one binade of the function's domain; often near the ends of the
 /// binade or of the domain.
-pub fn range(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
+pub fn range(
+    f: ElementaryFunction,
+    format: BinaryFormat,
+    length: u64,
+    r: &mut Random,
+) -> BinadeGrid {
     let (low, high) = exponents(f);
     let top = 1u64 << format.precision;
     let e = match r.below(4) {
@@ -59,7 +64,7 @@ pub fn range(f: Function, format: Format, length: u64, r: &mut Random) -> Grid {
         1 => top - length,
         _ => top / 2 + r.below(top / 2 - length + 1),
     };
-    Grid {
+    BinadeGrid {
         negative,
         exponent: e - (format.precision as i32 - 1),
         first,

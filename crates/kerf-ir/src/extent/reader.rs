@@ -1,6 +1,6 @@
 //! Integers of a kernel as polynomials of its parameters, thread indices and loop variables.
 use super::polynomial::{TERMS, without};
-use super::{Along, Polynomial, Symbol};
+use super::{IndexMeaning, Polynomial, Symbol};
 use kerf_llvm::{Module, Opcode, Value};
 use std::collections::BTreeMap;
 
@@ -244,18 +244,18 @@ impl<'m> Reader<'m> {
     }
 
     /// What the indices along an axis stand for, once the whole kernel is read.
-    pub(super) fn along(&self, axis: usize) -> Along {
+    pub(super) fn along(&self, axis: usize) -> IndexMeaning {
         let joined = |p: &Polynomial| {
             let both = [Symbol::Block(axis), Symbol::BlockIndex(axis)];
             p.0.keys().any(|k| without(k, &both).is_some())
         };
         match self.asked[axis] {
-            (false, false) => Along::Nothing,
-            (true, false) if self.only_in_rank(axis) => Along::Nothing,
-            (true, false) => Along::Within,
-            (false, true) => Along::Blocks,
-            (true, true) if self.known.values().flatten().any(joined) => Along::Threads,
-            (true, true) => Along::Shared,
+            (false, false) => IndexMeaning::Nothing,
+            (true, false) if self.only_in_rank(axis) => IndexMeaning::Nothing,
+            (true, false) => IndexMeaning::Within,
+            (false, true) => IndexMeaning::Blocks,
+            (true, true) if self.known.values().flatten().any(joined) => IndexMeaning::Threads,
+            (true, true) => IndexMeaning::Shared,
         }
     }
 

@@ -59,7 +59,14 @@ end:
     assert_eq!(len.text(name), "n * m");
     let ends = e.threads.map(|t| t.map(|t| t.text(name)));
     assert_eq!(ends, [Some("n".into()), Some("m".into()), None]);
-    assert_eq!(e.axes, [Along::Threads, Along::Threads, Along::Nothing]);
+    assert_eq!(
+        e.axes,
+        [
+            IndexMeaning::Threads,
+            IndexMeaning::Threads,
+            IndexMeaning::Nothing
+        ]
+    );
 }
 
 #[test]
@@ -220,7 +227,7 @@ fn what_indices_stand_for() {
         "ptr %p, i32 %n, i32 %m",
     );
     // The thread's index among all is computed, if not used.
-    assert_eq!(e.axes[0], Along::Threads);
+    assert_eq!(e.axes[0], IndexMeaning::Threads);
     assert_eq!(e.unused, [2]);
     let text = r#"target triple = "nvptx64-nvidia-cuda"
 @table = addrspace(4) global [6 x [7 x double]] zeroinitializer
@@ -247,7 +254,14 @@ define ptx_kernel void @k(ptr %p, i32 %n, i32 %m) {
 "#;
     let m = Module::parse(text.as_bytes(), "k").expect("IR");
     let e = extents(&m, m.function("k").expect("a kernel"));
-    assert_eq!(e.axes, [Along::Shared, Along::Blocks, Along::Within]);
+    assert_eq!(
+        e.axes,
+        [
+            IndexMeaning::Shared,
+            IndexMeaning::Blocks,
+            IndexMeaning::Within
+        ]
+    );
     let ends = e.threads.map(|t| t.map(|t| t.text(name)));
     assert_eq!(ends, [None, Some("6".into()), None]);
     assert!(!e.warps);

@@ -13,7 +13,7 @@ pub const MAX_PSNR: f64 = 20.0 * MAX_DIGITS;
 
 /// One element of an output with its reference.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
-pub struct Element {
+pub struct ComparedElement {
     /// Position in the output.
     pub index: usize,
     /// The value there.
@@ -52,17 +52,17 @@ pub struct ErrorReport {
     /// The largest absolute error.
     pub max_abs: f64,
     /// Where the absolute error is largest.
-    pub max_abs_at: Option<Element>,
+    pub max_abs_at: Option<ComparedElement>,
     /// The largest relative error.
     pub max_rel: f64,
     /// Where the relative error is largest.
-    pub max_rel_at: Option<Element>,
+    pub max_rel_at: Option<ComparedElement>,
     /// The largest distance from the real reference in ulps of the format.
     pub max_ulp: f64,
     /// The largest count of representable steps from the rounded reference.
     pub max_ulp_rounded: f64,
     /// Where `max_ulp` is reached.
-    pub max_ulp_at: Option<Element>,
+    pub max_ulp_at: Option<ComparedElement>,
     /// The root of the mean squared absolute error.
     pub rms: f64,
     /// The 2-norm of the error over that of the reference, or over the floor

@@ -10,7 +10,7 @@ const EDGE: usize = 64;
 
 /// An element with much error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Worst {
+pub struct WorstElement {
     /// Position in the output.
     pub index: usize,
     /// Relative error; none if it is infinite.
@@ -48,7 +48,7 @@ pub struct Scatter {
     /// Elements by decade: `(d, n)` says that n errors are in `[10^(d/2), 10^((d+1)/2))`, ascending.
     pub halves_of_decades: Vec<(i32, usize)>,
     /// The elements with the largest errors, the worst first.
-    pub worst: Vec<Worst>,
+    pub worst: Vec<WorstElement>,
     /// By place.
     pub map: ErrorMap,
 }
@@ -107,7 +107,7 @@ pub fn scatter(got: &[f64], reference: &[Dd], floor: f64, shape: &[usize]) -> Sc
             worst.truncate(NAMED);
         }
     }
-    let named = worst.into_iter().map(|(e, index)| Worst {
+    let named = worst.into_iter().map(|(e, index)| WorstElement {
         index,
         error: finite(e),
         got: finite(got[index]),

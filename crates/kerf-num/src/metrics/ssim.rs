@@ -15,7 +15,7 @@ const K2: f64 = 0.03;
 
 /// Extents of an image whose channels of a pixel are neighbours in memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct ImageExtents {
     /// Rows.
     pub height: usize,
     /// Columns.
@@ -34,7 +34,7 @@ fn weights() -> [f64; WINDOW] {
 }
 
 /// Weighted means over the windows of an image of one channel, rows of `width - 10` of them.
-fn filtered(at: impl Fn(usize) -> f64, i: Image, w: &[f64; WINDOW]) -> Vec<f64> {
+fn filtered(at: impl Fn(usize) -> f64, i: ImageExtents, w: &[f64; WINDOW]) -> Vec<f64> {
     let (rows, columns) = (i.height + 1 - WINDOW, i.width + 1 - WINDOW);
     let mut across = Vec::with_capacity(i.height * columns);
     for y in 0..i.height {
@@ -54,7 +54,7 @@ fn filtered(at: impl Fn(usize) -> f64, i: Image, w: &[f64; WINDOW]) -> Vec<f64> 
 
 /// Mean structural similarity, at most 1, for values between 0 and `peak` (or of that range). `None` for an
 /// image smaller than a window, of another size than the values, or with values that are not finite.
-pub fn ssim(got: &[f64], reference: &[f64], image: Image, peak: f64) -> Option<f64> {
+pub fn ssim(got: &[f64], reference: &[f64], image: ImageExtents, peak: f64) -> Option<f64> {
     let pixels = image.height.checked_mul(image.width)?;
     let size = pixels.checked_mul(image.channels)?;
     let fits = got.len() == size && reference.len() == size && size > 0;

@@ -18,7 +18,7 @@ pub enum Direction {
 /// A kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Memory {
+pub enum MemoryKind {
     /// Global memory; also where the kind is not known.
     Global,
     /// Shared memory of a block.
@@ -45,7 +45,7 @@ pub enum Root {
 
 /// One load, store or atomic operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Access {
+pub struct CountedAccess {
     /// Its block.
     pub block: usize,
     /// Which way.
@@ -53,30 +53,30 @@ pub struct Access {
     /// Bytes of one execution.
     pub bytes: u64,
     /// What memory.
-    pub memory: Memory,
+    pub memory: MemoryKind,
     /// What object.
     pub root: Root,
     /// Bytes between neighbouring threads.
     pub slope: Slope,
 }
 
-fn memory(root: Value, pointer: Value, byval: bool) -> Memory {
+fn memory(root: Value, pointer: Value, byval: bool) -> MemoryKind {
     let of = |s: u32| match s {
-        space::SHARED => Some(Memory::Shared),
-        space::LOCAL => Some(Memory::Local),
-        space::CONSTANT => Some(Memory::Constant),
-        space::GLOBAL => Some(Memory::Global),
+        space::SHARED => Some(MemoryKind::Shared),
+        space::LOCAL => Some(MemoryKind::Local),
+        space::CONSTANT => Some(MemoryKind::Constant),
+        space::GLOBAL => Some(MemoryKind::Global),
         _ => None,
     };
     if byval {
-        return Memory::Constant;
+        return MemoryKind::Constant;
     }
     if root.opcode() == Some(Opcode::LLVMAlloca) {
-        return Memory::Local;
+        return MemoryKind::Local;
     }
     of(root.ty().space())
         .or_else(|| of(pointer.ty().space()))
-        .unwrap_or(Memory::Global)
+        .unwrap_or(MemoryKind::Global)
 }
 
 /// Addresses that an instruction touches, with the number of bytes.
@@ -114,11 +114,11 @@ pub(super) fn made_by(
     kernel: Value,
     i: Value,
     block: usize,
-) -> Vec<Access> {
+) -> Vec<CountedAccess> {
     let each = touched(m, i).into_iter();
     each.map(|(pointer, bytes, direction)| {
         let (memory, root) = object(kernel, pointer);
-        Access {
+        CountedAccess {
             block,
             direction,
             bytes,
@@ -160,7 +160,7 @@ fn objects(pointer: Value, known: &mut Vec<Value>, out: &mut Vec<Value>) {
 }
 
 /// What an address of a kernel is derived from.
-fn object(kernel: Value, pointer: Value) -> (Memory, Root) {
+fn object(kernel: Value, pointer: Value) -> (MemoryKind, Root) {
     let mut all = Vec::new();
     objects(pointer, &mut Vec::new(), &mut all);
     let params = kernel.params();
@@ -176,11 +176,11 @@ fn object(kernel: Value, pointer: Value) -> (Memory, Root) {
         (memory(object, pointer, byval), root)
     });
     let Some((mut memory, mut root)) = each.next() else {
-        return (Memory::Global, Root::Unknown);
+        return (MemoryKind::Global, Root::Unknown);
     };
     for (m, r) in each {
         if m != memory {
-            memory = Memory::Global;
+            memory = MemoryKind::Global;
         }
         if r != root {
             root = Root::Unknown;

@@ -3,9 +3,9 @@
 //! Threads of eight warps of four blocks, spread over a launch, write the addresses of some of their accesses at each place
 //! into a table: of the first 64, then of four in as many as there were before. Others write to a variable of their own, so
 //! that no thread goes another way for it.
-use super::accesses::{Access, Direction, Memory, Root, touched};
+use super::accesses::{CountedAccess, Direction, MemoryKind, Root, touched};
 use super::warp::{SECTOR, shared_passes, units};
-use super::{Counters, KernelCounters};
+use super::{CountTable, KernelCounters};
 use kerf_llvm::{Builder, IntPred, Module, Opcode, Value, space};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -28,17 +28,20 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Which accesses are in the table.
 #[derive(Debug, Clone, Default)]
-pub struct Sampled {
+pub struct SampledAccesses {
     /// Place in the table of each access of each block, none for those that are not in it.
     pub(super) places: Vec<Vec<Option<u64>>>,
     count: u64,
     rounds: u64,
 }
 
-impl Sampled {
+impl SampledAccesses {
     /// Of blocks in their order.
-    pub(super) fn in_blocks(m: &Module, blocks: impl Iterator<Item = kerf_llvm::Block>) -> Sampled {
-        let mut out = Sampled::default();
+    pub(super) fn in_blocks(
+        m: &Module,
+        blocks: impl Iterator<Item = kerf_llvm::Block>,
+    ) -> SampledAccesses {
+        let mut out = SampledAccesses::default();
         for b in blocks {
             let all = b.instructions().into_iter().flat_map(|i| touched(m, i));
             let places = all.map(|(pointer, _, _)| {
@@ -124,7 +127,7 @@ impl Own {
     }
 
     /// At the beginning of a block: `executed` is how often the thread has run it, this time too.
-    pub(super) fn round(&self, b: &Builder, of: &Sampled, executed: Value) -> Round {
+    pub(super) fn round(&self, b: &Builder, of: &SampledAccesses, executed: Value) -> Round {
         let i64t = b.int_ty(64);
         let round = b.sub(executed, b.i64(1));
         let one = b.int_ty(1).zero();
@@ -144,7 +147,14 @@ impl Own {
     }
 
     /// Before an access.
-    pub(super) fn note(&self, b: &Builder, of: &Sampled, r: &Round, place: u64, pointer: Value) {
+    pub(super) fn note(
+        &self,
+        b: &Builder,
+        of: &SampledAccesses,
+        r: &Round,
+        place: u64,
+        pointer: Value,
+    ) {
         let i64t = b.int_ty(64);
         let to = b.add(r.at, b.i64(SLOT * of.rounds * place));
         let to = b.select(r.taken, to, self.aside);
@@ -203,7 +213,7 @@ fn weight(slot: u64) -> u64 {
 /// Accesses of warps at one place, by block, with the slot of each.
 type Seen = Vec<Vec<(u64, Lanes)>>;
 
-fn seen(s: &Sampled, table: &[u8], place: u64) -> Seen {
+fn seen(s: &SampledAccesses, table: &[u8], place: u64) -> Seen {
     let word = |n: u64| -> Option<i64> {
         let at = 8 * n as usize;
         let bytes = table.get(at..at + 8)?;
@@ -256,8 +266,8 @@ struct Touched {
 /// What each of some loads of one object touches first, in the order in which a block's warps run them, as far as it is known:
 /// loop by loop, round by round, place by place.
 fn in_order(
-    c: &Counters,
-    all: &[(&Access, usize, Seen)],
+    c: &CountTable,
+    all: &[(&CountedAccess, usize, Seen)],
     of: &[usize],
     base: i64,
     scale: u32,
@@ -291,10 +301,10 @@ fn in_order(
 }
 
 /// Reads the table after a launch of a kernel.
-pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> {
+pub fn patterns(c: &CountTable, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> {
     let s = &c.sampled;
     let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut all: Vec<(&Access, usize, Seen)> = Vec::new();
+    let mut all: Vec<(&CountedAccess, usize, Seen)> = Vec::new();
     for a in &k.accesses {
         let n = numbers.entry(a.block).or_insert(0);
         let place = s
@@ -306,7 +316,8 @@ pub fn patterns(c: &Counters, k: &KernelCounters, table: &[u8]) -> Vec<Pattern> 
         }
         *n += 1;
     }
-    let loads = |a: &Access| a.memory == Memory::Global && a.direction == Direction::Load;
+    let loads =
+        |a: &CountedAccess| a.memory == MemoryKind::Global && a.direction == Direction::Load;
     let roots: BTreeSet<&Root> = all
         .iter()
         .filter(|x| loads(x.0))

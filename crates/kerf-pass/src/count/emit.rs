@@ -1,7 +1,7 @@
 //! Writing the counters into the program.
 use super::Detail;
 use super::accesses::touched;
-use super::addresses::{self, Sampled};
+use super::addresses::{self, SampledAccesses};
 use super::fields::{self, BLOCK_FIELDS, FIELDS, Join, LANES, infinity, join};
 use super::lanes::{self, Noted};
 use super::local::{Locals, MOST_SITES};
@@ -49,7 +49,7 @@ pub(super) struct Pass<'m> {
     m: &'m Module,
     blocks: Value,
     sites: Value,
-    addresses: (Value, &'m Sampled),
+    addresses: (Value, &'m SampledAccesses),
     warps: (Value, &'m Noted),
     next_block: u64,
     next_site: u64,
@@ -67,7 +67,7 @@ impl<'m> Pass<'m> {
         m: &'m Module,
         blocks: Value,
         sites: Value,
-        addresses: (Value, &'m Sampled),
+        addresses: (Value, &'m SampledAccesses),
         warps: (Value, &'m Noted),
         detail: Detail,
     ) -> Pass<'m> {

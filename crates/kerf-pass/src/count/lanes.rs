@@ -5,7 +5,7 @@
 use super::addresses::{numbers, register};
 use super::fields::LANES;
 use super::values::larger;
-use super::{Counters, KernelCounters};
+use super::{CountTable, KernelCounters};
 use crate::engine::places::Places;
 use kerf_llvm::{Block, Builder, IntPred, Opcode, Value};
 use serde::{Deserialize, Serialize};
@@ -253,7 +253,7 @@ impl Spread {
 
 impl Together {
     /// Takes in the table after a launch of a kernel.
-    pub fn join(&mut self, c: &Counters, k: &KernelCounters, table: &[u8]) {
+    pub fn join(&mut self, c: &CountTable, k: &KernelCounters, table: &[u8]) {
         let noted = &c.noted;
         self.sums.resize(noted.places.len(), (0.0, 0.0));
         let word = |block: usize, warp: u64, field: u64| -> u64 {

@@ -5,7 +5,7 @@ use super::fields::{
 };
 use super::lanes::Spread;
 use super::values::is_sum;
-use super::{Counters, KernelCounters, Pattern};
+use super::{CountTable, KernelCounters, Pattern};
 use kerf_num::Format;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +113,7 @@ fn decode(raw: &[u64; FIELDS], format: Format, count: u64, sums: bool) -> SiteRe
 
 /// What was counted: one launch, or several joined.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tally {
+pub struct CountTally {
     blocks: Vec<[u64; BLOCK_FIELDS]>,
     records: Vec<[u64; FIELDS]>,
 }
@@ -166,18 +166,18 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-impl Tally {
+impl CountTally {
     /// Nothing yet.
-    pub fn empty(c: &Counters) -> Tally {
-        Tally {
+    pub fn empty(c: &CountTable) -> CountTally {
+        CountTally {
             blocks: vec![[0; BLOCK_FIELDS]; c.blocks],
             records: vec![[0; FIELDS]; c.formats.len()],
         }
     }
 
     /// From the bytes of the two variables.
-    pub fn read(c: &Counters, blocks: &[u8], sites: &[u8]) -> Tally {
-        let mut t = Tally::empty(c);
+    pub fn read(c: &CountTable, blocks: &[u8], sites: &[u8]) -> CountTally {
+        let mut t = CountTally::empty(c);
         let fields = t.blocks.iter_mut().flatten();
         fields.zip(words(blocks)).for_each(|(to, w)| *to = w);
         let fields = t.records.iter_mut().flatten();
@@ -186,7 +186,7 @@ impl Tally {
     }
 
     /// Takes in another one.
-    pub fn join(&mut self, other: &Tally) {
+    pub fn join(&mut self, other: &CountTally) {
         for (a, b) in self.blocks.iter_mut().zip(&other.blocks) {
             for (lane, (a, b)) in a.iter_mut().zip(b).enumerate() {
                 *a = if lane < LANES { *a + b } else { (*a).max(*b) };
@@ -219,7 +219,7 @@ impl Tally {
     }
 
     /// Records of a kernel's sites.
-    pub fn sites(&self, c: &Counters, k: &KernelCounters) -> Vec<SiteRecord> {
+    pub fn sites(&self, c: &CountTable, k: &KernelCounters) -> Vec<SiteRecord> {
         let one = |id: usize| {
             let slot = k.site_records[id];
             let sums = is_sum(&k.sites[id].op);

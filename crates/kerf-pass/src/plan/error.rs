@@ -5,7 +5,7 @@ use kerf_llvm::LlvmError;
 
 /// Where a plan asks for something.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct PlanPlace {
     /// Kernel.
     pub kernel: String,
     /// Site.
@@ -16,7 +16,7 @@ pub struct Place {
     pub line: Option<u32>,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for PlanPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -72,7 +72,7 @@ pub enum PlanError {
     #[error("{place} cannot become {format}: {why}")]
     Refused {
         /// The site.
-        place: Place,
+        place: PlanPlace,
         /// Format asked for.
         format: SiteFormat,
         /// What stands against it.
@@ -82,7 +82,7 @@ pub enum PlanError {
     #[error("{place} cannot be computed by {variant}: {why}")]
     Variant {
         /// The site.
-        place: Place,
+        place: PlanPlace,
         /// Variant asked for.
         variant: MathVariant,
         /// What stands against it.

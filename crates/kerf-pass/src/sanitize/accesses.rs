@@ -1,5 +1,5 @@
 //! Accesses of memory: what the runtime is told of each, and the shadows that it keeps.
-use super::{Pass, Scope, Shadow, SiteKind, is_aggregate, runtime, shadow_type};
+use super::{MemoryScope, Pass, Shadow, SiteKind, is_aggregate, runtime, shadow_type};
 use kerf_llvm::{Builder, Opcode, Ordering, Type, Value, space};
 
 /// One range of bytes that an instruction accesses.
@@ -103,12 +103,12 @@ fn guessed_for(load: Value) -> Option<Value> {
     None
 }
 
-fn scope_of(i: Value) -> Option<Scope> {
+fn scope_of(i: Value) -> Option<MemoryScope> {
     let plain = Ordering::LLVMAtomicOrderingNotAtomic;
     let atomic = match i.opcode() {
         Some(Opcode::LLVMLoad | Opcode::LLVMStore) => {
             if i.is_volatile() && i.ordering() == plain {
-                return Some(Scope::Device);
+                return Some(MemoryScope::Device);
             }
             if i.opcode() == Some(Opcode::LLVMLoad)
                 && let Some(swap) = guessed_for(i)
@@ -122,15 +122,15 @@ fn scope_of(i: Value) -> Option<Scope> {
             let n = i.callee_name()?;
             n.starts_with("llvm.nvvm.atomic.").then_some(())?;
             return Some(match n.contains(".cta") {
-                true => Scope::Block,
-                false => Scope::Device,
+                true => MemoryScope::Block,
+                false => MemoryScope::Device,
             });
         }
         _ => false,
     };
     atomic.then(|| match i.is_block_scoped() {
-        true => Scope::Block,
-        false => Scope::Device,
+        true => MemoryScope::Block,
+        false => MemoryScope::Device,
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ObjectKind {
     /// What a pointer parameter points to; its number.
     Parameter(usize),
     /// A shared variable.
@@ -27,7 +27,7 @@ pub struct Surveyed {
     /// As the source names it.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Symbol of a variable that other kernels may use too.
     pub symbol: Option<String>,
     /// Format of its numbers, if they can be seen.
@@ -68,10 +68,10 @@ pub fn survey(m: &Module, kernel: Value, info: &KernelInfo, to: &[Format]) -> Ve
         let number = params.iter().position(|p| *p == o.address()).unwrap_or(0);
         let key = key(&all, at, number);
         let (kind, symbol) = match o {
-            Object::Parameter(_) => (Kind::Parameter(number), None),
-            Object::Shared(g) => (Kind::Shared, Some(g.name())),
-            Object::Local(_) => (Kind::Local, None),
-            Object::Variable(g) => (Kind::Variable, Some(g.name())),
+            Object::Parameter(_) => (ObjectKind::Parameter(number), None),
+            Object::Shared(g) => (ObjectKind::Shared, Some(g.name())),
+            Object::Local(_) => (ObjectKind::Local, None),
+            Object::Variable(g) => (ObjectKind::Variable, Some(g.name())),
         };
         let mut s = Surveyed {
             key: key.clone().unwrap_or_default(),

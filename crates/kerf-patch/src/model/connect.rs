@@ -30,11 +30,11 @@ impl Links {
 }
 
 /// Does an expression have the address of numbers?
-fn is_address(n: &Node) -> bool {
+fn is_address(n: &AstNode) -> bool {
     element(&n.plain).is_some()
 }
 
-impl<'a> Model<'a> {
+impl<'a> DeclarationModel<'a> {
     /// Joins what pointers make one memory; fixes what goes where nothing is seen.
     pub(super) fn connect(&mut self) {
         let mut links = Links::default();
@@ -65,7 +65,7 @@ impl<'a> Model<'a> {
     }
 
     /// What one expression or declaration says; `gives` is what its function returns.
-    fn link(&self, n: &Node, gives: Option<Entity>, links: &mut Links) {
+    fn link(&self, n: &AstNode, gives: Option<Entity>, links: &mut Links) {
         match n.kind.as_str() {
             "VarDecl" if is_address(n) => self.link_variable(n, links),
             "BinaryOperator" if n.opcode == "=" && is_address(n) && n.plain.contains('*') => {
@@ -97,7 +97,7 @@ impl<'a> Model<'a> {
     }
 
     /// A pointer is what it begins as.
-    fn link_variable(&self, n: &Node, links: &mut Links) {
+    fn link_variable(&self, n: &AstNode, links: &mut Links) {
         let init = n
             .inner
             .iter()
@@ -114,14 +114,14 @@ impl<'a> Model<'a> {
     }
 
     /// Parameters are what they are given.
-    fn link_call(&self, n: &Node, links: &mut Links) {
+    fn link_call(&self, n: &AstNode, links: &mut Links) {
         let callee = n.inner.first().map(strip);
         let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
         let own = d
             .filter(|d| d.is_function())
             .and_then(|d| self.definition(d));
         let name = callee.map_or("", |c| c.refers_name.as_str());
-        let mut params: Vec<Option<&Node>> =
+        let mut params: Vec<Option<&AstNode>> =
             own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
         params.resize(n.inner.len(), None);
         if own.is_none()
@@ -159,7 +159,7 @@ impl<'a> Model<'a> {
     }
 
     /// A cast to the same format is the same memory; one to another is not followed.
-    fn link_cast(&self, n: &Node, links: &mut Links) {
+    fn link_cast(&self, n: &AstNode, links: &mut Links) {
         let from = n.inner.last();
         let inner = from
             .and_then(|i| self.memory(i))
@@ -174,7 +174,7 @@ impl<'a> Model<'a> {
     }
 
     /// Fields of records that lie in memory have the format of that memory.
-    fn link_field(&self, n: &Node, links: &mut Links) {
+    fn link_field(&self, n: &AstNode, links: &mut Links) {
         if n.kind == "MemberExpr"
             && let Some(field) = n.refers
             && let Some(base) = n.inner.first()
@@ -191,9 +191,9 @@ impl<'a> Model<'a> {
     }
 }
 
-impl<'a> Model<'a> {
+impl<'a> DeclarationModel<'a> {
     /// The function with a body that an expression calls.
-    pub(crate) fn called(&self, n: &Node) -> Option<&'a Node> {
+    pub(crate) fn called(&self, n: &AstNode) -> Option<&'a AstNode> {
         let c = strip(n.inner.first()?);
         let d = self.decls.get(&c.refers?).copied()?;
         self.definition(d).filter(|_| d.is_function())
@@ -206,7 +206,7 @@ pub(crate) fn is_reference(t: &str) -> bool {
 }
 
 /// Is an operator called that is a method, whose object is the first argument?
-pub(crate) fn is_object_call(n: &Node, f: &Node) -> bool {
+pub(crate) fn is_object_call(n: &AstNode, f: &AstNode) -> bool {
     n.kind == "CXXOperatorCallExpr" && f.kind == "CXXMethodDecl"
 }
 
@@ -231,7 +231,7 @@ const OVERLOADED: [&str; 13] = [
 ];
 
 /// Is a record, whose member is taken, behind a pointer or in an array?
-pub(super) fn in_memory(base: &Node) -> bool {
+pub(super) fn in_memory(base: &AstNode) -> bool {
     let b = strip(base);
     match b.kind.as_str() {
         "ArraySubscriptExpr" | "UnaryOperator" => true,

@@ -1,13 +1,19 @@
 //! Declarations as entities: where their types are written, and which are one by C++'s rules.
 use super::*;
 
-impl<'a> Model<'a> {
-    pub(super) fn add(&mut self, node: &'a Node, kind: Kind, shape: Shape, function: &str) {
+impl<'a> DeclarationModel<'a> {
+    pub(super) fn add(
+        &mut self,
+        node: &'a AstNode,
+        kind: DeclarationKind,
+        shape: Shape,
+        function: &str,
+    ) {
         let holds_one = shape.scalar || shape.vector;
         let Some(loc) = node.loc.or(node.begin) else {
             return;
         };
-        let ret = kind == Kind::Return;
+        let ret = kind == DeclarationKind::Return;
         let key = (loc.file, loc.offset, ret);
         let e = match self.by_place.get(&key) {
             Some(e) => *e,
@@ -47,8 +53,8 @@ impl<'a> Model<'a> {
     /// Where the type of a declaration is written; why it cannot be changed.
     pub(super) fn written(
         &self,
-        node: &Node,
-        kind: Kind,
+        node: &AstNode,
+        kind: DeclarationKind,
         holds_one: bool,
         loc: Spot,
     ) -> Result<(usize, Token, usize), String> {
@@ -64,11 +70,11 @@ impl<'a> Model<'a> {
             return Err("a macro declares it".into());
         }
         let (from, to) = match kind {
-            Kind::Cast => (begin.offset, node.end.map_or(begin.after(), Spot::after)),
+            DeclarationKind::Cast => (begin.offset, node.end.map_or(begin.after(), Spot::after)),
             _ => (begin.offset, loc.offset),
         };
         let from = match kind {
-            Kind::Cast => {
+            DeclarationKind::Cast => {
                 // `(double *)p`, `reinterpret_cast<double *>(p)`
                 let open = s.text[from..to]
                     .find(['(', '<'])
@@ -78,7 +84,7 @@ impl<'a> Model<'a> {
             _ => from,
         };
         let token = type_token(s, from, to).ok_or("its type is not written")?;
-        if !holds_one && kind != Kind::Cast {
+        if !holds_one && kind != DeclarationKind::Cast {
             let after = s.skip_space(loc.after());
             let marks = s.slice(token.to, loc.offset).contains(['*', '&', '('])
                 || s.slice(after, after + 1) == "[";
@@ -91,14 +97,14 @@ impl<'a> Model<'a> {
 
     pub(super) fn declare(&mut self) {
         let functions = self.functions.clone();
-        let mut all: Vec<(&'a Node, Kind, Shape, String)> = Vec::new();
+        let mut all: Vec<(&'a AstNode, DeclarationKind, Shape, String)> = Vec::new();
         for f in &functions {
             let kernel = self.is_kernel(f);
             for p in f.params() {
                 let kind = if kernel {
-                    Kind::KernelParameter
+                    DeclarationKind::KernelParameter
                 } else {
-                    Kind::Parameter
+                    DeclarationKind::Parameter
                 };
                 if let Some(s) = shape(p) {
                     all.push((p, kind, s, f.name.clone()));
@@ -108,15 +114,15 @@ impl<'a> Model<'a> {
             let redeclared = self.decls.values().copied().filter(|d| {
                 d.is_function() && d.mangled == f.mangled && !f.mangled.is_empty() && d.id != f.id
             });
-            let others: Vec<&'a Node> = redeclared.collect();
+            let others: Vec<&'a AstNode> = redeclared.collect();
             for p in others.iter().flat_map(|d| d.params()) {
                 if let Some(s) = shape(p) {
-                    all.push((p, Kind::Parameter, s, f.name.clone()));
+                    all.push((p, DeclarationKind::Parameter, s, f.name.clone()));
                 }
             }
             for d in std::iter::once(*f).chain(others) {
                 if let Some(s) = returned(d) {
-                    all.push((d, Kind::Return, s, f.name.clone()));
+                    all.push((d, DeclarationKind::Return, s, f.name.clone()));
                 }
             }
             if let Some(b) = f.body() {
@@ -124,13 +130,13 @@ impl<'a> Model<'a> {
                     if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
                         && let Some(s) = shape(n)
                     {
-                        all.push((n, Kind::Local, s, f.name.clone()));
+                        all.push((n, DeclarationKind::Local, s, f.name.clone()));
                     }
                     if is_pointer_cast(n)
                         && let Some(own) = element(&n.plain)
                     {
                         let s = Shape::memory(own, &n.plain);
-                        all.push((n, Kind::Cast, s, f.name.clone()));
+                        all.push((n, DeclarationKind::Cast, s, f.name.clone()));
                     }
                     true
                 });
@@ -140,14 +146,14 @@ impl<'a> Model<'a> {
             if d.kind == "FieldDecl"
                 && let Some(s) = shape(d)
             {
-                all.push((d, Kind::Field, s, String::new()));
+                all.push((d, DeclarationKind::Field, s, String::new()));
             }
         }
         for n in &self.ast.top {
             if n.kind == "VarDecl"
                 && let Some(s) = shape(n)
             {
-                all.push((n, Kind::Global, s, String::new()));
+                all.push((n, DeclarationKind::Global, s, String::new()));
             }
         }
         for (n, kind, shape, function) in all {
@@ -155,10 +161,10 @@ impl<'a> Model<'a> {
         }
         // A kernel's scalars are what its callers pass: host code that is not seen here.
         for t in &mut self.things {
-            if t.kind == Kind::KernelParameter && (t.scalar || t.vector) {
+            if t.kind == DeclarationKind::KernelParameter && (t.scalar || t.vector) {
                 t.fixed = Some("callers of the kernel pass it".into());
             }
-            if t.kind == Kind::Global && (t.scalar || t.vector) {
+            if t.kind == DeclarationKind::Global && (t.scalar || t.vector) {
                 t.fixed = t
                     .fixed
                     .take()
@@ -300,7 +306,7 @@ impl<'a> Model<'a> {
             .filter(|d| d.is_function() && d.body().is_none())
             .filter_map(|d| {
                 let f = self.definitions.get(d.mangled.as_str())?;
-                let of = |f: &Node| f.params().map(|p| self.entity_of(p)).collect::<Vec<_>>();
+                let of = |f: &AstNode| f.params().map(|p| self.entity_of(p)).collect::<Vec<_>>();
                 Some((of(d), of(f)))
             })
             .collect();
@@ -354,18 +360,18 @@ impl Shape {
 }
 
 /// What a declaration holds, if it is numbers.
-pub(super) fn shape(n: &Node) -> Option<Shape> {
+pub(super) fn shape(n: &AstNode) -> Option<Shape> {
     Shape::from_type(&n.plain)
 }
 
 /// What a function gives, if it is numbers.
-pub(super) fn returned(f: &Node) -> Option<Shape> {
+pub(super) fn returned(f: &AstNode) -> Option<Shape> {
     let end = f.plain.find('(')?;
     Shape::from_type(f.plain[..end].trim())
 }
 
 /// Parameters of each explicit instantiation of a function: from, to.
-fn explicit(s: &Source, name: &str) -> Vec<Vec<(usize, usize)>> {
+fn explicit(s: &SourceFile, name: &str) -> Vec<Vec<(usize, usize)>> {
     let all = s.tokens(0, s.text.len());
     let word = |k: usize| all.get(k).map_or("", |t| s.word(*t));
     let mut out = Vec::new();
@@ -409,7 +415,7 @@ mod tests {
     #[test]
     fn explicit_instantiations_are_found() {
         let text = "template <class T> void k(T *a, int n) {}\ntemplate void k<double>(double *, int);\ntemplate __global__ void other<float>(float *);\n";
-        let s = Source::new(Path::new("/k.cu"), text.to_owned());
+        let s = SourceFile::new(Path::new("/k.cu"), text.to_owned());
         let found = explicit(&s, "k");
         assert_eq!(found.len(), 1);
         let words: Vec<&str> = found[0]

@@ -2,10 +2,10 @@
 use super::*;
 use crate::host;
 
-impl<'a> Model<'a> {
+impl<'a> DeclarationModel<'a> {
     /// Pointers that host code of this source passes to kernels.
     pub(super) fn launches(&mut self) {
-        let mut calls: Vec<(&'a Node, &'a Node)> = Vec::new();
+        let mut calls: Vec<(&'a AstNode, &'a AstNode)> = Vec::new();
         for d in self.decls.values().copied().filter(|d| d.is_function()) {
             let Some(b) = d.body() else { continue };
             b.walk(&mut |n| {
@@ -38,7 +38,7 @@ impl<'a> Model<'a> {
                         let own = self.things[e].own;
                         self.add(
                             d,
-                            Kind::Local,
+                            DeclarationKind::Local,
                             declare::Shape::memory(own, &d.plain),
                             &f.name,
                         );
@@ -83,9 +83,9 @@ impl<'a> Model<'a> {
                         };
                         let e = pointers[&p];
                         match host::of_call(n, p, self.sources) {
-                            host::Use::Harmless => {}
-                            host::Use::Copy(c) => copies.push((e, c)),
-                            host::Use::With(all) => {
+                            host::PointerUse::Harmless => {}
+                            host::PointerUse::Copy(c) => copies.push((e, c)),
+                            host::PointerUse::With(all) => {
                                 for o in all {
                                     match pointers.get(&o) {
                                         Some(o) => joins.push((e, *o)),
@@ -93,7 +93,7 @@ impl<'a> Model<'a> {
                                     }
                                 }
                             }
-                            host::Use::Other => fixes.push(e),
+                            host::PointerUse::Other => fixes.push(e),
                         }
                         *known.entry(p).or_default() += 1;
                     }
@@ -120,7 +120,7 @@ impl<'a> Model<'a> {
 }
 
 /// The grid and block of a launch.
-pub(super) fn is_config(n: &Node) -> bool {
+pub(super) fn is_config(n: &AstNode) -> bool {
     n.kind == "CallExpr"
         && n.inner.first().is_some_and(|c| {
             let name = strip(c).refers_name.as_str();

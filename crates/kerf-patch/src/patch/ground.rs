@@ -10,7 +10,7 @@ impl Ground<'_> {
             .iter()
             .map(|k| k.symbol.clone())
             .collect();
-        let mut model = Model::new(self.ast, self.sources, &symbols);
+        let mut model = DeclarationModel::new(self.ast, self.sources, &symbols);
         let module = self
             .program
             .module()
@@ -105,7 +105,7 @@ impl Ground<'_> {
     /// Buffers whose parameters are in f32 now.
     pub(super) fn held(
         &self,
-        m: &Model,
+        m: &DeclarationModel,
         narrow: &Formats,
     ) -> (Vec<(String, Format)>, BTreeSet<String>) {
         let mut converted = BTreeSet::new();
@@ -114,7 +114,7 @@ impl Ground<'_> {
         };
         let (infos, globals) = (kernels::kernels(&module), kernels::globals(&module));
         let w = &self.subject.workload;
-        let session = Session::plain(w, &infos, &globals);
+        let session = WorkloadSession::plain(w, &infos, &globals);
         let Ok(touches) = storage::touches(&session) else {
             return (Vec::new(), converted);
         };
@@ -128,7 +128,7 @@ impl Ground<'_> {
                 continue;
             };
             let small = m.entity_of(p).and_then(|e| {
-                let parameter = m.things[e].kind == Kind::KernelParameter;
+                let parameter = m.things[e].kind == DeclarationKind::KernelParameter;
                 narrow.get(&m.class(e)).copied().filter(|_| parameter)
             });
             let record = m.pointed_fields(p);
@@ -152,7 +152,7 @@ impl Ground<'_> {
     }
 
     /// Headers of the types that the source did not have.
-    fn includes(&self, m: &Model, narrow: &Formats, edits: &mut Edits) {
+    fn includes(&self, m: &DeclarationModel, narrow: &Formats, edits: &mut Edits) {
         let mut wanted: BTreeSet<(usize, &str)> = BTreeSet::new();
         for (e, t) in m.things.iter().enumerate() {
             let header = match narrow.get(&m.class(e)) {
@@ -175,7 +175,12 @@ impl Ground<'_> {
     }
 
     /// Puts functions that have no name in CUDA C++ before the kernels.
-    pub(super) fn helpers(&self, m: &Model, names: &BTreeSet<&'static str>, edits: &mut Edits) {
+    pub(super) fn helpers(
+        &self,
+        m: &DeclarationModel,
+        names: &BTreeSet<&'static str>,
+        edits: &mut Edits,
+    ) {
         let text: Vec<String> = names.iter().filter_map(|n| math::helper(n)).collect();
         let main = &self.subject.program.source;
         let main = std::fs::canonicalize(main).unwrap_or_else(|_| main.clone());
@@ -214,7 +219,7 @@ impl Ground<'_> {
     /// Blocks that the plan's launch parameters give.
     pub(super) fn shapes(
         &self,
-        m: &Model,
+        m: &DeclarationModel,
         plan: &Plan,
         edits: &mut Edits,
         notes: &mut Vec<String>,

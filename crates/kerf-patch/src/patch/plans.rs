@@ -112,9 +112,9 @@ pub(super) fn chosen(
     let kind = result.speedup.recorded_kind().unwrap_or(NOT_RECORDED);
     let kind = kind.to_owned();
     match which {
-        Which::Best if result.verdict != Verdict::Tuned || best.is_identity() => Err(PatchError::NoPlan(
+        Which::Best if result.verdict != SearchVerdict::Tuned || best.is_identity() => Err(PatchError::NoPlan(
             match result.verdict {
-                Verdict::Unmet => "the program itself is not within the tolerance",
+                SearchVerdict::Unmet => "the program itself is not within the tolerance",
                 _ => "nothing faster than the program was found; help: --plan N takes one of the front",
             }
             .into(),

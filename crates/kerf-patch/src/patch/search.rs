@@ -6,7 +6,7 @@ impl Search<'_> {
         &mut self,
         kept: &BTreeSet<usize>,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Option<(Candidate, Tried)>, PatchError> {
+    ) -> Result<Option<(Candidate, PatchTrial)>, PatchError> {
         let plan = without(self.plan, self.ground.result, kept);
         let c = self.ground.candidate(&plan)?;
         self.unsaid.clone_from(&c.unsaid);
@@ -54,7 +54,7 @@ impl Search<'_> {
         }
         let mut kept: BTreeSet<usize> = BTreeSet::new();
         let mut bad: BTreeSet<usize> = BTreeSet::new();
-        let mut best: Option<(Candidate, Tried)> = None;
+        let mut best: Option<(Candidate, PatchTrial)> = None;
         // The longest beginning of what is left that holds, by bisection; what stops it is put aside.
         while self.left > 0 {
             let open: Vec<usize> = self

@@ -3,8 +3,8 @@ use super::*;
 use crate::model::LOADS;
 use crate::model::connect::{SINES, is_object_call};
 
-impl<'w, 'a> Walk<'w, 'a> {
-    pub(super) fn call(&mut self, n: &'a Node, want: Want) -> Ty {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
+    pub(super) fn call(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let Some((callee, args)) = n.inner.split_first() else {
             return self.natural(n);
         };
@@ -14,7 +14,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             .filter(|d| d.is_function())
             .and_then(|d| self.model.definition(d));
         if let Some(f) = own {
-            let params: Vec<&Node> = f.params().collect();
+            let params: Vec<&AstNode> = f.params().collect();
             let object = usize::from(is_object_call(n, f));
             if n.kind == "CXXMemberCallExpr" || object == 1 {
                 self.indices_of(if object == 1 { &args[0] } else { callee });
@@ -101,9 +101,9 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `sincos(x, &s, &c)` in the format of what it writes to.
-    fn sines(&mut self, n: &'a Node, callee: &'a Node, angle: &'a Node, e: Entity) -> Ty {
+    fn sines(&mut self, n: &'a AstNode, callee: &'a AstNode, angle: &'a AstNode, e: Entity) -> Ty {
         let all = self.marks_at(n.begin.map(|b| (b.file, b.shown)));
-        let mine: Vec<&Mark> = all.iter().filter(|m| m.from == Format::F64).collect();
+        let mine: Vec<&SourceMark> = all.iter().filter(|m| m.from == Format::F64).collect();
         self.def(e, agreed(&mine).map_or(Ty::Flex, ty));
         let f = self.format(e);
         self.visit(angle, f.into());
@@ -125,7 +125,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ty::Other
     }
 
-    pub(super) fn indices_arg(&mut self, a: &'a Node) {
+    pub(super) fn indices_arg(&mut self, a: &'a AstNode) {
         let s = strip(a);
         if s.kind != "DeclRefExpr" {
             self.indices(s);
@@ -134,16 +134,16 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     pub(super) fn math(
         &mut self,
-        n: &'a Node,
-        callee: &'a Node,
-        args: &'a [Node],
+        n: &'a AstNode,
+        callee: &'a AstNode,
+        args: &'a [AstNode],
         name: &str,
         want: Want,
     ) -> Ty {
         let own = scalar(&n.plain).unwrap_or(Format::F64);
         let shown = n.begin.map(|b| (b.file, b.shown));
         let all = self.marks_at(shown);
-        let mine: Vec<&Mark> = all.iter().filter(|m| m.from == own).collect();
+        let mine: Vec<&SourceMark> = all.iter().filter(|m| m.from == own).collect();
         let wanted = agreed(&mine);
         let seeking = self.edits.is_none();
         let w = match (own, wanted) {
@@ -207,8 +207,8 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     pub(super) fn spell(
         &mut self,
-        n: &'a Node,
-        callee: &'a Node,
+        n: &'a AstNode,
+        callee: &'a AstNode,
         name: &str,
         made: Format,
         variant: Option<MathVariant>,

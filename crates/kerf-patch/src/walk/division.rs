@@ -1,14 +1,14 @@
 //! Divisions that the plan computes in another way.
 use super::*;
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// A division by another way.
     pub(super) fn divide(
         &mut self,
-        n: &'a Node,
-        l: &'a Node,
-        r: &'a Node,
-        marks: &[Mark],
+        n: &'a AstNode,
+        l: &'a AstNode,
+        r: &'a AstNode,
+        marks: &[SourceMark],
         written: Option<usize>,
         format: Format,
     ) {
@@ -57,10 +57,10 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// `a /= b` by another way: `a = f(a, b)`.
     pub(super) fn divide_by(
         &mut self,
-        n: &'a Node,
-        l: &'a Node,
-        r: &'a Node,
-        marks: &[Mark],
+        n: &'a AstNode,
+        l: &'a AstNode,
+        r: &'a AstNode,
+        marks: &[SourceMark],
         format: Format,
     ) {
         let variants: BTreeSet<Option<MathVariant>> = marks
@@ -101,8 +101,8 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// `a / b` as `a * (1 / b)`, which compilers take out of loops.
     pub(super) fn reciprocal(
         &mut self,
-        n: &'a Node,
-        r: &'a Node,
+        n: &'a AstNode,
+        r: &'a AstNode,
         written: Option<usize>,
         format: Format,
     ) {

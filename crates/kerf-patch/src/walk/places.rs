@@ -1,9 +1,9 @@
 //! Where expressions are in the text, and the edits there.
 use super::*;
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// Bytes of an expression as the file has them; none where a part of it is in a macro.
-    pub(super) fn extent(&self, n: &Node) -> Option<(usize, usize, usize)> {
+    pub(super) fn extent(&self, n: &AstNode) -> Option<(usize, usize, usize)> {
         let (b, e) = (n.begin?, n.end?);
         let s = self.source(b.file)?;
         if b.file != e.file || b.offset > e.offset {
@@ -21,7 +21,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Is an expression, or a part of it, in the body of the macro that `outer` is in too?
-    pub(super) fn inside_macro(&self, n: &Node, outer: &Node) -> bool {
+    pub(super) fn inside_macro(&self, n: &AstNode, outer: &AstNode) -> bool {
         let (Some(b), Some(o)) = (n.begin, outer.begin) else {
             return true;
         };
@@ -35,7 +35,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Where the operator of a binary expression is written, and where debug info says it is.
-    pub(super) fn operator(&self, n: &Node) -> (Option<usize>, Option<(usize, usize)>) {
+    pub(super) fn operator(&self, n: &AstNode) -> (Option<usize>, Option<(usize, usize)>) {
         let [l, r] = n.inner.as_slice() else {
             return (None, None);
         };
@@ -52,7 +52,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         (at, at.map(|a| (le.file, a)))
     }
 
-    pub(super) fn between(&self, l: &Node, r: &Node, opcode: &str) -> Option<usize> {
+    pub(super) fn between(&self, l: &AstNode, r: &AstNode, opcode: &str) -> Option<usize> {
         let (file, _, to) = self.extent(l)?;
         let s = self.source(file)?;
         let mut at = s.skip_space(to);
@@ -64,7 +64,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         (at < end && s.slice(at, at + opcode.len()) == opcode).then_some(at)
     }
 
-    pub(super) fn marks_at(&self, at: Option<(usize, usize)>) -> &'w [Mark] {
+    pub(super) fn marks_at(&self, at: Option<(usize, usize)>) -> &'w [SourceMark] {
         let Some((file, offset)) = at else { return &[] };
         let Some(s) = self.source(file) else {
             return &[];
@@ -74,7 +74,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     pub(super) fn edit(
         &mut self,
-        n: &Node,
+        n: &AstNode,
         f: impl FnOnce(&mut Edits) -> Result<(), Clash>,
     ) -> bool {
         let Some(e) = self.edits.as_mut() else {
@@ -94,7 +94,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Puts a cast in front of an operand of `outer`.
-    pub(super) fn cast(&mut self, n: &'a Node, outer: &Node, to: &str) -> bool {
+    pub(super) fn cast(&mut self, n: &'a AstNode, outer: &AstNode, to: &str) -> bool {
         if self.edits.is_none() {
             return true;
         }
@@ -123,7 +123,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Makes an operand a format that it does not have.
-    pub(super) fn coerce(&mut self, n: &'a Node, outer: &Node, have: Ty, want: Want) -> Ty {
+    pub(super) fn coerce(&mut self, n: &'a AstNode, outer: &AstNode, have: Ty, want: Want) -> Ty {
         match (have, want) {
             (Ty::F64, Want::F32) => match self.cast(n, outer, "float") {
                 true => Ty::F32,
@@ -137,7 +137,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    pub(super) fn literal(&mut self, n: &'a Node, want: Want) -> Ty {
+    pub(super) fn literal(&mut self, n: &'a AstNode, want: Want) -> Ty {
         if self.natural(n) == Ty::F32 {
             return Ty::F32;
         }
@@ -164,7 +164,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// The type of a cast becomes float.
-    pub(super) fn cast_type(&mut self, n: &'a Node) -> bool {
+    pub(super) fn cast_type(&mut self, n: &'a AstNode) -> bool {
         let Some(b) = n.begin else { return false };
         let Some(s) = self.source(b.file) else {
             return false;
@@ -186,7 +186,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `auto` would become f32 with what it is made from.
-    pub(super) fn deduced(&mut self, n: &'a Node, e: Entity, t: Ty) {
+    pub(super) fn deduced(&mut self, n: &'a AstNode, e: Entity, t: Ty) {
         let wide = self.format(e) == Format::F64;
         if let (Some(_), Ty::F32, true) = (&self.edits, t, wide)
             && let Some((file, token)) = self.model.things[e].types.first().copied()
@@ -198,7 +198,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 }
 
 /// Through parentheses and what clang put in.
-pub(super) fn n_inside(n: &Node) -> &Node {
+pub(super) fn n_inside(n: &AstNode) -> &AstNode {
     let mut n = n;
     while matches!(
         n.kind.as_str(),
@@ -213,7 +213,7 @@ pub(super) fn n_inside(n: &Node) -> &Node {
 }
 
 /// The place after the parenthesis that closes the one at `open`.
-pub(super) fn closing(s: &Source, open: usize) -> Option<usize> {
+pub(super) fn closing(s: &SourceFile, open: usize) -> Option<usize> {
     let mut depth = 0;
     let mut at = open;
     while let Some(t) = s.token(at, s.text.len()) {

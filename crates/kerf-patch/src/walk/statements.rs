@@ -1,8 +1,8 @@
 //! Assignments, choices, casts and declarations.
 use super::*;
 
-impl<'w, 'a> Walk<'w, 'a> {
-    pub(super) fn compound(&mut self, n: &'a Node) -> Ty {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
+    pub(super) fn compound(&mut self, n: &'a AstNode) -> Ty {
         let [l, r] = n.inner.as_slice() else {
             return self.natural(n);
         };
@@ -56,7 +56,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         ty(have)
     }
 
-    pub(super) fn conditional(&mut self, n: &'a Node, want: Want) -> Ty {
+    pub(super) fn conditional(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let [c, a, b] = n.inner.as_slice() else {
             return self.natural(n);
         };
@@ -89,7 +89,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    pub(super) fn explicit(&mut self, n: &'a Node, want: Want) -> Ty {
+    pub(super) fn explicit(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let Some(c) = n.inner.last() else {
             return self.natural(n);
         };
@@ -121,7 +121,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    pub(super) fn variable(&mut self, n: &'a Node) -> Ty {
+    pub(super) fn variable(&mut self, n: &'a AstNode) -> Ty {
         let init = n
             .inner
             .iter()
@@ -147,7 +147,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ty::Other
     }
 
-    pub(super) fn list(&mut self, n: &'a Node, e: Entity, want: Want) {
+    pub(super) fn list(&mut self, n: &'a AstNode, e: Entity, want: Want) {
         for c in &n.inner {
             if c.kind == "InitListExpr" {
                 self.list(c, e, want);

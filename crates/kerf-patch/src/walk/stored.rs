@@ -1,7 +1,7 @@
 //! Numbers that are only stored in a format, f16 or bf16, and vectors: what is read, written and put together.
 use super::*;
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// Functions from and to a format that numbers are only stored in.
     fn conversion(f: Format, from: Ty) -> (&'static str, &'static str) {
         match (f, from) {
@@ -12,7 +12,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn wrap(&mut self, n: &'a Node, open: &str) {
+    fn wrap(&mut self, n: &'a AstNode, open: &str) {
         if self.edits.is_none() {
             return;
         }
@@ -28,7 +28,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// The value of something in memory.
-    pub(super) fn read(&mut self, n: &'a Node, e: Entity) -> Ty {
+    pub(super) fn read(&mut self, n: &'a AstNode, e: Entity) -> Ty {
         let f = self.format(e);
         if is_stored_only(f) {
             self.wrap(n, Self::conversion(f, Ty::F32).0);
@@ -37,7 +37,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// The value `r` that is written to something.
-    pub(super) fn store(&mut self, r: &'a Node, outer: &'a Node, e: Entity, t: Ty) {
+    pub(super) fn store(&mut self, r: &'a AstNode, outer: &'a AstNode, e: Entity, t: Ty) {
         let f = self.format(e);
         if !is_stored_only(f) || self.edits.is_none() {
             return;
@@ -59,7 +59,14 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `a += b` where `a` is only stored in its format: `a = to(from(a) + (b))`.
-    pub(super) fn update(&mut self, n: &'a Node, l: &'a Node, r: &'a Node, e: Entity, t: Ty) {
+    pub(super) fn update(
+        &mut self,
+        n: &'a AstNode,
+        l: &'a AstNode,
+        r: &'a AstNode,
+        e: Entity,
+        t: Ty,
+    ) {
         let f = self.format(e);
         if self.edits.is_none() {
             return;
@@ -83,7 +90,13 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// A vector in the format of where it goes: `kerf_float2(v)`.
-    pub(super) fn convert(&mut self, n: &'a Node, outer: &Node, have: Ty, want: Format) -> Ty {
+    pub(super) fn convert(
+        &mut self,
+        n: &'a AstNode,
+        outer: &AstNode,
+        have: Ty,
+        want: Format,
+    ) -> Ty {
         let to = match (have, want) {
             (Ty::F64, Format::F32) => Ty::F32,
             (Ty::F32, Format::F64) => Ty::F64,
@@ -103,7 +116,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// A vector that becomes the value of a declaration.
-    pub(super) fn give(&mut self, value: &'a Node, outer: &'a Node, e: Entity) {
+    pub(super) fn give(&mut self, value: &'a AstNode, outer: &'a AstNode, e: Entity) {
         let f = self.format(e);
         // `double2 v;` has no value yet.
         if value.kind == "CXXConstructExpr" && value.inner.is_empty() {
@@ -115,7 +128,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `v = w` of vectors.
-    pub(super) fn assign_vector(&mut self, n: &'a Node) -> Ty {
+    pub(super) fn assign_vector(&mut self, n: &'a AstNode) -> Ty {
         let [_, l, r] = n.inner.as_slice() else {
             n.inner.iter().for_each(|c| {
                 self.visit(c, Want::Any);
@@ -136,7 +149,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// A vector that goes where its type is known and stays.
-    pub(super) fn natural_vector(&mut self, n: &'a Node, outer: &Node) {
+    pub(super) fn natural_vector(&mut self, n: &'a AstNode, outer: &AstNode) {
         if let Some((own, _)) = vector(&n.plain) {
             let t = self.visit(n, own.into());
             self.convert(n, outer, t, own);
@@ -153,7 +166,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `{a, b}` as a vector.
-    pub(super) fn elements(&mut self, n: &'a Node, want: Want) -> Ty {
+    pub(super) fn elements(&mut self, n: &'a AstNode, want: Want) -> Ty {
         let mut all = Vec::new();
         for c in &n.inner {
             let t = self.visit(c, want);
@@ -171,7 +184,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// `make_double2(a, b)` in the format of what it becomes.
-    pub(super) fn make(&mut self, callee: &'a Node, args: &'a [Node], want: Want) -> Ty {
+    pub(super) fn make(&mut self, callee: &'a AstNode, args: &'a [AstNode], want: Want) -> Ty {
         let all: Vec<Ty> = args.iter().map(|a| self.visit(a, want)).collect();
         let name = &callee.refers_name;
         match (self.edits.is_some(), want) {

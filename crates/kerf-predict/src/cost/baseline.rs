@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// What the static score counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct StaticScore {
+pub struct StaticCounts {
     /// Operations in f64.
     pub f64_operations: u64,
     /// Operations in f32.
@@ -23,7 +23,7 @@ pub struct StaticScore {
     pub casts: u64,
 }
 
-impl StaticScore {
+impl StaticCounts {
     /// The score; less is better.
     pub fn score(&self) -> f64 {
         2.0 * self.f64_operations as f64
@@ -34,8 +34,8 @@ impl StaticScore {
 }
 
 /// Scores a prepared module to which a plan was applied.
-pub fn static_score(m: &Module) -> StaticScore {
-    let mut s = StaticScore::default();
+pub fn static_score(m: &Module) -> StaticCounts {
+    let mut s = StaticCounts::default();
     for k in kernels(m) {
         for i in m
             .function(&k.symbol)

@@ -5,7 +5,7 @@ use super::rates::{Clocks, Cost, Rates, UNITS};
 use super::registers;
 use kerf_ir::kernels::{kernels, reachable};
 use kerf_llvm::{Block, Module, Opcode, Value};
-use kerf_pass::count::{self, Access, Accesses, LaunchCounts, Pattern};
+use kerf_pass::count::{self, Accesses, CountedAccess, LaunchCounts, Pattern};
 use std::collections::BTreeMap;
 
 /// One operation in the order of waiting.
@@ -37,7 +37,7 @@ pub(super) struct BlockWork {
     /// Clocks of a multiprocessor for one thread, by unit, memory apart.
     pub clocks: Clocks,
     /// What it loads and stores.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<CountedAccess>,
     /// What each of these touches, where the counting run has seen it.
     pub seen: Vec<Option<Pattern>>,
     pub nodes: Vec<Node>,

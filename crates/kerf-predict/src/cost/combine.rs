@@ -4,7 +4,7 @@
 //! of all. The exponents and weights below are the same for every kernel. They were fitted to times
 //! measured on the H200 of half of the recorded workloads, and tried on the other half
 //! (bench/runs/2026-11-15-h200-prediction has both); near the best fit they matter little, and are rounded.
-use super::{Resource, Share};
+use super::{Resource, ResourceShare};
 
 /// Until the first launch of a recorded run begins, and until its end is seen.
 pub(super) const START_S: f64 = 1.5e-6;
@@ -41,7 +41,7 @@ fn together(times: impl Iterator<Item = f64>, exponent: f64) -> f64 {
 
 /// Seconds that the device works on a launch. A warp that is `alone` on its scheduler waits for memory and for its own
 /// operations one after the other, and nobody's requests are before its own.
-pub(super) fn seconds(shares: &[Share], alone: bool) -> f64 {
+pub(super) fn seconds(shares: &[ResourceShare], alone: bool) -> f64 {
     use Resource::*;
     if alone {
         let of = |r: Resource| -> f64 {

@@ -3,9 +3,9 @@ use super::census::{BlockWork, KernelWork};
 use super::executed::{copies, warps};
 use super::rates::{Rates, UNITS};
 use super::traffic::Waits;
-use super::{CostModel, LaunchPrediction, Resource, Share, Unit, combine, memory};
+use super::{CostModel, LaunchPrediction, Resource, ResourceShare, Unit, combine, memory};
 use kerf_device::occupancy::{Demand, WARP};
-use kerf_pass::count::{Access, Direction, LaunchCounts, Memory, Pattern};
+use kerf_pass::count::{CountedAccess, Direction, LaunchCounts, MemoryKind, Pattern};
 use std::collections::BTreeMap;
 
 /// Resources of the units, in their order.
@@ -113,14 +113,14 @@ impl CostModel {
         let full = self.alone(r, work, l, Some(&levels.latency));
         let alone = self.alone(r, work, l, None);
         let s = |c: f64| c / self.clock_hz;
-        let mut shares: Vec<Share> = OF_UNITS
+        let mut shares: Vec<ResourceShare> = OF_UNITS
             .into_iter()
-            .map(|(u, resource)| Share {
+            .map(|(u, resource)| ResourceShare {
                 resource,
                 seconds: s(clocks[u as usize]),
             })
             .collect();
-        let share = |resource, seconds| Share { resource, seconds };
+        let share = |resource, seconds| ResourceShare { resource, seconds };
         shares.push(share(
             Resource::L2,
             levels.l2_bytes / (self.l2_bandwidth * busy / self.sms),
@@ -180,13 +180,13 @@ impl CostModel {
 }
 
 /// Passes of the load-store unit for one access of a warp.
-fn passes(r: &Rates, a: &Access, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
+fn passes(r: &Rates, a: &CountedAccess, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
     let n = memory::passes(a, seen, block);
     if a.direction != Direction::Atomic {
         return n;
     }
     let key = match a.memory {
-        Memory::Shared => "atomic_add.shared",
+        MemoryKind::Shared => "atomic_add.shared",
         _ => "atomic_add.global",
     };
     let element = if a.bytes > 4 { "f64" } else { "i32" };
@@ -195,15 +195,15 @@ fn passes(r: &Rates, a: &Access, seen: Option<&Pattern>, block: [u32; 3]) -> f64
 }
 
 /// Latency of an access whose result is waited for.
-fn wait(r: &Rates, a: &Access, global: f64) -> f64 {
+fn wait(r: &Rates, a: &CountedAccess, global: f64) -> f64 {
     match (a.memory, a.direction) {
-        (Memory::Shared, Direction::Atomic) => r.cost("atomic_add.shared.i32").latency,
+        (MemoryKind::Shared, Direction::Atomic) => r.cost("atomic_add.shared.i32").latency,
         (_, Direction::Atomic) => r.cost("atomic_add.global.f64").latency,
-        (Memory::Shared, _) => r.load_latency("shared"),
-        (Memory::Local, _) => r.load_latency("l1"),
+        (MemoryKind::Shared, _) => r.load_latency("shared"),
+        (MemoryKind::Local, _) => r.load_latency("l1"),
         // Parameters and constants are part of the instructions that use them.
-        (Memory::Constant, _) => r.load_latency("shared"),
-        (Memory::Global, _) => global,
+        (MemoryKind::Constant, _) => r.load_latency("shared"),
+        (MemoryKind::Global, _) => global,
     }
 }
 

@@ -14,7 +14,9 @@ mod program;
 mod warps;
 
 use super::census::{self, KernelWork};
-use super::{CostError, CostModel, LaunchPrediction, Prediction, Resource, Share, Subject};
+use super::{
+    CostError, CostModel, LaunchPrediction, PredictedSubject, Prediction, Resource, ResourceShare,
+};
 use super::{memory, traffic};
 use binary::{Code, Instruction, Kind};
 use executions::{Executions, Operation, Program};
@@ -22,7 +24,7 @@ use flow::Flow;
 use kerf_device::occupancy::{Demand, WARP};
 use kerf_ir::finish::{self, Reflect};
 use kerf_pass::Plan;
-use kerf_pass::count::{Access, LaunchCounts, Memory, Pattern};
+use kerf_pass::count::{CountedAccess, LaunchCounts, MemoryKind, Pattern};
 use program::{SLOW_CLOCKS, Ways, operations, slow_path, slow_paths, sources, ways};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +70,7 @@ pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
 const GAP_S: f64 = 1.2e-6;
 /// What no probe tells: fitted to recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct FittedConstants {
     /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps
     /// that begin together ask for memory at the same time, and compute at the same time.
     pub across: f64,
@@ -80,9 +82,9 @@ pub struct Fit {
     pub sectors: f64,
 }
 
-impl Default for Fit {
-    fn default() -> Fit {
-        Fit {
+impl Default for FittedConstants {
+    fn default() -> FittedConstants {
+        FittedConstants {
             across: 2.0,
             behind: 1.7,
             together: 0.25,
@@ -109,7 +111,7 @@ const SIMULATED: usize = 30000;
 
 /// A load or store of the prepared program.
 struct Loaded<'a> {
-    access: &'a Access,
+    access: &'a CountedAccess,
     seen: Option<&'a Pattern>,
     passes: f64,
     latency: f64,
@@ -151,7 +153,7 @@ fn step(i: &Instruction, r: Runs, a: &Around) -> Step {
     // A warp's 32 results on the part of a unit that its scheduler has, in whole clocks.
     let each = |u: super::Unit| (128.0 / a.rates.unit(u)).round().max(1.0);
     let load = a.loads.get(&i.line);
-    let of = |m: Memory| load.filter(|l| l.access.memory == m || l.seen.is_some());
+    let of = |m: MemoryKind| load.filter(|l| l.access.memory == m || l.seen.is_some());
     let (unit, busy, latency) = match i.kind {
         Kind::F64 => (Unit::F64, each(super::Unit::F64), 0.0),
         Kind::F32 => (Unit::Multiply, 1.0, 0.0),
@@ -161,7 +163,7 @@ fn step(i: &Instruction, r: Runs, a: &Around) -> Step {
         Kind::Special => (Unit::Special, each(super::Unit::Special), special),
         Kind::SpecialRegister => (Unit::Special, 2.0, shared),
         Kind::Load => {
-            let found = of(Memory::Global);
+            let found = of(MemoryKind::Global);
             // A library's tables are small, but all that threads get has to pass to their registers.
             let passes = found.map_or(0.0, |l| match l.seen {
                 Some(p) => memory::global_passes(l.access, p, i.bytes as u64),
@@ -173,7 +175,7 @@ fn step(i: &Instruction, r: Runs, a: &Around) -> Step {
         }
         Kind::SharedLoad | Kind::SharedStore => {
             let alone = i.bytes / 4.0;
-            let passes = of(Memory::Shared).map_or(alone, |l| {
+            let passes = of(MemoryKind::Shared).map_or(alone, |l| {
                 memory::shared_passes(l.access, l.seen, a.block, i.bytes as u64)
             });
             let wide = if i.bytes > 8.0 { WIDE } else { 0.0 };
@@ -261,7 +263,7 @@ struct Compiled<'k> {
     operations: &'k [Operation],
     slow: &'k BTreeMap<usize, f64>,
     missed: f64,
-    fit: Fit,
+    fit: FittedConstants,
 }
 
 /// How a launch's blocks are on the device.
@@ -429,7 +431,7 @@ fn simulate(
 }
 
 /// Seconds of one resource.
-fn seconds_of(shares: &[Share], r: Resource) -> f64 {
+fn seconds_of(shares: &[ResourceShare], r: Resource) -> f64 {
     shares
         .iter()
         .find(|x| x.resource == r)
@@ -437,7 +439,7 @@ fn seconds_of(shares: &[Share], r: Resource) -> f64 {
 }
 
 /// What decides the time of a launch.
-fn limit(shares: &[Share], device_seconds: f64, work: f64, moved: f64) -> Resource {
+fn limit(shares: &[ResourceShare], device_seconds: f64, work: f64, moved: f64) -> Resource {
     let of = |r: Resource| seconds_of(shares, r);
     let unit = shares
         .iter()
@@ -488,7 +490,7 @@ impl CostModel {
     }
 
     /// Seconds of each resource.
-    fn shares(&self, s: &Simulated, levels: &traffic::Levels, blocks: f64) -> Vec<Share> {
+    fn shares(&self, s: &Simulated, levels: &traffic::Levels, blocks: f64) -> Vec<ResourceShare> {
         let seconds = |c: f64| c / self.clock_hz;
         let mut by: BTreeMap<Resource, f64> = BTreeMap::new();
         for (resource, c) in RESOURCES.into_iter().zip(s.busy) {
@@ -500,7 +502,7 @@ impl CostModel {
         by.insert(Resource::L2, l2);
         by.insert(Resource::Dram, levels.dram_bytes / self.bandwidth);
         by.into_iter()
-            .map(|(resource, seconds)| Share { resource, seconds })
+            .map(|(resource, seconds)| ResourceShare { resource, seconds })
             .collect()
     }
 
@@ -572,11 +574,11 @@ impl CostModel {
     }
 }
 
-impl Subject<'_> {
+impl PredictedSubject<'_> {
     /// Predicts one run under a plan from its machine code. Where functions stay functions, whose machine code is not read,
     /// it is [`Subject::predict`]'s.
     pub fn predict_compiled(&self, plan: &Plan, with: &Compiler) -> Result<Prediction, CostError> {
-        let mut all = self.predict_fitted(plan, with, &[Fit::default()])?;
+        let mut all = self.predict_fitted(plan, with, &[FittedConstants::default()])?;
         all.pop()
             .ok_or_else(|| CostError::Code("nothing was predicted".into()))
     }
@@ -593,7 +595,7 @@ impl Subject<'_> {
         &self,
         plan: &Plan,
         with: &Compiler,
-        fits: &[Fit],
+        fits: &[FittedConstants],
     ) -> Result<Vec<Prediction>, CostError> {
         let m = self.module.duplicate();
         plan.apply(&m)?;
@@ -637,7 +639,7 @@ impl Subject<'_> {
         let all: Vec<_> = all.collect();
         let sets = all.iter().map(|(w, o, _, l)| traffic::working_set(w, o, l));
         let missed = c.missed(sets.fold(0.0, f64::max) * self.beside);
-        let run = |fit: &Fit| {
+        let run = |fit: &FittedConstants| {
             let out = all.iter().map(|(work, own, code, l)| {
                 let k = Compiled {
                     work,

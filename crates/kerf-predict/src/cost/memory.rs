@@ -1,5 +1,5 @@
 //! What one access of a warp asks of the memory system: passes of the load-store unit, and sectors.
-use kerf_pass::count::{Access, Memory, Pattern, Slope, warp};
+use kerf_pass::count::{CountedAccess, MemoryKind, Pattern, Slope, warp};
 
 /// Bytes of a sector, the unit of transfer from L2.
 pub(super) const SECTOR: u64 = 32;
@@ -41,7 +41,7 @@ fn sectors_of(addresses: &[i64], bytes: u64) -> u64 {
 }
 
 /// Which column of a pattern: elements may be held half or a quarter as large as when they were looked at.
-fn column(a: &Access, p: &Pattern) -> usize {
+fn column(a: &CountedAccess, p: &Pattern) -> usize {
     match p.bytes / a.bytes.max(1) {
         0 | 1 => 0,
         2 | 3 => 1,
@@ -51,7 +51,7 @@ fn column(a: &Access, p: &Pattern) -> usize {
 
 /// Sectors of 32 bytes that one access of a full warp touches. Where threads' addresses are unknown,
 /// each is taken to lie in a sector of its own.
-fn sectors(a: &Access, block: [u32; 3]) -> u64 {
+fn sectors(a: &CountedAccess, block: [u32; 3]) -> u64 {
     if let Some(all) = addresses(a.slope, block) {
         return sectors_of(&all, a.bytes);
     }
@@ -62,7 +62,12 @@ fn sectors(a: &Access, block: [u32; 3]) -> u64 {
 }
 
 /// Sectors that a warp touches with `active` of its threads.
-pub(super) fn sectors_by(a: &Access, seen: Option<&Pattern>, active: f64, block: [u32; 3]) -> f64 {
+pub(super) fn sectors_by(
+    a: &CountedAccess,
+    seen: Option<&Pattern>,
+    active: f64,
+    block: [u32; 3],
+) -> f64 {
     match seen {
         Some(p) => f64::from(p.sectors[column(a, p)]).max(1.0),
         None => (sectors(a, block) as f64 * active / 32.0).max(1.0),
@@ -70,13 +75,13 @@ pub(super) fn sectors_by(a: &Access, seen: Option<&Pattern>, active: f64, block:
 }
 
 /// Part of the sectors that L1 does not have from accesses of the same block.
-pub(super) fn fresh(a: &Access, seen: Option<&Pattern>) -> f64 {
+pub(super) fn fresh(a: &CountedAccess, seen: Option<&Pattern>) -> f64 {
     seen.map_or(1.0, |p| f64::from(p.fresh[column(a, p)]).min(1.0))
 }
 
 /// Part of an access's own sectors that no load of the same block had touched before, and of warps' accesses that have such
 /// sectors, where it is known.
-pub(super) fn first(a: &Access, seen: Option<&Pattern>) -> Option<(f64, f64)> {
+pub(super) fn first(a: &CountedAccess, seen: Option<&Pattern>) -> Option<(f64, f64)> {
     let (p, first) = seen.and_then(|p| Some((p, p.first?)))?;
     let k = column(a, p);
     Some((f64::from(first.sectors[k]), f64::from(first.accesses[k])))
@@ -85,7 +90,7 @@ pub(super) fn first(a: &Access, seen: Option<&Pattern>) -> Option<(f64, f64)> {
 /// Passes through shared memory of an instruction that moves so many bytes a thread. Unknown addresses are taken to be free of
 /// conflicts.
 pub(super) fn shared_passes(
-    a: &Access,
+    a: &CountedAccess,
     seen: Option<&Pattern>,
     block: [u32; 3],
     bytes: u64,
@@ -114,7 +119,7 @@ const GATHER: f64 = 24.0;
 const TAGS: f64 = 1.5;
 
 /// Passes through L1 of an instruction that moves so many bytes a thread, where its addresses were seen.
-pub(super) fn global_passes(a: &Access, p: &Pattern, bytes: u64) -> f64 {
+pub(super) fn global_passes(a: &CountedAccess, p: &Pattern, bytes: u64) -> f64 {
     let banks = shared_passes(a, Some(p), [32, 1, 1], bytes);
     match f64::from(p.sectors[column(a, p)]) >= GATHER && a.slope.x.is_none() {
         true => (TAGS * banks).min(32.0),
@@ -123,18 +128,18 @@ pub(super) fn global_passes(a: &Access, p: &Pattern, bytes: u64) -> f64 {
 }
 
 /// Passes of the load-store unit that one access of a full warp takes.
-pub(super) fn passes(a: &Access, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
-    if let (Memory::Global, Some(p)) = (a.memory, seen) {
+pub(super) fn passes(a: &CountedAccess, seen: Option<&Pattern>, block: [u32; 3]) -> f64 {
+    if let (MemoryKind::Global, Some(p)) = (a.memory, seen) {
         return global_passes(a, p, a.bytes);
     }
     let all = addresses(a.slope, block);
     let n = match (a.memory, all) {
-        (Memory::Shared, _) if seen.is_some() => return shared_passes(a, seen, block, a.bytes),
-        (Memory::Shared, Some(all)) => warp::bank_passes(&all, a.bytes),
+        (MemoryKind::Shared, _) if seen.is_some() => return shared_passes(a, seen, block, a.bytes),
+        (MemoryKind::Shared, Some(all)) => warp::bank_passes(&all, a.bytes),
         // Arrays of threads are interleaved, so that a warp's lie side by side.
-        (Memory::Shared | Memory::Local, _) => (32 * a.bytes).div_ceil(LINE),
-        (Memory::Constant, _) => 1,
-        (Memory::Global, _) => {
+        (MemoryKind::Shared | MemoryKind::Local, _) => (32 * a.bytes).div_ceil(LINE),
+        (MemoryKind::Constant, _) => 1,
+        (MemoryKind::Global, _) => {
             let moved = sectors(a, block) * SECTOR;
             // Data for registers passes at 128 bytes a clock even when all threads want the same.
             let delivered = 32 * a.bytes.min(8) / 2;
@@ -149,8 +154,8 @@ mod tests {
     use super::*;
     use kerf_pass::count::{Direction, Root};
 
-    fn access(memory: Memory, bytes: u64, x: Option<i64>, y: Option<i64>) -> Access {
-        Access {
+    fn access(memory: MemoryKind, bytes: u64, x: Option<i64>, y: Option<i64>) -> CountedAccess {
+        CountedAccess {
             block: 0,
             direction: Direction::Load,
             bytes,
@@ -163,7 +168,7 @@ mod tests {
     #[test]
     fn sectors_by_pattern() {
         let row = [256, 1, 1];
-        let g = |bytes, x| sectors(&access(Memory::Global, bytes, x, Some(0)), row);
+        let g = |bytes, x| sectors(&access(MemoryKind::Global, bytes, x, Some(0)), row);
         assert_eq!(g(8, Some(8)), 8); // side by side
         assert_eq!(g(4, Some(4)), 4);
         assert_eq!(g(8, Some(0)), 1); // the same for all
@@ -171,16 +176,16 @@ mod tests {
         assert_eq!(g(8, Some(-8)), 8);
         assert_eq!(g(8, None), 32);
         // Two rows of 16, as far apart as nobody knows.
-        let tile = access(Memory::Global, 8, Some(8), None);
+        let tile = access(MemoryKind::Global, 8, Some(8), None);
         assert_eq!(sectors(&tile, [16, 16, 1]), 8);
-        let column = access(Memory::Global, 8, Some(0), None);
+        let column = access(MemoryKind::Global, 8, Some(0), None);
         assert_eq!(sectors(&column, [16, 16, 1]), 2);
     }
 
     #[test]
     fn passes_by_bank() {
         let row = [256, 1, 1];
-        let s = |bytes, x| passes(&access(Memory::Shared, bytes, x, Some(0)), None, row) as u64;
+        let s = |bytes, x| passes(&access(MemoryKind::Shared, bytes, x, Some(0)), None, row) as u64;
         assert_eq!(s(4, Some(4)), 1);
         assert_eq!(s(8, Some(8)), 2);
         assert_eq!(s(4, Some(0)), 1);
@@ -190,7 +195,7 @@ mod tests {
 
     #[test]
     fn passes_by_width() {
-        let slope = |x, y| access(Memory::Shared, 8, Some(x), Some(y));
+        let slope = |x, y| access(MemoryKind::Shared, 8, Some(x), Some(y));
         let shared_passes = |a, block, bytes| super::shared_passes(&a, None, block, bytes) as u64;
         let row = [256, 1, 1];
         assert_eq!(shared_passes(slope(8, 0), row, 8), 2);

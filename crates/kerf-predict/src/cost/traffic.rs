@@ -4,7 +4,9 @@ use super::executed::{copies, warps};
 use super::rates::Rates;
 use super::{CostModel, memory};
 use kerf_device::occupancy::WARP;
-use kerf_pass::count::{Access, BlockCount, Direction, LaunchCounts, Memory, Pattern, Root};
+use kerf_pass::count::{
+    BlockCount, CountedAccess, Direction, LaunchCounts, MemoryKind, Pattern, Root,
+};
 use std::collections::BTreeMap;
 
 /// What a launch moves.
@@ -46,7 +48,7 @@ struct Touch {
 fn moved<'w>(work: &'w KernelWork, l: &LaunchCounts) -> BTreeMap<&'w Root, f64> {
     let mut out = BTreeMap::new();
     for b in &work.blocks {
-        for a in b.accesses.iter().filter(|a| a.memory == Memory::Global) {
+        for a in b.accesses.iter().filter(|a| a.memory == MemoryKind::Global) {
             *out.entry(&a.root).or_insert(0.0) +=
                 a.bytes as f64 * l.blocks[b.number].threads as f64;
         }
@@ -75,7 +77,13 @@ pub(super) fn working_set(work: &KernelWork, own: &KernelWork, l: &LaunchCounts)
 }
 
 /// Bytes of an access over a launch, in whole sectors. Of a warp with few threads at work, few are touched.
-fn touched(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, block: [u32; 3]) -> f64 {
+fn touched(
+    a: &CountedAccess,
+    seen: Option<&Pattern>,
+    c: &BlockCount,
+    warps: f64,
+    block: [u32; 3],
+) -> f64 {
     let active = (c.threads as f64 / warps.max(1.0)).min(f64::from(WARP));
     warps * memory::sectors_by(a, seen, active, block) * memory::SECTOR as f64
 }
@@ -91,7 +99,13 @@ const FAR_PARTS: f64 = 10.0;
 /// Bytes of a line.
 const LINE: u64 = 128;
 
-fn slower(a: &Access, seen: Option<&Pattern>, c: &BlockCount, warps: f64, hidden: bool) -> f64 {
+fn slower(
+    a: &CountedAccess,
+    seen: Option<&Pattern>,
+    c: &BlockCount,
+    warps: f64,
+    hidden: bool,
+) -> f64 {
     let active = (c.threads as f64 / warps.max(1.0)).clamp(1.0, f64::from(WARP));
     let sectors = seen.map_or(0.0, |_| memory::sectors_by(a, seen, 32.0, [32, 1, 1]));
     let parts = sectors * memory::SECTOR as f64 > 2.0 * active * a.bytes as f64;
@@ -178,7 +192,7 @@ fn touches<'w>(
     let warps = warps(work, l);
     for (block, b) in work.blocks.iter().enumerate() {
         for (access, a) in b.accesses.iter().enumerate() {
-            if a.memory == Memory::Global {
+            if a.memory == MemoryKind::Global {
                 let seen = b.seen[access].as_ref();
                 by.entry(&a.root).or_default().push(Touch {
                     block,
@@ -285,11 +299,11 @@ mod tests {
     #[test]
     fn parts_of_sectors_take_longer_the_farther_apart_they_are() {
         let of = |bytes, x: Option<i64>, sectors: f32, direction| {
-            let a = Access {
+            let a = CountedAccess {
                 block: 0,
                 direction,
                 bytes,
-                memory: Memory::Global,
+                memory: MemoryKind::Global,
                 root: Root::Parameter(0),
                 slope: Slope { x, y: Some(0) },
             };

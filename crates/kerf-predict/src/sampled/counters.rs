@@ -2,7 +2,7 @@
 use crate::cost::Resource;
 use serde::{Deserialize, Serialize};
 
-/// Metrics that `ncu` is asked for, in the order of [`Counters`]' fields.
+/// Metrics that `ncu` is asked for, in the order of [`CounterRatios`]' fields.
 pub const METRICS: [&str; 7] = [
     "sm__inst_issued.avg.pct_of_peak_sustained_elapsed",
     "dram__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -26,7 +26,7 @@ pub fn asked() -> String {
 
 /// What counters say of a launch, each from 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counters {
+pub struct CounterRatios {
     /// Issue slots that were used.
     pub issue: f64,
     /// Of the bandwidth of DRAM.
@@ -67,7 +67,7 @@ const BUSY: f64 = 0.6;
 /// arrays once on an H200.
 const PASSED_ON: f64 = 0.75;
 
-impl Counters {
+impl CounterRatios {
     /// The features.
     pub fn features(&self) -> Vec<f64> {
         vec![
@@ -107,7 +107,7 @@ impl Counters {
 
 /// Counters of one launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct LaunchCounters {
     /// Kernel, as `ncu` names it.
     pub kernel: String,
     /// Threads of a block.
@@ -115,7 +115,7 @@ pub struct Counted {
     /// Blocks.
     pub grid: [u32; 3],
     /// What was counted.
-    pub counters: Counters,
+    pub counters: CounterRatios,
 }
 
 /// Why a file of counters cannot be used.
@@ -169,7 +169,7 @@ fn extents(text: &str) -> [u32; 3] {
 }
 
 /// Launches of a table as `ncu --csv` writes it: one line a metric, lines of other output before it.
-pub fn parse(text: &str) -> Result<Vec<Counted>, CounterError> {
+pub fn parse(text: &str) -> Result<Vec<LaunchCounters>, CounterError> {
     if text.contains("ERR_NVGPUCTRPERM") {
         return Err(CounterError::Permission);
     }
@@ -220,11 +220,11 @@ pub fn parse(text: &str) -> Result<Vec<Counted>, CounterError> {
         let unit = |name: &str| metrics.iter().find(|m| m.0 == name).map_or(0.0, |m| m.1);
         let [double, special] = UNITS.map(unit);
         let [issue, dram, l2, l1, l1_hits, l2_hits, occupancy] = v;
-        out.push(Counted {
+        out.push(LaunchCounters {
             kernel,
             block,
             grid,
-            counters: Counters {
+            counters: CounterRatios {
                 issue,
                 dram,
                 l2,
@@ -248,12 +248,12 @@ fn bare(name: &str) -> &str {
 
 /// The counters of a launch by kernel (name or symbol), block and grid; the first of several.
 pub fn find<'c>(
-    all: &'c [Counted],
+    all: &'c [LaunchCounters],
     names: &[&str],
     block: [u32; 3],
     grid: [u32; 3],
-) -> Option<&'c Counters> {
-    let is = |c: &&Counted| {
+) -> Option<&'c CounterRatios> {
+    let is = |c: &&LaunchCounters| {
         let named = |n: &&str| **n == c.kernel || bare(n) == bare(&c.kernel);
         (c.block, c.grid) == (block, grid) && names.iter().any(named)
     };
@@ -318,25 +318,25 @@ mod tests {
 
     #[test]
     fn limits() {
-        let busy = Counters {
+        let busy = CounterRatios {
             dram: 0.9,
             issue: 0.7,
-            ..Counters::default()
+            ..CounterRatios::default()
         };
         assert_eq!(busy.limit(), Resource::Dram);
-        assert_eq!(Counters::default().limit(), Resource::Latency);
-        let units = Counters {
+        assert_eq!(CounterRatios::default().limit(), Resource::Latency);
+        let units = CounterRatios {
             double: 0.95,
             ..busy
         };
         assert_eq!(units.limit(), Resource::F64);
-        let stream = Counters {
+        let stream = CounterRatios {
             l2: 0.96,
             dram: 0.87,
-            ..Counters::default()
+            ..CounterRatios::default()
         };
         assert_eq!(stream.limit(), Resource::Dram);
-        let near = Counters {
+        let near = CounterRatios {
             dram: 0.62,
             ..stream
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is chosen of a regression.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct SvrSettings {
     /// Bound of each weight: how much one example can pull.
     pub c: f64,
     /// Errors below this cost nothing.
@@ -20,7 +20,7 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Svr {
     /// Settings.
-    pub settings: Settings,
+    pub settings: SvrSettings,
     /// Means of the features.
     pub mean: Vec<f64>,
     /// Their spreads.
@@ -47,7 +47,7 @@ fn kernel(gamma: f64, a: &[f64], b: &[f64]) -> f64 {
 
 impl Svr {
     /// Trains on examples (features, value).
-    pub fn train(examples: &[(Vec<f64>, f64)], settings: Settings) -> Svr {
+    pub fn train(examples: &[(Vec<f64>, f64)], settings: SvrSettings) -> Svr {
         let n = examples.len();
         let width = examples.first().map_or(0, |e| e.0.len());
         let over = n.max(1) as f64;
@@ -126,7 +126,7 @@ mod tests {
             .map(|i| f64::from(i) * 0.1)
             .map(|x| (vec![x], f(x)))
             .collect();
-        let settings = Settings {
+        let settings = SvrSettings {
             c: 10.0,
             epsilon: 0.01,
             gamma: 2.0,
@@ -149,7 +149,7 @@ mod tests {
         let mut examples: Vec<(Vec<f64>, f64)> =
             (0..40).map(|i| (vec![f64::from(i)], 0.0)).collect();
         examples[20].1 = 1000.0;
-        let settings = Settings {
+        let settings = SvrSettings {
             c: 0.05,
             epsilon: 0.01,
             gamma: 0.5,

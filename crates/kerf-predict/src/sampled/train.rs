@@ -1,6 +1,6 @@
 //! Training and judging the correction: each kernel is predicted by a model that never saw it.
-use super::svr::{Settings, Svr};
-use super::{FEATURES, Model, SCHEMA, Samples, counters};
+use super::svr::{Svr, SvrSettings};
+use super::{FEATURES, SCHEMA, SampleCorrection, Samples, counters};
 use serde::{Deserialize, Serialize};
 
 /// A launch that was sampled and measured whole.
@@ -22,7 +22,7 @@ pub struct Instance {
 
 /// Prediction of one launch by models that never saw its kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct CrossValidated {
     /// Kernel.
     pub kernel: String,
     /// Launch.
@@ -44,12 +44,12 @@ pub struct Judged {
 }
 
 /// Settings that are tried; the inner leave-one-out of the training part chooses.
-fn grid() -> Vec<Settings> {
+fn grid() -> Vec<SvrSettings> {
     let mut all = Vec::new();
     for c in [0.01, 0.03, 0.1, 0.3] {
         for gamma in [0.3, 1.0, 3.0] {
             for epsilon in [0.01, 0.03] {
-                all.push(Settings { c, epsilon, gamma });
+                all.push(SvrSettings { c, epsilon, gamma });
             }
         }
     }
@@ -86,7 +86,7 @@ fn kernels(all: &[&Instance]) -> Vec<String> {
 }
 
 /// The settings with the least error on kernels left out in turn, several at a time.
-pub fn choose(all: &[&Instance]) -> Settings {
+pub fn choose(all: &[&Instance]) -> SvrSettings {
     let names = kernels(all);
     let fold = |i: &&&Instance, f: usize| {
         names.iter().position(|n| *n == i.kernel).unwrap_or(0) % FOLDS == f
@@ -111,7 +111,7 @@ pub fn choose(all: &[&Instance]) -> Settings {
 }
 
 /// Every launch predicted by a model, settings included, that never saw its kernel.
-pub fn judge(all: &[Instance]) -> Vec<Judged> {
+pub fn judge(all: &[Instance]) -> Vec<CrossValidated> {
     let refs: Vec<&Instance> = all.iter().collect();
     let mut out = Vec::new();
     for k in kernels(&refs) {
@@ -120,7 +120,7 @@ pub fn judge(all: &[Instance]) -> Vec<Judged> {
         for i in refs.iter().filter(|i| i.kernel == k) {
             let s = &i.samples;
             let sampled = s.sampled_s();
-            out.push(Judged {
+            out.push(CrossValidated {
                 kernel: k.clone(),
                 name: i.name.clone(),
                 measured: i.measured,
@@ -147,7 +147,7 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
 
 /// A row of the table by class of the line's error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Class {
+pub struct ErrorClass {
     /// For people: `0-5 %`.
     pub name: String,
     /// Launches.
@@ -161,13 +161,13 @@ pub struct Class {
 }
 
 /// Errors by class of the line's error, and of all.
-pub fn classes(all: &[Judged]) -> Vec<Class> {
+pub fn classes(all: &[CrossValidated]) -> Vec<ErrorClass> {
     let of = |name: &str, from: f64, to: f64| {
-        let mine: Vec<&Judged> = all
+        let mine: Vec<&CrossValidated> = all
             .iter()
             .filter(|j| (from..to).contains(&j.linear.abs()))
             .collect();
-        Class {
+        ErrorClass {
             name: name.into(),
             launches: mine.len(),
             linear: mean(mine.iter().map(|j| j.linear)),
@@ -205,12 +205,12 @@ pub struct ByWaves {
 }
 
 /// Errors and cost by number of waves, at the bounds where samples change.
-pub fn by_waves(all: &[Judged], bounds: &[f64]) -> Vec<ByWaves> {
+pub fn by_waves(all: &[CrossValidated], bounds: &[f64]) -> Vec<ByWaves> {
     let mut out = Vec::new();
     for (n, from) in bounds.iter().enumerate() {
         let to = bounds.get(n + 1).copied();
-        let inside = |j: &&Judged| j.waves >= *from && to.is_none_or(|t| j.waves < t);
-        let mine: Vec<&Judged> = all.iter().filter(inside).collect();
+        let inside = |j: &&CrossValidated| j.waves >= *from && to.is_none_or(|t| j.waves < t);
+        let mine: Vec<&CrossValidated> = all.iter().filter(inside).collect();
         if mine.is_empty() {
             continue;
         }
@@ -231,12 +231,12 @@ pub fn by_waves(all: &[Judged], bounds: &[f64]) -> Vec<ByWaves> {
 }
 
 /// Trains on everything; the errors it states are those of [`judge`].
-pub fn train(device: &str, all: &[Instance], judged: &[Judged]) -> Model {
+pub fn train(device: &str, all: &[Instance], judged: &[CrossValidated]) -> SampleCorrection {
     let refs: Vec<&Instance> = all.iter().collect();
     let mut errors: Vec<f64> = judged.iter().map(|j| j.corrected.abs()).collect();
     errors.sort_by(f64::total_cmp);
     let at = (errors.len() * 9 / 10).min(errors.len().saturating_sub(1));
-    Model {
+    SampleCorrection {
         schema: SCHEMA.into(),
         device: device.into(),
         features: {

@@ -3,7 +3,7 @@
 use kerf_device::bundled;
 use kerf_llvm::Module;
 use kerf_pass::Plan;
-use kerf_predict::cost::{Compiler, CostModel, Fit, Prediction, Work, ptxas};
+use kerf_predict::cost::{Compiler, CostModel, FittedConstants, Prediction, ProgramWork, ptxas};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Measured {
 pub struct Record {
     pub name: String,
     pub module: Module,
-    pub work: Work,
+    pub work: ProgramWork,
     pub plans: Vec<Measured>,
 }
 
@@ -155,7 +155,7 @@ pub fn predict_with(r: &Record, tools: Option<&Tools>) -> Row {
 }
 
 /// Errors of one workload's plans under each of some constants.
-pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[Fit]) -> Vec<Vec<f64>> {
+pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[FittedConstants]) -> Vec<Vec<f64>> {
     let model = model();
     let subject = model.subject(&r.module, &r.work).expect("fits");
     let with = Compiler {
@@ -177,14 +177,14 @@ pub fn errors_fitted(r: &Record, tools: &Tools, fits: &[Fit]) -> Vec<Vec<f64>> {
 }
 
 /// A coarse grid of constants, the shipped ones first.
-pub fn grid() -> Vec<Fit> {
-    let mut all = vec![Fit::default()];
+pub fn grid() -> Vec<FittedConstants> {
+    let mut all = vec![FittedConstants::default()];
     for across in [1.5, 2.0, 3.0] {
         for behind in [1.3, 1.7, 2.1] {
-            all.push(Fit {
+            all.push(FittedConstants {
                 across,
                 behind,
-                ..Fit::default()
+                ..FittedConstants::default()
             });
         }
     }
@@ -192,7 +192,7 @@ pub fn grid() -> Vec<Fit> {
 }
 
 /// Constants chosen on all other workloads, for each: what they give on it.
-pub fn left_out(names: &[String], errors: &[Vec<Vec<f64>>], fits: &[Fit]) -> String {
+pub fn left_out(names: &[String], errors: &[Vec<Vec<f64>>], fits: &[FittedConstants]) -> String {
     let sum = |w: usize, f: usize| errors[w][f].iter().map(|e| e.abs()).sum::<f64>();
     let best = |without: Option<usize>| {
         let of = |f: usize| -> f64 {

@@ -3,8 +3,8 @@ use super::pass::{Forward, Saved};
 use super::{CpuBackend, elementwise, norm, pool, quantize, text};
 use crate::backend::{Batch, BatchInput, StepPlan};
 use crate::decision::{Decision, PointGradient, PointReport};
-use crate::graph::{Op, Value};
-use crate::points::Subject;
+use crate::graph::{GraphValue, Op};
+use crate::points::QuantizedTensor;
 
 /// Gradients that are being collected.
 struct Collected {
@@ -53,16 +53,16 @@ impl CpuBackend {
         c.values[n - 1] = Some(logits);
         let sums = plan.gradients && plan.report;
         for i in (0..n).rev() {
-            self.through(batch, f, Value::Node(i), plan.decisions, sums, &mut c);
+            self.through(batch, f, GraphValue::Node(i), plan.decisions, sums, &mut c);
             if let Some(g) = c.values[i].take() {
                 self.node_back(batch, f, i, g, sums, &mut c);
             }
             // Later nodes have read it; nothing needs it any more.
             f.saved[i] = Saved::Nothing;
         }
-        self.through(batch, f, Value::Input, plan.decisions, sums, &mut c);
+        self.through(batch, f, GraphValue::Input, plan.decisions, sums, &mut c);
         for (i, p) in self.points.iter().enumerate() {
-            let Subject::Weight(node) = p.subject else {
+            let QuantizedTensor::Weight(node) = p.subject else {
                 continue;
             };
             let slot = self.slots[node].weight;
@@ -89,13 +89,13 @@ impl CpuBackend {
         &self,
         batch: &Batch,
         f: &Forward,
-        v: Value,
+        v: GraphValue,
         d: &[Decision],
         sums: bool,
         c: &mut Collected,
     ) {
         for (p, point) in self.points.iter().enumerate() {
-            if point.subject != Subject::Activation(v) {
+            if point.subject != QuantizedTensor::Activation(v) {
                 continue;
             }
             let (Some(mut g), Some((_, grids))) = (c.points[p].take(), &f.seen[p].quantized) else {
@@ -103,7 +103,7 @@ impl CpuBackend {
             };
             let x = self.raw(f, batch, v);
             c.sums[p] = quantize::through(x, &mut g, grids, &d[p], sums);
-            if let Value::Node(i) = v {
+            if let GraphValue::Node(i) = v {
                 put(&mut c.values[i], g);
             }
         }
@@ -111,14 +111,14 @@ impl CpuBackend {
 
     /// Whether the gradient of what a node reads is needed.
     fn needed(&self, i: usize, k: usize, sums: bool) -> bool {
-        self.graph.nodes[i].inputs[k] != Value::Input || sums && self.reads[i][k].is_some()
+        self.graph.nodes[i].inputs[k] != GraphValue::Input || sums && self.reads[i][k].is_some()
     }
 
     fn deliver(&self, f: &Forward, i: usize, k: usize, g: Vec<f32>, c: &mut Collected) {
         match (self.reads[i][k], self.graph.nodes[i].inputs[k]) {
             (Some(p), _) if f.seen[p].quantized.is_some() => put(&mut c.points[p], g),
-            (_, Value::Node(j)) => put(&mut c.values[j], g),
-            (_, Value::Input) => {}
+            (_, GraphValue::Node(j)) => put(&mut c.values[j], g),
+            (_, GraphValue::Input) => {}
         }
     }
 

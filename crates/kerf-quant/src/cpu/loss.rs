@@ -1,5 +1,5 @@
 //! Softmax and cross entropy with smoothed labels.
-use crate::backend::Score;
+use crate::backend::BatchScore;
 use rayon::prelude::*;
 
 /// Loss and hits of scores of `classes` each; turns `logits` into the gradient of the mean loss if wanted.
@@ -9,7 +9,7 @@ pub fn cross_entropy(
     classes: usize,
     smoothing: f32,
     gradient: bool,
-) -> Score {
+) -> BatchScore {
     let n = labels.len();
     let share = smoothing / classes as f32;
     let rows = logits.par_chunks_mut(classes).zip(labels).with_min_len(64);
@@ -35,7 +35,7 @@ pub fn cross_entropy(
             (loss, best == Some(label))
         })
         .collect();
-    Score {
+    BatchScore {
         loss: each.iter().map(|(l, _)| l).sum::<f64>() / n.max(1) as f64,
         correct: each.iter().filter(|(_, c)| *c).count() as u64,
         count: n as u64,

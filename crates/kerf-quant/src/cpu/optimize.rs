@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 /// What an optimizer remembers of a parameter; empty before the first step.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct OptimizerState {
     /// Momentum, or mean of gradients.
     pub first: Vec<f32>,
     /// Mean of squares.
@@ -13,7 +13,14 @@ pub struct Memory {
 }
 
 /// One step of a parameter.
-pub fn follow(o: &Optimizer, step: u64, rate: f32, w: &mut [f32], g: &[f32], m: &mut Memory) {
+pub fn follow(
+    o: &Optimizer,
+    step: u64,
+    rate: f32,
+    w: &mut [f32],
+    g: &[f32],
+    m: &mut OptimizerState,
+) {
     match *o {
         Optimizer::Sgd {
             momentum,

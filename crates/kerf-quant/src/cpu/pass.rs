@@ -1,14 +1,14 @@
 //! The way forward: every node's result, and what the way back needs.
 use super::conv::Conv;
 use super::norm::{self, Moments};
-use super::pool::{self, Pool};
+use super::pool::{self, PoolingSizes};
 use super::quantize::{self, Seen};
 use super::text::{self, Attention};
 use super::{CpuBackend, elementwise};
 use crate::backend::{Batch, BatchInput};
 use crate::decision::Decision;
-use crate::graph::{Op, Value};
-use crate::points::Subject;
+use crate::graph::{GraphValue, Op};
+use crate::points::QuantizedTensor;
 use crate::seed;
 
 /// What is wanted of a pass.
@@ -48,12 +48,12 @@ pub struct Forward {
 const NOTHING: &[f32] = &[];
 
 impl CpuBackend {
-    pub(super) fn raw<'a>(&self, f: &'a Forward, batch: &'a Batch, v: Value) -> &'a [f32] {
+    pub(super) fn raw<'a>(&self, f: &'a Forward, batch: &'a Batch, v: GraphValue) -> &'a [f32] {
         match (v, &batch.input) {
-            (Value::Node(i), _) => &f.results[i],
-            (Value::Input, BatchInput::Reals(x)) => x,
+            (GraphValue::Node(i), _) => &f.results[i],
+            (GraphValue::Input, BatchInput::Reals(x)) => x,
             // Images have been made reals before.
-            (Value::Input, BatchInput::Tokens(_) | BatchInput::Images(_)) => NOTHING,
+            (GraphValue::Input, BatchInput::Tokens(_) | BatchInput::Images(_)) => NOTHING,
         }
     }
     /// What a node reads: the value, or its quantized form.
@@ -82,7 +82,7 @@ impl CpuBackend {
     pub(super) fn bias(&self, node: usize) -> Option<&[f32]> {
         self.slots[node].bias.map(|s| self.values[s].as_slice())
     }
-    pub(super) fn dims(&self, v: Value) -> [usize; 3] {
+    pub(super) fn dims(&self, v: GraphValue) -> [usize; 3] {
         match *self.graph.shape(v) {
             [c, h, w] => [c, h, w],
             _ => [1, 1, self.graph.shape(v).iter().product()],
@@ -99,7 +99,7 @@ impl CpuBackend {
                 ..
             } => Some(Conv {
                 input: self.dims(n.inputs[0]),
-                output: self.dims(Value::Node(node)),
+                output: self.dims(GraphValue::Node(node)),
                 kernel,
                 stride,
                 padding,
@@ -108,7 +108,7 @@ impl CpuBackend {
             _ => None,
         }
     }
-    pub(super) fn pool(&self, node: usize) -> Option<Pool> {
+    pub(super) fn pool(&self, node: usize) -> Option<PoolingSizes> {
         let n = &self.graph.nodes[node];
         let (kernel, stride, padding) = match n.op {
             Op::MaxPool {
@@ -119,9 +119,9 @@ impl CpuBackend {
             Op::AvgPool { kernel, stride } => (kernel, stride, 0),
             _ => return None,
         };
-        Some(Pool {
+        Some(PoolingSizes {
             input: self.dims(n.inputs[0]),
-            output: self.dims(Value::Node(node)),
+            output: self.dims(GraphValue::Node(node)),
             kernel,
             stride,
             padding,
@@ -130,7 +130,7 @@ impl CpuBackend {
     pub(super) fn attention(&self, node: usize) -> Option<Attention> {
         match (
             &self.graph.nodes[node].op,
-            self.graph.shape(Value::Node(node)),
+            self.graph.shape(GraphValue::Node(node)),
         ) {
             (Op::Attention { heads, causal }, [length, features]) => Some(Attention {
                 length: *length,
@@ -165,17 +165,17 @@ impl CpuBackend {
             ..Forward::default()
         };
         for (i, (p, d)) in self.points.iter().zip(decisions).enumerate() {
-            if let Subject::Weight(node) = p.subject {
+            if let QuantizedTensor::Weight(node) = p.subject {
                 let w = self.slots[node].weight.map_or(NOTHING, |s| &self.values[s]);
                 f.seen[i] = quantize::look(w, p, d, wanted.report, None);
             }
         }
-        self.look(&mut f, batch, Value::Input, decisions, wanted);
+        self.look(&mut f, batch, GraphValue::Input, decisions, wanted);
         for i in 0..self.graph.nodes.len() {
             let (y, saved) = self.node(&mut f, batch, i, wanted);
             f.results.push(y);
             f.saved.push(saved);
-            self.look(&mut f, batch, Value::Node(i), decisions, wanted);
+            self.look(&mut f, batch, GraphValue::Node(i), decisions, wanted);
         }
         f
     }
@@ -184,12 +184,12 @@ impl CpuBackend {
         &self,
         f: &mut Forward,
         batch: &Batch,
-        v: Value,
+        v: GraphValue,
         decisions: &[Decision],
         wanted: &Wanted,
     ) {
         for (i, p) in self.points.iter().enumerate() {
-            if p.subject == Subject::Activation(v) {
+            if p.subject == QuantizedTensor::Activation(v) {
                 let x = self.raw(f, batch, v);
                 let seen = quantize::look(x, p, &decisions[i], wanted.report, wanted.histogram);
                 f.seen[i] = seen;
@@ -199,7 +199,7 @@ impl CpuBackend {
 
     fn node(&self, f: &mut Forward, batch: &Batch, i: usize, wanted: &Wanted) -> (Vec<f32>, Saved) {
         let n = &self.graph.nodes[i];
-        let shape = self.graph.shape(Value::Node(i));
+        let shape = self.graph.shape(GraphValue::Node(i));
         let mut y = vec![0.0; batch.rows * shape.iter().product::<usize>()];
         let x = self.reading(f, batch, i, 0);
         let inputs = self.graph.shape(n.inputs[0]);

@@ -3,7 +3,7 @@ use rayon::prelude::*;
 
 /// Sizes of a pooling.
 #[derive(Debug, Clone, Copy)]
-pub struct Pool {
+pub struct PoolingSizes {
     pub input: [usize; 3],
     pub output: [usize; 3],
     pub kernel: usize,
@@ -11,7 +11,7 @@ pub struct Pool {
     pub padding: usize,
 }
 
-impl Pool {
+impl PoolingSizes {
     fn planes(&self) -> (usize, usize) {
         (
             self.input[1] * self.input[2],

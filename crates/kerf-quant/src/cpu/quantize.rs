@@ -1,7 +1,7 @@
 //! Quantization of whole tensors, in parallel, and what was seen of them.
 use super::parallel::ELEMENTS;
 use crate::decision::{Decision, Histogram, PointGradient};
-use crate::points::Point;
+use crate::points::QuantizationPoint;
 use crate::quantizer::{self, Grids};
 use rayon::prelude::*;
 
@@ -48,8 +48,15 @@ fn histogram(x: &[f32], lo: f32, hi: f32, parts: usize) -> Histogram {
 }
 
 /// Quantizes a tensor. Spans are found where the range or a report needs them.
-pub fn look(x: &[f32], p: &Point, d: &Decision, report: bool, parts: Option<usize>) -> Seen {
-    let observed = matches!(d.range, crate::decision::Range::Observed { .. }) && d.steps.is_some();
+pub fn look(
+    x: &[f32],
+    p: &QuantizationPoint,
+    d: &Decision,
+    report: bool,
+    parts: Option<usize>,
+) -> Seen {
+    let observed =
+        matches!(d.range, crate::decision::GridRange::Observed { .. }) && d.steps.is_some();
     let seen = match observed || report {
         true => spans(x, p.channels),
         false => Vec::new(),

@@ -1,7 +1,7 @@
 use super::pass::Wanted;
 use super::*;
 use crate::decision::Scheme;
-use crate::graph::{Builder, Op};
+use crate::graph::{GraphBuilder, Op};
 use crate::points::Policy;
 use crate::quantizer;
 use kerf_search::rng::Rng;
@@ -14,7 +14,7 @@ const SGD: Optimizer = Optimizer::Sgd {
 
 fn reals(graph: &Graph, rows: usize, seed: u64) -> Batch {
     let mut r = Rng::new(seed);
-    let n = rows * graph.shape(Value::Input).iter().product::<usize>();
+    let n = rows * graph.shape(GraphValue::Input).iter().product::<usize>();
     let labels = rows * graph.predictions();
     let classes = graph.classes();
     let input = match graph.input {
@@ -83,7 +83,7 @@ impl CpuBackend {
 /// Derivatives along random directions of each parameter against differences of the loss.
 fn check(
     graph: &Graph,
-    decisions: impl Fn(&[Point]) -> (Vec<Point>, Vec<Decision>),
+    decisions: impl Fn(&[QuantizationPoint]) -> (Vec<QuantizationPoint>, Vec<Decision>),
     tolerance: f64,
 ) {
     let (points, decisions) = decisions(
@@ -149,15 +149,15 @@ fn check(
     assert!(checked > 0);
 }
 
-fn plain(points: &[Point]) -> (Vec<Point>, Vec<Decision>) {
+fn plain(points: &[QuantizationPoint]) -> (Vec<QuantizationPoint>, Vec<Decision>) {
     let pass = points.iter().map(|p| Decision::pass(p.scheme)).collect();
     (points.to_vec(), pass)
 }
 
 /// A convolution, the operation, and a matrix.
 fn around(name: &str, op: Op) -> Graph {
-    let mut b = Builder::images(name, [4, 6, 6]);
-    let x = b.conv("first", Value::Input, 4, 3, 1, 2);
+    let mut b = GraphBuilder::images(name, [4, 6, 6]);
+    let x = b.conv("first", GraphValue::Input, 4, 3, 1, 2);
     let y = b.add("it", op, &[x]);
     let y = b.add("flat", Op::Flatten, &[y]);
     b.linear("fc", y, 5);
@@ -211,8 +211,8 @@ fn gradients_of_every_operation() {
     ] {
         check(&around(name, op), plain, 0.02);
     }
-    let mut b = Builder::images("depthwise", [4, 6, 6]);
-    let x = b.conv("first", Value::Input, 4, 3, 1, 4);
+    let mut b = GraphBuilder::images("depthwise", [4, 6, 6]);
+    let x = b.conv("first", GraphValue::Input, 4, 3, 1, 4);
     let x = b.add("flat", Op::Flatten, &[x]);
     b.linear("fc", x, 5);
     check(&b.finish().unwrap(), plain, 0.02);
@@ -220,8 +220,8 @@ fn gradients_of_every_operation() {
 
 /// Values that are read twice, squeeze and excitation, a residual sum.
 fn branches() -> Graph {
-    let mut b = Builder::images("branches", [3, 6, 6]);
-    let x = b.conv("stem", Value::Input, 4, 3, 1, 1);
+    let mut b = GraphBuilder::images("branches", [3, 6, 6]);
+    let x = b.conv("stem", GraphValue::Input, 4, 3, 1, 1);
     let x = b.batch_norm("bn", x);
     let x = b.add("act", Op::Silu, &[x]);
     let s = b.add("squeeze", Op::GlobalAvgPool, &[x]);
@@ -242,8 +242,8 @@ fn text() -> Graph {
         length: 6,
         count: 7,
     };
-    let mut b = Builder::new("text", input);
-    let x = b.add("wte", Op::Embedding { features: 8 }, &[Value::Input]);
+    let mut b = GraphBuilder::new("text", input);
+    let x = b.add("wte", Op::Embedding { features: 8 }, &[GraphValue::Input]);
     let x = b.add("wpe", Op::Position, &[x]);
     let n = b.add("ln", Op::LayerNorm { eps: 1e-5 }, &[x]);
     let y = b.linear("qkv", n, 24);
@@ -280,7 +280,7 @@ fn gradients_of_branches_and_text() {
 fn gradients_go_straight_through_fine_grids() {
     // At 20 bits nothing is clipped and differences hardly see the steps.
     for graph in [branches(), text()] {
-        let all = |_: &[Point]| {
+        let all = |_: &[QuantizationPoint]| {
             let classes = [
                 "conv",
                 "linear",
@@ -296,7 +296,7 @@ fn gradients_go_straight_through_fine_grids() {
                 ..Policy::default()
             };
             let points = policy.points(&graph).unwrap();
-            let fine = |p: &Point| Decision {
+            let fine = |p: &QuantizationPoint| Decision {
                 steps: quantizer::steps(20.0),
                 ..Decision::pass(p.scheme)
             };
@@ -307,9 +307,9 @@ fn gradients_go_straight_through_fine_grids() {
     }
 }
 
-fn quantized(graph: &Graph, bits: f64) -> (Vec<Point>, Vec<Decision>) {
+fn quantized(graph: &Graph, bits: f64) -> (Vec<QuantizationPoint>, Vec<Decision>) {
     let points = Policy::default().points(graph).unwrap();
-    let of = |p: &Point| Decision {
+    let of = |p: &QuantizationPoint| Decision {
         steps: quantizer::steps(bits),
         ..Decision::pass(p.scheme)
     };
@@ -355,7 +355,7 @@ fn quantization_is_that_of_the_reference() {
         (Some(600), 2.5, Scheme::Printed),
         (None, 22.5, Scheme::Affine),
     ] {
-        let p = Point {
+        let p = QuantizationPoint {
             channels,
             ..point.clone()
         };
@@ -368,7 +368,7 @@ fn quantization_is_that_of_the_reference() {
                 steps: quantizer::steps(bits),
                 noise,
                 seed: 4,
-                range: crate::decision::Range::Observed { shrink: 0.1 },
+                range: crate::decision::GridRange::Observed { shrink: 0.1 },
                 ..Decision::pass(scheme)
             };
             let (y, seen) = quantizer::fake_quantize(&x, channels, &d);
@@ -383,7 +383,7 @@ fn quantization_is_that_of_the_reference() {
 fn optimizers_are_those_of_pytorch() {
     // torch.optim on one parameter 1.0 with gradients 0.5, -0.2, 0.1 (computed by hand from its documented formulas).
     let run = |o: Optimizer| {
-        let (mut w, mut m) = (vec![1.0f32], Memory::default());
+        let (mut w, mut m) = (vec![1.0f32], OptimizerState::default());
         for (i, g) in [0.5f32, -0.2, 0.1].into_iter().enumerate() {
             optimize::follow(&o, i as u64 + 1, 0.1, &mut w, &[g], &mut m);
         }

@@ -9,7 +9,7 @@ pub mod npy;
 #[cfg(test)]
 mod tests;
 
-pub use super::pixels::{ImageBatch, Move, Normal, Pixels, Store};
+pub use super::pixels::{ImageBatch, Move, Normal, PixelStore, Pixels};
 use super::{DataError, Dataset, Scaling};
 use crate::backend::{Batch, BatchInput};
 use crate::graph::InputSpec;
@@ -32,7 +32,7 @@ pub struct Augment {
 #[derive(Debug, Clone)]
 pub struct Images {
     name: String,
-    store: Arc<Store>,
+    store: Arc<PixelStore>,
     labels: Arc<Vec<u32>>,
     classes: usize,
     augment: Augment,
@@ -81,7 +81,7 @@ impl Images {
                 i / size
             )));
         }
-        let store = Store {
+        let store = PixelStore {
             shape,
             normal: measure(shape, &pixels),
             pixels,
@@ -106,7 +106,7 @@ impl Images {
     }
     /// Normalised by these instead of its own: a test set by its training set's.
     pub fn normalised_as(mut self, other: &Images) -> Images {
-        let store = Store {
+        let store = PixelStore {
             shape: self.store.shape,
             pixels: self.store.pixels.clone(),
             normal: other.store.normal.clone(),

@@ -35,7 +35,7 @@ pub struct Normal {
 
 /// Pixels that several batches share.
 #[derive(Debug, PartialEq)]
-pub struct Store {
+pub struct PixelStore {
     /// `[channels, height, width]`.
     pub shape: [usize; 3],
     /// All values.
@@ -69,7 +69,7 @@ impl Move {
 #[derive(Debug, Clone)]
 pub struct ImageBatch {
     /// Where the pixels are.
-    pub store: Arc<Store>,
+    pub store: Arc<PixelStore>,
     /// Which images.
     pub indices: Vec<u32>,
     /// What is done to each; empty for nothing.

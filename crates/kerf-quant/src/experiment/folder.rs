@@ -5,14 +5,14 @@ use crate::decision::Decision;
 use crate::files::write_whole;
 use crate::graph::{Graph, InputSpec};
 use crate::networks;
-use crate::points::Point;
+use crate::points::QuantizationPoint;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// A trained network but for its weights: how to quantize it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Model {
+pub struct QuantizedModel {
     /// [`SCHEMA`].
     pub schema: String,
     /// Network, by name.
@@ -22,7 +22,7 @@ pub struct Model {
     /// Classes.
     pub classes: usize,
     /// Where it is quantized.
-    pub points: Vec<Point>,
+    pub points: Vec<QuantizationPoint>,
     /// Bits of each point.
     pub bits: Vec<f64>,
     /// How it is evaluated.
@@ -32,7 +32,7 @@ pub struct Model {
     pub scaling: Option<Scaling>,
 }
 
-impl Model {
+impl QuantizedModel {
     /// The network.
     pub fn graph(&self) -> Result<Graph, ExperimentError> {
         Ok(networks::by_name(&self.network, &self.input, self.classes)?)
@@ -78,9 +78,9 @@ pub fn read_result(folder: &Path) -> Result<RunResult, ExperimentError> {
 }
 
 /// `model.json` of a seed's folder.
-pub fn read_model(folder: &Path) -> Result<Model, ExperimentError> {
+pub fn read_model(folder: &Path) -> Result<QuantizedModel, ExperimentError> {
     let path = folder.join("model.json");
-    let model: Model = read(&path)?;
+    let model: QuantizedModel = read(&path)?;
     let n = model.points.len();
     if model.bits.len() != n || model.decisions.len() != n {
         return Err(file(&path, "points, bits and decisions are not as many"));

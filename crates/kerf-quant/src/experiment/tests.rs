@@ -5,12 +5,12 @@ use crate::data::part::Part;
 use crate::data::stripes::Stripes;
 use crate::sensitivity;
 
-fn recipe(policy: Option<Policy>) -> Recipe {
-    Recipe {
+fn recipe(policy: Option<Policy>) -> TrainingRecipe {
+    TrainingRecipe {
         network: "small-cnn".into(),
         data: "stripes".into(),
         policy,
-        settings: Settings::default(),
+        settings: QuantizationSettings::default(),
         train: TrainConfig {
             epochs: 2,
             batch: 32,
@@ -22,7 +22,12 @@ fn recipe(policy: Option<Policy>) -> Recipe {
     }
 }
 
-fn cpu(g: &Graph, p: &[Point], o: Optimizer, s: u64) -> Result<Box<dyn Backend>, BackendError> {
+fn cpu(
+    g: &Graph,
+    p: &[QuantizationPoint],
+    o: Optimizer,
+    s: u64,
+) -> Result<Box<dyn Backend>, BackendError> {
     Ok(Box::new(CpuBackend::new(g, p, o, s, 2)?))
 }
 
@@ -72,7 +77,7 @@ fn a_folder_holds_the_network_and_its_evidence() {
     let mut steps = 0;
     let r = again
         .seed(1, &mut |ev| {
-            steps += u32::from(matches!(ev, Event::Steps { .. }))
+            steps += u32::from(matches!(ev, TrainEvent::Steps { .. }))
         })
         .unwrap();
     assert_eq!((steps, r.test), (0, result.seeds[0].test));
@@ -88,7 +93,7 @@ fn a_folder_holds_the_network_and_its_evidence() {
     .unwrap();
     assert_eq!(sensitive.len(), 3);
     assert!(sensitive[0].loss > 0.0 && base.count == 64);
-    let request = bits::Request {
+    let request = bits::BitsRequest {
         graph: &graph,
         points: &model.points,
         decisions: &model.decisions,

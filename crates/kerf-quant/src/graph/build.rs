@@ -1,23 +1,23 @@
 //! Writing a network down, one node after the other.
-use super::{Graph, GraphError, InitStyle, InputSpec, Node, Op, Value};
+use super::{Graph, GraphError, GraphNode, GraphValue, InitStyle, InputSpec, Op};
 
 /// A network that is being written. Mistakes show in [`Builder::finish`].
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct GraphBuilder {
     name: String,
     input: InputSpec,
     style: InitStyle,
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
 }
 
-impl Builder {
+impl GraphBuilder {
     /// A network for images `[channels, height, width]`.
-    pub fn images(name: impl Into<String>, shape: [usize; 3]) -> Builder {
-        Builder::new(name, InputSpec::Reals(shape.to_vec()))
+    pub fn images(name: impl Into<String>, shape: [usize; 3]) -> GraphBuilder {
+        GraphBuilder::new(name, InputSpec::Reals(shape.to_vec()))
     }
     /// A network without nodes.
-    pub fn new(name: impl Into<String>, input: InputSpec) -> Builder {
-        Builder {
+    pub fn new(name: impl Into<String>, input: InputSpec) -> GraphBuilder {
+        GraphBuilder {
             name: name.into(),
             input,
             style: InitStyle::default(),
@@ -25,29 +25,29 @@ impl Builder {
         }
     }
     /// How parameters begin.
-    pub fn style(mut self, style: InitStyle) -> Builder {
+    pub fn style(mut self, style: InitStyle) -> GraphBuilder {
         self.style = style;
         self
     }
     /// Adds a node and gives its result.
-    pub fn add(&mut self, name: impl Into<String>, op: Op, inputs: &[Value]) -> Value {
-        self.nodes.push(Node {
+    pub fn add(&mut self, name: impl Into<String>, op: Op, inputs: &[GraphValue]) -> GraphValue {
+        self.nodes.push(GraphNode {
             name: name.into(),
             op,
             inputs: inputs.to_vec(),
         });
-        Value::Node(self.nodes.len() - 1)
+        GraphValue::Node(self.nodes.len() - 1)
     }
     /// A square convolution without bias.
     pub fn conv(
         &mut self,
         name: impl Into<String>,
-        x: Value,
+        x: GraphValue,
         outputs: usize,
         kernel: usize,
         stride: usize,
         groups: usize,
-    ) -> Value {
+    ) -> GraphValue {
         let op = Op::Conv2d {
             outputs,
             kernel: [kernel; 2],
@@ -59,7 +59,7 @@ impl Builder {
         self.add(name, op, &[x])
     }
     /// Batch normalisation with PyTorch's defaults.
-    pub fn batch_norm(&mut self, name: impl Into<String>, x: Value) -> Value {
+    pub fn batch_norm(&mut self, name: impl Into<String>, x: GraphValue) -> GraphValue {
         let op = Op::BatchNorm {
             eps: 1e-5,
             momentum: 0.1,
@@ -67,11 +67,11 @@ impl Builder {
         self.add(name, op, &[x])
     }
     /// max(x, 0).
-    pub fn relu(&mut self, name: impl Into<String>, x: Value) -> Value {
+    pub fn relu(&mut self, name: impl Into<String>, x: GraphValue) -> GraphValue {
         self.add(name, Op::Relu, &[x])
     }
     /// A matrix with bias.
-    pub fn linear(&mut self, name: impl Into<String>, x: Value, outputs: usize) -> Value {
+    pub fn linear(&mut self, name: impl Into<String>, x: GraphValue, outputs: usize) -> GraphValue {
         self.add(
             name,
             Op::Linear {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a parameter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParamKind {
+pub enum ParameterRole {
     /// Of a convolution, a matrix or an embedding.
     Weight,
     /// Added to results.
@@ -18,16 +18,16 @@ pub enum ParamKind {
     Buffer,
 }
 
-impl ParamKind {
+impl ParameterRole {
     /// Whether the optimizer changes it.
     pub fn trained(self) -> bool {
-        self != ParamKind::Buffer
+        self != ParameterRole::Buffer
     }
 }
 
 /// How a parameter begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Init {
+pub enum ParameterInit {
     /// Everywhere this.
     Constant(f32),
     /// Uniform within plus and minus this.
@@ -44,11 +44,11 @@ pub struct ParamSpec {
     /// Its shape. `num_batches_tracked` has none (a single whole number).
     pub shape: Vec<usize>,
     /// What it is for.
-    pub kind: ParamKind,
+    pub kind: ParameterRole,
     /// The node that it belongs to.
     pub node: usize,
     /// How it begins.
-    pub init: Init,
+    pub init: ParameterInit,
 }
 
 impl ParamSpec {
@@ -57,11 +57,11 @@ impl ParamSpec {
         let mut rng = Rng::new(crate::seed::derive(seed, &self.name));
         let n = self.shape.iter().product();
         let data = match self.init {
-            Init::Constant(c) => vec![c; n],
-            Init::Uniform(a) => (0..n)
+            ParameterInit::Constant(c) => vec![c; n],
+            ParameterInit::Uniform(a) => (0..n)
                 .map(|_| (f64::from(a) * (2.0 * rng.unit() - 1.0)) as f32)
                 .collect(),
-            Init::Normal(s) => (0..n)
+            ParameterInit::Normal(s) => (0..n)
                 .map(|_| (f64::from(s) * rng.normal()) as f32)
                 .collect(),
         };
@@ -78,7 +78,14 @@ struct Writer<'g> {
 }
 
 impl Writer<'_> {
-    fn put(&mut self, node: usize, what: &str, kind: ParamKind, shape: &[usize], init: Init) {
+    fn put(
+        &mut self,
+        node: usize,
+        what: &str,
+        kind: ParameterRole,
+        shape: &[usize],
+        init: ParameterInit,
+    ) {
         self.all.push(ParamSpec {
             name: format!("{}.{what}", self.graph.nodes[node].name),
             shape: shape.to_vec(),
@@ -89,12 +96,31 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// What every normalisation has: a scale of ones and a shift of zeros.
+    fn scale_and_shift(&mut self, node: usize, features: usize) {
+        let (scale, shift) = (ParameterInit::Constant(1.0), ParameterInit::Constant(0.0));
+        self.put(node, "weight", ParameterRole::Other, &[features], scale);
+        self.put(node, "bias", ParameterRole::Other, &[features], shift);
+    }
+
+    /// Beside scale and shift, running moments and how many batches are in them.
+    fn batch_norm(&mut self, node: usize, channels: usize) {
+        self.scale_and_shift(node, channels);
+        let constant = ParameterInit::Constant;
+        let role = ParameterRole::Buffer;
+        self.put(node, "running_mean", role, &[channels], constant(0.0));
+        self.put(node, "running_var", role, &[channels], constant(1.0));
+        self.put(node, "num_batches_tracked", role, &[], constant(0.0));
+    }
+}
+
 pub(super) fn for_graph(graph: &Graph) -> Vec<ParamSpec> {
     let mut w = Writer {
         graph,
         all: Vec::new(),
     };
-    let torch = |fan_in: usize| Init::Uniform(1.0 / (fan_in as f32).sqrt());
+    let torch = |fan_in: usize| ParameterInit::Uniform(1.0 / (fan_in as f32).sqrt());
     for (i, n) in graph.nodes.iter().enumerate() {
         let x = graph.shape(n.inputs[0]);
         let features = x.last().copied().unwrap_or(1);
@@ -110,64 +136,60 @@ pub(super) fn for_graph(graph: &Graph) -> Vec<ParamSpec> {
                 let fan_in = shape[1..].iter().product();
                 let fan_out = outputs * kernel[0] * kernel[1] / groups;
                 let init = match graph.style {
-                    InitStyle::KaimingFanOut => Init::Normal((2.0 / fan_out as f32).sqrt()),
+                    InitStyle::KaimingFanOut => {
+                        ParameterInit::Normal((2.0 / fan_out as f32).sqrt())
+                    }
                     _ => torch(fan_in),
                 };
-                w.put(i, "weight", ParamKind::Weight, &shape, init);
+                w.put(i, "weight", ParameterRole::Weight, &shape, init);
                 if *bias {
-                    w.put(i, "bias", ParamKind::Bias, &[*outputs], torch(fan_in));
+                    w.put(i, "bias", ParameterRole::Bias, &[*outputs], torch(fan_in));
                 }
             }
             Op::Linear { outputs, bias } => {
                 let gpt = graph.style == InitStyle::Gpt;
                 let own = if gpt {
-                    Init::Normal(0.02)
+                    ParameterInit::Normal(0.02)
                 } else {
                     torch(features)
                 };
-                w.put(i, "weight", ParamKind::Weight, &[*outputs, features], own);
+                w.put(
+                    i,
+                    "weight",
+                    ParameterRole::Weight,
+                    &[*outputs, features],
+                    own,
+                );
                 if *bias {
                     let own = if gpt {
-                        Init::Constant(0.0)
+                        ParameterInit::Constant(0.0)
                     } else {
                         torch(features)
                     };
-                    w.put(i, "bias", ParamKind::Bias, &[*outputs], own);
+                    w.put(i, "bias", ParameterRole::Bias, &[*outputs], own);
                 }
             }
-            Op::BatchNorm { .. } => {
-                let c = [x[0]];
-                w.put(i, "weight", ParamKind::Other, &c, Init::Constant(1.0));
-                w.put(i, "bias", ParamKind::Other, &c, Init::Constant(0.0));
-                w.put(
-                    i,
-                    "running_mean",
-                    ParamKind::Buffer,
-                    &c,
-                    Init::Constant(0.0),
-                );
-                w.put(i, "running_var", ParamKind::Buffer, &c, Init::Constant(1.0));
-                let none = Init::Constant(0.0);
-                w.put(i, "num_batches_tracked", ParamKind::Buffer, &[], none);
-            }
-            Op::LayerNorm { .. } => {
-                let f = [features];
-                w.put(i, "weight", ParamKind::Other, &f, Init::Constant(1.0));
-                w.put(i, "bias", ParamKind::Other, &f, Init::Constant(0.0));
-            }
+            Op::BatchNorm { .. } => w.batch_norm(i, x[0]),
+            Op::LayerNorm { .. } => w.scale_and_shift(i, features),
             Op::Embedding { features } => {
                 let count = match graph.input {
                     InputSpec::Tokens { count, .. } => count,
                     InputSpec::Reals(_) => 0,
                 };
-                let own = Init::Normal(if graph.style == InitStyle::Gpt {
+                let own = ParameterInit::Normal(if graph.style == InitStyle::Gpt {
                     0.02
                 } else {
                     1.0
                 });
-                w.put(i, "weight", ParamKind::Weight, &[count, *features], own);
+                w.put(i, "weight", ParameterRole::Weight, &[count, *features], own);
             }
-            Op::Position => w.put(i, "weight", ParamKind::Other, x, Init::Normal(0.02)),
+            Op::Position => w.put(
+                i,
+                "weight",
+                ParameterRole::Other,
+                x,
+                ParameterInit::Normal(0.02),
+            ),
             _ => {}
         }
     }

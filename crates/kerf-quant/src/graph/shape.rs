@@ -1,5 +1,5 @@
 //! Shapes of all values, or which node cannot take what it is given.
-use super::{GraphError, InputSpec, Node, Op, Value};
+use super::{GraphError, GraphNode, GraphValue, InputSpec, Op};
 
 fn window(size: usize, kernel: usize, stride: usize, padding: usize) -> Result<usize, String> {
     let padded = size + 2 * padding;
@@ -101,7 +101,7 @@ fn one(op: &Op, shapes: &[&[usize]], input: Option<&InputSpec>) -> Result<Vec<us
 }
 
 /// Shapes of the results of all nodes.
-pub(super) fn infer(input: &InputSpec, nodes: &[Node]) -> Result<Vec<Vec<usize>>, GraphError> {
+pub(super) fn infer(input: &InputSpec, nodes: &[GraphNode]) -> Result<Vec<Vec<usize>>, GraphError> {
     let first = match input {
         InputSpec::Reals(s) => s.clone(),
         InputSpec::Tokens { length, .. } => vec![*length],
@@ -123,12 +123,12 @@ pub(super) fn infer(input: &InputSpec, nodes: &[Node]) -> Result<Vec<Vec<usize>>
         let mut given: Vec<&[usize]> = Vec::new();
         for v in &n.inputs {
             given.push(match v {
-                Value::Input => &first,
-                Value::Node(i) if *i < shapes.len() => &shapes[*i],
-                Value::Node(i) => return Err(GraphError::Order(n.name.clone(), *i)),
+                GraphValue::Input => &first,
+                GraphValue::Node(i) if *i < shapes.len() => &shapes[*i],
+                GraphValue::Node(i) => return Err(GraphError::Order(n.name.clone(), *i)),
             });
         }
-        let from = n.inputs.contains(&Value::Input).then_some(input);
+        let from = n.inputs.contains(&GraphValue::Input).then_some(input);
         let shape = one(&n.op, &given, from).map_err(|why| GraphError::Shape {
             node: n.name.clone(),
             class: n.op.class(),

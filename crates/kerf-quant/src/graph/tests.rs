@@ -43,8 +43,8 @@ fn names_and_shapes_are_those_of_pytorch() {
 
 #[test]
 fn what_does_not_fit_is_named() {
-    let mut b = Builder::images("n", [3, 8, 8]);
-    let x = b.conv("stem", Value::Input, 8, 3, 1, 1);
+    let mut b = GraphBuilder::images("n", [3, 8, 8]);
+    let x = b.conv("stem", GraphValue::Input, 8, 3, 1, 1);
     let y = b.conv("down", x, 8, 3, 2, 1);
     b.add("join", Op::Add, &[x, y]);
     let e = b.finish().unwrap_err();
@@ -52,17 +52,17 @@ fn what_does_not_fit_is_named() {
         e.to_string(),
         "node `join` (add) cannot take [8, 8, 8]: the other input is [8, 4, 4]"
     );
-    let mut b = Builder::images("n", [3, 8, 8]);
-    b.conv("a", Value::Input, 8, 3, 1, 2);
+    let mut b = GraphBuilder::images("n", [3, 8, 8]);
+    b.conv("a", GraphValue::Input, 8, 3, 1, 2);
     assert!(b.finish().unwrap_err().to_string().contains("`a` (conv)"));
-    let mut b = Builder::images("n", [3, 8, 8]);
-    let x = b.add("a", Op::Relu, &[Value::Input]);
+    let mut b = GraphBuilder::images("n", [3, 8, 8]);
+    let x = b.add("a", Op::Relu, &[GraphValue::Input]);
     b.add("a", Op::Relu, &[x]);
     assert_eq!(b.finish().unwrap_err(), GraphError::Twice("a".into()));
-    let b = Builder::images("n", [3, 8, 8]);
+    let b = GraphBuilder::images("n", [3, 8, 8]);
     assert_eq!(b.finish().unwrap_err(), GraphError::Empty);
-    let mut b = Builder::images("n", [3, 8, 8]);
-    b.add("a", Op::Relu, &[Value::Node(3)]);
+    let mut b = GraphBuilder::images("n", [3, 8, 8]);
+    b.add("a", Op::Relu, &[GraphValue::Node(3)]);
     assert_eq!(b.finish().unwrap_err(), GraphError::Order("a".into(), 3));
     let e = networks::by_name("small-cnn", &InputSpec::Reals(vec![1, 2, 2]), 10);
     assert!(e.err().is_some_and(|e| e.to_string().contains("pool2")));

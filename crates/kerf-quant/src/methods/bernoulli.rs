@@ -2,10 +2,10 @@
 //! its fraction (Polino, Pascanu and Alistarh, 2018, Model compression via distillation and quantization). The chapter
 //! says that Bernoulli noise is added to the output of the quantization and gives no formula; this is the cited one.
 //! Evaluation rounds to nearest.
-use super::{At, Choice, Entry, Method, Place};
+use super::{ActivationPoint, At, MethodEntry, RangeChoice, RangeMethod};
 use crate::decision::Noise;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "bernoulli",
     what: "rounding up with the probability of the fraction",
     source: "Polino et al. 2018",
@@ -14,11 +14,11 @@ pub(super) const ENTRY: Entry = Entry {
 
 struct Bernoulli;
 
-impl Method for Bernoulli {
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
-        Choice {
+impl RangeMethod for Bernoulli {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice {
             noise: Noise::Rounding,
-            ..Choice::at(place.bits)
+            ..RangeChoice::at(place.bits)
         }
     }
 }

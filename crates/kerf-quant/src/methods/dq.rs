@@ -3,11 +3,13 @@
 //! Both are held as logarithms, a step changes each by 0.05 at most, and a penalty on b above the bits asked for
 //! widens d. Begins at the first batch's range, two bits above those asked for; evaluation is at the bits asked for with
 //! the learned range. The lower end is that of the tensor, averaged.
-use super::{At, Choice, Entry, Method, Needs, Place, pack, unpack};
-use crate::decision::{PointReport, Range};
+use super::{
+    ActivationPoint, At, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack, unpack,
+};
+use crate::decision::{GridRange, PointReport};
 use serde::{Deserialize, Serialize};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "dq",
     what: "step and upper end learned, bits follow",
     source: "Uhlich et al. 2020",
@@ -37,23 +39,23 @@ struct Dq {
     learned: Vec<Option<Learned>>,
 }
 
-impl Method for Dq {
-    fn needs(&self) -> Needs {
-        Needs::learning()
+impl RangeMethod for Dq {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds::learning()
     }
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
         match &self.learned[place.index] {
-            None => Choice::at(place.bits + 2.0),
-            Some(l) => Choice {
-                range: Some(Range::Fixed {
+            None => RangeChoice::at(place.bits + 2.0),
+            Some(l) => RangeChoice {
+                range: Some(GridRange::Fixed {
                     lo: vec![l.lo as f32],
                     hi: vec![l.hi as f32],
                 }),
-                ..Choice::at(l.bits())
+                ..RangeChoice::at(l.bits())
             },
         }
     }
-    fn learn(&mut self, at: &At, place: &Place, r: &PointReport) {
+    fn learn(&mut self, at: &At, place: &ActivationPoint, r: &PointReport) {
         let (Some(min), Some(max)) = (r.min.first(), r.max.first()) else {
             return;
         };

@@ -2,10 +2,12 @@
 //! `(ceil(b) - b) * q_floor(b) + (b - floor(b)) * q_ceil(b)`, so that dy/db = q_ceil - q_floor, and a penalty pulls b to
 //! the bits asked for. Begins two bits above them and never goes below; evaluation is at the bits asked for. One step
 //! changes b by a tenth at most. Written from the publication's formulas alone.
-use super::{At, Choice, Entry, Method, Needs, Place, pack, unpack};
+use super::{
+    ActivationPoint, At, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack, unpack,
+};
 use crate::decision::PointReport;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "fracbits",
     what: "bits learned as real numbers, blended between whole ones",
     source: "Yang and Jin 2021",
@@ -25,19 +27,19 @@ struct FracBits {
     bits: Vec<Option<f64>>,
 }
 
-impl Method for FracBits {
-    fn needs(&self) -> Needs {
-        Needs::learning()
+impl RangeMethod for FracBits {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds::learning()
     }
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
         let b = *self.bits[place.index].get_or_insert(place.bits + ABOVE);
         let part = b - b.floor();
-        Choice {
+        RangeChoice {
             blend: (part > 0.0).then_some(part),
-            ..Choice::at(b.floor())
+            ..RangeChoice::at(b.floor())
         }
     }
-    fn learn(&mut self, at: &At, place: &Place, r: &PointReport) {
+    fn learn(&mut self, at: &At, place: &ActivationPoint, r: &PointReport) {
         let (Some(b), Some(g)) = (self.bits[place.index].as_mut(), r.gradient) else {
             return;
         };

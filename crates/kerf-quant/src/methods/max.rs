@@ -1,7 +1,7 @@
 //! MAX: the range of the tensor itself, in every step (Dao 2021, eq. 4.3 and 4.5).
-use super::{At, Choice, Entry, Method, Place};
+use super::{ActivationPoint, At, MethodEntry, RangeChoice, RangeMethod};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "max",
     what: "the range of the tensor itself",
     source: "Dao 2021, section 4.3.1",
@@ -10,8 +10,8 @@ pub(super) const ENTRY: Entry = Entry {
 
 struct Max;
 
-impl Method for Max {
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
-        Choice::at(place.bits)
+impl RangeMethod for Max {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice::at(place.bits)
     }
 }

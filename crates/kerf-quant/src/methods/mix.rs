@@ -12,12 +12,15 @@
 //! A tensor that moves more than its batches differ keeps its bits; one that is still loses a part beta of those above
 //! the target at each update. Within half a bit it is at the target. So that every training ends at the target, b is
 //! never above the line from 32 at the start to T at three quarters of the steps.
-use super::{At, Choice, Entry, Method, Needs, Place, Window, pack, unpack};
+use super::{
+    ActivationPoint, At, HistogramWindow, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack,
+    unpack,
+};
 use crate::decision::Histogram;
 use crate::histogram::divergence;
 use serde::{Deserialize, Serialize};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "mix",
     what: "32 bits at first, fewer as each tensor's distribution comes to rest",
     source: "Dao 2021, section 4.4.4, in a working form",
@@ -53,7 +56,7 @@ impl Mix {
         }
     }
     /// Bits for this step.
-    pub(super) fn bits(&self, at: &At, place: &Place) -> f64 {
+    pub(super) fn bits(&self, at: &At, place: &ActivationPoint) -> f64 {
         let line = (START - place.bits) * (1.0 - at.progress() / DOWN_BY);
         let above = self.tensors[place.index]
             .above
@@ -75,17 +78,17 @@ fn between(p: &Histogram, q: &Histogram, bits: f64) -> f64 {
     divergence(&of(p), &of(q), FLOOR)
 }
 
-impl Method for Mix {
-    fn needs(&self) -> Needs {
-        Needs {
+impl RangeMethod for Mix {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds {
             histograms: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
-    fn choose(&mut self, at: &At, place: &Place) -> Choice {
-        Choice::at(self.bits(at, place))
+    fn choose(&mut self, at: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice::at(self.bits(at, place))
     }
-    fn window(&mut self, _: &At, place: &Place, w: &Window) {
+    fn window(&mut self, _: &At, place: &ActivationPoint, w: &HistogramWindow) {
         let beta = self.beta;
         let t = &mut self.tensors[place.index];
         let before = t.before.replace(w.mean.clone());

@@ -11,10 +11,13 @@
 //! 4.12 is no derivative of 4.1 (that is x/MAX * 2^b ln 2), and the sign of 4.11 and 4.12 together raises b for a density
 //! that falls with x, as activations have. b is held between the target and 32, so that it stays at 32 in practice. `mix`
 //! is a form that works.
-use super::{At, Choice, Entry, Method, Needs, Place, Window, pack, unpack};
+use super::{
+    ActivationPoint, At, HistogramWindow, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack,
+    unpack,
+};
 use crate::decision::Histogram;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "mix-printed",
     what: "bits by the gradient of a divergence, as printed; stays at 32",
     source: "Dao 2021, eq. 4.8 to 4.13",
@@ -61,17 +64,17 @@ pub(super) fn gradient(h: &Histogram, bits: f64, target: f64) -> f64 {
     -terms.sum::<f64>()
 }
 
-impl Method for MixPrinted {
-    fn needs(&self) -> Needs {
-        Needs {
+impl RangeMethod for MixPrinted {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds {
             histograms: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
-        Choice::at(self.bits[place.index].max(place.bits))
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice::at(self.bits[place.index].max(place.bits))
     }
-    fn window(&mut self, _: &At, place: &Place, w: &Window) {
+    fn window(&mut self, _: &At, place: &ActivationPoint, w: &HistogramWindow) {
         let b = &mut self.bits[place.index];
         let change = self.beta * gradient(&w.mean, *b, place.bits);
         if change.is_finite() {

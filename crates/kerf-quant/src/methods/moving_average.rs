@@ -1,10 +1,12 @@
 //! Moving average of the ends of the range over the steps (Jacob et al., 2018, Quantization and Training of Neural
 //! Networks for Efficient Integer-Arithmetic-Only Inference): `m = momentum * m + (1 - momentum) * end`. The momentum
 //! is not printed in the chapter; 0.99 is the usual value. The first step uses the tensor's own range.
-use super::{At, Choice, Entry, Method, Needs, Place, pack, unpack};
-use crate::decision::{PointReport, Range};
+use super::{
+    ActivationPoint, At, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack, unpack,
+};
+use crate::decision::{GridRange, PointReport};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "moving-average",
     what: "the range averaged over past steps",
     source: "Jacob et al. 2018",
@@ -21,23 +23,23 @@ struct MovingAverage {
     ends: Vec<Option<(f64, f64)>>,
 }
 
-impl Method for MovingAverage {
-    fn needs(&self) -> Needs {
-        Needs {
+impl RangeMethod for MovingAverage {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds {
             every_step: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
-        Choice {
-            range: self.ends[place.index].map(|(lo, hi)| Range::Fixed {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice {
+            range: self.ends[place.index].map(|(lo, hi)| GridRange::Fixed {
                 lo: vec![lo as f32],
                 hi: vec![hi as f32],
             }),
-            ..Choice::at(place.bits)
+            ..RangeChoice::at(place.bits)
         }
     }
-    fn learn(&mut self, _: &At, place: &Place, r: &PointReport) {
+    fn learn(&mut self, _: &At, place: &ActivationPoint, r: &PointReport) {
         let (Some(lo), Some(hi)) = (r.min.first(), r.max.first()) else {
             return;
         };

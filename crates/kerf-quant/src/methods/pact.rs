@@ -2,10 +2,12 @@
 //! dy/dalpha = 1 where x >= alpha and 0 elsewhere, and alpha decays. Other activations have their own range. Alpha
 //! begins at the first batch's highest value, follows the gradient at the network's learning rate, and moves by a
 //! tenth of itself in a step at most, which the publication does not need at its small rates.
-use super::{At, Choice, Entry, Method, Needs, Place, pack, unpack};
-use crate::decision::{PointReport, Range};
+use super::{
+    ActivationPoint, At, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack, unpack,
+};
+use crate::decision::{GridRange, PointReport};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "pact",
     what: "a learned upper end for results of ReLUs",
     source: "Choi et al. 2018",
@@ -22,20 +24,20 @@ struct Pact {
     alpha: Vec<Option<f64>>,
 }
 
-impl Method for Pact {
-    fn needs(&self) -> Needs {
-        Needs::learning()
+impl RangeMethod for Pact {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds::learning()
     }
-    fn choose(&mut self, _: &At, place: &Place) -> Choice {
-        Choice {
-            range: self.alpha[place.index].map(|a| Range::Fixed {
+    fn choose(&mut self, _: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice {
+            range: self.alpha[place.index].map(|a| GridRange::Fixed {
                 lo: vec![0.0],
                 hi: vec![a as f32],
             }),
-            ..Choice::at(place.bits)
+            ..RangeChoice::at(place.bits)
         }
     }
-    fn learn(&mut self, at: &At, place: &Place, r: &PointReport) {
+    fn learn(&mut self, at: &At, place: &ActivationPoint, r: &PointReport) {
         if !place.relu {
             return;
         }

@@ -2,11 +2,14 @@
 //! each tensor: the largest for which no more than a threshold of the values (0.001 % or 0.005 %) lies in
 //! [(1 - p) MAX, MAX], by the averaged histogram. Section 4.4.3 renews it every epoch, section 4.4.5 every tau + eta
 //! steps; the latter is done here. Until the first histogram p is 0, which is MAX.
-use super::{At, Choice, Entry, Method, Needs, Place, Window, pack, unpack};
-use crate::decision::Range;
+use super::{
+    ActivationPoint, At, HistogramWindow, MethodEntry, MethodNeeds, RangeChoice, RangeMethod, pack,
+    unpack,
+};
+use crate::decision::GridRange;
 use crate::seed;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "rand",
     what: "the highest value lowered at random, by each tensor's tail",
     source: "Dao 2021, section 4.4.3",
@@ -26,29 +29,29 @@ impl Rand {
         }
     }
     /// The range for this step.
-    pub(super) fn range(&self, at: &At, place: &Place) -> Range {
+    pub(super) fn range(&self, at: &At, place: &ActivationPoint) -> GridRange {
         let own = seed::step(seed::derive(at.seed, "rand"), place.index as u64);
         let draw = f64::from(seed::unit(own, at.step));
-        Range::Observed {
+        GridRange::Observed {
             shrink: (draw * self.p[place.index]) as f32,
         }
     }
 }
 
-impl Method for Rand {
-    fn needs(&self) -> Needs {
-        Needs {
+impl RangeMethod for Rand {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds {
             histograms: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
-    fn choose(&mut self, at: &At, place: &Place) -> Choice {
-        Choice {
+    fn choose(&mut self, at: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice {
             range: Some(self.range(at, place)),
-            ..Choice::at(place.bits)
+            ..RangeChoice::at(place.bits)
         }
     }
-    fn window(&mut self, _: &At, place: &Place, w: &Window) {
+    fn window(&mut self, _: &At, place: &ActivationPoint, w: &HistogramWindow) {
         let max = f64::from(w.mean.hi);
         self.p[place.index] = match max > 0.0 {
             true => (1.0 - w.mean.tail(self.threshold) / max).clamp(0.0, 1.0),

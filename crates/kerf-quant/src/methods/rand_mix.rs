@@ -1,9 +1,11 @@
 //! rand+mix: the ranges of `rand` at the bits of `mix` (Dao 2021, section 4.5).
 use super::mix::Mix;
 use super::rand::Rand;
-use super::{At, Choice, Entry, Method, Needs, Place, Window};
+use super::{
+    ActivationPoint, At, HistogramWindow, MethodEntry, MethodNeeds, RangeChoice, RangeMethod,
+};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "rand+mix",
     what: "ranges of rand at the bits of mix",
     source: "Dao 2021, section 4.5",
@@ -20,20 +22,20 @@ struct RandMix {
     mix: Mix,
 }
 
-impl Method for RandMix {
-    fn needs(&self) -> Needs {
-        Needs {
+impl RangeMethod for RandMix {
+    fn needs(&self) -> MethodNeeds {
+        MethodNeeds {
             histograms: true,
-            ..Needs::default()
+            ..MethodNeeds::default()
         }
     }
-    fn choose(&mut self, at: &At, place: &Place) -> Choice {
-        Choice {
+    fn choose(&mut self, at: &At, place: &ActivationPoint) -> RangeChoice {
+        RangeChoice {
             range: Some(self.rand.range(at, place)),
-            ..Choice::at(self.mix.bits(at, place))
+            ..RangeChoice::at(self.mix.bits(at, place))
         }
     }
-    fn window(&mut self, at: &At, place: &Place, w: &Window) {
+    fn window(&mut self, at: &At, place: &ActivationPoint, w: &HistogramWindow) {
         self.rand.window(at, place, w);
         self.mix.window(at, place, w);
     }

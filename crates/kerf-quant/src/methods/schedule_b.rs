@@ -1,9 +1,9 @@
 //! ScheduleB: 32 bits in the first epoch, one fewer in each that follows, down to those asked for (Dao 2021, section
 //! 4.5.1). A training too short for that goes down by more in each epoch, so that at least the last one is at the bits
 //! asked for; the chapter's trainings are longer.
-use super::{At, Choice, Entry, Method, Place};
+use super::{ActivationPoint, At, MethodEntry, RangeChoice, RangeMethod};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: MethodEntry = MethodEntry {
     name: "schedule-b",
     what: "32 bits, one fewer in each epoch",
     source: "Dao 2021, section 4.5.1",
@@ -12,8 +12,8 @@ pub(super) const ENTRY: Entry = Entry {
 
 struct ScheduleB;
 
-impl Method for ScheduleB {
-    fn choose(&mut self, at: &At, place: &Place) -> Choice {
+impl RangeMethod for ScheduleB {
+    fn choose(&mut self, at: &At, place: &ActivationPoint) -> RangeChoice {
         let way = 32.0 - place.bits;
         let fall = match at.epochs {
             0 | 1 => way,
@@ -23,6 +23,6 @@ impl Method for ScheduleB {
             0 | 1 => place.bits,
             _ => 32.0 - fall * at.epoch as f64,
         };
-        Choice::at(bits.max(place.bits))
+        RangeChoice::at(bits.max(place.bits))
     }
 }

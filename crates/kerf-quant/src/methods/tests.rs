@@ -1,5 +1,5 @@
 use super::*;
-use crate::steering::{Settings, Steering};
+use crate::steering::{QuantizationSettings, Steering};
 
 fn at(step: u64) -> At {
     At {
@@ -12,8 +12,8 @@ fn at(step: u64) -> At {
     }
 }
 
-fn place(bits: f64) -> Place {
-    Place {
+fn place(bits: f64) -> ActivationPoint {
+    ActivationPoint {
         index: 0,
         bits,
         relu: true,
@@ -21,8 +21,8 @@ fn place(bits: f64) -> Place {
     }
 }
 
-fn make(name: &str) -> Box<dyn Method> {
-    by_name(name, &Numbers::default(), 1).unwrap()
+fn make(name: &str) -> Box<dyn RangeMethod> {
+    by_name(name, &MethodNumbers::default(), 1).unwrap()
 }
 
 /// A half-normal density in 2048 parts.
@@ -35,8 +35,8 @@ fn decaying(scale: f64) -> Histogram {
     }
 }
 
-fn window(h: Histogram) -> Window {
-    Window {
+fn window(h: Histogram) -> HistogramWindow {
+    HistogramWindow {
         each: vec![h.clone(), h.clone()],
         mean: h,
     }
@@ -50,9 +50,9 @@ fn names_are_unique_and_found() {
     once.dedup();
     assert_eq!(once.len(), all.len());
     for n in &all {
-        assert!(by_name(n, &Numbers::default(), 2).is_ok());
+        assert!(by_name(n, &MethodNumbers::default(), 2).is_ok());
     }
-    let e = by_name("maxx", &Numbers::default(), 1)
+    let e = by_name("maxx", &MethodNumbers::default(), 1)
         .err()
         .unwrap()
         .to_string();
@@ -104,12 +104,12 @@ fn rand_stays_within_the_threshold() {
     let mut m = make("rand");
     assert_eq!(
         m.choose(&at(1), &place(8.0)).range,
-        Some(Range::Observed { shrink: 0.0 })
+        Some(GridRange::Observed { shrink: 0.0 })
     );
     m.window(&at(104), &place(8.0), &window(h.clone()));
     let mut largest = 0.0f32;
     for step in 105..400 {
-        let Some(Range::Observed { shrink }) = m.choose(&at(step), &place(8.0)).range else {
+        let Some(GridRange::Observed { shrink }) = m.choose(&at(step), &place(8.0)).range else {
             panic!("observed");
         };
         largest = largest.max(shrink);
@@ -125,7 +125,7 @@ fn rand_stays_within_the_threshold() {
 #[test]
 fn schedules_end_at_the_target() {
     let mut a = make("schedule-a");
-    let bits = |m: &mut Box<dyn Method>, step| m.choose(&at(step), &place(8.0)).bits;
+    let bits = |m: &mut Box<dyn RangeMethod>, step| m.choose(&at(step), &place(8.0)).bits;
     assert_eq!([1, 340, 1000].map(|s| bits(&mut a, s)), [32.0, 16.0, 8.0]);
     assert_eq!(a.choose(&at(1000), &place(4.0)).bits, 4.0);
     let mut b = make("schedule-b");
@@ -146,7 +146,7 @@ fn mix_waits_while_the_tensor_moves() {
     let still = |step: u64| {
         let each = vec![noisy(2 * step), noisy(2 * step + 1)];
         let mean = Histogram::mean(&each).unwrap();
-        Window { each, mean }
+        HistogramWindow { each, mean }
     };
     let mut moving = make("mix");
     let mut resting = make("mix");
@@ -196,8 +196,8 @@ fn learned_ranges_follow_their_gradients() {
             ..Default::default()
         }),
     };
-    let hi = |c: Choice| match c.range {
-        Some(Range::Fixed { hi, .. }) => hi[0],
+    let hi = |c: RangeChoice| match c.range {
+        Some(GridRange::Fixed { hi, .. }) => hi[0],
         other => panic!("{other:?}"),
     };
     for name in ["pact", "dq"] {
@@ -236,8 +236,8 @@ fn settings_are_checked() {
     let input = crate::graph::InputSpec::Reals(vec![1, 8, 8]);
     let g = crate::networks::by_name("small-cnn", &input, 4).unwrap();
     let points = crate::points::Policy::default().points(&g).unwrap();
-    let with = |f: &dyn Fn(&mut Settings)| {
-        let mut s = Settings::default();
+    let with = |f: &dyn Fn(&mut QuantizationSettings)| {
+        let mut s = QuantizationSettings::default();
         f(&mut s);
         Steering::new(&g, &points, &s)
     };
@@ -265,7 +265,7 @@ fn settings_are_checked() {
     let learned = s.decide(&at(2));
     let fixed = |name: &str| {
         let p = points.iter().position(|p| p.name == name).unwrap();
-        matches!(learned[p].range, Range::Fixed { .. })
+        matches!(learned[p].range, GridRange::Fixed { .. })
     };
     assert!(fixed("pool1") && fixed("pool2") && !fixed("input"));
     // Evaluation before any training works with ranges of its own.

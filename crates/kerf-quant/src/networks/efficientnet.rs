@@ -1,6 +1,6 @@
 //! EfficientNet-B0 (Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019) for
 //! small images: the first convolution has step 1. Names are torchvision's.
-use crate::graph::{Builder, Graph, GraphError, InitStyle, Op, Value};
+use crate::graph::{Graph, GraphBuilder, GraphError, GraphValue, InitStyle, Op};
 
 /// Expansion, kernel, first step, channels and blocks of each stage.
 const STAGES: [(usize, usize, usize, usize, usize); 7] = [
@@ -18,8 +18,8 @@ const DROP_SAMPLE: f32 = 0.2;
 
 /// The network for images `[channels, height, width]`.
 pub fn efficientnet_b0(image: [usize; 3], classes: usize) -> Result<Graph, GraphError> {
-    let mut b = Builder::images("efficientnet-b0", image).style(InitStyle::KaimingFanOut);
-    let x = b.conv("features.0.0", Value::Input, 32, 3, 1, 1); // step 2 for large images
+    let mut b = GraphBuilder::images("efficientnet-b0", image).style(InitStyle::KaimingFanOut);
+    let x = b.conv("features.0.0", GraphValue::Input, 32, 3, 1, 1); // step 2 for large images
     let x = b.batch_norm("features.0.1", x);
     let mut x = b.add("features.0.2", Op::Silu, &[x]);
     let mut channels = 32;
@@ -74,7 +74,13 @@ pub fn efficientnet_b0(image: [usize; 3], classes: usize) -> Result<Graph, Graph
 }
 
 /// Channels weighted by what the whole image says of them (Hu et al., "Squeeze-and-Excitation Networks", 2018).
-fn squeeze(b: &mut Builder, p: &str, x: Value, squeezed: usize, channels: usize) -> Value {
+fn squeeze(
+    b: &mut GraphBuilder,
+    p: &str,
+    x: GraphValue,
+    squeezed: usize,
+    channels: usize,
+) -> GraphValue {
     let point = |outputs| Op::Conv2d {
         outputs,
         kernel: [1, 1],

@@ -1,6 +1,6 @@
 //! MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018) for small images: the
 //! first convolution and the second stage have step 1. Names are torchvision's.
-use crate::graph::{Builder, Graph, GraphError, InitStyle, Op, Value};
+use crate::graph::{Graph, GraphBuilder, GraphError, GraphValue, InitStyle, Op};
 
 /// Expansion, channels, blocks and first step of each stage.
 const STAGES: [(usize, usize, usize, usize); 7] = [
@@ -15,8 +15,8 @@ const STAGES: [(usize, usize, usize, usize); 7] = [
 
 /// The network for images `[channels, height, width]`.
 pub fn mobilenet_v2(image: [usize; 3], classes: usize) -> Result<Graph, GraphError> {
-    let mut b = Builder::images("mobilenet-v2", image).style(InitStyle::KaimingFanOut);
-    let x = b.conv("features.0.0", Value::Input, 32, 3, 1, 1); // step 2 for large images
+    let mut b = GraphBuilder::images("mobilenet-v2", image).style(InitStyle::KaimingFanOut);
+    let x = b.conv("features.0.0", GraphValue::Input, 32, 3, 1, 1); // step 2 for large images
     let x = b.batch_norm("features.0.1", x);
     let mut x = b.add("features.0.2", Op::Relu6, &[x]);
     let (mut channels, mut feature) = (32, 1);

@@ -1,6 +1,6 @@
 //! ResNet-18, -50, -101 and -152 (He et al., "Deep Residual Learning for Image Recognition", 2016) for small images:
 //! the first convolution is 3x3 with step 1, and no pooling follows it. Names are torchvision's.
-use crate::graph::{Builder, Graph, GraphError, InitStyle, Op, Value};
+use crate::graph::{Graph, GraphBuilder, GraphError, GraphValue, InitStyle, Op};
 
 /// How deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub fn resnet(
         64 => format!("resnet{}", depth.number()),
         w => format!("resnet{}-w{w}", depth.number()),
     };
-    let mut b = Builder::images(name, image).style(InitStyle::KaimingFanOut);
-    let x = b.conv("conv1", Value::Input, width, 3, 1, 1);
+    let mut b = GraphBuilder::images(name, image).style(InitStyle::KaimingFanOut);
+    let x = b.conv("conv1", GraphValue::Input, width, 3, 1, 1);
     let x = b.batch_norm("bn1", x);
     let mut x = b.relu("relu", x);
     let expansion = if depth.bottleneck() { 4 } else { 1 };
@@ -83,7 +83,7 @@ pub fn resnet(
     b.finish()
 }
 
-fn basic(b: &mut Builder, p: &str, x: Value, inner: usize, stride: usize) -> Value {
+fn basic(b: &mut GraphBuilder, p: &str, x: GraphValue, inner: usize, stride: usize) -> GraphValue {
     let y = b.conv(format!("{p}.conv1"), x, inner, 3, stride, 1);
     let y = b.batch_norm(format!("{p}.bn1"), y);
     let y = b.relu(format!("{p}.relu1"), y);
@@ -91,7 +91,13 @@ fn basic(b: &mut Builder, p: &str, x: Value, inner: usize, stride: usize) -> Val
     b.batch_norm(format!("{p}.bn2"), y)
 }
 
-fn bottleneck(b: &mut Builder, p: &str, x: Value, inner: usize, stride: usize) -> Value {
+fn bottleneck(
+    b: &mut GraphBuilder,
+    p: &str,
+    x: GraphValue,
+    inner: usize,
+    stride: usize,
+) -> GraphValue {
     let y = b.conv(format!("{p}.conv1"), x, inner, 1, 1, 1);
     let y = b.batch_norm(format!("{p}.bn1"), y);
     let y = b.relu(format!("{p}.relu1"), y);

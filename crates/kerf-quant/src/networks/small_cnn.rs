@@ -1,10 +1,10 @@
 //! A small convolutional network: for tests, and for a first result within minutes on a CPU.
 use super::{NetworkError, image};
-use crate::graph::{Builder, Graph, InputSpec, Op, Value};
+use crate::graph::{Graph, GraphBuilder, GraphValue, InputSpec, Op};
 
 pub(super) fn make(input: &InputSpec, classes: usize) -> Result<Graph, NetworkError> {
-    let mut b = Builder::images("small-cnn", image("small-cnn", input)?);
-    let mut x = Value::Input;
+    let mut b = GraphBuilder::images("small-cnn", image("small-cnn", input)?);
+    let mut x = GraphValue::Input;
     let widths = [16, 32, 64];
     for (i, width) in widths.into_iter().enumerate() {
         let n = i + 1;

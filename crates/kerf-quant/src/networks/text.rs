@@ -1,6 +1,6 @@
 //! A small transformer over characters, with the names and the order of GPT-2 (pre-normalisation).
 use super::NetworkError;
-use crate::graph::{Builder, Graph, InitStyle, InputSpec, Op, Value};
+use crate::graph::{Graph, GraphBuilder, GraphValue, InitStyle, InputSpec, Op};
 
 const BLOCKS: usize = 2;
 const FEATURES: usize = 64;
@@ -14,13 +14,13 @@ pub(super) fn transformer(input: &InputSpec, classes: usize) -> Result<Graph, Ne
             found: input.clone(),
         });
     };
-    let mut b = Builder::new("text-transformer", input.clone()).style(InitStyle::Gpt);
+    let mut b = GraphBuilder::new("text-transformer", input.clone()).style(InitStyle::Gpt);
     let norm = Op::LayerNorm { eps: 1e-5 };
     let features = FEATURES;
     let mut x = b.add(
         "transformer.wte",
         Op::Embedding { features },
-        &[Value::Input],
+        &[GraphValue::Input],
     );
     x = b.add("transformer.wpe", Op::Position, &[x]);
     for i in 0..BLOCKS {

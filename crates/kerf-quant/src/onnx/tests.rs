@@ -3,7 +3,7 @@ use super::*;
 use crate::backend::{Backend, Batch, BatchInput, Optimizer};
 use crate::cpu::CpuBackend;
 use crate::decision::{Noise, Scheme};
-use crate::graph::Builder;
+use crate::graph::GraphBuilder;
 use crate::points::Policy;
 
 /// A reader of protobuf, enough to take a file apart: field, wire type, value or bytes.
@@ -54,8 +54,8 @@ fn ops(file: &[u8]) -> Vec<String> {
 }
 
 fn network() -> Graph {
-    let mut b = Builder::images("tiny", [2, 6, 6]);
-    let x = b.conv("conv1", Value::Input, 4, 3, 1, 1);
+    let mut b = GraphBuilder::images("tiny", [2, 6, 6]);
+    let x = b.conv("conv1", GraphValue::Input, 4, 3, 1, 1);
     let x = b.batch_norm("bn1", x);
     let r = b.relu("relu1", x);
     let x = b.conv("conv2", r, 4, 3, 1, 4);
@@ -76,17 +76,17 @@ fn sgd() -> Optimizer {
     }
 }
 
-fn fixed(points: &[Point], steps: f32) -> Vec<Decision> {
-    let one = |p: &Point| Decision {
+fn fixed(points: &[QuantizationPoint], steps: f32) -> Vec<Decision> {
+    let one = |p: &QuantizationPoint| Decision {
         steps: Some(steps),
         scheme: p.scheme,
         range: match (p.is_weight(), p.name.as_str()) {
-            (true, _) => Range::Observed { shrink: 0.0 },
-            (false, "relu1") => Range::Fixed {
+            (true, _) => GridRange::Observed { shrink: 0.0 },
+            (false, "relu1") => GridRange::Fixed {
                 lo: vec![0.0],
                 hi: vec![2.5],
             },
-            _ => Range::Fixed {
+            _ => GridRange::Fixed {
                 lo: vec![-1.5],
                 hi: vec![2.0],
             },
@@ -99,7 +99,7 @@ fn fixed(points: &[Point], steps: f32) -> Vec<Decision> {
 }
 
 /// A backend whose normalisations are not trivial: some gains are negative, one is zero.
-fn backend(graph: &Graph, points: &[Point]) -> CpuBackend {
+fn backend(graph: &Graph, points: &[QuantizationPoint]) -> CpuBackend {
     let mut b = CpuBackend::new(graph, points, sgd(), 3, 1).unwrap();
     for (name, data) in [
         ("bn1.weight", [1.0, -0.5, 0.0, 2.0]),
@@ -147,8 +147,8 @@ fn conv(
 #[test]
 fn folding_gives_what_evaluation_gives() {
     // conv1 and bn1 alone, quantized: integers of the export against the backend's result.
-    let mut b = Builder::images("one", [2, 6, 6]);
-    let x = b.conv("conv1", Value::Input, 4, 3, 1, 1);
+    let mut b = GraphBuilder::images("one", [2, 6, 6]);
+    let x = b.conv("conv1", GraphValue::Input, 4, 3, 1, 1);
     let x = b.batch_norm("bn1", x);
     b.add("flat", Op::Flatten, &[x]);
     let g = b.finish().unwrap();
@@ -181,7 +181,7 @@ fn folding_gives_what_evaluation_gives() {
         .unwrap()
         .data;
 
-    let grid = Grid::new(-1.5, 2.0, 255.0, Scheme::Affine);
+    let grid = QuantizationGrid::new(-1.5, 2.0, 255.0, Scheme::Affine);
     let x: Vec<i32> = image
         .iter()
         .map(|v| grid.place(*v).clamp(grid.low, grid.high) as i32)
@@ -213,7 +213,7 @@ fn a_quantized_network_has_the_nodes_that_engines_look_for() {
     let back = backend(&g, &points);
     let read = |n: &str| back.read(n).ok();
     let decisions = fixed(&points, 255.0);
-    let source = Source {
+    let source = OnnxSource {
         graph: &g,
         points: &points,
         decisions: &decisions,
@@ -241,7 +241,7 @@ fn a_quantized_network_has_the_nodes_that_engines_look_for() {
 
     // Fewer bits: bytes would go further than the grid.
     let decisions = fixed(&points, 15.0);
-    let file = export(&Source {
+    let file = export(&OnnxSource {
         decisions: &decisions,
         ..source
     })
@@ -253,7 +253,7 @@ fn a_quantized_network_has_the_nodes_that_engines_look_for() {
             .count(),
         4
     );
-    let source = Source {
+    let source = OnnxSource {
         points: &[],
         decisions: &[],
         ..source
@@ -270,8 +270,8 @@ fn what_cannot_be_written_is_named() {
     let back = backend(&g, &points);
     let read = |n: &str| back.read(n).ok();
     let mut decisions = fixed(&points, 255.0);
-    decisions[0].range = Range::Observed { shrink: 0.0 };
-    let source = Source {
+    decisions[0].range = GridRange::Observed { shrink: 0.0 };
+    let source = OnnxSource {
         graph: &g,
         points: &points,
         decisions: &decisions,
@@ -283,7 +283,7 @@ fn what_cannot_be_written_is_named() {
         ExportError::Range("input".into())
     );
     let finer = fixed(&points, 1023.0);
-    let e = export(&Source {
+    let e = export(&OnnxSource {
         decisions: &finer,
         ..source
     })
@@ -291,14 +291,14 @@ fn what_cannot_be_written_is_named() {
     .to_string();
     assert!(e.contains("1023 steps"), "{e}");
     let none = |_: &str| None;
-    let e = export(&Source {
+    let e = export(&OnnxSource {
         points: &[],
         decisions: &[],
         parameters: &none,
         ..source
     });
     assert!(matches!(e, Err(ExportError::NoParameter(n)) if n == "conv1.weight"));
-    let e = export(&Source {
+    let e = export(&OnnxSource {
         decisions: &[],
         ..source
     });
@@ -308,7 +308,7 @@ fn what_cannot_be_written_is_named() {
         count: 20,
     };
     let g = crate::networks::by_name("text-transformer", &tokens, 20).unwrap();
-    let e = export(&Source {
+    let e = export(&OnnxSource {
         graph: &g,
         points: &[],
         decisions: &[],

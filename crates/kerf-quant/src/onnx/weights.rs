@@ -1,8 +1,8 @@
 //! Weights of one convolution or matrix: integers, scales, and what batch normalisation makes of them.
 use super::ExportError;
-use crate::decision::{Decision, Range};
-use crate::points::Point;
-use crate::quantizer::{Grid, min_max};
+use crate::decision::{Decision, GridRange};
+use crate::points::QuantizationPoint;
+use crate::quantizer::{QuantizationGrid, min_max};
 use crate::tensor::Tensor;
 
 /// Largest bias as an integer; ONNX Runtime adds it to sums of products, so some room is left.
@@ -43,7 +43,7 @@ impl Folded {
     pub(super) fn quantize(
         &mut self,
         weight: &Tensor,
-        point: &Point,
+        point: &QuantizationPoint,
         d: &Decision,
     ) -> Result<(), ExportError> {
         let Some(steps) = d.steps else { return Ok(()) };
@@ -54,12 +54,12 @@ impl Folded {
         let channels = self.scale.len();
         let rows: Vec<&[f32]> = weight.data.chunks_exact(self.each).collect();
         let ranges: Vec<(f32, f32)> = match &d.range {
-            Range::Fixed { lo, hi } if lo.len() == channels => {
+            GridRange::Fixed { lo, hi } if lo.len() == channels => {
                 lo.iter().copied().zip(hi.iter().copied()).collect()
             }
-            Range::Fixed { lo, hi } if lo.len() == 1 => vec![(lo[0], hi[0]); channels],
-            Range::Fixed { .. } => return Err(ExportError::Range(point.name.clone())),
-            Range::Observed { shrink } => {
+            GridRange::Fixed { lo, hi } if lo.len() == 1 => vec![(lo[0], hi[0]); channels],
+            GridRange::Fixed { .. } => return Err(ExportError::Range(point.name.clone())),
+            GridRange::Observed { shrink } => {
                 let lower = |(lo, hi): (f32, f32)| (lo, hi - shrink * hi);
                 match point.channels {
                     Some(_) => rows.iter().map(|r| lower(min_max(r))).collect(),
@@ -69,7 +69,7 @@ impl Folded {
         };
         let mut values = Vec::with_capacity(self.values.len());
         for ((row, (lo, hi)), scale) in rows.iter().zip(ranges).zip(&mut self.scale) {
-            let g = Grid::new(lo, hi, steps, d.scheme);
+            let g = QuantizationGrid::new(lo, hi, steps, d.scheme);
             values.extend(row.iter().map(|x| g.place(*x).clamp(g.low, g.high)));
             *scale = g.step;
         }

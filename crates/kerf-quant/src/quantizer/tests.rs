@@ -4,7 +4,7 @@ use proptest::prelude::*;
 fn fixed(lo: f32, hi: f32, bits: f64, scheme: Scheme) -> Decision {
     Decision {
         steps: steps(bits),
-        range: Range::Fixed {
+        range: GridRange::Fixed {
             lo: vec![lo],
             hi: vec![hi],
         },
@@ -38,7 +38,7 @@ fn every_value_of_small_grids_is_the_nearest() {
                     Scheme::Symmetric => (-((n / 2 - 1) as f32) / 16.0, 0.0),
                     Scheme::Printed => (0.0, (n - 1) as f32 / 32.0),
                 };
-                let g = Grid::new(lo, hi, steps(f64::from(bits)).unwrap(), scheme);
+                let g = QuantizationGrid::new(lo, hi, steps(f64::from(bits)).unwrap(), scheme);
                 assert_eq!(g.step, 1.0 / 16.0, "{bits} {scheme:?} {zero}");
                 let (low, high) = match scheme {
                     Scheme::Affine => (-zero, n - 1 - zero),
@@ -69,28 +69,32 @@ fn odd_ranges() {
     let s = steps(8.0).unwrap();
     for scheme in [Scheme::Affine, Scheme::Symmetric, Scheme::Printed] {
         // Nothing but zeros, or one value.
-        let g = Grid::new(0.0, 0.0, s, scheme);
+        let g = QuantizationGrid::new(0.0, 0.0, s, scheme);
         assert_eq!((g.step, g.value(0.0)), (1.0, 0.0));
-        let g = Grid::new(3.0, 3.0, s, scheme);
+        let g = QuantizationGrid::new(3.0, 3.0, s, scheme);
         assert!((g.value(3.0) - 3.0).abs() <= g.step);
         // One side only: zero is on the grid all the same.
         for (lo, hi) in [(2.0, 5.0), (-5.0, -2.0)] {
-            let g = Grid::new(lo, hi, s, scheme);
+            let g = QuantizationGrid::new(lo, hi, s, scheme);
             assert_eq!(g.value(0.0), 0.0);
             assert!((g.value(lo) - lo).abs() <= g.step && (g.value(hi) - hi).abs() <= g.step);
         }
         // So small that the step underflows.
-        let g = Grid::new(-1e-45, 1e-45, s, scheme);
+        let g = QuantizationGrid::new(-1e-45, 1e-45, s, scheme);
         assert_eq!(g.step, f32::MIN_POSITIVE);
         assert_eq!(g.value(1e-45), 0.0);
         // Not numbers.
-        assert!(Grid::new(f32::NAN, f32::NAN, s, scheme).value(1.0).is_nan());
         assert!(
-            Grid::new(-1.0, f32::INFINITY, s, scheme)
+            QuantizationGrid::new(f32::NAN, f32::NAN, s, scheme)
+                .value(1.0)
+                .is_nan()
+        );
+        assert!(
+            QuantizationGrid::new(-1.0, f32::INFINITY, s, scheme)
                 .value(f32::INFINITY)
                 .is_nan()
         );
-        let g = Grid::new(-1.0, 1.0, s, scheme);
+        let g = QuantizationGrid::new(-1.0, 1.0, s, scheme);
         assert!(g.value(f32::NAN).is_nan() && !g.inside(f32::NAN));
         assert_eq!(g.value(f32::INFINITY), g.ends().1);
         assert_eq!(g.value(f32::NEG_INFINITY), g.ends().0);
@@ -141,7 +145,7 @@ fn channels_have_grids_of_their_own() {
 #[test]
 fn shrinking_lowers_the_highest_only() {
     let d = Decision {
-        range: Range::Observed { shrink: 0.25 },
+        range: GridRange::Observed { shrink: 0.25 },
         ..fixed(0.0, 0.0, 8.0, Scheme::Affine)
     };
     assert_eq!(ranges(&d, &[(-1.0, 2.0)]), [(-1.0, 1.5)]);
@@ -247,7 +251,7 @@ proptest! {
         lo in -1e3f32..1e3, width in 0f32..1e3, bits in 2u32..=8, x in -2e3f32..2e3,
     ) {
         for scheme in [Scheme::Affine, Scheme::Symmetric] {
-            let g = Grid::new(lo, lo + width, steps(f64::from(bits)).unwrap(), scheme);
+            let g = QuantizationGrid::new(lo, lo + width, steps(f64::from(bits)).unwrap(), scheme);
             let y = g.value(x);
             let (a, b) = g.ends();
             prop_assert!(y >= a && y <= b);

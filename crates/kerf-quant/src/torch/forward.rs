@@ -2,22 +2,22 @@
 use super::images::channels_last;
 use super::{Arithmetic, Torch};
 use crate::decision::Decision;
-use crate::graph::{Op, Value};
-use crate::points::Subject;
+use crate::graph::{GraphValue, Op};
+use crate::points::QuantizedTensor;
 use tch::{Kind, TchError, Tensor};
 
 /// Values that nodes read, as they are and quantized.
 struct Values {
     plain: Vec<Tensor>,
     input: Tensor,
-    quantized: Vec<(Value, Tensor)>,
+    quantized: Vec<(GraphValue, Tensor)>,
 }
 
 impl Values {
-    fn get(&self, v: Value) -> &Tensor {
+    fn get(&self, v: GraphValue) -> &Tensor {
         match v {
-            Value::Input => &self.input,
-            Value::Node(i) => &self.plain[i],
+            GraphValue::Input => &self.input,
+            GraphValue::Node(i) => &self.plain[i],
         }
     }
 }
@@ -52,13 +52,13 @@ fn read(
     t: &mut Torch,
     values: &mut Values,
     node: usize,
-    v: Value,
+    v: GraphValue,
     decisions: &[Decision],
 ) -> Result<Tensor, TchError> {
     let found = t
         .points
         .iter()
-        .position(|p| p.subject == Subject::Activation(v) && p.readers.contains(&node));
+        .position(|p| p.subject == QuantizedTensor::Activation(v) && p.readers.contains(&node));
     let Some(at) = found else {
         return Ok(values.get(v).shallow_clone());
     };
@@ -81,7 +81,7 @@ fn weight(t: &mut Torch, node: usize, decisions: &[Decision]) -> Result<Tensor, 
     match t
         .points
         .iter()
-        .position(|p| p.subject == Subject::Weight(node))
+        .position(|p| p.subject == QuantizedTensor::Weight(node))
     {
         Some(at) => t.quantizer.apply(at, &t.points[at], &decisions[at], &w),
         None => Ok(w),

@@ -1,5 +1,5 @@
 //! Images kept on the device; cut, mirrored and normalised there, with the bits of [`ImageBatch::reals`].
-use crate::data::images::{ImageBatch, Pixels, Store};
+use crate::data::images::{ImageBatch, PixelStore, Pixels};
 use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -14,7 +14,7 @@ pub(super) fn channels_last(x: &Tensor) -> Result<Tensor, TchError> {
 }
 
 struct Kept {
-    store: Arc<Store>,
+    store: Arc<PixelStore>,
     /// `[images, height, width, channels]`.
     pixels: Tensor,
     /// What each byte stands for, `[channels * 256]`; for reals the mean and deviation.
@@ -28,7 +28,7 @@ pub(super) struct Resident {
     kept: Vec<Kept>,
 }
 
-fn upload(store: &Arc<Store>, device: Device) -> Result<Kept, TchError> {
+fn upload(store: &Arc<PixelStore>, device: Device) -> Result<Kept, TchError> {
     let [c, h, w] = store.shape.map(|d| d as i64);
     let pixels = match &store.pixels {
         Pixels::Bytes(v) => Tensor::f_from_slice(v)?,

@@ -6,10 +6,10 @@ mod told;
 mod written;
 
 use super::parameters::Parameters;
-use crate::decision::{Decision, Noise, Range, Scheme};
-use crate::graph::{Graph, Op, Value};
-use crate::points::{Point, Subject};
-use crate::quantizer::Grid;
+use crate::decision::{Decision, GridRange, Noise, Scheme};
+use crate::graph::{Graph, GraphValue, Op};
+use crate::points::{QuantizationPoint, QuantizedTensor};
+use crate::quantizer::QuantizationGrid;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// A histogram is made of at most so many elements: counts in `f32` are exact up to 2^24.
@@ -90,9 +90,9 @@ fn rest(x: &Tensor) -> Vec<i64> {
 }
 
 impl Quantizer {
-    pub(super) fn new(graph: &Graph, points: &[Point], device: Device) -> Quantizer {
-        let positive = |p: &Point| match p.subject {
-            Subject::Activation(Value::Node(i)) => {
+    pub(super) fn new(graph: &Graph, points: &[QuantizationPoint], device: Device) -> Quantizer {
+        let positive = |p: &QuantizationPoint| match p.subject {
+            QuantizedTensor::Activation(GraphValue::Node(i)) => {
                 matches!(graph.nodes[i].op, Op::Relu | Op::Relu6 | Op::Sigmoid)
             }
             _ => false,
@@ -122,7 +122,7 @@ impl Quantizer {
     /// Forgets the last step; grids of weights that are alike are made at once.
     pub(super) fn begin(
         &mut self,
-        points: &[Point],
+        points: &[QuantizationPoint],
         decisions: &[Decision],
         want: Want,
         parameters: &Parameters,
@@ -135,13 +135,13 @@ impl Quantizer {
 
     fn weights(
         &mut self,
-        points: &[Point],
+        points: &[QuantizationPoint],
         decisions: &[Decision],
         parameters: &Parameters,
     ) -> Result<(), TchError> {
         let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
         for (i, (p, d)) in points.iter().zip(decisions).enumerate() {
-            let plain = matches!(d.range, Range::Observed { shrink } if shrink == 0.0);
+            let plain = matches!(d.range, GridRange::Observed { shrink } if shrink == 0.0);
             let alike = p.is_weight() && plain && d.scheme == Scheme::Symmetric;
             let alike = alike && d.noise == Noise::None && self.fused(p, d);
             let (Some(steps), true) = (d.steps, alike) else {
@@ -156,7 +156,7 @@ impl Quantizer {
         for (half, members) in groups {
             let (mut reach, mut sizes) = (Vec::new(), Vec::new());
             for &i in &members {
-                let Subject::Weight(node) = points[i].subject else {
+                let QuantizedTensor::Weight(node) = points[i].subject else {
                     continue;
                 };
                 let w = parameters
@@ -182,7 +182,7 @@ impl Quantizer {
     }
 
     /// Whether one operation of libtorch does most of it. Nobody asks for gradients of weights' ranges.
-    fn fused(&self, p: &Point, d: &Decision) -> bool {
+    fn fused(&self, p: &QuantizationPoint, d: &Decision) -> bool {
         let noise = d.noise == Noise::None || p.channels.is_none();
         noise && d.blend.is_none() && (!self.want.gradients || p.is_weight())
     }
@@ -191,7 +191,7 @@ impl Quantizer {
     pub(super) fn apply(
         &mut self,
         at: usize,
-        point: &Point,
+        point: &QuantizationPoint,
         d: &Decision,
         x: &Tensor,
     ) -> Result<Tensor, TchError> {
@@ -213,8 +213,8 @@ impl Quantizer {
             };
         }
         match (&d.range, point.channels) {
-            (Range::Fixed { lo, hi }, None) if lo.len() == 1 => {
-                let g = Grid::new(lo[0], hi[0], steps, d.scheme);
+            (GridRange::Fixed { lo, hi }, None) if lo.len() == 1 => {
+                let g = QuantizationGrid::new(lo[0], hi[0], steps, d.scheme);
                 let (zero, low, high) = offset(&g, d.scheme);
                 if d.noise == Noise::None {
                     return x.f_fake_quantize_per_tensor_affine(f64::from(g.step), zero, low, high);
@@ -223,18 +223,18 @@ impl Quantizer {
                 let zero = Tensor::f_full([1], zero, (Kind::Int, self.device))?;
                 self.whole(x, &step, &zero, low, high, d.noise)
             }
-            (Range::Fixed { lo, hi }, Some(_)) if d.scheme == Scheme::Symmetric => {
+            (GridRange::Fixed { lo, hi }, Some(_)) if d.scheme == Scheme::Symmetric => {
                 let grids = lo
                     .iter()
                     .zip(hi)
-                    .map(|(l, h)| Grid::new(*l, *h, steps, d.scheme));
+                    .map(|(l, h)| QuantizationGrid::new(*l, *h, steps, d.scheme));
                 let steps_host: Vec<f32> = grids.map(|g| g.step).collect();
                 let step = Tensor::f_from_slice(&steps_host)?.f_to(self.device)?;
                 let half = (steps / 2.0).floor().max(1.0) as i64;
                 let zero = step.f_zeros_like()?;
                 x.f_fake_quantize_per_channel_affine(&step, &zero, 0, -half, half)
             }
-            (Range::Observed { shrink }, None) => {
+            (GridRange::Observed { shrink }, None) => {
                 let shrink = *shrink;
                 let (step, zero, low, high) =
                     tch::no_grad(|| self.observed(at, x, shrink, steps, d.scheme))?;
@@ -357,7 +357,7 @@ impl Quantizer {
 }
 
 /// Zero point and ends as libtorch takes them: zero has to be among the integers.
-fn offset(g: &Grid, scheme: Scheme) -> (i64, i64, i64) {
+fn offset(g: &QuantizationGrid, scheme: Scheme) -> (i64, i64, i64) {
     match scheme {
         Scheme::Affine => (-g.low as i64, 0, (g.high - g.low) as i64),
         _ => (0, g.low as i64, g.high as i64),

@@ -3,9 +3,9 @@ use super::*;
 use crate::cpu::CpuBackend;
 use crate::data::Dataset;
 use crate::data::images::{Augment, Images, Pixels};
-use crate::decision::{Decision, Noise, Range, Scheme};
-use crate::graph::{Builder, Value};
-use crate::points::{Policy, Subject};
+use crate::decision::{Decision, GridRange, Noise, Scheme};
+use crate::graph::{GraphBuilder, GraphValue};
+use crate::points::{Policy, QuantizedTensor};
 use crate::quantizer;
 use crate::seed;
 
@@ -23,7 +23,7 @@ fn values(n: usize, s: u64) -> Vec<f32> {
     (0..n).map(one).collect()
 }
 
-fn decision(steps: f32, scheme: Scheme, range: Range) -> Decision {
+fn decision(steps: f32, scheme: Scheme, range: GridRange) -> Decision {
     Decision {
         steps: Some(steps),
         scheme,
@@ -45,8 +45,8 @@ fn devices() -> Vec<Device> {
 #[test]
 fn fake_quantization_has_the_quantizers_bits() {
     let graph = {
-        let mut b = Builder::images("one", [3, 5, 5]);
-        let x = b.conv("conv", Value::Input, 4, 3, 1, 1);
+        let mut b = GraphBuilder::images("one", [3, 5, 5]);
+        let x = b.conv("conv", GraphValue::Input, 4, 3, 1, 1);
         let x = b.add("flat", Op::Flatten, &[x]);
         b.linear("fc", x, 2);
         b.finish().unwrap()
@@ -55,7 +55,7 @@ fn fake_quantization_has_the_quantizers_bits() {
     let weight = points.iter().position(|p| p.is_weight()).unwrap();
     let input = points
         .iter()
-        .position(|p| p.subject == Subject::Activation(Value::Input))
+        .position(|p| p.subject == QuantizedTensor::Activation(GraphValue::Input))
         .unwrap();
     let x = values(2 * 75, 1);
     let w = values(108, 2);
@@ -75,13 +75,13 @@ fn fake_quantization_has_the_quantizers_bits() {
         for bits in 2..=8 {
             let steps = quantizer::steps(f64::from(bits)).unwrap();
             for scheme in [Scheme::Affine, Scheme::Symmetric, Scheme::Printed] {
-                let one = |a: f32, b: f32| Range::Fixed {
+                let one = |a: f32, b: f32| GridRange::Fixed {
                     lo: vec![a],
                     hi: vec![b],
                 };
                 let ranges = [
-                    Range::Observed { shrink: 0.0 },
-                    Range::Observed { shrink: 0.137 },
+                    GridRange::Observed { shrink: 0.0 },
+                    GridRange::Observed { shrink: 0.137 },
                     one(-0.3, 0.41),
                     one(0.0, 0.7),
                     one(0.0, 0.0),
@@ -111,8 +111,8 @@ fn fake_quantization_has_the_quantizers_bits() {
                     }
                 }
                 for range in [
-                    Range::Observed { shrink: 0.0 },
-                    Range::Fixed {
+                    GridRange::Observed { shrink: 0.0 },
+                    GridRange::Fixed {
                         lo: vec![-0.3, -0.1, 0.0, -1.0],
                         hi: vec![0.2, 0.5, 0.3, 0.0],
                     },
@@ -224,7 +224,7 @@ fn training_agrees_with_the_cpu_backend() {
                     .iter()
                     .map(|p| Decision {
                         steps,
-                        ..decision(255.0, p.scheme, Range::Observed { shrink: 0.0 })
+                        ..decision(255.0, p.scheme, GridRange::Observed { shrink: 0.0 })
                     })
                     .collect();
                 // With grids, a value on the edge of two of their points may go either way, since sums differ in order;
@@ -311,8 +311,8 @@ fn devices_that_are_not_there_are_named() {
 /// grid and the rest untouched; gradients pass inside the range.
 #[test]
 fn noise_is_what_it_says() {
-    let mut b = Builder::images("one", [1, 64, 64]);
-    let x = b.conv("conv", Value::Input, 2, 3, 1, 1);
+    let mut b = GraphBuilder::images("one", [1, 64, 64]);
+    let x = b.conv("conv", GraphValue::Input, 2, 3, 1, 1);
     let x = b.add("flat", Op::Flatten, &[x]);
     b.linear("fc", x, 2);
     let graph = b.finish().unwrap();
@@ -330,8 +330,8 @@ fn noise_is_what_it_says() {
         );
         let mut t = new.unwrap();
         for range in [
-            Range::Observed { shrink: 0.0 },
-            Range::Fixed {
+            GridRange::Observed { shrink: 0.0 },
+            GridRange::Fixed {
                 lo: vec![-1.0],
                 hi: vec![1.5],
             },

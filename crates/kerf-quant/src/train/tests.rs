@@ -4,7 +4,7 @@ use crate::data::stripes::Stripes;
 use crate::data::text::Text;
 use crate::networks;
 use crate::points::Policy;
-use crate::steering::Settings;
+use crate::steering::QuantizationSettings;
 use crate::weights;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn train(
     config: &TrainConfig,
     checkpoint: Option<&Path>,
     resume: bool,
-    mut until: impl FnMut(&Event) -> bool,
+    mut until: impl FnMut(&TrainEvent) -> bool,
 ) -> Result<(Vec<EpochRow>, Vec<u32>), Option<TrainError>> {
     let (a, b) = Stripes::pair(256, 100);
     let graph = networks::by_name("small-cnn", &a.input(), a.classes()).unwrap();
@@ -33,14 +33,14 @@ fn train(
         Some(_) => Policy::default().points(&graph).unwrap(),
         None => Vec::new(),
     };
-    let settings = Settings {
+    let settings = QuantizationSettings {
         method: method.unwrap_or("max").into(),
         weight_bits: 4.0,
         activation_bits: 4.0,
         tau: 5,
         eta: 2,
         parts: 256,
-        ..Settings::default()
+        ..QuantizationSettings::default()
     };
     let mut steering = Steering::new(&graph, &points, &settings).unwrap();
     let mut backend = CpuBackend::new(&graph, &points, config.optimizer, config.seed, 2).unwrap();
@@ -85,7 +85,7 @@ fn plain(rows: &[EpochRow]) -> String {
 
 #[test]
 fn a_network_learns_with_every_method() {
-    let never = |_: &Event| false;
+    let never = |_: &TrainEvent| false;
     let (rows, _) = train(None, &config(3), None, false, never).ok().unwrap();
     let full = rows.last().unwrap().test.accuracy();
     assert!(full > 0.7, "{full}");
@@ -121,12 +121,12 @@ fn a_run_that_was_killed_goes_on_with_the_same_bits() {
         for (step, found) in [(21, None), (36, Some(20))] {
             let mut resumed = None;
             let killed = train(Some(m), &c, Some(&path), true, |e| match e {
-                Event::Resumed { step, .. } => {
+                TrainEvent::Resumed { step, .. } => {
                     resumed = Some(*step);
                     false
                 }
-                Event::Steps { step: s, .. } => *s >= step,
-                Event::Epoch { .. } => false,
+                TrainEvent::Steps { step: s, .. } => *s >= step,
+                TrainEvent::Epoch { .. } => false,
             });
             assert!(matches!(killed, Err(None)), "{m}");
             assert!(
@@ -146,7 +146,7 @@ fn a_run_that_was_killed_goes_on_with_the_same_bits() {
 fn a_loss_that_is_no_number_is_named_and_the_checkpoint_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.safetensors");
-    let first = |e: &Event| matches!(e, Event::Epoch { row, .. } if row.epoch == 1);
+    let first = |e: &TrainEvent| matches!(e, TrainEvent::Epoch { row, .. } if row.epoch == 1);
     assert!(matches!(
         train(None, &config(2), Some(&path), false, first),
         Err(None)
@@ -217,7 +217,7 @@ fn other_data_and_other_checkpoints_are_refused() {
         4,
     )
     .unwrap();
-    let mut steering = Steering::new(&graph, &[], &Settings::default()).unwrap();
+    let mut steering = Steering::new(&graph, &[], &QuantizationSettings::default()).unwrap();
     let c = config(1);
     let mut backend = CpuBackend::new(&graph, &[], c.optimizer, 1, 1).unwrap();
     let mut t = Trainer {
@@ -246,7 +246,7 @@ fn a_text_model_learns_a_pattern() {
     let (a, b) = Text::pair(&path).unwrap();
     let graph = networks::by_name("text-transformer", &a.input(), a.classes()).unwrap();
     let points = Policy::default().points(&graph).unwrap();
-    let mut steering = Steering::new(&graph, &points, &Settings::default()).unwrap();
+    let mut steering = Steering::new(&graph, &points, &QuantizationSettings::default()).unwrap();
     let c = TrainConfig {
         epochs: 8,
         batch: 4,

@@ -3,7 +3,7 @@
 mod browser;
 
 use browser::Browser;
-use kerf_report::gather::{Evaluation, Gathered};
+use kerf_report::gather::{Gathered, ShownEvaluation};
 use kerf_report::listing::IrLine;
 use kerf_report::{explain, markdown, page};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn recorded(change: impl Fn(&mut Value, &mut Value)) -> Gathered {
     let mut evidence: Value = serde_json::from_slice(&data("evidence.json")).expect("JSON");
     change(&mut result, &mut evidence);
     let rows: Vec<Value> = serde_json::from_slice(&data("evaluations.json")).expect("JSON");
-    let evaluations = rows.iter().map(|r| Evaluation {
+    let evaluations = rows.iter().map(|r| ShownEvaluation {
         phase: r["phase"].as_str().expect("a phase").to_owned(),
         levels: serde_json::from_value(r["levels"].clone()).expect("levels"),
         error: r["error"].as_f64(),
@@ -29,7 +29,7 @@ fn recorded(change: impl Fn(&mut Value, &mut Value)) -> Gathered {
         wall_s: 0.1,
         worst: Some(("call".into(), 17)),
     });
-    let evaluations: Vec<Evaluation> = evaluations.collect();
+    let evaluations: Vec<ShownEvaluation> = evaluations.collect();
     let result: kerf_tune::result::TuneResult = serde_json::from_value(result).expect("a result");
     Gathered {
         folder: PathBuf::from("out"),

@@ -1,8 +1,8 @@
 //! What is refused before anything runs.
 use super::JobError;
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use kerf_ir::kernels::{self, KernelInfo};
-use kerf_ir::obstacles::{self, Scope};
+use kerf_ir::obstacles::{self, ObstacleScope};
 use kerf_llvm::Module;
 use kerf_pass::Plan;
 use kerf_workload::workload::Workload;
@@ -21,7 +21,7 @@ pub(super) fn refuse(
             continue;
         };
         for o in obstacles::obstacles(m, f, unlifted) {
-            if o.scope == Scope::CpuRun {
+            if o.scope == ObstacleScope::CpuRun {
                 let at = o
                     .location
                     .map_or_else(String::new, |l| format!(" at line {}", l.line));
@@ -68,7 +68,7 @@ pub(super) fn plan_params(w: &Workload, plan: &Plan) -> Result<BTreeMap<String, 
 }
 
 /// Kernels that a plan compiles for one block have to be launched with it.
-pub(super) fn fixed_blocks(session: &Session, plan: &Plan) -> Result<(), JobError> {
+pub(super) fn fixed_blocks(session: &WorkloadSession, plan: &Plan) -> Result<(), JobError> {
     for (name, k) in &plan.kernels {
         let (Some(block), Ok(info)) = (k.block, kernels::find(session.kernels, name)) else {
             continue;

@@ -1,21 +1,21 @@
 //! The counting run: a workload, instrumented, on the CPU executor.
 use super::finished::{finished, launched_only};
 use super::{Job, JobError};
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::{Arg, BufferId, DeviceInfo, ExecError, Executor, KernelStats, Launch};
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::Module;
 use kerf_pass::count::{
-    self, BlockCount, Counters, Detail, Direction, KernelCounters, LaunchCounts, Memory, Pattern,
-    Root, SiteRecord, Tally, Together,
+    self, BlockCount, CountTable, CountTally, Detail, Direction, KernelCounters, LaunchCounts,
+    MemoryKind, Pattern, Root, SiteRecord, Together,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a counting run of the original program gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ProgramCounts {
     /// Kernels that were launched, in the program's order.
     pub kernels: Vec<KernelCounts>,
     /// Launches with equal shapes, arguments' sizes and block counts, and with accesses alike as far as these were looked at, in
@@ -66,7 +66,7 @@ pub struct SiteCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// What memory.
-    pub memory: Memory,
+    pub memory: MemoryKind,
     /// What object.
     pub root: Root,
     /// Name of the parameter or variable, where it has one.
@@ -85,13 +85,13 @@ const MOST_KINDS: usize = 2048;
 /// An executor that reads and clears the counters after each launch.
 struct Counting<'a> {
     inner: CpuExecutor,
-    counters: &'a Counters,
+    counters: &'a CountTable,
     blocks: BufferId,
     sites: BufferId,
     addresses: BufferId,
     warps: BufferId,
     sizes: BTreeMap<usize, u64>,
-    tallies: BTreeMap<String, (u64, u64, Tally)>,
+    tallies: BTreeMap<String, (u64, u64, CountTally)>,
     launches: Vec<LaunchCounts>,
     copies: (u64, u64),
     /// How many launches of a kernel, and with the same numbers as arguments, were looked at.
@@ -128,7 +128,7 @@ fn numbers(l: &Launch) -> Vec<u8> {
 }
 
 impl<'a> Counting<'a> {
-    fn new(mut inner: CpuExecutor, counters: &'a Counters) -> Result<Self, ExecError> {
+    fn new(mut inner: CpuExecutor, counters: &'a CountTable) -> Result<Self, ExecError> {
         let blocks = inner.symbol(count::BLOCKS, counters.block_bytes(), 8)?;
         let sites = inner.symbol(count::SITES, counters.site_bytes(), 8)?;
         let addresses = inner.symbol(count::ADDRESSES, counters.sampled.bytes(), 8)?;
@@ -161,7 +161,7 @@ impl<'a> Counting<'a> {
     }
 
     /// Notes a launch, and returns its kind.
-    fn note(&mut self, l: &Launch, tally: &Tally, seen: Option<&[Pattern]>) -> usize {
+    fn note(&mut self, l: &Launch, tally: &CountTally, seen: Option<&[Pattern]>) -> usize {
         let new = LaunchCounts {
             symbol: l.symbol.to_owned(),
             grid: l.grid,
@@ -251,7 +251,7 @@ impl Executor for Counting<'_> {
         }
         self.inner.launch(l)?;
         let (blocks, sites) = (self.inner.read(self.blocks)?, self.inner.read(self.sites)?);
-        let tally = Tally::read(self.counters, &blocks, &sites);
+        let tally = CountTally::read(self.counters, &blocks, &sites);
         self.inner.write(self.blocks, &vec![0; blocks.len()])?;
         self.inner.write(self.sites, &vec![0; sites.len()])?;
         if let (true, Some(k)) = (look, self.counters.kernel(l.symbol)) {
@@ -271,7 +271,7 @@ impl Executor for Counting<'_> {
         let all = self
             .tallies
             .entry(l.symbol.to_owned())
-            .or_insert_with(|| (0, 0, Tally::empty(self.counters)));
+            .or_insert_with(|| (0, 0, CountTally::empty(self.counters)));
         all.0 += 1;
         all.1 += size(l.grid) * size(l.block);
         all.2.join(&tally);
@@ -291,8 +291,8 @@ impl Executor for Counting<'_> {
     }
 }
 
-fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &Tally) -> Vec<Traffic> {
-    let mut by: BTreeMap<(Memory, &Root), Traffic> = BTreeMap::new();
+fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &CountTally) -> Vec<Traffic> {
+    let mut by: BTreeMap<(MemoryKind, &Root), Traffic> = BTreeMap::new();
     for a in &k.accesses {
         let name = match &a.root {
             Root::Parameter(p) => info.and_then(|i| i.params.get(*p)).map(|p| p.name.clone()),
@@ -320,10 +320,10 @@ fn traffic(k: &KernelCounters, info: Option<&KernelInfo>, t: &Tally) -> Vec<Traf
 /// Runs a session's workload once, instrumented. `m` is its prepared module, which is changed.
 pub(super) fn counted(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     m: &Module,
     detail: Detail,
-) -> Result<Counts, JobError> {
+) -> Result<ProgramCounts, JobError> {
     // Blocks are numbered over the whole program, which is what predictions look at.
     let counters = count::instrument(m, detail).map_err(|e| JobError::Compile {
         message: format!("the counters could not be put in: {e}"),
@@ -369,7 +369,7 @@ pub(super) fn counted(
         launches[kind].together = together.threads();
         launches[kind].spread = together.spread();
     }
-    Ok(Counts {
+    Ok(ProgramCounts {
         kernels,
         launches,
         copies: exec.copies.0,

@@ -1,15 +1,15 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, fixed_blocks, plan_params, refuse};
-use super::count::{Counts, counted};
+use super::count::{ProgramCounts, counted};
 use super::finished::{Workshop, launched_only};
 use super::kept::kept;
 use super::measured::{Prepared, measure};
 use super::reference::{Reference, compare_output};
-use super::report::{Output, ReferenceInfo, Report, Spent};
+use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
 use super::save::save;
 use super::{Device, Job, JobError};
 use crate::memory::{self, MemoryNeed};
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use crate::storage;
 use kerf_exec::cpu;
 use kerf_exec::{DeviceInfo, KernelStats};
@@ -64,15 +64,19 @@ fn warnings(
 }
 
 /// Sizes and launch parameters of a run.
-fn settings(session: &Session) -> BTreeMap<String, i64> {
+fn settings(session: &WorkloadSession) -> BTreeMap<String, i64> {
     let mut settings: BTreeMap<String, i64> = session.workload.sizes.iter().cloned().collect();
     settings.extend(session.params.clone());
     settings
 }
 
 /// The report of a job that only counts. What the instrumented kernels print is not the program's.
-fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Report {
-    Report {
+fn only_counted(
+    workload: &Workload,
+    session: &WorkloadSession,
+    counts: ProgramCounts,
+) -> JobReport {
+    JobReport {
         device: DeviceInfo {
             kind: "cpu".into(),
             name: "CPU executor".into(),
@@ -82,7 +86,7 @@ fn only_counted(workload: &Workload, session: &Session, counts: Counts) -> Repor
         seed: session.seed,
         times: None,
         replays: None,
-        spent: Spent::default(),
+        spent: JobSeconds::default(),
         baseline: None,
         inputs: None,
         energy: None,
@@ -166,8 +170,8 @@ impl Programs {
     }
 
     /// The program as it is, on the inputs of a session.
-    fn own_session<'a>(&'a self, session: &Session<'a>) -> Session<'a> {
-        Session {
+    fn own_session<'a>(&'a self, session: &WorkloadSession<'a>) -> WorkloadSession<'a> {
+        WorkloadSession {
             kernels: &self.own_kernels,
             globals: &self.own_globals,
             declared: None,
@@ -187,12 +191,12 @@ fn session_under_job<'a>(
     params: &BTreeMap<String, i64>,
     infos: &'a [KernelInfo],
     globals: &'a [GlobalInfo],
-) -> Result<Session<'a>, JobError> {
-    let mut session = Session {
+) -> Result<WorkloadSession<'a>, JobError> {
+    let mut session = WorkloadSession {
         params: params.clone(),
         seed: job.seed.unwrap_or(workload.seed),
         perturb: job.perturb,
-        ..Session::plain(workload, infos, globals)
+        ..WorkloadSession::plain(workload, infos, globals)
     };
     if let Some(p) = &job.patched {
         let (storage, specs) =
@@ -205,7 +209,7 @@ fn session_under_job<'a>(
 /// Refuses what cannot be carried out, before anything runs.
 fn check_possible(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     m: &Module,
     used: &[String],
     run: &Program,
@@ -225,7 +229,12 @@ fn check_possible(
 }
 
 /// Applies the plan to the module, and holds buffers as it says.
-fn rewrite(job: &Job, session: &mut Session, m: &Module, used: &[String]) -> Result<(), JobError> {
+fn rewrite(
+    job: &Job,
+    session: &mut WorkloadSession,
+    m: &Module,
+    used: &[String],
+) -> Result<(), JobError> {
     job.plan.apply(m)?;
     if job.patched.is_none() {
         session.storage = storage::assign(session, &job.plan).map_err(JobError::Input)?;
@@ -241,7 +250,7 @@ fn rewrite(job: &Job, session: &mut Session, m: &Module, used: &[String]) -> Res
 }
 
 /// What launches of the plan's kernels need beside their arguments.
-fn launch_as_planned(job: &Job, session: &mut Session) -> Result<(), JobError> {
+fn launch_as_planned(job: &Job, session: &mut WorkloadSession) -> Result<(), JobError> {
     fixed_blocks(session, &job.plan)?;
     for (name, k) in &job.plan.kernels {
         if let (Some(c), Ok(info)) = (k.regroup, kernels::find(session.kernels, name)) {
@@ -255,7 +264,11 @@ fn launch_as_planned(job: &Job, session: &mut Session) -> Result<(), JobError> {
 }
 
 /// Operations of what ran. Buffers are held as the plan says, and kernels have to read them so.
-fn count_as_run(job: &Job, session: &Session, run: &Program) -> Result<Option<Counts>, JobError> {
+fn count_as_run(
+    job: &Job,
+    session: &WorkloadSession,
+    run: &Program,
+) -> Result<Option<ProgramCounts>, JobError> {
     let Some(detail) = job.count else {
         return Ok(None);
     };
@@ -267,7 +280,7 @@ fn count_as_run(job: &Job, session: &Session, run: &Program) -> Result<Option<Co
 /// Saves outputs and compares them with the reference, as far as the job wants it.
 fn compared_outputs(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     read: Vec<Vec<u8>>,
     reference: Option<&Reference>,
 ) -> Result<Vec<Output>, JobError> {
@@ -298,20 +311,20 @@ fn compared_outputs(
 }
 
 /// Launches of one run.
-fn launch_count(session: &Session) -> Result<u64, JobError> {
+fn launch_count(session: &WorkloadSession) -> Result<u64, JobError> {
     let steps = expand(session.workload, &session.params)?;
     let launches = steps.filter(|s| matches!(s, Ok(ConcreteStep::Launch(_))));
     Ok(launches.count() as u64)
 }
 
 /// Carries a job out in this process.
-pub fn execute(job: &Job) -> Result<Report, JobError> {
+pub fn execute(job: &Job) -> Result<JobReport, JobError> {
     execute_with(job, &mut Workshop::default())
 }
 
 /// Carries a job out, with what earlier ones left.
-pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, JobError> {
-    let mut spent = Spent::default();
+pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, JobError> {
+    let mut spent = JobSeconds::default();
     let clock = Instant::now();
     let workload = read_workload(job)?;
     let programs = Programs::compile(job, &workload)?;
@@ -355,7 +368,7 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<Report, Job
     let info = reference.map(|r| r.info);
     let mut warnings = warnings(&workload, &infos, &stats, info.as_ref());
     warnings.extend(measured.exec.take_notes());
-    Ok(Report {
+    Ok(JobReport {
         device: measured.exec.device(),
         settings: settings(&session),
         seed: session.seed,

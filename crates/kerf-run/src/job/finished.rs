@@ -1,6 +1,6 @@
 //! From the prepared module to the finished one, with the libdevice that the job names.
 use super::{Job, JobError};
-use crate::run::{Contents, Session};
+use crate::run::{Contents, WorkloadSession};
 use kerf_clang::compile::Toolchain;
 use kerf_clang::sha256;
 use kerf_exec::cuda::{Code, KeptContext, assemble, keep};
@@ -96,7 +96,7 @@ impl Workshop {
     }
 
     /// What a session's buffers begin with, where that can be kept: most jobs of a worker have the same inputs.
-    pub(super) fn originals(&mut self, s: &Session) -> Result<Option<Contents>, JobError> {
+    pub(super) fn originals(&mut self, s: &WorkloadSession) -> Result<Option<Contents>, JobError> {
         let w = s.workload;
         let key = format!("{:?} {:?} {} {:?}", w.buffers, w.sizes, s.seed, s.perturb);
         if let Some(o) = self.originals.as_ref().filter(|o| o.key == key) {
@@ -111,7 +111,7 @@ impl Workshop {
     }
 
     /// Digest of a session's inputs, after [`Workshop::originals`] of the same.
-    pub(super) fn inputs(&mut self, s: &Session) -> Result<String, JobError> {
+    pub(super) fn inputs(&mut self, s: &WorkloadSession) -> Result<String, JobError> {
         let Some(o) = &mut self.originals else {
             return Ok(s.inputs()?);
         };
@@ -185,7 +185,7 @@ pub(super) fn with_libdevice(
 
 /// Takes out of a prepared module the kernels that the workload does not launch: a source with a hundred
 /// of them would take minutes to compile, again for each plan.
-pub(super) fn launched_only(m: &Module, session: &Session, used: &[String]) {
+pub(super) fn launched_only(m: &Module, session: &WorkloadSession, used: &[String]) {
     let symbols: Vec<&String> = session
         .workload
         .buffers

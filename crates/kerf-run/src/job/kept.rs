@@ -6,7 +6,7 @@
 use super::reference::{Reference, ReferenceOutput, reference};
 use super::report::ReferenceInfo;
 use super::{Job, JobError};
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use kerf_clang::sha256;
 use kerf_ir::program::Program;
 use kerf_num::{Dd, Format};
@@ -23,7 +23,7 @@ struct Head {
     content: String,
 }
 
-fn key(job: &Job, session: &Session, program: &Program, inputs: &str) -> String {
+fn key(job: &Job, session: &WorkloadSession, program: &Program, inputs: &str) -> String {
     let mut h = Sha256::new();
     let file = std::fs::read(&job.workload).unwrap_or_default();
     let library = job.libdevice.as_ref().and_then(|p| std::fs::read(p).ok());
@@ -104,7 +104,7 @@ fn write(path: &Path, r: &Reference) -> std::io::Result<()> {
 /// The reference, out of the folder if it is there.
 pub(super) fn kept(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     program: &Program,
     inputs: Option<&str>,
 ) -> Result<Reference, JobError> {

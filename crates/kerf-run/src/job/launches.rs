@@ -8,7 +8,7 @@ use super::finished::{Workshop, launched_only};
 use super::report::Times;
 use super::{Device, Job, JobError};
 use crate::bind::bind;
-use crate::run::{Loaded, Session};
+use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::{CudaExecutor, attributes};
 use kerf_exec::{Arg, Executor, KernelStats, Launch};
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 /// Launches of a workload that are alike: one kernel, one grid, one block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
+pub struct LaunchKind {
     /// Symbol of the kernel.
     pub symbol: String,
     /// Its name.
@@ -37,7 +37,7 @@ pub struct Kind {
     pub varies: bool,
 }
 
-impl Kind {
+impl LaunchKind {
     /// Blocks.
     pub fn blocks(&self) -> u64 {
         self.launch.grid.iter().map(|x| u64::from(*x)).product()
@@ -102,7 +102,7 @@ impl Machine {
 }
 
 /// A workload on a device, whose launches can be timed.
-pub struct Bench<'a> {
+pub struct LaunchTimer<'a> {
     /// The workload.
     pub workload: &'a Workload,
     /// Kernels of its program.
@@ -111,9 +111,9 @@ pub struct Bench<'a> {
     pub module: &'a Module,
     /// Multiprocessors; 1 on the CPU.
     pub sms: u32,
-    session: Session<'a>,
+    session: WorkloadSession<'a>,
     machine: Machine,
-    loaded: Loaded,
+    loaded: LoadedBuffers,
     recorded: bool,
 }
 
@@ -136,8 +136,8 @@ pub fn kinds(
     workload: &Workload,
     kernels: &[KernelInfo],
     params: &BTreeMap<String, i64>,
-) -> Result<Vec<Kind>, JobError> {
-    let mut all: Vec<Kind> = Vec::new();
+) -> Result<Vec<LaunchKind>, JobError> {
+    let mut all: Vec<LaunchKind> = Vec::new();
     for step in expand(workload, params)? {
         let ConcreteStep::Launch(l) = step? else {
             continue;
@@ -153,7 +153,7 @@ pub fn kinds(
                 x.repeats += 1;
                 x.varies |= numbers(&x.launch) != numbers(&l);
             }
-            None => all.push(Kind {
+            None => all.push(LaunchKind {
                 symbol: k.symbol.clone(),
                 name: k.name.clone(),
                 repeats: 1,
@@ -169,7 +169,7 @@ pub fn kinds(
 const HALF: f64 = 0.5;
 
 /// The part of the memory that a launch touches which it writes: what of the cache's lines it leaves to be written back.
-pub fn written_part(w: &Workload, m: &Module, k: &Kind) -> f64 {
+pub fn written_part(w: &Workload, m: &Module, k: &LaunchKind) -> f64 {
     let touched = m.function(&k.symbol);
     let Some(touched) = touched.and_then(|f| access::touched_params(m, f)) else {
         return HALF;
@@ -190,7 +190,7 @@ pub fn written_part(w: &Workload, m: &Module, k: &Kind) -> f64 {
 }
 
 /// Puts copies of the launched kernels beside them: clipped ones, and for each fixed block one.
-fn copies(m: &Module, all: &[Kind], fixed: &[(String, [u32; 3])]) -> Result<(), JobError> {
+fn copies(m: &Module, all: &[LaunchKind], fixed: &[(String, [u32; 3])]) -> Result<(), JobError> {
     let refused = |name: &str, why: String| {
         JobError::Input(format!(
             "{name} cannot be sampled: {why}; help: kerf run --device cuda measures it whole"
@@ -220,15 +220,15 @@ fn copies(m: &Module, all: &[Kind], fixed: &[(String, [u32; 3])]) -> Result<(), 
 pub fn bench<T>(
     job: &Job,
     fixed: impl Fn(&Workload, &[KernelInfo], &Module) -> Vec<(String, [u32; 3])>,
-    work: impl FnOnce(&mut Bench) -> Result<T, JobError>,
+    work: impl FnOnce(&mut LaunchTimer) -> Result<T, JobError>,
 ) -> Result<T, JobError> {
     let workload = Workload::read(&job.workload, &job.overrides)?;
     let program = crate::compile::own_program(&workload, &job.toolchain())?;
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let session = Session {
+    let session = WorkloadSession {
         seed: job.seed.unwrap_or(workload.seed),
-        ..Session::plain(&workload, &infos, &globals)
+        ..WorkloadSession::plain(&workload, &infos, &globals)
     };
     let used = session.check()?;
     launched_only(&m, &session, &used);
@@ -257,7 +257,7 @@ pub fn bench<T>(
         }
     };
     let loaded = session.load(machine.exec())?;
-    work(&mut Bench {
+    work(&mut LaunchTimer {
         workload: &workload,
         kernels: &infos,
         module: &prepared,
@@ -269,9 +269,9 @@ pub fn bench<T>(
     })
 }
 
-impl Bench<'_> {
+impl LaunchTimer<'_> {
     /// Launches by kind, at some launch parameters.
-    pub fn kinds(&self, params: &BTreeMap<String, i64>) -> Result<Vec<Kind>, JobError> {
+    pub fn kinds(&self, params: &BTreeMap<String, i64>) -> Result<Vec<LaunchKind>, JobError> {
         kinds(self.workload, self.kernels, params)
     }
 
@@ -287,14 +287,14 @@ impl Bench<'_> {
     }
 
     /// Blocks of a launch that fit on one multiprocessor; 1 on the CPU.
-    pub fn resident(&self, k: &Kind) -> Result<u32, JobError> {
+    pub fn resident(&self, k: &LaunchKind) -> Result<u32, JobError> {
         Ok(match &self.machine {
             Machine::Cpu(_) => 1,
             Machine::Cuda(e) => e.blocks_per_sm(&k.symbol, k.threads(), k.launch.shared)?,
         })
     }
 
-    fn launch(&mut self, k: &Kind, run: Run) -> Result<(), JobError> {
+    fn launch(&mut self, k: &LaunchKind, run: Run) -> Result<(), JobError> {
         let info = kernels::find(self.kernels, &k.symbol)
             .map_err(|_| JobError::Input(format!("no kernel {}", k.name)))?;
         let bound = bind(&k.launch, info, &self.workload.buffers, &self.loaded.ids);
@@ -331,13 +331,18 @@ impl Bench<'_> {
     }
 
     /// Times a launch, or a part of it, from a cache as the launch leaves it.
-    pub fn time(&mut self, k: &Kind, run: Run) -> Result<LaunchTime, JobError> {
+    pub fn time(&mut self, k: &LaunchKind, run: Run) -> Result<LaunchTime, JobError> {
         let written = written_part(self.workload, self.module, k);
         self.time_from(k, run, written)
     }
 
     /// Times a launch, or a part of it, from a cache of which that part has to be written back.
-    pub fn time_from(&mut self, k: &Kind, run: Run, written: f64) -> Result<LaunchTime, JobError> {
+    pub fn time_from(
+        &mut self,
+        k: &LaunchKind,
+        run: Run,
+        written: f64,
+    ) -> Result<LaunchTime, JobError> {
         if let Machine::Cuda(e) = &mut self.machine {
             e.clear_cache(written)?;
         }
@@ -362,7 +367,7 @@ impl Bench<'_> {
     }
 
     /// Where nothing is recorded: one run from the first contents.
-    fn once(&mut self, k: &Kind, run: Run) -> Result<LaunchTime, JobError> {
+    fn once(&mut self, k: &LaunchKind, run: Run) -> Result<LaunchTime, JobError> {
         self.session.reset(self.machine.exec(), &mut self.loaded)?;
         self.machine.exec().start_clock()?;
         self.launch(k, run)?;

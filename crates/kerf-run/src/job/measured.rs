@@ -1,10 +1,10 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
 use super::finished::Workshop;
-use super::report::{Energy, Spent, Times};
-use super::timed::Runner;
+use super::report::{Energy, JobSeconds, Times};
+use super::timed::TimedProgram;
 use super::{Device, Job, JobError};
 use crate::memory;
-use crate::run::{Contents, Session};
+use crate::run::{Contents, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
@@ -34,7 +34,7 @@ impl Made {
     }
 }
 
-fn made(job: &Job, m: &Module, spent: &mut Spent) -> Result<Made, JobError> {
+fn made(job: &Job, m: &Module, spent: &mut JobSeconds) -> Result<Made, JobError> {
     let clock = Instant::now();
     Ok(match job.device {
         Device::Cpu => {
@@ -94,8 +94,8 @@ fn unsteady(samples: &[f64]) -> bool {
 /// Energy of a run by NVML.
 fn energy(
     job: &Job,
-    session: &Session,
-    plan: &mut Runner,
+    session: &WorkloadSession,
+    plan: &mut TimedProgram,
     watch: &Watch,
     per_run_s: f64,
 ) -> Result<Option<Energy>, JobError> {
@@ -145,10 +145,10 @@ impl Prepared {
     /// Makes code of a finished module, and of the program as it is where the job has it as a baseline.
     pub(super) fn new(
         job: &Job,
-        session: &Session,
+        session: &WorkloadSession,
         (m, program): (&Module, &Program),
         kept_before: &mut Workshop,
-        spent: &mut Spent,
+        spent: &mut JobSeconds,
     ) -> Result<Prepared, JobError> {
         if job.device == Device::Cuda {
             kept_before.keep_context(job.ordinal)?;
@@ -183,10 +183,10 @@ impl Prepared {
 /// The program under the plan and, where it is measured beside it, the program as it is. Both are on the same device: a
 /// clock that drifts drifts for both.
 struct Pair<'s> {
-    plan: Runner,
-    session: &'s Session<'s>,
-    base: Option<Runner>,
-    own: &'s Session<'s>,
+    plan: TimedProgram,
+    session: &'s WorkloadSession<'s>,
+    base: Option<TimedProgram>,
+    own: &'s WorkloadSession<'s>,
 }
 
 impl<'s> Pair<'s> {
@@ -194,8 +194,8 @@ impl<'s> Pair<'s> {
         job: &Job,
         code: (Made, Option<cuda::Code>),
         (held, originals): (Option<Contents>, Option<Contents>),
-        (session, used): (&'s Session<'s>, &[String]),
-        own: &'s Session<'s>,
+        (session, used): (&'s WorkloadSession<'s>, &[String]),
+        own: &'s WorkloadSession<'s>,
     ) -> Result<Pair<'s>, JobError> {
         let (plan_code, own_code) = code;
         let mut exec = plan_code.load(job, used)?;
@@ -205,12 +205,12 @@ impl<'s> Pair<'s> {
                 return Err(JobError::Input(why));
             }
         }
-        let plan = Runner::with(exec, session, held)?;
+        let plan = TimedProgram::with(exec, session, held)?;
         let base = match own_code {
             Some(code) => {
                 let used = own.check()?;
                 let exec = Made::Cuda(code).load(job, &used)?;
-                Some(Runner::with(exec, own, originals)?)
+                Some(TimedProgram::with(exec, own, originals)?)
             }
             None => None,
         };
@@ -294,9 +294,9 @@ pub(super) struct Measured {
 pub(super) fn measure(
     job: &Job,
     prepared: Prepared,
-    (session, used): (&Session, &[String]),
-    own: &Session,
-    spent: &mut Spent,
+    (session, used): (&WorkloadSession, &[String]),
+    own: &WorkloadSession,
+    spent: &mut JobSeconds,
 ) -> Result<Measured, JobError> {
     let Prepared {
         plan,

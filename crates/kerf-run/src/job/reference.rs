@@ -1,11 +1,11 @@
 //! The reference's run, and an output against it, with the verdict.
 use super::finished::{finished, launched_only};
-use super::report::{Flip, Output, ReferenceInfo, Verdict};
+use super::report::{Flip, Output, OutputVerdict, ReferenceInfo};
 use super::{Job, JobError};
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_ir::program;
-use kerf_num::metrics::{ErrorReport, Image, Integers, NanPairs, judge, ssim};
+use kerf_num::metrics::{ErrorReport, ImageExtents, Integers, NanPairs, judge, ssim};
 use kerf_num::{Dd, Format, Metric};
 use kerf_pass::shadow;
 use kerf_workload::accept::Criterion;
@@ -25,7 +25,7 @@ pub(super) struct Reference {
 
 pub(super) fn reference(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     program: &program::Program,
 ) -> Result<Reference, JobError> {
     let m = program.module()?;
@@ -111,7 +111,7 @@ fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
 /// Compares an output with its reference, and decides on it.
 pub(super) fn compare_output(
     job: &Job,
-    session: &Session,
+    session: &WorkloadSession,
     buffer: usize,
     got: &[u8],
     reference: &ReferenceOutput,
@@ -154,7 +154,7 @@ pub(super) fn compare_output(
         {
             let exact: Vec<f64> = shadow.iter().map(|d| d.to_f64()).collect();
             let channels = values.len() / w.buffers[buffer].len.max(1);
-            let image = Image { channels, ..image };
+            let image = ImageExtents { channels, ..image };
             r.ssim = ssim(&values, &exact, image, r.peak);
         }
         let mut v = serde_json::to_value(&r).map_err(|e| JobError::Worker(e.to_string()))?;
@@ -175,11 +175,11 @@ pub(super) fn compare_output(
 
 /// Decides on an output. Without a criterion there is a verdict only where it does not depend on one.
 fn verdict(
-    session: &Session,
+    session: &WorkloadSession,
     criterion: Option<&Criterion>,
     reports: &[ErrorReport],
     integers: Integers,
-) -> Result<Option<Verdict>, JobError> {
+) -> Result<Option<OutputVerdict>, JobError> {
     let pairs = reports.iter().any(|r| r.nan_pairs > 0);
     let nan_pairs = match criterion {
         // Inputs are looked through only where it matters.
@@ -191,7 +191,7 @@ fn verdict(
     if criterion.is_none() && j.accepted() && !reports.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Verdict {
+    Ok(Some(OutputVerdict {
         metric: criterion.map(|c| c.metric),
         value: j.value,
         tolerance: criterion.map(|c| c.tolerance),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// What a job gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Report {
+pub struct JobReport {
     /// Device.
     pub device: DeviceInfo,
     /// Sizes and parameters in force.
@@ -23,7 +23,7 @@ pub struct Report {
     pub replays: Option<u32>,
     /// Where the job's own time went.
     #[serde(default)]
-    pub spent: Spent,
+    pub spent: JobSeconds,
     /// Times of the program as it is, taken in turn with those, where the job asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Times>,
@@ -42,7 +42,7 @@ pub struct Report {
     pub reference: Option<ReferenceInfo>,
     /// What an instrumented run of the original program counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<super::Counts>,
+    pub counts: Option<super::ProgramCounts>,
     /// What the kernels printed.
     pub printed: String,
     /// Launches of one run.
@@ -53,7 +53,7 @@ pub struct Report {
 
 /// Where the time of a job went, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct JobSeconds {
     /// Reading the workload, compiling the source or reading it from the cache, checking.
     pub prepare_s: f64,
     /// Carrying the plan out.
@@ -74,9 +74,9 @@ pub struct Spent {
     pub compare_s: f64,
 }
 
-impl Spent {
+impl JobSeconds {
     /// Adds another job's.
-    pub fn add(&mut self, o: &Spent) {
+    pub fn add(&mut self, o: &JobSeconds) {
         self.prepare_s += o.prepare_s;
         self.rewrite_s += o.rewrite_s;
         self.codegen_s += o.codegen_s;
@@ -177,7 +177,7 @@ pub struct Output {
     pub integer_mismatches: Option<usize>,
     /// Verdict; none where nothing was compared with a reference, and where the workload sets no criterion and
     /// nothing is wrong whatever the tolerance.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<OutputVerdict>,
     /// How the error is spread, by format of the scalars, where the job asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scatter: Vec<kerf_num::metrics::Scatter>,
@@ -185,7 +185,7 @@ pub struct Output {
 
 /// Whether an output is close enough.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct OutputVerdict {
     /// Metric; none where the workload sets no criterion, and what no tolerance excuses decides.
     pub metric: Option<Metric>,
     /// Its value; none where it is infinite, and where something else than the tolerance rejects.

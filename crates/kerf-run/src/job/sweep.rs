@@ -10,7 +10,7 @@ mod turn;
 use super::check::refuse;
 use super::report::{Energy, Times};
 use super::{Device, Job, JobError};
-use crate::run::Session;
+use crate::run::WorkloadSession;
 use bench::{Bench, Built, Loaded, Maker, Outputs, no_version, plain};
 use deviation::deviation;
 use kerf_exec::cuda::watch::Watch;
@@ -26,8 +26,8 @@ use std::sync::mpsc::sync_channel;
 
 pub use deviation::Deviation;
 use sites::Tries;
-pub use sites::{Change, Choice, Chosen, Deed, Start, Timed};
-pub use turn::Turn;
+pub use sites::{CallComparison, Change, ComparedCalls, Deed, Start, TimedVersion};
+pub use turn::MachineShare;
 
 /// What to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Sweep {
     /// Samples at degrees other than the first and the last, whose samples are the job's repeats.
     pub inner_repeats: u32,
     /// Calls one by one against whole-kernel fast-math, on a GPU; none: not compared.
-    pub choice: Option<Choice>,
+    pub choice: Option<CallComparison>,
     /// File that is locked while the device is used.
     pub lock: Option<PathBuf>,
     /// Threads that make versions ready for a GPU.
@@ -70,7 +70,7 @@ pub struct Degree {
 
 /// Whether the same again gives the same.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Repeated {
+pub struct RepeatCheck {
     /// Runs.
     pub runs: usize,
     /// Different outputs among them.
@@ -104,16 +104,16 @@ pub struct Swept {
     /// The degrees.
     pub degrees: Vec<Degree>,
     /// At the middle degree, warps chosen by hash.
-    pub hash: Repeated,
+    pub hash: RepeatCheck,
     /// At the middle degree, warps chosen by slot.
-    pub slots: Option<Repeated>,
+    pub slots: Option<RepeatCheck>,
     /// Kernels in two versions.
     pub kernels: Vec<KernelStats>,
     /// Energy of the program as it is, at the degree of the ratio, and at its cheapest; on a GPU.
     pub energy: Vec<(f64, Energy)>,
     /// Calls one by one against whole-kernel fast-math.
     #[serde(default)]
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<ComparedCalls>,
     /// Why they were not compared, where they should have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_chosen: Option<String>,
@@ -143,9 +143,9 @@ struct Ready {
 
 impl Bench<'_> {
     /// The middle degree again and again: every other run comes straight after others, without a pause.
-    fn again(&self, l: &mut Loaded, own: &Outputs) -> Result<Repeated, JobError> {
+    fn again(&self, l: &mut Loaded, own: &Outputs) -> Result<RepeatCheck, JobError> {
         let mut seen: Vec<Outputs> = Vec::new();
-        let mut r = Repeated::default();
+        let mut r = RepeatCheck::default();
         for i in 0..AGAIN {
             let outputs = match i % 2 {
                 0 => self.run(l, 0.5)?,
@@ -281,7 +281,7 @@ impl Bench<'_> {
 /// device is asked for. `so_far` gets what is known before calls are compared one by one, which takes longest.
 pub fn sweep(
     sweep: &Sweep,
-    making_ready: Turn,
+    making_ready: MachineShare,
     so_far: &mut dyn FnMut(&Swept),
 ) -> Result<Swept, JobError> {
     let job = &sweep.job;
@@ -289,9 +289,9 @@ pub fn sweep(
     let program = crate::compile::own_program(&workload, &job.toolchain())?;
     let m = program.module()?;
     let (infos, globals) = (kernels::kernels(&m), kernels::globals(&m));
-    let base = Session {
+    let base = WorkloadSession {
         seed: job.seed.unwrap_or(workload.seed),
-        ..Session::plain(&workload, &infos, &globals)
+        ..WorkloadSession::plain(&workload, &infos, &globals)
     };
     let used = base.check()?;
     if job.device == Device::Cpu {
@@ -332,6 +332,6 @@ pub fn sweep(
         choice: tries.map(|t| t.ready(next)),
     };
     drop(making_ready);
-    let _turn = Turn::alone(sweep.lock.as_deref())?;
+    let _turn = MachineShare::alone(sweep.lock.as_deref())?;
     bench.measured(ready, so_far)
 }

@@ -4,7 +4,7 @@
 //! first contents; elsewhere it is one run.
 use super::JobError;
 use super::report::Energy;
-use crate::run::{Contents, Loaded, Session};
+use crate::run::{Contents, LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cuda::watch::Watch;
 use std::time::{Duration, Instant};
@@ -19,26 +19,26 @@ const BETWEEN_S: f64 = 0.04;
 const SETTLE_S: f64 = 0.3;
 
 /// A program on a device.
-pub struct Runner {
+pub struct TimedProgram {
     /// Where it runs.
     pub exec: Box<dyn Executor>,
     /// Its buffers.
-    pub loaded: Loaded,
+    pub loaded: LoadedBuffers,
     /// Buffers have their first contents.
     fresh: bool,
     /// Replays of a sample; none where runs are not recorded.
     pub batch: Option<u32>,
 }
 
-impl Runner {
+impl TimedProgram {
     /// With its buffers filled, from contents that were made before where there are some.
     pub fn with(
         mut exec: Box<dyn Executor>,
-        session: &Session,
+        session: &WorkloadSession,
         contents: Option<Contents>,
-    ) -> Result<Runner, JobError> {
+    ) -> Result<TimedProgram, JobError> {
         let loaded = session.load_with(exec.as_mut(), contents)?;
-        Ok(Runner {
+        Ok(TimedProgram {
             exec,
             loaded,
             fresh: true,
@@ -46,7 +46,7 @@ impl Runner {
         })
     }
 
-    fn refresh(&mut self, session: &Session) -> Result<(), JobError> {
+    fn refresh(&mut self, session: &WorkloadSession) -> Result<(), JobError> {
         if !std::mem::replace(&mut self.fresh, true) {
             // What a recording kept on the device is nearer than the host's copy.
             if !self.exec.rewind()? {
@@ -58,14 +58,14 @@ impl Runner {
     }
 
     /// One run from the first contents; its seconds.
-    pub fn run(&mut self, session: &Session) -> Result<f64, JobError> {
+    pub fn run(&mut self, session: &WorkloadSession) -> Result<f64, JobError> {
         self.refresh(session)?;
         self.fresh = false;
         Ok(session.run(self.exec.as_mut(), &mut self.loaded)?)
     }
 
     /// Records the run, and finds how many replays last as long as a sample should.
-    pub fn record(&mut self, session: &Session, sample_s: f64) -> Result<(), JobError> {
+    pub fn record(&mut self, session: &WorkloadSession, sample_s: f64) -> Result<(), JobError> {
         self.refresh(session)?;
         if session.record(self.exec.as_mut(), &mut self.loaded)? {
             let once = self.exec.replay(2)?.max(1e-7);
@@ -76,7 +76,7 @@ impl Runner {
     }
 
     /// One sample, in seconds of a run.
-    pub fn sample(&mut self, session: &Session) -> Result<f64, JobError> {
+    pub fn sample(&mut self, session: &WorkloadSession) -> Result<f64, JobError> {
         match self.batch {
             Some(n) => {
                 self.fresh = false;

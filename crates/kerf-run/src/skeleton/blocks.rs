@@ -5,7 +5,7 @@
 //! nothing else explains. It is limited by `__launch_bounds__` and by shared arrays with a place for each thread. Kernels of one
 //! file share `bx`, `by` and `bz`; where what they require differs, it stands in their launches as numbers.
 use super::macros::{by_macros, named_sizes};
-use super::{AXES, Known};
+use super::{AXES, KernelKnowledge};
 use std::fmt::Write;
 
 /// Threads of a block on any GPU.
@@ -64,12 +64,12 @@ fn template_block(name: &str) -> Option<i128> {
     }
 }
 
-fn told_axes(k: &Known) -> Vec<usize> {
+fn told_axes(k: &KernelKnowledge) -> Vec<usize> {
     (0..3).filter(|a| k.extents.axes[*a].threads()).collect()
 }
 
 /// What a kernel requires along an axis.
-fn rule(k: &Known, axis: usize) -> AxisRule {
+fn rule(k: &KernelKnowledge, axis: usize) -> AxisRule {
     let mut out = AxisRule {
         told: k.extents.axes[axis].threads(),
         ..AxisRule::default()
@@ -138,7 +138,7 @@ pub(super) struct BlockChoices {
 }
 
 impl BlockChoices {
-    pub(super) fn new(known: &[Known]) -> BlockChoices {
+    pub(super) fn new(known: &[KernelKnowledge]) -> BlockChoices {
         let rules: Vec<(String, [AxisRule; 3])> = known
             .iter()
             .map(|k| (k.kernel.symbol.clone(), [0, 1, 2].map(|a| rule(k, a))))
@@ -187,13 +187,13 @@ impl BlockChoices {
         all.filter(|r| r.told)
     }
 
-    fn rule_of(&self, k: &Known, axis: usize) -> Option<&AxisRule> {
+    fn rule_of(&self, k: &KernelKnowledge, axis: usize) -> Option<&AxisRule> {
         let own = self.rules.iter().find(|r| r.0 == k.kernel.symbol)?;
         Some(&own.1[axis])
     }
 
     /// What a kernel's launch says of an axis: a number, or a launch parameter.
-    pub(super) fn extent(&self, k: &Known, axis: usize) -> String {
+    pub(super) fn extent(&self, k: &KernelKnowledge, axis: usize) -> String {
         let fixed = self.rule_of(k, axis).and_then(|r| r.fixed.as_ref());
         let told = k.extents.axes[axis].threads();
         match fixed {
@@ -203,7 +203,7 @@ impl BlockChoices {
     }
 
     /// Why numbers stand in a kernel's launch.
-    pub(super) fn literal_note(&self, k: &Known) -> String {
+    pub(super) fn literal_note(&self, k: &KernelKnowledge) -> String {
         let literal = |a: &usize| k.extents.axes[*a].threads() && self.differ[*a];
         let mut why: Vec<&str> = (0..3)
             .filter(literal)
@@ -329,7 +329,7 @@ impl BlockChoices {
 }
 
 /// Do kernels require different sizes along an axis, or one of them more than another has room for?
-fn differ(known: &[Known], rules: &[(String, [AxisRule; 3])], axis: usize) -> bool {
+fn differ(known: &[KernelKnowledge], rules: &[(String, [AxisRule; 3])], axis: usize) -> bool {
     let told = || {
         let all = known.iter().zip(rules);
         all.filter(|(_, r)| r.1[axis].told)

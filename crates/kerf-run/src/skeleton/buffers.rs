@@ -1,11 +1,13 @@
 //! The buffers of a first workload file: their types, lengths and first content.
-use super::{AXES, Known, MOST_ELEMENTS, Pointer, Writer, element, expression, named, pointers};
-use kerf_ir::extent::{PointerSource, Reach};
+use super::{
+    AXES, KernelKnowledge, MOST_ELEMENTS, Pointer, Writer, element, expression, named, pointers,
+};
+use kerf_ir::extent::{PointerReach, PointerSource};
 use kerf_ir::kernels::{GlobalInfo, KernelInfo, ScalarAt, ScalarKind, file_stem};
 use std::fmt::Write;
 
 /// A kernel that has a buffer, the elements that it takes it for, and what it does with it.
-type BufferUse<'k> = (&'k Known, u64, Reach);
+type BufferUse<'k> = (&'k KernelKnowledge, u64, PointerReach);
 
 impl<'k> Writer<'k> {
     /// Kernels share buffers by the names of their pointers, where the types agree. A size of that name, of another kernel's

@@ -1,6 +1,6 @@
 //! The launches of a first workload file: grids, blocks and arguments.
-use super::{Known, Writer, expression, member_name, named};
-use kerf_ir::extent::{Along, PointerSource};
+use super::{KernelKnowledge, Writer, expression, member_name, named};
+use kerf_ir::extent::{IndexMeaning, PointerSource};
 use kerf_ir::kernels::{KernelInfo, Param, ParamKind, ScalarAt, ScalarKind};
 use std::fmt::Write;
 
@@ -28,24 +28,25 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn launch(&mut self, out: &mut String, k: &Known) {
+    pub(super) fn launch(&mut self, out: &mut String, k: &KernelKnowledge) {
         let info = &k.kernel;
         let axes = &k.extents.axes;
-        let last = |of: fn(Along) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
+        let last = |of: fn(IndexMeaning) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
         let mut grid = Vec::new();
         let mut unknown = false;
-        let used = 1 + last(|a| matches!(a, Along::Threads) || a.by_block());
+        let used = 1 + last(|a| matches!(a, IndexMeaning::Threads) || a.by_block());
         for (axis, along) in axes.iter().copied().enumerate().take(used) {
             let end = || k.extents.threads[axis].as_ref();
             let end = end().map(|e| expression(info, e));
-            unknown |= end.is_none() && !matches!(along, Along::Nothing | Along::Within);
+            unknown |=
+                end.is_none() && !matches!(along, IndexMeaning::Nothing | IndexMeaning::Within);
             let end = || end.unwrap_or_else(|| self.unsaid(k, axis));
             grid.push(match along {
-                Along::Nothing | Along::Within => "1".to_owned(),
-                Along::Threads => {
+                IndexMeaning::Nothing | IndexMeaning::Within => "1".to_owned(),
+                IndexMeaning::Threads => {
                     format!("\"ceil_div({}, {})\"", end(), self.blocks.extent(k, axis))
                 }
-                Along::Shared | Along::Blocks => format!("\"{}\"", end()),
+                IndexMeaning::Shared | IndexMeaning::Blocks => format!("\"{}\"", end()),
             });
         }
         let size = |a: usize| match self.blocks.extent(k, a) {

@@ -1,8 +1,8 @@
 //! Notes for the trace of what happens to the state.
 use super::{Allocation, State};
-use crate::error::Failed;
+use crate::error::CallFailure;
 use crate::trace::{Copy, element};
-use kerf_exec::raw::Place;
+use kerf_exec::raw::MemoryPlace;
 use kerf_ir::kernels::KernelInfo;
 
 /// A parameter is given an address.
@@ -62,7 +62,7 @@ pub fn filled(s: &mut State, to: u64, value: u8, bytes: usize) {
 fn note(s: &mut State, a: &Allocation) {
     if let Some(t) = &mut s.trace {
         t.allocation(a.number, a.bytes, a.element.as_ref().map(element));
-        if a.place != Place::Device {
+        if a.place != MemoryPlace::Device {
             t.fix(a.number, "host code reads and writes it");
         }
     }
@@ -76,7 +76,7 @@ pub fn after(s: &mut State, unit: usize, k: &KernelInfo, seconds: f64) {
 }
 
 /// After bytes came to the host.
-pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Failed> {
+pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), CallFailure> {
     let (allocation, at, kind) = match s.holding(from) {
         Some((start, a)) => (a.number, from - start, a.element.as_ref().map(element)),
         None => (0, 0, None),
@@ -97,11 +97,11 @@ pub fn copied(s: &mut State, to: u64, from: u64, bytes: usize) -> Result<(), Fai
 }
 
 /// Managed and pinned memory that kernels have worked on counts as copied when it is freed, or at the end.
-fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
+fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), CallFailure> {
     let Some(e) = &a.element else {
         return Ok(());
     };
-    if a.place == Place::Device || s.trace.is_none() {
+    if a.place == MemoryPlace::Device || s.trace.is_none() {
         return Ok(());
     }
     s.on_device(|d| d.synchronize())?;
@@ -121,7 +121,7 @@ fn managed(s: &mut State, address: u64, a: &Allocation) -> Result<(), Failed> {
 }
 
 /// Before memory is freed.
-pub fn freed(s: &mut State, address: u64) -> Result<(), Failed> {
+pub fn freed(s: &mut State, address: u64) -> Result<(), CallFailure> {
     if s.trace.is_none() {
         return Ok(());
     }

@@ -1,13 +1,14 @@
 //! Cache files of Kernel Tuner (van Werkhoven 2019): `cache` maps a key to parameters and results; what failed
 //! has a word instead of its time.
 use super::{
-    Entry, ExchangeError, FAILED, Failed, Spent, Tuning, kind, level, object, place, runs,
+    ConfigurationEntry, EntryTimes, ExchangeError, FAILED, FailureKind, Tuning, kind, level,
+    object, place, runs,
 };
-use crate::expression::Value;
-use crate::space::Param;
+use crate::expression::ExpressionValue;
+use crate::space::SpaceParameter;
 use serde_json::{Map, Value as Json, json};
 
-/// Names of time spent, in the order of [`Spent`].
+/// Names of time spent, in the order of [`EntryTimes`].
 const SPENT: [&str; 5] = [
     "compile_time",
     "benchmark_time",
@@ -24,7 +25,7 @@ pub fn closed(bytes: &[u8]) -> Option<Json> {
     value.get("cache").is_some().then_some(value)
 }
 
-fn params(whole: &Map<String, Json>) -> Result<Vec<Param>, ExchangeError> {
+fn params(whole: &Map<String, Json>) -> Result<Vec<SpaceParameter>, ExchangeError> {
     let lists = whole.get("tune_params").ok_or_else(|| {
         place(
             "`tune_params`",
@@ -47,11 +48,12 @@ fn params(whole: &Map<String, Json>) -> Result<Vec<Param>, ExchangeError> {
         let values = values
             .ok_or_else(|| place("`tune_params`", format!("it has no list `{key}`; help: every name of `tune_params_keys` has its list there")))?;
         let read = |v: &Json| {
-            let read = Value::from_json(v).filter(|v| !matches!(v, Value::List(_)));
+            let read =
+                ExpressionValue::from_json(v).filter(|v| !matches!(v, ExpressionValue::List(_)));
             let why = || format!("{} where a number, text or truth value belongs", kind(v));
             read.ok_or_else(|| place(format!("`tune_params.{key}`"), why()))
         };
-        out.push(Param {
+        out.push(SpaceParameter {
             name: key.to_owned(),
             values: values.iter().map(read).collect::<Result<_, _>>()?,
         });
@@ -102,9 +104,9 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
 fn entry(
     name: &str,
     e: &Json,
-    params: &mut [Param],
+    params: &mut [SpaceParameter],
     objective: &str,
-) -> Result<Entry, ExchangeError> {
+) -> Result<ConfigurationEntry, ExchangeError> {
     let at = format!("entry `{name}` of `cache`");
     let e = object(e, &at)?;
     let mut point = Vec::new();
@@ -118,7 +120,7 @@ fn entry(
                 ),
             ));
         };
-        let value = Value::from_json(v);
+        let value = ExpressionValue::from_json(v);
         let found = value.and_then(|v| level(p, &v, false));
         let shown = v.as_str().map_or_else(|| v.to_string(), str::to_owned);
         point.push(found.ok_or_else(|| {
@@ -127,12 +129,12 @@ fn entry(
     }
     // A word of failure may stand in any field.
     let words = e.values().filter_map(Json::as_str);
-    let mut failed = words.filter_map(Failed::from_kernel_tuner).next();
+    let mut failed = words.filter_map(FailureKind::from_kernel_tuner).next();
     match e.get(objective) {
         Some(Json::Number(n)) => {
             let x = n.as_f64().unwrap_or(f64::INFINITY);
             if x >= FAILED {
-                failed = failed.or(Some(Failed::Runtime));
+                failed = failed.or(Some(FailureKind::Runtime));
             } else if objective == "time" && x <= 0.0 && failed.is_none() {
                 return Err(place(
                     at,
@@ -143,7 +145,7 @@ fn entry(
             }
         }
         // Other words, as of other tuners that write this format.
-        Some(Json::String(_)) => failed = failed.or(Some(Failed::Runtime)),
+        Some(Json::String(_)) => failed = failed.or(Some(FailureKind::Runtime)),
         Some(other) if failed.is_none() => {
             return Err(place(
                 at,
@@ -168,19 +170,19 @@ fn entry(
         let own = params.iter().any(|p| p.name == *key) || SPENT.contains(&key.as_str());
         let word = v
             .as_str()
-            .is_some_and(|w| Failed::from_kernel_tuner(w).is_some());
+            .is_some_and(|w| FailureKind::from_kernel_tuner(w).is_some());
         let failure = failed.is_some() && (key == objective || key == "__error__");
         if !own && !word && !failure && !["times", "timestamp"].contains(&key.as_str()) {
             measured.push((key.clone(), v.clone()));
         }
     }
     let spent = |i: usize| e.get(SPENT[i]).and_then(Json::as_f64);
-    Ok(Entry {
+    Ok(ConfigurationEntry {
         point,
         failed,
         measured,
         times: runs(e.get("times"), &format!("{at}: `times`"))?,
-        spent: Spent {
+        spent: EntryTimes {
             compile: spent(0),
             benchmark: spent(1),
             framework: spent(2),
@@ -198,7 +200,7 @@ pub fn write(t: &Tuning) -> String {
         .params
         .iter()
         .map(|p| {
-            let values: Vec<Json> = p.values.iter().map(Value::json).collect();
+            let values: Vec<Json> = p.values.iter().map(ExpressionValue::json).collect();
             format!("{}: {}", json!(p.name), json!(values))
         })
         .collect();
@@ -225,15 +227,15 @@ pub fn write(t: &Tuning) -> String {
     )
 }
 
-fn line(t: &Tuning, e: &Entry) -> String {
+fn line(t: &Tuning, e: &ConfigurationEntry) -> String {
     let mut fields = Map::new();
     let mut key = Vec::new();
     for (p, l) in t.params.iter().zip(&e.point) {
         if let Some(v) = p.values.get(*l as usize) {
             // Kernel Tuner finds an entry by Python's text of its values.
             key.push(match v {
-                Value::Bool(true) => "True".to_owned(),
-                Value::Bool(false) => "False".to_owned(),
+                ExpressionValue::Bool(true) => "True".to_owned(),
+                ExpressionValue::Bool(false) => "False".to_owned(),
                 v => v.name(),
             });
             fields.insert(p.name.clone(), v.json());

@@ -1,8 +1,8 @@
 //! T1 files: the description of a tuning problem (odgaard/TuningSchema, input-schema 1.0.0). Lists of values and
 //! conditions are expressions in Python's way of writing.
 use super::{ExchangeError, Tuning, kind, object, place};
-use crate::expression::{Expression, Value};
-use crate::space::{Param, Space};
+use crate::expression::{Expression, ExpressionValue};
+use crate::space::{Space, SpaceParameter};
 use serde_json::{Map, Value as Json, json};
 
 /// A problem as a T1 file has it.
@@ -62,7 +62,7 @@ pub fn read(whole: &Json) -> Result<Description, ExchangeError> {
     })
 }
 
-fn param(at: &str, p: &Json) -> Result<Param, ExchangeError> {
+fn param(at: &str, p: &Json) -> Result<SpaceParameter, ExchangeError> {
     let p = object(p, at)?;
     let text = |key: &str| p.get(key).and_then(Json::as_str);
     let name = text("Name").ok_or_else(|| place(at, "it has no `Name` as text"))?;
@@ -74,9 +74,8 @@ fn param(at: &str, p: &Json) -> Result<Param, ExchangeError> {
             e.constant().map_err(wrong)?
         }
         // The schema says text, and some write the list itself.
-        Some(list @ Json::Array(_)) => {
-            Value::from_json(list).ok_or_else(|| place(&at, "its `Values` hold null or objects"))?
-        }
+        Some(list @ Json::Array(_)) => ExpressionValue::from_json(list)
+            .ok_or_else(|| place(&at, "its `Values` hold null or objects"))?,
         Some(other) => {
             return Err(place(
                 &at,
@@ -88,15 +87,15 @@ fn param(at: &str, p: &Json) -> Result<Param, ExchangeError> {
         }
         None => return Err(place(&at, "it has no `Values`")),
     };
-    let Value::List(values) = values else {
+    let ExpressionValue::List(values) = values else {
         return Err(place(&at, "its `Values` are no list; help: \"[1, 2, 4]\""));
     };
-    let fits = |v: &Value| match text("Type") {
-        Some("int") => matches!(v, Value::Int(_)),
-        Some("uint") => matches!(v, Value::Int(i) if *i >= 0),
-        Some("float") => matches!(v, Value::Int(_) | Value::Real(_)),
-        Some("bool") => matches!(v, Value::Bool(_) | Value::Int(0 | 1)),
-        Some("string") => matches!(v, Value::Text(_)),
+    let fits = |v: &ExpressionValue| match text("Type") {
+        Some("int") => matches!(v, ExpressionValue::Int(_)),
+        Some("uint") => matches!(v, ExpressionValue::Int(i) if *i >= 0),
+        Some("float") => matches!(v, ExpressionValue::Int(_) | ExpressionValue::Real(_)),
+        Some("bool") => matches!(v, ExpressionValue::Bool(_) | ExpressionValue::Int(0 | 1)),
+        Some("string") => matches!(v, ExpressionValue::Text(_)),
         _ => true,
     };
     if let Some(t) =
@@ -117,29 +116,29 @@ fn param(at: &str, p: &Json) -> Result<Param, ExchangeError> {
             ),
         ));
     }
-    Ok(Param {
+    Ok(SpaceParameter {
         name: name.to_owned(),
         values,
     })
 }
 
 /// A value as Python writes it.
-fn python(v: &Value) -> String {
+fn python(v: &ExpressionValue) -> String {
     match v {
-        Value::Bool(true) => "True".into(),
-        Value::Bool(false) => "False".into(),
-        Value::Text(s) => format!("'{s}'"),
+        ExpressionValue::Bool(true) => "True".into(),
+        ExpressionValue::Bool(false) => "False".into(),
+        ExpressionValue::Text(s) => format!("'{s}'"),
         other => other.name(),
     }
 }
 
-fn kind_of(p: &Param) -> &'static str {
-    let all = |f: fn(&Value) -> bool| p.values.iter().all(f);
-    if all(|v| matches!(v, Value::Int(_))) {
+fn kind_of(p: &SpaceParameter) -> &'static str {
+    let all = |f: fn(&ExpressionValue) -> bool| p.values.iter().all(f);
+    if all(|v| matches!(v, ExpressionValue::Int(_))) {
         "int"
-    } else if all(|v| matches!(v, Value::Int(_) | Value::Real(_))) {
+    } else if all(|v| matches!(v, ExpressionValue::Int(_) | ExpressionValue::Real(_))) {
         "float"
-    } else if all(|v| matches!(v, Value::Bool(_))) {
+    } else if all(|v| matches!(v, ExpressionValue::Bool(_))) {
         "bool"
     } else {
         "string"

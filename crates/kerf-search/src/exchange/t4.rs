@@ -1,8 +1,11 @@
 //! T4 files: results of a tuner (odgaard/TuningSchema, results-schema 1.0.0).
-use super::{Entry, ExchangeError, Failed, Spent, Tuning, kind, level, object, place, runs};
-use crate::expression::Value;
+use super::{
+    ConfigurationEntry, EntryTimes, ExchangeError, FailureKind, Tuning, kind, level, object, place,
+    runs,
+};
+use crate::expression::ExpressionValue;
 use crate::problem::Assignment;
-use crate::space::Param;
+use crate::space::SpaceParameter;
 use serde_json::{Map, Value as Json, json};
 
 /// Version of the schema that is written.
@@ -43,7 +46,7 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
         )
     })?;
     // The format has no list of parameters; Kerf writes one beside.
-    let mut params: Vec<Param> = Vec::new();
+    let mut params: Vec<SpaceParameter> = Vec::new();
     let lists = about
         .and_then(|m| m.get("tune_params"))
         .and_then(Json::as_array);
@@ -53,13 +56,13 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
             .and_then(Json::as_array)
             .into_iter()
             .flatten();
-        params.push(Param {
+        params.push(SpaceParameter {
             name: p
                 .get("name")
                 .and_then(Json::as_str)
                 .unwrap_or("")
                 .to_owned(),
-            values: values.filter_map(Value::from_json).collect(),
+            values: values.filter_map(ExpressionValue::from_json).collect(),
         });
     }
     let listed = !params.is_empty();
@@ -91,7 +94,7 @@ pub fn read(whole: &Json) -> Result<Tuning, ExchangeError> {
 }
 
 /// Puts values that were met in the order of a search into their own.
-fn sort(params: &mut [Param], entries: &mut [Entry]) {
+fn sort(params: &mut [SpaceParameter], entries: &mut [ConfigurationEntry]) {
     for (d, p) in params.iter_mut().enumerate() {
         let mut order: Vec<usize> = (0..p.values.len()).collect();
         order.sort_by(|x, y| {
@@ -116,13 +119,13 @@ fn sort(params: &mut [Param], entries: &mut [Entry]) {
 fn point(
     at: &str,
     r: &Map<String, Json>,
-    params: &mut Vec<Param>,
+    params: &mut Vec<SpaceParameter>,
 ) -> Result<Assignment, ExchangeError> {
     let configuration = r.get("configuration").unwrap_or(&Json::Null);
     let configuration = object(configuration, &format!("{at}: `configuration`"))?;
     if params.is_empty() {
         for name in configuration.keys() {
-            params.push(Param {
+            params.push(SpaceParameter {
                 name: name.clone(),
                 values: Vec::new(),
             });
@@ -143,7 +146,8 @@ fn point(
     for p in params.iter_mut() {
         let v = configuration.get(&p.name);
         let v = v.ok_or_else(|| place(at, format!("its configuration has no `{}`", p.name)))?;
-        let value = Value::from_json(v).filter(|v| !matches!(v, Value::List(_)));
+        let value =
+            ExpressionValue::from_json(v).filter(|v| !matches!(v, ExpressionValue::List(_)));
         let value = value.ok_or_else(|| {
             place(
                 at,
@@ -162,10 +166,10 @@ fn point(
 }
 
 /// How a configuration failed, if it did.
-fn failure(at: &str, r: &Map<String, Json>) -> Result<Option<Failed>, ExchangeError> {
+fn failure(at: &str, r: &Map<String, Json>) -> Result<Option<FailureKind>, ExchangeError> {
     match r.get("invalidity") {
         Some(Json::String(s)) if s == "correct" => Ok(None),
-        Some(Json::String(s)) => Failed::from_t4(s).map(Some).ok_or_else(|| {
+        Some(Json::String(s)) => FailureKind::from_t4(s).map(Some).ok_or_else(|| {
             place(
                 format!("{at}: `invalidity`"),
                 format!(
@@ -197,7 +201,10 @@ fn measurements(
             return Err(place(at, "a measurement has no `name`"));
         };
         let value = m.get("value").unwrap_or(&Json::Null);
-        let word = value.as_str().and_then(Failed::from_kernel_tuner).is_some();
+        let word = value
+            .as_str()
+            .and_then(FailureKind::from_kernel_tuner)
+            .is_some();
         if (failed && (word || name == "__error__")) || value.is_null() {
             continue;
         }
@@ -222,9 +229,9 @@ fn measurements(
 fn entry(
     at: &str,
     r: &Map<String, Json>,
-    params: &mut Vec<Param>,
+    params: &mut Vec<SpaceParameter>,
     unit: f64,
-) -> Result<Entry, ExchangeError> {
+) -> Result<ConfigurationEntry, ExchangeError> {
     let point = point(at, r, params)?;
     let failed = failure(at, r)?;
     let none = Map::new();
@@ -238,12 +245,12 @@ fn entry(
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         measured.push(("time".to_owned(), json!(mean)));
     }
-    Ok(Entry {
+    Ok(ConfigurationEntry {
         point,
         failed,
         measured,
         times,
-        spent: Spent {
+        spent: EntryTimes {
             compile: in_ms("compilation").or_else(|| in_ms("compilation_time")),
             benchmark: in_ms("benchmark"),
             framework: in_ms("framework"),
@@ -262,7 +269,7 @@ pub fn write(t: &Tuning) -> Json {
         .params
         .iter()
         .map(|p| {
-            let values: Vec<Json> = p.values.iter().map(Value::json).collect();
+            let values: Vec<Json> = p.values.iter().map(ExpressionValue::json).collect();
             json!({ "name": p.name, "values": values })
         })
         .collect();
@@ -281,7 +288,7 @@ pub fn write(t: &Tuning) -> Json {
     })
 }
 
-fn result(t: &Tuning, e: &Entry) -> Json {
+fn result(t: &Tuning, e: &ConfigurationEntry) -> Json {
     let mut configuration = Map::new();
     for (p, l) in t.params.iter().zip(&e.point) {
         if let Some(v) = p.values.get(*l as usize) {
@@ -309,11 +316,11 @@ fn result(t: &Tuning, e: &Entry) -> Json {
         .iter()
         .map(|(n, v)| json!({ "name": n, "value": v, "unit": unit(n) }))
         .collect();
-    let wrong = e.failed == Some(Failed::Correctness);
+    let wrong = e.failed == Some(FailureKind::Correctness);
     let mut out = json!({
         "configuration": configuration,
         "times": times,
-        "invalidity": e.failed.map_or("correct", Failed::t4),
+        "invalidity": e.failed.map_or("correct", FailureKind::t4),
         "correctness": if wrong { 0.0 } else { 1.0 },
         "measurements": measured,
         "objectives": [t.objective],

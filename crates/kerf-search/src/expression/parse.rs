@@ -1,12 +1,12 @@
 //! Reading an expression.
-use super::{ExpressionError, Node, Op, Value};
+use super::{ExpressionError, ExpressionValue, Node, Op};
 
 /// Brackets within brackets; more is a mistake, and would use up the stack.
 const DEEPEST: usize = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
-    Value(Value),
+    Value(ExpressionValue),
     Word(String),
     Sign(&'static str),
     End,
@@ -69,8 +69,8 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError> {
             length = number_length(rest);
             let word = rest[..length].replace('_', "");
             token = match (word.parse::<i64>(), word.parse::<f64>()) {
-                (Ok(i), _) => Token::Value(Value::Int(i)),
-                (_, Ok(x)) if x.is_finite() => Token::Value(Value::Real(x)),
+                (Ok(i), _) => Token::Value(ExpressionValue::Int(i)),
+                (_, Ok(x)) if x.is_finite() => Token::Value(ExpressionValue::Real(x)),
                 _ => return Err(syntax(text, at, format!("`{word}` is no number"))),
             };
         } else if c.is_alphabetic() || c == '_' {
@@ -78,15 +78,15 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError> {
                 .find(|c: char| !(c.is_alphanumeric() || c == '_'))
                 .unwrap_or(rest.len());
             token = match &rest[..length] {
-                "True" | "true" => Token::Value(Value::Bool(true)),
-                "False" | "false" => Token::Value(Value::Bool(false)),
+                "True" | "true" => Token::Value(ExpressionValue::Bool(true)),
+                "False" | "false" => Token::Value(ExpressionValue::Bool(false)),
                 word => Token::Word(word.to_owned()),
             };
         } else if c == '"' || c == '\'' {
             let end = rest[1..].find(c);
             let end = end.ok_or_else(|| syntax(text, at, "a quote that is not closed"))?;
             length = end + 2;
-            token = Token::Value(Value::Text(rest[1..=end].to_owned()));
+            token = Token::Value(ExpressionValue::Text(rest[1..=end].to_owned()));
         } else {
             let sign = SIGNS.into_iter().find(|s| rest.starts_with(s));
             let sign =

@@ -1,36 +1,36 @@
 use super::*;
 
-fn value(text: &str) -> Result<Value, ExpressionError> {
+fn value(text: &str) -> Result<ExpressionValue, ExpressionError> {
     let e = Expression::parse(text)?;
     let own = [
-        ("x", Value::Int(48)),
-        ("how", Value::Text("a".into())),
-        ("f", Value::Real(0.5)),
+        ("x", ExpressionValue::Int(48)),
+        ("how", ExpressionValue::Text("a".into())),
+        ("f", ExpressionValue::Real(0.5)),
     ];
     let of = |i: usize| own.iter().find(|(n, _)| *n == e.names()[i]).map(|(_, v)| v);
     e.value(&of)
 }
 
-fn list(of: &[i64]) -> Value {
-    Value::List(of.iter().map(|i| Value::Int(*i)).collect())
+fn list(of: &[i64]) -> ExpressionValue {
+    ExpressionValue::List(of.iter().map(|i| ExpressionValue::Int(*i)).collect())
 }
 
 #[test]
 fn values_are_pythons() {
     for (text, expected) in [
-        ("1 + 2 * 3 ** 2", Value::Int(19)),
-        ("-2 ** 2", Value::Int(-4)),
-        ("2 ** -1", Value::Real(0.5)),
-        ("-7 // 2", Value::Int(-4)),
-        ("-7 % 3", Value::Int(2)),
-        ("7 / 2", Value::Real(3.5)),
-        ("x % 32 != 0 or False", Value::Bool(true)),
-        ("32 <= x * 2 <= 96", Value::Bool(true)),
-        ("32 <= x < 48", Value::Bool(false)),
-        ("not x == 48", Value::Bool(false)),
-        ("how == 'a' and x in [16, 48]", Value::Bool(true)),
-        ("how not in ['a', \"b\"]", Value::Bool(false)),
-        ("1 if f > 0.25 else 2", Value::Int(1)),
+        ("1 + 2 * 3 ** 2", ExpressionValue::Int(19)),
+        ("-2 ** 2", ExpressionValue::Int(-4)),
+        ("2 ** -1", ExpressionValue::Real(0.5)),
+        ("-7 // 2", ExpressionValue::Int(-4)),
+        ("-7 % 3", ExpressionValue::Int(2)),
+        ("7 / 2", ExpressionValue::Real(3.5)),
+        ("x % 32 != 0 or False", ExpressionValue::Bool(true)),
+        ("32 <= x * 2 <= 96", ExpressionValue::Bool(true)),
+        ("32 <= x < 48", ExpressionValue::Bool(false)),
+        ("not x == 48", ExpressionValue::Bool(false)),
+        ("how == 'a' and x in [16, 48]", ExpressionValue::Bool(true)),
+        ("how not in ['a', \"b\"]", ExpressionValue::Bool(false)),
+        ("1 if f > 0.25 else 2", ExpressionValue::Int(1)),
         (
             "[1, 2, 4] + list(range(32, 97, 32))",
             list(&[1, 2, 4, 32, 64, 96]),
@@ -42,13 +42,16 @@ fn values_are_pythons() {
         ("[]", list(&[])),
         (
             "max(1, 2.5, x) - min([4, 3]) + abs(-1) + len([1])",
-            Value::Int(47),
+            ExpressionValue::Int(47),
         ),
-        ("1e3", Value::Real(1000.0)),
-        ("0 and 1/0", Value::Int(0)),
+        ("1e3", ExpressionValue::Real(1000.0)),
+        ("0 and 1/0", ExpressionValue::Int(0)),
         (
             "[True, False]",
-            Value::List(vec![Value::Bool(true), Value::Bool(false)]),
+            ExpressionValue::List(vec![
+                ExpressionValue::Bool(true),
+                ExpressionValue::Bool(false),
+            ]),
         ),
     ] {
         assert_eq!(value(text), Ok(expected), "{text}");
@@ -83,5 +86,5 @@ fn mistakes_are_named() {
     let powers = "2**".repeat(100_000);
     assert!(Expression::parse(&powers).is_err());
     let minus = format!("{}1", "- ".repeat(100_001));
-    assert_eq!(value(&minus), Ok(Value::Int(-1)));
+    assert_eq!(value(&minus), Ok(ExpressionValue::Int(-1)));
 }

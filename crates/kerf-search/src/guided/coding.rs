@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A distance between values of one parameter or product, over its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DistanceKind {
     /// By order.
     Order,
     /// By the largest power of two that divides.
@@ -22,7 +22,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Dimension {
     /// Distances between codes, each a square table.
-    pub distances: Vec<(Kind, Vec<f64>)>,
+    pub distances: Vec<(DistanceKind, Vec<f64>)>,
     /// How many codes there are.
     pub codes: usize,
     /// Whether it is a product.
@@ -105,19 +105,19 @@ fn distinct(all: &[f64]) -> usize {
 }
 
 /// Distances that add something to those by order.
-fn distances(values: Option<&[f64]>, n: usize) -> Vec<(Kind, Vec<f64>)> {
+fn distances(values: Option<&[f64]>, n: usize) -> Vec<(DistanceKind, Vec<f64>)> {
     let Some(values) = values else {
-        return vec![(Kind::Same, same(n))];
+        return vec![(DistanceKind::Same, same(n))];
     };
-    let mut out = vec![(Kind::Order, table(&ordered(values)))];
+    let mut out = vec![(DistanceKind::Order, table(&ordered(values)))];
     if n > 2 {
         let powers: Vec<f64> = values.iter().map(|x| twos(*x)).collect();
         // Where all are powers of two, both orders are one.
         let all_powers = values.iter().all(|x| *x > 0.0 && x.log2().fract() == 0.0);
         if distinct(&powers) > 1 && !all_powers {
-            out.push((Kind::Twos, table(&powers)));
+            out.push((DistanceKind::Twos, table(&powers)));
         }
-        out.push((Kind::Same, same(n)));
+        out.push((DistanceKind::Same, same(n)));
     }
     out
 }
@@ -170,7 +170,7 @@ impl Coding {
                 let code = |x: &f64| numbered.get(&x.to_bits()).copied().unwrap_or(0);
                 let codes = all.iter().map(code).collect();
                 dimensions.push(Dimension {
-                    distances: vec![(Kind::Order, table(&ordered(&values)))],
+                    distances: vec![(DistanceKind::Order, table(&ordered(&values)))],
                     codes: values.len(),
                     product: true,
                 });

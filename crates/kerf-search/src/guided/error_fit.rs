@@ -30,7 +30,7 @@ pub struct View {
 }
 
 /// One norm and interplay, fitted.
-pub struct Fit {
+pub struct ErrorFit {
     /// The norm.
     pub norm: f64,
     /// What was assumed.
@@ -53,7 +53,7 @@ pub fn alike(a: &[u8], b: &[u8]) -> f64 {
     ALIKE.powi(far as i32)
 }
 
-impl Fit {
+impl ErrorFit {
     /// Covariance of the logarithms of two assignments' errors.
     pub fn covariance(&self, a: &[u8], va: &View, b: &[u8], vb: &View) -> f64 {
         let near = self.deviations.interplay * self.deviations.interplay * alike(a, b);

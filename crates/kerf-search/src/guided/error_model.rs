@@ -7,7 +7,7 @@
 //! alike for assignments that are alike, for what a norm cannot say (cancellation). Runs correct
 //! all of it at once: Gauss and Newton's iteration to the most probable corrections, with the deviations
 //! around them as uncertainty. Each norm is weighed by how well it explained the runs.
-use super::error_fit::{Deviations, Fit, View, alike};
+use super::error_fit::{Deviations, ErrorFit, View, alike};
 use super::linear::{Cholesky, dot, normal_cdf};
 use crate::history::Evaluation;
 use crate::outcome::Outcome;
@@ -83,7 +83,7 @@ pub struct ErrorModel<'p> {
     prior: Vec<Vec<f64>>,
     deviations: Deviations,
     observed: Vec<Observed>,
-    fits: Vec<Fit>,
+    fits: Vec<ErrorFit>,
 }
 
 impl<'p> ErrorModel<'p> {
@@ -180,7 +180,7 @@ impl<'p> ErrorModel<'p> {
         let top = fits.iter().map(|f| f.1).fold(f64::NEG_INFINITY, f64::max);
         self.fits = fits
             .into_iter()
-            .map(|(f, e)| Fit {
+            .map(|(f, e)| ErrorFit {
                 weight: (e - top).exp(),
                 ..f
             })
@@ -200,8 +200,8 @@ impl<'p> ErrorModel<'p> {
     }
 
     /// The most probable corrections for one norm and interplay, and the logarithm of the evidence.
-    fn fit_one(&self, norm: f64, interplay: f64, from: Vec<Vec<f64>>) -> (Fit, f64) {
-        let mut fit = Fit {
+    fn fit_one(&self, norm: f64, interplay: f64, from: Vec<Vec<f64>>) -> (ErrorFit, f64) {
+        let mut fit = ErrorFit {
             norm,
             deviations: Deviations {
                 interplay,
@@ -269,8 +269,8 @@ impl<'p> ErrorModel<'p> {
 
     /// How much less probable the runs are than the evidence says, because the iteration did not come to an
     /// end: the error of the straight continuation to where it was going.
-    fn bend(&self, fit: &Fit, moved: Vec<Vec<f64>>) -> f64 {
-        let there = Fit {
+    fn bend(&self, fit: &ErrorFit, moved: Vec<Vec<f64>>) -> f64 {
+        let there = ErrorFit {
             norm: fit.norm,
             deviations: fit.deviations,
             logs: moved,
@@ -292,7 +292,7 @@ impl<'p> ErrorModel<'p> {
         each.sum()
     }
 
-    fn view(&self, fit: &Fit, a: &[u8]) -> View {
+    fn view(&self, fit: &ErrorFit, a: &[u8]) -> View {
         let p = fit.norm;
         let lowered = a.iter().enumerate().filter(|(_, l)| **l > 0);
         let terms: Vec<(usize, u8, f64)> = lowered
@@ -327,7 +327,7 @@ impl<'p> ErrorModel<'p> {
     }
 
     /// Mean and deviation of the logarithm of the error under one fit.
-    fn predict_by(&self, fit: &Fit, a: &[u8]) -> (f64, f64) {
+    fn predict_by(&self, fit: &ErrorFit, a: &[u8]) -> (f64, f64) {
         let view = self.view(fit, a);
         let mut k = Vec::with_capacity(self.observed.len());
         let mut deviation = 0.0;

@@ -5,7 +5,7 @@
 //! general. Which distances count, how far they reach, the mixture and the noise are those that explain
 //! the runs best, against a price for each distance beyond order. A prediction from elsewhere enters as a
 //! linear term of unknown slope.
-use super::coding::{Coding, Kind};
+use super::coding::{Coding, DistanceKind};
 use crate::problem::{Assignment, Problem};
 
 /// Lengths that are tried, over the range of a parameter; the last means that a distance does not count.
@@ -231,7 +231,7 @@ impl Field {
                 price += self.prices.middle * (*l as f64 - BEGIN as f64).powi(2);
                 price += match (d.product, kind) {
                     (true, _) => self.prices.product,
-                    (false, Kind::Order) => 0.0,
+                    (false, DistanceKind::Order) => 0.0,
                     (false, _) if d.distances.len() > 1 => self.prices.extra,
                     (false, _) => 0.0,
                 };

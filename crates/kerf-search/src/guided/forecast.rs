@@ -27,34 +27,34 @@ const DEVIATIONS: (f64, f64) = (0.005, 0.05);
 
 /// Which of the caller's models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ForecastSource {
     /// Of time.
     Time,
     /// The other one.
     Other,
 }
 
-impl Source {
+impl ForecastSource {
     /// What it says.
     pub fn ask(self, search: &Search, a: &[u8]) -> Option<f64> {
         match self {
-            Source::Time => search.predict(a),
-            Source::Other => search.predict_other(a),
+            ForecastSource::Time => search.predict(a),
+            ForecastSource::Other => search.predict_other(a),
         }
     }
 
     fn answers(self, search: &Search) -> Answers {
         match self {
-            Source::Time => Answers {
+            ForecastSource::Time => Answers {
                 in_all: usize::MAX,
                 at_once: 1,
             },
-            Source::Other => search.models.other_answers(),
+            ForecastSource::Other => search.models.other_answers(),
         }
     }
 
     fn prepare(self, search: &Search, all: &[Assignment]) {
-        if self == Source::Other {
+        if self == ForecastSource::Other {
             search.models.prepare_other(all);
         }
     }
@@ -63,7 +63,7 @@ impl Source {
 /// The model, and what stands for it.
 pub struct Forecast<'p> {
     search: Search<'p>,
-    source: Source,
+    source: ForecastSource,
     small: bool,
     /// Answers; none where the model gives none.
     told: RefCell<BTreeMap<Assignment, Option<f64>>>,
@@ -89,7 +89,7 @@ fn terms(problem: &Problem, first: &[usize], a: &[u8]) -> Vec<usize> {
 
 impl<'p> Forecast<'p> {
     /// Asks what a large space needs beforehand.
-    pub fn new(search: Search<'p>, source: Source) -> Forecast<'p> {
+    pub fn new(search: Search<'p>, source: ForecastSource) -> Forecast<'p> {
         let problem = search.problem;
         let mut first = vec![0];
         for v in &problem.variables {
@@ -277,7 +277,7 @@ mod tests {
             seed: 3,
             budget: 10,
         };
-        let f = Forecast::new(search, Source::Time);
+        let f = Forecast::new(search, ForecastSource::Time);
         let asked = slow.0.get();
         assert!(asked < 200, "{asked}");
         let mut rng = Rng::new(9);
@@ -319,7 +319,7 @@ mod tests {
             budget: 10,
         };
         // Small enough to be asked for as a whole, were it not for the answers.
-        let f = Forecast::new(search, Source::Other);
+        let f = Forecast::new(search, ForecastSource::Other);
         assert_eq!(tired.0.0.get(), 30);
         let mut rng = Rng::new(9);
         let mut summed = 0;
@@ -343,7 +343,7 @@ mod tests {
             seed: 3,
             budget: 10,
         };
-        let f = Forecast::new(search, Source::Time);
+        let f = Forecast::new(search, ForecastSource::Time);
         assert_eq!(slow.0.get(), 0);
         for _ in 0..2 {
             for a in crate::strategies::every(&p) {

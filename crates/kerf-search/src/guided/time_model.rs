@@ -10,7 +10,7 @@
 //! whole, of each variable at each level, of the conversions between each two neighbours, and one that is
 //! alike for assignments that are alike. Regression over the runs gives each its most probable value
 //! and what is left of its uncertainty.
-use super::forecast::{Forecast, Source};
+use super::forecast::{Forecast, ForecastSource};
 use super::linear::{Cholesky, dot, log_improvement};
 use crate::history::Evaluation;
 use crate::problem::{Assignment, Search};
@@ -72,7 +72,7 @@ struct Belief<'p> {
 }
 
 /// Whether somebody predicts time.
-fn informed(search: &Search, source: Source) -> bool {
+fn informed(search: &Search, source: ForecastSource) -> bool {
     let low = search.problem.all_low();
     !low.is_empty() && source.ask(search, &low).is_some_and(|t| t != 1.0)
 }
@@ -97,7 +97,7 @@ fn repeats(f: &Forecast, all: &[Evaluation]) -> bool {
 impl<'p> TimeModel<'p> {
     /// What is believed before any run.
     pub fn new(search: Search<'p>) -> TimeModel<'p> {
-        let some = [Source::Time, Source::Other]
+        let some = [ForecastSource::Time, ForecastSource::Other]
             .into_iter()
             .filter(|s| informed(&search, *s))
             .map(|s| Rc::new(Forecast::new(search, s)));

@@ -13,7 +13,7 @@ use super::genetic::{Evolution, evolve, fitness, mutate_variables};
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ struct Run<'r> {
     groups: &'r [Vec<usize>],
     parts: Parts,
     search: &'r Search<'r>,
-    probe: &'r Probe<'r>,
+    probe: &'r ScriptProbe<'r>,
     /// Everything high and everything low.
     bounds: [Assignment; 2],
     /// Score of the best that was executed and is within the tolerance.
@@ -176,7 +176,7 @@ impl Evolution for Run<'_> {
 }
 
 impl Script for AmptGa<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let mut run = Run {
             groups: &self.groups,
             parts: self.parts,

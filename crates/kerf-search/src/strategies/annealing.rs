@@ -1,9 +1,9 @@
 //! Simulated annealing: steps to neighbours, also to slower ones while it is hot.
 use super::existing::Existing;
-use super::walk::Walk;
+use super::walk::NeighbourWalk;
 use crate::problem::Search;
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 
 /// Differences of the logarithm of time that are taken for nothing, at the start and at the end.
@@ -18,9 +18,9 @@ struct Annealing<'p> {
 }
 
 impl Script for Annealing<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let mut rng = Rng::new(search.seed ^ 0xa11);
-        let mut walk = Walk::new(search, probe);
+        let mut walk = NeighbourWalk::new(search, probe);
         let patience = PATIENCE * search.problem.variables.len().max(1);
         while let Some(mut at) = walk.fresh(&mut rng) {
             let mut now = walk.rate(&at)?;

@@ -12,8 +12,8 @@
 use crate::history::{Evaluation, History};
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
-use crate::script::{Missing, Probe, Script, Scripted};
-use crate::strategy::{Reason, Step, Strategy};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Depths an iteration at the start.
@@ -42,7 +42,7 @@ fn blocks(problem: &Problem, of: &[usize]) -> Vec<Block> {
 /// One output's tuning to one level.
 struct Tuning<'t> {
     problem: &'t Problem,
-    probe: &'t Probe<'t>,
+    probe: &'t ScriptProbe<'t>,
     level: u8,
     current: Assignment,
 }
@@ -114,7 +114,7 @@ impl Tuning<'_> {
 }
 
 impl Script for Program {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let problem = search.problem;
         let identity = problem.identity();
         probe.one(&identity)?;
@@ -197,7 +197,7 @@ struct Dataflow<'p> {
 }
 
 impl Strategy for Dataflow<'_> {
-    fn ask(&mut self) -> Step {
+    fn ask(&mut self) -> StrategyStep {
         self.inner.ask()
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {

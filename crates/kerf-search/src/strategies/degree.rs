@@ -7,7 +7,7 @@
 use super::exhaustive::exhaustive;
 use crate::outcome::Outcome;
 use crate::problem::Search;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy, StrategyError};
 
 /// The degrees of the only variable, if there is only one.
@@ -21,7 +21,7 @@ fn degrees(search: &Search, name: &str) -> Result<Vec<u8>, StrategyError> {
 struct Descent(Vec<u8>);
 
 impl Script for Descent {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         for degree in self.0.iter().rev() {
             if search.problem.accepts(&probe.one(&[*degree])?) {
                 return Ok(Reason::Bracketed);
@@ -58,7 +58,7 @@ impl Line {
 }
 
 impl Script for Line {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let error = |at: usize| -> Result<Point, Missing> {
             let error = match probe.one(&[self.0[at]])? {
                 Outcome::Ran { error, .. } if !error.is_nan() => error,

@@ -7,7 +7,7 @@
 //! as well.
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 
 struct DeltaDebug;
@@ -46,7 +46,7 @@ impl DeltaDebug {
     fn level(
         &self,
         problem: &Problem,
-        probe: &Probe,
+        probe: &ScriptProbe,
         level: u8,
         best: &mut Current,
     ) -> Result<(), Missing> {
@@ -108,7 +108,7 @@ impl DeltaDebug {
 }
 
 impl Script for DeltaDebug {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let problem = search.problem;
         let identity = problem.identity();
         let time = match probe.one(&identity)? {

@@ -1,9 +1,9 @@
 //! Differential evolution (Storn and Price 1997) over levels: rand/1/bin, rounded to levels that exist.
 use super::existing::Existing;
-use super::walk::Walk;
+use super::walk::NeighbourWalk;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 
 /// Weight of a difference, and probability that a level comes from the mutant.
@@ -49,9 +49,9 @@ fn mutant(
 }
 
 impl Script for Differential<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let mut rng = Rng::new(search.seed ^ 0xd1ff);
-        let mut walk = Walk::new(search, probe);
+        let mut walk = NeighbourWalk::new(search, probe);
         let problem = search.problem;
         loop {
             let mut all: Vec<(f64, Assignment)> = Vec::new();

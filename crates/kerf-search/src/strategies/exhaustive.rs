@@ -1,6 +1,6 @@
 //! Everything, in order.
 use crate::problem::{Assignment, Problem, Search};
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy, StrategyError};
 
 /// The largest space that is gone through.
@@ -39,7 +39,7 @@ pub fn every(problem: &Problem) -> Vec<Assignment> {
 }
 
 impl Script for Exhaustive {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         for some in every(search.problem).chunks(BATCH) {
             probe.all(some)?;
         }

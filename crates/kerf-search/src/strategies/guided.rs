@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::outcome::Outcome;
 use crate::problem::Search;
 use crate::rng::Rng;
-use crate::strategy::{Reason, Step, Strategy};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 
 /// Models decide until no assignment is expected to gain this much of the time: a third of what measured times
 /// repeat to.
@@ -252,10 +252,10 @@ impl Guided<'_> {
     }
 
     /// Asks for something for the sake of its shape.
-    fn shaped(&mut self, a: Vec<u8>) -> Step {
+    fn shaped(&mut self, a: Vec<u8>) -> StrategyStep {
         self.asked += 1;
         self.shaped = Some(a.clone());
-        Step::Evaluate(a)
+        StrategyStep::Evaluate(a)
     }
 
     /// The most promising neighbour of the best, where there are few variables.
@@ -340,16 +340,16 @@ impl Guided<'_> {
 }
 
 impl Strategy for Guided<'_> {
-    fn ask(&mut self) -> Step {
+    fn ask(&mut self) -> StrategyStep {
         if let Some(a) = self.opening.pop() {
-            return Step::Evaluate(a);
+            return StrategyStep::Evaluate(a);
         }
         if let Some(a) = self.turn() {
             return self.shaped(a);
         }
         if let Some(a) = self.misled() {
             self.asked += 1;
-            return Step::Evaluate(a);
+            return StrategyStep::Evaluate(a);
         }
         let best = self.history.best().and_then(|e| e.outcome.time());
         let shapes = self.search.problem.variables.iter().any(|v| v.unordered);
@@ -366,11 +366,11 @@ impl Strategy for Guided<'_> {
         };
         for blame in beliefs {
             let Some(p) = self.propose(1.0, *blame) else {
-                return Step::Done(Reason::Exhausted);
+                return StrategyStep::Done(Reason::Exhausted);
             };
             if p.gain >= enough {
                 self.asked += 1;
-                return Step::Evaluate(p.assignment);
+                return StrategyStep::Evaluate(p.assignment);
             }
         }
         if self.doubted as f64 <= DOUBTS * self.asked as f64
@@ -378,17 +378,17 @@ impl Strategy for Guided<'_> {
             && p.gain >= enough
         {
             self.doubted += 1;
-            return Step::Evaluate(p.assignment);
+            return StrategyStep::Evaluate(p.assignment);
         }
         if let Some(a) = self.split() {
             self.asked += 1;
-            return Step::Evaluate(a);
+            return StrategyStep::Evaluate(a);
         }
         // That promises were not kept is no reason against what models miss.
         let near = enough.min(WORTHWHILE * best.unwrap_or(1.0));
         if !shapes && let Some(a) = self.neighbour(near) {
             self.asked += 1;
-            return Step::Evaluate(a);
+            return StrategyStep::Evaluate(a);
         }
         // Shapes that gained nothing make those that were not tried look like them.
         if self.vain[0] <= IN_VAIN
@@ -396,7 +396,7 @@ impl Strategy for Guided<'_> {
         {
             return self.shaped(a);
         }
-        Step::Done(Reason::Bracketed)
+        StrategyStep::Done(Reason::Bracketed)
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         let before = self.history.best().and_then(|e| e.outcome.time());

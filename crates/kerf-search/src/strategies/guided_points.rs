@@ -13,7 +13,7 @@ use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
 use crate::strategies::branches::{Branches, Turns};
 use crate::strategies::listed::Listed;
-use crate::strategy::{Reason, Step, Strategy};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 
 /// Points from which each opening run is the farthest from those before.
 const CHOICE: usize = 24;
@@ -29,7 +29,7 @@ const CENTRES: usize = 8;
 
 /// Constants that comparisons vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct GuidedSettings {
     /// Runs before the regression decides.
     pub opening: usize,
     /// The lengths are chosen anew when the number of runs has grown by this factor.
@@ -50,9 +50,9 @@ pub struct Settings {
     pub tired: f64,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for GuidedSettings {
+    fn default() -> GuidedSettings {
+        GuidedSettings {
             opening: 10,
             tune: 1.3,
             slow: 0.3,
@@ -68,7 +68,7 @@ impl Default for Settings {
 
 struct GuidedPoints<'p> {
     search: Search<'p>,
-    settings: Settings,
+    settings: GuidedSettings,
     listed: Listed<'p>,
     history: History,
     rng: Rng,
@@ -99,14 +99,14 @@ struct GuidedPoints<'p> {
 
 /// Guided search over listed points.
 pub fn guided_points<'p>(search: Search<'p>, points: &'p [Assignment]) -> impl Strategy + 'p {
-    guided_points_with(search, points, Settings::default())
+    guided_points_with(search, points, GuidedSettings::default())
 }
 
 /// The same with other constants.
 pub fn guided_points_with<'p>(
     search: Search<'p>,
     points: &'p [Assignment],
-    settings: Settings,
+    settings: GuidedSettings,
 ) -> impl Strategy + 'p {
     GuidedPoints {
         listed: Listed::new(search.problem, points),
@@ -421,15 +421,15 @@ fn log_mean(of: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Strategy for GuidedPoints<'_> {
-    fn ask(&mut self) -> Step {
+    fn ask(&mut self) -> StrategyStep {
         let timed = self.history.best().is_some();
         let next = match self.ran.len() < self.settings.opening || !timed {
             true => self.opening(),
             false => self.promising(),
         };
         match next {
-            Some(i) => Step::Evaluate(self.listed.at(i).clone()),
-            None => Step::Done(Reason::Exhausted),
+            Some(i) => StrategyStep::Evaluate(self.listed.at(i).clone()),
+            None => StrategyStep::Done(Reason::Exhausted),
         }
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {

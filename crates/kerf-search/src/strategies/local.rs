@@ -1,9 +1,9 @@
 //! Greedy local search: the first better neighbour, again from a random place when there is none.
 use super::existing::Existing;
-use super::walk::Walk;
+use super::walk::NeighbourWalk;
 use crate::problem::Search;
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 
 struct Local<'p> {
@@ -11,9 +11,9 @@ struct Local<'p> {
 }
 
 impl Script for Local<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let mut rng = Rng::new(search.seed ^ 0x10ca1);
-        let mut walk = Walk::new(search, probe);
+        let mut walk = NeighbourWalk::new(search, probe);
         while let Some(mut at) = walk.fresh(&mut rng) {
             let mut now = walk.rate(&at)?;
             // From what failed there is no way down.

@@ -4,7 +4,7 @@ use super::existing::Existing;
 use super::genetic::{Evolution, evolve, fitness, mutate_variables};
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategy::{Reason, Strategy};
 
 struct NaiveGa<'p> {
@@ -13,7 +13,7 @@ struct NaiveGa<'p> {
 
 struct Run<'r> {
     problem: &'r Problem,
-    probe: &'r Probe<'r>,
+    probe: &'r ScriptProbe<'r>,
 }
 
 impl Evolution for Run<'_> {
@@ -31,7 +31,7 @@ impl Evolution for Run<'_> {
 }
 
 impl Script for NaiveGa<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let mut run = Run {
             problem: search.problem,
             probe,

@@ -3,7 +3,7 @@ use crate::history::History;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Problem, Search};
 use crate::rng::Rng;
-use crate::strategy::{Reason, Step, Strategy};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 
 /// Draws of something known in a row after which a space counts as exhausted.
 const TRIES: usize = 1000;
@@ -44,20 +44,20 @@ pub fn random(search: Search<'_>) -> impl Strategy + '_ {
 }
 
 impl Strategy for Random<'_> {
-    fn ask(&mut self) -> Step {
+    fn ask(&mut self) -> StrategyStep {
         if let Some(left) = &mut self.left {
             return match left.pop() {
-                Some(a) => Step::Evaluate(a),
-                None => Step::Done(Reason::Exhausted),
+                Some(a) => StrategyStep::Evaluate(a),
+                None => StrategyStep::Done(Reason::Exhausted),
             };
         }
         for _ in 0..TRIES {
             let a = draw(self.search.problem, &mut self.rng);
             if self.history.get(&a).is_none() {
-                return Step::Evaluate(a);
+                return StrategyStep::Evaluate(a);
             }
         }
-        Step::Done(Reason::Exhausted)
+        StrategyStep::Done(Reason::Exhausted)
     }
     fn tell(&mut self, a: &[u8], o: &Outcome) {
         self.history.note(self.search.problem, a, o);

@@ -2,7 +2,7 @@
 //! no other beats in both efficiency and utilisation is run.
 use crate::problem::{Assignment, Metrics, Search};
 use crate::rng::Rng;
-use crate::script::{Missing, Probe, Script, Scripted};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
 use crate::strategies::{LARGEST, every};
 use crate::strategy::{Reason, Strategy, StrategyError};
 
@@ -29,7 +29,7 @@ fn front(mut all: Vec<(Metrics, Assignment)>) -> Vec<Assignment> {
 }
 
 impl Script for Ryoo {
-    fn play(&self, _: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, _: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         probe.all(&self.front)?;
         Ok(Reason::Exhausted)
     }

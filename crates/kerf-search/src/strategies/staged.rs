@@ -5,12 +5,12 @@
 //! first found. Both are guided searches. Shapes of launches are the variables without an order.
 use crate::outcome::Outcome;
 use crate::problem::{Answers, Assignment, Edge, Metrics, Models, Problem, Search};
-use crate::script::{Missing, Probe, Script, Scripted};
-use crate::strategy::{Reason, Step, Strategy};
+use crate::script::{Missing, Script, ScriptProbe, Scripted};
+use crate::strategy::{Reason, Strategy, StrategyStep};
 
 /// Which comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum StageOrder {
     /// The launch.
     First,
     /// Everything else.
@@ -20,11 +20,11 @@ pub enum Order {
 /// A search in two stages.
 struct Staged {
     shapes: Vec<usize>,
-    order: Order,
+    order: StageOrder,
 }
 
 /// Shapes before or after everything else.
-pub fn staged(search: Search<'_>, order: Order) -> impl Strategy + '_ {
+pub fn staged(search: Search<'_>, order: StageOrder) -> impl Strategy + '_ {
     let all = search.problem.variables.iter().enumerate();
     let shapes = all.filter(|(_, v)| v.unordered).map(|(i, _)| i).collect();
     Scripted::new(search, Staged { shapes, order })
@@ -94,7 +94,7 @@ fn part(problem: &Problem, mine: &[usize], baseline: Option<Outcome>) -> Problem
 /// One stage over the variables `mine`, the others as in `fixed`. Gives its best.
 fn stage(
     search: &Search,
-    probe: &Probe,
+    probe: &ScriptProbe,
     fixed: &Assignment,
     mine: &[usize],
     budget: usize,
@@ -120,9 +120,9 @@ fn stage(
     let (mut asked, mut seen) = (0, vec![known.clone()]);
     loop {
         let all = match strategy.ask() {
-            Step::Evaluate(a) => vec![a],
-            Step::Batch(all) => all,
-            Step::Done(_) => break,
+            StrategyStep::Evaluate(a) => vec![a],
+            StrategyStep::Batch(all) => all,
+            StrategyStep::Done(_) => break,
         };
         for a in all {
             let first = !seen.contains(&a);
@@ -149,12 +149,12 @@ fn best(strategy: &dyn Strategy, models: &Within, fixed: &Assignment) -> Assignm
 }
 
 impl Script for Staged {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         let every = 0..search.problem.variables.len();
         let rest: Vec<usize> = every.filter(|i| !self.shapes.contains(i)).collect();
         let (first, second) = match self.order {
-            Order::First => (&self.shapes, &rest),
-            Order::Last => (&rest, &self.shapes),
+            StageOrder::First => (&self.shapes, &rest),
+            StageOrder::Last => (&rest, &self.shapes),
         };
         let half = search.budget / 2;
         let now = stage(search, probe, &search.problem.identity(), first, half)?;
@@ -185,7 +185,7 @@ mod tests {
         Outcome::ran(1e-4 * f64::from(a[0]), table[a[0] as usize][a[1] as usize])
     }
 
-    fn found(order: Order, budget: usize) -> (Assignment, usize) {
+    fn found(order: StageOrder, budget: usize) -> (Assignment, usize) {
         let p = problem();
         let search = Search {
             problem: &p,
@@ -202,15 +202,15 @@ mod tests {
     #[test]
     fn the_first_stage_decides_without_the_second() {
         // Formats first find the lowered program, whose best shape is then found.
-        assert_eq!(found(Order::Last, 8).0, [1, 3]);
+        assert_eq!(found(StageOrder::Last, 8).0, [1, 3]);
         // Shapes first settle on that of the program as it is.
-        assert_eq!(found(Order::First, 8).0[1], 1);
+        assert_eq!(found(StageOrder::First, 8).0[1], 1);
     }
 
     #[test]
     fn both_stages_keep_to_their_half() {
         for budget in [2, 3, 5] {
-            for order in [Order::First, Order::Last] {
+            for order in [StageOrder::First, StageOrder::Last] {
                 assert!(found(order, budget).1 <= budget);
             }
         }

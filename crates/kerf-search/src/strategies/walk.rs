@@ -3,7 +3,7 @@ use super::genetic::fitness;
 use crate::outcome::Outcome;
 use crate::problem::{Assignment, Search};
 use crate::rng::Rng;
-use crate::script::{Missing, Probe};
+use crate::script::{Missing, ScriptProbe};
 use crate::strategies::draw;
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use std::collections::BTreeSet;
 const TRIES: usize = 2000;
 
 /// A search under way: what it has seen, and a number for each outcome.
-pub struct Walk<'r> {
+pub struct NeighbourWalk<'r> {
     search: &'r Search<'r>,
-    probe: &'r Probe<'r>,
+    probe: &'r ScriptProbe<'r>,
     seen: BTreeSet<Assignment>,
 }
 
-impl<'r> Walk<'r> {
+impl<'r> NeighbourWalk<'r> {
     /// Nothing is seen yet.
-    pub fn new(search: &'r Search<'r>, probe: &'r Probe<'r>) -> Walk<'r> {
-        Walk {
+    pub fn new(search: &'r Search<'r>, probe: &'r ScriptProbe<'r>) -> NeighbourWalk<'r> {
+        NeighbourWalk {
             search,
             probe,
             seen: BTreeSet::new(),

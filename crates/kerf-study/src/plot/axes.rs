@@ -1,5 +1,5 @@
 //! One panel's axes, lines and markers.
-use super::{Along, Panel};
+use super::{Panel, PlotAxis};
 use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 460.0;
@@ -129,13 +129,13 @@ impl Axes<'_> {
             false => (-1, 0),
         };
         let scale = |x: f64| match panel.x.1 {
-            Along::Log => x.max(1e-300).log10(),
+            PlotAxis::Log => x.max(1e-300).log10(),
             _ => x,
         };
         let from = all().map(|p| scale(p.0)).fold(f64::INFINITY, f64::min);
         let to = all().map(|p| scale(p.0)).fold(f64::NEG_INFINITY, f64::max);
         let span = match &panel.x.1 {
-            Along::Cases(c) => (-0.5, c.len() as f64 - 0.5),
+            PlotAxis::Cases(c) => (-0.5, c.len() as f64 - 0.5),
             _ if to > from => {
                 let room = 0.04 * (to - from);
                 (from - room, to + room)
@@ -153,7 +153,7 @@ impl Axes<'_> {
 
     fn x(&self, at: f64) -> f64 {
         let at = match self.panel.x.1 {
-            Along::Log => at.max(1e-300).log10(),
+            PlotAxis::Log => at.max(1e-300).log10(),
             _ => at,
         };
         let (a, b) = self.span;
@@ -223,7 +223,7 @@ impl Axes<'_> {
             }
         };
         match &self.panel.x.1 {
-            Along::Cases(c) => {
+            PlotAxis::Cases(c) => {
                 for (i, lines) in two_lines(c, self.x(1.0) - self.x(0.0)).iter().enumerate() {
                     tick(out, i as f64, lines);
                 }
@@ -268,7 +268,7 @@ impl Axes<'_> {
             let (colour, dashes, kind) = style(&s.label, i);
             // Points of one case stand side by side.
             let shift = match self.panel.x.1 {
-                Along::Cases(_) => {
+                PlotAxis::Cases(_) => {
                     let one = self.x(1.0) - self.x(0.0);
                     (i as f64 - (n - 1.0) / 2.0) * one * 0.6 / n
                 }
@@ -280,7 +280,7 @@ impl Axes<'_> {
                 .filter(|p| p.1.is_finite())
                 .map(|p| (self.x(p.0) + shift, self.y(p.1), p.1))
                 .collect();
-            if !matches!(self.panel.x.1, Along::Cases(_)) && at.len() > 1 {
+            if !matches!(self.panel.x.1, PlotAxis::Cases(_)) && at.len() > 1 {
                 let path: Vec<String> = at
                     .iter()
                     .map(|(x, y, _)| format!("{x:.1} {y:.1}"))
@@ -292,7 +292,7 @@ impl Axes<'_> {
                 );
             }
             for (x, y, v) in at {
-                if matches!(self.panel.x.1, Along::Cases(_)) {
+                if matches!(self.panel.x.1, PlotAxis::Cases(_)) {
                     let _ = writeln!(
                         out,
                         "<path d=\"M{x:.1} {:.1}V{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"/>",
@@ -314,7 +314,7 @@ mod tests {
     fn larger_values_lie_higher() {
         let p = Panel {
             title: String::new(),
-            x: (String::new(), Along::Linear),
+            x: (String::new(), PlotAxis::Linear),
             y: String::new(),
             series: vec![Series {
                 label: "a".into(),

@@ -1,20 +1,20 @@
 //! The Table Maker's Dilemma on a GPU: exhaustive search and Lefevre's algorithm, in one kernel and in three, with
 //! the test in three forms, beside this processor.
-use crate::finding::{Finding, Verdict, short};
-use crate::report::{OWN, Report};
-use crate::table::{Cell, Table};
-use crate::{Device, Scale, Setup, StudyError};
+use crate::finding::{Finding, FindingVerdict, short};
+use crate::report::{OWN, StudyReport};
+use crate::table::{Table, TableCell};
+use crate::{Scale, Setup, StudyDevice, StudyError};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_exec::{ExecError, Executor};
-use kerf_hardround::format::{BINARY64, Grid};
-use kerf_hardround::function::Function;
-use kerf_hardround::leaf::{Case, Found, LARGEST, Query, decide, search};
-use kerf_hardround::poly::{Block, Poly, block};
+use kerf_hardround::format::{BINARY64, BinadeGrid};
+use kerf_hardround::function::ElementaryFunction;
+use kerf_hardround::leaf::{FoundCases, HardCase, LARGEST, Query, decide, search};
+use kerf_hardround::poly::{BlockPolynomial, Poly, block};
 use kerf_hardround::search::{Isa, Scratch};
 use kerf_hardround::units::Units;
-use kerf_hardround_gpu::dilemma::{self, Dilemma, FORMS, Outcome, Rounds, SUB_BLOCK};
-use kerf_hardround_gpu::{GpuError, KERNELS, Room, Work};
+use kerf_hardround_gpu::dilemma::{self, DeploymentOutcome, Dilemma, FORMS, Rounds, SUB_BLOCK};
+use kerf_hardround_gpu::{BatchSizes, GpuError, KERNELS, SearchWork};
 use kerf_ir::finish::ptx;
 use kerf_llvm::Module;
 use std::ops::ControlFlow;
@@ -46,7 +46,7 @@ fn failed(e: GpuError) -> StudyError {
 
 fn query(isa: Option<Isa>) -> Query {
     Query {
-        function: Function::Exp,
+        function: ElementaryFunction::Exp,
         format: BINARY64,
         bits: BITS,
         isa,
@@ -54,8 +54,8 @@ fn query(isa: Option<Isa>) -> Query {
 }
 
 /// Arguments of exp from 1 on.
-fn grid(arguments: u64) -> Grid {
-    Grid {
+fn grid(arguments: u64) -> BinadeGrid {
+    BinadeGrid {
         negative: false,
         exponent: -52,
         first: 1 << 52,
@@ -66,7 +66,7 @@ fn grid(arguments: u64) -> Grid {
 /// Sub-blocks from 1 on, with the polynomial of each.
 struct Range {
     records: Vec<Vec<u64>>,
-    polys: Vec<(Grid, Poly)>,
+    polys: Vec<(BinadeGrid, Poly)>,
 }
 
 impl Range {
@@ -76,7 +76,8 @@ impl Range {
         let mut at = whole.first;
         while at < whole.end {
             let part = whole.part(at, whole.end.min(at + LARGEST));
-            let Block::Smooth(poly) = block(Function::Exp, BINARY64, &part) else {
+            let BlockPolynomial::Smooth(poly) = block(ElementaryFunction::Exp, BINARY64, &part)
+            else {
                 return None;
             };
             for start in (part.first..part.end).step_by(SUB_BLOCK as usize) {
@@ -89,11 +90,11 @@ impl Range {
     }
 
     /// The hard cases among candidates.
-    fn cases(&self, o: &Outcome) -> Vec<Case> {
+    fn cases(&self, o: &DeploymentOutcome) -> Vec<HardCase> {
         let q = query(None);
         let first = self.polys[0].0.first;
         let at = |p: &u64| first + (p >> DISTANCE) * SUB_BLOCK + (p & ((1 << DISTANCE) - 1));
-        let mut found = Found::default();
+        let mut found = FoundCases::default();
         for (grid, poly) in &self.polys {
             let inside = |m: &u64| (grid.first..grid.end).contains(m);
             let some = o.places.iter().map(at).filter(inside).collect();
@@ -109,8 +110,8 @@ fn load(
     setup: &Setup,
 ) -> Result<Box<dyn Executor>, StudyError> {
     Ok(match setup.device {
-        Device::Cpu => Box::new(CpuExecutor::new(module, CpuOptions::default())?),
-        Device::Cuda(ordinal) => {
+        StudyDevice::Cpu => Box::new(CpuExecutor::new(module, CpuOptions::default())?),
+        StudyDevice::Cuda(ordinal) => {
             let text = ptx(module, &setup.arch).map_err(|e| ExecError::Compile(e.to_string()))?;
             Box::new(CudaExecutor::new(&text, kernels, ordinal)?)
         }
@@ -121,7 +122,7 @@ fn load(
 struct Deployed {
     name: String,
     form: &'static str,
-    outcome: Outcome,
+    outcome: DeploymentOutcome,
     registers: Vec<Option<u32>>,
     cases: usize,
 }
@@ -129,8 +130,8 @@ struct Deployed {
 /// The best of some runs, kernel by kernel.
 fn best(
     timed: bool,
-    mut run: impl FnMut() -> Result<Outcome, GpuError>,
-) -> Result<Outcome, StudyError> {
+    mut run: impl FnMut() -> Result<DeploymentOutcome, GpuError>,
+) -> Result<DeploymentOutcome, StudyError> {
     let mut o = run().map_err(failed)?;
     for _ in 0..if timed { 4 } else { 0 } {
         let again = run().map_err(failed)?;
@@ -184,12 +185,12 @@ fn own(setup: &Setup, arguments: u64) -> Result<(usize, f64), StudyError> {
     let Ok(units) = Units::new(&q, 1.0, to) else {
         return Ok((0, 0.0));
     };
-    let work = Work {
+    let work = SearchWork {
         query: &q,
         units: &units,
         range: 0..units.len(),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        room: Room::usual(setup.pick(2, 2, 1024, 1024)),
+        room: BatchSizes::usual(setup.pick(2, 2, 1024, 1024)),
     };
     let clock = Instant::now();
     let mut cases = 0;
@@ -207,7 +208,7 @@ fn own(setup: &Setup, arguments: u64) -> Result<(usize, f64), StudyError> {
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
     let cuda = setup.timed();
     let sub_blocks = match (cuda, setup.scale) {
         (false, _) => setup.pick(1, 1, 2, 4),
@@ -219,19 +220,20 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
         .ok_or_else(|| ExecError::Compile("exp is not smooth from 1 on".into()))?;
     let module = dilemma::program(&setup.arch).map_err(failed)?;
     let mut exec = load(&module, &dilemma::kernels(), setup)?;
-    let mut report = Report::new(NAME, PUBLICATION, exec.device(), setup);
+    let mut report = StudyReport::new(NAME, PUBLICATION, exec.device(), setup);
     let mut d = Dilemma::new(exec.as_mut(), &range.records).map_err(failed)?;
     let mut all = Vec::new();
     let mut rounds = Vec::new();
-    let mut add = |d: &Dilemma, name: &str, form, kernels: &[String], outcome: Outcome| {
-        all.push(Deployed {
-            name: name.into(),
-            form,
-            registers: kernels.iter().map(|k| d.registers(k)).collect(),
-            cases: range.cases(&outcome).len(),
-            outcome,
-        });
-    };
+    let mut add =
+        |d: &Dilemma, name: &str, form, kernels: &[String], outcome: DeploymentOutcome| {
+            all.push(Deployed {
+                name: name.into(),
+                form,
+                registers: kernels.iter().map(|k| d.registers(k)).collect(),
+                cases: range.cases(&outcome).len(),
+                outcome,
+            });
+        };
     // The CPU executor visits every argument of the smallest size only.
     if cuda || setup.scale == Scale::Tiny {
         (setup.progress)("every argument");
@@ -324,7 +326,7 @@ impl Searched<'_> {
         for d in self.all {
             let s = &d.outcome.seconds;
             let at = |i: usize| {
-                Cell::maybe((self.cuda && s.len() > 1).then(|| scaled(s[i], self.arguments)))
+                TableCell::maybe((self.cuda && s.len() > 1).then(|| scaled(s[i], self.arguments)))
             };
             let published = match (d.name.as_str(), d.form) {
                 ("exhaustive", _) => Some(EXHAUSTIVE[1]),
@@ -338,28 +340,31 @@ impl Searched<'_> {
                 d.name.as_str().into(),
                 d.form.into(),
                 match registers.is_empty() {
-                    true => Cell::Missing,
-                    false => Cell::Text(registers.join(" ")),
+                    true => TableCell::Missing,
+                    false => TableCell::Text(registers.join(" ")),
                 },
                 at(0),
                 at(1),
                 at(2),
-                Cell::maybe(self.cuda.then(|| scaled(s.iter().sum(), self.arguments))),
-                Cell::maybe(published),
-                Cell::Integer(d.cases as u64),
+                TableCell::maybe(self.cuda.then(|| scaled(s.iter().sum(), self.arguments))),
+                TableCell::maybe(published),
+                TableCell::Integer(d.cases as u64),
             ]);
         }
-        let whole = Cell::maybe(self.cuda.then(|| scaled(self.seconds, self.arguments)));
-        let mut row = vec![Cell::from("Kerf's search, end to end"), "regular".into()];
+        let whole = TableCell::maybe(self.cuda.then(|| scaled(self.seconds, self.arguments)));
+        let mut row = vec![
+            TableCell::from("Kerf's search, end to end"),
+            "regular".into(),
+        ];
         row.extend([
-            Cell::Missing,
-            Cell::Missing,
-            Cell::Missing,
-            Cell::Missing,
+            TableCell::Missing,
+            TableCell::Missing,
+            TableCell::Missing,
+            TableCell::Missing,
             whole,
-            Cell::Missing,
+            TableCell::Missing,
         ]);
-        row.push(Cell::Integer(self.found as u64));
+        row.push(TableCell::Integer(self.found as u64));
         t.rows.push(row);
         t
     }
@@ -381,17 +386,17 @@ impl Searched<'_> {
         );
         let intervals = self.arguments >> dilemma::BITS;
         for d in self.all.iter().filter(|d| d.name == "three kernels") {
-            let share = |n: u64| Cell::Real(1e3 * n as f64 / intervals as f64);
+            let share = |n: u64| TableCell::Real(1e3 * n as f64 / intervals as f64);
             let [second, third] = d.outcome.failed;
             t.rows.push(vec![
                 d.form.into(),
-                Cell::Integer(intervals),
-                Cell::Integer(second),
+                TableCell::Integer(intervals),
+                TableCell::Integer(second),
                 share(second),
-                Cell::Real(1e3 * SHARES[0]),
-                Cell::Integer(third),
+                TableCell::Real(1e3 * SHARES[0]),
+                TableCell::Integer(third),
                 share(third),
-                Cell::Real(1e3 * SHARES[1]),
+                TableCell::Real(1e3 * SHARES[1]),
             ]);
         }
         t
@@ -406,9 +411,9 @@ impl Searched<'_> {
         for (form, n) in self.rounds {
             t.rows.push(vec![
                 (*form).into(),
-                Cell::Real(n.mean),
-                Cell::Real(n.warp),
-                Cell::Real(n.deviation),
+                TableCell::Real(n.mean),
+                TableCell::Real(n.warp),
+                TableCell::Real(n.deviation),
             ]);
         }
         t
@@ -426,10 +431,10 @@ impl Searched<'_> {
                 false => CPU,
             };
             t.rows.push(vec![
-                Cell::Text(name.clone()),
-                Cell::Integer(*n),
-                Cell::Real(scaled(*s, *n)),
-                Cell::Real(published),
+                TableCell::Text(name.clone()),
+                TableCell::Integer(*n),
+                TableCell::Real(scaled(*s, *n)),
+                TableCell::Real(published),
             ]);
         }
         t
@@ -467,7 +472,7 @@ impl Searched<'_> {
         all.push(Finding::new(
             "all deployments and Kerf's own search give the same number of cases",
             OWN,
-            Verdict::by_cases(usize::from(agree && found > 0), 1),
+            FindingVerdict::by_cases(usize::from(agree && found > 0), 1),
             format!("{found} cases with at least {BITS} bits, known are 239 among 2^40 arguments"),
         ));
         all
@@ -541,7 +546,7 @@ impl Searched<'_> {
         Finding::new(
             "fewer and fewer intervals reach the next phase, in the published shares (within a factor of 3)",
             "table of phases",
-            Verdict::by_cases(held, if shares.is_some() { 2 } else { 0 }),
+            FindingVerdict::by_cases(held, if shares.is_some() { 2 } else { 0 }),
             evidence,
         )
     }
@@ -552,8 +557,8 @@ impl Searched<'_> {
         Finding::new(
             "threads of a warp wait for the one with most rounds",
             "figure of the mean deviation to the maximum",
-            branch.map_or(Verdict::NotJudged, |r| {
-                Verdict::by_cases(usize::from(r.deviation > 0.05), 1)
+            branch.map_or(FindingVerdict::NotJudged, |r| {
+                FindingVerdict::by_cases(usize::from(r.deviation > 0.05), 1)
             }),
             branch.map_or(String::new(), |r| {
                 format!(
@@ -571,14 +576,14 @@ impl Searched<'_> {
 fn faster(claim: &str, published: f64, slow: Option<f64>, fast: Option<f64>) -> Finding {
     let (verdict, evidence) = match (slow, fast) {
         (Some(s), Some(f)) if f > 0.0 => (
-            Verdict::by_cases(usize::from(s > f), 1),
+            FindingVerdict::by_cases(usize::from(s > f), 1),
             format!(
                 "{} times as fast here, published {}",
                 short(s / f),
                 short(published)
             ),
         ),
-        _ => (Verdict::NotJudged, "not measured here".into()),
+        _ => (FindingVerdict::NotJudged, "not measured here".into()),
     };
     Finding::new(claim, "tables of times", verdict, evidence)
 }

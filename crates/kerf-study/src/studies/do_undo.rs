@@ -1,11 +1,11 @@
 //! x := (x * y) / y for many y, which exact arithmetic leaves alone.
-use crate::bench::{Bench, buffer, int};
+use crate::bench::{StudyBench, buffer, int};
 use crate::finding::{Finding, short};
-use crate::inputs::Stream;
-use crate::measured::{Measured, Metric};
+use crate::inputs::InputStream;
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::{NUMBERS, real};
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -21,15 +21,15 @@ const CASES: [(&str, f64, f64); 4] = [
 const STARTS: usize = 32;
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("do_undo"), "do-undo", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("do_undo"), "do-undo", setup)?;
     let n = setup.pick(2_000, 50_000, 1_000_000, 1_000_000);
     let mut rows = Vec::new();
     let mut strayed = 0f64;
     for (case, x_max, y_max) in CASES {
         (setup.progress)(&format!("{case}, {n} iterations"));
         let draw = |name: &str, count: usize, max: f64| -> Vec<(f64, f64)> {
-            let s = Stream::new(setup.seed, &format!("do-undo {case} {name}"));
+            let s = InputStream::new(setup.seed, &format!("do-undo {case} {name}"));
             (0..count as u64)
                 .map(|i| s.wide_within(i, (0.0, max)))
                 .collect()
@@ -47,7 +47,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             let out = bench.room(k.storage, STARTS)?;
             let symbol = format!("do_undo_{}", k.label);
             let args = [buffer(from), buffer(with), buffer(out), int(STARTS), int(n)];
-            let mut row = Measured::new(case, n, k.label);
+            let mut row = StudyRow::new(case, n, k.label);
             row.time_s = bench.measure(None, |b| {
                 b.launch(&symbol, [1, 1], [STARTS as u32, 1], &args)
             })?;
@@ -62,18 +62,18 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             rows.push(row);
         }
     }
-    let mut report = Report::new("do-undo", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("do-undo", SURINENI, bench.device(), setup);
     let title = format!("n times multiply and divide, {STARTS} starts (figures 11 to 14)");
     report.tables.push(Table::of_measured(
         "errors",
         &title,
         ("ranges", "n"),
-        Metric::MeanAbs,
+        StudyMetric::MeanAbs,
         &rows,
     ));
-    let all: Vec<&Measured> = rows.iter().collect();
-    let cases = Along::Cases(CASES.map(|c| c.0.to_owned()).to_vec());
-    let panels = [Metric::MeanAbs, Metric::Time]
+    let all: Vec<&StudyRow> = rows.iter().collect();
+    let cases = PlotAxis::Cases(CASES.map(|c| c.0.to_owned()).to_vec());
+    let panels = [StudyMetric::MeanAbs, StudyMetric::Time]
         .into_iter()
         .filter_map(|m| Panel::of_measured(m.name(), ("ranges", cases.clone()), m, &all))
         .collect();
@@ -92,7 +92,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-fn findings(rows: &[Measured]) -> Vec<Finding> {
+fn findings(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 4.3, figures 11 to 14";
     let cmp = [("float2_cmp", "float"), ("double2_cmp", "double")];
     vec![
@@ -100,7 +100,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite division is less accurate than that of its word",
             place,
             rows,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &cmp,
             |r| r > 1.0,
         ),
@@ -108,7 +108,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "division by the proven algorithms is more accurate than that of its word",
             OWN,
             rows,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &[("float2", "float"), ("double2", "double")],
             |r| r < 1.0,
         ),
@@ -116,7 +116,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite division also takes longer",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &cmp,
             |r| r > 1.0,
         ),
@@ -124,7 +124,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "float2 division with the proven algorithms is faster than double division",
             OWN,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2", "double")],
             |r| r < 1.0,
         ),

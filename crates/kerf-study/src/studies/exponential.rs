@@ -1,12 +1,12 @@
 //! The natural exponential: the built-in function, double words on top of it, and the Taylor series.
-use crate::bench::{Bench, buffer, int};
-use crate::finding::{Finding, Verdict};
-use crate::inputs::Stream;
-use crate::measured::{Measured, Metric};
+use crate::bench::{StudyBench, buffer, int};
+use crate::finding::{Finding, FindingVerdict};
+use crate::inputs::InputStream;
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::EXPONENTIALS;
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
-use crate::table::{Cell, Table};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
+use crate::table::{Table, TableCell};
 use crate::{Setup, StudyError, bench, bitcode, published, reference};
 use kerf_exec::ExecError;
 
@@ -30,14 +30,14 @@ struct Terms {
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("exponential"), "exponential", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("exponential"), "exponential", setup)?;
     let n = setup.pick(64, 512, 4096, 16384);
     let mut rows = Vec::new();
     let mut terms = Vec::new();
     for (range, interval) in RANGES {
         (setup.progress)(&format!("{n} values in {range}"));
-        let s = Stream::new(setup.seed, &format!("exponential {range}"));
+        let s = InputStream::new(setup.seed, &format!("exponential {range}"));
         let x: Vec<f64> = (0..n as u64)
             .map(|i| s.single_within(i, interval))
             .collect();
@@ -50,7 +50,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             let blocks = n.div_ceil(128) as u32;
             let args = [buffer(input), buffer(out), buffer(counts), int(n)];
             bench.launch(&symbol, [blocks, 1], [128, 1], &args)?;
-            let mut row = Measured::new(range, n, k.label);
+            let mut row = StudyRow::new(range, n, k.label);
             let bytes = bench.read(out)?;
             for (i, exact) in exact.iter().enumerate() {
                 row.errors.add(k.storage.decode(&bytes, i).as_ref(), exact);
@@ -83,12 +83,12 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             rows.push(row);
         }
     }
-    let mut report = Report::new("exponential", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("exponential", SURINENI, bench.device(), setup);
     report.tables.push(Table::of_measured(
         "errors",
         "Errors, and time of one evaluation (figures 15 to 18)",
         ("range", "n"),
-        Metric::MeanAbs,
+        StudyMetric::MeanAbs,
         &rows,
     ));
     report.tables.push(terms_table(&terms));
@@ -96,9 +96,9 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     let panels = RANGES[..2]
         .iter()
         .flat_map(|(range, _)| {
-            let some: Vec<&Measured> = rows.iter().filter(|r| r.case == *range).collect();
-            let along = Along::Cases(vec![(*range).to_owned()]);
-            [Metric::MeanAbs, Metric::Time]
+            let some: Vec<&StudyRow> = rows.iter().filter(|r| r.case == *range).collect();
+            let along = PlotAxis::Cases(vec![(*range).to_owned()]);
+            [StudyMetric::MeanAbs, StudyMetric::Time]
                 .into_iter()
                 .filter_map(move |m| {
                     let title = format!("{} in {range}", m.name());
@@ -142,10 +142,10 @@ fn terms_table(terms: &[Terms]) -> Table {
         t.rows.push(vec![
             x.range.into(),
             x.label.into(),
-            Cell::Real(x.mean),
-            Cell::Real(x.deviation),
-            Cell::maybe(theirs.map(|p| p.2)),
-            Cell::maybe(theirs.map(|p| p.3)),
+            TableCell::Real(x.mean),
+            TableCell::Real(x.deviation),
+            TableCell::maybe(theirs.map(|p| p.2)),
+            TableCell::maybe(theirs.map(|p| p.3)),
         ]);
     }
     t
@@ -186,8 +186,8 @@ fn instructions(setup: &Setup) -> Result<Table, StudyError> {
                 counts[i] += 1;
             }
         }
-        let mut row = vec![Cell::from(k.label)];
-        row.extend(counts.map(Cell::Integer));
+        let mut row = vec![TableCell::from(k.label)];
+        row.extend(counts.map(TableCell::Integer));
         t.rows.push(row);
     }
     Ok(t)
@@ -202,9 +202,9 @@ const SERIES: [(&str, &str); 2] = [
     ("double2_cmp_ts", "double2_cmp_bf"),
 ];
 
-fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
-    let figures = |r: &&Measured| r.case == RANGES[0].0 || r.case == RANGES[1].0;
-    let rows: Vec<Measured> = rows.iter().filter(figures).cloned().collect();
+fn findings(rows: &[StudyRow], terms: &[Terms]) -> Vec<Finding> {
+    let figures = |r: &&StudyRow| r.case == RANGES[0].0 || r.case == RANGES[1].0;
+    let rows: Vec<StudyRow> = rows.iter().filter(figures).cloned().collect();
     let mut all = accuracy(&rows);
     all.extend([lost(&rows), terms_as_published(terms)]);
     all.extend(speed(&rows));
@@ -212,14 +212,14 @@ fn findings(rows: &[Measured], terms: &[Terms]) -> Vec<Finding> {
 }
 
 /// What is claimed of errors.
-fn accuracy(rows: &[Measured]) -> Vec<Finding> {
+fn accuracy(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 4.4, figures 15 and 16";
     vec![
         Finding::by_ratio(
             "on the built-in function, composite is as accurate as its word (within a factor of 3)",
             place,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &BUILT_IN,
             |r| (1.0 / 3.0..=3.0).contains(&r),
         ),
@@ -227,7 +227,7 @@ fn accuracy(rows: &[Measured]) -> Vec<Finding> {
             "the series is less accurate than the built-in function",
             place,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &SERIES,
             |r| r > 1.0,
         ),
@@ -235,7 +235,7 @@ fn accuracy(rows: &[Measured]) -> Vec<Finding> {
             "the series computed with the proven algorithms is less accurate than the built-in function of its word",
             OWN,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &[("float2_ts", "float"), ("double2_ts", "double")],
             |r| r > 1.0,
         ),
@@ -243,7 +243,7 @@ fn accuracy(rows: &[Measured]) -> Vec<Finding> {
             "an exponential made for double words is more accurate than that of their word, 1e5 times and more",
             OWN,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &[("float2", "float"), ("double2", "double")],
             |r| r < 1e-5,
         ),
@@ -251,7 +251,7 @@ fn accuracy(rows: &[Measured]) -> Vec<Finding> {
             "double and double2 are more accurate than float and float2",
             place,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &[("double", "float"), ("double2_cmp_bf", "float2_cmp_bf")],
             |r| r < 1.0,
         ),
@@ -259,7 +259,7 @@ fn accuracy(rows: &[Measured]) -> Vec<Finding> {
 }
 
 /// Results of large arguments that are not finite.
-fn lost(rows: &[Measured]) -> Finding {
+fn lost(rows: &[StudyRow]) -> Finding {
     let lost = |label: &str| {
         let mut large = rows.iter().filter(|r| r.case == RANGES[1].0);
         let r = large.find(|r| r.label == label);
@@ -269,7 +269,7 @@ fn lost(rows: &[Measured]) -> Finding {
     Finding::new(
         "in float2 the series fails for large arguments: more results are lost than in float",
         "section 4.4, figure 16",
-        Verdict::by_cases(usize::from(series > plain), usize::from(n > 0)),
+        FindingVerdict::by_cases(usize::from(series > plain), usize::from(n > 0)),
         format!(
             "in {}, float2_cmp_ts lost {series} of {n} results and float {plain}",
             RANGES[1].0
@@ -293,7 +293,7 @@ fn terms_as_published(terms: &[Terms]) -> Finding {
     Finding::new(
         "the series takes as many terms as published (within a tenth)",
         "table VIII",
-        Verdict::by_cases(same, near.len()),
+        FindingVerdict::by_cases(same, near.len()),
         near.iter()
             .map(|x| format!("{} {:.1} (published {:.1})", x.0, x.1, x.2))
             .collect::<Vec<_>>()
@@ -302,14 +302,14 @@ fn terms_as_published(terms: &[Terms]) -> Finding {
 }
 
 /// What is claimed of times.
-fn speed(rows: &[Measured]) -> Vec<Finding> {
+fn speed(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 4.4, figures 17 and 18";
     vec![
         Finding::by_ratio(
             "on the built-in function, composite takes at most twice as long as its word",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &BUILT_IN,
             |r| r <= 2.0,
         ),
@@ -317,7 +317,7 @@ fn speed(rows: &[Measured]) -> Vec<Finding> {
             "the series takes 2 to 15 times as long as the built-in function",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &SERIES,
             |r| (2.0..=15.0).contains(&r),
         ),
@@ -325,7 +325,7 @@ fn speed(rows: &[Measured]) -> Vec<Finding> {
             "double takes about four times as long as float (3 to 5 times)",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("double", "float")],
             |r| (3.0..=5.0).contains(&r),
         ),

@@ -1,11 +1,11 @@
 //! Gaussian elimination, two kernels a step.
 use super::matrix::{self, CASE};
-use crate::bench::{Bench, buffer, int};
+use crate::bench::{StudyBench, buffer, int};
 use crate::finding::Finding;
-use crate::measured::{Measured, Metric};
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::NUMBERS;
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
 use crate::{Scale, Setup, StudyError, bitcode, reference};
 
@@ -13,8 +13,8 @@ const BLOCK: u32 = 256;
 const SIDE: u32 = 16;
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("gaussian"), "gaussian", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("gaussian"), "gaussian", setup)?;
     let sizes: &[usize] = match setup.scale {
         Scale::Tiny => &[16, 32],
         Scale::Quick => &[16, 64, 128],
@@ -35,7 +35,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             let m = bench.room(k.storage, n)?;
             let first = format!("gaussian_multipliers_{}", k.label);
             let second = format!("gaussian_rows_{}", k.label);
-            let mut row = Measured::new(CASE, n, k.label);
+            let mut row = StudyRow::new(CASE, n, k.label);
             row.time_s = bench.measure(Some((clean, work)), |b| {
                 for t in 0..n - 1 {
                     let below = (n - 1 - t) as u32;
@@ -54,18 +54,18 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             rows.push(row);
         }
     }
-    let mut report = Report::new("gaussian", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("gaussian", SURINENI, bench.device(), setup);
     report.tables.push(Table::of_measured(
         "errors",
         "Upper triangle and right-hand side after elimination (figures 19 and 20)",
         ("intervals", "n"),
-        Metric::SumAbs,
+        StudyMetric::SumAbs,
         &rows,
     ));
-    let all: Vec<&Measured> = rows.iter().collect();
-    let panels = [Metric::SumAbs, Metric::Time]
+    let all: Vec<&StudyRow> = rows.iter().collect();
+    let panels = [StudyMetric::SumAbs, StudyMetric::Time]
         .into_iter()
-        .filter_map(|m| Panel::of_measured(m.name(), ("equations", Along::Log), m, &all))
+        .filter_map(|m| Panel::of_measured(m.name(), ("equations", PlotAxis::Log), m, &all))
         .collect();
     report.plots.push(Plot {
         name: "error".into(),
@@ -82,7 +82,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-fn findings(rows: &[Measured]) -> Vec<Finding> {
+fn findings(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 5.1, figures 19 and 20";
     let cmp = [("float2_cmp", "float"), ("double2_cmp", "double")];
     vec![
@@ -90,7 +90,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite elimination is about as accurate as that of its word (within a factor of 10)",
             place,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &cmp,
             |r| (0.1..=10.0).contains(&r),
         ),
@@ -98,7 +98,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "with the proven algorithms it is more accurate than its word, 1e4 times and more",
             OWN,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[("float2", "float"), ("double2", "double")],
             |r| r < 1e-4,
         ),
@@ -106,7 +106,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "double is more accurate than float by three orders of magnitude and more",
             place,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[("double", "float")],
             |r| r <= 1e-3,
         ),
@@ -114,7 +114,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite takes about as long as its word (within a quarter)",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &cmp,
             |r| r <= 1.25,
         ),
@@ -122,7 +122,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "the proven algorithms take about as long as their word (within a quarter)",
             OWN,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2", "float"), ("double2", "double")],
             |r| r <= 1.25,
         ),

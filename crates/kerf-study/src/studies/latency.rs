@@ -1,9 +1,9 @@
 //! Instruction latencies of a profile beside those of four older generations.
-use crate::finding::{Finding, Verdict, ratio, short, span};
-use crate::plot::{Along, Panel, Plot, Series};
+use crate::finding::{Finding, FindingVerdict, ratio, short, span};
+use crate::plot::{Panel, Plot, PlotAxis, Series};
 use crate::published::{DOUBLE_LATENCY, GENERATIONS, Latency, SINGLE_LATENCY};
-use crate::report::{Report, SURINENI};
-use crate::table::{Cell, Table};
+use crate::report::{SURINENI, StudyReport};
+use crate::table::{Table, TableCell};
 use crate::{Setup, StudyError, profile_device};
 use kerf_device::profile::DeviceProfile;
 
@@ -22,16 +22,16 @@ fn table(p: &DeviceProfile, name: &str, title: &str, rows: &[Latency], fast: boo
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut t = Table::new(name, title, &columns);
     for r in rows {
-        let mut row = vec![Cell::from(r.instruction)];
+        let mut row = vec![TableCell::from(r.instruction)];
         for g in 0..GENERATIONS.len() {
-            row.push(Cell::Real(r.standard[g]));
+            row.push(TableCell::Real(r.standard[g]));
             if fast {
-                row.push(Cell::maybe(r.fast.map(|f| f[g])));
+                row.push(TableCell::maybe(r.fast.map(|f| f[g])));
             }
         }
-        row.push(Cell::maybe(cycles(p, r.keys[0])));
+        row.push(TableCell::maybe(cycles(p, r.keys[0])));
         if fast {
-            row.push(Cell::maybe(cycles(p, r.keys[1])));
+            row.push(TableCell::maybe(cycles(p, r.keys[1])));
         }
         t.rows.push(row);
     }
@@ -64,19 +64,19 @@ fn panel(p: &DeviceProfile, title: &str, rows: &[Latency]) -> Panel {
         .collect();
     Panel {
         title: title.into(),
-        x: ("instruction".into(), Along::Cases(names)),
+        x: ("instruction".into(), PlotAxis::Cases(names)),
         y: "latency, cycles".into(),
         series,
     }
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
     let p = setup
         .profile
         .as_ref()
         .ok_or(StudyError::NoProfile("latency"))?;
-    let mut report = Report::new("latency", SURINENI, profile_device(p), setup);
+    let mut report = StudyReport::new("latency", SURINENI, profile_device(p), setup);
     let (single, double) = (
         "Single precision, cycles (table IV)",
         "Double precision, cycles (table V)",
@@ -132,7 +132,12 @@ pub(super) fn judge(
             shown.join(", ")
         ),
     };
-    Finding::new(claim, place, Verdict::by_cases(good, pairs.len()), evidence)
+    Finding::new(
+        claim,
+        place,
+        FindingVerdict::by_cases(good, pairs.len()),
+        evidence,
+    )
 }
 
 fn findings(p: &DeviceProfile) -> Vec<Finding> {

@@ -1,14 +1,14 @@
 //! Potentials and forces of particles in neighbouring boxes.
-use crate::bench::{Bench, buffer};
+use crate::bench::{StudyBench, buffer};
 use crate::finding::Finding;
-use crate::inputs::Stream;
-use crate::measured::{Measured, Metric};
+use crate::inputs::InputStream;
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::EXPONENTIALS;
-use crate::plot::{Along, Panel, Plot};
+use crate::plot::{Panel, Plot, PlotAxis};
 use crate::reference::{self, Particle};
-use crate::report::{OWN, Report, SURINENI};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
-use crate::{Device, Scale, Setup, StudyError, bitcode};
+use crate::{Scale, Setup, StudyDevice, StudyError, bitcode};
 use rayon::prelude::*;
 use rug::Float;
 
@@ -48,7 +48,7 @@ struct Scene {
 
 fn scene(setup: &Setup, range: &str, interval: (f64, f64), side: usize, sampled: usize) -> Scene {
     let n = side * side * side * PER_BOX;
-    let s = Stream::new(setup.seed, &format!("lavamd {range} {side}"));
+    let s = InputStream::new(setup.seed, &format!("lavamd {range} {side}"));
     let at = |i: usize| s.single_within(i as u64, interval);
     let particles: Vec<Particle> = (0..n)
         .map(|i| [0, 1, 2, 3].map(|k| at(5 * i + k)))
@@ -78,12 +78,12 @@ fn scene(setup: &Setup, range: &str, interval: (f64, f64), side: usize, sampled:
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("lavamd"), "lavamd", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("lavamd"), "lavamd", setup)?;
     let sides: &[usize] = match (setup.scale, setup.device) {
         (Scale::Tiny, _) => &[1],
         (Scale::Quick, _) => &[1, 2],
-        (Scale::Full, Device::Cpu) => &[1, 2, 3],
+        (Scale::Full, StudyDevice::Cpu) => &[1, 2, 3],
         _ => &[1, 2, 3, 4, 5, 6, 7, 8],
     };
     let sampled = setup.pick(8, 32, 64, 256);
@@ -109,7 +109,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
                 let forces = bench.room(k.storage, flat.len())?;
                 let symbol = format!("lavamd_{}", k.label);
                 let args = [particles, charges, near, forces, factor].map(buffer);
-                let mut row = Measured::new(range, boxes, k.label);
+                let mut row = StudyRow::new(range, boxes, k.label);
                 row.time_s = bench.measure(None, |b| {
                     b.launch(&symbol, [boxes as u32, 1], [PER_BOX as u32, 1], &args)
                 })?;
@@ -126,23 +126,23 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             }
         }
     }
-    let mut report = Report::new("lavamd", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("lavamd", SURINENI, bench.device(), setup);
     report.tables.push(Table::of_measured(
         "errors",
         &format!("Boxes of {PER_BOX} particles, errors of up to {sampled} sampled particles (figures 23 to 26)"),
         ("range", "boxes"),
-        Metric::SumAbs,
+        StudyMetric::SumAbs,
         &rows,
     ));
     let panels = RANGES
         .iter()
         .flat_map(|(range, _)| {
-            let some: Vec<&Measured> = rows.iter().filter(|r| r.case == *range).collect();
-            [Metric::SumAbs, Metric::Time]
+            let some: Vec<&StudyRow> = rows.iter().filter(|r| r.case == *range).collect();
+            [StudyMetric::SumAbs, StudyMetric::Time]
                 .into_iter()
                 .filter_map(move |m| {
                     let title = format!("{} for {range}", m.name());
-                    Panel::of_measured(&title, ("boxes", Along::Log), m, &some)
+                    Panel::of_measured(&title, ("boxes", PlotAxis::Log), m, &some)
                 })
                 .collect::<Vec<_>>()
         })
@@ -157,7 +157,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
         "The reference covers {sampled} particles, evenly spread over all boxes. Positions, the term v and \
          charges are drawn from the range."
     ));
-    if setup.device == Device::Cpu {
+    if setup.device == StudyDevice::Cpu {
         report.notes.push(
             "Published sizes go to 512 boxes, which the CPU executor would take too long for; --device cuda \
              runs them."
@@ -168,7 +168,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-fn findings(rows: &[Measured]) -> Vec<Finding> {
+fn findings(rows: &[StudyRow]) -> Vec<Finding> {
     let accuracy = "section 5.3.1";
     let speed = "section 5.3.2";
     vec![
@@ -176,7 +176,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "versions built on double are more accurate than those built on float",
             accuracy,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[
                 ("double", "float"),
                 ("double2_cmp_bf", "float2_cmp_bf"),
@@ -188,7 +188,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "double2 on the built-in exponential is more accurate than double",
             accuracy,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[("double2_cmp_bf", "double")],
             |r| r < 1.0,
         ),
@@ -196,7 +196,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "double2 with the series is the least accurate of the three in double",
             accuracy,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[
                 ("double2_cmp_ts", "double"),
                 ("double2_cmp_ts", "double2_cmp_bf"),
@@ -207,7 +207,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite is generally more accurate than plain float",
             accuracy,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[("float2_cmp_bf", "float"), ("float2_cmp_ts", "float")],
             |r| r < 1.0,
         ),
@@ -215,7 +215,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "with the proven algorithms it is more accurate than its word, 1e4 times and more",
             OWN,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &[("float2", "float"), ("double2", "double")],
             |r| r < 1e-4,
         ),
@@ -223,7 +223,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite is significantly slower than its word (1.5 times and more)",
             speed,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2_cmp_bf", "float"), ("double2_cmp_bf", "double")],
             |r| r >= 1.5,
         ),
@@ -231,7 +231,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "the series is slower than the built-in exponential",
             speed,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[
                 ("float2_cmp_ts", "float2_cmp_bf"),
                 ("double2_cmp_ts", "double2_cmp_bf"),
@@ -242,7 +242,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "double is only slightly slower than float (at most a half)",
             speed,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("double", "float")],
             |r| r <= 1.5,
         ),
@@ -250,7 +250,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite needs more shared memory than its word",
             speed,
             rows,
-            Metric::Shared,
+            StudyMetric::Shared,
             &[("float2_cmp_bf", "float"), ("double2_cmp_bf", "double")],
             |r| r > 1.0,
         ),

@@ -1,19 +1,19 @@
 //! LU decomposition by tiles in shared memory.
 use super::matrix::{self, CASE};
-use crate::bench::{Bench, buffer, int};
+use crate::bench::{StudyBench, buffer, int};
 use crate::finding::Finding;
-use crate::measured::{Measured, Metric};
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::NUMBERS;
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
 use crate::{Scale, Setup, StudyError, bitcode, reference};
 
 const TILE: usize = 16;
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("lud"), "lud", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("lud"), "lud", setup)?;
     let sizes: &[usize] = match setup.scale {
         Scale::Tiny => &[16, 48],
         Scale::Quick => &[64, 128],
@@ -32,7 +32,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             let name = |part: &str| format!("lud_{part}_{}", k.label);
             let (diagonal, perimeter, internal) =
                 (name("diagonal"), name("perimeter"), name("internal"));
-            let mut row = Measured::new(CASE, n, k.label);
+            let mut row = StudyRow::new(CASE, n, k.label);
             row.time_s = bench.measure(Some((clean, work)), |b| {
                 let side = TILE as u32;
                 for t in 0..n / TILE {
@@ -54,18 +54,20 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             rows.push(row);
         }
     }
-    let mut report = Report::new("lud", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("lud", SURINENI, bench.device(), setup);
     report.tables.push(Table::of_measured(
         "errors",
         "L and U; registers and shared memory of the perimeter kernel (figures 21 and 22)",
         ("intervals", "n"),
-        Metric::SumAbs,
+        StudyMetric::SumAbs,
         &rows,
     ));
-    let all: Vec<&Measured> = rows.iter().collect();
-    let panels = [Metric::SumAbs, Metric::Time]
+    let all: Vec<&StudyRow> = rows.iter().collect();
+    let panels = [StudyMetric::SumAbs, StudyMetric::Time]
         .into_iter()
-        .filter_map(|m| Panel::of_measured(m.name(), ("order of the matrix", Along::Log), m, &all))
+        .filter_map(|m| {
+            Panel::of_measured(m.name(), ("order of the matrix", PlotAxis::Log), m, &all)
+        })
         .collect();
     report.plots.push(Plot {
         name: "error".into(),
@@ -82,7 +84,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-fn findings(rows: &[Measured]) -> Vec<Finding> {
+fn findings(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 5.2, figures 21 and 22";
     let cmp = [("float2_cmp", "float"), ("double2_cmp", "double")];
     let proven = [("float2", "float"), ("double2", "double")];
@@ -91,7 +93,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite decomposition is less accurate than that of its word",
             place,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &cmp,
             |r| r > 1.0,
         ),
@@ -99,7 +101,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "with the proven algorithms it is more accurate, 1e4 times and more",
             OWN,
             rows,
-            Metric::SumAbs,
+            StudyMetric::SumAbs,
             &proven,
             |r| r < 1e-4,
         ),
@@ -107,7 +109,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "double takes longer than float",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("double", "float")],
             |r| r > 1.0,
         ),
@@ -115,7 +117,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite takes longer than its word",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &cmp,
             |r| r > 1.0,
         ),
@@ -123,7 +125,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite needs more registers than its word",
             place,
             rows,
-            Metric::Registers,
+            StudyMetric::Registers,
             &cmp,
             |r| r > 1.0,
         ),
@@ -131,7 +133,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite needs more shared memory than its word",
             place,
             rows,
-            Metric::Shared,
+            StudyMetric::Shared,
             &cmp,
             |r| r > 1.0,
         ),

@@ -1,10 +1,10 @@
 //! Additions in single, in double, and in both interleaved.
 use super::latency::judge;
 use crate::finding::Finding;
-use crate::plot::{Along, Panel, Plot, Series};
+use crate::plot::{Panel, Plot, PlotAxis, Series};
 use crate::published::MIXED_THROUGHPUT;
-use crate::report::{Report, SURINENI};
-use crate::table::{Cell, Table};
+use crate::report::{SURINENI, StudyReport};
+use crate::table::{Table, TableCell};
 use crate::{Setup, StudyError, profile_device};
 use kerf_device::profile::DeviceProfile;
 
@@ -40,21 +40,24 @@ fn together(p: &DeviceProfile) -> Option<f64> {
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
     let p = setup
         .profile
         .as_ref()
         .ok_or(StudyError::NoProfile("mixed-throughput"))?;
     let rates = rates(p);
-    let mut report = Report::new("mixed-throughput", SURINENI, profile_device(p), setup);
+    let mut report = StudyReport::new("mixed-throughput", SURINENI, profile_device(p), setup);
     let mut t = Table::new(
         "throughput",
         "Operations a second (table IX)",
         &["kernel", "maxwell_titan_x", p.name.as_str()],
     );
     for ((name, theirs), mine) in MIXED_THROUGHPUT.iter().zip(rates) {
-        t.rows
-            .push(vec![(*name).into(), Cell::Real(*theirs), Cell::maybe(mine)]);
+        t.rows.push(vec![
+            (*name).into(),
+            TableCell::Real(*theirs),
+            TableCell::maybe(mine),
+        ]);
     }
     report.tables.push(t);
     let series = |label: &str, v: Vec<Option<f64>>| Series {
@@ -72,7 +75,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             title: "additions".into(),
             x: (
                 "kernel".into(),
-                Along::Cases(MIXED_THROUGHPUT.map(|m| m.0.to_owned()).to_vec()),
+                PlotAxis::Cases(MIXED_THROUGHPUT.map(|m| m.0.to_owned()).to_vec()),
             ),
             y: "operations a second".into(),
             series: vec![

@@ -1,11 +1,11 @@
 //! Chains of multiplications by numbers below and above one in turn.
-use crate::bench::{Bench, buffer, int};
+use crate::bench::{StudyBench, buffer, int};
 use crate::finding::Finding;
-use crate::inputs::Stream;
-use crate::measured::{Measured, Metric};
+use crate::inputs::InputStream;
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::NUMBERS;
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -17,11 +17,11 @@ const CHAINS: usize = 32;
 const ROUNDS: usize = 2000;
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("products"), "products", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("products"), "products", setup)?;
     let step = setup.pick(100, 40, 20, 20);
     let counts: Vec<usize> = (20..=220).step_by(step).collect();
-    let stream = Stream::new(setup.seed, "products");
+    let stream = InputStream::new(setup.seed, "products");
     let x: Vec<f64> = (0..220 * CHAINS)
         .map(|i| stream.single_within(i as u64, INTERVALS[(i / CHAINS) % 2]))
         .collect();
@@ -45,7 +45,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
                 int(CHAINS),
                 int(rounds),
             ];
-            let mut row = Measured::new(CASE, count, k.label);
+            let mut row = StudyRow::new(CASE, count, k.label);
             let time = bench.measure(None, |b| {
                 b.launch(&symbol, [1, 1], [CHAINS as u32, 1], &args)
             })?;
@@ -58,19 +58,21 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
             rows.push(row);
         }
     }
-    let mut report = Report::new("products", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("products", SURINENI, bench.device(), setup);
     let title = format!("{CHAINS} chains of n multiplications, one a thread (figures 9 and 10)");
     report.tables.push(Table::of_measured(
         "chains",
         &title,
         ("intervals", "n"),
-        Metric::MeanRel,
+        StudyMetric::MeanRel,
         &rows,
     ));
-    let all: Vec<&Measured> = rows.iter().collect();
-    let panels = [Metric::MeanRel, Metric::Time]
+    let all: Vec<&StudyRow> = rows.iter().collect();
+    let panels = [StudyMetric::MeanRel, StudyMetric::Time]
         .into_iter()
-        .filter_map(|m| Panel::of_measured(m.name(), ("multiplications", Along::Linear), m, &all))
+        .filter_map(|m| {
+            Panel::of_measured(m.name(), ("multiplications", PlotAxis::Linear), m, &all)
+        })
         .collect();
     report.plots.push(Plot {
         name: "error".into(),
@@ -87,7 +89,7 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
     Ok(report)
 }
 
-fn findings(rows: &[Measured]) -> Vec<Finding> {
+fn findings(rows: &[StudyRow]) -> Vec<Finding> {
     let place = "section 4.2, figures 9 and 10";
     let cmp = [("float2_cmp", "float"), ("double2_cmp", "double")];
     let proven = [("float2", "float"), ("double2", "double")];
@@ -96,7 +98,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite products are no more accurate than those of their word (within a factor of 3)",
             place,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &cmp,
             |r| (1.0 / 3.0..=3.0).contains(&r),
         ),
@@ -104,7 +106,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "with the proven algorithms they are: by a factor of 1e5 and more",
             OWN,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &proven,
             |r| r < 1e-5,
         ),
@@ -112,7 +114,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "proven float2 products are less accurate than double ones",
             OWN,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &[("float2", "double")],
             |r| r > 1.0,
         ),
@@ -120,7 +122,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "the error is carried from one multiplication to the next",
             place,
             rows,
-            Metric::MeanRel,
+            StudyMetric::MeanRel,
             &["float", "double"],
             true,
         ),
@@ -128,7 +130,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "composite products take 1.2 to 4 times as long as those of their word",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &cmp,
             |r| (1.1..=4.4).contains(&r),
         ),
@@ -136,7 +138,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "float2 products are no faster than double ones",
             place,
             rows,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2_cmp", "double"), ("float2", "double")],
             |r| r >= 0.95,
         ),
@@ -144,7 +146,7 @@ fn findings(rows: &[Measured]) -> Vec<Finding> {
             "float2 takes more registers than float, and double2 more than double",
             place,
             rows,
-            Metric::Registers,
+            StudyMetric::Registers,
             &cmp,
             |r| r > 1.0,
         ),

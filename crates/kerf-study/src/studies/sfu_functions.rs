@@ -1,10 +1,10 @@
 //! Functions in their accurate version and on the special-function unit, beside three older generations.
 use super::latency::judge;
 use crate::finding::Finding;
-use crate::plot::{Along, Panel, Plot, Series};
+use crate::plot::{Panel, Plot, PlotAxis, Series};
 use crate::published::{SFU_FUNCTIONS, SfuRow};
-use crate::report::{LI, Report};
-use crate::table::{Cell, Table};
+use crate::report::{LI, StudyReport};
+use crate::table::{Table, TableCell};
 use crate::{Setup, StudyError, profile_device};
 use kerf_device::profile::DeviceProfile;
 
@@ -67,21 +67,25 @@ fn table(p: &DeviceProfile, format: &str, name: &str, title: &str) -> Table {
             "energy_pj",
         ],
     );
-    let version = |sfu: bool| Cell::from(if sfu { "sfu" } else { "accurate" });
+    let version = |sfu: bool| TableCell::from(if sfu { "sfu" } else { "accurate" });
     for (function, _) in functions().into_iter().filter(|f| f.1 == format) {
         let theirs = |r: &&SfuRow| r.function == function && r.format == format;
         for r in SFU_FUNCTIONS.iter().filter(theirs) {
             let mut row = vec![function.into(), r.generation.into(), version(r.sfu)];
-            row.extend([Cell::Real(r.latency), Cell::Real(r.error)]);
-            row.push(Cell::Integer(r.registers.into()));
-            row.extend(r.units.map(|u| Cell::Integer(u.into())));
-            row.extend([Cell::Real(r.gops), Cell::Missing]);
+            row.extend([TableCell::Real(r.latency), TableCell::Real(r.error)]);
+            row.push(TableCell::Integer(r.registers.into()));
+            row.extend(r.units.map(|u| TableCell::Integer(u.into())));
+            row.extend([TableCell::Real(r.gops), TableCell::Missing]);
             t.rows.push(row);
         }
         for sfu in [false, true] {
             let m = mine(p, &key(function, format, sfu));
-            let of = |f: fn(&Mine) -> Option<f64>| Cell::maybe(m.as_ref().and_then(f));
-            let mut row = vec![function.into(), Cell::Text(p.name.clone()), version(sfu)];
+            let of = |f: fn(&Mine) -> Option<f64>| TableCell::maybe(m.as_ref().and_then(f));
+            let mut row = vec![
+                function.into(),
+                TableCell::Text(p.name.clone()),
+                version(sfu),
+            ];
             row.extend([
                 of(|m| m.latency),
                 of(|m| m.error),
@@ -128,7 +132,7 @@ fn panel(p: &DeviceProfile, format: &str, title: &str) -> Panel {
         title: title.into(),
         x: (
             "function".into(),
-            Along::Cases(names.iter().map(|n| (*n).to_owned()).collect()),
+            PlotAxis::Cases(names.iter().map(|n| (*n).to_owned()).collect()),
         ),
         y: "throughput of an SM, 10^9 a second".into(),
         series: vec![
@@ -141,12 +145,12 @@ fn panel(p: &DeviceProfile, format: &str, title: &str) -> Panel {
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
     let p = setup
         .profile
         .as_ref()
         .ok_or(StudyError::NoProfile("sfu-functions"))?;
-    let mut report = Report::new("sfu-functions", LI, profile_device(p), setup);
+    let mut report = StudyReport::new("sfu-functions", LI, profile_device(p), setup);
     report.tables.push(table(
         p,
         "f32",

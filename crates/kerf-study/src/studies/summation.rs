@@ -1,11 +1,11 @@
 //! Sums whose exact result is zero, by one thread and by many.
-use crate::bench::{Bench, buffer, int};
+use crate::bench::{StudyBench, buffer, int};
 use crate::finding::Finding;
-use crate::inputs::Stream;
-use crate::measured::{Measured, Metric};
+use crate::inputs::InputStream;
+use crate::measured::{StudyMetric, StudyRow};
 use crate::number::NUMBERS;
-use crate::plot::{Along, Panel, Plot};
-use crate::report::{OWN, Report, SURINENI};
+use crate::plot::{Panel, Plot, PlotAxis};
+use crate::report::{OWN, SURINENI, StudyReport};
 use crate::table::Table;
 use crate::{Setup, StudyError, bitcode, reference};
 
@@ -23,10 +23,10 @@ const THREADS: u32 = 32;
 /// `n` numbers (n even) as words, each with its opposite, in random order. They are wider than most types;
 /// a number and its opposite cancel in each.
 fn inputs(seed: u64, n: usize, intervals: &[(f64, f64); 2]) -> Vec<(f64, f64)> {
-    let value = Stream::new(seed, "summation value");
-    let side = Stream::new(seed, "summation interval");
+    let value = InputStream::new(seed, "summation value");
+    let side = InputStream::new(seed, "summation interval");
     let mut all = vec![(0.0, 0.0); n];
-    let order = Stream::new(seed, "summation order").order(n);
+    let order = InputStream::new(seed, "summation order").order(n);
     for i in 0..n / 2 {
         let at = i as u64;
         let (hi, lo) = value.wide_within(at, intervals[(side.bits(at) & 1) as usize]);
@@ -44,10 +44,10 @@ struct Plan<'a> {
     draws: u64,
 }
 
-fn one(bench: &mut Bench, setup: &Setup, p: &Plan) -> Result<Vec<Measured>, StudyError> {
-    let mut rows: Vec<Measured> = NUMBERS
+fn one(bench: &mut StudyBench, setup: &Setup, p: &Plan) -> Result<Vec<StudyRow>, StudyError> {
+    let mut rows: Vec<StudyRow> = NUMBERS
         .iter()
-        .map(|k| Measured::new(p.case, p.n, k.label))
+        .map(|k| StudyRow::new(p.case, p.n, k.label))
         .collect();
     let buffers = NUMBERS
         .iter()
@@ -64,7 +64,7 @@ fn one(bench: &mut Bench, setup: &Setup, p: &Plan) -> Result<Vec<Measured>, Stud
             bench.write(*x, &k.storage.encode_wide(&values))?;
             let serial = format!("summation_serial_{}", k.label);
             let parallel = format!("summation_parallel_{}", k.label);
-            let body = |b: &mut Bench| {
+            let body = |b: &mut StudyBench| {
                 if p.parallel {
                     let args = [buffer(*x), buffer(*partial), int(p.n)];
                     b.launch(&parallel, [BLOCKS as u32, 1], [THREADS, 1], &args)?;
@@ -92,8 +92,8 @@ fn one(bench: &mut Bench, setup: &Setup, p: &Plan) -> Result<Vec<Measured>, Stud
 }
 
 /// Runs the study.
-pub fn run(setup: &Setup) -> Result<Report, StudyError> {
-    let mut bench = Bench::new(bitcode!("summation"), "summation", setup)?;
+pub fn run(setup: &Setup) -> Result<StudyReport, StudyError> {
+    let mut bench = StudyBench::new(bitcode!("summation"), "summation", setup)?;
     let n = setup.pick(2_000, 100_000, 1_000_000, 1_000_000);
     let draws = setup.pick(2, 3, 10, 10);
     let mut serial = Vec::new();
@@ -126,39 +126,39 @@ pub fn run(setup: &Setup) -> Result<Report, StudyError> {
         };
         parallel.extend(one(&mut bench, setup, &plan)?);
     }
-    let mut report = Report::new("summation", SURINENI, bench.device(), setup);
+    let mut report = StudyReport::new("summation", SURINENI, bench.device(), setup);
     report.tables.push(Table::of_measured(
         "serial",
         &format!("One thread, {n} values, mean of {draws} draws (figure 7, table VI)"),
         ("intervals", "n"),
-        Metric::MeanAbs,
+        StudyMetric::MeanAbs,
         &serial,
     ));
     report.tables.push(Table::of_measured(
         "parallel",
         &format!("{BLOCKS} blocks of {THREADS} threads (figure 8)"),
         ("intervals", "n"),
-        Metric::MeanAbs,
+        StudyMetric::MeanAbs,
         &parallel,
     ));
     let cases = INTERVALS.map(|(c, _)| c.to_owned()).to_vec();
-    let serial_rows: Vec<&Measured> = serial.iter().collect();
-    let parallel_rows: Vec<&Measured> = parallel.iter().collect();
+    let serial_rows: Vec<&StudyRow> = serial.iter().collect();
+    let parallel_rows: Vec<&StudyRow> = parallel.iter().collect();
     let panels = [
-        ("one thread", Metric::MeanAbs, true),
-        ("one thread", Metric::Time, true),
-        ("64 x 32 threads", Metric::MeanAbs, false),
-        ("64 x 32 threads", Metric::Time, false),
+        ("one thread", StudyMetric::MeanAbs, true),
+        ("one thread", StudyMetric::Time, true),
+        ("64 x 32 threads", StudyMetric::MeanAbs, false),
+        ("64 x 32 threads", StudyMetric::Time, false),
     ]
     .into_iter()
     .filter_map(|(title, metric, one_thread)| match one_thread {
         true => Panel::of_measured(
             title,
-            ("intervals", Along::Cases(cases.clone())),
+            ("intervals", PlotAxis::Cases(cases.clone())),
             metric,
             &serial_rows,
         ),
-        false => Panel::of_measured(title, ("values", Along::Log), metric, &parallel_rows),
+        false => Panel::of_measured(title, ("values", PlotAxis::Log), metric, &parallel_rows),
     })
     .collect();
     report.plots.push(Plot {
@@ -182,7 +182,7 @@ const PLACE: &str = "section 4.1.1, figure 7";
 /// Composite numbers, and their words.
 const COMPOSITE: [(&str, &str); 2] = [("float2_cmp", "float"), ("double2_cmp", "double")];
 
-fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
+fn findings(serial: &[StudyRow], parallel: &[StudyRow]) -> Vec<Finding> {
     let mut all = accuracy(serial);
     all.extend(cost(serial));
     all.extend(in_parallel(serial, parallel));
@@ -190,7 +190,7 @@ fn findings(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
 }
 
 /// What is claimed of the errors of one thread.
-fn accuracy(serial: &[Measured]) -> Vec<Finding> {
+fn accuracy(serial: &[StudyRow]) -> Vec<Finding> {
     let all: Vec<&str> = NUMBERS.iter().map(|n| n.label).collect();
     let proven = [("float2", "float"), ("double2", "double")];
     vec![
@@ -198,7 +198,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
             "the error grows with the distance between the intervals",
             PLACE,
             serial,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &all,
             false,
         ),
@@ -206,7 +206,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
             "composite sums are at least 1e4 times as accurate as those of their word",
             PLACE,
             serial,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &COMPOSITE,
             |r| r <= 1e-4,
         ),
@@ -214,7 +214,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
             "the same with the proven algorithms",
             OWN,
             serial,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &proven,
             |r| r <= 1e-4,
         ),
@@ -222,7 +222,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
             "renormalising, as the proven algorithms do, is more accurate than the composite formulas",
             OWN,
             serial,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &[("float2", "float2_cmp"), ("double2", "double2_cmp")],
             |r| r < 1.0,
         ),
@@ -230,7 +230,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
             "float2 is less accurate than double",
             PLACE,
             serial,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &[("float2_cmp", "double"), ("float2", "double")],
             |r| r > 1.0,
         ),
@@ -238,7 +238,7 @@ fn accuracy(serial: &[Measured]) -> Vec<Finding> {
 }
 
 /// What is claimed of its time and registers.
-fn cost(serial: &[Measured]) -> Vec<Finding> {
+fn cost(serial: &[StudyRow]) -> Vec<Finding> {
     let registers = [
         ("float2_cmp", "float"),
         ("float2_cmp", "double"),
@@ -249,7 +249,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
             "float2 is as slow as double or slower",
             PLACE,
             serial,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2_cmp", "double")],
             |r| r > 0.95,
         ),
@@ -257,7 +257,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
             "a float2 sum takes at most a third longer than a float sum",
             PLACE,
             serial,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2_cmp", "float")],
             |r| r <= 4.0 / 3.0,
         ),
@@ -265,7 +265,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
             "a double2 sum takes at most about twice as long as a double sum",
             PLACE,
             serial,
-            Metric::Time,
+            StudyMetric::Time,
             &[("double2_cmp", "double")],
             |r| r <= 2.2,
         ),
@@ -273,7 +273,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
             "the proven algorithms cost no more time than the composite formulas",
             OWN,
             serial,
-            Metric::Time,
+            StudyMetric::Time,
             &[("float2", "float2_cmp"), ("double2", "double2_cmp")],
             |r| r <= 1.05,
         ),
@@ -281,7 +281,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
             "float2 takes more registers than float and than double, and double2 more than float2",
             "table VI",
             serial,
-            Metric::Registers,
+            StudyMetric::Registers,
             &registers,
             |r| r > 1.0,
         ),
@@ -289,7 +289,7 @@ fn cost(serial: &[Measured]) -> Vec<Finding> {
 }
 
 /// The same type twice: parallel against serial.
-fn against_serial(serial: &[Measured], parallel: &[Measured]) -> Vec<Measured> {
+fn against_serial(serial: &[StudyRow], parallel: &[StudyRow]) -> Vec<StudyRow> {
     serial
         .iter()
         .filter(|r| r.case == INTERVALS[2].0)
@@ -299,12 +299,12 @@ fn against_serial(serial: &[Measured], parallel: &[Measured]) -> Vec<Measured> {
                 .find(|p| p.size == s.size && p.label == s.label)?;
             let errors = p.errors;
             Some([
-                Measured {
+                StudyRow {
                     label: "serial",
                     case: s.label.into(),
                     ..s.clone()
                 },
-                Measured {
+                StudyRow {
                     label: "parallel",
                     case: s.label.into(),
                     errors,
@@ -317,14 +317,14 @@ fn against_serial(serial: &[Measured], parallel: &[Measured]) -> Vec<Measured> {
 }
 
 /// What is claimed of many threads.
-fn in_parallel(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
+fn in_parallel(serial: &[StudyRow], parallel: &[StudyRow]) -> Vec<Finding> {
     let both = against_serial(serial, parallel);
     vec![
         Finding::by_ratio(
             "composite sums are also more accurate in parallel",
             "section 4.1.2, figure 8",
             parallel,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &COMPOSITE,
             |r| r < 1.0,
         ),
@@ -332,7 +332,7 @@ fn in_parallel(serial: &[Measured], parallel: &[Measured]) -> Vec<Finding> {
             "many threads, with a tree at the end, are more accurate than one",
             "section 4.1.2",
             &both,
-            Metric::MeanAbs,
+            StudyMetric::MeanAbs,
             &[("parallel", "serial")],
             |r| r <= 1.0,
         ),

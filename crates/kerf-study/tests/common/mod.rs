@@ -1,6 +1,6 @@
 //! What tests of this crate share.
 use kerf_device::profile::DeviceProfile;
-use kerf_study::{Device, Scale, Setup};
+use kerf_study::{Scale, Setup, StudyDevice};
 use std::path::Path;
 
 fn libdevice() -> Vec<u8> {
@@ -21,7 +21,7 @@ fn libdevice() -> Vec<u8> {
 /// The smallest study on the CPU executor.
 pub fn setup(profile: Option<DeviceProfile>) -> Setup<'static> {
     Setup {
-        device: Device::Cpu,
+        device: StudyDevice::Cpu,
         arch: "sm_90".into(),
         libdevice: libdevice(),
         profile,

@@ -7,7 +7,7 @@ use kerf_num::{Dd, Format, Metric};
 
 /// What the numbers of an application have to satisfy.
 #[derive(Debug, Clone, Copy)]
-pub struct Criterion {
+pub struct AppCriterion {
     /// Measure.
     pub metric: Metric,
     /// Largest error.
@@ -52,7 +52,11 @@ pub enum Incomparable {
 }
 
 /// The decision on the numbers of a run, against those of the original program.
-pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgement, Incomparable> {
+pub fn judged(
+    got: &Values,
+    reference: &Values,
+    c: &AppCriterion,
+) -> Result<Judgement, Incomparable> {
     if got.floats.len() != reference.floats.len() {
         return Err(Incomparable::Length {
             got: got.floats.len(),
@@ -78,7 +82,7 @@ pub fn judged(got: &Values, reference: &Values, c: &Criterion) -> Result<Judgeme
 }
 
 /// The error of numbers against the reference's.
-pub fn error(got: &Values, reference: &Values, c: &Criterion) -> Result<f64, Incomparable> {
+pub fn error(got: &Values, reference: &Values, c: &AppCriterion) -> Result<f64, Incomparable> {
     let j = judged(got, reference, c)?;
     match (j.value, j.rejection) {
         (Some(error), _) => Ok(error),
@@ -106,8 +110,8 @@ mod tests {
         assert!(e(&[f64::NAN], &[1.0]).is_err());
     }
 
-    fn criterion(allow_nan: bool) -> Criterion {
-        Criterion {
+    fn criterion(allow_nan: bool) -> AppCriterion {
+        AppCriterion {
             metric: Metric::MaxRel,
             tolerance: 1.0,
             floor: None,

@@ -1,10 +1,10 @@
 //! One plan of an application, evaluated: runs of the program, its error and its time.
 use super::acceptance::{self, Incomparable};
 use super::error::AppError;
-use super::request::Request;
-use super::run::{RunFailure, Runner};
+use super::request::AppRequest;
+use super::run::{AppRunner, RunFailure};
 use super::values::{self, NoValues, Values, values};
-use crate::evaluate::Evaluated;
+use crate::evaluate::PlanEvaluation;
 use crate::result::write;
 use kerf_pass::{Plan, SiteFormat};
 use serde_json::json;
@@ -40,8 +40,8 @@ pub(super) struct Evaluation {
 
 /// An application whose plans are evaluated.
 pub(super) struct App<'r> {
-    pub request: &'r Request,
-    pub runner: &'r Runner,
+    pub request: &'r AppRequest,
+    pub runner: &'r AppRunner,
     /// Numbers of the original program.
     pub reference: &'r Values,
     /// Its time, where times are measured.
@@ -131,11 +131,11 @@ impl App<'_> {
 }
 
 /// An evaluation as the store keeps it.
-pub(super) fn kept(e: &Evaluation, device: &str) -> Evaluated {
-    Evaluated {
+pub(super) fn kept(e: &Evaluation, device: &str) -> PlanEvaluation {
+    PlanEvaluation {
         error: e.error.as_ref().ok().copied().filter(|v| v.is_finite()),
         device: device.to_owned(),
         wall_s: e.wall_s,
-        ..Evaluated::failed_with(e.error.as_ref().err().map(ToString::to_string))
+        ..PlanEvaluation::failed_with(e.error.as_ref().err().map(ToString::to_string))
     }
 }

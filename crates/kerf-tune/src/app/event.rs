@@ -1,6 +1,6 @@
 //! What the tuner of applications tells whoever watches it.
 use super::evaluate::EvaluationFailure;
-use super::result::Share;
+use super::result::KernelShare;
 
 /// What happens, for who watches.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub enum AppEvent<'e> {
     /// What a reader must know.
     Warning(&'e str),
     /// The program itself ran: seconds, kernels that are tuned, groups.
-    Prepared(f64, &'e [Share], usize),
+    Prepared(f64, &'e [KernelShare], usize),
     /// An evaluation: how many, error or failure, time.
     Evaluated(usize, Result<f64, &'e EvaluationFailure>, Option<f64>),
     /// A kernel is tuned alone from here on.

@@ -1,13 +1,13 @@
 //! The application as it is: its own run, its numbers, and whether it repeats.
-use super::acceptance::{self, Criterion, Incomparable};
+use super::acceptance::{self, AppCriterion, Incomparable};
 use super::error::AppError;
 use super::evaluate::least;
 use super::event::AppEvent;
-use super::request::Request;
-use super::run::{Ran, RunFailure, Runner};
+use super::request::AppRequest;
+use super::run::{AppRunner, Ran, RunFailure};
 use super::shares;
 use super::values::{self, NoValues, Values, values};
-use crate::precheck::Checked;
+use crate::precheck::SanitizerCheck;
 use crate::store::{self, Store};
 use kerf_num::metrics::{ComparedCounts, Rejection};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -28,7 +28,7 @@ pub(super) struct Original {
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// What the check for undefined behaviour came to, where it ran.
-    checked: Option<Checked>,
+    checked: Option<SanitizerCheck>,
     /// When run and check ended.
     ended: SystemTime,
 }
@@ -36,8 +36,8 @@ pub(super) struct Original {
 impl Original {
     /// Runs and checks the application, and reads its numbers.
     pub fn run(
-        request: &Request,
-        runner: &Runner,
+        request: &AppRequest,
+        runner: &AppRunner,
         watch: &mut dyn FnMut(&AppEvent),
     ) -> Result<Original, AppError> {
         let mut ran = own_run(request, runner, true)?;
@@ -62,7 +62,11 @@ impl Original {
     }
 
     /// Runs it again, to see whether it repeats, and as often as times ask for. Gives its time, where times are measured.
-    pub fn repeat(&mut self, request: &Request, runner: &Runner) -> Result<Option<f64>, AppError> {
+    pub fn repeat(
+        &mut self,
+        request: &AppRequest,
+        runner: &AppRunner,
+    ) -> Result<Option<f64>, AppError> {
         // The first run had its kernels timed one by one, so only their times are those of the program.
         let first = request.time.seconds(&self.ran)?;
         let mut times: Vec<f64> = first
@@ -93,11 +97,11 @@ impl Original {
     /// the store.
     pub fn checked_program(
         &self,
-        request: &Request,
-        runner: &Runner,
+        request: &AppRequest,
+        runner: &AppRunner,
         store: &Store,
         watch: &mut dyn FnMut(&AppEvent),
-    ) -> Result<Checked, AppError> {
+    ) -> Result<SanitizerCheck, AppError> {
         let known = match &self.checked {
             Some(c) => Some(c.clone()),
             None => store.kept(store::CHECKED)?,
@@ -113,7 +117,7 @@ impl Original {
 
 /// What of the original program's output can be compared: an output that is not accepted against itself can be compared
 /// with nothing.
-fn own_counts(reference: &Values, c: &Criterion) -> Result<ComparedCounts, AppError> {
+fn own_counts(reference: &Values, c: &AppCriterion) -> Result<ComparedCounts, AppError> {
     let j = acceptance::judged(reference, reference, c)
         .map_err(|e| AppError::Reference(e, "check what is compared"))?;
     match j.rejection {
@@ -134,7 +138,7 @@ fn own_counts(reference: &Values, c: &Criterion) -> Result<ComparedCounts, AppEr
 }
 
 /// A run of the application as it is.
-fn own_run(request: &Request, runner: &Runner, time_kernels: bool) -> Result<Ran, AppError> {
+fn own_run(request: &AppRequest, runner: &AppRunner, time_kernels: bool) -> Result<Ran, AppError> {
     let ran = runner.run(None, request.limit, time_kernels);
     ran.map_err(|e| {
         let help = run_help(&e);
@@ -158,7 +162,7 @@ fn run_help(e: &RunFailure) -> &'static str {
 }
 
 /// The numbers of such a run.
-fn own_values(request: &Request, runner: &Runner, ran: &Ran) -> Result<Values, AppError> {
+fn own_values(request: &AppRequest, runner: &AppRunner, ran: &Ran) -> Result<Values, AppError> {
     values(&request.source, ran, &runner.trace()).map_err(|e| {
         let help = values_help(&e);
         AppError::Values(e, help)
@@ -181,7 +185,7 @@ fn values_help(e: &NoValues) -> &'static str {
 
 /// What the comparison with the application's own numbers leaves out.
 fn comparison_warnings(
-    request: &Request,
+    request: &AppRequest,
     reference: &Values,
     counts: &ComparedCounts,
 ) -> Vec<String> {
@@ -213,10 +217,10 @@ fn comparison_warnings(
 
 /// Checks the application for undefined behaviour, and says what was not checked.
 fn check(
-    request: &Request,
-    runner: &Runner,
+    request: &AppRequest,
+    runner: &AppRunner,
     watch: &mut dyn FnMut(&AppEvent),
-) -> Result<Checked, AppError> {
+) -> Result<SanitizerCheck, AppError> {
     let checked = runner.check(&request.allow, CHECKED);
     let checked = checked.map_err(AppError::Undefined)?;
     if let Some(gap) = checked.gap() {

@@ -1,8 +1,8 @@
 //! What is asked of the tuner of applications.
-use super::acceptance::Criterion;
+use super::acceptance::AppCriterion;
 use super::error::AppError;
 use super::run::Ran;
-use super::values::Source;
+use super::values::ValueSource;
 use crate::group::Grouping;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Metric;
@@ -66,7 +66,7 @@ impl TimeBy {
 pub type Estimate = dyn Fn(&std::path::Path) -> BTreeMap<String, f64>;
 
 /// A request to tune an application.
-pub struct Request {
+pub struct AppRequest {
     /// Kinds of faults that the check before the search lets pass.
     pub allow: Vec<String>,
     /// Shell command that runs the application.
@@ -82,7 +82,7 @@ pub struct Request {
     /// Whether numbers may be NaN where those of the original program are.
     pub allow_nan: bool,
     /// What is compared.
-    pub source: Source,
+    pub source: ValueSource,
     /// How time is told.
     pub time: TimeBy,
     /// Runs for a measured time.
@@ -121,10 +121,10 @@ pub struct Request {
     pub most: Option<Duration>,
 }
 
-impl Request {
+impl AppRequest {
     /// What the numbers have to satisfy.
-    pub(super) fn criterion(&self) -> Criterion {
-        Criterion {
+    pub(super) fn criterion(&self) -> AppCriterion {
+        AppCriterion {
             metric: self.metric,
             tolerance: self.tolerance,
             floor: self.floor,

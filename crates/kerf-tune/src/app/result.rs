@@ -1,6 +1,6 @@
 //! What the tuner of applications gives.
-use crate::front::Point;
-use crate::precheck::Checked;
+use crate::front::FrontPoint;
+use crate::precheck::SanitizerCheck;
 use kerf_num::Metric;
 use kerf_num::metrics::ComparedCounts;
 use kerf_search::Reason;
@@ -34,7 +34,7 @@ pub struct Local {
 
 /// A kernel and its part of the run time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Share {
+pub struct KernelShare {
     /// Name.
     pub name: String,
     /// Launches.
@@ -67,7 +67,7 @@ pub struct AppResult {
     pub counts: Option<ComparedCounts>,
     /// What the check for undefined behaviour before the search came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checked: Option<Checked>,
+    pub checked: Option<SanitizerCheck>,
     /// Measure.
     pub metric: Metric,
     /// Bound.
@@ -75,7 +75,7 @@ pub struct AppResult {
     /// What the numbers were compared with.
     pub reference: String,
     /// Kernels.
-    pub kernels: Vec<Share>,
+    pub kernels: Vec<KernelShare>,
     /// What their parts are of.
     #[serde(default)]
     pub kernels_by: String,
@@ -100,7 +100,7 @@ pub struct AppResult {
     /// Groups and the format that each has in the plan.
     pub groups: Vec<(String, String)>,
     /// Plans that none is better than in both time and error.
-    pub front: Vec<Point>,
+    pub front: Vec<FrontPoint>,
     /// Kernels tuned alone, and their plans together, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<Local>,

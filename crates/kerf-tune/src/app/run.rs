@@ -1,5 +1,5 @@
 //! One run of an application as a process of its own, with a time limit; how it failed is a value.
-use crate::precheck::Checked;
+use crate::precheck::SanitizerCheck;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -44,7 +44,7 @@ pub struct TracedCopy {
     /// How many.
     pub bytes: usize,
     /// Scalars of an element, as offset and type, and bytes of an element; none if no kernel told.
-    pub element: Option<Element>,
+    pub element: Option<TracedElement>,
     /// Where they are in `copies.bin`.
     pub offset: u64,
 }
@@ -57,7 +57,7 @@ pub(super) fn bare(name: &str) -> &str {
 
 /// What Kerf's runtime wrote of a run.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Trace {
+pub struct AppTrace {
     /// Device.
     pub device: String,
     /// Seconds from the first call to the end.
@@ -84,11 +84,11 @@ pub struct Trace {
     pub fixed: BTreeMap<usize, String>,
     /// Bytes and elements of allocations.
     #[serde(default)]
-    pub allocations: BTreeMap<usize, (usize, Option<Element>)>,
+    pub allocations: BTreeMap<usize, (usize, Option<TracedElement>)>,
 }
 
 /// Scalars of an element, as offset and type, and its bytes.
-pub type Element = (Vec<(u64, String)>, u64);
+pub type TracedElement = (Vec<(u64, String)>, u64);
 
 /// A run that ended well.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub struct Ran {
     /// Standard output.
     pub stdout: String,
     /// What the runtime noted.
-    pub trace: Trace,
+    pub trace: AppTrace,
     /// Seconds.
     pub wall_s: f64,
 }
@@ -180,7 +180,7 @@ impl Sanitized {
 
 /// How an application is run.
 #[derive(Debug, Clone)]
-pub struct Runner {
+pub struct AppRunner {
     /// Shell command.
     pub command: String,
     /// `cpu` or `cuda:N`.
@@ -242,7 +242,7 @@ const MESSAGE: &str = "kerf: memcheck: ";
 /// How those go on that are no faults.
 const NOTE: &str = "note: ";
 
-impl Runner {
+impl AppRunner {
     /// Folder of the trace.
     pub fn trace(&self) -> PathBuf {
         self.scratch.join("trace")
@@ -255,8 +255,12 @@ impl Runner {
     }
 
     /// Runs it once on the CPU under the sanitizer. The error is the first fault that `allow` does not name.
-    pub fn check(&self, allow: &[String], limit: Duration) -> Result<Checked, UndefinedBehaviour> {
-        let not = |why: NotChecked| Checked::Not {
+    pub fn check(
+        &self,
+        allow: &[String],
+        limit: Duration,
+    ) -> Result<SanitizerCheck, UndefinedBehaviour> {
+        let not = |why: NotChecked| SanitizerCheck::Not {
             why: why.to_string(),
         };
         match self.sanitized(allow, limit) {
@@ -264,7 +268,7 @@ impl Runner {
             Ok(Sanitized { fault: Some(f), .. }) => Err(f),
             Ok(Sanitized {
                 notes, ended: true, ..
-            }) => Ok(Checked::Whole { notes }),
+            }) => Ok(SanitizerCheck::Whole { notes }),
             Ok(_) => Ok(not(NotChecked::TooLong(limit.as_secs_f64()))),
         }
     }

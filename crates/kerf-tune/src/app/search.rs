@@ -6,19 +6,19 @@ use super::request::TimeBy;
 use super::result::{Local, LocalKernel};
 use super::subject;
 use super::weighted::Weighted;
-use crate::evaluate::{Evaluated, Input};
-use crate::front::Point;
+use crate::evaluate::{Input, PlanEvaluation};
+use crate::front::FrontPoint;
 use crate::models::Predictions;
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::store::{Phase, Store};
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_search::strategy::by_name;
-use kerf_search::{Assignment, Outcome, Problem, Reason, Search, Session};
+use kerf_search::{Assignment, Outcome, Problem, Reason, Search, SearchSession};
 use std::collections::BTreeMap;
 
 /// The fastest point within a tolerance that is faster than the program.
-pub(super) fn fastest(points: &[Point], tolerance: f64) -> Option<Point> {
+pub(super) fn fastest(points: &[FrontPoint], tolerance: f64) -> Option<FrontPoint> {
     points
         .iter()
         .filter(|p| p.error <= tolerance && p.time < 1.0)
@@ -39,7 +39,7 @@ pub(super) struct Searcher<'s, 'w> {
     pub cost: &'s Weighted<'s>,
     pub db: Store,
     /// What ran, and the time that the search went by.
-    pub known: BTreeMap<Assignment, (Evaluated, Option<f64>)>,
+    pub known: BTreeMap<Assignment, (PlanEvaluation, Option<f64>)>,
     /// The least error of all that ran, and the number that was furthest off in it (is it small?).
     pub nearest: Option<(f64, (String, bool))>,
     pub watch: &'w mut (dyn FnMut(&AppEvent) + 'w),
@@ -113,7 +113,7 @@ impl Searcher<'_, '_> {
                 budget: request.budget,
             },
         )?;
-        let mut session = Session::new(problem, strategy.as_mut(), request.budget);
+        let mut session = SearchSession::new(problem, strategy.as_mut(), request.budget);
         let mut late = false;
         while let Some(a) = session.wanted() {
             if self.app.over() {
@@ -129,14 +129,14 @@ impl Searcher<'_, '_> {
     }
 
     /// Everything that ran, the program itself first.
-    pub fn points(&self, problem: &Problem) -> Vec<Point> {
-        let own = Point {
+    pub fn points(&self, problem: &Problem) -> Vec<FrontPoint> {
+        let own = FrontPoint {
             assignment: problem.identity(),
             time: 1.0,
             error: 0.0,
         };
         let ran = self.known.iter().filter_map(|(a, (e, time))| {
-            Some(Point {
+            Some(FrontPoint {
                 assignment: a.clone(),
                 time: (*time)?,
                 error: e.error.filter(|_| e.failure.is_none())?,
@@ -172,12 +172,12 @@ impl Searcher<'_, '_> {
             }
             (self.watch)(&AppEvent::Alone(&name));
             let (_, evaluations) = self.search(Phase::Probe, &alone)?;
-            let only = |p: &Point| {
+            let only = |p: &FrontPoint| {
                 let all = p.assignment.iter().enumerate();
                 all.filter(|(_, l)| **l > 0)
                     .all(|(g, _)| self.tunable.groups[g].at == at)
             };
-            let points: Vec<Point> = self.points(problem).into_iter().filter(only).collect();
+            let points: Vec<FrontPoint> = self.points(problem).into_iter().filter(only).collect();
             let best = fastest(&points, tolerance);
             if let Some(b) = &best {
                 for (to, l) in together.iter_mut().zip(&b.assignment) {

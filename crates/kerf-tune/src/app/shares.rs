@@ -1,7 +1,7 @@
 //! Which kernels of an application count: their parts of its time, by a run or by predictions for another device.
 use super::error::AppError;
-use super::request::{Request, TimeBy};
-use super::run::{Runner, Trace, TracedKernel, bare};
+use super::request::{AppRequest, TimeBy};
+use super::run::{AppRunner, AppTrace, TracedKernel, bare};
 use crate::result::write;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub const COVERED: f64 = 0.75;
 
 /// Kernels to tune, the longest first.
-pub(super) fn chosen(trace: &Trace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
+pub(super) fn chosen(trace: &AppTrace, listed: &[String]) -> Result<Vec<TracedKernel>, AppError> {
     if !listed.is_empty() {
         return listed
             .iter()
@@ -70,9 +70,9 @@ fn predicted(kernels: &mut [TracedKernel], each: &BTreeMap<String, f64>) -> Vec<
 
 /// The kernels' seconds as they count, the longest first; gives what they are.
 pub(super) fn profile(
-    trace: &mut Trace,
-    request: &Request,
-    runner: &Runner,
+    trace: &mut AppTrace,
+    request: &AppRequest,
+    runner: &AppRunner,
     warnings: &mut Vec<String>,
 ) -> Result<String, AppError> {
     let path = request.out.join("kernels.json");
@@ -84,7 +84,7 @@ pub(super) fn profile(
     }
     let mut by = format!("time on {}", request.device);
     if let (TimeBy::Predicted, Some(estimate)) = (&request.time, &request.estimate) {
-        let recorder = Runner {
+        let recorder = AppRunner {
             scratch: runner.scratch.join("launches"),
             copies: false,
             records: true,

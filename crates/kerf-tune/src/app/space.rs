@@ -1,8 +1,8 @@
 //! What is searched of an application: its kernels, what can be chosen of them, and which of it may change.
 use super::error::AppError;
-use super::request::Request;
-use super::result::Share;
-use super::run::{Trace, TracedKernel};
+use super::request::AppRequest;
+use super::result::KernelShare;
+use super::run::{AppTrace, TracedKernel};
 use super::weighted::Weighted;
 use super::{shares, subject};
 use crate::group::Group;
@@ -20,7 +20,7 @@ pub(super) struct AppSpace {
     pub subject: Subject,
     pub tunable: Tunable,
     /// All kernels that were launched, with their parts of the time.
-    pub shares: Vec<Share>,
+    pub shares: Vec<KernelShare>,
     /// Is it tuned? By position in the subject, all kernels that were launched.
     chosen: Vec<bool>,
     /// Part of the time, by position in the subject.
@@ -29,7 +29,11 @@ pub(super) struct AppSpace {
 
 impl AppSpace {
     /// From a trace of the application as it is; `folder` has its device code.
-    pub fn new(request: &Request, trace: &Trace, folder: &Path) -> Result<AppSpace, AppError> {
+    pub fn new(
+        request: &AppRequest,
+        trace: &AppTrace,
+        folder: &Path,
+    ) -> Result<AppSpace, AppError> {
         let selected = shares::chosen(trace, &request.kernels)?;
         let subject = subject::subject(trace, folder)?;
         if subject.kernels.iter().all(|k| k.sites.is_empty()) {
@@ -41,7 +45,7 @@ impl AppSpace {
             let mut all = selected.iter();
             all.any(|s| s.symbol == k.symbol && s.unit == k.unit)
         };
-        let shares = trace.kernels.iter().map(|k| Share {
+        let shares = trace.kernels.iter().map(|k| KernelShare {
             name: k.name.clone(),
             launches: k.launches,
             part: part(k),

@@ -1,8 +1,8 @@
 //! What is known of an application from one run: its kernels, and the allocations that they share.
 use super::error::AppError;
-use super::run::{Element, Trace, bare};
+use super::run::{AppTrace, TracedElement, bare};
 use crate::formats::NARROW;
-use crate::storage::Place;
+use crate::storage::StoragePlace;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
 use kerf_llvm::Module;
@@ -19,7 +19,7 @@ fn name(number: usize) -> String {
 }
 
 /// An allocation of doubles, or of something that keeps its format.
-fn buffer(number: usize, bytes: usize, element: Option<&Element>) -> BufferSpec {
+fn buffer(number: usize, bytes: usize, element: Option<&TracedElement>) -> BufferSpec {
     let doubles = element.is_some_and(|(scalars, size)| {
         scalars.iter().all(|s| s.1 == "f64") && scalars.len() as u64 * 8 == *size
     });
@@ -40,7 +40,7 @@ fn buffer(number: usize, bytes: usize, element: Option<&Element>) -> BufferSpec 
 }
 
 /// What kernels call a buffer, since its number says nothing to people.
-fn by_parameters(places: &[Place]) -> String {
+fn by_parameters(places: &[StoragePlace]) -> String {
     const SHOWN: usize = 3;
     let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
     for p in places {
@@ -64,7 +64,7 @@ fn by_parameters(places: &[Place]) -> String {
 }
 
 /// Everything that a trace tells. Kernels are in the order of their symbols.
-pub(super) fn subject(trace: &Trace, folder: &Path) -> Result<Subject, AppError> {
+pub(super) fn subject(trace: &AppTrace, folder: &Path) -> Result<Subject, AppError> {
     let mut modules = Vec::new();
     for u in &trace.units {
         let path = folder.join(&u.bitcode);

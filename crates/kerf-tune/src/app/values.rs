@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the numbers are.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum ValueSource {
     /// Standard output, by a pattern: its groups, or the first number of each match.
     Stdout(Regex),
     /// A file: `.npy`, raw scalars of a type, or text.
@@ -16,14 +16,16 @@ pub enum Source {
     Copies,
 }
 
-impl Source {
+impl ValueSource {
     /// In words.
     pub fn describe(&self) -> String {
         match self {
-            Source::Stdout(r) => format!("numbers of standard output that match `{}`", r.as_str()),
-            Source::File(p, None) => format!("the numbers of {}", p.display()),
-            Source::File(p, Some(f)) => format!("{}, as {f}", p.display()),
-            Source::Copies => "everything that is copied from the device to the host".into(),
+            ValueSource::Stdout(r) => {
+                format!("numbers of standard output that match `{}`", r.as_str())
+            }
+            ValueSource::File(p, None) => format!("the numbers of {}", p.display()),
+            ValueSource::File(p, Some(f)) => format!("{}, as {f}", p.display()),
+            ValueSource::Copies => "everything that is copied from the device to the host".into(),
         }
     }
 }
@@ -242,9 +244,9 @@ fn from_copies(ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
 }
 
 /// The numbers of a run.
-pub fn values(source: &Source, ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
+pub fn values(source: &ValueSource, ran: &Ran, folder: &Path) -> Result<Values, NoValues> {
     match source {
-        Source::Stdout(r) => {
+        ValueSource::Stdout(r) => {
             let (floats, grains): (Vec<_>, _) = by_pattern(r, &ran.stdout).into_iter().unzip();
             match floats.is_empty() {
                 true if r.is_match(&ran.stdout) => Err(NoValues::NoNumber(r.as_str().to_owned())),
@@ -256,8 +258,8 @@ pub fn values(source: &Source, ran: &Ran, folder: &Path) -> Result<Values, NoVal
                 }),
             }
         }
-        Source::File(p, raw) => from_file(p, *raw),
-        Source::Copies => from_copies(ran, folder),
+        ValueSource::File(p, raw) => from_file(p, *raw),
+        ValueSource::Copies => from_copies(ran, folder),
     }
 }
 

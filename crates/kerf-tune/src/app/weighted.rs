@@ -2,7 +2,7 @@
 //!
 //! Operations and bytes overlap in part, so they add up by their squares, as in predictions of single launches.
 //! Without bytes, memory held in narrower formats would be all loss: conversions, and nothing saved.
-use crate::prediction::CostModel;
+use crate::prediction::TimePredictor;
 use crate::score::StaticScore;
 use kerf_search::Assignment;
 
@@ -32,7 +32,7 @@ impl<'s> Weighted<'s> {
     }
 }
 
-impl CostModel for Weighted<'_> {
+impl TimePredictor for Weighted<'_> {
     fn predict(&self, a: &Assignment) -> Option<f64> {
         let now = costs(&self.score, a);
         let rest = 1.0 - self.parts.iter().sum::<f64>();

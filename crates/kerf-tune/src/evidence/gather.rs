@@ -8,10 +8,10 @@ use crate::setting::Setting;
 use crate::subject::Subject;
 use kerf_device::profile::DeviceProfile;
 use kerf_num::Format;
-use kerf_pass::count::Memory;
+use kerf_pass::count::MemoryKind;
 use kerf_pass::{Plan, SiteFormat};
-use kerf_predict::cost::{self, Work};
-use kerf_run::job::{Counts, Traffic};
+use kerf_predict::cost::{self, ProgramWork};
+use kerf_run::job::{ProgramCounts, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub struct Gather<'g> {
     /// Its result.
     pub result: &'g TuneResult,
     /// What was counted.
-    pub counts: Option<&'g Counts>,
+    pub counts: Option<&'g ProgramCounts>,
     /// The model of the device.
     pub device: Option<&'g cost::CostModel>,
     /// Its profile.
@@ -98,7 +98,7 @@ impl Gather<'_> {
         let (Some(device), Some(counts)) = (self.device, self.counts) else {
             return Vec::new();
         };
-        let counted: Work = work(counts);
+        let counted: ProgramWork = work(counts);
         let Ok(m) = self.subject.program.module() else {
             return Vec::new();
         };
@@ -106,7 +106,7 @@ impl Gather<'_> {
             return Vec::new();
         };
         // Getting launches to the device is no part of what it does with them.
-        fn busy(l: &cost::LaunchPrediction) -> impl Iterator<Item = &cost::Share> {
+        fn busy(l: &cost::LaunchPrediction) -> impl Iterator<Item = &cost::ResourceShare> {
             l.shares
                 .iter()
                 .filter(|s| s.resource != cost::Resource::Launch)
@@ -151,7 +151,7 @@ impl Gather<'_> {
             }
         }
         for k in self.counts.iter().flat_map(|c| &c.kernels) {
-            for t in k.traffic.iter().filter(|t| t.memory == Memory::Global) {
+            for t in k.traffic.iter().filter(|t| t.memory == MemoryKind::Global) {
                 let part = if after {
                     self.narrowed(&k.name, t)
                 } else {

@@ -7,7 +7,7 @@ use crate::subject::SubjectError;
 use kerf_ir::kernels::{self, block_bounds};
 use kerf_llvm::Module;
 use kerf_pass::block_role::{Role, roles};
-use kerf_run::job::{Job, Kind, kinds};
+use kerf_run::job::{Job, LaunchKind, kinds};
 use kerf_run::shapes::{Follow, Free, widen};
 use kerf_workload::Workload;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub enum KeptBlock {
 
 /// What was found for the kernels of a workload.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct FoundShapes {
     /// Kernels whose blocks can change.
     pub free: Vec<Free>,
     /// Kernels whose blocks cannot, and why.
@@ -42,7 +42,13 @@ pub struct Found {
 }
 
 /// One kernel: how its block may change, or why not.
-fn one(m: &Module, k: &Kind, all: &[Kind], named: &str, axes: usize) -> Result<Free, KeptBlock> {
+fn one(
+    m: &Module,
+    k: &LaunchKind,
+    all: &[LaunchKind],
+    named: &str,
+    axes: usize,
+) -> Result<Free, KeptBlock> {
     if all
         .iter()
         .any(|o| o.symbol == k.symbol && o.launch.block != k.launch.block)
@@ -81,13 +87,13 @@ fn one(m: &Module, k: &Kind, all: &[Kind], named: &str, axes: usize) -> Result<F
 }
 
 /// What the kernels of a workload could be launched with.
-pub fn find(w: &Workload, m: &Module) -> Result<Found, ChoiceError> {
+pub fn find(w: &Workload, m: &Module) -> Result<FoundShapes, ChoiceError> {
     let infos = kernels::kernels(m);
     let all = kinds(w, &infos, &w.launch_space.default_params())
         .map_err(|e| ChoiceError::NoSpace(e.to_string()))?;
-    let mut out = Found::default();
+    let mut out = FoundShapes::default();
     for l in super::choice::launches(w) {
-        let known = |f: &Found| {
+        let known = |f: &FoundShapes| {
             f.free.iter().any(|k| k.kernel == l.kernel) || f.fixed.iter().any(|k| k.0 == l.kernel)
         };
         let symbol = kernels::find(&infos, &l.kernel).map(|i| i.symbol.clone());
@@ -104,7 +110,7 @@ pub fn find(w: &Workload, m: &Module) -> Result<Found, ChoiceError> {
 }
 
 /// The text of the workload's file with shapes for all kernels that can have others.
-pub fn widened(w: &Workload, m: &Module) -> Result<(String, Found), ChoiceError> {
+pub fn widened(w: &Workload, m: &Module) -> Result<(String, FoundShapes), ChoiceError> {
     let found = find(w, m)?;
     if found.free.is_empty() {
         let each = found.fixed.iter().map(|(k, why)| format!("{k}: {why}"));

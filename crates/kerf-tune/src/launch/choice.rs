@@ -2,11 +2,11 @@
 //! whether kernels are compiled for their block.
 use super::funnel::Funnel;
 use super::parameters::Parameters;
-use super::space::{self, ChoiceError, Component, Needs, Params};
+use super::space::{self, ChoiceError, Component, KernelDemand, LaunchParams};
 use super::tuners::{Candidate, Factor};
 use crate::group::Group;
 use crate::setting::{Setting, intern};
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
 use kerf_pass::{Plan, index_space};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapeChoice {
     /// Values.
-    pub params: Params,
+    pub params: LaunchParams,
     /// Warp-sized blocks that go into one; none: blocks as they are.
     pub regroup: Option<u32>,
 }
@@ -36,7 +36,7 @@ impl ShapeChoice {
 }
 
 /// One component as a variable.
-pub struct Variable {
+pub struct LaunchVariable {
     /// The component.
     pub component: Component,
     /// Its group among the groups of the problem.
@@ -54,7 +54,7 @@ pub struct Variable {
 /// Everything that a search chooses of launches.
 pub struct LaunchChoice {
     /// The components.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<LaunchVariable>,
     /// The group that says whether kernels are compiled for their block.
     pub fixed: Option<usize>,
     /// Shapes that cannot run, and why.
@@ -67,11 +67,14 @@ pub struct LaunchChoice {
 
 /// All launches of a workload, those in loops too.
 pub(super) fn launches(w: &Workload) -> Vec<&kerf_workload::LaunchSpec> {
-    fn all<'s>(steps: &'s [kerf_workload::Step], out: &mut Vec<&'s kerf_workload::LaunchSpec>) {
+    fn all<'s>(
+        steps: &'s [kerf_workload::WorkloadStep],
+        out: &mut Vec<&'s kerf_workload::LaunchSpec>,
+    ) {
         for s in steps {
             match s {
-                kerf_workload::Step::Launch(l) => out.push(l),
-                kerf_workload::Step::Loop { body, .. } => all(body, out),
+                kerf_workload::WorkloadStep::Launch(l) => out.push(l),
+                kerf_workload::WorkloadStep::Loop { body, .. } => all(body, out),
                 _ => {}
             }
         }
@@ -82,13 +85,13 @@ pub(super) fn launches(w: &Workload) -> Vec<&kerf_workload::LaunchSpec> {
 }
 
 /// What a search needs to know beforehand.
-pub struct Known<'k> {
+pub struct LaunchKnowledge<'k> {
     /// The prepared module.
     pub module: &'k Module,
     /// What kernels take, by symbol; estimated or the driver's answer.
-    pub needs: &'k dyn Fn(&str) -> Needs,
+    pub needs: &'k dyn Fn(&str) -> KernelDemand,
     /// The device.
-    pub machine: &'k Machine,
+    pub machine: &'k Multiprocessor,
     /// Cache and memory of the device.
     pub contention: super::tuners::Contention,
     /// The tuners that leave shapes out.
@@ -96,7 +99,7 @@ pub struct Known<'k> {
     /// Kernels (symbols) whose work grows with the block, and by how much.
     pub growing: &'k BTreeMap<String, f64>,
     /// Work of all threads of such kernels, by values of all launch parameters.
-    pub work: &'k BTreeMap<Params, f64>,
+    pub work: &'k BTreeMap<LaunchParams, f64>,
     /// Shapes of one variable, at most: levels are bytes.
     pub most: usize,
     /// Also try kernels compiled for their block.
@@ -124,7 +127,7 @@ impl LaunchChoice {
     /// Looks at a workload's launch space and adds its variables to the groups.
     pub fn add(
         w: &Workload,
-        k: &Known,
+        k: &LaunchKnowledge,
         groups: &mut Vec<Group>,
     ) -> Result<LaunchChoice, ChoiceError> {
         let components = space::components(w);
@@ -182,15 +185,15 @@ impl LaunchChoice {
     fn candidates(
         &mut self,
         w: &Workload,
-        k: &Known,
+        k: &LaunchKnowledge,
         c: &Component,
-    ) -> Result<Vec<(Params, Candidate)>, ChoiceError> {
+    ) -> Result<Vec<(LaunchParams, Candidate)>, ChoiceError> {
         let name = c.params.join(", ");
         let points = space::points(w, c)
             .ok_or_else(|| ChoiceError::TooMany(name.clone(), space::MOST_POINTS + 1))?;
-        let mut found: Vec<(Params, Candidate)> = Vec::new();
+        let mut found: Vec<(LaunchParams, Candidate)> = Vec::new();
         for (n, p) in points.iter().enumerate() {
-            let own: Params = p
+            let own: LaunchParams = p
                 .iter()
                 .filter(|(x, _)| c.params.contains(x))
                 .map(|(x, v)| (x.clone(), *v))
@@ -221,7 +224,7 @@ impl LaunchChoice {
     fn component(
         &mut self,
         w: &Workload,
-        k: &Known,
+        k: &LaunchKnowledge,
         c: Component,
         groups: &mut Vec<Group>,
     ) -> Result<(), ChoiceError> {
@@ -265,7 +268,7 @@ impl LaunchChoice {
             }
         }
         let levels = shapes.iter().map(|s| Setting::Shape(intern(&s.name())));
-        let variable = Variable {
+        let variable = LaunchVariable {
             group: groups.len(),
             component: c,
             shapes: shapes.clone(),
@@ -284,7 +287,7 @@ impl LaunchChoice {
     }
 
     /// Kernels of a component whose work grows and which can be regrouped, as the module names them.
-    fn regroupable(&self, k: &Known, found: &[(Params, Candidate)]) -> Vec<String> {
+    fn regroupable(&self, k: &LaunchKnowledge, found: &[(LaunchParams, Candidate)]) -> Vec<String> {
         if !k.regroup {
             return Vec::new();
         }
@@ -303,11 +306,11 @@ impl LaunchChoice {
     }
 
     /// Values of all launch parameters under an assignment, where they are not the file's own.
-    pub fn params(&self, a: &[u8]) -> Params {
+    pub fn params(&self, a: &[u8]) -> LaunchParams {
         let mut out = self
             .parameters
             .as_ref()
-            .map_or_else(Params::new, |p| p.values(a));
+            .map_or_else(LaunchParams::new, |p| p.values(a));
         for v in &self.variables {
             let level = a.get(v.group).copied().unwrap_or(0) as usize;
             if let Some(s) = v.shapes.get(level).filter(|_| level > 0) {
@@ -363,7 +366,7 @@ impl LaunchChoice {
     }
 }
 
-fn group(name: &str, levels: Vec<Setting>, of: &[Variable]) -> Group {
+fn group(name: &str, levels: Vec<Setting>, of: &[LaunchVariable]) -> Group {
     let kernel = of.iter().flat_map(|v| v.component.kernels.first()).next();
     Group {
         kernel: kernel.cloned().unwrap_or_default(),

@@ -9,13 +9,13 @@ use super::ryoo::{metrics, pareto};
 use super::sample::{STILL, quick, quick_waves};
 use super::space::Look;
 
-use super::table::Row;
+use super::table::ShapeTiming;
 use super::tuners::{Candidate, Contention, Factor};
-use kerf_device::occupancy::{Demand, Machine};
-use kerf_predict::sampled::Sample;
-use kerf_run::job::Kind;
+use kerf_device::occupancy::{Demand, Multiprocessor};
+use kerf_predict::sampled::BlockSample;
+use kerf_run::job::LaunchKind;
 use kerf_search::strategy::by_name;
-use kerf_search::{Level, NoModels, Outcome, Problem, Search, Session, Variable};
+use kerf_search::{Level, NoModels, Outcome, Problem, Search, SearchSession, Variable};
 use kerf_workload::ConcreteLaunch;
 use serde::Serialize;
 
@@ -70,9 +70,9 @@ const SEEDS: u64 = 20;
 const LEAST: usize = 3;
 
 /// Counted work of a shape; none where nobody counted.
-pub type Work<'w> = &'w dyn Fn(&Row) -> Option<f64>;
+pub type CountedWork<'w> = &'w dyn Fn(&ShapeTiming) -> Option<f64>;
 
-fn candidates(all: &[&Row], machine: &Machine, work: Work) -> Vec<Candidate> {
+fn candidates(all: &[&ShapeTiming], machine: &Multiprocessor, work: CountedWork) -> Vec<Candidate> {
     let mut out = Vec::new();
     for (at, r) in all.iter().enumerate() {
         let threads: u32 = r.block.iter().product();
@@ -84,7 +84,7 @@ fn candidates(all: &[&Row], machine: &Machine, work: Work) -> Vec<Candidate> {
         let Ok(occupancy) = machine.occupancy(demand, threads) else {
             continue;
         };
-        let kind = Kind {
+        let kind = LaunchKind {
             symbol: r.kernel.clone(),
             name: r.kernel.clone(),
             repeats: 1,
@@ -116,8 +116,8 @@ fn candidates(all: &[&Row], machine: &Machine, work: Work) -> Vec<Candidate> {
 }
 
 struct Space<'r> {
-    rows: Vec<&'r Row>,
-    whole: Vec<&'r Row>,
+    rows: Vec<&'r ShapeTiming>,
+    whole: Vec<&'r ShapeTiming>,
     best: usize,
     sum: f64,
 }
@@ -166,7 +166,7 @@ impl Space<'_> {
             let s = quick_waves(waves).and_then(|n| record::part(&self.rows, r, n, true));
             let (time, spent) = match s {
                 Some(p) => {
-                    let fastest = Sample {
+                    let fastest = BlockSample {
                         blocks: p.count,
                         seconds: p.time.least_s,
                     };
@@ -223,7 +223,7 @@ impl Space<'_> {
             let Ok(mut s) = by_name(strategy, search) else {
                 continue;
             };
-            let mut session = Session::new(&problem, s.as_mut(), runs);
+            let mut session = SearchSession::new(&problem, s.as_mut(), runs);
             while let Some(a) = session.wanted() {
                 let at = points.iter().position(|p| *p == a);
                 session.tell(
@@ -257,21 +257,21 @@ fn scattered(l: &Look) -> f64 {
 
 /// Compares on every kernel of a record that has enough shapes.
 pub fn compare(
-    rows: &[Row],
-    machine: &Machine,
+    rows: &[ShapeTiming],
+    machine: &Multiprocessor,
     contention: Contention,
-    work: Work,
+    work: CountedWork,
 ) -> Vec<Compared> {
     let mut out = Vec::new();
     for rows in record::by_kernel(rows) {
-        let whole: Vec<&Row> = rows.iter().filter(|r| r.run == "whole").copied().collect();
+        let whole: Vec<&ShapeTiming> = rows.iter().filter(|r| r.run == "whole").copied().collect();
         let mut blocks: Vec<[u32; 3]> = whole.iter().map(|r| r.block).collect();
         blocks.sort_unstable();
         blocks.dedup();
         if blocks.len() < LEAST {
             continue;
         }
-        let time = |r: &&Row| r.time.median_s;
+        let time = |r: &&ShapeTiming| r.time.median_s;
         let best = (0..whole.len()).min_by(|a, b| time(&whole[*a]).total_cmp(&time(&whole[*b])));
         let Some(best) = best else { continue };
         let s = Space {

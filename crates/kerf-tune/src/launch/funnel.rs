@@ -1,9 +1,9 @@
 //! The tuners one after the other: from all shapes of a component to the few that are worth a run.
 use super::space::{self, Look};
-use super::tuners::{self, Candidate, Contention, Cut, Factor};
+use super::tuners::{self, Candidate, Contention, ExcludedShapes, Factor};
 use kerf_ir::kernels::KernelInfo;
 use kerf_llvm::Module;
-use kerf_run::job::Kind;
+use kerf_run::job::LaunchKind;
 
 /// What the tuners leave.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct Funnel {
     /// Waves of the first shape.
     pub waves: f64,
     /// What each tuner did.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<ExcludedShapes>,
 }
 
 /// Shapes that are left for the exhaustive tuner, at most.
@@ -33,7 +33,7 @@ pub const LONG_WAVES: f64 = 60.0;
 
 /// Lines that a warp of a launch holds for later turns of its loops: accesses in loops where neighbouring
 /// threads lie a line or more apart.
-pub fn scattered(m: &Module, infos: &[KernelInfo], k: &Kind) -> f64 {
+pub fn scattered(m: &Module, infos: &[KernelInfo], k: &LaunchKind) -> f64 {
     let refs = space::references(m, infos, k);
     let warps = f64::from(k.threads().div_ceil(32));
     let looped = refs.iter().filter(|r| !r.shared && r.depth > 0);
@@ -65,7 +65,7 @@ impl Funnel {
             false => all,
         };
         if all.len() < before {
-            cuts.push(Cut {
+            cuts.push(ExcludedShapes {
                 tuner: "whole warps",
                 before,
                 after: all.len(),

@@ -1,9 +1,9 @@
 //! On a GPU: the shapes that the tuners left, compared by samples, so that only the best of them run whole.
 use super::choice::LaunchChoice;
-use super::sample::{Ask, STILL, Sampled};
-use super::space::Params;
-use crate::request::Request;
-use kerf_exec::worker::Worker;
+use super::sample::{Ask, LaunchSamples, STILL};
+use super::space::LaunchParams;
+use crate::request::TuneRequest;
+use kerf_exec::worker::WorkerProcess;
 use kerf_run::job::JobError;
 
 /// Shapes of a component that run whole after sampling, at most.
@@ -12,9 +12,9 @@ const WHOLE: usize = 2;
 /// Those within this factor of the best estimate.
 const NEAR: f64 = 1.03;
 
-fn ask(request: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError> {
+fn ask(request: &TuneRequest, points: Vec<LaunchParams>) -> Result<Vec<LaunchSamples>, JobError> {
     let died = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&request.program.path, &["sample-worker"]).map_err(died)?;
+    let mut w = WorkerProcess::start(&request.program.path, &["sample-worker"]).map_err(died)?;
     let ask = Ask {
         job: request.job.clone(),
         points,
@@ -24,7 +24,7 @@ fn ask(request: &Request, points: Vec<Params>) -> Result<Vec<Sampled>, JobError>
 }
 
 /// Seconds of a component's kernels by samples; none if one of them did not run.
-fn estimate(s: &Sampled, kernels: &[String]) -> Option<f64> {
+fn estimate(s: &LaunchSamples, kernels: &[String]) -> Option<f64> {
     let mine = s.launches.iter().filter(|l| kernels.contains(&l.kernel));
     let each = mine.map(|l| Some(l.whole? * l.repeats as f64));
     let all: Option<Vec<f64>> = each.collect();
@@ -32,7 +32,7 @@ fn estimate(s: &Sampled, kernels: &[String]) -> Option<f64> {
 }
 
 /// Leaves of each component's shapes those that samples call the fastest; gives what was done.
-pub fn narrow(request: &Request, l: &mut LaunchChoice) -> Vec<String> {
+pub fn narrow(request: &TuneRequest, l: &mut LaunchChoice) -> Vec<String> {
     let mut notes = Vec::new();
     for v in &mut l.variables {
         let (plain, grouped): (Vec<usize>, Vec<usize>) = v

@@ -1,10 +1,10 @@
 //! Parameters that the source is compiled with (tile sizes, unroll factors), with those of the launches: each is a variable
 //! of the search, and the combinations that can run are listed.
-use super::space::{self, CannotRun, ChoiceError, Fit, MOST_POINTS, Params};
+use super::space::{self, CannotRun, ChoiceError, FitContext, LaunchParams, MOST_POINTS};
 use crate::group::Group;
 use crate::setting::{Setting, intern};
 use kerf_clang::compile::CompileError;
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_llvm::{Module, Opcode};
 use kerf_search::Assignment;
 use kerf_workload::Workload;
@@ -34,7 +34,7 @@ pub struct Parameters {
 }
 
 /// A program for some values of the macros.
-pub struct Variant {
+pub struct MacroVariant {
     /// Prepared.
     pub module: Module,
     /// Registers of a thread, by symbol, estimated.
@@ -56,7 +56,7 @@ fn reads_block(m: &Module) -> bool {
     each.any(|i| i.opcode() == Some(Opcode::LLVMCall) && i.callee_name().is_some_and(size))
 }
 
-fn said(p: &Params) -> String {
+fn said(p: &LaunchParams) -> String {
     let all: Vec<String> = p.iter().map(|(n, v)| format!("{n}={v}")).collect();
     all.join(",")
 }
@@ -76,14 +76,14 @@ impl NoVariant {
 }
 
 /// Makes the program for some values of the macros.
-pub type Compile<'c> = dyn Fn(&Params) -> Result<Variant, NoVariant> + 'c;
+pub type Compile<'c> = dyn Fn(&LaunchParams) -> Result<MacroVariant, NoVariant> + 'c;
 
 /// Programs by values of the macros; why there is none.
-type Programs = BTreeMap<Params, Result<Variant, NoVariant>>;
+type Programs = BTreeMap<LaunchParams, Result<MacroVariant, NoVariant>>;
 
 /// The programs of some combinations, where they are few enough to compile them all.
-fn programs(points: &[Params], macros: &Macros, compile: &Compile) -> Option<Programs> {
-    let values: BTreeSet<Params> = points.iter().map(|p| macros.values(p)).collect();
+fn programs(points: &[LaunchParams], macros: &Macros, compile: &Compile) -> Option<Programs> {
+    let values: BTreeSet<LaunchParams> = points.iter().map(|p| macros.values(p)).collect();
     let few = values.len() <= COMPILED;
     few.then(|| {
         values
@@ -96,7 +96,7 @@ fn programs(points: &[Params], macros: &Macros, compile: &Compile) -> Option<Pro
 /// Combinations of a workload's parameters.
 struct Combinations {
     /// Those that can run, the file's own first.
-    points: Vec<Params>,
+    points: Vec<LaunchParams>,
     /// What cannot, and why.
     refused: Vec<(String, String)>,
 }
@@ -106,13 +106,13 @@ impl Combinations {
     fn find(
         w: &Workload,
         own: &Module,
-        machine: &Machine,
+        machine: &Multiprocessor,
         compile: &Compile,
     ) -> Result<Combinations, ChoiceError> {
         let default = w.launch_space.default_params();
         let name = || default.keys().cloned().collect::<Vec<_>>().join(", ");
         let all = w.launch_space.configurations();
-        let mut points: Vec<Params> = all.take(MOST_POINTS + 1).collect();
+        let mut points: Vec<LaunchParams> = all.take(MOST_POINTS + 1).collect();
         if points.len() > MOST_POINTS {
             return Err(ChoiceError::TooMany(name(), points.len()));
         }
@@ -121,12 +121,12 @@ impl Combinations {
         let programs = programs(&points, &macros, compile);
         let looked = points.len() <= LOOKED;
         let refusal = |r: Result<(), CannotRun>| r.err().map(|why| why.to_string());
-        let refused_for = |p: &Params| match &programs {
-            None => refusal(space::fits(w, own, p, Fit::Launch, machine)),
+        let refused_for = |p: &LaunchParams| match &programs {
+            None => refusal(space::fits(w, own, p, FitContext::Launch, machine)),
             Some(all) => match &all[&macros.values(p)] {
                 Err(why) => Some(why.to_string()),
                 Ok(v) => {
-                    let known = Fit::Program(&v.registers, looked);
+                    let known = FitContext::Program(&v.registers, looked);
                     refusal(space::fits(w, &v.module, p, known, machine))
                 }
             },
@@ -189,7 +189,7 @@ impl Combinations {
 
     /// Levels of the parameters in each combination.
     fn assignments(&self, parameters: &[Parameter]) -> Vec<Assignment> {
-        let level = |p: &Params, x: &Parameter| {
+        let level = |p: &LaunchParams, x: &Parameter| {
             let at = x.values.iter().position(|v| p.get(&x.name) == Some(v));
             at.unwrap_or(0) as u8
         };
@@ -206,7 +206,7 @@ impl Parameters {
     pub fn add(
         w: &Workload,
         own: &Module,
-        machine: &Machine,
+        machine: &Multiprocessor,
         compile: &Compile,
         groups: &mut Vec<Group>,
     ) -> Result<Parameters, ChoiceError> {
@@ -231,7 +231,7 @@ impl Parameters {
     }
 
     /// Values under an assignment.
-    pub fn values(&self, a: &[u8]) -> Params {
+    pub fn values(&self, a: &[u8]) -> LaunchParams {
         let level = |p: &Parameter| a.get(p.group).copied().unwrap_or(0) as usize;
         let all = self.all.iter().filter(|p| level(p) > 0);
         all.filter_map(|p| Some((p.name.clone(), *p.values.get(level(p))?)))

@@ -1,43 +1,43 @@
 //! What is known of a workload's launches before a search: registers, growing work, the part of the time that
 //! memory takes.
-use super::choice::{Known, LaunchChoice};
-use super::parameters::{NoVariant, Parameters, Variant};
-use super::space::{self, ChoiceError, Needs, Params};
+use super::choice::{LaunchChoice, LaunchKnowledge};
+use super::parameters::{MacroVariant, NoVariant, Parameters};
+use super::space::{self, ChoiceError, KernelDemand, LaunchParams};
 use super::tuners::{self, Contention, Factor};
 use crate::counted::Recount;
 use crate::counts;
 use crate::evaluate::Input;
 use crate::group::Group;
 use crate::problem::{ProblemError, TuningScope, with_launch};
-use crate::request::Request;
+use crate::request::TuneRequest;
 use crate::subject::Subject;
 use crate::tunable::Tunable;
-use kerf_device::occupancy::Machine;
+use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels;
 use kerf_llvm::{Module, Opcode};
 use kerf_pass::Plan;
 use kerf_predict::cost::{CostModel, Resource};
-use kerf_run::job::{Counts, Device, kinds};
+use kerf_run::job::{Device, ProgramCounts, kinds};
 use kerf_workload::Workload;
 use std::collections::BTreeMap;
 
 /// What was found out.
-pub struct Prepared {
+pub struct PreparedLaunches {
     module: Module,
-    machine: Machine,
+    machine: Multiprocessor,
     registers: BTreeMap<String, u32>,
     contention: Contention,
     /// Kernels whose work grows with the block, by symbol.
     pub growing: BTreeMap<String, f64>,
     /// Work of all threads of kernels whose work grows, by values of all launch parameters.
-    work: BTreeMap<Params, f64>,
+    work: BTreeMap<LaunchParams, f64>,
 }
 
 /// Shapes of one set of parameters whose work is counted, at most: each is a run on the CPU.
 const COUNTED: usize = 64;
 
 /// Basic blocks that all threads of a kernel's launches run through.
-pub(super) fn work_of(c: &Counts, symbol: &str) -> f64 {
+pub(super) fn work_of(c: &ProgramCounts, symbol: &str) -> f64 {
     let mine = c.launches.iter().filter(|l| l.symbol == symbol);
     let one = |l: &kerf_pass::count::LaunchCounts| {
         l.repeats as f64 * l.blocks.iter().map(|b| b.threads as f64).sum::<f64>()
@@ -59,13 +59,13 @@ pub(super) fn has_barrier(m: &Module, symbol: &str) -> bool {
 /// Kernels with barriers whose work grows from the smallest block to the largest, by counting both; and the
 /// work of every shape of theirs.
 fn growing(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     w: &Workload,
     input: &Input,
     m: &Module,
-) -> (BTreeMap<String, f64>, BTreeMap<Params, f64>) {
-    let mut work: BTreeMap<Params, f64> = BTreeMap::new();
+) -> (BTreeMap<String, f64>, BTreeMap<LaunchParams, f64>) {
+    let mut work: BTreeMap<LaunchParams, f64> = BTreeMap::new();
     let infos = kernels::kernels(m);
     let mut out = BTreeMap::new();
     for c in space::components(w) {
@@ -79,15 +79,15 @@ fn growing(
         let Some(points) = space::points(w, &c).filter(|_| !symbols.is_empty()) else {
             continue;
         };
-        let count = |p: &Params| counts::at_launch(request, subject, input, p);
+        let count = |p: &LaunchParams| counts::at_launch(request, subject, input, p);
         let mut grow: Vec<String> = Vec::new();
         for s in symbols {
-            let threads = |p: &Params| {
+            let threads = |p: &LaunchParams| {
                 let all = kinds(w, &infos, p).ok()?;
                 all.iter().find(|k| k.symbol == s).map(|k| k.threads())
             };
             let sized = points.iter().filter_map(|p| Some((threads(p)?, p)));
-            let sized: Vec<(u32, &Params)> = sized.collect();
+            let sized: Vec<(u32, &LaunchParams)> = sized.collect();
             let (small, large) = (
                 sized.iter().min_by_key(|x| x.0),
                 sized.iter().max_by_key(|x| x.0),
@@ -115,13 +115,14 @@ fn growing(
 
 /// Finds out what the tuners want to know.
 pub fn prepare(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     w: &Workload,
     input: &Input,
-) -> Result<Prepared, ChoiceError> {
+) -> Result<PreparedLaunches, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
-    let machine = Machine::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let machine =
+        Multiprocessor::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
     let module = subject
         .program
         .module()
@@ -151,7 +152,7 @@ pub fn prepare(
         true => growing(request, subject, w, input, &module),
         false => Default::default(),
     };
-    Ok(Prepared {
+    Ok(PreparedLaunches {
         registers: model.registers(&module),
         machine,
         contention: Contention::from_profile(&request.profile, lambda),
@@ -164,11 +165,11 @@ pub fn prepare(
 /// Shapes of one variable where other things are searched too: what the tuners leave, and a few.
 const JOINT: usize = 8;
 
-impl Prepared {
+impl PreparedLaunches {
     /// The variables of a search over launches.
     pub fn choice(
         &self,
-        request: &Request,
+        request: &TuneRequest,
         w: &Workload,
         groups: &mut Vec<Group>,
     ) -> Result<LaunchChoice, ChoiceError> {
@@ -177,12 +178,12 @@ impl Prepared {
             let k = all.into_iter().find(|k| k.symbol == symbol);
             k.map_or(0, |k| k.static_shared_bytes as u32)
         };
-        let needs = |symbol: &str| Needs {
+        let needs = |symbol: &str| KernelDemand {
             registers: self.registers.get(symbol).copied().unwrap_or(32),
             shared: shared(symbol),
         };
         let joint = !groups.is_empty();
-        let known = Known {
+        let known = LaunchKnowledge {
             module: &self.module,
             needs: &needs,
             machine: &self.machine,
@@ -200,20 +201,21 @@ impl Prepared {
 
 /// The variables of a search over parameters that the source is compiled with.
 fn compiled(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     w: &Workload,
     groups: &mut Vec<Group>,
 ) -> Result<LaunchChoice, ChoiceError> {
     let refused = |e: String| ChoiceError::NoSpace(e);
-    let machine = Machine::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
+    let machine =
+        Multiprocessor::from_profile(&request.profile).map_err(|e| refused(e.to_string()))?;
     let model = CostModel::new(&request.profile).map_err(|e| refused(e.to_string()))?;
     let own = subject.program.module();
     let own = own.map_err(|e| refused(e.to_string()))?;
     let tools = request.job.toolchain();
-    let compile = |p: &Params| -> Result<Variant, NoVariant> {
+    let compile = |p: &LaunchParams| -> Result<MacroVariant, NoVariant> {
         let module = kerf_run::compile::program(w, &tools, p).and_then(|p| p.module())?;
-        Ok(Variant {
+        Ok(MacroVariant {
             registers: model.registers(&module),
             module,
         })
@@ -224,7 +226,7 @@ fn compiled(
 
 /// Everything that a scope and the launches leave to choose, with what a reader should know of the shapes.
 pub(crate) fn tunable(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     scope: &TuningScope,
     input: &Input,
@@ -274,7 +276,7 @@ pub(crate) fn tunable(
 
 /// Counting runs at other launch parameters, where times are predicted from them.
 pub(crate) fn recount<'s>(
-    request: &'s Request,
+    request: &'s TuneRequest,
     subject: &'s Subject,
     input: Input,
 ) -> Option<Box<Recount<'s>>> {

@@ -1,8 +1,8 @@
 //! Records of [`table`](super::table): read back, and as launches to train predictions on.
 use super::sample::{cut, middle, sides, worth_sides};
-use super::table::Row;
+use super::table::ShapeTiming;
 use kerf_predict::sampled::train::Instance;
-use kerf_predict::sampled::{Sample, Samples, other_work};
+use kerf_predict::sampled::{BlockSample, Samples, other_work};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ fn files(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), RecordError> {
 }
 
 /// Timings of files and folders, in order. A last line that a kill cut off is left out.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, RecordError> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<ShapeTiming>, RecordError> {
     let mut all = Vec::new();
     for p in paths {
         files(p, &mut all)?;
@@ -77,7 +77,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, RecordError> {
             .map_err(RecordError::unreadable(&p))?;
         let lines: Vec<&str> = text.lines().collect();
         for (n, l) in lines.iter().enumerate() {
-            match serde_json::from_str::<Row>(l) {
+            match serde_json::from_str::<ShapeTiming>(l) {
                 // What another state of the cache does is no sample of a prediction.
                 Ok(r) if r.state.is_some() => {}
                 Ok(r) => rows.push(r),
@@ -96,7 +96,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Row>, RecordError> {
 }
 
 /// Whether two timings are of the same launch.
-pub fn same(a: &Row, b: &Row) -> bool {
+pub fn same(a: &ShapeTiming, b: &ShapeTiming) -> bool {
     (
         &a.workload,
         &a.sizes,
@@ -115,8 +115,8 @@ pub fn same(a: &Row, b: &Row) -> bool {
 }
 
 /// Launches by kernel: workload, sizes and kernel, with their timings in order.
-pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let mut out: Vec<Vec<&Row>> = Vec::new();
+pub fn by_kernel(rows: &[ShapeTiming]) -> Vec<Vec<&ShapeTiming>> {
+    let mut out: Vec<Vec<&ShapeTiming>> = Vec::new();
     for r in rows {
         let mine = out.iter_mut().find(|g| {
             (&g[0].workload, &g[0].sizes, &g[0].kernel) == (&r.workload, &r.sizes, &r.kernel)
@@ -130,7 +130,12 @@ pub fn by_kernel(rows: &[Row]) -> Vec<Vec<&Row>> {
 }
 
 /// The timing of some waves from the start of a launch's grid, or from elsewhere; none where there is none.
-pub fn part<'r>(all: &[&'r Row], whole: &Row, waves: u32, start: bool) -> Option<&'r Row> {
+pub fn part<'r>(
+    all: &[&'r ShapeTiming],
+    whole: &ShapeTiming,
+    waves: u32,
+    start: bool,
+) -> Option<&'r ShapeTiming> {
     let wave = u64::from(whole.resident) * u64::from(whole.sms);
     let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
     let mine = mine.filter(|r| r.count == u64::from(waves) * wave && (r.first == 0) == start);
@@ -140,19 +145,24 @@ pub fn part<'r>(all: &[&'r Row], whole: &Row, waves: u32, start: bool) -> Option
 }
 
 /// The same as a sample.
-pub fn sample(all: &[&Row], whole: &Row, waves: u32, start: bool) -> Option<Sample> {
-    part(all, whole, waves, start).map(|r| Sample {
+pub fn sample(
+    all: &[&ShapeTiming],
+    whole: &ShapeTiming,
+    waves: u32,
+    start: bool,
+) -> Option<BlockSample> {
+    part(all, whole, waves, start).map(|r| BlockSample {
         blocks: r.count,
         seconds: r.time.median_s,
     })
 }
 
 /// Samples of a launch from one block on, the largest last.
-fn from(all: &[&Row], whole: &Row, first: u64) -> Vec<Sample> {
+fn from(all: &[&ShapeTiming], whole: &ShapeTiming, first: u64) -> Vec<BlockSample> {
     let mine = all.iter().filter(|r| r.run == "part" && same(r, whole));
     let mine = mine.filter(|r| u64::from(r.first) == first);
-    let mut out: Vec<Sample> = mine
-        .map(|r| Sample {
+    let mut out: Vec<BlockSample> = mine
+        .map(|r| BlockSample {
             blocks: r.count,
             seconds: r.time.median_s,
         })
@@ -165,7 +175,7 @@ fn from(all: &[&Row], whole: &Row, first: u64) -> Vec<Sample> {
 const ELSEWHERE: u32 = 2;
 
 /// What was known of a launch from its samples; none where there are none.
-pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
+pub fn samples(all: &[&ShapeTiming], whole: &ShapeTiming) -> Option<Samples> {
     let wave = u64::from(whole.resident) * u64::from(whole.sms);
     let cut = cut(whole.count as f64 / wave.max(1) as f64)?;
     let short = sample(all, whole, cut.short, true)?;
@@ -175,7 +185,7 @@ pub fn samples(all: &[&Row], whole: &Row) -> Option<Samples> {
         pair.map(|(h, t)| t.seconds / h.seconds)
     };
     let ratio = differ(cut.short).or_else(|| differ(ELSEWHERE));
-    let centre = ratio.map(|r| Sample {
+    let centre = ratio.map(|r| BlockSample {
         blocks: short.blocks,
         seconds: r * short.seconds,
     });
@@ -257,7 +267,7 @@ pub fn checked(paths: &[PathBuf]) -> Result<Vec<Instance>, RecordError> {
 
 /// The launches of a record to train on and be judged by: each kernel in the file's own shape, as `kerf
 /// predict` would sample it.
-pub fn instances(rows: &[Row]) -> Vec<Instance> {
+pub fn instances(rows: &[ShapeTiming]) -> Vec<Instance> {
     let mut out = Vec::new();
     for group in by_kernel(rows) {
         let Some(whole) = group.iter().find(|r| r.run == "whole" && r.own) else {

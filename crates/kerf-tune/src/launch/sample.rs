@@ -1,12 +1,12 @@
 //! Launches of a workload sampled: what a prediction of their times starts from.
-use super::space::{self, Params};
-use kerf_predict::sampled::{SIDES, Sample, Samples, other_work};
-use kerf_run::job::{Bench, Job, JobError, Kind, Run, Turn, bench};
+use super::space::{self, LaunchParams};
+use kerf_predict::sampled::{BlockSample, SIDES, Samples, other_work};
+use kerf_run::job::{Job, JobError, LaunchKind, LaunchTimer, MachineShare, Run, bench};
 use serde::{Deserialize, Serialize};
 
 /// One kind of launch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Launch {
+pub struct SampledLaunch {
     /// Kernel.
     pub kernel: String,
     /// Its symbol.
@@ -36,11 +36,11 @@ pub struct Launch {
 
 /// All of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sampled {
+pub struct LaunchSamples {
     /// Device.
     pub device: String,
     /// Launches.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<SampledLaunch>,
     /// Seconds of one pass over all samples.
     pub sampled_s: f64,
 }
@@ -51,21 +51,21 @@ pub struct Ask {
     /// Workload, device, toolchain.
     pub job: Job,
     /// Launch parameters where not the file's own, one set after the other; none: the file's own.
-    pub points: Vec<Params>,
+    pub points: Vec<LaunchParams>,
     /// Launches that are sampled also run whole, so that the prediction can be compared.
     pub check: bool,
 }
 
 /// Waves of the samples of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct SampleWaves {
     /// Of the smaller sample from the grid's start, and of the one from its middle.
     pub short: u32,
     /// Of the larger.
     pub long: u32,
 }
 
-impl Cut {
+impl SampleWaves {
     /// Waves of all three.
     pub fn waves(self) -> u32 {
         2 * self.short + self.long
@@ -76,14 +76,14 @@ impl Cut {
 ///
 /// Dao samples at 2 and 3. Waves of an H200 are so short, and its caches so large, that the line through 2 and 6
 /// is better by a half; shorter launches get less, since samples would be most of them (docs/launch.md).
-pub fn cut(waves: f64) -> Option<Cut> {
+pub fn cut(waves: f64) -> Option<SampleWaves> {
     let (short, long) = match waves {
         w if w < LEAST_WAVES => return None,
         w if w < 50.0 => (1, 3),
         w if w < LONG_WAVES => (1, 4),
         w => (2, many(w)),
     };
-    Some(Cut { short, long })
+    Some(SampleWaves { short, long })
 }
 
 /// Waves of the larger sample of a long launch: as many as leave all samples at 5 % of it, by their share, 24 at most. What
@@ -110,7 +110,7 @@ const MOST_MANY: f64 = 24.0;
 
 /// Waves of the larger sample in the middle of a launch of so many. A layer of blocks may use what the one before it left
 /// in the cache, and a sample shows that only if it has several: longer launches have longer ones.
-fn many_in_middle(waves: f64, cut: Cut) -> u32 {
+fn many_in_middle(waves: f64, cut: SampleWaves) -> u32 {
     match waves >= SIDES_WAVES {
         true => {
             (PART * waves - f64::from(4 * cut.short)).clamp(f64::from(cut.long), MOST_MANY) as u32
@@ -121,7 +121,12 @@ fn many_in_middle(waves: f64, cut: Cut) -> u32 {
 
 /// Whether two more places are still within [`PART`] of the launch's time, by the line through two samples of the middle:
 /// short samples of short waves take more than their share.
-pub fn worth_sides(short: Sample, middle: Sample, long: Sample, blocks: u64) -> bool {
+pub fn worth_sides(
+    short: BlockSample,
+    middle: BlockSample,
+    long: BlockSample,
+    blocks: u64,
+) -> bool {
     let more = long.blocks.saturating_sub(middle.blocks).max(1) as f64;
     let whole = (long.seconds - middle.seconds) / more * blocks as f64;
     short.seconds + 3.0 * middle.seconds + long.seconds <= PART * whole
@@ -131,15 +136,15 @@ pub fn worth_sides(short: Sample, middle: Sample, long: Sample, blocks: u64) -> 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
     /// From the start.
-    pub short: Sample,
+    pub short: BlockSample,
     /// As many waves, from the middle.
-    pub middle: Sample,
+    pub middle: BlockSample,
     /// More waves: from the start, or from the middle where its blocks do other work.
-    pub long: Sample,
+    pub long: BlockSample,
     /// It is from the middle.
     pub long_in_middle: bool,
     /// At [`SIDES`], as many waves as the smaller.
-    pub sides: Option<[Sample; 2]>,
+    pub sides: Option<[BlockSample; 2]>,
 }
 
 /// First block of a sample of the middle.
@@ -159,8 +164,8 @@ pub fn sides(blocks: u64, count: u64) -> [u64; 2] {
 pub fn take<E>(
     blocks: u64,
     wave: u64,
-    cut: Cut,
-    mut part: impl FnMut(u64, u64) -> Result<Sample, E>,
+    cut: SampleWaves,
+    mut part: impl FnMut(u64, u64) -> Result<BlockSample, E>,
 ) -> Result<Taken, E> {
     let few = wave * u64::from(cut.short);
     let short = part(0, few)?;
@@ -218,20 +223,20 @@ pub const STILL: f64 = 3.0;
 const START_S: f64 = 4e-6;
 
 /// Seconds of a whole launch by one sample alone: enough to tell shapes apart.
-pub fn quick(sample: Sample, blocks: u64) -> f64 {
+pub fn quick(sample: BlockSample, blocks: u64) -> f64 {
     let each = (sample.seconds - START_S).max(0.0) / sample.blocks.max(1) as f64;
     START_S + each * blocks as f64
 }
 
 /// One sample of a launch, to compare shapes by; none if it is too small.
-fn one(b: &mut Bench, k: &Kind) -> Result<Option<Sample>, JobError> {
+fn one(b: &mut LaunchTimer, k: &LaunchKind) -> Result<Option<BlockSample>, JobError> {
     let wave = u64::from(b.resident(k)?.max(1)) * u64::from(b.sms);
     let Some(waves) = quick_waves(k.blocks() as f64 / wave as f64) else {
         return Ok(None);
     };
     let count = (wave * u64::from(waves)) as u32;
     let t = b.time(k, Run::Part { first: 0, count })?;
-    Ok(Some(Sample {
+    Ok(Some(BlockSample {
         blocks: u64::from(count),
         // What is slower than the fastest of a few is noise, and noise decides among many.
         seconds: t.least_s,
@@ -239,7 +244,7 @@ fn one(b: &mut Bench, k: &Kind) -> Result<Option<Sample>, JobError> {
 }
 
 /// Samples of one launch; none if it is too small.
-pub fn sample_launch(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobError> {
+pub fn sample_launch(b: &mut LaunchTimer, k: &LaunchKind) -> Result<Option<Samples>, JobError> {
     let resident = b.resident(k)?.max(1);
     let wave = u64::from(resident) * u64::from(b.sms);
     let Some(cut) = cut(k.blocks() as f64 / wave as f64) else {
@@ -251,7 +256,7 @@ pub fn sample_launch(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobErro
             count: count as u32,
         };
         let time = b.time(k, run)?;
-        Ok::<_, JobError>(Sample {
+        Ok::<_, JobError>(BlockSample {
             blocks: count,
             seconds: time.median_s,
         })
@@ -277,15 +282,15 @@ pub fn sample_launch(b: &mut Bench, k: &Kind) -> Result<Option<Samples>, JobErro
 }
 
 /// Samples every kind of launch of a workload, in this process.
-pub fn sample(ask: &Ask) -> Result<Vec<Sampled>, JobError> {
+pub fn sample(ask: &Ask) -> Result<Vec<LaunchSamples>, JobError> {
     bench(
         &ask.job,
         |_, _, _| Vec::new(),
         |b| {
             // Other measurements on the GPU would be in the samples.
-            let _turn = Turn::alone(ask.job.lock.as_deref())?;
+            let _turn = MachineShare::alone(ask.job.lock.as_deref())?;
             match ask.points.is_empty() {
-                true => Ok(vec![at(b, &Params::new(), ask.check)?]),
+                true => Ok(vec![at(b, &LaunchParams::new(), ask.check)?]),
                 false => ask.points.iter().map(|p| at(b, p, false)).collect(),
             }
         },
@@ -297,13 +302,13 @@ const GRIDS: usize = 6;
 
 /// A kind of launch that stands for others.
 struct Standing {
-    kind: Kind,
+    kind: LaunchKind,
     weight: f64,
     grids: usize,
 }
 
 impl Standing {
-    fn alone(kind: Kind) -> Standing {
+    fn alone(kind: LaunchKind) -> Standing {
         Standing {
             weight: kind.repeats as f64,
             grids: 1,
@@ -314,10 +319,10 @@ impl Standing {
 
 /// Kinds of launches, few of each kernel: where a kernel is launched with many grids (an elimination, whose grid
 /// shrinks from step to step), those of similar size are one kind, which the middle one stands for.
-fn few(all: Vec<Kind>) -> Vec<Standing> {
-    let mut groups: Vec<Vec<Kind>> = Vec::new();
-    let same = |a: &Kind, b: &Kind| {
-        let of = |k: &Kind| (k.symbol.clone(), k.launch.block, k.launch.shared);
+fn few(all: Vec<LaunchKind>) -> Vec<Standing> {
+    let mut groups: Vec<Vec<LaunchKind>> = Vec::new();
+    let same = |a: &LaunchKind, b: &LaunchKind| {
+        let of = |k: &LaunchKind| (k.symbol.clone(), k.launch.block, k.launch.shared);
         of(a) == of(b)
     };
     for k in all {
@@ -350,10 +355,10 @@ fn few(all: Vec<Kind>) -> Vec<Standing> {
 }
 
 /// The launches at some parameters. One that does not run has neither samples nor a time.
-fn at(b: &mut Bench, point: &Params, check: bool) -> Result<Sampled, JobError> {
+fn at(b: &mut LaunchTimer, point: &LaunchParams, check: bool) -> Result<LaunchSamples, JobError> {
     let mut params = b.workload.launch_space.default_params();
     params.extend(point.clone());
-    let mut out = Sampled {
+    let mut out = LaunchSamples {
         device: b.device(),
         launches: Vec::new(),
         sampled_s: 0.0,
@@ -379,7 +384,7 @@ fn at(b: &mut Bench, point: &Params, check: bool) -> Result<Sampled, JobError> {
                 }
             };
             out.sampled_s += spent;
-            out.launches.push(Launch {
+            out.launches.push(SampledLaunch {
                 kernel: k.name.clone(),
                 symbol: k.symbol.clone(),
                 block: k.launch.block,
@@ -407,7 +412,7 @@ fn at(b: &mut Bench, point: &Params, check: bool) -> Result<Sampled, JobError> {
         let wave = f64::from(b.resident(&k)?.max(1) * b.sms);
         let sampled = samples.as_ref().map_or(0.0, Samples::sampled_s);
         out.sampled_s += sampled + whole.unwrap_or(0.0);
-        out.launches.push(Launch {
+        out.launches.push(SampledLaunch {
             kernel: k.name.clone(),
             symbol: k.symbol.clone(),
             block: k.launch.block,
@@ -445,14 +450,19 @@ mod tests {
     fn the_line_is_taken_in_the_middle_where_the_start_is_a_boundary() {
         let taken = |blocks: u64, start: f64| {
             let mut asked = Vec::new();
-            let t = take(blocks, 100, Cut { short: 2, long: 6 }, |first, count| {
-                asked.push((first, count));
-                let each = if first == 0 { start } else { 1e-8 };
-                Ok::<_, ()>(Sample {
-                    blocks: count,
-                    seconds: each * count as f64,
-                })
-            });
+            let t = take(
+                blocks,
+                100,
+                SampleWaves { short: 2, long: 6 },
+                |first, count| {
+                    asked.push((first, count));
+                    let each = if first == 0 { start } else { 1e-8 };
+                    Ok::<_, ()>(BlockSample {
+                        blocks: count,
+                        seconds: each * count as f64,
+                    })
+                },
+            );
             (t, asked)
         };
         let (even, asked) = taken(20_000, 1.1e-8);
@@ -475,21 +485,26 @@ mod tests {
     #[test]
     fn a_sample_that_something_disturbed_is_taken_again() {
         let mut asked = 0;
-        let t = take(10_000, 100, Cut { short: 2, long: 6 }, |_, count| {
-            asked += 1;
-            let late = if asked == 3 { 2.0 } else { 1.0 };
-            Ok::<_, ()>(Sample {
-                blocks: count,
-                seconds: late * 1e-8 * count as f64,
-            })
-        });
+        let t = take(
+            10_000,
+            100,
+            SampleWaves { short: 2, long: 6 },
+            |_, count| {
+                asked += 1;
+                let late = if asked == 3 { 2.0 } else { 1.0 };
+                Ok::<_, ()>(BlockSample {
+                    blocks: count,
+                    seconds: late * 1e-8 * count as f64,
+                })
+            },
+        );
         assert_eq!(asked, 4);
         assert!(t.is_ok_and(|t| t.long.seconds == 1e-8 * 600.0));
     }
 
     #[test]
     fn many_grids_of_a_kernel_are_few_kinds() {
-        let kind = |blocks: u32, symbol: &str| Kind {
+        let kind = |blocks: u32, symbol: &str| LaunchKind {
             symbol: symbol.into(),
             name: symbol.into(),
             repeats: 1,
@@ -503,7 +518,7 @@ mod tests {
             },
             varies: false,
         };
-        let mut all: Vec<Kind> = (1..=100).map(|n| kind(n, "shrinks")).collect();
+        let mut all: Vec<LaunchKind> = (1..=100).map(|n| kind(n, "shrinks")).collect();
         all.push(kind(7, "other"));
         let got = few(all);
         assert_eq!(got.len(), GRIDS + 1);
@@ -516,7 +531,7 @@ mod tests {
 
     #[test]
     fn one_sample_gives_a_launch() {
-        let s = Sample {
+        let s = BlockSample {
             blocks: 100,
             seconds: 14e-6,
         };

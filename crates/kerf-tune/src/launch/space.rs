@@ -1,19 +1,19 @@
 //! The shapes of a workload's launches: which there are, what belongs together, which cannot run and why.
-use kerf_device::occupancy::{Demand, Machine, Occupancy, OccupancyError};
-use kerf_ir::access::{self, Reference, Shape};
+use kerf_device::occupancy::{Demand, Multiprocessor, Occupancy, OccupancyError};
+use kerf_ir::access::{self, BlockShape, KernelAccess};
 use kerf_ir::kernels::{self, KernelInfo, block_bounds};
 use kerf_llvm::Module;
-use kerf_run::job::{JobError, Kind, kinds};
+use kerf_run::job::{JobError, LaunchKind, kinds};
 use kerf_workload::ArgSpec;
 use kerf_workload::ArgValue;
 use kerf_workload::Expr;
-use kerf_workload::Step;
 use kerf_workload::Workload;
+use kerf_workload::WorkloadStep;
 use kerf_workload::macros::Macros;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values of the launch parameters.
-pub type Params = BTreeMap<String, i64>;
+pub type LaunchParams = BTreeMap<String, i64>;
 
 /// Launch parameters that are decided together, since some launch mentions several of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +34,13 @@ fn names_of(a: &ArgSpec, out: &mut BTreeSet<String>) {
 }
 
 fn launches<'w>(
-    steps: &'w [Step],
+    steps: &'w [WorkloadStep],
     around: &BTreeSet<String>,
     out: &mut Vec<(&'w str, BTreeSet<String>)>,
 ) {
     for s in steps {
         match s {
-            Step::Launch(l) => {
+            WorkloadStep::Launch(l) => {
                 let mut names = around.clone();
                 for e in l.grid.iter().chain(&l.block).chain(&l.shared) {
                     names.extend(e.names().iter().map(|n| n.name.clone()));
@@ -48,7 +48,7 @@ fn launches<'w>(
                 l.args.iter().for_each(|a| names_of(a, &mut names));
                 out.push((&l.kernel, names));
             }
-            Step::Loop {
+            WorkloadStep::Loop {
                 from,
                 to,
                 step,
@@ -150,7 +150,7 @@ pub enum ChoiceError {
 
 /// The combinations of one component's parameters that the constraints allow, all others at their default.
 /// None if there are more than [`MOST_POINTS`].
-pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {
+pub fn points(w: &Workload, c: &Component) -> Option<Vec<LaunchParams>> {
     let space = &w.launch_space;
     let default = space.default_params();
     let mut out = vec![default.clone()];
@@ -159,7 +159,7 @@ pub fn points(w: &Workload, c: &Component) -> Option<Vec<Params>> {
         if out.len().saturating_mul(values.len()) > MOST_POINTS {
             return None;
         }
-        let with = |o: &Params, v: &i64| {
+        let with = |o: &LaunchParams, v: &i64| {
             let mut o = o.clone();
             o.insert(p.clone(), *v);
             o
@@ -191,7 +191,7 @@ pub fn pinned(w: &Workload, names: &[String]) -> Workload {
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct KernelDemand {
     /// Registers of a thread.
     pub registers: u32,
     /// Static shared memory.
@@ -206,7 +206,7 @@ pub struct Look {
     /// Name.
     pub name: String,
     /// The launch.
-    pub kind: Kind,
+    pub kind: LaunchKind,
     /// Warps on a multiprocessor, and what keeps more away.
     pub occupancy: Occupancy,
     /// Sectors of 32 bytes that the warps of a block touch in global memory, a thread, with accesses in loops
@@ -222,7 +222,7 @@ pub struct Look {
 pub const LOOP: f64 = 16.0;
 
 /// Integer arguments of a launch, by parameter.
-pub fn scalars(k: &Kind) -> Vec<Option<i64>> {
+pub fn scalars(k: &LaunchKind) -> Vec<Option<i64>> {
     let one = |a: &ArgValue| match a {
         ArgValue::Int(v) => i64::try_from(*v).ok(),
         ArgValue::Typed(_, n) => n.as_int().and_then(|v| i64::try_from(v).ok()),
@@ -232,8 +232,8 @@ pub fn scalars(k: &Kind) -> Vec<Option<i64>> {
 }
 
 /// The accesses of a launch's kernel.
-pub fn references(m: &Module, infos: &[KernelInfo], k: &Kind) -> Vec<Reference> {
-    let shape = Shape {
+pub fn references(m: &Module, infos: &[KernelInfo], k: &LaunchKind) -> Vec<KernelAccess> {
+    let shape = BlockShape {
         block: k.launch.block,
         grid: k.launch.grid,
         args: scalars(k),
@@ -245,7 +245,7 @@ pub fn references(m: &Module, infos: &[KernelInfo], k: &Kind) -> Vec<Reference> 
 }
 
 /// Transactions a thread of a launch's global accesses at a granule, and the part of them that could be told.
-pub fn transactions(all: &[Reference], threads: u32, granule: u64) -> (f64, f64) {
+pub fn transactions(all: &[KernelAccess], threads: u32, granule: u64) -> (f64, f64) {
     let (mut sum, mut told, mut whole) = (0.0, 0.0, 0.0);
     for r in all.iter().filter(|r| !r.shared) {
         let weight = LOOP.powi(r.depth.min(4) as i32);
@@ -340,10 +340,10 @@ pub enum CannotRun {
 /// Why a launch cannot run in its shape, with the resource that is too small.
 fn obstacle(
     m: &Module,
-    k: &Kind,
-    needs: Needs,
-    machine: &Machine,
-    all: &[Reference],
+    k: &LaunchKind,
+    needs: KernelDemand,
+    machine: &Multiprocessor,
+    all: &[KernelAccess],
 ) -> Result<Occupancy, CannotRun> {
     let block = k.launch.block;
     let kernel = || k.name.clone();
@@ -392,7 +392,11 @@ fn obstacle(
     occupancy(machine, demand, k)
 }
 
-fn occupancy(machine: &Machine, demand: Demand, k: &Kind) -> Result<Occupancy, CannotRun> {
+fn occupancy(
+    machine: &Multiprocessor,
+    demand: Demand,
+    k: &LaunchKind,
+) -> Result<Occupancy, CannotRun> {
     let o = machine.occupancy(demand, k.threads());
     o.map_err(|why| CannotRun::Device {
         kernel: k.name.clone(),
@@ -402,14 +406,18 @@ fn occupancy(machine: &Machine, demand: Demand, k: &Kind) -> Result<Occupancy, C
 
 /// What is known where [`fits`] looks.
 #[derive(Clone, Copy)]
-pub enum Fit<'f> {
+pub enum FitContext<'f> {
     /// The program: registers by symbol, and whether to look at what it does with shared arrays.
     Program(&'f BTreeMap<String, u32>, bool),
     /// Nothing but the launches' own extents: the program for them has not been compiled.
     Launch,
 }
 
-fn kinds_at(w: &Workload, infos: &[KernelInfo], point: &Params) -> Result<Vec<Kind>, CannotRun> {
+fn kinds_at(
+    w: &Workload,
+    infos: &[KernelInfo],
+    point: &LaunchParams,
+) -> Result<Vec<LaunchKind>, CannotRun> {
     kinds(w, infos, point).map_err(|e| {
         CannotRun::Launches(match e {
             // Extents beyond what can be launched: the file's own words.
@@ -423,16 +431,16 @@ fn kinds_at(w: &Workload, infos: &[KernelInfo], point: &Params) -> Result<Vec<Ki
 pub fn fits(
     w: &Workload,
     m: &Module,
-    point: &Params,
-    known: Fit,
-    machine: &Machine,
+    point: &LaunchParams,
+    known: FitContext,
+    machine: &Multiprocessor,
 ) -> Result<(), CannotRun> {
     let infos = kernels::kernels(m);
     for k in kinds_at(w, &infos, point)? {
         match known {
-            Fit::Program(registers, accesses) => {
+            FitContext::Program(registers, accesses) => {
                 let info = infos.iter().find(|i| i.symbol == k.symbol);
-                let needs = Needs {
+                let needs = KernelDemand {
                     registers: registers.get(&k.symbol).copied().unwrap_or(32),
                     shared: info.map_or(0, |i| i.static_shared_bytes as u32),
                 };
@@ -442,7 +450,7 @@ pub fn fits(
                 };
                 obstacle(m, &k, needs, machine, &refs)?;
             }
-            Fit::Launch => {
+            FitContext::Launch => {
                 let demand = Demand {
                     registers: 1,
                     shared: u64::from(k.launch.shared),
@@ -461,9 +469,9 @@ pub fn look(
     m: &Module,
     infos: &[KernelInfo],
     only: &[String],
-    point: &Params,
-    needs: &dyn Fn(&str) -> Needs,
-    machine: &Machine,
+    point: &LaunchParams,
+    needs: &dyn Fn(&str) -> KernelDemand,
+    machine: &Multiprocessor,
 ) -> Result<Vec<Look>, CannotRun> {
     let all = kinds_at(w, infos, point)?;
     let mut out: Vec<Look> = Vec::new();

@@ -1,6 +1,6 @@
 //! Strategies that know of launches: the tuners' own, and Ryoo's static pruning for comparison.
 use super::choice::LaunchChoice;
-use kerf_search::script::{Missing, Probe, Script, Scripted};
+use kerf_search::script::{Missing, Script, ScriptProbe, Scripted};
 use kerf_search::strategy::{Reason, Strategy, StrategyError, by_name};
 use kerf_search::{Assignment, Search};
 
@@ -28,7 +28,7 @@ struct Tuners<'l>(&'l LaunchChoice);
 
 fn fastest(
     search: &Search,
-    probe: &Probe,
+    probe: &ScriptProbe,
     all: &[Assignment],
     now: &Assignment,
 ) -> Result<Assignment, Missing> {
@@ -45,7 +45,7 @@ fn fastest(
 /// One component after the other at some of its levels.
 fn descend(
     search: &Search,
-    probe: &Probe,
+    probe: &ScriptProbe,
     launch: &LaunchChoice,
     levels: impl Fn(usize) -> Vec<usize>,
 ) -> Result<Reason, Missing> {
@@ -70,7 +70,7 @@ fn descend(
 }
 
 impl Script for Tuners<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         descend(search, probe, self.0, |i| {
             self.0.variables[i].funnel.levels.clone()
         })
@@ -83,7 +83,7 @@ impl Script for Tuners<'_> {
 struct Ryoo<'l>(&'l LaunchChoice);
 
 impl Script for Ryoo<'_> {
-    fn play(&self, search: &Search, probe: &Probe) -> Result<Reason, Missing> {
+    fn play(&self, search: &Search, probe: &ScriptProbe) -> Result<Reason, Missing> {
         descend(search, probe, self.0, |i| {
             self.0.variables[i].pareto.clone()
         })

@@ -3,19 +3,19 @@
 //!
 //! Each kernel is an instance of its own: its first launch, from the workload's first contents.
 use super::sample;
-use super::space::{self, Component, Needs, Params};
-use kerf_device::occupancy::Machine;
+use super::space::{self, Component, KernelDemand, LaunchParams};
+use kerf_device::occupancy::Multiprocessor;
 use kerf_ir::kernels;
 use kerf_llvm::{Module, Opcode};
-use kerf_predict::sampled::Sample;
-use kerf_run::job::{Bench, Job, JobError, Kind, LaunchTime, Run, Turn, bench};
+use kerf_predict::sampled::BlockSample;
+use kerf_run::job::{Job, JobError, LaunchKind, LaunchTime, LaunchTimer, MachineShare, Run, bench};
 use kerf_workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What to time.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct TableOptions {
     /// More shapes than the file lists, for kernels without barriers: every multiple of a warp along one axis,
     /// powers of two along two.
     pub rich: bool,
@@ -37,7 +37,7 @@ pub struct Options {
 
 /// One timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ShapeTiming {
     /// Workload.
     pub workload: String,
     /// Sizes and parameters that replaced the file's.
@@ -45,7 +45,7 @@ pub struct Row {
     /// Kernel.
     pub kernel: String,
     /// Launch parameters of the kernel.
-    pub params: Params,
+    pub params: LaunchParams,
     /// The file's own shape.
     pub own: bool,
     /// Threads of a block.
@@ -89,12 +89,12 @@ pub struct Row {
 /// Parameters that stand alone as a block's extent, by axis, of a kernel's launches.
 fn axes(w: &Workload, kernel: &str) -> Vec<Option<String>> {
     fn find<'w>(
-        steps: &'w [kerf_workload::Step],
+        steps: &'w [kerf_workload::WorkloadStep],
         kernel: &str,
     ) -> Option<&'w kerf_workload::LaunchSpec> {
         steps.iter().find_map(|s| match s {
-            kerf_workload::Step::Launch(l) if l.kernel == kernel => Some(l),
-            kerf_workload::Step::Loop { body, .. } => find(body, kernel),
+            kerf_workload::WorkloadStep::Launch(l) if l.kernel == kernel => Some(l),
+            kerf_workload::WorkloadStep::Loop { body, .. } => find(body, kernel),
             _ => None,
         })
     }
@@ -148,10 +148,10 @@ pub fn enrich(w: &mut Workload, c: &Component, symbols: &[String], m: &Module) {
 struct Instance {
     name: String,
     /// Points with the kernel's launch in them; the file's own first.
-    points: Vec<(Params, Kind)>,
+    points: Vec<(LaunchParams, LaunchKind)>,
 }
 
-fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobError> {
+fn instances(w: &Workload, b: &LaunchTimer, rich: bool) -> Result<Vec<Instance>, JobError> {
     let mut w = w.clone();
     let mut out = Vec::new();
     let all = space::components(&w);
@@ -168,7 +168,7 @@ fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobEr
         };
         for k in &c.kernels {
             let Some(s) = symbol(k) else { continue };
-            let mut mine: Vec<(Params, Kind)> = Vec::new();
+            let mut mine: Vec<(LaunchParams, LaunchKind)> = Vec::new();
             for p in &points {
                 // Shapes that cannot be launched at all are not there.
                 let Ok(all) = kerf_run::job::kinds(&w, b.kernels, p) else {
@@ -206,14 +206,14 @@ fn instances(w: &Workload, b: &Bench, rich: bool) -> Result<Vec<Instance>, JobEr
 
 struct Table<'t, 'b> {
     job: &'t Job,
-    bench: &'t mut Bench<'b>,
-    machine: &'t Machine,
+    bench: &'t mut LaunchTimer<'b>,
+    machine: &'t Multiprocessor,
     name: String,
-    sink: &'t mut dyn FnMut(&Row),
+    sink: &'t mut dyn FnMut(&ShapeTiming),
 }
 
 impl Table<'_, '_> {
-    fn row(&mut self, i: &Instance, at: usize, run: Run) -> Result<Row, JobError> {
+    fn row(&mut self, i: &Instance, at: usize, run: Run) -> Result<ShapeTiming, JobError> {
         self.row_from(i, at, run, None)
     }
 
@@ -223,10 +223,10 @@ impl Table<'_, '_> {
         at: usize,
         run: Run,
         state: Option<f64>,
-    ) -> Result<Row, JobError> {
+    ) -> Result<ShapeTiming, JobError> {
         let (params, kind) = &i.points[at];
         let stats = self.bench.stats(&kind.symbol).unwrap_or_default();
-        let needs = Needs {
+        let needs = KernelDemand {
             registers: stats.registers.unwrap_or(1),
             shared: stats.shared_bytes.unwrap_or(0),
         };
@@ -251,7 +251,7 @@ impl Table<'_, '_> {
             Run::Fixed(_) => ("fixed", 0, kind.blocks()),
             Run::Part { first, count } => ("part", first, u64::from(count)),
         };
-        Ok(Row {
+        Ok(ShapeTiming {
             workload: self.name.clone(),
             sizes: self.job.overrides.clone(),
             kernel: i.name.clone(),
@@ -278,7 +278,13 @@ impl Table<'_, '_> {
     }
 
     /// Parts of the launch at one shape, in waves of so many blocks.
-    fn parts(&mut self, i: &Instance, o: &Options, at: usize, wave: u32) -> Result<(), JobError> {
+    fn parts(
+        &mut self,
+        i: &Instance,
+        o: &TableOptions,
+        at: usize,
+        wave: u32,
+    ) -> Result<(), JobError> {
         let kind = i.points[at].1.clone();
         let more: &[u32] = if at == 0 { &o.more } else { &[] };
         for n in o.samples.iter().chain(more) {
@@ -310,7 +316,7 @@ impl Table<'_, '_> {
                 };
                 let r = self.row(i, at, run)?;
                 (self.sink)(&r);
-                Ok::<_, JobError>(Sample {
+                Ok::<_, JobError>(BlockSample {
                     blocks: count,
                     seconds: r.time.median_s,
                 })
@@ -333,7 +339,7 @@ impl Table<'_, '_> {
     fn instance(
         &mut self,
         i: &Instance,
-        o: &Options,
+        o: &TableOptions,
         fixed: &[(String, [u32; 3])],
     ) -> Result<(), JobError> {
         let mut own: Vec<(usize, Vec<u8>)> = Vec::new();
@@ -407,9 +413,9 @@ fn fixed_blocks(
 /// Times the shapes of a workload.
 pub fn table(
     job: &Job,
-    o: &Options,
-    machine: &Machine,
-    sink: &mut dyn FnMut(&Row),
+    o: &TableOptions,
+    machine: &Multiprocessor,
+    sink: &mut dyn FnMut(&ShapeTiming),
 ) -> Result<(), JobError> {
     let stem = job.workload.file_stem().unwrap_or_default();
     let name = o.name.clone();
@@ -426,7 +432,7 @@ pub fn table(
             all
         },
         |b| {
-            let _turn = Turn::alone(job.lock.as_deref())?;
+            let _turn = MachineShare::alone(job.lock.as_deref())?;
             let all = instances(b.workload, b, o.rich)?;
             let mut t = Table {
                 job,

@@ -129,7 +129,7 @@ impl std::str::FromStr for Factor {
 
 /// Why shapes were left out, for the result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cut {
+pub struct ExcludedShapes {
     /// Which tuner.
     pub tuner: &'static str,
     /// Shapes before.
@@ -145,7 +145,7 @@ const NEARLY: f64 = 1.10;
 
 /// The non-coalescing factor tuner: shapes that move the fewest pieces of memory. Several references in
 /// conflict are weighed by their sum; where too little of them could be told, nothing is left out.
-pub fn coalescing(all: Vec<Candidate>) -> (Vec<Candidate>, Cut) {
+pub fn coalescing(all: Vec<Candidate>) -> (Vec<Candidate>, ExcludedShapes) {
     let before = all.len();
     let told = all.iter().flat_map(|c| &c.looks).map(|l| l.told);
     let told = told.fold(1.0, f64::min);
@@ -167,7 +167,7 @@ pub fn coalescing(all: Vec<Candidate>) -> (Vec<Candidate>, Cut) {
         (_, true) => "all shapes move about as much".to_owned(),
         _ => format!("{least:.2} to {most:.2} sectors and segments a thread"),
     };
-    let cut = Cut {
+    let cut = ExcludedShapes {
         tuner: "coalescing",
         before,
         after: kept.len(),
@@ -229,7 +229,11 @@ const FULL: f64 = 0.85;
 ///
 /// `scattered` is the number of lines that one warp holds for later turns, which no shape changes for
 /// one-dimensional kernels. With contention both ends stay, so that a run decides.
-pub fn concurrency(all: Vec<Candidate>, c: Contention, scattered: f64) -> (Vec<Candidate>, Cut) {
+pub fn concurrency(
+    all: Vec<Candidate>,
+    c: Contention,
+    scattered: f64,
+) -> (Vec<Candidate>, ExcludedShapes) {
     let before = all.len();
     let highest = all.iter().map(Candidate::occupancy).fold(0.0, f64::max);
     let lowest = all.iter().map(Candidate::occupancy).fold(1.0, f64::min);
@@ -269,7 +273,7 @@ pub fn concurrency(all: Vec<Candidate>, c: Contention, scattered: f64) -> (Vec<C
             100.0 * highest
         ),
     };
-    let cut = Cut {
+    let cut = ExcludedShapes {
         tuner: "concurrency",
         before,
         after: kept.len(),
@@ -352,7 +356,7 @@ pub fn spread(
     mut all: Vec<Candidate>,
     most: usize,
     more: usize,
-) -> (Vec<Candidate>, Vec<Candidate>, Cut) {
+) -> (Vec<Candidate>, Vec<Candidate>, ExcludedShapes) {
     let before = all.len();
     let flat = in_order(&mut all);
     let mut kept: Vec<Candidate> = Vec::new();
@@ -382,7 +386,7 @@ pub fn spread(
         }
     }
     kept.sort_by_key(|c| c.at);
-    let cut = Cut {
+    let cut = ExcludedShapes {
         tuner: "spread",
         before,
         after: kept.len(),

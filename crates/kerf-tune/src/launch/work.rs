@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// One shape of one kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct CountedShape {
     /// Workload.
     pub workload: String,
     /// Kernel.
@@ -22,7 +22,7 @@ pub struct Counted {
 }
 
 /// Counts the shapes of kernels with barriers, in this process.
-pub fn work(job: &Job, sink: &mut dyn FnMut(&Counted)) -> Result<(), JobError> {
+pub fn work(job: &Job, sink: &mut dyn FnMut(&CountedShape)) -> Result<(), JobError> {
     let w = Workload::read(&job.workload, &job.overrides)?;
     let m = kerf_run::compile::own_program(&w, &job.toolchain())?.module()?;
     let infos = kernels::kernels(&m);
@@ -56,7 +56,7 @@ pub fn work(job: &Job, sink: &mut dyn FnMut(&Counted)) -> Result<(), JobError> {
             };
             for (k, s) in &mine {
                 if let Some(kind) = all.iter().find(|x| x.symbol == *s) {
-                    sink(&Counted {
+                    sink(&CountedShape {
                         workload: name.to_string_lossy().into_owned(),
                         kernel: (*k).clone(),
                         block: kind.launch.block,

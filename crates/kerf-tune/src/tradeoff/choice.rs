@@ -7,7 +7,7 @@ use crate::tunable::Tunable;
 use kerf_ir::sites::Site;
 use kerf_num::Format;
 use kerf_pass::{MathVariant, Plan, SiteFormat};
-use kerf_run::job::{Change, Choice, Deed, Start};
+use kerf_run::job::{CallComparison, Change, Deed, Start};
 use std::collections::BTreeMap;
 
 /// Functions that `-use_fast_math` computes by the special-function unit (CUDA C++ Programming Guide), in
@@ -153,7 +153,7 @@ fn exact(subject: &Subject) -> Option<Plan> {
 }
 
 /// What is tried. `cheap` is the plan with every call at its cheapest.
-pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> Choice {
+pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> CallComparison {
     let all = calls(subject, t);
     let mut fast = Plan::default();
     for (at, site) in t.math.keys() {
@@ -200,7 +200,7 @@ pub(super) fn choice(subject: &Subject, t: &Tunable, cheap: &Plan) -> Choice {
             });
         }
     }
-    Choice {
+    CallComparison {
         fast,
         exact: exact(subject),
         starts,

@@ -1,15 +1,15 @@
 //! The result of a search from what it came to.
 use super::SearchOutcome;
 use crate::error::TuneError;
-use crate::evaluate::Evaluated;
-use crate::front::{Point, front};
-use crate::precheck::Checked;
-use crate::result::{self, Effort, GroupResult, Tie, TuneResult, Verdict};
+use crate::evaluate::PlanEvaluation;
+use crate::front::{FrontPoint, front};
+use crate::precheck::SanitizerCheck;
+use crate::result::{self, EvaluationCounts, GroupResult, SearchVerdict, Tie, TuneResult};
 use crate::store::Phase;
 use crate::tuner::Tuner;
 use crate::tuner::choose::Choice;
 use kerf_pass::Plan;
-use kerf_run::job::Spent;
+use kerf_run::job::JobSeconds;
 use kerf_search::Assignment;
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) fn result(
     tuner: &Tuner,
     outcome: SearchOutcome,
     plan: &Plan,
-    checked: Checked,
+    checked: SanitizerCheck,
     clock: Instant,
 ) -> Result<TuneResult, TuneError> {
     let (request, subject, tunable) = (tuner.request, tuner.subject, tuner.tunable);
@@ -27,7 +27,7 @@ pub(super) fn result(
     let groups = groups(tuner, outcome.verdict, &outcome.choice);
     let ran = tuner.known.get(&chosen.assignment).unwrap_or(&outcome.own);
     let energy = match outcome.verdict {
-        Verdict::Tuned => tuner.energy(plan, &chosen.assignment)?,
+        SearchVerdict::Tuned => tuner.energy(plan, &chosen.assignment)?,
         _ => None,
     };
     let validated = tuner.store.all(Phase::Validation)?;
@@ -70,7 +70,7 @@ pub(super) fn result(
     })
 }
 
-fn tie(tuner: &Tuner, point: Point) -> Tie {
+fn tie(tuner: &Tuner, point: FrontPoint) -> Tie {
     Tie {
         speedup: tuner.speedup(&point),
         point,
@@ -90,7 +90,7 @@ fn tied_with(tuner: &Tuner, choice: &Choice) -> Vec<Tie> {
 }
 
 /// What became of each group, and why.
-fn groups(tuner: &Tuner, verdict: Verdict, choice: &Choice) -> Vec<GroupResult> {
+fn groups(tuner: &Tuner, verdict: SearchVerdict, choice: &Choice) -> Vec<GroupResult> {
     let (chosen, errors) = (&choice.plan, tuner.errors);
     let all = &tuner.tunable.groups;
     let vetoes: Vec<Option<String>> = (0..all.len())
@@ -99,7 +99,7 @@ fn groups(tuner: &Tuner, verdict: Verdict, choice: &Choice) -> Vec<GroupResult> 
     let each = all.iter().enumerate().map(|(i, g)| GroupResult {
         format: g.formats[chosen.assignment[i] as usize],
         kept: match verdict {
-            Verdict::Unmet => None,
+            SearchVerdict::Unmet => None,
             _ => tuner.kept(i, chosen, &choice.demoted, &vetoes),
         },
         alone: tuner.alone(i),
@@ -115,17 +115,17 @@ fn groups(tuner: &Tuner, verdict: Verdict, choice: &Choice) -> Vec<GroupResult> 
 fn effort(
     tuner: &Tuner,
     outcome: &SearchOutcome,
-    validated: &[(Assignment, Evaluated)],
+    validated: &[(Assignment, PlanEvaluation)],
     clock: Instant,
-) -> Effort {
+) -> EvaluationCounts {
     let every = || {
         let validated = validated.iter().map(|(_, e)| e);
         let on_tuning_inputs = tuner.known.values().chain(tuner.finals.values());
         on_tuning_inputs.chain(validated)
     };
-    let mut spent = Spent::default();
+    let mut spent = JobSeconds::default();
     every().for_each(|e| spent.add(&e.spent));
-    Effort {
+    EvaluationCounts {
         search: outcome.executed,
         alone: outcome.alone,
         probes: outcome.probes,

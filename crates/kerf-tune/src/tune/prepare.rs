@@ -4,16 +4,16 @@ use crate::counts;
 use crate::criteria::{Criteria, CriteriaError};
 use crate::error::TuneError;
 use crate::evaluate::{Evaluator, Input};
-use crate::event::{Event, Watch};
+use crate::event::{TuneEvent, Watch};
 use crate::group::Group;
 use crate::launch;
 use crate::launch::strategy::named;
 use crate::launch::tuners::Factor;
 use crate::models::{self, Predictions};
-use crate::precheck::{self, Checked};
-use crate::prediction::{CostKind, CostModel, Sensitivity};
+use crate::precheck::{self, SanitizerCheck};
+use crate::prediction::{CostKind, ErrorPredictor, TimePredictor};
 use crate::problem::{TuningScope, for_scope};
-use crate::request::Request;
+use crate::request::TuneRequest;
 use crate::result;
 use crate::store::{self, Store};
 use crate::subject::Subject;
@@ -21,7 +21,7 @@ use crate::tunable::Tunable;
 use kerf_clang::compile::Toolchain;
 use kerf_files::FolderLock;
 use kerf_predict::cost::{self, CostError};
-use kerf_run::job::{Counts, Device, Job};
+use kerf_run::job::{Device, Job, ProgramCounts};
 use kerf_run::memory::MemoryNeed;
 use kerf_search::{Problem, Search};
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(super) struct Acceptance {
 }
 
 impl Acceptance {
-    fn new(request: &Request, subject: &Subject) -> Result<Acceptance, TuneError> {
+    fn new(request: &TuneRequest, subject: &Subject) -> Result<Acceptance, TuneError> {
         // With a ratio the tolerance is known when the cheapest version has run.
         let given = request.ratio.map(|_| 1.0).or(request.tolerance);
         // Shapes round nothing, so that without a tolerance the program's own error is one.
@@ -75,14 +75,14 @@ pub(super) struct SearchSpace {
     /// What a reader should know of the shapes of launches.
     pub shape_notes: Vec<String>,
     /// What the check for undefined behaviour came to, where it ran.
-    checked: Option<Checked>,
+    checked: Option<SanitizerCheck>,
 }
 
 impl SearchSpace {
     /// Compiles and checks the program, and finds what can be chosen; with the lock of the result folder, where that wrote
     /// there.
     pub fn prepare(
-        request: &Request,
+        request: &TuneRequest,
         tools: &Toolchain,
         watch: &mut Watch,
     ) -> Result<(SearchSpace, Option<FolderLock>), TuneError> {
@@ -128,8 +128,8 @@ impl SearchSpace {
     }
 
     /// The event that tells of it.
-    pub fn prepared(&self, problem: &Problem) -> Event<'static> {
-        Event::Prepared {
+    pub fn prepared(&self, problem: &Problem) -> TuneEvent<'static> {
+        TuneEvent::Prepared {
             groups: self.tunable.groups.len(),
             sites: self.tunable.groups.iter().map(Group::operations).sum(),
             excluded: self.tunable.excluded.len(),
@@ -138,7 +138,7 @@ impl SearchSpace {
     }
 
     /// Opens the store of the result folder for this search.
-    pub fn open_store(&self, request: &Request) -> Result<Store, TuneError> {
+    pub fn open_store(&self, request: &TuneRequest) -> Result<Store, TuneError> {
         let search = description(request, self);
         let path = request.out.join(store::FILE);
         Ok(Store::open(&path, &search, request.resume)?)
@@ -148,10 +148,10 @@ impl SearchSpace {
     /// the store.
     pub fn checked_program(
         &self,
-        request: &Request,
+        request: &TuneRequest,
         store: &Store,
         watch: &mut Watch,
-    ) -> Result<Checked, TuneError> {
+    ) -> Result<SanitizerCheck, TuneError> {
         let known = match &self.checked {
             Some(c) => Some(c.clone()),
             None => store.kept(store::CHECKED)?,
@@ -166,7 +166,7 @@ impl SearchSpace {
 }
 
 /// What makes a search the same search; the budget may grow.
-fn description(request: &Request, space: &SearchSpace) -> serde_json::Value {
+fn description(request: &TuneRequest, space: &SearchSpace) -> serde_json::Value {
     let approx = request.approx;
     let mut all = json!({
         "kerf": env!("CARGO_PKG_VERSION"),
@@ -206,28 +206,28 @@ pub(super) fn hold_folder(out: &Path) -> Result<FolderLock, TuneError> {
 
 /// Checks the program, and says what that came to.
 fn check(
-    request: &Request,
+    request: &TuneRequest,
     subject: &Subject,
     input: &Input,
     watch: &mut Watch,
-) -> Result<Checked, TuneError> {
+) -> Result<SanitizerCheck, TuneError> {
     let checked = precheck::check(request, &subject.workload, input.seed);
     let c = checked.map_err(TuneError::Undefined)?;
     match (&c, c.gap()) {
-        (Checked::Not { .. }, Some(gap)) => watch(&Event::Warning(&gap)),
-        (_, Some(gap)) => watch(&Event::Note(&gap)),
+        (SanitizerCheck::Not { .. }, Some(gap)) => watch(&TuneEvent::Warning(&gap)),
+        (_, Some(gap)) => watch(&TuneEvent::Note(&gap)),
         (_, None) => {}
     }
-    c.notes().iter().for_each(|n| watch(&Event::Note(n)));
+    c.notes().iter().for_each(|n| watch(&TuneEvent::Note(n)));
     Ok(c)
 }
 
 /// Strategies that refuse the problem do so before anything ran.
 pub(super) fn check_strategy(
-    request: &Request,
+    request: &TuneRequest,
     space: &SearchSpace,
     problem: &Problem,
-    published: &dyn CostModel,
+    published: &dyn TimePredictor,
 ) -> Result<(), TuneError> {
     let score = models::static_score(&space.subject, &space.tunable, &request.profile);
     let predictions = Predictions {
@@ -252,7 +252,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    pub fn new(request: &Request, subject: &Subject) -> Workers {
+    pub fn new(request: &TuneRequest, subject: &Subject) -> Workers {
         let need = MemoryNeed::for_workload(&subject.workload, true);
         let each = need.on_host(request.job.device == Device::Cpu).max(1);
         let fit = (kerf_exec::cpu::available_memory() / each).max(1);
@@ -261,7 +261,7 @@ impl Workers {
         }
     }
 
-    pub fn evaluator(&self, request: &Request, criteria: &Criteria) -> Evaluator {
+    pub fn evaluator(&self, request: &TuneRequest, criteria: &Criteria) -> Evaluator {
         let job = Job {
             references: Some(request.out.join("references")),
             // Cores are shared among the workers, and blocks in order give the same bits on any number.
@@ -285,14 +285,14 @@ impl Workers {
 /// What was counted of the program as it is, and the model of the device that predicts times from it.
 pub(super) struct CountedProgram {
     /// None where the static score is asked for, or nothing could be counted.
-    pub counts: Option<Counts>,
+    pub counts: Option<ProgramCounts>,
     pub device: Result<cost::CostModel, CostError>,
     /// Why nothing was counted.
     pub notes: Vec<String>,
 }
 
 impl CountedProgram {
-    pub fn obtain(request: &Request, space: &SearchSpace) -> CountedProgram {
+    pub fn obtain(request: &TuneRequest, space: &SearchSpace) -> CountedProgram {
         let counted = match request.cost {
             CostKind::Static => Ok(None),
             CostKind::Counts => counts::obtain(request, &space.subject, &space.input).map(Some),
@@ -314,17 +314,17 @@ impl CountedProgram {
 
 /// The models of time and error that the search goes by.
 pub(super) struct SearchModels<'s> {
-    pub cost: Box<dyn CostModel + 's>,
+    pub cost: Box<dyn TimePredictor + 's>,
     /// Times from machine code, beside them.
     pub code: Option<Coded<'s>>,
-    pub errors: Box<dyn Sensitivity>,
+    pub errors: Box<dyn ErrorPredictor>,
     /// Why it is not the cost model that was asked for.
     pub notes: Vec<String>,
 }
 
 impl<'s> SearchModels<'s> {
     pub fn new(
-        request: &'s Request,
+        request: &'s TuneRequest,
         space: &'s SearchSpace,
         counted: &'s CountedProgram,
         watch: &mut Watch,
@@ -341,7 +341,7 @@ impl<'s> SearchModels<'s> {
         );
         if request.job.device == Device::Cpu {
             let note = models::unfilled(subject, &counted.device, counts);
-            note.iter().for_each(|n| watch(&Event::Note(n)));
+            note.iter().for_each(|n| watch(&TuneEvent::Note(n)));
         }
         // Where nothing is measured, times are the predictions, and one model makes them.
         let measures = request.job.device == Device::Cuda && request.strategy == "guided";
@@ -352,7 +352,7 @@ impl<'s> SearchModels<'s> {
             &counted.device,
             counts,
             assembler,
-            &mut |done, of| watch(&Event::Compiled { done, of }),
+            &mut |done, of| watch(&TuneEvent::Compiled { done, of }),
         );
         SearchModels {
             cost,

@@ -2,8 +2,8 @@
 use super::Tuner;
 use crate::criteria::rejected;
 use crate::error::TuneError;
-use crate::evaluate::{Evaluated, Request as Run};
-use crate::event::Event;
+use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation};
+use crate::event::TuneEvent;
 use crate::result::{Cheapest, Floor};
 use crate::setting::{PARTS, Setting};
 use crate::store::Phase;
@@ -23,7 +23,7 @@ const PATIENCE_S: f64 = 20.0;
 
 impl Tuner<'_> {
     /// Runs of the program itself, as many as tell whether it repeats.
-    fn own_evaluations(&mut self) -> Result<Vec<Evaluated>, TuneError> {
+    fn own_evaluations(&mut self) -> Result<Vec<PlanEvaluation>, TuneError> {
         let runs = match self.evaluator.job.device {
             Device::Cuda => FLOOR_RUNS,
             Device::Cpu if self.subject.kernels.iter().any(|k| !k.unordered.is_empty()) => {
@@ -31,7 +31,7 @@ impl Tuner<'_> {
             }
             Device::Cpu => 1,
         };
-        let mut all: Vec<Evaluated> = Vec::new();
+        let mut all: Vec<PlanEvaluation> = Vec::new();
         for n in 0..runs {
             // Another run of the same is another row.
             let run = vec![n as u8];
@@ -85,12 +85,12 @@ impl Tuner<'_> {
         let slowest = all.iter().map(|e| e.wall_s).fold(0.0, f64::max);
         let limit = Duration::from_secs_f64(PATIENCE * slowest + PATIENCE_S);
         self.evaluator.limit = limit.min(self.request.limit);
-        (self.watch)(&Event::Floor(&floor));
+        (self.watch)(&TuneEvent::Floor(&floor));
         Ok(floor)
     }
 
     /// What a reader must know of the program itself; `worst` is its largest error.
-    fn floor_notes(&self, first: &Evaluated, floor: &Floor, worst: f64) -> Vec<String> {
+    fn floor_notes(&self, first: &PlanEvaluation, floor: &Floor, worst: f64) -> Vec<String> {
         let counts = first.counts;
         let mut notes = first.warnings.clone();
         if counts.special() > 0 {
@@ -174,7 +174,7 @@ impl Tuner<'_> {
     }
 
     /// Writes into a problem what the cheapest version tells of parts of the warps: which are the same, and their errors.
-    fn inform_warps(&mut self, problem: &mut Problem, cheapest: &Evaluated) {
+    fn inform_warps(&mut self, problem: &mut Problem, cheapest: &PlanEvaluation) {
         let Some(w) = self.tunable.warps.as_ref().map(|w| w.group) else {
             return;
         };

@@ -1,10 +1,10 @@
 //! From everything that ran to one plan: groups lowered one by one, validation, reasons, the final time.
 use super::Tuner;
 use crate::error::TuneError;
-use crate::evaluate::{Evaluated, Input};
-use crate::event::Event;
-use crate::front::Point;
-use crate::result::{Demoted, Kept, Speedup};
+use crate::evaluate::{Input, PlanEvaluation};
+use crate::event::TuneEvent;
+use crate::front::FrontPoint;
+use crate::result::{Demoted, KeptReason, Speedup};
 use crate::store::{Phase, StoreError};
 use crate::validate::{Validation, Validator};
 use kerf_run::job::Device;
@@ -29,20 +29,20 @@ const DESCENT: u8 = 8;
 /// What was chosen, and what on the way.
 pub(crate) struct Choice {
     /// The plan.
-    pub plan: Point,
+    pub plan: FrontPoint,
     /// Its validation; none for the program as it is.
     pub validation: Option<Validation>,
     /// Plans that were demoted before it.
     pub demoted: Vec<Demoted>,
     /// The fastest plan that measurement does not tell from the program as it is.
-    pub tie: Option<Point>,
+    pub tie: Option<FrontPoint>,
 }
 
 impl Choice {
     /// The program as it is, by its own evaluation, where nothing was searched.
-    pub fn program_itself(identity: Assignment, own: &Evaluated) -> Choice {
+    pub fn program_itself(identity: Assignment, own: &PlanEvaluation) -> Choice {
         Choice {
-            plan: Point {
+            plan: FrontPoint {
                 assignment: identity,
                 time: 1.0,
                 error: own.error.unwrap_or(f64::INFINITY),
@@ -59,7 +59,7 @@ impl Tuner<'_> {
     /// whether a better plan turned up.
     pub(crate) fn probe(
         &mut self,
-        at: &Point,
+        at: &FrontPoint,
         demoted: &[Demoted],
         probes: &mut usize,
     ) -> Result<bool, StoreError> {
@@ -78,12 +78,12 @@ impl Tuner<'_> {
         new.retain(|a| !self.known.contains_key(a));
         self.evaluate(Phase::Probe, &new, *probes, *probes + new.len())?;
         *probes += new.len();
-        let better = |p: &Point| p.error <= self.tolerance() && p.time < at.time;
+        let better = |p: &FrontPoint| p.error <= self.tolerance() && p.time < at.time;
         Ok(self.points(demoted).iter().any(better))
     }
 
     /// The plan with one more group lowered by a level, for each group whose values fit it.
-    pub(crate) fn lowered(&self, at: &Point) -> Vec<Assignment> {
+    pub(crate) fn lowered(&self, at: &FrontPoint) -> Vec<Assignment> {
         let groups = self.tunable.groups.iter().enumerate();
         let shapes = self.tunable.shapes();
         let lower = groups
@@ -98,7 +98,7 @@ impl Tuner<'_> {
     }
 
     /// Whether a plan is predicted to be faster than another.
-    pub(crate) fn promises(&self, a: &Assignment, at: &Point) -> bool {
+    pub(crate) fn promises(&self, a: &Assignment, at: &FrontPoint) -> bool {
         let predicted = |a| self.cost.predict(a).unwrap_or(0.0);
         predicted(a) < predicted(&at.assignment)
     }
@@ -107,10 +107,10 @@ impl Tuner<'_> {
     pub(crate) fn kept(
         &self,
         i: usize,
-        chosen: &Point,
+        chosen: &FrontPoint,
         demoted: &[Demoted],
         vetoes: &[Option<String>],
-    ) -> Option<Kept> {
+    ) -> Option<KeptReason> {
         let g = &self.tunable.groups[i];
         let mut a = chosen.assignment.clone();
         // Shapes are not lower or higher than each other.
@@ -118,12 +118,12 @@ impl Tuner<'_> {
             return None;
         }
         if let Some(why) = &vetoes[i] {
-            return Some(Kept::Veto { why: why.clone() });
+            return Some(KeptReason::Veto { why: why.clone() });
         }
         a[i] += 1;
         let out: Vec<Assignment> = demoted.iter().map(|d| d.point.assignment.clone()).collect();
         Some(match self.known.get(&a) {
-            None if !self.promises(&a, chosen) => Kept::Slower {
+            None if !self.promises(&a, chosen) => KeptReason::Slower {
                 time: self.cost.predict(&a).unwrap_or(f64::NAN),
                 chosen: self.cost.predict(&chosen.assignment).unwrap_or(f64::NAN),
                 measured: false,
@@ -132,21 +132,23 @@ impl Tuner<'_> {
                 .iter()
                 .any(|d| d.point.assignment[i] > chosen.assignment[i]) =>
             {
-                Kept::Validation
+                KeptReason::Validation
             }
-            None => Kept::NotTried,
+            None => KeptReason::NotTried,
             Some(e) => match (&e.failure, self.time(&a, e)) {
-                (Some(why), _) => Kept::Failed { why: why.clone() },
-                _ if !e.accepted(self.tolerance()) => Kept::Error {
+                (Some(why), _) => KeptReason::Failed { why: why.clone() },
+                _ if !e.accepted(self.tolerance()) => KeptReason::Error {
                     error: e.error,
                     rejection: e.disqualified(),
                 },
-                (None, Some(t)) if t >= chosen.time || !self.is_out(&a, &out) => Kept::Slower {
-                    time: t,
-                    chosen: chosen.time,
-                    measured: e.timing.is_some(),
-                },
-                _ => Kept::Validation,
+                (None, Some(t)) if t >= chosen.time || !self.is_out(&a, &out) => {
+                    KeptReason::Slower {
+                        time: t,
+                        chosen: chosen.time,
+                        measured: e.timing.is_some(),
+                    }
+                }
+                _ => KeptReason::Validation,
             },
         })
     }
@@ -154,7 +156,7 @@ impl Tuner<'_> {
     /// A plan on other inputs.
     pub(crate) fn validate(
         &mut self,
-        p: &Point,
+        p: &FrontPoint,
         digest: Option<String>,
         demoted: &[Demoted],
     ) -> Result<Validation, StoreError> {
@@ -167,8 +169,8 @@ impl Tuner<'_> {
             }
         }
         let watch = &mut self.watch;
-        let tell = |done, e: &Evaluated| {
-            watch(&Event::Evaluated {
+        let tell = |done, e: &PlanEvaluation| {
+            watch(&TuneEvent::Evaluated {
                 phase: Phase::Validation,
                 done,
                 budget,
@@ -190,10 +192,10 @@ impl Tuner<'_> {
     }
 
     /// The fastest plan within the tolerance that is faster than the program, and the fastest whether or not it is.
-    fn fastest(&self, demoted: &[Demoted]) -> (Option<Point>, Option<Point>) {
-        let changes = |p: &Point| p.assignment.iter().any(|l| *l > 0);
-        let within = |p: &Point| p.error <= self.tolerance() && changes(p);
-        let mut fast: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
+    fn fastest(&self, demoted: &[Demoted]) -> (Option<FrontPoint>, Option<FrontPoint>) {
+        let changes = |p: &FrontPoint| p.assignment.iter().any(|l| *l > 0);
+        let within = |p: &FrontPoint| p.error <= self.tolerance() && changes(p);
+        let mut fast: Vec<FrontPoint> = self.points(demoted).into_iter().filter(within).collect();
         fast.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.error.total_cmp(&b.error)));
         let first = fast.first().cloned();
         let most = match self.evaluator.job.device {
@@ -210,13 +212,13 @@ impl Tuner<'_> {
     /// and the plans that did not pass.
     pub(crate) fn choose(
         &mut self,
-        own: &Evaluated,
+        own: &PlanEvaluation,
         probes: &mut usize,
     ) -> Result<Choice, TuneError> {
         let identity = vec![0; self.tunable.groups.len()];
         let mut demoted: Vec<Demoted> = Vec::new();
         let mut improvements = 0;
-        let mut tie: Option<Point> = None;
+        let mut tie: Option<FrontPoint> = None;
         loop {
             self.remeasure(&demoted)?;
             let (best, first) = self.fastest(&demoted);
@@ -224,7 +226,7 @@ impl Tuner<'_> {
                 tie = first.filter(|p| self.finals.contains_key(&p.assignment));
             }
             let Some(best) = best else {
-                let own = Point {
+                let own = FrontPoint {
                     assignment: identity.clone(),
                     time: 1.0,
                     error: own.error.unwrap_or(f64::INFINITY),
@@ -267,7 +269,7 @@ impl Tuner<'_> {
                 point: best,
                 validation: v,
             };
-            (self.watch)(&Event::Demoted(&d));
+            (self.watch)(&TuneEvent::Demoted(&d));
             self.descend(&d.point, probes)?;
             demoted.push(d);
             if demoted.len() <= REPLACED {
@@ -278,7 +280,7 @@ impl Tuner<'_> {
 
     /// After a demotion, the same with fewer warps approximate: what a search that stopped at the first
     /// degree within the tolerance has not run.
-    fn descend(&mut self, from: &Point, probes: &mut usize) -> Result<(), StoreError> {
+    fn descend(&mut self, from: &FrontPoint, probes: &mut usize) -> Result<(), StoreError> {
         let Some(w) = self.tunable.warps.as_ref().map(|w| w.group) else {
             return Ok(());
         };
@@ -301,7 +303,7 @@ impl Tuner<'_> {
     }
 
     /// The speed-up of a plan: predicted, or from its last measurement.
-    pub(crate) fn speedup(&self, p: &Point) -> Speedup {
+    pub(crate) fn speedup(&self, p: &FrontPoint) -> Speedup {
         let timing = self.finals.get(&p.assignment);
         let identity = p.assignment.iter().all(|l| *l == 0);
         match (self.evaluator.job.device, timing) {

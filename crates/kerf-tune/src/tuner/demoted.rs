@@ -1,6 +1,6 @@
 //! Plans that go with those that were demoted, without runs of their own.
 use super::{Tuner, point};
-use crate::front::Point;
+use crate::front::FrontPoint;
 use crate::result::Demoted;
 use kerf_search::Assignment;
 
@@ -25,7 +25,7 @@ impl Tuner<'_> {
 
     /// Points of everything that ran on the tuning inputs, without plans that were demoted and those that
     /// go with them.
-    pub(crate) fn points(&self, without: &[Demoted]) -> Vec<Point> {
+    pub(crate) fn points(&self, without: &[Demoted]) -> Vec<FrontPoint> {
         let demoted: Vec<Assignment> = without.iter().map(|d| d.point.assignment.clone()).collect();
         let all = self.known.iter();
         all.filter(|(a, _)| !self.is_out(a, &demoted))

@@ -1,13 +1,13 @@
 //! The fastest plans measured once more, as a race: repeats go where it is still open which is the fastest.
 use super::Tuner;
 use crate::error::TuneError;
-use crate::evaluate::{Evaluated, Request as Run};
-use crate::front::Point;
+use crate::evaluate::{EvaluationRequest as Run, PlanEvaluation};
+use crate::front::FrontPoint;
 use crate::result::Demoted;
 use crate::store::Phase;
 use kerf_run::job::Device;
 use kerf_search::Assignment;
-use kerf_search::race::{Place, Race, Rules, Standing};
+use kerf_search::race::{Race, RacePlace, RaceRules, Standing};
 
 /// A final measurement has this many times the samples of one in the search.
 const FINAL_RUNS: u32 = 3;
@@ -23,10 +23,10 @@ const LAPS: usize = 4;
 /// is taken up again, all may have several laps.
 fn race(all: &[Vec<f64>], first: usize) -> Race {
     let first = first.max(1);
-    let rules = Rules {
+    let rules = RaceRules {
         first,
         most: first * LAPS,
-        ..Rules::default()
+        ..RaceRules::default()
     };
     let mut r = Race::new(all.len(), rules);
     for (i, samples) in all.iter().enumerate() {
@@ -48,8 +48,9 @@ impl Tuner<'_> {
         if self.evaluator.job.device == Device::Cpu {
             return Ok(());
         }
-        let within = |p: &Point| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
-        let mut all: Vec<Point> = self.points(demoted).into_iter().filter(within).collect();
+        let within =
+            |p: &FrontPoint| p.error <= self.tolerance() && p.assignment.iter().any(|l| *l > 0);
+        let mut all: Vec<FrontPoint> = self.points(demoted).into_iter().filter(within).collect();
         all.sort_by(|a, b| a.time.total_cmp(&b.time));
         let best = all.first().map_or(1.0, |p| p.time);
         all.retain(|p| p.time <= best * FINAL_MARGIN);
@@ -73,7 +74,7 @@ impl Tuner<'_> {
                 return Ok(());
             }
             let (next, standings) = judged(&samples, lap);
-            let tie = standings.iter().filter(|s| s.place == Place::Tie);
+            let tie = standings.iter().filter(|s| s.place == RacePlace::Tie);
             self.tied = tie.map(|s| all[s.candidate].clone()).collect();
             match next {
                 Some(i) => self.again(&all[i])?,
@@ -88,7 +89,7 @@ impl Tuner<'_> {
         t.map_or(Vec::new(), |t| t.ratios.clone())
     }
 
-    fn lap(&self, a: &Assignment) -> Result<Evaluated, TuneError> {
+    fn lap(&self, a: &Assignment) -> Result<PlanEvaluation, TuneError> {
         Ok(self.evaluator.one(&Run {
             plan: self.tunable.plan(self.subject, a),
             input: self.input,
@@ -114,7 +115,7 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, a: &Assignment, e: &Evaluated) -> Result<(), TuneError> {
+    fn keep(&mut self, a: &Assignment, e: &PlanEvaluation) -> Result<(), TuneError> {
         let ratio = e.timing.as_ref().map(|t| t.ratio);
         Ok(self.store.put(Phase::Final, a, &self.input, e, ratio)?)
     }
@@ -155,7 +156,7 @@ mod tests {
         let (next, s) = judged(&[around(0.5, 45, 0.01), around(0.6, 45, 0.01)], 45);
         assert_eq!(
             (next, s[0].place, s[1].place),
-            (None, Place::Winner, Place::Slower)
+            (None, RacePlace::Winner, RacePlace::Slower)
         );
         // The first two overlap, the third does not.
         let close = [
@@ -169,6 +170,9 @@ mod tests {
         let used = [around(0.500, 180, 0.02), around(0.5002, 180, 0.02)];
         let (next, s) = judged(&used, 45);
         assert_eq!(next, None);
-        assert!(s.iter().all(|x| x.place == Place::Tie), "{next:?} {s:?}");
+        assert!(
+            s.iter().all(|x| x.place == RacePlace::Tie),
+            "{next:?} {s:?}"
+        );
     }
 }

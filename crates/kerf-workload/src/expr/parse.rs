@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lex::{Kind, Token, words};
-use super::{Binary, Expr, ExprError, Inner, MAX_DEPTH, NameUse, Op, Origin, Unary};
+use super::{Binary, Expr, ExprError, ExprOrigin, Inner, MAX_DEPTH, NameUse, Op, Unary};
 use crate::suggest::did_you_mean;
 
 pub(super) fn parse(text: &str) -> Result<Expr, ExprError> {
@@ -134,7 +134,7 @@ impl<'t> Parser<'t> {
                     name: n.name,
                 })
                 .collect(),
-            origin: Origin::default(),
+            origin: ExprOrigin::default(),
         };
         Ok(Expr {
             inner: Box::new(inner),

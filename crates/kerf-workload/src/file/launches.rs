@@ -9,7 +9,7 @@ use super::tree::{Kind, Node};
 use crate::expr::Expr;
 use crate::limits::{self, Unlaunchable};
 use crate::number::Number;
-use crate::workload::{LaunchSpec, Step};
+use crate::workload::{LaunchSpec, WorkloadStep};
 
 const KEYS: &[&str] = &[
     "kernel", "grid", "block", "shared", "args", "for", "do", "copy", "swap",
@@ -22,7 +22,7 @@ const KINDS: [&str; 4] = ["kernel", "do", "copy", "swap"];
 const OF_LAUNCH: [&str; 4] = ["grid", "block", "shared", "args"];
 
 /// Reads all steps.
-pub(super) fn launches(reader: &mut Reader<'_>, top: &Section<'_>) -> Vec<Step> {
+pub(super) fn launches(reader: &mut Reader<'_>, top: &Section<'_>) -> Vec<WorkloadStep> {
     let Some(node) = top.require(reader, "launch", "[[launch]]") else {
         return Vec::new();
     };
@@ -43,7 +43,7 @@ fn list_of_steps(
     node: &Node,
     what: &str,
     loops: &mut Vec<String>,
-) -> Vec<Step> {
+) -> Vec<WorkloadStep> {
     let Some(nodes) = reader.list(node, what, "a list of steps") else {
         return Vec::new();
     };
@@ -54,12 +54,12 @@ fn list_of_steps(
     steps(reader, nodes, loops)
 }
 
-fn steps(reader: &mut Reader<'_>, nodes: &[Node], loops: &mut Vec<String>) -> Vec<Step> {
+fn steps(reader: &mut Reader<'_>, nodes: &[Node], loops: &mut Vec<String>) -> Vec<WorkloadStep> {
     let step = |node: &Node| step(reader, node, loops);
     nodes.iter().filter_map(step).collect()
 }
 
-fn step(reader: &mut Reader<'_>, node: &Node, loops: &mut Vec<String>) -> Option<Step> {
+fn step(reader: &mut Reader<'_>, node: &Node, loops: &mut Vec<String>) -> Option<WorkloadStep> {
     let section = Section::new(reader, "a step", node, KEYS);
     let bounds = section.get("for").map(|n| bounds(reader, n, loops));
     let var = bounds.as_ref().and_then(|b| b.var.clone());
@@ -81,9 +81,9 @@ fn step(reader: &mut Reader<'_>, node: &Node, loops: &mut Vec<String>) -> Option
     }
 }
 
-fn loop_step(bounds: Bounds, body: Vec<Step>, line: usize) -> Option<Step> {
+fn loop_step(bounds: Bounds, body: Vec<WorkloadStep>, line: usize) -> Option<WorkloadStep> {
     let range = bounds.range?;
-    Some(Step::Loop {
+    Some(WorkloadStep::Loop {
         var: bounds.var?,
         from: range.from,
         to: range.to,
@@ -99,7 +99,7 @@ fn body(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     loops: &mut Vec<String>,
-) -> Option<Vec<Step>> {
+) -> Option<Vec<WorkloadStep>> {
     let present: Vec<&str> = KINDS
         .into_iter()
         .filter(|k| section.get(k).is_some())
@@ -138,7 +138,7 @@ fn body(
     let node = section.get(kind)?;
     let line = reader.line(&section.span);
     match kind {
-        "kernel" => Some(vec![Step::Launch(launch(reader, section, loops)?)]),
+        "kernel" => Some(vec![WorkloadStep::Launch(launch(reader, section, loops)?)]),
         "do" => Some(list_of_steps(reader, node, "`do`", loops)),
         "copy" => Some(vec![copy(reader, node, line)?]),
         _ => Some(vec![swap(reader, node, line)?]),
@@ -230,7 +230,7 @@ fn extents(
     (exprs.len() == items.len()).then_some((exprs, known))
 }
 
-fn copy(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<Step> {
+fn copy(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<WorkloadStep> {
     let section = Section::new(reader, "`copy`", node, &["from", "to"]);
     let mut side = |key: &str| {
         let example = "copy = { from = \"x\", to = \"y\" }";
@@ -252,10 +252,10 @@ fn copy(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<Step> {
         reader.mistake(node.span.clone(), what, "equal byte lengths", None);
     }
     let (from, to) = (from.to_owned(), to.to_owned());
-    Some(Step::Copy { from, to, line })
+    Some(WorkloadStep::Copy { from, to, line })
 }
 
-fn swap(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<Step> {
+fn swap(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<WorkloadStep> {
     let items = reader.list(node, "`swap`", "a list of two buffers")?;
     let [a, b] = items else {
         let what = format!("`swap` lists {}", items.len());
@@ -286,5 +286,5 @@ fn swap(reader: &mut Reader<'_>, node: &Node, line: usize) -> Option<Step> {
         reader.mistake(node.span.clone(), what, expected, None);
     }
     let (a, b) = (a.to_owned(), b.to_owned());
-    Some(Step::Swap { a, b, line })
+    Some(WorkloadStep::Swap { a, b, line })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::names::{Names, Visible};
 use super::tree::{Kind, Node};
-use crate::expr::{Expr, ExprError, Origin};
+use crate::expr::{Expr, ExprError, ExprOrigin};
 use crate::lines::Lines;
 use crate::mistakes::{Mistake, Mistakes};
 use crate::number::Number;
@@ -159,13 +159,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Reports a mistake inside the expression that `node` holds.
-    pub(super) fn expr_mistake(&mut self, origin: &Origin, text: &str, error: ExprError) {
+    pub(super) fn expr_mistake(&mut self, origin: &ExprOrigin, text: &str, error: ExprError) {
         let mistake = origin.mistake(self.path, text, error);
         self.mistakes.push(mistake);
     }
 
     /// Where the text of a string stands. `lead` is the offset in the string's value.
-    pub(super) fn origin(&self, node: &Node, lead: usize) -> Origin {
+    pub(super) fn origin(&self, node: &Node, lead: usize) -> ExprOrigin {
         let (line, column) = self.lines.at(node.span.start);
         let raw = self.text.get(node.span.clone()).unwrap_or_default();
         let shown = match &node.kind {
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
             }
             _ => false,
         };
-        Origin {
+        ExprOrigin {
             span: node.span.clone(),
             line,
             column,

@@ -9,7 +9,7 @@ use crate::elem::ElemType;
 use crate::mistakes::Mistakes;
 use crate::number::Number;
 use crate::scalar::Scalar;
-use crate::workload::{ArgSpec, Init, Step, Workload};
+use crate::workload::{ArgSpec, Init, Workload, WorkloadStep};
 
 const GOOD: &str = include_str!("tests/good.toml");
 
@@ -87,14 +87,14 @@ fn a_good_file() {
     let high = Number::Int(16);
     assert_eq!(fields[1], Init::Uniform { low, high });
     assert_eq!(w.steps.len(), 6);
-    let Step::Loop {
+    let WorkloadStep::Loop {
         var, body, line, ..
     } = &w.steps[1]
     else {
         panic!("no loop")
     };
     assert_eq!((var.as_str(), body.len(), *line), ("t", 2, 60));
-    let Step::Launch(launch) = &body[1] else {
+    let WorkloadStep::Launch(launch) = &body[1] else {
         panic!("no launch")
     };
     assert!(matches!(launch.args[3], ArgSpec::Typed(Scalar::F32, _)));

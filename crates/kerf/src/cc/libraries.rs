@@ -2,7 +2,7 @@
 use super::runtime;
 use crate::fail::Failure;
 use crate::output::note;
-use kerf_clang::cc::options::Options;
+use kerf_clang::cc::options::CcOptions;
 use kerf_clang::compile::Toolchain;
 use kerf_clang::sha256;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn write(dir: &Path, line: &str) -> std::io::Result<()> {
 
 /// What nvcc says of itself under `-v`, which CMake reads: places, the architecture, and how it links.
 pub fn describe(tools: &Toolchain, args: &[String]) {
-    let arch = match Options::parse(args) {
+    let arch = match CcOptions::parse(args) {
         Ok(mut o) => o.arch(&tools.arch),
         Err(_) => tools.arch.clone(),
     };

@@ -4,7 +4,7 @@ use super::marks::{UNKNOWN, number};
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_device::breakeven::{Basis, FUNCTIONS, Row, Side, Winner, rows};
+use kerf_device::breakeven::{Basis, BreakevenRow, FUNCTIONS, Side, Winner, rows};
 use kerf_device::profile::DeviceProfile;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn measured() -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-fn winner(r: &Row) -> String {
+fn winner(r: &BreakevenRow) -> String {
     match (r.winner, r.factor) {
         (Some(w), Some(f)) => {
             let name = match w {
@@ -88,7 +88,7 @@ fn winner(r: &Row) -> String {
     }
 }
 
-fn summary(compared: &[(&DeviceProfile, Vec<Row>)], style: Style) -> String {
+fn summary(compared: &[(&DeviceProfile, Vec<BreakevenRow>)], style: Style) -> String {
     let head = ["profile", "arch"].into_iter().chain(FUNCTIONS);
     let mut t = Table::new(2, head);
     for (p, rows) in compared {
@@ -117,7 +117,7 @@ fn bits(s: Side) -> String {
     s.bits.map_or(UNKNOWN.into(), |b| format!("{b:.1}"))
 }
 
-fn details(compared: &[(&DeviceProfile, Vec<Row>)], style: Style) -> String {
+fn details(compared: &[(&DeviceProfile, Vec<BreakevenRow>)], style: Style) -> String {
     let mut t = Table::new(
         2,
         [

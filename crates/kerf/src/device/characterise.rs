@@ -4,7 +4,9 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress;
 use crate::{files, toolchain};
-use kerf_device::characterise::{Mode, Options as Work, Progress, characterise as measure};
+use kerf_device::characterise::{
+    CampaignMode, CharacteriseOptions as Work, Progress, characterise as measure,
+};
 use kerf_device::probe::Libraries;
 use kerf_device::profile::DeviceProfile;
 use kerf_exec::ExecError;
@@ -204,7 +206,11 @@ pub fn characterise(a: &Options, format: Format, style: Style) -> Result<i32, Fa
         );
     }
     let begun = begun(a)?;
-    let mode = if a.quick { Mode::Quick } else { Mode::Full };
+    let mode = if a.quick {
+        CampaignMode::Quick
+    } else {
+        CampaignMode::Full
+    };
     let gpu = kerf_exec::cuda::CudaExecutor::probe().map_err(missing)?;
     let gpu = gpu.split(" (").next().unwrap_or_default();
     if let Some(b) = &begun

@@ -3,7 +3,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_device::bundled::BUNDLED;
-use kerf_device::profile::{Source, figures};
+use kerf_device::profile::{FigureSource, figures};
 use serde_json::json;
 
 /// Runs the command.
@@ -25,7 +25,7 @@ pub fn run(format: Format, style: Style) -> Result<i32, Failure> {
         let count = |measured: bool| {
             let known = figures(&p).into_iter().filter(|(_, f)| f.value.is_some());
             known
-                .filter(|(_, f)| (f.source == Source::Measured) == measured)
+                .filter(|(_, f)| (f.source == FigureSource::Measured) == measured)
                 .count()
         };
         let (measured, published) = (count(true), count(false));

@@ -1,5 +1,5 @@
 //! Figures as text: the number, and a mark that says where it comes from.
-use kerf_device::profile::{DeviceProfile, Figure, Source};
+use kerf_device::profile::{DeviceProfile, Figure, FigureSource};
 
 /// What stands where nothing is known.
 pub const UNKNOWN: &str = "-";
@@ -33,14 +33,14 @@ impl<'a> Marks<'a> {
     }
 
     /// The mark of a source.
-    pub fn mark(&self, s: &Source) -> String {
+    pub fn mark(&self, s: &FigureSource) -> String {
         match s {
-            Source::Measured => "m".into(),
-            Source::Published(key) => {
+            FigureSource::Measured => "m".into(),
+            FigureSource::Published(key) => {
                 let at = self.profile.sources.keys().position(|k| k == key);
                 at.map_or("p".into(), |i| format!("p{}", i + 1))
             }
-            Source::Unknown => String::new(),
+            FigureSource::Unknown => String::new(),
         }
     }
 

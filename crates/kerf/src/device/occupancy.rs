@@ -3,7 +3,9 @@ use super::load;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_device::occupancy::{Demand, Machine, Occupancy, OccupancyError, Resource, WARP, best};
+use kerf_device::occupancy::{
+    Demand, Multiprocessor, Occupancy, OccupancyError, OccupancyLimit, WARP, best,
+};
 use serde_json::json;
 
 /// Width of a bar at full occupancy.
@@ -66,7 +68,7 @@ impl From<OccupancyError> for Failure {
 /// Runs the command.
 pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let p = load(&a.arch)?;
-    let machine = Machine::from_profile(&p)?;
+    let machine = Multiprocessor::from_profile(&p)?;
     let demand = Demand {
         registers: a.regs,
         shared: a.shared,
@@ -123,18 +125,18 @@ fn percent(o: &Occupancy) -> String {
 }
 
 fn limits(o: &Occupancy) -> String {
-    let names: Vec<_> = o.limited_by.iter().map(Resource::to_string).collect();
+    let names: Vec<_> = o.limited_by.iter().map(OccupancyLimit::to_string).collect();
     names.join(", ")
 }
 
-fn one(o: &Occupancy, m: &Machine, style: Style) -> String {
+fn one(o: &Occupancy, m: &Multiprocessor, style: Style) -> String {
     let mut t = Table::new(1, ["resource", "blocks", "of the SM", "of a block"]);
     for a in &o.allowed {
         let (all, each) = match a.resource {
-            Resource::Warps => (u64::from(m.warps), u64::from(o.block.div_ceil(WARP))),
-            Resource::Blocks => (u64::from(m.blocks), 1),
-            Resource::Registers => (u64::from(m.registers), o.registers_per_block),
-            Resource::SharedMemory => (u64::from(o.shared_of_sm), o.shared_per_block),
+            OccupancyLimit::Warps => (u64::from(m.warps), u64::from(o.block.div_ceil(WARP))),
+            OccupancyLimit::Blocks => (u64::from(m.blocks), 1),
+            OccupancyLimit::Registers => (u64::from(m.registers), o.registers_per_block),
+            OccupancyLimit::SharedMemory => (u64::from(o.shared_of_sm), o.shared_per_block),
         };
         t.row([
             a.resource.to_string(),

@@ -3,8 +3,8 @@
 //! To the right is faster, upwards is more accurate. Operations that fall on one place share a
 //! letter.
 use super::marks::number;
-use kerf_device::bits::{self, Measure};
-use kerf_device::operation::{Class, Variant, catalogue};
+use kerf_device::bits::{self, BitsMeasure};
+use kerf_device::operation::{FunctionVariant, OperationClass, catalogue};
 use kerf_device::profile::DeviceProfile;
 
 /// Columns of the plot, and the most lines.
@@ -22,11 +22,11 @@ pub struct Point {
     /// Its format.
     pub format: &'static str,
     /// Which implementation.
-    pub variant: Variant,
+    pub variant: FunctionVariant,
     /// Correct bits.
     pub bits: f64,
     /// What the bits were taken from.
-    pub measure: Measure,
+    pub measure: BitsMeasure,
     /// Results per clock per SM.
     pub throughput: f64,
 }
@@ -49,7 +49,12 @@ pub fn points(p: &DeviceProfile) -> Vec<Point> {
     };
     catalogue()
         .into_iter()
-        .filter(|o| matches!(o.class, Class::Arithmetic | Class::Function))
+        .filter(|o| {
+            matches!(
+                o.class,
+                OperationClass::Arithmetic | OperationClass::Function
+            )
+        })
         .filter_map(point)
         .collect()
 }
@@ -64,11 +69,11 @@ pub fn range(values: impl Iterator<Item = f64>, step: f64) -> (f64, f64) {
 }
 
 /// Why bits of this kind are no worst case, for legends.
-pub fn caution(m: Measure) -> &'static str {
+pub fn caution(m: BitsMeasure) -> &'static str {
     match m {
-        Measure::Relative => "",
-        Measure::Absolute => " (absolute)",
-        Measure::Mean => " (mean)",
+        BitsMeasure::Relative => "",
+        BitsMeasure::Absolute => " (absolute)",
+        BitsMeasure::Mean => " (mean)",
     }
 }
 

@@ -2,7 +2,7 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::progress;
-use kerf_device::sfu::{self, OPERATIONS, Operation, Runner};
+use kerf_device::sfu::{self, OPERATIONS, SfuOperation, SfuRunner};
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ pub struct Args {
     gpu: i32,
 }
 
-fn chosen(only: &[String]) -> Result<Vec<Operation>, Failure> {
+fn chosen(only: &[String]) -> Result<Vec<SfuOperation>, Failure> {
     if let Some(k) = only
         .iter()
         .find(|k| !OPERATIONS.iter().any(|o| o.key == **k))
@@ -34,7 +34,7 @@ fn chosen(only: &[String]) -> Result<Vec<Operation>, Failure> {
         return Err(Failure::new(format!("there is no operation {k}"))
             .help(format!("choose from {}", all.join(", "))));
     }
-    let wanted = |o: &Operation| only.is_empty() || only.iter().any(|k| k == o.key);
+    let wanted = |o: &SfuOperation| only.is_empty() || only.iter().any(|k| k == o.key);
     Ok(OPERATIONS.into_iter().filter(wanted).collect())
 }
 
@@ -46,7 +46,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let capability = CudaExecutor::capability(a.gpu)?;
     let ptx = kerf_ir::finish::ptx(&m, &format!("sm_{capability}")).map_err(fail)?;
     let mut cuda = CudaExecutor::new(&ptx, &sfu::kernels(), a.gpu)?;
-    let mut gpu = Runner::new(&mut cuda)?;
+    let mut gpu = SfuRunner::new(&mut cuda)?;
     if let Some(dir) = &a.dump {
         let bad = |e: std::io::Error| {
             Failure::new(format!("cannot write into {}: {e}", dir.display()))
@@ -60,7 +60,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         return Ok(0);
     }
     let mut cpu = CpuExecutor::new(&m, CpuOptions::default())?;
-    let mut cpu = Runner::new(&mut cpu)?;
+    let mut cpu = SfuRunner::new(&mut cpu)?;
     let mut all = Vec::new();
     for o in operations {
         let c = sfu::compare(&mut cpu, &mut gpu, o, a.step)?;

@@ -3,7 +3,7 @@
 //! One mark for each group of operations at the same place: the colour is the format, the shape
 //! the implementation. Labels are put beside their marks, where nothing else is.
 use super::picture::{Point, points, range};
-use kerf_device::operation::{FORMATS, Variant};
+use kerf_device::operation::{FORMATS, FunctionVariant};
 use kerf_device::profile::DeviceProfile;
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ fn escape(text: &str) -> String {
 /// Operations at one place, of one format and implementation.
 struct Group {
     format: &'static str,
-    variant: Variant,
+    variant: FunctionVariant,
     x: f64,
     y: f64,
     label: String,
@@ -94,9 +94,9 @@ fn groups(all: &[Point], place: impl Fn(&Point) -> (f64, f64)) -> Vec<Group> {
     }
     for g in &mut out {
         let suffix = match g.variant {
-            Variant::Accurate => "",
-            Variant::Sfu => " SFU",
-            Variant::Cmp => " CMP",
+            FunctionVariant::Accurate => "",
+            FunctionVariant::Sfu => " SFU",
+            FunctionVariant::Cmp => " CMP",
         };
         g.label = format!("{} {}{suffix}", g.label, format_name(g.format));
     }
@@ -133,19 +133,19 @@ fn label_place(g: &Group, taken: &[Area], frame: Area) -> (f64, f64, Area) {
     at(g.x + RADIUS + 4.0, g.y + 4.0)
 }
 
-fn mark(variant: Variant, x: f64, y: f64, fill: &str) -> String {
+fn mark(variant: FunctionVariant, x: f64, y: f64, fill: &str) -> String {
     let r = RADIUS;
     match variant {
-        Variant::Accurate => {
+        FunctionVariant::Accurate => {
             format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" fill=\"{fill}\"/>\n")
         }
-        Variant::Sfu => format!(
+        FunctionVariant::Sfu => format!(
             "<path d=\"M{x:.1} {:.1} l{r} {} h-{} z\" fill=\"{fill}\"/>\n",
             y - r,
             2.0 * r,
             2.0 * r
         ),
-        Variant::Cmp => format!(
+        FunctionVariant::Cmp => format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{fill}\" stroke-width=\"2\"/>\n",
             x - r,
             y - r,
@@ -268,13 +268,13 @@ fn key(groups: &[Group], x: f64) -> String {
     };
     for f in FORMATS {
         if groups.iter().any(|g| g.format == f) {
-            entry(Variant::Accurate, colour(f), format_name(f));
+            entry(FunctionVariant::Accurate, colour(f), format_name(f));
         }
     }
     for (variant, text) in [
-        (Variant::Accurate, "accurate"),
-        (Variant::Sfu, "special function"),
-        (Variant::Cmp, "without renorm."),
+        (FunctionVariant::Accurate, "accurate"),
+        (FunctionVariant::Sfu, "special function"),
+        (FunctionVariant::Cmp, "without renorm."),
     ] {
         if groups.iter().any(|g| g.variant == variant) {
             entry(variant, "#555555", text);

@@ -1,7 +1,7 @@
 //! The tables of a profile.
 use super::marks::{Marks, UNKNOWN, number};
 use crate::table::Table;
-use kerf_device::operation::{CONVERTED, Class, Operation, Variant, catalogue};
+use kerf_device::operation::{CONVERTED, FunctionVariant, Operation, OperationClass, catalogue};
 use kerf_device::profile::{Accuracy, DeviceProfile, Figure, OperationProfile, Sass};
 
 /// Functions in the order of the latency table.
@@ -85,15 +85,15 @@ fn units(s: &Option<Sass>) -> String {
 
 fn version(o: &Operation) -> &'static str {
     match (o.variant, o.format) {
-        (Variant::Sfu, _) => "SFU",
-        (Variant::Cmp, _) => "CMP",
-        (Variant::Accurate, "dw32") => "float2",
-        (Variant::Accurate, "dw64") => "double2",
-        (Variant::Accurate, _) => "accurate",
+        (FunctionVariant::Sfu, _) => "SFU",
+        (FunctionVariant::Cmp, _) => "CMP",
+        (FunctionVariant::Accurate, "dw32") => "float2",
+        (FunctionVariant::Accurate, "dw64") => "double2",
+        (FunctionVariant::Accurate, _) => "accurate",
     }
 }
 
-fn known(p: &DeviceProfile, classes: &[Class]) -> Vec<(Operation, OperationProfile)> {
+fn known(p: &DeviceProfile, classes: &[OperationClass]) -> Vec<(Operation, OperationProfile)> {
     let ours = catalogue()
         .into_iter()
         .filter(|o| classes.contains(&o.class));
@@ -120,7 +120,7 @@ pub fn functions(p: &DeviceProfile, marks: &Marks) -> Option<Table> {
             "pJ",
         ],
     );
-    for (o, k) in known(p, &[Class::Arithmetic, Class::Function]) {
+    for (o, k) in known(p, &[OperationClass::Arithmetic, OperationClass::Function]) {
         t.row([
             o.function.to_owned(),
             o.format.to_owned(),
@@ -159,7 +159,7 @@ pub fn conversions(p: &DeviceProfile, marks: &Marks) -> Option<Table> {
 /// Selects, shuffles, loads and atomics.
 pub fn others(p: &DeviceProfile, marks: &Marks) -> Option<Table> {
     let mut t = Table::new(1, ["operation", "latency", "per clock", "pJ"]);
-    for (o, k) in known(p, &[Class::Select, Class::Memory]) {
+    for (o, k) in known(p, &[OperationClass::Select, OperationClass::Memory]) {
         t.row([
             o.key,
             marks.figure(&k.latency),

@@ -1,25 +1,25 @@
 //! What is known of the units that are done: sums and cases, so that memory does not grow with their number.
-use kerf_hardround::certificate::{Unit, Written};
-use kerf_hardround::leaf::Method;
-use kerf_hardround::search::Counts;
+use kerf_hardround::certificate::{UnitRecord, Written};
+use kerf_hardround::leaf::PieceMethod;
+use kerf_hardround::search::PhaseCounts;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ways of dealing with arguments that are worth saying.
-pub const TRIVIAL: [(Method, &str); 4] = [
+pub const TRIVIAL: [(PieceMethod, &str); 4] = [
     (
-        Method::AllHard,
+        PieceMethod::AllHard,
         "all hard: the value stays next to numbers of the format; not listed",
     ),
     (
-        Method::NoneHard,
+        PieceMethod::NoneHard,
         "none hard: the value stays away from them",
     ),
     (
-        Method::Overflow,
+        PieceMethod::Overflow,
         "overflow: results beyond the largest number",
     ),
     (
-        Method::Underflow,
+        PieceMethod::Underflow,
         "underflow: results below a quarter of the smallest number",
     ),
 ];
@@ -32,7 +32,7 @@ pub struct Done {
     /// Their arguments.
     pub arguments: u64,
     /// What the phases saw.
-    pub counts: Counts,
+    pub counts: PhaseCounts,
     /// Hard cases, in no order.
     pub cases: Vec<Written>,
     /// Arguments by [`TRIVIAL`].
@@ -45,7 +45,7 @@ pub struct Done {
 
 impl Done {
     /// One more; one that is there already changes nothing.
-    pub fn add(&mut self, u: Unit) {
+    pub fn add(&mut self, u: UnitRecord) {
         if !self.numbers.insert(u.unit) {
             return;
         }

@@ -2,11 +2,11 @@
 use crate::fail::Failure;
 use kerf_exec::Executor;
 use kerf_exec::cuda::{CudaExecutor, keep};
-use kerf_hardround::certificate::{Header, Unit};
-use kerf_hardround::format::Grid;
-use kerf_hardround::leaf::{Found, Query, search};
+use kerf_hardround::certificate::{Header, UnitRecord};
+use kerf_hardround::format::BinadeGrid;
+use kerf_hardround::leaf::{FoundCases, Query, search};
 use kerf_hardround::units::{Units, work};
-use kerf_hardround_gpu::{GpuError, Room, Work, search_opening};
+use kerf_hardround_gpu::{BatchSizes, GpuError, SearchWork, search_opening};
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -103,22 +103,22 @@ impl Engine {
         range: Range<u64>,
         header: &Header,
         wanted: impl Fn(u64) -> bool + Sync,
-        mut sink: impl FnMut(Unit, String) -> ControlFlow<()> + Send,
+        mut sink: impl FnMut(UnitRecord, String) -> ControlFlow<()> + Send,
     ) -> Result<(), Failure> {
         let Some((ordinal, exec)) = &mut self.gpu else {
-            let each = |g: &Grid, scratch: &mut _| search(q, g, scratch);
+            let each = |g: &BinadeGrid, scratch: &mut _| search(q, g, scratch);
             work(units, range, self.threads, wanted, each, |i, g, found| {
                 let (unit, text) = line(header, i, &g, &found);
                 sink(unit, text)
             });
             return Ok(());
         };
-        let work = Work {
+        let work = SearchWork {
             query: q,
             units,
             range,
             threads: self.threads,
-            room: Room::usual(BATCH),
+            room: BatchSizes::usual(BATCH),
         };
         // Certificates take time: this thread has to keep the GPU busy.
         std::thread::scope(|scope| {
@@ -165,8 +165,8 @@ impl Engine {
 }
 
 /// A unit and its line of the certificate.
-fn line(header: &Header, i: u64, g: &Grid, found: &Found) -> (Unit, String) {
-    let unit = Unit::new(header, i, g, found);
+fn line(header: &Header, i: u64, g: &BinadeGrid, found: &FoundCases) -> (UnitRecord, String) {
+    let unit = UnitRecord::new(header, i, g, found);
     let text = serde_json::to_string(&unit).unwrap_or_default();
     (unit, text)
 }

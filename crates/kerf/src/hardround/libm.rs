@@ -11,9 +11,9 @@ use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::confirm::value;
 use kerf_hardround::format::{BINARY64, hex};
-use kerf_hardround::function::{FUNCTIONS, Function};
+use kerf_hardround::function::{ElementaryFunction, FUNCTIONS};
 use kerf_hardround::leaf::{Query, search};
-use kerf_hardround::libm::{Judged, judge};
+use kerf_hardround::libm::{JudgedResult, judge};
 use kerf_hardround::list::List;
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{Units, work};
@@ -52,12 +52,12 @@ pub struct Args {
 
 /// What became of a function.
 struct Checked {
-    function: Function,
+    function: ElementaryFunction,
     arguments: usize,
     /// Of those, arguments whose value lies next to the middle of two numbers.
     midway: usize,
-    wrong: Vec<(f64, Judged, u64)>,
-    worst: Option<(f64, Judged)>,
+    wrong: Vec<(f64, JudgedResult, u64)>,
+    worst: Option<(f64, JudgedResult)>,
     /// Numbers between the result and the rounded value, at most.
     steps: u64,
 }
@@ -125,7 +125,7 @@ pub fn read(path: &Path) -> Result<List, Failure> {
     })
 }
 
-fn functions(a: &Args, list: Option<&List>) -> Result<Vec<Function>, Failure> {
+fn functions(a: &Args, list: Option<&List>) -> Result<Vec<ElementaryFunction>, Failure> {
     if !a.functions.is_empty() {
         return a.functions.iter().map(|f| find(f)).collect();
     }
@@ -149,7 +149,7 @@ fn library(arch: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// Hard cases of some stretches of the domain.
-fn generate(f: Function) -> Vec<f64> {
+fn generate(f: ElementaryFunction) -> Vec<f64> {
     let query = Query {
         function: f,
         format: BINARY64,
@@ -199,7 +199,7 @@ fn steps(a: f64, b: f64) -> u64 {
     u64::try_from((order(a) - order(b)).unsigned_abs()).unwrap_or(u64::MAX)
 }
 
-fn judged(f: Function, arguments: &[f64], results: &[f64]) -> Checked {
+fn judged(f: ElementaryFunction, arguments: &[f64], results: &[f64]) -> Checked {
     let pairs: Vec<(f64, f64)> = arguments
         .iter()
         .copied()

@@ -6,7 +6,7 @@ use super::{SearchArgs, show, threads};
 use crate::DeviceArg;
 use crate::fail::Failure;
 use crate::progress;
-use kerf_hardround::certificate::{Header, Unit};
+use kerf_hardround::certificate::{Header, UnitRecord};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::Units;
 use std::ops::ControlFlow;
@@ -79,7 +79,7 @@ impl<'a> Running<'a> {
     }
 
     /// A unit is done: it is written before it counts.
-    pub fn keep_unit(&mut self, unit: Unit, text: &str) -> Result<(), Failure> {
+    pub fn keep_unit(&mut self, unit: UnitRecord, text: &str) -> Result<(), Failure> {
         if let Some(j) = &mut self.journal {
             j.line(text)?;
         }

@@ -11,7 +11,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use kerf_hardround::certificate::{Header, Written};
 use kerf_hardround::format::RangeError;
-use kerf_hardround::leaf::{Case, Query};
+use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::search::Isa;
 use kerf_hardround::units::{QueryError, Units, expected};
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ fn here(a: &SearchArgs, team: Option<Team>, format: Format, style: Style) -> Res
     let summary = Summary {
         at_zero: at_zero
             .filter(|v| v.k >= Some(query.bits))
-            .map(|value| Written::new(&Case { x: 0.0, value })),
+            .map(|value| Written::new(&HardCase { x: 0.0, value })),
         zero_exact: units.zero && at_zero.is_none(),
         query,
         from,

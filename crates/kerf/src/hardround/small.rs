@@ -8,16 +8,16 @@ use crate::output::{Format, Style, note, say};
 use crate::table::Table;
 use kerf_exec::cuda::CudaExecutor;
 use kerf_hardround::certificate::Written;
-use kerf_hardround::exhaustive::{Tally, tally};
-use kerf_hardround::leaf::{Case, Query};
+use kerf_hardround::exhaustive::{ArgumentTally, tally};
+use kerf_hardround::leaf::{HardCase, Query};
 use kerf_hardround::units::{Units, words, work};
 use kerf_hardround_gpu::small;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-fn on_cpu(query: &Query, units: &Units, threads: usize) -> (Tally, Vec<Case>) {
-    let mut sum = Tally::default();
-    let mut cases: Vec<Case> = Vec::new();
+fn on_cpu(query: &Query, units: &Units, threads: usize) -> (ArgumentTally, Vec<HardCase>) {
+    let mut sum = ArgumentTally::default();
+    let mut cases: Vec<HardCase> = Vec::new();
     let (began, mut said, mut done) = (Instant::now(), Instant::now(), 0);
     work(
         units,
@@ -50,7 +50,7 @@ fn on_gpu(
     units: &Units,
     threads: usize,
     ordinal: i32,
-) -> Result<(Tally, Vec<Case>), Failure> {
+) -> Result<(ArgumentTally, Vec<HardCase>), Failure> {
     let arch = format!("sm_{}", CudaExecutor::capability(ordinal)?);
     let module = small::program(&arch)?;
     let ptx = kerf_ir::finish::ptx(&module, &arch).map_err(|e| Failure::new(e.to_string()))?;
@@ -60,7 +60,7 @@ fn on_gpu(
         query,
         units,
         threads,
-        small::Room::default(),
+        small::SmallBatchSizes::default(),
     )?)
 }
 
@@ -82,7 +82,7 @@ fn check(a: &SearchArgs) -> Result<(), Failure> {
 /// What was counted.
 struct Counted {
     query: Query,
-    sum: Tally,
+    sum: ArgumentTally,
     /// Zero is an argument, and its value exact.
     zero_exact: bool,
     /// The hard cases, in order.
@@ -111,7 +111,7 @@ impl Counted {
         {
             zero_exact = false;
             sum.count(k);
-            cases.extend((k >= query.bits).then_some(Case { x: 0.0, value }));
+            cases.extend((k >= query.bits).then_some(HardCase { x: 0.0, value }));
         }
         cases.sort_by(|a, b| a.x.total_cmp(&b.x));
         Ok(Counted {

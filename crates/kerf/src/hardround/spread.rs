@@ -4,8 +4,8 @@ use super::running::Running;
 use crate::cluster::{Post, Team};
 use crate::fail::Failure;
 use crate::output::note;
-use kerf_cluster::{Plan, coordinate, join};
-use kerf_hardround::certificate::{Header, Unit};
+use kerf_cluster::{UnitRanges, coordinate, join};
+use kerf_hardround::certificate::{Header, UnitRecord};
 use kerf_hardround::leaf::Query;
 use kerf_hardround::units::Units;
 use std::ops::{ControlFlow, Range};
@@ -63,7 +63,7 @@ pub fn coordinate_units(
     gpu: Option<i32>,
     running: &mut Running,
 ) -> Result<(), Failure> {
-    let plan = Plan {
+    let plan = UnitRanges {
         token: team.token.clone(),
         units: missing(running),
         chunk: match gpu {
@@ -102,7 +102,7 @@ pub fn coordinate_units(
             listener,
             &plan,
             |line| {
-                let unit: Unit = serde_json::from_str(line)
+                let unit: UnitRecord = serde_json::from_str(line)
                     .map_err(|e| Failure::new(format!("a process sent nonsense: {e}")))?;
                 if unit.digest(header) != unit.hash {
                     return Err(Failure::new("a process sent a unit with a wrong hash"));

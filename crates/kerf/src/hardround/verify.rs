@@ -1,7 +1,7 @@
 //! `kerf hardround verify`: a certificate checked.
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
-use kerf_hardround::certificate::Record;
+use kerf_hardround::certificate::CertificateRecord;
 use kerf_hardround::verify::verify;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
     let text = std::fs::read_to_string(&a.certificate).map_err(|e| {
         Failure::new(format!("cannot read {path}: {e}")).help("check the path and its permissions")
     })?;
-    let record = Record::parse(&text).map_err(|e| {
+    let record = CertificateRecord::parse(&text).map_err(|e| {
         Failure::new(format!("{path}: {e}"))
             .help("a certificate is what kerf hardround writes beside --out")
     })?;

@@ -8,7 +8,7 @@ use crate::run::report_of;
 use kerf_exec::ExecError;
 use kerf_exec::cpu::launch::OutOfBounds;
 use kerf_exec::worker::WorkerError;
-use kerf_run::job::{Job, JobError, NoReport, Report};
+use kerf_run::job::{Job, JobError, JobReport, NoReport};
 use kerf_run::skeleton::Skeleton;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ impl Trial {
         Instant::now() >= self.until
     }
 
-    fn run(&self, job: &Job) -> Result<Report, NoReport> {
+    fn run(&self, job: &Job) -> Result<JobReport, NoReport> {
         let left = self.until.saturating_duration_since(Instant::now());
         let whole = Duration::from_secs(left.as_secs().max(1));
         report_of(job, RUN_LIMIT.min(whole))

@@ -2,10 +2,10 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_ir::access::{Shape, Way};
+use kerf_ir::access::{AccessDirection, BlockShape};
 use kerf_ir::kernels::{self, KernelInfo};
 use kerf_llvm::Module;
-use kerf_run::job::{JobError, Kind, kinds};
+use kerf_run::job::{JobError, LaunchKind, kinds};
 use kerf_tune::launch::space::{self, Component};
 use kerf_workload::Workload;
 use std::fmt::Write;
@@ -31,8 +31,8 @@ struct Subject<'s> {
 
 impl Subject<'_> {
     /// The global accesses of a kernel, as it is launched.
-    fn kernel(&self, k: &Kind, out: &mut Shown) {
-        let shape = Shape {
+    fn kernel(&self, k: &LaunchKind, out: &mut Shown) {
+        let shape = BlockShape {
             block: k.launch.block,
             grid: k.launch.grid,
             args: space::scalars(k),
@@ -58,9 +58,9 @@ impl Subject<'_> {
             .filter(|r| !r.shared)
         {
             let way = match r.way {
-                Way::Load => "load",
-                Way::Store => "store",
-                Way::Atomic => "atomic",
+                AccessDirection::Load => "load",
+                AccessDirection::Store => "store",
+                AccessDirection::Atomic => "atomic",
             };
             let strides = r.strides(&shape);
             let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());

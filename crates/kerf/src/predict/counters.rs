@@ -1,15 +1,15 @@
 //! Hardware counters of a workload's launches, by `ncu`.
 use crate::fail::Failure;
-use kerf_predict::sampled::counters::{self, Counted};
+use kerf_predict::sampled::counters::{self, LaunchCounters};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn parsed(text: &str, from: &str) -> Result<Vec<Counted>, Failure> {
+fn parsed(text: &str, from: &str) -> Result<Vec<LaunchCounters>, Failure> {
     counters::parse(text).map_err(|e| Failure::new(format!("{from}: {e}")))
 }
 
 /// A table that somebody made.
-pub fn read(path: &Path) -> Result<Vec<Counted>, Failure> {
+pub fn read(path: &Path) -> Result<Vec<LaunchCounters>, Failure> {
     let from = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::new(format!("cannot read {from}: {e}")))?;
@@ -25,7 +25,11 @@ fn profiler() -> Option<PathBuf> {
 }
 
 /// Runs the workload once under `ncu`.
-pub fn count(workload: &Path, sizes: &[(String, i64)], gpu: i32) -> Result<Vec<Counted>, Failure> {
+pub fn count(
+    workload: &Path,
+    sizes: &[(String, i64)],
+    gpu: i32,
+) -> Result<Vec<LaunchCounters>, Failure> {
     let ncu = profiler().ok_or_else(|| {
         Failure::new("ncu was not found")
             .help("install Nsight Compute, or give a table that ncu --csv wrote: --counters FILE")

@@ -9,8 +9,8 @@ use crate::toolchain;
 use kerf_ir::kernels;
 use kerf_pass::Plan;
 use kerf_pass::count::{BlockCount, Detail, LaunchCounts};
-use kerf_predict::cost::{CostModel, LaunchPrediction, Resource, Work};
-use kerf_run::job::{Job, JobError, Kind, kinds};
+use kerf_predict::cost::{CostModel, LaunchPrediction, ProgramWork, Resource};
+use kerf_run::job::{Job, JobError, LaunchKind, kinds};
 use kerf_workload::ArgValue;
 use kerf_workload::Workload;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn product(x: [u32; 3]) -> f64 {
 }
 
 /// Counts of a launch as those of a larger or smaller one of the same kernel.
-fn grown(counted: &LaunchCounts, k: &Kind, w: &Workload) -> LaunchCounts {
+fn grown(counted: &LaunchCounts, k: &LaunchKind, w: &Workload) -> LaunchCounts {
     let l = &k.launch;
     let buffers: Vec<u64> = l.args.iter().map(|a| bytes(w, a)).collect();
     let threads = product(l.grid) * product(l.block)
@@ -109,9 +109,9 @@ pub fn limits(a: &Args, workload: &Path, asked: &Workload) -> Vec<Limit> {
             let mine = counts.launches.iter().filter(|l| l.symbol == k.symbol);
             launches.extend(mine.min_by_key(near).map(|l| grown(l, &k, asked)));
         }
-        let work = Work {
+        let work = ProgramWork {
             launches,
-            ..Work::default()
+            ..ProgramWork::default()
         };
         let subject = model.subject(&m, &work)?;
         let plan = Plan::default();
@@ -166,7 +166,7 @@ args = ["x", "n"]
                 _ => None,
             });
             let launch = all.into_iter().nth(i).expect("a launch");
-            Kind {
+            LaunchKind {
                 symbol: launch.kernel.clone(),
                 name: launch.kernel.clone(),
                 repeats: 1,

@@ -4,12 +4,12 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::run::seconds;
 use crate::table::Table;
-use kerf_exec::worker::Worker;
+use kerf_exec::worker::WorkerProcess;
 use kerf_ir::kernels::shortened;
-use kerf_predict::sampled::counters::{self, Counted, Counters};
-use kerf_predict::sampled::{Model, UNEVEN};
+use kerf_predict::sampled::counters::{self, CounterRatios, LaunchCounters};
+use kerf_predict::sampled::{SampleCorrection, UNEVEN};
 use kerf_run::job::{Job, JobError};
-use kerf_tune::launch::sample::{self, Ask, Launch, Sampled};
+use kerf_tune::launch::sample::{self, Ask, LaunchSamples, SampledLaunch};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub fn serve() -> i32 {
 }
 
 /// Seconds of one launch: the line corrected where there is a model, measured where it is too small.
-fn launch_seconds(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
+fn launch_seconds(l: &SampledLaunch, model: Option<&SampleCorrection>) -> (f64, &'static str) {
     match (&l.samples, model) {
         (None, _) => (
             l.whole.unwrap_or(0.0),
@@ -41,18 +41,18 @@ fn launch_seconds(l: &Launch, model: Option<&Model>) -> (f64, &'static str) {
 /// What is known beside the samples.
 pub struct With<'w> {
     /// The correction.
-    pub model: Option<&'w Model>,
+    pub model: Option<&'w SampleCorrection>,
     /// What limits launches.
     pub limits: &'w [Limit],
     /// Hardware counters.
-    pub counted: &'w [Counted],
+    pub counted: &'w [LaunchCounters],
     /// Launches also run whole, to be compared.
     pub check: bool,
 }
 
 impl With<'_> {
     /// What limits a launch: by its counters, or by the model.
-    fn limit(&self, l: &Launch) -> Option<String> {
+    fn limit(&self, l: &SampledLaunch) -> Option<String> {
         let counted = self.counters(l).map(|c| format!("{} (counted)", c.limit()));
         counted.or_else(|| {
             let alike = |x: &&Limit| (&x.symbol, x.grid, x.block) == (&l.symbol, l.grid, l.block);
@@ -61,18 +61,18 @@ impl With<'_> {
         })
     }
 
-    fn counters(&self, l: &Launch) -> Option<Counters> {
+    fn counters(&self, l: &SampledLaunch) -> Option<CounterRatios> {
         counters::find(self.counted, &[&l.kernel, &l.symbol], l.block, l.grid).copied()
     }
 }
 
 /// The whole launch as it was measured beside the prediction `s`, and how far that is off.
-fn measured(l: &Launch, s: f64) -> String {
+fn measured(l: &SampledLaunch, s: f64) -> String {
     let one = |m: f64| format!("{}, {:+.1} %", seconds(m), 100.0 * (s / m - 1.0));
     l.measured.map_or_else(String::new, one)
 }
 
-fn human(p: &Sampled, name: &str, with: &With, style: Style) -> String {
+fn human(p: &LaunchSamples, name: &str, with: &With, style: Style) -> String {
     let model = with.model;
     let mut o = String::new();
     let total: f64 = p
@@ -122,14 +122,14 @@ pub fn run(
 ) -> Result<i32, Failure> {
     let exe = std::env::current_exe().map_err(|e| JobError::Worker(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| JobError::Worker(e.to_string());
-    let mut w = Worker::start(&exe, &["sample-worker"]).map_err(fail)?;
+    let mut w = WorkerProcess::start(&exe, &["sample-worker"]).map_err(fail)?;
     let ask = Ask {
         job: job.clone(),
         points: Vec::new(),
         check: with.check,
     };
     let shown = crate::progress::Work::begin("sampling launches");
-    let answer: Result<Vec<Sampled>, JobError> = w.ask(&ask, limit).map_err(fail)?;
+    let answer: Result<Vec<LaunchSamples>, JobError> = w.ask(&ask, limit).map_err(fail)?;
     drop(shown);
     let none = || JobError::Worker("the samples are missing".into());
     let mut p = answer?.into_iter().next().ok_or_else(none)?;

@@ -2,9 +2,9 @@
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
-use kerf_predict::sampled::Model;
+use kerf_predict::sampled::SampleCorrection;
 use kerf_predict::sampled::counters;
-use kerf_predict::sampled::train::{self, ByWaves, Class, Instance, Judged};
+use kerf_predict::sampled::train::{self, ByWaves, CrossValidated, ErrorClass, Instance};
 use kerf_tune::launch::record::{self, RecordError};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ fn with_counters(all: &mut Vec<Instance>, files: &[PathBuf]) -> Result<Vec<Insta
 }
 
 /// One line a launch.
-fn csv(judged: &[Judged]) -> String {
+fn csv(judged: &[CrossValidated]) -> String {
     let mut t = String::from(
         "kernel,launch,waves,measured_s,linear_error,placed_error,corrected_error,sampling\n",
     );
@@ -124,12 +124,12 @@ fn csv(judged: &[Judged]) -> String {
 
 /// A model, and how well it predicts what it never saw.
 struct Trained {
-    model: Model,
-    judged: Vec<Judged>,
-    classes: Vec<Class>,
+    model: SampleCorrection,
+    judged: Vec<CrossValidated>,
+    classes: Vec<ErrorClass>,
     waves: Vec<ByWaves>,
     /// Classes of the same launches without counters, where those with them were asked for.
-    without: Option<Vec<Class>>,
+    without: Option<Vec<ErrorClass>>,
 }
 
 impl Trained {
@@ -204,7 +204,7 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
         ))
         .help("kerf --format json predict W.toml --device cuda --check > W.json makes a launch of each kernel one of them"));
     }
-    let judged: Vec<Judged> = train::judge(&all);
+    let judged: Vec<CrossValidated> = train::judge(&all);
     let trained = Trained {
         model: train::train(&a.device, &all, &judged),
         classes: train::classes(&judged),

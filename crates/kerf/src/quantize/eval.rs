@@ -34,7 +34,7 @@ pub fn run(a: &EvalArgs, format: Format, style: Style) -> Result<i32, Failure> {
     let pass: Vec<Decision> = points.iter().map(|p| Decision::pass(p.scheme)).collect();
     let full = evaluate(t.backend.as_mut(), test.as_ref(), &pass)?;
     let quantized = evaluate(t.backend.as_mut(), test.as_ref(), &t.model.decisions)?;
-    let of = |s: &kerf_quant::backend::Score| of_part(s.correct, s.count);
+    let of = |s: &kerf_quant::backend::BatchScore| of_part(s.correct, s.count);
     if format == Format::Json {
         let all = json!({
             "schema": "kerf.quantize-eval/1",

@@ -2,7 +2,7 @@
 use super::opened::{DataArgs, trained};
 use crate::fail::Failure;
 use crate::output::{Format, say};
-use kerf_quant::onnx::{self, ExportError, Source};
+use kerf_quant::onnx::{self, ExportError, OnnxSource};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
         notes.push(("mean", json!(s.mean).to_string()));
         notes.push(("std", json!(s.std).to_string()));
     }
-    let source = Source {
+    let source = OnnxSource {
         graph: &t.graph,
         points: if quantized { &t.model.points } else { &[] },
         decisions: if quantized { &t.model.decisions } else { &[] },

@@ -3,9 +3,9 @@ use super::opened::{DataArgs, fits, trained};
 use super::train::percent;
 use crate::fail::Failure;
 use crate::output::{Format, Style, say};
-use kerf_quant::engine::{Engine, EngineError, load};
+use kerf_quant::engine::{EngineError, OnnxEngine, load};
 use kerf_quant::interval::of_part;
-use kerf_quant::onnx::{Source, export};
+use kerf_quant::onnx::{OnnxSource, export};
 use kerf_quant::train::evaluate;
 use serde_json::json;
 use std::path::PathBuf;
@@ -87,21 +87,21 @@ pub fn run(a: &InferArgs, format: Format, style: Style) -> Result<i32, Failure> 
         return Err(Failure::new("ONNX export is for networks of images"));
     };
     let read = |name: &str| t.backend.read(name).ok();
-    let source = Source {
+    let source = OnnxSource {
         graph: &t.graph,
         points: &t.model.points,
         decisions: &t.model.decisions,
         parameters: &read,
         notes: &[],
     };
-    let plain = Source {
+    let plain = OnnxSource {
         points: &[],
         decisions: &[],
         ..source
     };
     let mut engines = [
-        Engine::new(&export(&source)?, shape, a.at.threads)?,
-        Engine::new(&export(&plain)?, shape, a.at.threads)?,
+        OnnxEngine::new(&export(&source)?, shape, a.at.threads)?,
+        OnnxEngine::new(&export(&plain)?, shape, a.at.threads)?,
     ];
     let all: Vec<usize> = (0..test.len()).collect();
     let mut correct = [0u64; 2];

@@ -7,10 +7,10 @@ use kerf_quant::data::stripes::Stripes;
 use kerf_quant::data::text::Text;
 use kerf_quant::data::{DataError, Dataset};
 use kerf_quant::experiment::{
-    ExperimentError, Model, RunResult, read_model, read_result, seed_folder,
+    ExperimentError, QuantizedModel, RunResult, read_model, read_result, seed_folder,
 };
 use kerf_quant::graph::{Graph, InputSpec};
-use kerf_quant::points::Point;
+use kerf_quant::points::QuantizationPoint;
 use kerf_quant::train::TrainError;
 use kerf_quant::{bits::BitsError, weights};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl DataArgs {
     pub fn backend(
         &self,
         g: &Graph,
-        p: &[Point],
+        p: &[QuantizationPoint],
         o: Optimizer,
         seed: u64,
     ) -> Result<Box<dyn Backend>, BackendError> {
@@ -96,7 +96,7 @@ impl DataArgs {
 /// A trained network.
 pub struct Trained {
     pub result: RunResult,
-    pub model: Model,
+    pub model: QuantizedModel,
     pub graph: Graph,
     pub backend: Box<dyn Backend>,
 }
@@ -134,7 +134,7 @@ pub fn trained(run: &Path, seed: Option<u64>, data: &DataArgs) -> Result<Trained
 }
 
 /// Whether a network can take data.
-pub fn fits(model: &Model, data: &dyn Dataset) -> Result<(), Failure> {
+pub fn fits(model: &QuantizedModel, data: &dyn Dataset) -> Result<(), Failure> {
     if data.input() != model.input || data.classes() > model.classes {
         return Err(Failure::new(format!(
             "the data {} is {} with {} classes, and the network {} was trained on {} with {}",

@@ -1,6 +1,6 @@
 //! What a training is doing, on standard error: one line that changes on a terminal, a line an epoch elsewhere.
 use crate::progress;
-use kerf_quant::train::Event;
+use kerf_quant::train::TrainEvent;
 
 /// Shows events, unless progress is not wanted.
 #[derive(Default)]
@@ -34,10 +34,10 @@ impl Progress {
         progress::clear();
     }
     /// Shows an event.
-    pub fn show(&mut self, e: &Event) {
+    pub fn show(&mut self, e: &TrainEvent) {
         match e {
-            Event::Resumed { step, steps } => self.say(&format!("goes on from step {step} of {steps}")),
-            Event::Steps {
+            TrainEvent::Resumed { step, steps } => self.say(&format!("goes on from step {step} of {steps}")),
+            TrainEvent::Steps {
                 epoch,
                 epochs,
                 step,
@@ -52,7 +52,7 @@ impl Progress {
                 100.0 * so_far.accuracy(),
                 time(*left_s)
             )),
-            Event::Epoch {
+            TrainEvent::Epoch {
                 epochs,
                 row,
                 left_s,

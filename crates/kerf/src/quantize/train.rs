@@ -9,12 +9,12 @@ use kerf_files::FolderLock;
 use kerf_quant::backend::Optimizer;
 use kerf_quant::data::part::Part;
 use kerf_quant::decision::Scheme;
-use kerf_quant::experiment::{Experiment, Recipe, RunResult};
+use kerf_quant::experiment::{Experiment, RunResult, TrainingRecipe};
 use kerf_quant::graph::InputSpec;
-use kerf_quant::methods::{self, Numbers};
+use kerf_quant::methods::{self, MethodNumbers};
 use kerf_quant::networks;
 use kerf_quant::points::Policy;
-use kerf_quant::steering::Settings;
+use kerf_quant::steering::QuantizationSettings;
 use kerf_quant::train::{Schedule, TrainConfig};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -195,7 +195,7 @@ impl TrainArgs {
         }
     }
 
-    fn recipe(&self, input: &InputSpec) -> Result<Recipe, Failure> {
+    fn recipe(&self, input: &InputSpec) -> Result<TrainingRecipe, Failure> {
         let text = matches!(input, InputSpec::Tokens { .. });
         let (optimizer, rate) = self.optimizer(text);
         let mut policy = Policy {
@@ -214,11 +214,11 @@ impl TrainArgs {
                 self.held_out
             )));
         }
-        Ok(Recipe {
+        Ok(TrainingRecipe {
             network: self.network.clone(),
             data: self.data.clone(),
             policy: (!self.fp32).then_some(policy),
-            settings: Settings {
+            settings: QuantizationSettings {
                 method: self.method.clone(),
                 weight_bits: self.weight_bits.unwrap_or(self.bits),
                 activation_bits: self.activation_bits.unwrap_or(self.bits),
@@ -227,11 +227,11 @@ impl TrainArgs {
                 tau: self.tau,
                 eta: self.eta,
                 fractional: self.fractional,
-                numbers: Numbers {
+                numbers: MethodNumbers {
                     threshold: self.threshold / 100.0,
-                    ..Numbers::default()
+                    ..MethodNumbers::default()
                 },
-                ..Settings::default()
+                ..QuantizationSettings::default()
             },
             train: TrainConfig {
                 epochs: self.epochs,
@@ -313,7 +313,7 @@ pub fn run(a: &TrainArgs, format: Format, style: Style) -> Result<i32, Failure> 
 }
 
 /// An interval in percent.
-pub fn percent(i: &kerf_quant::interval::Interval) -> String {
+pub fn percent(i: &kerf_quant::interval::ConfidenceInterval) -> String {
     format!(
         "{:.2} % ({:.2} to {:.2}; {})",
         100.0 * i.mean,

@@ -7,12 +7,12 @@ use crate::files::write_whole;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_quant::accuracy_loss::{drop_points, judge_drop};
-use kerf_quant::backend::Score;
-use kerf_quant::bits::{Found, Gain, Request, search, with_bits};
+use kerf_quant::backend::BatchScore;
+use kerf_quant::bits::{BitsRequest, FoundBits, Gain, search, with_bits};
 use kerf_quant::data::Dataset;
 use kerf_quant::data::part::Part;
 use kerf_quant::decision::Decision;
-use kerf_quant::interval::{Interval, of_part};
+use kerf_quant::interval::{ConfidenceInterval, of_part};
 use kerf_quant::size::{Size, size};
 use kerf_quant::train::evaluate;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn notes(progress: &mut Progress, data: &Part, held: f64, max_drop: f64) {
 /// A search that is over.
 struct Searched<'s> {
     max_drop: f64,
-    found: &'s Found,
+    found: &'s FoundBits,
     /// Name of the data, and whether training had not seen it.
     data: String,
     held_out: bool,
@@ -112,8 +112,8 @@ impl Searched<'_> {
 /// The network at the bits that were chosen, on the test data.
 struct Tested {
     chosen: Vec<f64>,
-    before: Score,
-    after: Score,
+    before: BatchScore,
+    after: BatchScore,
     weight: Size,
     drop: f64,
     met: bool,
@@ -183,7 +183,7 @@ impl Tested {
     }
 }
 
-fn part(s: &Score) -> Interval {
+fn part(s: &BatchScore) -> ConfidenceInterval {
     of_part(s.correct, s.count)
 }
 
@@ -205,7 +205,7 @@ pub fn run(a: &TuneArgs, format: Format, style: Style) -> Result<i32, Failure> {
     fits(&t.model, all.as_ref())?;
     let held = t.result.recipe.held_out;
     let (_, data) = Part::split(all.as_ref(), if held > 0.0 { held } else { a.part });
-    let request = Request {
+    let request = BitsRequest {
         graph: &t.graph,
         points: &t.model.points,
         decisions: &t.model.decisions,

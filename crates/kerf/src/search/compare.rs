@@ -4,7 +4,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress::Work;
 use crate::table::Table;
-use kerf_search::compare::{Case, compare, geometric_mean};
+use kerf_search::compare::{ComparedCase, compare, geometric_mean};
 use kerf_search::strategy::StrategyError;
 use kerf_search::{Models, NAMES};
 use std::fmt::Write;
@@ -57,7 +57,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
         };
         strategies.push((name, budget));
     }
-    let mut all: Vec<Case> = Vec::new();
+    let mut all: Vec<ComparedCase> = Vec::new();
     let work = Work::in_parts(a.files.len(), "spaces");
     for (i, f) in a.files.iter().enumerate() {
         work.now(f.display().to_string());
@@ -102,7 +102,7 @@ pub fn run(a: &CompareArgs, format: Format, style: Style) -> Result<i32, Failure
 }
 
 /// Parts of the optimum's speed-up after few executions.
-fn cuts(all: &[Case], strategy: &str) -> String {
+fn cuts(all: &[ComparedCase], strategy: &str) -> String {
     let scores = || all.iter().filter_map(|c| Some((c, c.score(strategy)?)));
     let most = scores().map(|(_, s)| s.cut.len()).max().unwrap_or(0);
     let part = |i: usize| {
@@ -114,7 +114,7 @@ fn cuts(all: &[Case], strategy: &str) -> String {
 }
 
 /// What a table has of a case and a strategy.
-type Cell = fn(&Case, &str) -> String;
+type Cell = fn(&ComparedCase, &str) -> String;
 
 /// The tables: title and cells.
 const TABLES: [(&str, Cell); 4] = [
@@ -141,7 +141,7 @@ const TABLES: [(&str, Cell); 4] = [
 ];
 
 /// One line a case, one column a strategy.
-fn by_case(all: &[Case], names: &[&str], cell: Cell, style: Style) -> String {
+fn by_case(all: &[ComparedCase], names: &[&str], cell: Cell, style: Style) -> String {
     let mut head = vec!["space".to_owned(), "quantile".into(), "tolerance".into()];
     head.push("optimum".into());
     head.extend(names.iter().map(|n| (*n).to_owned()));
@@ -160,7 +160,7 @@ fn by_case(all: &[Case], names: &[&str], cell: Cell, style: Style) -> String {
 }
 
 /// One line a strategy.
-fn over_all(all: &[Case], names: &[&str], style: Style) -> String {
+fn over_all(all: &[ComparedCase], names: &[&str], style: Style) -> String {
     let mut t = Table::new(
         1,
         [
@@ -196,7 +196,7 @@ fn over_all(all: &[Case], names: &[&str], style: Style) -> String {
 }
 
 /// Where the first strategy finds less than another.
-fn lost(all: &[Case], first: &str, others: &[&str]) -> String {
+fn lost(all: &[ComparedCase], first: &str, others: &[&str]) -> String {
     let mut out = String::new();
     let mut lost = 0;
     for c in all {
@@ -229,7 +229,7 @@ fn lost(all: &[Case], first: &str, others: &[&str]) -> String {
     out
 }
 
-fn human(all: &[Case], strategies: &[(String, usize)], style: Style) -> String {
+fn human(all: &[ComparedCase], strategies: &[(String, usize)], style: Style) -> String {
     let mut out = String::new();
     let names: Vec<&str> = strategies.iter().map(|s| s.0.as_str()).collect();
     for (title, cell) in TABLES {

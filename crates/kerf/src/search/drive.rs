@@ -3,7 +3,7 @@ use super::{NAMES, refused};
 use crate::fail::Failure;
 use crate::output::say;
 use kerf_search::{
-    Level, NoModels, Outcome, Problem, Search, Session, StrategyError, Variable, by_name,
+    Level, NoModels, Outcome, Problem, Search, SearchSession, StrategyError, Variable, by_name,
 };
 use serde::Deserialize;
 use std::io::BufRead;
@@ -123,7 +123,7 @@ pub fn run(_: &DriveArgs) -> Result<i32, Failure> {
         return Err(refused(StrategyError::Unknown(task.strategy)));
     }
     let mut strategy = by_name(&known, search).map_err(refused)?;
-    let mut session = Session::new(&problem, &mut *strategy, task.budget);
+    let mut session = SearchSession::new(&problem, &mut *strategy, task.budget);
     loop {
         let open = session.open(task.at_once.max(1));
         if open.is_empty() {

@@ -3,7 +3,7 @@ use super::{read, unusable};
 use crate::fail::Failure;
 use crate::output::{Format, note, say};
 use kerf_search::exchange::{self, Tuning, kernel_tuner, pack, t1, t4};
-use kerf_search::recorded::{Recorded, json};
+use kerf_search::recorded::{RecordedSpace, json};
 use kerf_search::space::Space;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub fn run(a: &ExportArgs, format: Format) -> Result<i32, Failure> {
             format!("{:#}", t1::write(&space, t1::specification(&tuning)))
         }
         To::Kerf => {
-            let r = Recorded::from_tuning(&tuning, None).map_err(|e| unusable(&a.from, &e))?;
+            let r = RecordedSpace::from_tuning(&tuning, None).map_err(|e| unusable(&a.from, &e))?;
             r.json().map_err(|e| unusable(&a.from, &e))?
         }
     };
@@ -85,7 +85,7 @@ fn file(path: &Path) -> Result<Tuning, Failure> {
     match exchange::read(&value).map_err(|e| unusable(path, &e))? {
         Some(t) => Ok(t),
         None => {
-            let r = Recorded::parse(&bytes).map_err(|e| unusable(path, &e))?;
+            let r = RecordedSpace::parse(&bytes).map_err(|e| unusable(path, &e))?;
             let mut t = r.tuning(None);
             t.remark = OVER.to_owned();
             Ok(t)
@@ -103,7 +103,7 @@ fn folder(dir: &Path) -> Result<Tuning, Failure> {
         return Err(Failure::new(format!("{} has no space.json", dir.display()))
             .help("name the result folder of a `kerf tune` that ended, or a recorded space"));
     }
-    let r = Recorded::parse(&read(&space)?).map_err(|e| unusable(&space, &e))?;
+    let r = RecordedSpace::parse(&read(&space)?).map_err(|e| unusable(&space, &e))?;
     let result = dir.join("result.json");
     let about: Value = match result.exists() {
         true => serde_json::from_slice(&read(&result)?).map_err(|e| unusable(&result, &e))?,

@@ -4,8 +4,8 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_search::exchange;
-use kerf_search::race::{Place, Rules, race_recorded};
-use kerf_search::recorded::{Recorded, json};
+use kerf_search::race::{RacePlace, RaceRules, race_recorded};
+use kerf_search::recorded::{RecordedSpace, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -30,7 +30,8 @@ pub fn run(a: &RaceArgs, format: Format, style: Style) -> Result<i32, Failure> {
         Failure::new(format!("{} is no file of another tuner", a.file.display()))
             .help("a race needs the times of single runs: a cache of Kernel Tuner, or T4")
     })?;
-    let space = Recorded::from_tuning(&tuning, Some("time")).map_err(|e| unusable(&a.file, &e))?;
+    let space =
+        RecordedSpace::from_tuning(&tuning, Some("time")).map_err(|e| unusable(&a.file, &e))?;
     let fastest = space.fastest(a.top);
     let samples: Vec<&[f64]> = fastest.iter().map(|(p, _)| space.samples(p)).collect();
     if samples.iter().any(|s| s.len() < 2) {
@@ -41,14 +42,17 @@ pub fn run(a: &RaceArgs, format: Format, style: Style) -> Result<i32, Failure> {
         ))
         .help("record `times` (Kernel Tuner) or `times.runtimes` (T4), two at least"));
     }
-    let rules = Rules {
+    let rules = RaceRules {
         first: a.first.max(2),
         most: a.most.max(a.first),
-        ..Rules::default()
+        ..RaceRules::default()
     };
     let standings = race_recorded(&samples, rules);
     let used: usize = standings.iter().map(|s| s.samples).sum();
-    let ties = standings.iter().filter(|s| s.place == Place::Tie).count();
+    let ties = standings
+        .iter()
+        .filter(|s| s.place == RacePlace::Tie)
+        .count();
     let name = |i: usize| tuning.configuration(fastest[i].0);
     match format {
         Format::Json => {
@@ -69,9 +73,9 @@ pub fn run(a: &RaceArgs, format: Format, style: Style) -> Result<i32, Failure> {
             let mut t = Table::new(1, ["configuration", "mean, ms", "95 %", "repeats", "place"]);
             for s in &standings {
                 let place = match s.place {
-                    Place::Winner => "winner",
-                    Place::Tie => "tie",
-                    Place::Slower => "slower",
+                    RacePlace::Winner => "winner",
+                    RacePlace::Tie => "tie",
+                    RacePlace::Slower => "slower",
                 };
                 t.row([
                     name(s.candidate),

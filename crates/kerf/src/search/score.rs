@@ -9,10 +9,10 @@ use crate::{device, toolchain};
 use kerf_pass::count::Detail;
 use kerf_predict::cost::CostModel;
 use kerf_run::job::{Job, JobError};
-use kerf_search::recorded::Recorded;
+use kerf_search::recorded::RecordedSpace;
 use kerf_tune::coded::{Coded, plans};
-use kerf_tune::models::CostModel as _;
-use kerf_tune::rescore::{Found, RescoreError, find, rescore};
+use kerf_tune::models::TimePredictor as _;
+use kerf_tune::rescore::{MatchedSpace, RescoreError, find, rescore};
 use kerf_tune::subject::Subject;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,9 +79,9 @@ fn times(
     a: &ScoreArgs,
     job: &Job,
     subject: &Subject,
-    found: &Found,
-    space: Recorded,
-) -> Result<Recorded, Failure> {
+    found: &MatchedSpace,
+    space: RecordedSpace,
+) -> Result<RecordedSpace, Failure> {
     let profile = device::load(&a.profile)?;
     let model = CostModel::new(&profile)?;
     let counting = Job {

@@ -4,7 +4,7 @@ use crate::fail::Failure;
 use crate::output::{Format, Style, say};
 use crate::table::Table;
 use kerf_search::exchange::{self, Tuning, t1};
-use kerf_search::recorded::{Recorded, json};
+use kerf_search::recorded::{RecordedSpace, json};
 use kerf_search::space::Space;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub fn run(a: &ShowArgs, format: Format, style: Style) -> Result<i32, Failure> {
     }
     let tuning = match exchange::read(&value).map_err(|e| unusable(&a.file, &e))? {
         Some(t) => t,
-        None => Recorded::parse_for(&bytes, a.objective.as_deref())
+        None => RecordedSpace::parse_for(&bytes, a.objective.as_deref())
             .map_err(|e| unusable(&a.file, &e))?
             .tuning(None),
     };
@@ -89,7 +89,8 @@ fn described(
 }
 
 fn recorded(a: &ShowArgs, t: &Tuning, format: Format, style: Style) -> Result<i32, Failure> {
-    let r = Recorded::from_tuning(t, a.objective.as_deref()).map_err(|e| unusable(&a.file, &e))?;
+    let r =
+        RecordedSpace::from_tuning(t, a.objective.as_deref()).map_err(|e| unusable(&a.file, &e))?;
     let failed = t.entries.iter().filter(|e| e.failed.is_some()).count();
     let fastest = r.fastest(a.top);
     match format {

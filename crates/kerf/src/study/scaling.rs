@@ -3,10 +3,10 @@
 use crate::fail::Failure;
 use crate::progress;
 use kerf_study::Scale;
-use kerf_study::finding::{Finding, Verdict, short};
-use kerf_study::report::Report;
+use kerf_study::finding::{Finding, FindingVerdict, short};
+use kerf_study::report::StudyReport;
 use kerf_study::studies::dilemma::BITS;
-use kerf_study::table::{Cell, Table};
+use kerf_study::table::{Table, TableCell};
 use std::process::Command;
 
 /// Published: cores, and how many times as fast they were as one.
@@ -42,7 +42,7 @@ fn seconds(processes: usize, bits: u32) -> Result<(f64, u64), Failure> {
 }
 
 /// Adds the table and what it says to the report.
-pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
+pub fn add(report: &mut StudyReport, scale: Scale) -> Result<(), Failure> {
     let bits = match scale {
         Scale::Tiny | Scale::Quick => 38,
         Scale::Full => 42,
@@ -63,10 +63,10 @@ pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
         let (s, cases) = seconds(n, bits)?;
         let faster = *one.get_or_insert(s) / s;
         t.rows.push(vec![
-            Cell::Integer(n as u64),
-            Cell::Real(s),
-            Cell::Real(faster),
-            Cell::Integer(cases),
+            TableCell::Integer(n as u64),
+            TableCell::Real(s),
+            TableCell::Real(faster),
+            TableCell::Integer(cases),
         ]);
         last = (n, faster);
         counts.push(cases);
@@ -78,8 +78,8 @@ pub fn add(report: &mut Report, scale: Scale) -> Result<(), Failure> {
     report.tables.push(t);
     let (n, faster) = last;
     let verdict = match n > 1 {
-        true => Verdict::by_cases(usize::from(faster > 0.8 * n as f64), 1),
-        false => Verdict::NotJudged,
+        true => FindingVerdict::by_cases(usize::from(faster > 0.8 * n as f64), 1),
+        false => FindingVerdict::NotJudged,
     };
     report.findings.push(Finding::new(
         "the search scales with processes (at least 0.8 of their number)",

@@ -11,8 +11,8 @@ use crate::progress;
 use crate::table::Table;
 use crate::toolchain;
 use kerf_exec::cuda::CudaExecutor;
-use kerf_exec::worker::Worker;
-use kerf_run::job::{Device, Job, Sweep, Swept, Turn};
+use kerf_exec::worker::WorkerProcess;
+use kerf_run::job::{Device, Job, MachineShare, Sweep, Swept};
 use kerf_tune::setting::PARTS;
 use kerf_tune::subject::Subject;
 use kerf_tune::tradeoff::{Tradeoff, versions};
@@ -89,7 +89,7 @@ struct Answer {
 
 fn answer(a: Ask) -> Result<Answer, String> {
     // While this makes ready, others may, and nobody measures.
-    let turn = Turn::shared(a.lock.as_deref()).map_err(|e| e.to_string())?;
+    let turn = MachineShare::shared(a.lock.as_deref()).map_err(|e| e.to_string())?;
     let tools = a.job.toolchain();
     let subject = Subject::load(&a.job.workload, &a.job.overrides, &tools);
     let subject = subject.map_err(|e| e.to_string())?;
@@ -240,7 +240,7 @@ fn one(path: &Path, o: &Options, workers: usize) -> Result<Tradeoff, Failure> {
     };
     let exe = std::env::current_exe().map_err(|e| Failure::new(e.to_string()))?;
     let fail = |e: kerf_exec::worker::WorkerError| Failure::new(e.to_string());
-    let mut w = Worker::start(&exe, &[WORKER]).map_err(fail)?;
+    let mut w = WorkerProcess::start(&exe, &[WORKER]).map_err(fail)?;
     let told: Result<Answer, String> = w.ask(&ask, Duration::from_secs(3600)).map_err(fail)?;
     let told = told.map_err(Failure::new)?;
     for (kernel, why) in &told.single {

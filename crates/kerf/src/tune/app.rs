@@ -7,8 +7,8 @@ use crate::{DeviceArg, device};
 use kerf_ir::kernels::shortened;
 use kerf_num::Metric;
 use kerf_search::NAMES;
-use kerf_tune::app::values::{Source, format_named};
-use kerf_tune::app::{self, AppEvent, AppResult, Request, TimeBy};
+use kerf_tune::app::values::{ValueSource, format_named};
+use kerf_tune::app::{self, AppEvent, AppRequest, AppResult, TimeBy};
 use regex_lite::Regex;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,17 +20,17 @@ fn pattern(option: &str, text: &str) -> Result<Regex, Failure> {
     })
 }
 
-fn source(a: &Args) -> Result<Source, Failure> {
+fn source(a: &Args) -> Result<ValueSource, Failure> {
     if let Some(p) = &a.stdout_pattern {
-        return Ok(Source::Stdout(pattern("--stdout-pattern", p)?));
+        return Ok(ValueSource::Stdout(pattern("--stdout-pattern", p)?));
     }
     let Some(text) = &a.output_file else {
-        return Ok(Source::Copies);
+        return Ok(ValueSource::Copies);
     };
     Ok(match text.rsplit_once(':') {
-        None => Source::File(PathBuf::from(text), None),
+        None => ValueSource::File(PathBuf::from(text), None),
         Some((path, kind)) => match format_named(kind) {
-            Some(f) => Source::File(PathBuf::from(path), Some(f)),
+            Some(f) => ValueSource::File(PathBuf::from(path), Some(f)),
             None => {
                 return Err(
                     Failure::new(format!("--output-file: there is no type `{kind}`"))
@@ -163,7 +163,12 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
 }
 
 /// What is asked of the tuner.
-fn request(a: Args, command: String, tolerance: f64, metric: Metric) -> Result<Request, Failure> {
+fn request(
+    a: Args,
+    command: String,
+    tolerance: f64,
+    metric: Metric,
+) -> Result<AppRequest, Failure> {
     let cuda = a.device == DeviceArg::Cuda;
     let time = match (&a.time_pattern, a.time) {
         (Some(p), _) => TimeBy::Pattern(pattern("--time-pattern", p)?),
@@ -176,7 +181,7 @@ fn request(a: Args, command: String, tolerance: f64, metric: Metric) -> Result<R
     let profile = device::load(&a.profile)?;
     let require = a.require.as_deref().map(|r| pattern("--require", r));
     let require = require.transpose()?;
-    Ok(Request {
+    Ok(AppRequest {
         allow: a.allow,
         device: match cuda {
             true => format!("cuda:{}", a.gpu),

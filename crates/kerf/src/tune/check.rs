@@ -4,7 +4,7 @@ use super::{cores, job, summary, worker_program};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::{DeviceArg, in_utf8, parse_arch, parse_count, parse_limit};
-use kerf_tune::check::{CheckError, Request, check};
+use kerf_tune::check::{CheckError, CheckRequest, check};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub struct Args {
 /// Runs `kerf check`: 0 if the plan stays within the tolerance on every fresh input.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     in_utf8(&a.dir)?;
-    let request = Request {
+    let request = CheckRequest {
         job: job(
             PathBuf::new(),
             Vec::new(),

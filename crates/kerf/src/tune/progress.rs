@@ -2,7 +2,7 @@
 use crate::output::{note, passing};
 use crate::progress::{bar, live, quiet};
 use kerf_tune::store::Phase;
-use kerf_tune::tune::Event;
+use kerf_tune::tune::TuneEvent;
 
 /// Plans to compile that take long enough to be spoken of, where lines are not overwritten.
 const SAID: usize = 32;
@@ -68,9 +68,9 @@ impl Progress {
     }
 
     /// Shows an event.
-    pub fn show(&mut self, e: &Event) {
+    pub fn show(&mut self, e: &TuneEvent) {
         match e {
-            Event::Prepared {
+            TuneEvent::Prepared {
                 groups,
                 sites,
                 excluded,
@@ -95,7 +95,7 @@ impl Progress {
                     }
                 });
             }
-            Event::Compiled { done, of } => {
+            TuneEvent::Compiled { done, of } => {
                 let text = format!("compiling {done} of {of} plans to predict their times");
                 match self.live {
                     true => self.status(*done, *of, &text),
@@ -105,12 +105,12 @@ impl Progress {
                     false => {}
                 }
             }
-            Event::Floor(f) => {
+            TuneEvent::Floor(f) => {
                 self.line(&format!("the program itself: error {}", number(f.error)));
             }
-            Event::Warning(w) => note(&format!("warning: {w}")),
-            Event::Note(n) => self.line(&format!("note: {n}")),
-            Event::Demoted(d) => self.line(&format!(
+            TuneEvent::Warning(w) => note(&format!("warning: {w}")),
+            TuneEvent::Note(n) => self.line(&format!("note: {n}")),
+            TuneEvent::Demoted(d) => self.line(&format!(
                 "demoted: time {:.3} of the program's, error {} on another input ({} of {} passed){}",
                 d.point.time,
                 number(d.validation.worst),
@@ -121,7 +121,7 @@ impl Progress {
                     n => format!(", and {n} like it"),
                 }
             )),
-            Event::Evaluated {
+            TuneEvent::Evaluated {
                 phase,
                 done,
                 budget,

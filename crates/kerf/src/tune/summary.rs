@@ -8,7 +8,7 @@ use kerf_num::Metric;
 use kerf_pass::MathVariant;
 use kerf_report::claims::{self, OtherInputs};
 use kerf_tune::criteria::OutputError;
-use kerf_tune::result::{GroupResult, Kept, SiteResult, Speedup, TuneResult, Verdict};
+use kerf_tune::result::{GroupResult, KeptReason, SearchVerdict, SiteResult, Speedup, TuneResult};
 use kerf_tune::setting::{PARTS, Setting};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -99,17 +99,17 @@ fn effects(r: &TuneResult, style: Style) -> String {
 }
 
 /// Why a group was kept, in few words.
-fn why(k: Option<&Kept>) -> String {
-    let nothing = k.is_some_and(Kept::gains_nothing);
+fn why(k: Option<&KeptReason>) -> String {
+    let nothing = k.is_some_and(KeptReason::gains_nothing);
     match k {
         None => String::new(),
-        Some(Kept::Error {
+        Some(KeptReason::Error {
             error: None,
             rejection: Some(why),
         }) => format!("lower: {why}"),
-        Some(Kept::Error { error: None, .. }) => "lower: not within the tolerance".into(),
-        Some(Kept::Error { error, .. }) => format!("lower: error {}", number(*error)),
-        Some(Kept::Slower {
+        Some(KeptReason::Error { error: None, .. }) => "lower: not within the tolerance".into(),
+        Some(KeptReason::Error { error, .. }) => format!("lower: error {}", number(*error)),
+        Some(KeptReason::Slower {
             time,
             chosen,
             measured,
@@ -120,12 +120,12 @@ fn why(k: Option<&Kept>) -> String {
                 false => format!("lower: time {time:.3} instead of {chosen:.3}, {how}"),
             }
         }
-        Some(Kept::Failed { why }) => {
+        Some(KeptReason::Failed { why }) => {
             format!("lower: {}", why.lines().next().unwrap_or_default())
         }
-        Some(Kept::Veto { why }) => format!("lower: {why}"),
-        Some(Kept::Validation) => "lower: fails on other inputs".into(),
-        Some(Kept::NotTried) => "lower: not tried".into(),
+        Some(KeptReason::Veto { why }) => format!("lower: {why}"),
+        Some(KeptReason::Validation) => "lower: fails on other inputs".into(),
+        Some(KeptReason::NotTried) => "lower: not tried".into(),
     }
 }
 
@@ -347,7 +347,7 @@ fn accuracy(o: &mut String, r: &TuneResult) {
         (Some(v), _) => {
             let _ = writeln!(o, "  validated: {}", validation(v));
         }
-        (None, Verdict::Tuned) => {
+        (None, SearchVerdict::Tuned) => {
             let _ = writeln!(o, "  validated: {}", OtherInputs::NotTried(None).sentence());
         }
         (None, _) => {}
@@ -471,12 +471,12 @@ pub fn human(r: &TuneResult, name: &str, out: &Path, style: Style) -> String {
     let mut o = String::new();
     let _ = writeln!(o, "{}: {}", style.bold(name), bound(r));
     match r.verdict {
-        Verdict::Unmet => {
+        SearchVerdict::Unmet => {
             unmet(&mut o, r, style);
             return o;
         }
-        Verdict::Unchanged => unchanged(&mut o, r, style),
-        Verdict::Tuned => tuned(&mut o, r, style),
+        SearchVerdict::Unchanged => unchanged(&mut o, r, style),
+        SearchVerdict::Tuned => tuned(&mut o, r, style),
     }
     accuracy(&mut o, r);
     groups(&mut o, r, style);

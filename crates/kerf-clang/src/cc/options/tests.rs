@@ -1,8 +1,8 @@
 //! Command lines as people write them.
 use super::*;
 
-fn parse(line: &str) -> Options {
-    Options::parse(&words(line)).expect("parses")
+fn parse(line: &str) -> CcOptions {
+    CcOptions::parse(&words(line)).expect("parses")
 }
 
 #[test]
@@ -21,8 +21,8 @@ fn a_line_of_nvcc_is_sorted() {
         o.items,
         [
             plain("-lm"),
-            Item::Source("main.cu".into(), Kind::Cuda),
-            Item::Source("host.cpp".into(), Kind::Cpp),
+            Item::Source("main.cu".into(), InputKind::Cuda),
+            Item::Source("host.cpp".into(), InputKind::Cpp),
             plain("x.o"),
         ]
     );
@@ -33,7 +33,10 @@ fn dependencies_languages_and_old_architectures() {
     let mut o = parse("-dc -x cu a.cpp -MD -MF a.d -o a.o -arch=sm_35 -I inc");
     assert_eq!(o.goal, Goal::Object);
     assert!(o.rdc);
-    assert_eq!(o.sources().next(), Some((Path::new("a.cpp"), Kind::Cuda)));
+    assert_eq!(
+        o.sources().next(),
+        Some((Path::new("a.cpp"), InputKind::Cuda))
+    );
     assert_eq!(o.depend, ["-MD", "-MF", "a.d"]);
     assert_eq!(o.arch("sm_90"), "sm_90");
     assert_eq!(o.notes.len(), 1);
@@ -42,13 +45,13 @@ fn dependencies_languages_and_old_architectures() {
 
 #[test]
 fn libraries_that_are_missing_are_named() {
-    let o = Options::parse(&words("a.cu -lcublas")).expect("goes on");
+    let o = CcOptions::parse(&words("a.cu -lcublas")).expect("goes on");
     assert!(
         o.notes.iter().any(|n| n.contains("cuBLAS")),
         "{:?}",
         o.notes
     );
-    assert!(Options::parse(&words("a.cu -zzz")).is_err());
+    assert!(CcOptions::parse(&words("a.cu -zzz")).is_err());
 }
 
 #[test]

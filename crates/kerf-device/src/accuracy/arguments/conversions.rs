@@ -1,10 +1,10 @@
 //! Arguments of conversions out of f64 and out of 64-bit integers.
-use super::super::number::Kind;
+use super::super::number::NumberKind;
 use super::{Draw, binades, specials};
 use kerf_num::Format;
 
 /// `n` doubles, as bits.
-pub fn from_double(to: Kind, n: usize, draw: &mut Draw) -> Vec<u64> {
+pub fn from_double(to: NumberKind, n: usize, draw: &mut Draw) -> Vec<u64> {
     let mut all: Vec<f64> = specials();
     all.truncate(n);
     let map = binades();
@@ -15,8 +15,8 @@ pub fn from_double(to: Kind, n: usize, draw: &mut Draw) -> Vec<u64> {
                 i += 1;
                 draw.in_binade(map[i % map.len()])
             }
-            (1..4, Kind::Float(f)) => middle(f, draw),
-            (_, Kind::Float(f)) => {
+            (1..4, NumberKind::Float(f)) => middle(f, draw),
+            (_, NumberKind::Float(f)) => {
                 let low = f.min_exponent() - f.mantissa_bits() as i32 - 1;
                 let e = draw.whole(low.into(), (f.max_exponent() + 1).into()) as i32;
                 draw.in_binade(e)
@@ -61,11 +61,11 @@ fn middle(f: Format, draw: &mut Draw) -> f64 {
 }
 
 /// `n` integers, as bits.
-pub fn from_integer(to: Kind, n: usize, draw: &mut Draw) -> Vec<u64> {
+pub fn from_integer(to: NumberKind, n: usize, draw: &mut Draw) -> Vec<u64> {
     let mut all: Vec<i64> = vec![0, 1, -1, i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1];
     all.truncate(n);
     let precision = match to {
-        Kind::Float(f) => f.mantissa_bits(),
+        NumberKind::Float(f) => f.mantissa_bits(),
         _ => 53,
     };
     while all.len() < n {

@@ -1,11 +1,11 @@
 //! Double words.
 use super::super::ranges::{exponent, reach};
-use super::super::subject::Subject;
+use super::super::subject::AccuracySubject;
 use super::Draw;
 use kerf_num::Format;
 
 /// `n` tuples of double words, as bits.
-pub fn words(s: &Subject, format: Format, n: usize, draw: &mut Draw) -> Vec<u64> {
+pub fn words(s: &AccuracySubject, format: Format, n: usize, draw: &mut Draw) -> Vec<u64> {
     let mut all = Vec::with_capacity(2 * n * s.arity);
     for _ in 0..n {
         let x = first(s.function, format, draw);
@@ -58,7 +58,7 @@ fn first(function: &str, format: Format, draw: &mut Draw) -> f64 {
 }
 
 /// A second argument; of a sum, near in size to the first.
-fn other(s: &Subject, format: Format, x: f64, draw: &mut Draw) -> f64 {
+fn other(s: &AccuracySubject, format: Format, x: f64, draw: &mut Draw) -> f64 {
     let far = reach(format);
     let p = i64::from(format.mantissa_bits());
     match s.function {

@@ -1,8 +1,8 @@
 //! Recipes of conversions, and of comparing and selecting.
-use super::{Carrier, Recipe, asm, native, same};
+use super::{Carrier, ProbeRecipe, asm, native, same};
 use crate::operation::Operation;
 
-pub(super) fn conversion(o: &Operation) -> Option<Recipe> {
+pub(super) fn conversion(o: &Operation) -> Option<ProbeRecipe> {
     let (from, numbers, from_ty) = native(o.format)?;
     let (to, _, to_ty) = native(o.to?)?;
     let (a, b) = (o.format, o.to?);
@@ -24,7 +24,7 @@ pub(super) fn conversion(o: &Operation) -> Option<Recipe> {
     } else {
         format!("{cvt} $0, $1;")
     };
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier,
         result: to,
         numbers,
@@ -44,7 +44,7 @@ pub(super) fn conversion(o: &Operation) -> Option<Recipe> {
 
 /// There and back in one step, for conversions from 64 bits: what feeds a 64-bit register otherwise
 /// holds the converter up.
-pub fn round_trip(o: &Operation) -> Option<Recipe> {
+pub fn round_trip(o: &Operation) -> Option<ProbeRecipe> {
     let there = conversion(o)?;
     if there.carrier.width() != 64 {
         return None;
@@ -53,7 +53,7 @@ pub fn round_trip(o: &Operation) -> Option<Recipe> {
         "convert.{}.{}",
         o.to?, o.format
     ))?)?;
-    let instruction = |r: &Recipe| {
+    let instruction = |r: &ProbeRecipe| {
         let text = &r.steps[0];
         let at = text.find("cvt")?;
         text[at..].split(' ').next().map(str::to_owned)
@@ -65,7 +65,7 @@ pub fn round_trip(o: &Operation) -> Option<Recipe> {
         instruction(&there)?,
         instruction(&back)?
     );
-    Some(Recipe {
+    Some(ProbeRecipe {
         result: c,
         direct: true,
         steps: same(asm(&text, c, &[(c, "%X")])),
@@ -73,7 +73,7 @@ pub fn round_trip(o: &Operation) -> Option<Recipe> {
     })
 }
 
-pub(super) fn select(o: &Operation) -> Option<Recipe> {
+pub(super) fn select(o: &Operation) -> Option<ProbeRecipe> {
     let (c, numbers, ty) = native(o.format)?;
     let moved = match c {
         Carrier::I16 => "b16",
@@ -81,7 +81,7 @@ pub(super) fn select(o: &Operation) -> Option<Recipe> {
         Carrier::F32 => "f32",
         _ => "b32",
     };
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier: c,
         result: c,
         numbers,

@@ -1,6 +1,6 @@
 //! Recipes of division, roots and elementary functions.
-use super::{Carrier, Numbers, Recipe, asm, same};
-use crate::operation::{Operation, Variant};
+use super::{Carrier, ProbeNumbers, ProbeRecipe, asm, same};
+use crate::operation::{FunctionVariant, Operation};
 
 /// libdevice's function, of the f32 kind with an `f` behind.
 fn libdevice(o: &Operation, c: Carrier) -> (String, String) {
@@ -189,15 +189,15 @@ fn accurate_half(function: &str, c: Carrier) -> Option<Step> {
     }))
 }
 
-pub(super) fn function(o: &Operation) -> Option<Recipe> {
-    let sfu = o.variant == Variant::Sfu;
+pub(super) fn function(o: &Operation) -> Option<ProbeRecipe> {
+    let sfu = o.variant == FunctionVariant::Sfu;
     let (c, numbers) = match o.format {
-        "f32" => (Carrier::F32, Numbers::F32),
-        "f64" => (Carrier::F64, Numbers::F64),
-        "f16" if sfu => (Carrier::I16, Numbers::F16),
-        "bf16" if sfu => (Carrier::I16, Numbers::Bf16),
-        "f16" => (Carrier::Half, Numbers::F16),
-        "bf16" => (Carrier::Bfloat, Numbers::Bf16),
+        "f32" => (Carrier::F32, ProbeNumbers::F32),
+        "f64" => (Carrier::F64, ProbeNumbers::F64),
+        "f16" if sfu => (Carrier::I16, ProbeNumbers::F16),
+        "bf16" if sfu => (Carrier::I16, ProbeNumbers::Bf16),
+        "f16" => (Carrier::Half, ProbeNumbers::F16),
+        "bf16" => (Carrier::Bfloat, ProbeNumbers::Bf16),
         _ => return None,
     };
     let step = match (o.format, sfu) {
@@ -213,7 +213,7 @@ pub(super) fn function(o: &Operation) -> Option<Recipe> {
         "pow" => [1.5, 1.1, 0.0],
         _ => [0.7, 0.0, 0.0],
     };
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier: c,
         result: c,
         numbers,

@@ -1,8 +1,8 @@
 //! Recipes of shuffles, loads and atomics.
-use super::{Carrier, Numbers, Recipe, asm, same};
+use super::{Carrier, ProbeNumbers, ProbeRecipe, asm, same};
 use crate::operation::Operation;
 
-pub(super) fn memory(o: &Operation) -> Option<Recipe> {
+pub(super) fn memory(o: &Operation) -> Option<ProbeRecipe> {
     let address32 = (Carrier::I32, "%X");
     let address64 = (Carrier::I64, "%X");
     let mut direct = true;
@@ -57,13 +57,13 @@ pub(super) fn memory(o: &Operation) -> Option<Recipe> {
         }
         _ => return None,
     };
-    Some(Recipe {
+    Some(ProbeRecipe {
         carrier,
         result: result.unwrap_or(carrier),
         numbers: if o.function == "shuffle" {
-            Numbers::Int
+            ProbeNumbers::Int
         } else {
-            Numbers::Address
+            ProbeNumbers::Address
         },
         direct,
         multiplied: false,

@@ -1,12 +1,12 @@
 //! What compiled code calls: barriers and warp operations, faults, printf.
-use super::Worker;
+use super::BlockWorker;
 use super::lane::Wait;
 use crate::cpu::collective_kinds::ARRIVE;
-use crate::cpu::context::Context;
+use crate::cpu::context::BlockContext;
 use crate::cpu::fault::{Fault, FaultKind};
 use crate::cpu::signals;
 
-pub(in crate::cpu) fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
+pub(in crate::cpu) fn linear(ctx: &BlockContext, x: u32, y: u32, z: u32) -> usize {
     (x + ctx.ntid[0] * (y + ctx.ntid[1] * z)) as usize
 }
 
@@ -14,14 +14,14 @@ pub(in crate::cpu) fn linear(ctx: &Context, x: u32, y: u32, z: u32) -> usize {
 ///
 /// # Safety
 /// `ctx` is the context that the running kernel was called with.
-pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const Context) -> &'w mut Worker<'w> {
+pub(in crate::cpu) unsafe fn worker<'w>(ctx: *const BlockContext) -> &'w mut BlockWorker<'w> {
     // SAFETY: `runtime` was set to the worker that runs this block, on this thread; while compiled
     // code runs, nobody else uses it.
-    unsafe { &mut *(*ctx).runtime.cast::<Worker<'w>>() }
+    unsafe { &mut *(*ctx).runtime.cast::<BlockWorker<'w>>() }
 }
 
 pub(in crate::cpu) extern "C" fn barrier(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -50,7 +50,7 @@ pub(in crate::cpu) extern "C" fn barrier(
 }
 
 /// Before a load that may wait for another block: in a cooperative grid, that one gets its turn.
-pub(in crate::cpu) extern "C" fn spin(ctx: *const Context, x: u32, y: u32, z: u32) {
+pub(in crate::cpu) extern "C" fn spin(ctx: *const BlockContext, x: u32, y: u32, z: u32) {
     // SAFETY: as in `barrier`.
     unsafe {
         if (*ctx).grid.is_null() {
@@ -65,7 +65,7 @@ pub(in crate::cpu) extern "C" fn spin(ctx: *const Context, x: u32, y: u32, z: u3
 
 #[allow(clippy::too_many_arguments)]
 pub(in crate::cpu) extern "C" fn warp(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -87,7 +87,7 @@ pub(in crate::cpu) extern "C" fn warp(
     }
 }
 
-fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) -> ! {
+fn fault(ctx: *const BlockContext, at: [u32; 3], kind: FaultKind, message: String) -> ! {
     // SAFETY: as in `barrier`.
     unsafe {
         let w = worker(ctx);
@@ -104,7 +104,7 @@ fn fault(ctx: *const Context, at: [u32; 3], kind: FaultKind, message: String) ->
 }
 
 /// Ends the thread where its stack does not suffice for a function that allocates.
-pub(in crate::cpu) fn need_headroom(ctx: *const Context, at: impl FnOnce() -> [u32; 3]) {
+pub(in crate::cpu) fn need_headroom(ctx: *const BlockContext, at: impl FnOnce() -> [u32; 3]) {
     if !signals::has_headroom() {
         // SAFETY: as in `barrier`.
         let stack_bytes = unsafe { worker(ctx) }.stack_bytes();
@@ -123,7 +123,7 @@ fn text(p: *const i8) -> String {
 }
 
 pub(in crate::cpu) extern "C" fn trap(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -145,7 +145,7 @@ pub(in crate::cpu) extern "C" fn trap(
 }
 
 pub(in crate::cpu) extern "C" fn assert(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -164,7 +164,7 @@ pub(in crate::cpu) extern "C" fn assert(
 }
 
 pub(in crate::cpu) extern "C" fn printf(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,

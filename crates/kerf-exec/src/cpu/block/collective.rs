@@ -1,5 +1,5 @@
 //! Answering what threads do together: warp operations and barriers.
-use super::Worker;
+use super::BlockWorker;
 use super::lane::{Lane, Wait};
 use crate::cpu::collective_kinds::warp as kind;
 use kerf_pass::sanitize::origin_of;
@@ -9,7 +9,7 @@ fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |i| mask >> i & 1 == 1)
 }
 
-impl Worker<'_> {
+impl BlockWorker<'_> {
     /// Answers the warp operations that are complete; says whether any thread may go on.
     pub(super) fn resolve_warp(&mut self, from: usize, to: usize) -> bool {
         let waiting = |l: &Lane| l.wait == Wait::Warp;

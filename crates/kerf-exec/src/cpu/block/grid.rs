@@ -3,8 +3,8 @@
 //! A block's turn lasts until each of its threads waits. Threads that wait for other blocks do so by loading
 //! again and again (cooperative groups' barrier of a grid is such a loop); before each such load they yield.
 use super::lane::{Lane, Wait};
-use super::{ThreadFn, Worker};
-use crate::cpu::context::Context;
+use super::{BlockWorker, ThreadFn};
+use crate::cpu::context::BlockContext;
 use crate::cpu::mapping::MemoryError;
 use crate::cpu::sanitize::clocks::BlockClocks;
 use crate::cpu::sanitize::races::Races;
@@ -16,7 +16,7 @@ const PATIENCE: usize = 1000;
 /// One block between its turns.
 struct Resident {
     // Threads hold its address.
-    context: Box<Context>,
+    context: Box<BlockContext>,
     lanes: Vec<Lane>,
     arrived: [usize; 16],
     threads: Vec<Thread>,
@@ -25,11 +25,11 @@ struct Resident {
     done: bool,
 }
 
-impl Worker<'_> {
+impl BlockWorker<'_> {
     /// Runs all blocks of a grid to their end.
     pub fn run_grid(
         &mut self,
-        contexts: Vec<Context>,
+        contexts: Vec<BlockContext>,
         entry: ThreadFn,
         args: *const *const u8,
     ) -> Result<(), MemoryError> {

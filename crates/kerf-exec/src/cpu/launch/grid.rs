@@ -1,15 +1,15 @@
 //! A cooperative launch: memory and contexts for all blocks at once.
-use super::{Entry, Reserve, Shape, Shared, place, room};
-use crate::cpu::block::{ThreadFn, Worker};
-use crate::cpu::context::Context;
+use super::{KernelEntry, LaunchShape, Reserve, Shared, place, room};
+use crate::cpu::block::{BlockWorker, ThreadFn};
+use crate::cpu::context::BlockContext;
 use crate::cpu::mapping::MemoryError;
 
 /// Runs the blocks of a cooperative grid, in turn.
 pub(super) fn run(
     shared: &Shared,
     reserve: &mut Reserve,
-    entry: &Entry,
-    shape: Shape,
+    entry: &KernelEntry,
+    shape: LaunchShape,
     args: *const *const u8,
 ) -> Result<(), MemoryError> {
     const WORKSPACE: usize = 256;
@@ -21,7 +21,7 @@ pub(super) fn run(
     // SAFETY: the room has so many bytes; the counter of the barrier begins at 0.
     unsafe { std::ptr::write_bytes(at, 0, WORKSPACE) };
     let contexts = (0..blocks).map(|i| {
-        let mut c = Context {
+        let mut c = BlockContext {
             ntid: shape.block,
             ctaid: [0; 3],
             nctaid: shape.grid,
@@ -36,7 +36,7 @@ pub(super) fn run(
         place(&mut c, shape.grid, i);
         c
     });
-    let mut worker = Worker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
+    let mut worker = BlockWorker::new(shared).with_stacks(std::mem::take(&mut reserve.stacks));
     // SAFETY: the address is that of a coroutine-mode entry: kernels that wait for their grid have no other.
     let f: ThreadFn = unsafe { std::mem::transmute(entry.address) };
     let done = worker.run_grid(contexts.collect(), f, args);

@@ -1,6 +1,6 @@
 //! The functions through which the executor runs a kernel: for a whole block, and for one thread.
 use super::lead::field;
-use super::{LoweredKernel, Mode, STRUCT_SUFFIX};
+use super::{LoweredKernel, STRUCT_SUFFIX, ThreadMode};
 use crate::cpu::context::offset;
 use crate::cpu::regions;
 use kerf_llvm::{Builder, IntPred, Linkage, Module, Value};
@@ -97,7 +97,7 @@ fn body_param_is_struct(body: Value, i: usize) -> bool {
 /// The entries of a kernel, by its mode.
 pub(super) fn make_entries(m: &Module, k: &mut LoweredKernel, body: Value) {
     let export = |f: Value| f.set_linkage(Linkage::LLVMExternalLinkage);
-    if k.mode == Mode::Regions {
+    if k.mode == ThreadMode::Regions {
         match regions::split(m, body, &k.symbol) {
             Some(r) => {
                 for (i, f) in r.functions.iter().enumerate() {
@@ -110,10 +110,10 @@ pub(super) fn make_entries(m: &Module, k: &mut LoweredKernel, body: Value) {
                 k.frame_bytes = r.frame_bytes;
                 return;
             }
-            None => k.mode = Mode::Coroutine,
+            None => k.mode = ThreadMode::Coroutine,
         }
     }
-    if k.mode == Mode::Loop {
+    if k.mode == ThreadMode::Loop {
         export(loop_entry(m, body, &k.entry));
         body.add_enum_attr("alwaysinline");
     } else {

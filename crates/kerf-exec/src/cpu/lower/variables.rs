@@ -3,7 +3,7 @@ use kerf_llvm::{Linkage, Module, TypeKind, space};
 
 /// A variable of the program that the checks have to know.
 #[derive(Debug, Clone)]
-pub struct Variable {
+pub struct CheckedVariable {
     /// Symbol in the object.
     pub symbol: String,
     /// Size.
@@ -13,7 +13,7 @@ pub struct Variable {
 }
 
 /// Variables that a pointer may lead to (tables, virtual tables), made visible under their names.
-pub(super) fn name_variables(m: &Module) -> Vec<Variable> {
+pub(super) fn name_variables(m: &Module) -> Vec<CheckedVariable> {
     let mut out = Vec::new();
     for (k, g) in m.globals().into_iter().enumerate() {
         if g.is_declaration() || g.ty().space() == space::SHARED {
@@ -31,7 +31,7 @@ pub(super) fn name_variables(m: &Module) -> Vec<Variable> {
         } else {
             bytes
         };
-        out.push(Variable {
+        out.push(CheckedVariable {
             symbol: g.name(),
             bytes,
             element: element.max(1),

@@ -1,11 +1,11 @@
 //! What an address belongs to, and whether an access stays within it.
-use super::super::block::Worker;
-use super::super::context::Context;
+use super::super::block::BlockWorker;
+use super::super::context::BlockContext;
 use super::super::fault::{FaultKind, LeftObject, OutOfBounds};
 use super::super::heap;
-use super::super::launch_state::Range;
+use super::super::launch_state::MemoryRange;
 use super::Sanitizer;
-use super::races::Access;
+use super::races::RaceAccess;
 
 /// The object of an access: its addresses, found for a base.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,7 +52,7 @@ fn outside(access: String, object: LeftObject) -> Wrong {
     }
 }
 
-fn out_of(r: &Range, address: usize, access: String) -> Wrong {
+fn out_of(r: &MemoryRange, address: usize, access: String) -> Wrong {
     let at = address as i64 - r.start as i64;
     let (name, bytes) = (r.name.clone(), r.end - r.start);
     let object = match r.element {
@@ -83,10 +83,10 @@ pub(super) fn described(s: &Sanitizer, site: u32, bytes: u64) -> String {
 
 /// The location of an access in words: `x[3]`, `byte 12 of shared s`.
 pub(super) fn location(
-    w: &Worker,
-    ctx: &Context,
+    w: &BlockWorker,
+    ctx: &BlockContext,
     s: &Sanitizer,
-    a: &Access,
+    a: &RaceAccess,
     base: usize,
 ) -> String {
     let mut ranges = w.shared.ranges.iter();
@@ -112,8 +112,8 @@ pub(super) fn location(
 /// Whether an access is right; says whether other threads see what it accesses.
 #[inline]
 pub(super) fn check(
-    w: &mut Worker,
-    ctx: &Context,
+    w: &mut BlockWorker,
+    ctx: &BlockContext,
     s: &Sanitizer,
     address: usize,
     base: usize,
@@ -159,7 +159,7 @@ fn aligned(s: &Sanitizer, address: usize, bytes: u64, site: u32) -> Result<usize
 
 /// The variable that an access is to, where its place names one.
 fn variable(
-    ctx: &Context,
+    ctx: &BlockContext,
     s: &Sanitizer,
     (address, base, bytes): (usize, usize, u64),
     site: u32,
@@ -189,8 +189,8 @@ fn variable(
 }
 
 fn find(
-    w: &Worker,
-    ctx: &Context,
+    w: &BlockWorker,
+    ctx: &BlockContext,
     s: &Sanitizer,
     address: usize,
     base: usize,

@@ -1,15 +1,15 @@
 //! What compiled code calls of the checks.
-use super::super::block::{Worker, linear, need_headroom, worker};
-use super::super::context::Context;
+use super::super::block::{BlockWorker, linear, need_headroom, worker};
+use super::super::context::BlockContext;
 use super::super::fault::FaultKind;
 use super::bounds::Wrong;
-use super::clocks::Reach;
-use super::races::{Access, Conflict, Severity};
+use super::clocks::FenceReach;
+use super::races::{Conflict, RaceAccess, Severity};
 use super::{ASSUMED, Sanitizer, bounds};
 use kerf_pass::sanitize::{SiteKind, origin_of};
 
 /// The thread of a linear number.
-fn thread_of(ctx: &Context, t: u32) -> [u32; 3] {
+fn thread_of(ctx: &BlockContext, t: u32) -> [u32; 3] {
     let [nx, ny, _] = ctx.ntid;
     [t % nx, t / nx % ny, t / (nx * ny)]
 }
@@ -23,8 +23,8 @@ fn triple(p: [u32; 3]) -> String {
 /// # Safety
 /// `ctx` is the context that the running kernel was called with.
 unsafe fn checked<'w>(
-    ctx: *const Context,
-) -> Option<(&'w mut Worker<'w>, &'w Sanitizer, &'w Context)> {
+    ctx: *const BlockContext,
+) -> Option<(&'w mut BlockWorker<'w>, &'w Sanitizer, &'w BlockContext)> {
     // SAFETY: as the caller promises.
     let (w, ctx) = unsafe { (worker(ctx), &*ctx) };
     let s = w.shared.sanitizer?;
@@ -33,7 +33,7 @@ unsafe fn checked<'w>(
 
 /// Compiled code is about to access memory.
 pub(in crate::cpu) extern "C" fn access(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     thread: u32,
     address: usize,
     base: usize,
@@ -72,7 +72,7 @@ pub(in crate::cpu) extern "C" fn access(
         u64::from_le_bytes(there) == value
     };
     let shared = address.wrapping_sub(ctx.shared as usize) < ctx.shared_bytes as usize;
-    let a = Access {
+    let a = RaceAccess {
         thread,
         address,
         bytes: bytes as usize,
@@ -88,7 +88,14 @@ pub(in crate::cpu) extern "C" fn access(
     }
 }
 
-fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict, base: usize) {
+fn race(
+    w: &mut BlockWorker,
+    ctx: &BlockContext,
+    s: &Sanitizer,
+    a: &RaceAccess,
+    c: &Conflict,
+    base: usize,
+) {
     let verb = |writes: bool, site: u32| match (writes, s.site(site).kind) {
         (_, SiteKind::Atomic) => "updates it atomically",
         (true, _) => "writes it",
@@ -139,7 +146,7 @@ fn race(w: &mut Worker, ctx: &Context, s: &Sanitizer, a: &Access, c: &Conflict, 
 
 /// An undefined value decides something.
 pub(in crate::cpu) extern "C" fn used(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -177,7 +184,7 @@ pub(in crate::cpu) extern "C" fn used(
 
 /// Where an undefined value in memory comes from; if nobody wrote it, from its load.
 pub(in crate::cpu) extern "C" fn load_origin(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     _x: u32,
     _y: u32,
     _z: u32,
@@ -208,7 +215,7 @@ pub(in crate::cpu) extern "C" fn load_origin(
 }
 
 pub(in crate::cpu) extern "C" fn store_origin(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     x: u32,
     y: u32,
     z: u32,
@@ -231,7 +238,7 @@ pub(in crate::cpu) extern "C" fn store_origin(
 }
 
 pub(in crate::cpu) extern "C" fn copy(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     _x: u32,
     _y: u32,
     _z: u32,
@@ -246,7 +253,7 @@ pub(in crate::cpu) extern "C" fn copy(
 }
 
 pub(in crate::cpu) extern "C" fn define(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     _x: u32,
     _y: u32,
     _z: u32,
@@ -260,7 +267,7 @@ pub(in crate::cpu) extern "C" fn define(
 }
 
 pub(in crate::cpu) extern "C" fn undefine(
-    ctx: *const Context,
+    ctx: *const BlockContext,
     _x: u32,
     _y: u32,
     _z: u32,
@@ -274,22 +281,28 @@ pub(in crate::cpu) extern "C" fn undefine(
     }
 }
 
-pub(in crate::cpu) extern "C" fn fence(ctx: *const Context, x: u32, y: u32, z: u32, device: u32) {
+pub(in crate::cpu) extern "C" fn fence(
+    ctx: *const BlockContext,
+    x: u32,
+    y: u32,
+    z: u32,
+    device: u32,
+) {
     // SAFETY: as in `access`.
     let Some((w, _, ctx)) = (unsafe { checked(ctx) }) else {
         return;
     };
     if let Some(r) = w.checks.as_mut().and_then(|c| c.races.as_mut()) {
         let reach = match device {
-            0 => Reach::Block,
-            _ => Reach::Device,
+            0 => FenceReach::Block,
+            _ => FenceReach::Device,
         };
         r.clocks.fence(linear(ctx, x, y, z), reach);
     }
 }
 
 /// The thread is about to wait for others.
-pub(in crate::cpu) extern "C" fn meet(ctx: *const Context, x: u32, y: u32, z: u32, site: u32) {
+pub(in crate::cpu) extern "C" fn meet(ctx: *const BlockContext, x: u32, y: u32, z: u32, site: u32) {
     // SAFETY: as in `access`.
     let Some((w, _, ctx)) = (unsafe { checked(ctx) }) else {
         return;

@@ -65,7 +65,7 @@ fn has(k: &Shared, block: u32, thread: u32, epoch: u32) -> bool {
 
 /// How far a fence, or a strong access, is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum FenceReach {
     /// The block.
     Block,
     /// All blocks.
@@ -82,7 +82,7 @@ struct Released {
 
 /// Whether two accesses are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum AccessOrder {
     /// One happens before the other.
     Before,
     /// It would, if the reader had a fence behind its atomic or volatile read.
@@ -149,15 +149,15 @@ impl BlockClocks {
     }
 
     /// Is an earlier access, of a thread of some block at an epoch, ordered before what a thread does now?
-    pub fn order(&self, thread: usize, block: u32, other: u32, epoch: u32) -> Order {
+    pub fn order(&self, thread: usize, block: u32, other: u32, epoch: u32) -> AccessOrder {
         let before = match block == self.block {
             true => other as usize == thread || self.known(thread, other as usize) >= epoch,
             false => has(&self.beyond[thread], block, other, epoch),
         };
         match before {
-            true => Order::Before,
-            false if has(&self.pending[thread], block, other, epoch) => Order::Unfenced,
-            false => Order::None,
+            true => AccessOrder::Before,
+            false if has(&self.pending[thread], block, other, epoch) => AccessOrder::Unfenced,
+            false => AccessOrder::None,
         }
     }
 
@@ -242,10 +242,10 @@ impl BlockClocks {
     }
 
     /// A fence: accesses before it are released by strong writes after it, and strong reads before it count.
-    pub fn fence(&mut self, thread: usize, reach: Reach) {
+    pub fn fence(&mut self, thread: usize, reach: FenceReach) {
         let e = self.epoch[thread];
         self.fenced[thread][0] = e;
-        if reach == Reach::Device {
+        if reach == FenceReach::Device {
             self.fenced[thread][1] = e;
         }
         self.epoch[thread] = e + 1;
@@ -305,16 +305,16 @@ mod tests {
     #[test]
     fn a_barrier_orders_all_and_a_warp_its_lanes() {
         let mut c = BlockClocks::new(0, 64, 1);
-        assert_eq!(c.order(1, 0, 0, 1), Order::None);
+        assert_eq!(c.order(1, 0, 0, 1), AccessOrder::None);
         c.warp(0, 0b11);
-        assert_eq!(c.order(1, 0, 0, 1), Order::Before);
-        assert_eq!(c.order(2, 0, 0, 1), Order::None);
-        assert_eq!(c.order(33, 0, 0, 1), Order::None);
+        assert_eq!(c.order(1, 0, 0, 1), AccessOrder::Before);
+        assert_eq!(c.order(2, 0, 0, 1), AccessOrder::None);
+        assert_eq!(c.order(33, 0, 0, 1), AccessOrder::None);
         let later = c.epoch(0);
-        assert_eq!(c.order(1, 0, 0, later), Order::None);
+        assert_eq!(c.order(1, 0, 0, later), AccessOrder::None);
         c.barrier();
-        assert_eq!(c.order(33, 0, 0, later), Order::Before);
-        assert_eq!(c.order(33, 0, 0, c.epoch(0)), Order::None);
+        assert_eq!(c.order(33, 0, 0, later), AccessOrder::Before);
+        assert_eq!(c.order(33, 0, 0, c.epoch(0)), AccessOrder::None);
     }
 
     #[test]
@@ -326,36 +326,36 @@ mod tests {
         s.write(64, &a, 3, true);
         let mut b = BlockClocks::new(1, 32, 1);
         s.read(64, &mut b, 0);
-        assert_eq!(b.order(0, 0, 3, written), Order::None);
-        a.fence(3, Reach::Device);
+        assert_eq!(b.order(0, 0, 3, written), AccessOrder::None);
+        a.fence(3, FenceReach::Device);
         let after = a.epoch(3);
         s.write(64, &a, 3, true);
         s.read(64, &mut b, 0);
-        assert_eq!(b.order(0, 0, 3, written), Order::Unfenced);
-        b.fence(0, Reach::Device);
-        assert_eq!(b.order(0, 0, 3, written), Order::Before);
-        assert_eq!(b.order(0, 0, 3, after), Order::None);
+        assert_eq!(b.order(0, 0, 3, written), AccessOrder::Unfenced);
+        b.fence(0, FenceReach::Device);
+        assert_eq!(b.order(0, 0, 3, written), AccessOrder::Before);
+        assert_eq!(b.order(0, 0, 3, after), AccessOrder::None);
         // The others of its block know through a barrier.
-        assert_eq!(b.order(9, 0, 3, written), Order::None);
+        assert_eq!(b.order(9, 0, 3, written), AccessOrder::None);
         b.barrier();
-        assert_eq!(b.order(9, 0, 3, written), Order::Before);
+        assert_eq!(b.order(9, 0, 3, written), AccessOrder::Before);
         // A fence of the block does not reach another.
         let mut c = BlockClocks::new(2, 32, 1);
-        c.fence(0, Reach::Block);
+        c.fence(0, FenceReach::Block);
         s.write(128, &c, 0, true);
         s.read(128, &mut b, 0);
-        b.fence(0, Reach::Device);
-        assert_eq!(b.order(0, 2, 0, 1), Order::None);
+        b.fence(0, FenceReach::Device);
+        assert_eq!(b.order(0, 2, 0, 1), AccessOrder::None);
     }
 
     #[test]
     fn some_threads_meet() {
         let mut c = BlockClocks::new(0, 128, 1);
         c.meet(&[0, 40], &[70]);
-        assert_eq!(c.order(0, 0, 40, 1), Order::Before);
-        assert_eq!(c.order(40, 0, 70, 1), Order::Before);
+        assert_eq!(c.order(0, 0, 40, 1), AccessOrder::Before);
+        assert_eq!(c.order(40, 0, 70, 1), AccessOrder::Before);
         // Who only arrives learns nothing.
-        assert_eq!(c.order(70, 0, 40, 1), Order::None);
-        assert_eq!(c.order(1, 0, 40, 1), Order::None);
+        assert_eq!(c.order(70, 0, 40, 1), AccessOrder::None);
+        assert_eq!(c.order(1, 0, 40, 1), AccessOrder::None);
     }
 }

@@ -1,21 +1,21 @@
 //! Barriers and warp operations of programs that are checked: who has to be there, and what they know afterwards.
-use super::super::block::Worker;
+use super::super::block::BlockWorker;
 use super::super::block::lane::{Lane, Wait};
 use super::super::collective_kinds::warp as kind;
-use super::super::context::Context;
+use super::super::context::BlockContext;
 use super::super::fault::{Fault, FaultKind};
 use super::bounds::Wrong;
 
-impl Worker<'_> {
+impl BlockWorker<'_> {
     /// A fault of a thread that runs: it stops the launch, unless it is allowed, which notes it.
-    pub(in crate::cpu) fn found(&mut self, ctx: &Context, thread: u32, wrong: Wrong) {
+    pub(in crate::cpu) fn found(&mut self, ctx: &BlockContext, thread: u32, wrong: Wrong) {
         if self.say(ctx, thread, wrong) {
             self.abandon(thread as usize);
         }
     }
 
     /// Notes a fault that is allowed, or stops the launch; says which.
-    fn say(&self, ctx: &Context, thread: u32, wrong: Wrong) -> bool {
+    fn say(&self, ctx: &BlockContext, thread: u32, wrong: Wrong) -> bool {
         let Wrong {
             kind,
             message,
@@ -49,7 +49,7 @@ impl Worker<'_> {
     }
 
     /// Before a barrier lets its threads go.
-    pub(in crate::cpu) fn check_barrier(&mut self, ctx: &Context, id: u32, counted: bool) {
+    pub(in crate::cpu) fn check_barrier(&mut self, ctx: &BlockContext, id: u32, counted: bool) {
         let Some(s) = self.shared.sanitizer else {
             return;
         };
@@ -90,7 +90,13 @@ impl Worker<'_> {
     }
 
     /// Before the lanes of a warp operation go on. `members` are the lanes that take part.
-    pub(in crate::cpu) fn check_warp(&mut self, ctx: &Context, from: usize, members: u32, op: u32) {
+    pub(in crate::cpu) fn check_warp(
+        &mut self,
+        ctx: &BlockContext,
+        from: usize,
+        members: u32,
+        op: u32,
+    ) {
         let Some(s) = self.shared.sanitizer else {
             return;
         };

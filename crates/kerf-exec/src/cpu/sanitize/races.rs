@@ -4,15 +4,15 @@
 //! loses nothing: what comes after the later comes after both. Of three or more concurrent readers two stay, so a
 //! write that is ordered after those two and not after a third goes unseen. Accesses of less than four bytes are kept byte by
 //! byte, in a table of their own.
-use super::clocks::{BlockClocks, Order, SyncLocations};
-use super::record::{Cell, OF_BLOCK, SILENT, STRONG, Slot};
+use super::clocks::{AccessOrder, BlockClocks, SyncLocations};
+use super::record::{AccessHistory, OF_BLOCK, SILENT, STRONG, Slot};
 use super::region::Region;
-use kerf_pass::sanitize::Scope;
+use kerf_pass::sanitize::MemoryScope;
 use std::collections::BTreeMap;
 
 /// An access, as it happens.
 #[derive(Debug, Clone, Copy)]
-pub struct Access {
+pub struct RaceAccess {
     /// Thread in its block.
     pub thread: u32,
     /// Address.
@@ -24,7 +24,7 @@ pub struct Access {
     /// Does it read? Atomics do both.
     pub reads: bool,
     /// How far it is seen, unless it is plain.
-    pub strong: Option<Scope>,
+    pub strong: Option<MemoryScope>,
     /// A write of what is there already.
     pub silent: bool,
     /// Is it of the block's shared memory, which other blocks had before?
@@ -65,8 +65,8 @@ pub struct Races {
     /// Locations that synchronise.
     pub sync: SyncLocations,
     /// Words outside of the region: variables of the program.
-    outside: BTreeMap<usize, Cell>,
-    bytes: BTreeMap<usize, Cell>,
+    outside: BTreeMap<usize, AccessHistory>,
+    bytes: BTreeMap<usize, AccessHistory>,
     highest: u32,
 }
 
@@ -100,11 +100,11 @@ impl Races {
     }
 
     /// Is a slot empty, or of an earlier launch or another block's shared memory?
-    fn is_past(&self, a: &Access, old: &Slot) -> bool {
+    fn is_past(&self, a: &RaceAccess, old: &Slot) -> bool {
         old.epoch < self.first || a.shared && old.block != self.clocks.block()
     }
 
-    fn conflict(&self, a: &Access, old: &Slot, old_writes: bool) -> Option<Conflict> {
+    fn conflict(&self, a: &RaceAccess, old: &Slot, old_writes: bool) -> Option<Conflict> {
         if self.is_past(a, old) || !(a.writes || old_writes) {
             return None;
         }
@@ -116,7 +116,7 @@ impl Races {
         let reaches = |of_block: bool| same_block || !of_block;
         let both_strong = old.flags & STRONG != 0
             && reaches(old.flags & OF_BLOCK != 0)
-            && a.strong.is_some_and(|s| reaches(s == Scope::Block));
+            && a.strong.is_some_and(|s| reaches(s == MemoryScope::Block));
         if both_strong {
             return None;
         }
@@ -129,10 +129,10 @@ impl Races {
         let silent = a.writes && a.silent && (!old_writes || !a.reads)
             || old_writes && old.flags & SILENT != 0 && !a.writes;
         let severity = match order {
-            Order::Before => return None,
+            AccessOrder::Before => return None,
             _ if silent => Severity::SameValue,
-            Order::Unfenced => Severity::Unfenced,
-            Order::None => Severity::Race,
+            AccessOrder::Unfenced => Severity::Unfenced,
+            AccessOrder::None => Severity::Race,
         };
         Some(Conflict {
             severity,
@@ -141,21 +141,21 @@ impl Races {
         })
     }
 
-    fn slot(&self, a: &Access) -> Slot {
+    fn slot(&self, a: &RaceAccess) -> Slot {
         let flag = |yes: bool, f: u8| if yes { f } else { 0 };
         Slot {
             epoch: self.clocks.epoch(a.thread as usize),
             block: self.clocks.block(),
             thread: a.thread as u16,
             flags: flag(a.strong.is_some(), STRONG)
-                | flag(a.strong == Some(Scope::Block), OF_BLOCK)
+                | flag(a.strong == Some(MemoryScope::Block), OF_BLOCK)
                 | flag(a.silent && !a.reads, SILENT),
             split: 0,
             site: a.site,
         }
     }
 
-    fn check(&self, a: &Access, cell: &Cell) -> Option<Conflict> {
+    fn check(&self, a: &RaceAccess, cell: &AccessHistory) -> Option<Conflict> {
         let mut worst = self.conflict(a, &cell.write, true);
         if a.writes {
             for r in &cell.reads {
@@ -172,20 +172,21 @@ impl Races {
         worst
     }
 
-    fn update(&self, a: &Access, cell: &mut Cell) {
+    fn update(&self, a: &RaceAccess, cell: &mut AccessHistory) {
         let s = self.slot(a);
         if a.writes {
             let split = cell.write.split;
-            *cell = Cell {
+            *cell = AccessHistory {
                 write: Slot { split, ..s },
-                ..Cell::default()
+                ..AccessHistory::default()
             };
             return;
         }
         let t = a.thread as usize;
         let replaces = |r: &Slot| {
             self.is_past(a, r)
-                || self.clocks.order(t, r.block, u32::from(r.thread), r.epoch) == Order::Before
+                || self.clocks.order(t, r.block, u32::from(r.thread), r.epoch)
+                    == AccessOrder::Before
         };
         let [first, second] = &mut cell.reads;
         match replaces(first) {
@@ -195,7 +196,7 @@ impl Races {
     }
 
     /// Is this access, by the same thread at the same epoch, what the cell holds already?
-    fn repeats(&self, a: &Access, cell: &Cell) -> bool {
+    fn repeats(&self, a: &RaceAccess, cell: &AccessHistory) -> bool {
         let me = |s: &Slot| {
             s.epoch == self.clocks.epoch(a.thread as usize)
                 && s.block == self.clocks.block()
@@ -208,7 +209,7 @@ impl Races {
         }
     }
 
-    fn word(&mut self, a: &Access, at: usize) -> Option<Conflict> {
+    fn word(&mut self, a: &RaceAccess, at: usize) -> Option<Conflict> {
         let mut found;
         if let Some(cell) = self.region.cell(at) {
             // SAFETY: the region's cell of this address; one thread at a time runs a launch whose races are watched.
@@ -234,12 +235,12 @@ impl Races {
     }
 
     /// The bytes of a word that is accessed as a whole.
-    fn split(&self, a: &Access, at: usize) -> Option<Conflict> {
+    fn split(&self, a: &RaceAccess, at: usize) -> Option<Conflict> {
         let all = self.bytes.range(at..at + 4);
         all.filter_map(|(_, cell)| self.check(a, cell)).next()
     }
 
-    fn byte(&mut self, a: &Access, at: usize) -> Option<Conflict> {
+    fn byte(&mut self, a: &RaceAccess, at: usize) -> Option<Conflict> {
         let word = at & !3;
         let mut whole = match self.region.cell(word) {
             // SAFETY: as in `word`.
@@ -264,7 +265,7 @@ impl Races {
     }
 
     /// Compares an access with those before it, and remembers it.
-    pub fn access(&mut self, a: &Access) -> Option<Conflict> {
+    pub fn access(&mut self, a: &RaceAccess) -> Option<Conflict> {
         let (from, end) = (a.address, a.address + a.bytes);
         let mut found = None;
         if a.bytes.is_multiple_of(4) && from.is_multiple_of(4) {

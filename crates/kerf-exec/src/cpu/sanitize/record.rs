@@ -28,7 +28,7 @@ pub(super) const SILENT: u8 = 4;
 /// What is remembered of a location.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub struct Cell {
+pub struct AccessHistory {
     /// The last write.
     pub(super) write: Slot,
     /// Up to two reads since.

@@ -3,7 +3,7 @@
 //! One range of addresses holds every buffer, stack and block's shared memory of the process, so that shadow, origin
 //! and the record of accesses are found by arithmetic: a byte of shadow for a byte, four bytes of origin and a cell
 //! for every four. Pages come when they are touched.
-use super::record::Cell;
+use super::record::AccessHistory;
 use crate::cpu::mapping::{MemoryError, map};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -42,7 +42,7 @@ impl Region {
     }
 
     fn reserve() -> Result<Region, MemoryError> {
-        let cell = size_of::<Cell>() / 4;
+        let cell = size_of::<AccessHistory>() / 4;
         let mut size = RESERVE;
         loop {
             match map(size * (3 + cell)) {
@@ -142,8 +142,10 @@ impl Region {
     }
 
     /// The record of accesses of a word.
-    pub fn cell(&self, address: usize) -> Option<*mut Cell> {
-        self.holds(address)
-            .then(|| (self.cells + (address - self.base) / 4 * size_of::<Cell>()) as *mut Cell)
+    pub fn cell(&self, address: usize) -> Option<*mut AccessHistory> {
+        self.holds(address).then(|| {
+            (self.cells + (address - self.base) / 4 * size_of::<AccessHistory>())
+                as *mut AccessHistory
+        })
     }
 }

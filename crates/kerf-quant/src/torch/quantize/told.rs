@@ -1,12 +1,17 @@
 //! What is told of the points: ranges, histograms, gradients.
 use super::{Quantizer, SAMPLE, dense, rest};
 use crate::decision::{Histogram, PointGradient, PointReport};
-use crate::points::Point;
+use crate::points::QuantizationPoint;
 use tch::{Kind, TchError, Tensor};
 
 impl Quantizer {
     /// Statistics that were asked for.
-    pub(super) fn look(&mut self, at: usize, point: &Point, x: &Tensor) -> Result<(), TchError> {
+    pub(super) fn look(
+        &mut self,
+        at: usize,
+        point: &QuantizationPoint,
+        x: &Tensor,
+    ) -> Result<(), TchError> {
         if !self.want.statistics && self.want.histogram.is_none() {
             return Ok(());
         }
@@ -73,7 +78,7 @@ impl Quantizer {
     /// What was seen, in one transfer for ranges, one for histograms and one for gradients.
     pub(in crate::torch) fn report(
         &mut self,
-        points: &[Point],
+        points: &[QuantizationPoint],
     ) -> Result<Vec<PointReport>, TchError> {
         let fetch = |parts: Vec<Tensor>| -> Result<Vec<f64>, TchError> {
             if parts.is_empty() {

@@ -1,8 +1,8 @@
 //! Fake quantization written out operation by operation, for what no fused operation does: blends of two grids,
 //! gradients of ranges and steps, channels with zero points.
 use super::{Quantizer, Trace, along, at_least, rest};
-use crate::decision::{Decision, Noise, Range, Scheme};
-use crate::points::Point;
+use crate::decision::{Decision, GridRange, Noise, Scheme};
+use crate::points::QuantizationPoint;
 use tch::{Kind, TchError, Tensor};
 
 struct Placed {
@@ -18,7 +18,7 @@ impl Quantizer {
     pub(super) fn slow(
         &mut self,
         at: usize,
-        point: &Point,
+        point: &QuantizationPoint,
         d: &Decision,
         x: &Tensor,
         steps: f32,
@@ -40,17 +40,17 @@ impl Quantizer {
     fn written_out(
         &mut self,
         at: usize,
-        point: &Point,
+        point: &QuantizationPoint,
         d: &Decision,
         x: &Tensor,
         steps: f32,
     ) -> Result<(Tensor, Tensor, Trace), TchError> {
         let (lo, hi) = match (&d.range, point.channels) {
-            (Range::Fixed { lo, hi }, _) => {
+            (GridRange::Fixed { lo, hi }, _) => {
                 let put = |v: &[f32]| along(&Tensor::f_from_slice(v)?.f_to(self.device)?, x);
                 (put(lo)?, put(hi)?)
             }
-            (Range::Observed { shrink }, None) => {
+            (GridRange::Observed { shrink }, None) => {
                 let (lo, hi) = self.span(at, x, *shrink)?;
                 let lo = match lo {
                     Some(lo) => lo,
@@ -58,7 +58,7 @@ impl Quantizer {
                 };
                 (lo.f_squeeze()?, hi.f_squeeze()?)
             }
-            (Range::Observed { shrink }, Some(_)) => {
+            (GridRange::Observed { shrink }, Some(_)) => {
                 let hi = x.f_amax(&rest(x)[..], false)?;
                 let hi = hi.f_sub(&hi.f_mul_scalar(f64::from(*shrink))?)?;
                 (along(&x.f_amin(&rest(x)[..], false)?, x)?, along(&hi, x)?)

@@ -1,11 +1,11 @@
 //! Versions of one program on a device: built, loaded with the same inputs, timed, their energy measured.
 use super::super::finished::{Libdevice, with_libdevice};
 use super::super::report::{Energy, Times};
-use super::super::timed::Runner;
+use super::super::timed::TimedProgram;
 use super::super::{Device, Job, JobError};
 use super::Sweep;
-use crate::held::Held;
-use crate::run::{Contents, Session};
+use crate::held::HeldBuffer;
+use crate::run::{Contents, WorkloadSession};
 use crate::storage;
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
@@ -110,7 +110,7 @@ fn on_threads<T: Sync, R: Send>(
 pub(super) struct Bench<'b> {
     pub sweep: &'b Sweep,
     pub maker: Maker<'b>,
-    pub base: &'b Session<'b>,
+    pub base: &'b WorkloadSession<'b>,
     pub used: &'b [String],
     pub contents: Contents,
     pub watch: Option<Watch>,
@@ -120,7 +120,7 @@ pub(super) struct Bench<'b> {
 pub(super) struct Built {
     code: Code,
     symbols: Vec<String>,
-    storage: Vec<Option<Held>>,
+    storage: Vec<Option<HeldBuffer>>,
 }
 
 enum Code {
@@ -130,11 +130,11 @@ enum Code {
 
 /// A version on the device.
 pub(super) struct Loaded {
-    pub runner: Runner,
+    pub runner: TimedProgram,
     /// Kernels in two versions.
     pub symbols: Vec<String>,
     /// Buffers that it holds in other formats.
-    storage: Vec<Option<Held>>,
+    storage: Vec<Option<HeldBuffer>>,
 }
 
 /// Where a list of versions is shorter than what was asked for, which it is not.
@@ -194,7 +194,7 @@ impl<'b> Bench<'b> {
         let (symbols, storage) = (built.symbols, built.storage);
         let session = self.at(&symbols, &storage, 0.0);
         let contents = session.as_held(&self.contents);
-        let runner = Runner::with(exec, &session, Some(contents))?;
+        let runner = TimedProgram::with(exec, &session, Some(contents))?;
         Ok(Loaded {
             runner,
             symbols,
@@ -203,8 +203,13 @@ impl<'b> Bench<'b> {
     }
 
     /// The session at a degree.
-    fn at(&self, symbols: &[String], storage: &[Option<Held>], lambda: f64) -> Session<'b> {
-        Session {
+    fn at(
+        &self,
+        symbols: &[String],
+        storage: &[Option<HeldBuffer>],
+        lambda: f64,
+    ) -> WorkloadSession<'b> {
+        WorkloadSession {
             workload: self.base.workload,
             kernels: self.base.kernels,
             globals: self.base.globals,

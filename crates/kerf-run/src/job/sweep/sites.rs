@@ -83,7 +83,7 @@ pub struct Start {
 
 /// What is to be compared.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Choice {
+pub struct CallComparison {
     /// The calls that whole-kernel fast-math changes.
     pub fast: Plan,
     /// Every operation in double words; none: the program as it is is the reference.
@@ -94,7 +94,7 @@ pub struct Choice {
 
 /// A version's time in turn with the others, and its error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Timed {
+pub struct TimedVersion {
     /// Times.
     pub times: Times,
     /// Error against the reference.
@@ -103,21 +103,21 @@ pub struct Timed {
 
 /// What came of the comparison.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Chosen {
+pub struct ComparedCalls {
     /// The reference is in double words; false: it is the program as it is.
     pub exact: bool,
     /// The program as it is.
-    pub own: Timed,
+    pub own: TimedVersion,
     /// Whole-kernel fast-math.
-    pub fast: Timed,
+    pub fast: TimedVersion,
     /// Call by call.
-    pub chosen: Timed,
+    pub chosen: TimedVersion,
     /// What was chosen, for people.
     pub what: String,
     /// The same with operations and memory in narrower formats, where that is faster; the worst element is no
     /// worse, the mean may be.
     #[serde(default)]
-    pub narrower: Option<(Timed, String)>,
+    pub narrower: Option<(TimedVersion, String)>,
     /// Versions that were tried.
     pub tried: usize,
 }
@@ -180,12 +180,12 @@ struct Fitting {
 }
 
 impl Fitting {
-    fn narrower(&self, c: &Choice) -> bool {
+    fn narrower(&self, c: &CallComparison) -> bool {
         let all = &c.starts[self.start].changes;
         self.changes.iter().any(|i| all[*i].narrower())
     }
 
-    fn plan(&self, c: &Choice) -> (Plan, String) {
+    fn plan(&self, c: &CallComparison) -> (Plan, String) {
         let start = &c.starts[self.start];
         let list: Vec<&Change> = self.changes.iter().map(|i| &start.changes[*i]).collect();
         let mut what = vec![start.what.clone()];
@@ -221,7 +221,7 @@ pub(super) struct Tries {
 
 impl Tries {
     /// Adds what the comparison needs to a list of versions, the one that takes longest first.
-    pub(super) fn for_choice(c: &Choice, wanted: &mut Vec<Wanted>) -> Tries {
+    pub(super) fn for_choice(c: &CallComparison, wanted: &mut Vec<Wanted>) -> Tries {
         let flush = Reflect {
             ftz: true,
             ..Reflect::default()
@@ -302,11 +302,11 @@ impl Bench<'_> {
     /// Chooses and compares. `own` is the program as it is, with its outputs.
     pub(super) fn choose(
         &self,
-        c: &Choice,
+        c: &CallComparison,
         ready: Ready,
         own: &mut Loaded,
         own_outputs: &Outputs,
-    ) -> Result<Option<Chosen>, JobError> {
+    ) -> Result<Option<ComparedCalls>, JobError> {
         let w = self.base.workload;
         // Double words may need more registers than a block can have, and give up where a word goes on (sines
         // of huge arguments): then they are no reference, and the result says so.
@@ -338,7 +338,7 @@ impl Bench<'_> {
         all.extend(joint.as_mut().map(|j| &mut j.loaded));
         let mut samples = self.sample_in_turn(&mut all)?.into_iter();
         let mut timed = |error| {
-            Some(Timed {
+            Some(TimedVersion {
                 times: Times::new(samples.next().unwrap_or_default())?,
                 error,
             })
@@ -350,7 +350,7 @@ impl Bench<'_> {
         let (Some(own), Some(fast), Some(best)) = (own, fast, best) else {
             return Ok(None);
         };
-        Ok(Some(Chosen {
+        Ok(Some(ComparedCalls {
             exact: exact.is_some(),
             own,
             fast,
@@ -364,7 +364,7 @@ impl Bench<'_> {
     /// Each start, and each of its changes alone.
     fn try_singles(
         &self,
-        c: &Choice,
+        c: &CallComparison,
         tries: Vec<(usize, Option<usize>, Built)>,
         yardstick: &Yardstick,
     ) -> Found {
@@ -399,7 +399,7 @@ impl Bench<'_> {
     /// The changes that make each start faster, together: of calls alone, and with narrower formats.
     fn try_together(
         &self,
-        c: &Choice,
+        c: &CallComparison,
         yardstick: &Yardstick,
         found: &mut Found,
     ) -> Result<(), JobError> {
@@ -422,7 +422,7 @@ impl Bench<'_> {
     /// A list of changes, shortened until it fits. Errors add up: the change that gains least goes first.
     fn try_list(
         &self,
-        c: &Choice,
+        c: &CallComparison,
         (start, mut changes): (usize, Vec<usize>),
         yardstick: &Yardstick,
         found: &mut Found,

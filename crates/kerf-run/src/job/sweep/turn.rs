@@ -5,25 +5,28 @@ use std::fs::File;
 use std::path::Path;
 
 /// A share of the machine, or all of it; given back when dropped.
-pub struct Turn {
+pub struct MachineShare {
     _lock: Option<File>,
 }
 
-impl Turn {
+impl MachineShare {
     /// Together with others that make ready. Without a file nobody is waited for.
-    pub fn shared(file: Option<&Path>) -> Result<Turn, JobError> {
+    pub fn shared(file: Option<&Path>) -> Result<MachineShare, JobError> {
         take(file, File::lock_shared)
     }
 
     /// Alone: waits for all that make ready or measure.
-    pub fn alone(file: Option<&Path>) -> Result<Turn, JobError> {
+    pub fn alone(file: Option<&Path>) -> Result<MachineShare, JobError> {
         take(file, File::lock)
     }
 }
 
-fn take(path: Option<&Path>, how: fn(&File) -> std::io::Result<()>) -> Result<Turn, JobError> {
+fn take(
+    path: Option<&Path>,
+    how: fn(&File) -> std::io::Result<()>,
+) -> Result<MachineShare, JobError> {
     let Some(path) = path else {
-        return Ok(Turn { _lock: None });
+        return Ok(MachineShare { _lock: None });
     };
     let fail = |e: std::io::Error| JobError::Input(format!("cannot lock {}: {e}", path.display()));
     let open = std::fs::OpenOptions::new()
@@ -32,5 +35,5 @@ fn take(path: Option<&Path>, how: fn(&File) -> std::io::Result<()>) -> Result<Tu
         .open(path);
     let f = open.map_err(fail)?;
     how(&f).map_err(fail)?;
-    Ok(Turn { _lock: Some(f) })
+    Ok(MachineShare { _lock: Some(f) })
 }

@@ -1,7 +1,7 @@
 use super::*;
 use kerf_device::bundled;
-use kerf_device::occupancy::{Demand, Machine};
-use kerf_run::job::Kind;
+use kerf_device::occupancy::{Demand, Multiprocessor};
+use kerf_run::job::LaunchKind;
 use kerf_workload::ConcreteLaunch;
 
 fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candidate {
@@ -10,7 +10,7 @@ fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candid
         .bundled
         .load()
         .expect("a profile");
-    let machine = Machine::from_profile(&h200).expect("limits");
+    let machine = Multiprocessor::from_profile(&h200).expect("limits");
     let threads: u32 = block.iter().product();
     let demand = Demand {
         registers,
@@ -31,7 +31,7 @@ fn candidate(at: usize, block: [u32; 3], registers: u32, sectors: f64) -> Candid
         looks: vec![Look {
             symbol: "k".into(),
             name: "k".into(),
-            kind: Kind {
+            kind: LaunchKind {
                 symbol: "k".into(),
                 name: "k".into(),
                 repeats: 1,

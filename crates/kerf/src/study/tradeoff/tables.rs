@@ -1,5 +1,5 @@
 //! The study's tables and what they come to.
-use kerf_run::job::{Chosen, Timed, Times};
+use kerf_run::job::{ComparedCalls, TimedVersion, Times};
 use kerf_tune::tradeoff::{Tradeoff, time_at};
 
 fn percent(x: Option<f64>) -> String {
@@ -138,7 +138,7 @@ pub fn sites(all: &[Tradeoff]) -> String {
     );
     for t in all {
         let Some(c) = &t.swept.chosen else { continue };
-        let ms = |x: &Timed| 1e3 * x.times.median_s;
+        let ms = |x: &TimedVersion| 1e3 * x.times.median_s;
         let (gain, low, high) = gain(&c.fast, &c.chosen);
         let narrower = c.narrower.as_ref().map_or_else(
             || [",,,,,".to_owned(), String::new()],
@@ -172,7 +172,7 @@ pub fn sites(all: &[Tradeoff]) -> String {
 
 /// How many times as fast the choice is as fast-math: the median over rounds in turn, and an interval of
 /// about 95 % by order statistics.
-fn gain(fast: &Timed, other: &Timed) -> (f64, f64, f64) {
+fn gain(fast: &TimedVersion, other: &TimedVersion) -> (f64, f64, f64) {
     let pairs = fast.times.samples_s.iter().zip(&other.times.samples_s);
     let ratios = Times::new(pairs.map(|(f, c)| f / c).collect());
     ratios.map_or((f64::NAN, f64::NAN, f64::NAN), |r| {
@@ -245,7 +245,7 @@ pub fn summary(all: &[Tradeoff]) -> String {
             unsteady.join(", ")
         );
     }
-    let chosen: Vec<&Chosen> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
+    let chosen: Vec<&ComparedCalls> = all.iter().filter_map(|t| t.swept.chosen.as_ref()).collect();
     if !chosen.is_empty() {
         let mut count = |what: &str, gains: Vec<(f64, f64, f64)>| {
             let faster = |g: &&(f64, f64, f64)| g.0 > 1.0 + APART && g.1 > 1.0;

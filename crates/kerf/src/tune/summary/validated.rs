@@ -1,7 +1,7 @@
 //! A plan on other inputs, in words.
 use crate::output::Style;
 use kerf_report::claims::{self, OtherInputs};
-use kerf_tune::check::Checked;
+use kerf_tune::check::ResultCheck;
 use kerf_tune::validate::Validation;
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub fn validation(v: &Validation) -> String {
 }
 
 /// The result of `kerf check`.
-pub fn checked(c: &Checked, holds: bool, style: Style) -> String {
+pub fn checked(c: &ResultCheck, holds: bool, style: Style) -> String {
     let word = match (holds, c.validation.counted()) {
         (true, _) => style.good("holds"),
         (false, 0) => style.bad("not shown to hold"),
