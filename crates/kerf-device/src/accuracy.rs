@@ -3,9 +3,9 @@
 //! [`measure`] measures one operation of the catalogue, by its key:
 //!
 //! ```no_run
-//! # use kerf_device::accuracy::{measure, Bench, Effort};
-//! # fn f(bench: &mut Bench) -> Result<(), kerf_device::accuracy::AccuracyError> {
-//! let accuracy = measure("exp.f32.sfu", bench, &Effort::QUICK, &mut |share| {
+//! # use kerf_device::accuracy::{measure, AccuracyBench, ArgumentEffort};
+//! # fn f(bench: &mut AccuracyBench) -> Result<(), kerf_device::accuracy::AccuracyError> {
+//! let accuracy = measure("exp.f32.sfu", bench, &ArgumentEffort::QUICK, &mut |share| {
 //!     // told now and then how much is done, from 0 to 1
 //! })?;
 //! // None: a load, a selection or an integer sum has no accuracy.

@@ -599,3 +599,35 @@ template __global__ void second<P5>(float *, int);
     assert_eq!(names.len(), 2, "{file}");
     assert!(names.iter().all(|n| n.len() < 120), "{names:?}");
 }
+
+#[test]
+fn overloads_are_named_with_their_parameters() {
+    let (file, said) = of_source(
+        "__global__ void scale(float *x, float a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= a; }
+         __global__ void scale(double *x, double a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= a; }\n",
+    );
+    assert!(
+        said.contains("it runs, and no access leaves"),
+        "{said}\n{file}"
+    );
+    for name in ["scale(float*, float, int)", "scale(double*, double, int)"] {
+        assert!(file.contains(&format!("kernel = \"{name}\"")), "{file}");
+    }
+}
+
+#[test]
+fn an_axis_has_the_room_that_the_numbers_of_others_leave() {
+    let (file, said) = of_source(
+        "__global__ void rows(const float *a, float *b) { int i = blockIdx.x * 128 + threadIdx.x; b[i] = 2 * a[i]; }
+         __global__ void tiles(const float *a, float *b) {
+           int i = blockIdx.x * 16 + threadIdx.x;
+           for (int k = threadIdx.y; k < 16; k += blockDim.y) b[16 * i + k] = a[i];
+         }\n",
+    );
+    assert!(file.contains("block = [16, \"by\"]"), "{file}");
+    let by = file.lines().find(|l| l.starts_with("by = [")).expect("by");
+    let numbers = by.split(['[', ']']).nth(1).expect("a list").split(", ");
+    let most = numbers.map(|n| n.parse::<u32>().expect("a number")).max();
+    assert_eq!(most, Some(64), "{file}");
+    assert!(!said.contains("expected at most 1024"), "{said}");
+}

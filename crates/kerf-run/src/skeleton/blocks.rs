@@ -243,6 +243,18 @@ impl BlockChoices {
         all.min_by_key(|m| m.threads)
     }
 
+    /// Threads along an axis, at most, beside those that some kernel has along the others in any case.
+    fn room(&self, axis: usize) -> i128 {
+        let beside = |rules: &[AxisRule; 3]| -> i128 {
+            let others = (0..3).filter(|a| *a != axis && rules[*a].told);
+            let fixed = others.filter_map(|a| rules[a].fixed.as_ref());
+            fixed.map(|f| f.threads).product()
+        };
+        let told = self.rules.iter().filter(|r| r.1[axis].told);
+        let most = told.map(|r| beside(&r.1)).max().unwrap_or(1);
+        (self.most_threads / most.max(1)).max(1)
+    }
+
     /// Writes the launch space: sizes to choose from along each axis; one where the kernels require it, several where a macro of
     /// the source is that number.
     pub(super) fn write(&self, out: &mut String, macros: &[(String, i64)]) {
@@ -263,8 +275,11 @@ impl BlockChoices {
         for (at, axis) in axes.iter().enumerate() {
             let (list, why) = match (self.fixed(*axis), self.most(*axis)) {
                 (Some(f), _) => (vec![f.threads], f.why.clone()),
-                (None, Some(m)) => (up_to(sizes[at], m.threads), m.why.clone()),
-                (None, None) => (up_to(sizes[at], self.most_threads), String::new()),
+                (None, Some(m)) => (
+                    up_to(sizes[at], m.threads.min(self.room(*axis))),
+                    m.why.clone(),
+                ),
+                (None, None) => (up_to(sizes[at], self.room(*axis)), String::new()),
             };
             let note = match why.is_empty() {
                 true => String::new(),

@@ -28,7 +28,23 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn launch(&mut self, out: &mut String, k: &KernelKnowledge) {
+    /// A name that no other kernel has: overloads share all but their parameters.
+    fn own_name<'i>(&self, info: &'i KernelInfo) -> &'i str {
+        let shared = |same: &dyn Fn(&KernelInfo) -> bool| {
+            self.known.iter().filter(|k| same(&k.kernel)).count() > 1
+        };
+        match (
+            shared(&|k| k.name == info.name),
+            shared(&|k| k.signature == info.signature),
+        ) {
+            (false, _) => &info.name,
+            (true, false) => &info.signature,
+            (true, true) => &info.symbol,
+        }
+    }
+
+    /// Blocks along each axis, and whether one of them is a guess.
+    fn grid(&self, k: &KernelKnowledge) -> (Vec<String>, bool) {
         let info = &k.kernel;
         let axes = &k.extents.axes;
         let last = |of: fn(IndexMeaning) -> bool| (0..3).rev().find(|a| of(axes[*a])).unwrap_or(0);
@@ -49,6 +65,11 @@ impl Writer<'_> {
                 IndexMeaning::Shared | IndexMeaning::Blocks => format!("\"{}\"", end()),
             });
         }
+        (grid, unknown)
+    }
+
+    /// Threads of a block along each axis, without the last axes that have one.
+    fn block(&self, k: &KernelKnowledge) -> Vec<String> {
         let size = |a: usize| match self.blocks.extent(k, a) {
             number if number.parse::<i128>().is_ok() => number,
             name => format!("\"{name}\""),
@@ -57,7 +78,12 @@ impl Writer<'_> {
         while block.len() > 1 && block.last().is_some_and(|b| b == "1") {
             block.pop();
         }
-        let block_note = self.blocks.literal_note(k);
+        block
+    }
+
+    /// Arguments, and what was guessed of them.
+    fn arguments(&self, k: &KernelKnowledge) -> (Vec<String>, Vec<String>) {
+        let info = &k.kernel;
         let mut args = Vec::new();
         let mut notes = Vec::new();
         for (at, p) in info.params.iter().enumerate() {
@@ -108,8 +134,18 @@ impl Writer<'_> {
                 }
             });
         }
+        (args, notes)
+    }
+
+    pub(super) fn launch(&mut self, out: &mut String, k: &KernelKnowledge) {
+        let info = &k.kernel;
+        let (grid, unknown) = self.grid(k);
+        let block = self.block(k);
+        let block_note = self.blocks.literal_note(k);
+        let (args, notes) = self.arguments(k);
         let _ = writeln!(out, "\n[[launch]]");
-        let _ = writeln!(out, "kernel = \"{}\"", info.name.replace('"', "\\\""));
+        let name = self.own_name(info).replace('"', "\\\"");
+        let _ = writeln!(out, "kernel = \"{name}\"");
         let g = match unknown {
             true => self.guess("no comparison bounds the index of a thread or block"),
             false => String::new(),
