@@ -17,7 +17,7 @@ MADE = "<!-- Made by scripts/book.py from doc comments: change those, and run it
 # Files that hold what others share, not a thing of their own.
 PARTS = {
     "crates/kerf-search/src/guided": {"linear"},
-    "crates/kerf-search/src/strategies": {"genetic", "listed", "walk"},
+    "crates/kerf-search/src/strategies": {"existing", "genetic", "listed", "walk"},
     "crates/kerf-pass/src": {"lib", "plan", "random_plan", "site_format", "formats", "convert", "registers"},
 }
 
