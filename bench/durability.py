@@ -237,6 +237,7 @@ def kills(args, out):
         first = subprocess.run(command.command(work / "warm"), env=env, capture_output=True, text=True)
         if kind is Device and first.returncode == 2 and "cannot measure a GPU" in first.stderr:
             table.append((kind.name, "-", "-", "-", "-", "not run: no GPU"))
+            shutil.rmtree(work, ignore_errors=True)
             continue
         begun = time.time()
         done = subprocess.run(command.command(whole), env=env, capture_output=True, text=True)
