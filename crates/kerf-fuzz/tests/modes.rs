@@ -1,22 +1,11 @@
 //! Region mode and coroutine mode give the same bits on random kernels.
+mod common;
+
+use common::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_fuzz::identity;
 
 /// libdevice, from where set-up puts it or from a CUDA toolkit.
-fn libdevice() -> Vec<u8> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.kerf/cuda");
-    let places = [
-        std::env::var("CUDA_HOME").ok(),
-        Some(here.to_owned()),
-        Some("/usr/local/cuda".to_owned()),
-    ];
-    places
-        .into_iter()
-        .flatten()
-        .find_map(|p| std::fs::read(format!("{p}/nvvm/libdevice/libdevice.10.bc")).ok())
-        .expect("libdevice should be there after `make setup`")
-}
-
 #[test]
 fn regions_agree_with_coroutines() {
     let lib = libdevice();

@@ -12,6 +12,9 @@ mod interpreter;
 #[path = "oracle/kernels.rs"]
 mod kernels;
 
+mod common;
+
+use common::libdevice;
 use interpreter::Interpreter;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_fuzz::identity::{self, PreparedRandom};
@@ -25,17 +28,6 @@ use kerf_pass::KernelPlan;
 use kerf_pass::Plan;
 use kerf_pass::SiteFormat;
 use std::collections::BTreeMap;
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 /// SplitMix64, so that a failure can be repeated by its seed.
 pub struct Random(pub u64);

@@ -1,4 +1,7 @@
 //! Kernels in two versions: what is built, what is refused, and random kernels against an oracle.
+mod common;
+
+use common::libdevice;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_fuzz::identity::{self, Outputs};
 use kerf_fuzz::random_plan::random_plan;
@@ -9,17 +12,6 @@ use kerf_pass::Partition;
 use kerf_pass::Plan;
 use kerf_pass::Select;
 use kerf_pass::partition::hash_selects;
-
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
 
 fn module(body: &str) -> Module {
     let text = format!(

@@ -1,25 +1,16 @@
 //! Random kernels on double words: whatever their shape, they can be built, compiled and run.
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_fuzz::identity::{self, PreparedRandom};
+mod common;
+
+use common::{libdevice, outputs};
+use kerf_fuzz::identity::Outputs;
 use kerf_fuzz::random_kernel;
 use kerf_ir::finish::{Reflect, finish, ptx};
 use kerf_ir::prepare;
 use kerf_llvm::Module;
 use kerf_pass::{Plan, SiteFormat};
 
-fn libdevice() -> Vec<u8> {
-    let path = std::env::var_os("KERF_LIBDEVICE").map_or_else(
-        || {
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../../.kerf/cuda/nvvm/libdevice/libdevice.10.bc")
-        },
-        Into::into,
-    );
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e} (make setup)", path.display()))
-}
-
 /// Runs the kernels of a seed, some of their sites in a format.
-fn run(seed: u64, choose: impl Fn(usize) -> Option<SiteFormat>) -> Vec<identity::Outputs> {
+fn run(seed: u64, choose: impl Fn(usize) -> Option<SiteFormat>) -> Vec<Outputs> {
     let random = random_kernel::module(seed, 2);
     let module = Module::parse(random.ir.as_bytes(), "random").expect("parses");
     prepare::prepare(&module, "sm_90").expect("prepares");
@@ -44,16 +35,7 @@ fn run(seed: u64, choose: impl Fn(usize) -> Option<SiteFormat>) -> Vec<identity:
         .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     finish(&module, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
     assert!(ptx(&module, "sm_90").expect("PTX").contains(".entry"));
-    let p = PreparedRandom {
-        random,
-        seed,
-        module,
-        lambda: Vec::new(),
-    };
-    let mut exec = CpuExecutor::new(&p.module, CpuOptions::default()).expect("compiles");
-    (0..p.random.kernels.len())
-        .map(|k| identity::run(&p, k, &mut exec).unwrap_or_else(|e| panic!("seed {seed}: {e}")))
-        .collect()
+    outputs(random, seed, module)
 }
 
 #[test]

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use kerf_llvm::Module;
 
-    fn of(body: &str) -> [Role; 3] {
+    fn roles_of_body(body: &str) -> [Role; 3] {
         let text = format!(
             r#"
 target triple = "nvptx64-nvidia-cuda"
@@ -123,14 +123,14 @@ define ptx_kernel void @k(ptr addrspace(1) %p) {{
     #[test]
     fn what_blocks_are() {
         let counted = format!("{N}{B}%m = mul i32 %n, %b\n%i = add i32 %m, %t");
-        assert_eq!(of(&counted)[0], Role::Threads);
-        assert!(matches!(of(&counted)[1], Role::Fixed(_)));
+        assert_eq!(roles_of_body(&counted)[0], Role::Threads);
+        assert!(matches!(roles_of_body(&counted)[1], Role::Fixed(_)));
         let pieces =
             format!("{N}{B}%m = mul i32 %b, 100\n%s = add i32 %m, %t\n%i = add i32 %s, %n");
-        assert_eq!(of(&pieces)[0], Role::Blocks);
+        assert_eq!(roles_of_body(&pieces)[0], Role::Blocks);
         let baked = format!("{B}%m = mul i32 %b, 128\n%i = add i32 %m, %t");
-        assert!(matches!(of(&baked)[0], Role::Fixed(why) if why.contains("blockDim")));
+        assert!(matches!(roles_of_body(&baked)[0], Role::Fixed(why) if why.contains("blockDim")));
         let both = format!("{N}{B}%m = mul i32 %n, %b\n%s = add i32 %m, %t\n%i = add i32 %s, %b");
-        assert!(matches!(of(&both)[0], Role::Fixed(why) if why.contains("both")));
+        assert!(matches!(roles_of_body(&both)[0], Role::Fixed(why) if why.contains("both")));
     }
 }

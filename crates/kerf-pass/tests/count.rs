@@ -85,7 +85,7 @@ fn sites(c: &CountTable, t: &CountTally) -> Vec<(String, SiteRecord)> {
     ops.zip(t.sites(c, k)).collect()
 }
 
-fn of<'a>(all: &'a [(String, SiteRecord)], op: &str) -> &'a SiteRecord {
+fn record_of<'a>(all: &'a [(String, SiteRecord)], op: &str) -> &'a SiteRecord {
     &all.iter()
         .find(|s| s.0 == op)
         .unwrap_or_else(|| panic!("no {op} in {all:?}"))
@@ -152,16 +152,16 @@ fn loops_are_counted_as_they_run() {
     );
     assert_eq!(out[..3], [1.0, 4.0, 9.0]);
     let all = sites(&c, &t);
-    let add = of(&all, "fadd");
+    let add = record_of(&all, "fadd");
     assert_eq!(add.count, 36);
     assert_eq!((add.min_exponent, add.max_exponent), (Some(0), Some(999)));
     assert_eq!(add.cancellation, Some(0));
     assert_eq!((add.nan, add.infinite, add.zeros), (0, 0, 0));
-    assert_eq!(of(&all, "phi").zeros, 8);
-    let load = of(&all, "load");
+    assert_eq!(record_of(&all, "phi").zeros, 8);
+    let load = record_of(&all, "load");
     assert_eq!((load.count, load.cancellation), (8, None));
     assert_eq!((load.smallest, load.largest), (Some(1.0), Some(1e300)));
-    assert_eq!(of(&all, "store").count, 8);
+    assert_eq!(record_of(&all, "store").count, 8);
     // The same of bytes: a load and a store of every thread, side by side.
     let k = c.kernel("k").expect("the kernel");
     let slope = Slope {
@@ -264,7 +264,7 @@ fn specials_are_counted_apart_and_cancellation_is_seen() {
         ],
     );
     let all = sites(&c, &t);
-    let load = of(&all, "load");
+    let load = record_of(&all, "load");
     assert_eq!(
         (load.count, load.nan, load.infinite, load.zeros),
         (6, 1, 1, 1)
@@ -274,9 +274,9 @@ fn specials_are_counted_apart_and_cancellation_is_seen() {
     assert_eq!(load.smallest, Some(1e-42));
     assert_eq!(load.significant_bits, 53);
     // 1 + 2^-20 less 1 (which is now a sum) loses 20 bits; its square less 1 loses 19.
-    assert_eq!(of(&all, "fadd").cancellation, Some(20));
-    assert_eq!(of(&all, "fma").cancellation, Some(19));
-    assert_eq!(of(&all, "fmul").cancellation, None);
+    assert_eq!(record_of(&all, "fadd").cancellation, Some(20));
+    assert_eq!(record_of(&all, "fma").cancellation, Some(19));
+    assert_eq!(record_of(&all, "fmul").cancellation, None);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn local_errors(data: &[f64], chain: &str, more: usize) {
         ("fadd", errors(&|x| r(r(x) - 1.0), &sum)),
         ("fma", errors(&low_fma, &fma)),
     ] {
-        let seen = of(&all, op);
+        let seen = record_of(&all, op);
         let f32 = seen
             .local(kerf_num::Format::F32)
             .expect("f64 sites have one");
@@ -347,7 +347,7 @@ fn local_errors(data: &[f64], chain: &str, more: usize) {
         assert!(bf16.largest >= f32.largest && bf16.largest < 1.1, "{op}");
     }
     // Both ones of the sum are exact in every format; 2^-20 is lost in f16.
-    let sum = of(&all, "fadd")
+    let sum = record_of(&all, "fadd")
         .local(kerf_num::Format::F16)
         .expect("and this");
     assert_eq!(sum.largest, 1.0);
@@ -362,7 +362,7 @@ fn local_errors(data: &[f64], chain: &str, more: usize) {
         1,
         &[1.25],
     );
-    for l in &of(&sites(&exact.0, &exact.1), "fmul").local {
+    for l in &record_of(&sites(&exact.0, &exact.1), "fmul").local {
         assert_eq!((l.largest, l.mean), (0.0, 0.0), "{l:?}");
     }
 }
@@ -382,8 +382,8 @@ fn total_cancellation_is_all_of_the_format() {
         &[3.0],
     );
     let all = sites(&c, &t);
-    assert_eq!(of(&all, "fsub").cancellation, Some(53));
-    assert_eq!(of(&all, "load").significant_bits, 2);
+    assert_eq!(record_of(&all, "fsub").cancellation, Some(53));
+    assert_eq!(record_of(&all, "load").significant_bits, 2);
 }
 
 #[test]
@@ -524,7 +524,7 @@ fn the_largest_number_is_no_value() {
     );
     assert_eq!(out[0], 2.0);
     let all = sites(&c, &t);
-    let phi = of(&all, "phi");
+    let phi = record_of(&all, "phi");
     assert_eq!((phi.largest, phi.smallest), (Some(5.0), Some(3.0)));
     assert_eq!((phi.infinite, phi.count), (1, 4));
 }

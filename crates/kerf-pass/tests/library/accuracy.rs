@@ -65,8 +65,8 @@ fn near_multiples<T: Word>(limit: f64) -> Vec<Dw<T>> {
                 r.between(1.0, limit * 0.63).floor()
             };
             let x = Float::with_val(BITS, &half_pi * n);
-            let hi = T::of(x.to_f64());
-            let lo = T::of((x - hi.to_f64()).to_f64());
+            let hi = T::from_f64(x.to_f64());
+            let lo = T::from_f64((x - hi.to_f64()).to_f64());
             kerf_num::doubleword::fast_two_sum(hi, lo)
         })
         .collect()

@@ -10,7 +10,7 @@ pub trait Word: Elementary {
     const P: i32;
     const PREFIX: &'static str;
     const TYPE: &'static str;
-    fn of(x: f64) -> Self;
+    fn from_f64(x: f64) -> Self;
     fn bytes(self) -> Vec<u8>;
     fn read(b: &[u8]) -> Self;
     fn bits(self) -> u64;
@@ -20,7 +20,7 @@ impl Word for f32 {
     const P: i32 = 24;
     const PREFIX: &'static str = "kerf_dw32";
     const TYPE: &'static str = "float";
-    fn of(x: f64) -> f32 {
+    fn from_f64(x: f64) -> f32 {
         x as f32
     }
     fn bytes(self) -> Vec<u8> {
@@ -38,7 +38,7 @@ impl Word for f64 {
     const P: i32 = 53;
     const PREFIX: &'static str = "kerf_dw64";
     const TYPE: &'static str = "double";
-    fn of(x: f64) -> f64 {
+    fn from_f64(x: f64) -> f64 {
         x
     }
     fn bytes(self) -> Vec<u8> {
@@ -217,7 +217,7 @@ impl Random {
     }
     /// A double word with `x` rounded as its high word.
     pub fn pair<T: Word>(&mut self, x: f64) -> Dw<T> {
-        let hi = T::of(x);
+        let hi = T::from_f64(x);
         if hi == T::ZERO {
             return Dw::from_word(hi);
         }
@@ -227,7 +227,7 @@ impl Random {
         } else {
             1.0
         };
-        fast_two_sum(hi, T::of(lo * gap))
+        fast_two_sum(hi, T::from_f64(lo * gap))
     }
     /// A double word of any sign, with a magnitude from 2^-range to 2^range.
     pub fn wide<T: Word>(&mut self, range: f64) -> Dw<T> {

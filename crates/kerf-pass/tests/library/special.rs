@@ -15,7 +15,7 @@ fn as_the_word<T: Word>(huge: f64) {
         f64::NEG_INFINITY,
         f64::NAN,
     ]
-    .map(|v| Dw::from_word(T::of(v)))
+    .map(|v| Dw::from_word(T::from_f64(v)))
     .to_vec();
     let mut x: Vec<Dw<T>> = values.iter().flat_map(|a| vec![*a; values.len()]).collect();
     let mut y: Vec<Dw<T>> = values.iter().flat_map(|_| values.clone()).collect();
@@ -74,7 +74,7 @@ fn as_the_word<T: Word>(huge: f64) {
     for name in ["min", "max"] {
         check(name, pairs(name, &[&x, &y]), &|i| {
             let (a, b) = (x[i].hi.to_f64(), y[i].hi.to_f64());
-            T::of(if name == "min" { a.min(b) } else { a.max(b) })
+            T::from_f64(if name == "min" { a.min(b) } else { a.max(b) })
         });
     }
     let one = |name: &str, f: fn(f64) -> f64| {
@@ -83,7 +83,7 @@ fn as_the_word<T: Word>(huge: f64) {
             if v.is_finite() && v.abs() < 3.0 && v != 0.0 {
                 continue; // measured elsewhere
             }
-            let (hi, w) = (g.hi.to_f64(), T::of(f(v)).to_f64());
+            let (hi, w) = (g.hi.to_f64(), T::from_f64(f(v)).to_f64());
             assert!(
                 hi == w || (hi.is_nan() && w.is_nan()),
                 "{name}({v}) = {g:?}, expected {w}"
@@ -125,7 +125,10 @@ fn as_the_word<T: Word>(huge: f64) {
     ] {
         let got = pairs::<T>(
             "pow",
-            &[&[Dw::from_word(T::of(x))], &[Dw::from_word(T::of(y))]],
+            &[
+                &[Dw::from_word(T::from_f64(x))],
+                &[Dw::from_word(T::from_f64(y))],
+            ],
         )[0];
         let hi = got.hi.to_f64();
         assert!(
@@ -140,7 +143,7 @@ fn as_the_word<T: Word>(huge: f64) {
         (f64::NAN, f64::NAN),
     ] {
         for name in ["log", "log2", "log10"] {
-            let got = pairs::<T>(name, &[&[Dw::from_word(T::of(v))]])[0];
+            let got = pairs::<T>(name, &[&[Dw::from_word(T::from_f64(v))]])[0];
             let hi = got.hi.to_f64();
             assert!(
                 hi == want || (hi.is_nan() && want.is_nan()),

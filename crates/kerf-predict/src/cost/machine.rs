@@ -4,10 +4,12 @@
 //! The model on the prepared program (`launch.rs`) assumes what the compilers do: unrolling, conversions that vanish,
 //! registers, how well operations overlap. Where an assembler is at hand nothing of that need be assumed. It takes tens of
 //! milliseconds a plan instead of one, so searches use the other.
+mod assembler;
 mod binary;
 mod blocks;
 mod elf;
 mod executions;
+mod fitted;
 mod flow;
 mod lines;
 mod program;
@@ -18,6 +20,9 @@ use super::{
     CostError, CostModel, LaunchPrediction, PredictedSubject, Prediction, Resource, ResourceShare,
 };
 use super::{memory, traffic};
+pub use assembler::{Compiler, ptxas, readable};
+pub use fitted::FittedConstants;
+
 use binary::{Code, Instruction, Kind};
 use executions::{Executions, Operation, Program};
 use flow::Flow;
@@ -26,73 +31,11 @@ use kerf_ir::finish::{self, Reflect};
 use kerf_pass::Plan;
 use kerf_pass::count::{CountedAccess, LaunchCounts, MemoryKind, Pattern};
 use program::{SLOW_CLOCKS, Ways, operations, slow_path, slow_paths, sources, ways};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use warps::{Step, Unit};
-
-/// What programs are compiled with.
-pub struct Compiler<'c> {
-    /// libdevice, whole.
-    pub libdevice: &'c [u8],
-    /// Architecture: sm_90.
-    pub arch: &'c str,
-    /// From PTX to a binary with a table of lines (`ptxas -lineinfo`).
-    pub assemble: &'c dyn Fn(&str) -> Result<Vec<u8>, String>,
-}
-
-/// The architecture of a profile as the assembler names it, if its machine code can be read. Profiles call it 9.0 or sm_90.
-pub fn readable(arch: &str) -> Option<String> {
-    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
-    matches!(digits.parse(), Ok(75..=90u32)).then(|| format!("sm_{digits}"))
-}
-
-/// Runs NVIDIA's assembler on PTX: a binary with a table of lines. The program is whole, as the driver takes it for Kerf.
-pub fn ptxas(program: &Path, arch: &str, ptx: &str) -> Result<Vec<u8>, String> {
-    let run = || -> std::io::Result<Result<Vec<u8>, String>> {
-        let folder = tempfile::tempdir()?;
-        let (from, to) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-        std::fs::write(&from, ptx)?;
-        let done = std::process::Command::new(program)
-            .arg(format!("-arch={arch}"))
-            .args(["-lineinfo", "-o"])
-            .args([&to, &from])
-            .output()?;
-        match done.status.success() {
-            true => Ok(Ok(std::fs::read(&to)?)),
-            false => Ok(Err(String::from_utf8_lossy(&done.stderr).trim().to_owned())),
-        }
-    };
-    run().unwrap_or_else(|e| Err(format!("{}: {e}", program.display())))
-}
 
 /// From the end of a launch to the beginning of the next.
 const GAP_S: f64 = 1.2e-6;
-/// What no probe tells: fitted to recorded times.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FittedConstants {
-    /// Exponent with which the work of warps and the bytes that memory moves add up: between the longer and the sum. Warps
-    /// that begin together ask for memory at the same time, and compute at the same time.
-    pub across: f64,
-    /// What loads take longer than a probe's, behind those of other warps.
-    pub behind: f64,
-    /// Cases in which threads that part by their numbers part together; in the others they are independent.
-    pub together: f64,
-    /// Exponent in how many of an access's sectors a warp waits for: none for one of them, one where all are independent.
-    pub sectors: f64,
-}
-
-impl Default for FittedConstants {
-    fn default() -> FittedConstants {
-        FittedConstants {
-            across: 2.0,
-            behind: 1.7,
-            together: 0.25,
-            sectors: 0.5,
-        }
-    }
-}
-
 /// Slots that an operation in f64 takes of its scheduler, and a multiply-add where all operands are registers, which are more
 /// than can be read at once (probes of mixes with f32 on the H200, less 0.38 clocks that the loop takes: 1.17 to 1.2, and 1.81).
 const F64_SLOTS: f64 = 1.2;

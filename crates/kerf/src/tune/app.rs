@@ -1,5 +1,5 @@
 //! `kerf tune --app`: a whole application.
-use super::{AppTime, Args};
+use super::args::{AppTime, Args, Switch, What};
 use crate::fail::Failure;
 use crate::output::{Format, Style, note, say};
 use crate::progress;
@@ -148,8 +148,8 @@ fn check(a: &Args, metric: Metric) -> Result<(), Failure> {
         );
     }
     let other = [
-        ("--what approx", a.what.contains(&super::What::Approx)),
-        ("--what launch", a.what.contains(&super::What::Launch)),
+        ("--what approx", a.what.contains(&What::Approx)),
+        ("--what launch", a.what.contains(&What::Launch)),
         ("--sensitivity", a.sensitivity),
         ("--size", !a.sizes.is_empty()),
     ];
@@ -197,7 +197,7 @@ fn request(
         kernels: a.kernels,
         formats: a.formats,
         grouping: a.by.into(),
-        storage: a.storage == super::Switch::On,
+        storage: a.storage == Switch::On,
         strategy: a.strategy.as_deref().unwrap_or(NAMES[0]).replace('_', "-"),
         budget: a.budget,
         seed: a.seed,

@@ -1,0 +1,283 @@
+//! Arguments of `kerf tune`.
+use crate::{DeviceArg, parse_arch, parse_count, parse_limit, parse_seed, parse_size};
+use kerf_num::Metric;
+use kerf_pass::SiteFormat;
+use kerf_tune::check::{DEFAULT_CONFIDENCE, DEFAULT_PERTURB};
+use kerf_tune::launch::tuners::{Factor, UnknownFactor};
+use kerf_tune::models::CostKind;
+use kerf_tune::problem::Grouping;
+use std::path::PathBuf;
+
+/// Arguments of `kerf tune`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Workload file (.toml).
+    #[arg(required_unless_present = "app")]
+    pub(super) workload: Option<PathBuf>,
+    /// Tune a whole application instead, built by kerf cc: the shell command that runs it.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "workload")]
+    pub(super) app: Option<String>,
+    /// Kinds of faults that the check before the search notes only: bounds, alignment, uninitialised, race, lane,
+    /// barrier, overflow.
+    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    pub(super) allow: Vec<String>,
+    /// Compare the numbers of the application's standard output that match: the groups of the pattern, or
+    /// the first number of each match.
+    #[arg(long, value_name = "REGEX", requires = "app")]
+    pub(super) stdout_pattern: Option<String>,
+    /// Compare the numbers of a file that the application writes: .npy, text, or raw scalars with the type
+    /// behind a colon (out.bin:f64). Without either, all that it copies from the device is compared.
+    #[arg(
+        long,
+        value_name = "FILE[:TYPE]",
+        requires = "app",
+        conflicts_with = "stdout_pattern"
+    )]
+    pub(super) output_file: Option<String>,
+    /// Time by the application's own figure: the first number that matches in its standard output.
+    #[arg(long, value_name = "REGEX", requires = "app", conflicts_with = "time")]
+    pub(super) time_pattern: Option<String>,
+    /// Time of an application: predicted, of its kernels, or from start to end; by default the kernels' on a
+    /// GPU, predicted elsewhere.
+    #[arg(long, value_enum, requires = "app")]
+    pub(super) time: Option<AppTime>,
+    /// Kernels of the application to tune; by default the longest, until they have 75 % of the run time.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "app")]
+    pub(super) kernels: Vec<String>,
+    /// Tune each kernel of the application alone too, and compare: what is lost by not seeing the whole.
+    #[arg(long, requires = "app")]
+    pub(super) local: bool,
+    /// A run of the application counts as failed unless its standard output matches: for programs that print FAIL and
+    /// end with 0.
+    #[arg(long, value_name = "REGEX", requires = "app")]
+    pub(super) require: Option<String>,
+    /// Seconds after which the search of an application ends with what it has.
+    #[arg(long, value_name = "S", requires = "app", allow_negative_numbers = true, value_parser = parse_limit)]
+    pub(super) max_time: Option<f64>,
+    /// References smaller than this count as this in relative errors of an application.
+    #[arg(
+        long,
+        value_name = "F",
+        requires = "app",
+        allow_negative_numbers = true
+    )]
+    pub(super) floor: Option<f64>,
+    /// Numbers of an application may be NaN where those of the original program are; a workload says so by
+    /// `allow_nan` in its [accept].
+    #[arg(long, requires = "app")]
+    pub(super) allow_nan: bool,
+    /// Largest error that any output may have; by default that of the workload's [accept].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(super) tolerance: Option<f64>,
+    /// Quality of service: 1 minus the mean relative error is at least this.
+    #[arg(long, value_name = "Q", conflicts_with = "tolerance", allow_negative_numbers = true, value_parser = parse_part)]
+    pub(super) qos: Option<f64>,
+    /// The error (by default the mean relative one) is at most this part of the way from the program's own to
+    /// that with every math call approximate.
+    #[arg(long, value_name = "R", conflicts_with_all = ["tolerance", "qos"], allow_negative_numbers = true, value_parser = parse_part)]
+    pub(super) qos_ratio: Option<f64>,
+    /// What the tolerance bounds: max_rel, max_abs, max_ulp, quantile, rms, rel_l2, mean_rel, digits, psnr,
+    /// ssim or bp; by default the workload's, or max_rel.
+    #[arg(long, value_name = "M")]
+    pub(super) metric: Option<Metric>,
+    /// What to tune: precision (formats of operations and memory), approx (math calls by the
+    /// special-function unit), launch (block shapes and parameters of [launch_space]), or several as one
+    /// search.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "precision"
+    )]
+    pub(super) what: Vec<What>,
+    /// Run the fully approximate version in a part of the warps only, and search that part too (with approx).
+    #[arg(long, value_enum, default_value = "off")]
+    pub(super) lambda: Switch,
+    /// How those warps are chosen: hash (reproducible), slot (%warpid) or warp (index in the block).
+    #[arg(long, default_value = "hash")]
+    pub(super) select: kerf_pass::Select,
+    /// guided, exhaustive, random, delta-debug, dataflow, naive-ga, ampt-ga (its published static score),
+    /// ampt-ga-model (the predicted time in its place), annealing, differential or local;
+    /// heu, smp or omg search the part of the warps alone (with --what approx); launch (its default) and
+    /// ryoo search shapes alone (with --what launch); launch-first and launch-last search shapes before or after
+    /// everything else, each with half of the budget, for comparison with guided.
+    #[arg(long, value_name = "NAME")]
+    pub(super) strategy: Option<String>,
+    /// Tuners that leave shapes out before strategy launch runs the rest: some of workload, coalescing, concurrency and
+    /// spread (default: all), or none.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_tuner)]
+    pub(super) tuners: Option<Vec<Option<Factor>>>,
+    /// Evaluations of the search, at most.
+    #[arg(long, value_name = "N", default_value_t = 60, allow_negative_numbers = true, value_parser = parse_count)]
+    pub(super) budget: usize,
+    /// Formats that operations may be lowered to: f32, f16, bf16.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "f32",
+        value_parser = parse_format
+    )]
+    pub(super) formats: Vec<SiteFormat>,
+    /// What changes its format as one: source variables, chains of operations (the def-use rule), lines
+    /// or single sites.
+    #[arg(long, value_enum, default_value = "variable")]
+    pub(super) by: By,
+    /// Hold buffers, shared and local arrays in narrower formats too.
+    #[arg(long, value_enum, default_value = "on")]
+    pub(super) storage: Switch,
+    /// Where errors are measured, and with cuda times too.
+    #[arg(long, value_enum, default_value = "cpu")]
+    pub(super) device: DeviceArg,
+    /// Number of the GPU.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    pub(super) gpu: i32,
+    /// Device profile that times are predicted for, where they are not measured.
+    #[arg(long, value_name = "NAME|FILE", default_value = "h200")]
+    pub(super) profile: String,
+    /// How times are predicted: from a counting run on the CPU and the profile, or by the static score of
+    /// AMPT-GA. Measured times replace predicted ones.
+    #[arg(long, value_enum, default_value = "counts")]
+    pub(super) cost: Cost,
+    /// Do not guide the search by machine code as well: where times are measured and NVIDIA's assembler is at hand, `guided` has
+    /// up to 64 plans of single kernels for each core compiled, all of them first where they are no more.
+    #[arg(long)]
+    pub(super) no_assembler: bool,
+    /// Result folder; by default the workload's name with `-tuned`, here.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Run each group alone first, an evaluation each beside the budget: its effect on every output, which
+    /// guided then knows.
+    #[arg(long)]
+    pub(super) sensitivity: bool,
+    /// Seed of the search. The inputs have the workload's own.
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = parse_seed)]
+    pub(super) seed: u64,
+    /// Go on with an interrupted search: no evaluation in the folder is made again.
+    #[arg(long)]
+    pub(super) resume: bool,
+    /// Start a search that is estimated to take more than two hours. The estimate is made from the program's own
+    /// evaluation; without this option such a search is refused with it.
+    #[arg(long)]
+    pub(super) yes: bool,
+    /// Inputs to validate the plan on: half from other seeds, half perturbed.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        allow_negative_numbers = true
+    )]
+    pub(super) validate: usize,
+    /// How far inputs are perturbed, over the spread of their values.
+    #[arg(long, value_name = "V", default_value_t = DEFAULT_PERTURB, allow_negative_numbers = true, value_parser = parse_perturb)]
+    pub(super) perturb: f64,
+    /// Confidence of the validation's bound.
+    #[arg(long, value_name = "C", default_value_t = DEFAULT_CONFIDENCE, allow_negative_numbers = true, value_parser = parse_confidence)]
+    pub(super) confidence: f64,
+    /// Replace a size or launch parameter: n=4096.
+    #[arg(long = "size", value_parser = parse_size)]
+    pub(super) sizes: Vec<(String, i64)>,
+    /// Timed runs of an evaluation (GPU).
+    #[arg(long, default_value_t = 15, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) repeats: u32,
+    /// Seconds over which the energy of the plan and of the program is measured (GPU; at least 5 for a
+    /// steady figure).
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = crate::parse_window)]
+    pub(super) energy: f64,
+    /// Evaluations at a time; 0: one on a GPU, elsewhere as many as there are cores. On a GPU they take turns
+    /// to measure times.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = crate::parse_threads)]
+    pub(super) workers: usize,
+    /// Seconds after which an evaluation counts as hanging.
+    #[arg(long, default_value_t = 600.0, allow_negative_numbers = true, value_parser = parse_limit)]
+    pub(super) timeout: f64,
+    /// Target architecture.
+    #[arg(long, value_parser = parse_arch)]
+    pub(super) arch: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub(super) enum AppTime {
+    Predicted,
+    Kernels,
+    Wall,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub(super) enum What {
+    Precision,
+    Approx,
+    Launch,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(super) enum Cost {
+    Counts,
+    Static,
+}
+
+impl From<Cost> for CostKind {
+    fn from(c: Cost) -> CostKind {
+        match c {
+            Cost::Counts => CostKind::Counts,
+            Cost::Static => CostKind::Static,
+        }
+    }
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum By {
+    Variable,
+    Chain,
+    Line,
+    Site,
+}
+
+impl From<By> for Grouping {
+    fn from(b: By) -> Grouping {
+        match b {
+            By::Variable => Grouping::Variable,
+            By::Chain => Grouping::Chain,
+            By::Line => Grouping::Line,
+            By::Site => Grouping::Site,
+        }
+    }
+}
+
+pub(crate) fn parse_format(s: &str) -> Result<SiteFormat, String> {
+    let known = s.parse().ok();
+    let narrow = known.filter(|f| kerf_tune::formats::NARROW.contains(f));
+    narrow.ok_or_else(|| "expected f32, f16 or bf16".into())
+}
+
+fn parse_part(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
+    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.8".into())
+}
+
+/// A tuner, or `none` of them.
+fn parse_tuner(text: &str) -> Result<Option<Factor>, String> {
+    match text {
+        "none" => Ok(None),
+        t => t
+            .parse()
+            .map(Some)
+            .map_err(|e: UnknownFactor| e.to_string()),
+    }
+}
+
+fn parse_perturb(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| (0.0..=10.0).contains(v));
+    v.ok_or_else(|| "expected a number from 0 to 10, e.g. 0.001".into())
+}
+
+fn parse_confidence(s: &str) -> Result<f64, String> {
+    let v = s.parse().ok().filter(|v| *v > 0.0 && *v < 1.0);
+    v.ok_or_else(|| "expected a number between 0 and 1, e.g. 0.95".into())
+}
