@@ -229,16 +229,14 @@ fn check(
     Ok(checked)
 }
 
-/// Waits until the clock's second is not that of `last` any more: programs that take random numbers by `time(0)` would
-/// give the same output twice, and only the search would see that they do not repeat.
+/// Waits until a program that starts now sees another second than one that ended at `last` did: programs that take random
+/// numbers by `time(0)` would give the same output twice, and only the search would see that they do not repeat.
 fn in_another_second(last: SystemTime) {
-    let whole = |t: SystemTime| t.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let now = SystemTime::now();
-    if whole(now) == whole(last) {
-        let part = now
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .subsec_nanos();
-        std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(part.into()));
+    /// `time()` reads a clock that is set forward at ticks of the scheduler, so it is late by up to 10 ms.
+    const LATE: Duration = Duration::from_millis(20);
+    let ended = last.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let next = UNIX_EPOCH + Duration::from_secs(ended.as_secs() + 1) + LATE;
+    if let Ok(rest) = next.duration_since(SystemTime::now()) {
+        std::thread::sleep(rest.min(Duration::from_secs(2)));
     }
 }
