@@ -24,6 +24,7 @@ mod sanitize;
 mod seeds;
 mod sfu;
 pub mod shadow;
+mod entries;
 mod signals;
 mod symbols;
 mod table_names;
@@ -79,6 +80,8 @@ pub struct CpuExecutor {
     printed: Vec<u8>,
     started: Option<Instant>,
     shadow: Option<ShadowState>,
+    /// Shadow memory of a program that computes its own shadows.
+    entries: Option<entries::ArenaEntries>,
     /// Addresses of kernels that were launched: entry, regions.
     found: BTreeMap<String, (usize, Vec<(usize, usize)>)>,
     arena: Arena,
@@ -147,6 +150,7 @@ impl CpuExecutor {
             printed: Vec::new(),
             started: None,
             shadow: None,
+            entries: None,
             found: BTreeMap::new(),
             arena,
             order: options.order,
@@ -294,6 +298,9 @@ impl CpuExecutor {
             ordered: k.ordered,
             order: self.order,
         };
+        if let Some(e) = &mut self.entries {
+            e.use_it();
+        }
         let run = || launch::run(&shared, &self.pool, &self.reserves, &entry, shape, args);
         let (fault, printed) = match &self.shadow {
             Some(s) => s.with(run),
@@ -388,6 +395,9 @@ impl Executor for CpuExecutor {
         if let Some(s) = &self.shadow {
             s.written(b.address, data.len());
         }
+        if let Some(e) = &self.entries {
+            e.written(b.address, data.len());
+        }
         if let Some(s) = &self.sanitizer {
             s.region.fill(b.address, data.len(), false, 0);
         }
@@ -407,6 +417,9 @@ impl Executor for CpuExecutor {
         unsafe { std::ptr::copy(a.address as *const u8, b.address as *mut u8, n) };
         if let Some(s) = &self.shadow {
             s.copied(b.address, a.address, n);
+        }
+        if let Some(e) = &self.entries {
+            e.copied(b.address, a.address, n);
         }
         if let Some(s) = &self.sanitizer {
             s.region.copy(b.address, a.address, n);

@@ -4,6 +4,7 @@
 mod clear;
 mod code;
 mod driver;
+mod entries;
 mod graph;
 mod raw;
 mod stream;
@@ -86,6 +87,8 @@ pub struct CudaExecutor {
     /// What fills the cache before each run of a recording.
     clear: Option<Clear>,
     buffers: Vec<Buffer>,
+    /// Shadow memory of a program that computes its own shadows.
+    entries: Option<entries::DeviceEntries>,
     kernels: Vec<(String, KernelStats)>,
     start: DriverEvent,
     stop: DriverEvent,
@@ -149,6 +152,7 @@ impl CudaExecutor {
             recording: None,
             clear: None,
             buffers: Vec::new(),
+            entries: None,
             kernels,
             start: DriverEvent::new()?,
             stop: DriverEvent::new()?,
@@ -207,14 +211,18 @@ impl Executor for CudaExecutor {
     }
 
     fn alloc(&mut self, name: &str, bytes: usize, _element: usize) -> Result<BufferId, ExecError> {
-        let address = driver::alloc(bytes.max(1), name)?;
+        let carved = self.entries.as_mut().and_then(|e| e.carve(bytes));
+        let address = match carved {
+            Some(a) => a,
+            None => driver::alloc(bytes.max(1), name)?,
+        };
         driver::fill(address, 0, bytes.max(1))?;
         self.cleared = true;
         self.buffers.push(Buffer {
             address,
             bytes,
             name: name.into(),
-            owned: true,
+            owned: carved.is_none(),
         });
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -251,7 +259,11 @@ impl Executor for CudaExecutor {
                 want: data.len(),
             });
         }
-        driver::to_device(b.address, data)
+        driver::to_device(b.address, data)?;
+        match &self.entries {
+            Some(e) => e.written(b.address, data.len()),
+            None => Ok(()),
+        }
     }
 
     fn read(&mut self, id: BufferId) -> Result<Vec<u8>, ExecError> {
@@ -303,10 +315,16 @@ impl Executor for CudaExecutor {
         if let Some(s) = self.recorder() {
             return s.copy(b.address, a.address, a.bytes.min(b.bytes));
         }
-        driver::on_device(b.address, a.address, a.bytes.min(b.bytes))
+        let bytes = a.bytes.min(b.bytes);
+        driver::on_device(b.address, a.address, bytes)?;
+        match &self.entries {
+            Some(e) => e.copied(b.address, a.address, bytes),
+            None => Ok(()),
+        }
     }
 
     fn launch(&mut self, l: &Launch) -> Result<(), ExecError> {
+        self.make_room_for_shared(l)?;
         let mut storage = l
             .args
             .iter()

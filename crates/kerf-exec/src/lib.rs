@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod cuda;
 pub mod raw;
+pub mod shadow_space;
 pub mod worker;
 
 use serde::{Deserialize, Serialize};

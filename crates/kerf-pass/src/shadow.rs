@@ -17,6 +17,8 @@ mod functions;
 mod instructions;
 mod library;
 mod memory;
+mod provenance;
+mod runtime;
 mod words;
 
 pub use functions::{FUNCTIONS, function_of};
@@ -24,7 +26,9 @@ pub use functions::{FUNCTIONS, function_of};
 use kerf_ir::sites::Location;
 use kerf_llvm::{Block, Builder, LlvmError, Module, Opcode, Type, Value};
 use kerf_num::Format;
-use std::collections::BTreeMap;
+use runtime::DeviceLayout;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the pass put in.
 #[derive(Debug, Default, Clone)]
@@ -33,6 +37,21 @@ pub struct ShadowMap {
     pub comparisons: Vec<Option<Location>>,
     /// Operations without a shadow of their own: they start afresh from the original bits.
     pub untracked: Vec<String>,
+    /// What device code has no shadow for; the reference of such a program has to be taken on the CPU.
+    pub needs_host: Vec<String>,
+    /// Bytes of memory that share one entry of 16 bytes (device).
+    pub granule: u64,
+    /// How `kerf_shadow_values` of `device/shadow.cu` finds the entries of buffers (device).
+    pub layout: u32,
+}
+
+/// What keeps the shadows of an instrumented program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShadowRuntime {
+    /// Functions of the CPU executor, which also find floats again that travel as integers.
+    Host,
+    /// Device code: `device/shadow.cu`, linked by [`link`].
+    Device,
 }
 
 /// Number of a format, as the runtime knows it.
@@ -63,6 +82,14 @@ struct Pass<'m> {
     map: ShadowMap,
     main: String,
     f64t: Type,
+    runtime: ShadowRuntime,
+    device: DeviceLayout,
+    obstacles: RefCell<BTreeSet<String>>,
+    /// Parameters of the kernels: all, pointers among them that are addresses of global memory, and structs, which nobody
+    /// writes.
+    kernel_params: BTreeSet<Value>,
+    global_params: BTreeSet<Value>,
+    exact_params: BTreeSet<Value>,
 }
 
 fn lanes(t: Type) -> Option<(Format, u32)> {
@@ -107,6 +134,7 @@ impl Pass<'_> {
         }
         let existing: Vec<Vec<Value>> = blocks.iter().map(|b| b.instructions()).collect();
         self.parameters(f, is_kernel);
+        self.shadow_locals(f);
         for i in existing.into_iter().flatten() {
             self.instruction(i);
         }
@@ -154,8 +182,37 @@ pub(crate) fn reverse_postorder(f: Value) -> Vec<Block> {
     order
 }
 
+/// Device code of [`ShadowRuntime::Device`]: for GPUs, and for the CPU executor, where all memory lies in one arena.
+const ON_GPU: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shadow.bc"));
+const ON_CPU: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shadow_flat.bc"));
+
+/// The executor that a device program is linked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShadowDevice {
+    /// A GPU, with memory in address spaces.
+    Gpu,
+    /// The CPU executor.
+    Cpu,
+}
+
+/// Links the functions on double-doubles that an instrumented module calls: all that there is to link for
+/// [`ShadowRuntime::Host`].
+pub fn link_functions(m: &Module) -> Result<(), LlvmError> {
+    crate::reference_library::link(m)
+}
+
+/// Links what a module that was instrumented for [`ShadowRuntime::Device`] calls.
+pub fn link(m: &Module, device: ShadowDevice) -> Result<(), LlvmError> {
+    link_functions(m)?;
+    let library = match device {
+        ShadowDevice::Gpu => ON_GPU,
+        ShadowDevice::Cpu => ON_CPU,
+    };
+    crate::device_library::link(m, library, "shadow")
+}
+
 /// Instruments a prepared module.
-pub fn instrument(m: &Module) -> Result<ShadowMap, LlvmError> {
+pub fn instrument(m: &Module, runtime: ShadowRuntime) -> Result<ShadowMap, LlvmError> {
     let kernels = m.kernel_functions();
     let defined: Vec<Value> = m
         .functions()
@@ -171,10 +228,22 @@ pub fn instrument(m: &Module) -> Result<ShadowMap, LlvmError> {
         map: ShadowMap::default(),
         main: m.source_name(),
         f64t: m.f64_ty(),
+        runtime,
+        device: DeviceLayout::default(),
+        obstacles: RefCell::default(),
+        kernel_params: BTreeSet::new(),
+        global_params: BTreeSet::new(),
+        exact_params: BTreeSet::new(),
     };
-    for f in defined {
-        p.run(f, kernels.contains(&f));
+    kernels.iter().for_each(|k| p.note_params(*k));
+    p.device = DeviceLayout::for_functions(&p, &defined);
+    for f in &defined {
+        p.run(*f, kernels.contains(f));
     }
+    kernels.iter().for_each(|k| p.bracket(*k));
     m.verify()?;
+    p.map.granule = 1 << p.device.granule_log2();
+    p.map.layout = p.device.of_buffers();
+    p.map.needs_host = p.obstacles.into_inner().into_iter().collect();
     Ok(p.map)
 }

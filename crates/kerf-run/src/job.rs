@@ -13,6 +13,7 @@ mod measured;
 mod reference;
 mod report;
 mod save;
+mod shadowed;
 mod sweep;
 mod timed;
 

@@ -67,6 +67,13 @@ impl MemoryNeed {
     }
 }
 
+/// Bytes of all buffers in one allocation, each at a multiple of 256.
+pub fn arena_bytes(w: &Workload) -> usize {
+    let padded = |b: &BufferSpec| bytes(b).max(1).checked_next_multiple_of(256);
+    let owned = w.buffers.iter().filter(|b| b.symbol.is_none());
+    sum(owned.map(|b| padded(b).unwrap_or(usize::MAX)))
+}
+
 /// Bytes in words.
 pub fn words(bytes: usize) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];

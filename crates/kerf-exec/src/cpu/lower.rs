@@ -20,6 +20,7 @@ use super::symbols;
 use kerf_ir::kernels::reachable;
 use kerf_ir::obstacles::{GRID_SYNC, ObstacleScope, obstacles, syncs_grid};
 use kerf_llvm::{HostJit, Linkage, LlvmError, Module, Opcode, PassOptions, TargetMachine, Value};
+use kerf_pass::reference_library;
 use kerf_pass::sanitize::{self, SiteTable};
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +179,10 @@ fn free_functions(m: &Module) {
         no_wrap_global_index(f);
         f.remove_enum_attr("convergent");
         // Counters stay calls: a kernel has some for every operation, and in place they take minutes to compile.
-        if !f.name().starts_with(kerf_pass::count::FUNCTIONS) {
+        // So do elementary functions of references, which are as long as many kernels.
+        let name = f.name();
+        let is_call = [kerf_pass::count::FUNCTIONS, reference_library::PREFIX];
+        if !is_call.iter().any(|p| name.starts_with(p)) {
             f.remove_enum_attr("noinline");
         }
     }

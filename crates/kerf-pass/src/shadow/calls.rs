@@ -1,10 +1,11 @@
 //! Calls, and how shadows travel in and out of the functions that the module defines.
-use super::{Pass, lanes};
+use super::{Pass, ShadowRuntime, lanes};
 use kerf_llvm::{Builder, Opcode, Value};
 
 impl Pass<'_> {
     pub(super) fn call(&mut self, i: Value, after: &Builder) {
         let Some(name) = i.callee_name() else {
+            self.needs_host("calls through pointers");
             if lanes(i.ty()).is_some() {
                 let s = self.recall(after, i);
                 self.shadows.insert(i, s);
@@ -23,6 +24,9 @@ impl Pass<'_> {
         let args = i.args();
         let shape = lanes(i.ty());
         let callee = i.callee();
+        if self.runtime == ShadowRuntime::Device {
+            return self.needs_host("calls of functions that are not inlined");
+        }
         let before = Builder::before(i);
         for (k, a) in args.iter().enumerate() {
             if lanes(a.ty()).is_some_and(|s| s.1 == 1) {
@@ -65,12 +69,27 @@ impl Pass<'_> {
         }
     }
 
+    /// Notes what the parameters of a kernel are.
+    pub(super) fn note_params(&mut self, kernel: Value) {
+        for (k, p) in kernel.params().into_iter().enumerate() {
+            self.kernel_params.insert(p);
+            if kernel.byval(k as u32).is_some() {
+                self.exact_params.insert(p);
+            } else if p.ty().is_ptr() && matches!(p.ty().space(), 0 | 1) {
+                self.global_params.insert(p);
+            }
+        }
+    }
+
     /// Fetches the shadows of a function's parameters. Those of a kernel come from the host, which
     /// has none.
     pub(super) fn parameters(&mut self, f: Value, is_kernel: bool) {
         let Some(first) = f.blocks().first().and_then(|b| b.first_non_phi()) else {
             return;
         };
+        if self.runtime == ShadowRuntime::Device {
+            return;
+        }
         let b = Builder::before(first);
         for (k, p) in f.params().into_iter().enumerate() {
             if let Some(t) = f.byval(k as u32) {
@@ -104,6 +123,9 @@ impl Pass<'_> {
 
     /// Leaves the result's shadow for the caller.
     pub(super) fn ret(&self, b: &Builder, i: Value) {
+        if self.runtime == ShadowRuntime::Device {
+            return;
+        }
         if let Some(v) = i.operands().first()
             && lanes(v.ty()).is_some()
         {

@@ -1,6 +1,7 @@
 //! Writing into the program: calls of the shadow runtime, and the shadows of operands.
 use super::functions::FUNCTIONS;
-use super::{Dd, Pass, format_number, lanes};
+use super::{Dd, Pass, ShadowRuntime, format_number, lanes};
+use crate::reference_library;
 use kerf_llvm::{Builder, Opcode, Type, Value};
 
 impl Pass<'_> {
@@ -12,7 +13,7 @@ impl Pass<'_> {
         if v.ty().is_vector() { b.lane(v, l) } else { v }
     }
 
-    fn widen(&self, b: &Builder, v: Value) -> Value {
+    pub(super) fn widen(&self, b: &Builder, v: Value) -> Value {
         if v.ty() == self.f64t {
             v
         } else {
@@ -57,10 +58,7 @@ impl Pass<'_> {
         }
         let n = lanes(v.ty()).map_or(1, |s| s.1);
         (0..n)
-            .map(|l| Dd {
-                hi: self.widen(b, self.lane(b, v, l)),
-                lo: self.zero(),
-            })
+            .map(|l| self.exact(b, self.lane(b, v, l)))
             .collect()
     }
 
@@ -69,6 +67,9 @@ impl Pass<'_> {
         (0..n)
             .map(|l| {
                 let x = self.lane(b, v, l);
+                if self.runtime == ShadowRuntime::Device {
+                    return self.lost(b, x);
+                }
                 let fmt = self.fmt(b, x.ty());
                 self.call_dd(b, "kerf_shadow_recall", &[self.bits(b, x), fmt])
             })
@@ -76,6 +77,9 @@ impl Pass<'_> {
     }
 
     pub(super) fn remember(&self, b: &Builder, v: Value) {
+        if self.runtime == ShadowRuntime::Device {
+            return;
+        }
         for (l, s) in self.get(b, v).into_iter().enumerate() {
             let x = self.lane(b, v, l as u32);
             self.call_void(
@@ -89,8 +93,17 @@ impl Pass<'_> {
     pub(super) fn apply(&self, b: &Builder, function: u32, args: &[Value]) -> Vec<Dd> {
         let shadows: Vec<Vec<Dd>> = args.iter().map(|a| self.get(b, *a)).collect();
         let n = shadows.first().map_or(0, Vec::len);
+        let name = FUNCTIONS[function as usize].0;
+        let in_library = reference_library::FUNCTIONS.contains(&name);
+        if !in_library {
+            self.needs_host(format!("{name}, which has no version for devices"));
+        }
         (0..n)
             .map(|l| {
+                if in_library || self.runtime == ShadowRuntime::Device {
+                    let pairs: Vec<Value> = shadows.iter().map(|s| self.pair(b, s[l])).collect();
+                    return self.call_pair(b, &format!("kerf_dd_{name}"), &pairs);
+                }
                 let mut a = vec![b.i32(function)];
                 for s in &shadows {
                     a.extend([s[l].hi, s[l].lo]);

@@ -26,7 +26,7 @@ impl Pass<'_> {
             LLVMFNeg => self.negated(b, i),
             LLVMFPExt | LLVMFPTrunc | LLVMFreeze if shape.is_some() => self.get(b, i.operand(0)),
             LLVMSelect if shape.is_some() => self.chosen(b, i),
-            LLVMLoad if shape.is_some() => self.load(b, i.operand(0), i),
+            LLVMLoad if shape.is_some() => self.load(b, i),
             LLVMLoad if i.ty().is_int() && matches!(i.ty().int_bits(), 16 | 32 | 64) => {
                 if !self.load_word(b, i) {
                     self.note_word(b, i);
@@ -36,13 +36,17 @@ impl Pass<'_> {
             LLVMStore => {
                 let v = i.operand(0);
                 if lanes(v.ty()).is_some() {
-                    self.store(&Builder::before(i), i.operand(1), v);
+                    self.store(&Builder::before(i), i);
                 } else if !v.ty().is_ptr() {
                     self.store_word(i);
                 }
                 return;
             }
             LLVMAtomicRMW if shape.is_some() => self.atomic(b, i),
+            LLVMAtomicRMW => {
+                self.integer_atomic(b, i);
+                return;
+            }
             LLVMAtomicCmpXchg => {
                 self.compare_and_swap(b, i);
                 return;
@@ -124,11 +128,7 @@ impl Pass<'_> {
         for (l, (p, q)) in x.into_iter().zip(y).enumerate() {
             let r = self.lane(b, i, l as u32);
             let r = b.zext_or_trunc(r, b.int_ty(32));
-            self.call_void(
-                b,
-                "kerf_shadow_compare",
-                &[b.i32(site), b.i32(pred), r, p.hi, p.lo, q.hi, q.lo],
-            );
+            self.count_flip(b, [b.i32(site), b.i32(pred), r], p, q);
         }
     }
 
@@ -143,15 +143,8 @@ impl Pass<'_> {
                 } else {
                     b.zext_or_trunc(x, i64t)
                 };
-                self.call_dd(
-                    b,
-                    if signed {
-                        "kerf_dd_from_i64"
-                    } else {
-                        "kerf_dd_from_u64"
-                    },
-                    &[w],
-                )
+                let kind = if signed { "i64" } else { "u64" };
+                self.call_pair(b, &format!("kerf_dd_from_{kind}"), &[w])
             })
             .collect()
     }

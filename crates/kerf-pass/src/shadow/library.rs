@@ -1,10 +1,12 @@
 //! Calls of functions that the module only declares: libdevice, LLVM's and NVVM's intrinsics.
 use super::functions::{FUNCTIONS, function_of};
+use super::runtime::Place;
 use super::{Dd, Pass, lanes};
 use kerf_llvm::{Builder, Value};
 
 impl Pass<'_> {
     fn untracked(&mut self, what: &str) {
+        self.needs_host(format!("{what}, which has no high-precision version"));
         if !self.map.untracked.iter().any(|u| u == what) {
             self.map.untracked.push(what.to_owned());
         }
@@ -29,12 +31,7 @@ impl Pass<'_> {
             let s = self.apply(after, self.function(function), &args[..1]);
             let t = args[0].ty();
             let v = after.load(t, args[*at]);
-            let a = self.address(after, args[*at], t, 0);
-            self.call_void(
-                after,
-                "kerf_shadow_store",
-                &[a, self.bits(after, v), self.fmt(after, t), s[0].hi, s[0].lo],
-            );
+            self.write_shadow(after, Place::plain(args[*at]), v, s[0]);
         }
     }
 
@@ -43,11 +40,11 @@ impl Pass<'_> {
         let s = self.get(after, args[0])[0];
         let e = after.sext_or_trunc(args[1], after.int_ty(32));
         let f = if base.starts_with("pow") {
-            "kerf_dd_powi"
+            "powi"
         } else {
-            "kerf_dd_ldexp"
+            "ldexp"
         };
-        self.call_dd(after, f, &[s.hi, s.lo, e])
+        self.call_pair(after, &format!("kerf_dd_{f}"), &[self.pair(after, s), e])
     }
 
     /// Gives the result a shadow: computed where the function is known, found by its bits otherwise.

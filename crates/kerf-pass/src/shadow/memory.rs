@@ -1,6 +1,12 @@
 //! Shadows in memory: loads, stores, atomics, and whole ranges at once.
-use super::{Dd, Pass};
+use super::runtime::Place;
+use super::{Dd, Pass, ShadowRuntime};
 use kerf_llvm::{Builder, Opcode, RmwOp, Type, Value};
+
+/// Bytes of one lane.
+fn scalar_bytes(t: Type) -> u64 {
+    t.element().format().map_or(8, |f| f.bytes() as u64)
+}
 
 impl Pass<'_> {
     pub(super) fn address(&self, b: &Builder, p: Value, t: Type, lane: u32) -> Value {
@@ -17,13 +23,12 @@ impl Pass<'_> {
         }
     }
 
-    pub(super) fn load(&self, b: &Builder, p: Value, v: Value) -> Vec<Dd> {
-        let t = v.ty();
-        (0..t.lanes())
+    pub(super) fn load(&self, b: &Builder, load: Value) -> Vec<Dd> {
+        let place = Place::accessed_by(load, load.operand(0));
+        (0..load.ty().lanes())
             .map(|l| {
-                let x = self.lane(b, v, l);
-                let a = self.address(b, p, t, l);
-                self.call_dd(b, "kerf_shadow_load", &[a, self.bits(b, x), self.fmt(b, t)])
+                let at = place.plus(u64::from(l) * scalar_bytes(load.ty()));
+                self.read_shadow(b, at, self.lane(b, load, l))
             })
             .collect()
     }
@@ -31,6 +36,9 @@ impl Pass<'_> {
     /// Floats that are moved as integers: tell the table what these bits stand for.
     pub(super) fn note_word(&self, b: &Builder, i: Value) {
         use Opcode::*;
+        if self.runtime == ShadowRuntime::Device {
+            return;
+        }
         let goes_on = i.users().iter().any(|u| {
             matches!(
                 u.opcode(),
@@ -44,16 +52,13 @@ impl Pass<'_> {
         }
     }
 
-    pub(super) fn store(&self, b: &Builder, p: Value, v: Value) {
-        let t = v.ty();
+    pub(super) fn store(&self, b: &Builder, store: Value) {
+        let v = store.operand(0);
+        let place = Place::accessed_by(store, store.operand(1));
         for (l, s) in self.get(b, v).into_iter().enumerate() {
             let x = self.lane(b, v, l as u32);
-            let a = self.address(b, p, t, l as u32);
-            self.call_void(
-                b,
-                "kerf_shadow_store",
-                &[a, self.bits(b, x), self.fmt(b, t), s.hi, s.lo],
-            );
+            let at = place.plus(l as u64 * scalar_bytes(v.ty()));
+            self.write_shadow(b, at, x, s);
         }
     }
 
@@ -69,6 +74,10 @@ impl Pass<'_> {
             _ => (4, v),
         };
         let s = self.get(b, v);
+        if self.runtime == ShadowRuntime::Device {
+            self.needs_host("floating-point atomics");
+            return self.get(b, i);
+        }
         let a = self.address(b, p, i.ty(), 0);
         let args = [
             b.i32(number),
@@ -85,16 +94,14 @@ impl Pass<'_> {
     /// Clears or copies the shadows of a range, where a call does that to its bytes.
     pub(super) fn range(&self, name: &str, args: &[Value], after: &Builder) -> bool {
         if name.starts_with("llvm.memset") {
-            let d = self.address(after, args[0], self.f64t, 0);
             let n = after.zext_or_trunc(args[2], after.int_ty(64));
-            self.call_void(after, "kerf_shadow_clear", &[d, n]);
+            self.forget_shadows(after, Place::plain(args[0]), n);
             return true;
         }
         if name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove") {
-            let d = self.address(after, args[0], self.f64t, 0);
-            let s = self.address(after, args[1], self.f64t, 0);
             let n = after.zext_or_trunc(args[2], after.int_ty(64));
-            self.call_void(after, "kerf_shadow_copy", &[d, s, n]);
+            let (to, from) = (Place::plain(args[0]), Place::plain(args[1]));
+            self.copy_shadows(after, to, from, n);
             return true;
         }
         false

@@ -4,7 +4,8 @@
 //! loop works on the bits of its sum. Looking such a value up by its bits is right only as long as no
 //! other value has the same ones, and values that differ beyond the format's precision have; so the
 //! pass follows a float through the integer operations that such code consists of.
-use super::{Dd, Pass, format_number, lanes};
+use super::runtime::Place;
+use super::{Dd, Pass, ShadowRuntime, format_number, lanes};
 use kerf_llvm::{Block, Builder, Opcode, Type, Value};
 use kerf_num::Format;
 
@@ -393,73 +394,62 @@ impl Pass<'_> {
         if w * n != i.ty().int_bits() {
             return false;
         }
-        let flat = self.address(b, i.operand(0), self.f64t, 0);
+        let place = Place::accessed_by(i, i.operand(0));
         let shadows: Vec<Dd> = (0..n)
             .map(|l| {
-                let a = if l == 0 {
-                    flat
-                } else {
-                    b.offset(flat, b.i64(u64::from(l * w / 8)))
-                };
-                self.call_dd(
-                    b,
-                    "kerf_shadow_load",
-                    &[a, self.part(b, i, l * w, w), b.i32(format_number(format))],
-                )
+                let v = self.float_at(b, i, l * w, format);
+                self.read_shadow(b, place.plus(u64::from(l * w / 8)), v)
             })
             .collect();
         self.is_bits_of(i, (format, n), &shadows);
         true
     }
 
-    /// `bits` bits of an integer from `at` on, in 64.
-    fn part(&self, b: &Builder, v: Value, at: u32, bits: u32) -> Value {
+    /// The float whose bits an integer has from bit `at` on.
+    fn float_at(&self, b: &Builder, v: Value, at: u32, format: Format) -> Value {
+        let bits = width(format) as u32;
         let t = v.ty();
         let low = if at == 0 {
             v
         } else {
             b.lshr(v, t.int(u64::from(at)))
         };
-        b.zext_or_trunc(b.zext_or_trunc(low, b.int_ty(bits)), b.int_ty(64))
+        b.bitcast(b.zext_or_trunc(low, b.int_ty(bits)), b.float_ty(format))
     }
 
     /// A store of something that is no float.
     pub(super) fn store_word(&mut self, i: Value) {
         let (v, p) = (i.operand(0), i.operand(1));
         let b = &Builder::before(i);
-        let flat = self.address(b, p, self.f64t, 0);
+        let place = Place::accessed_by(i, p);
         let bytes = self.m.size_of(v.ty());
         if v.is_constant() {
-            self.call_void(b, "kerf_shadow_clear", &[flat, b.i64(bytes)]);
-            return;
+            return self.forget_shadows(b, place, b.i64(bytes));
         }
         let fields = self.fields(v);
+        let whole = |f: &Field| f.is_whole() && f.at % 8 == 0 && f.at >= 0;
+        if self.runtime == ShadowRuntime::Device && !fields.iter().all(whole) {
+            return self.overwrite(b, place, b.i64(bytes), true);
+        }
+        let flat = self.address(b, p, self.f64t, 0);
         for f in &fields {
-            let a = if f.at == 0 {
-                flat
-            } else {
-                b.offset(flat, b.i64(i64::from(f.at / 8) as u64))
-            };
-            if f.is_whole() && f.at % 8 == 0 && f.at >= 0 {
-                let bits = self.part(b, v, f.at as u32, width(f.format) as u32);
-                self.call_void(
-                    b,
-                    "kerf_shadow_store",
-                    &[
-                        a,
-                        bits,
-                        b.i32(format_number(f.format)),
-                        f.shadow.hi,
-                        f.shadow.lo,
-                    ],
-                );
+            if whole(f) {
+                let x = self.float_at(b, v, f.at as u32, f.format);
+                self.write_shadow(b, place.plus(f.at as u64 / 8), x, f.shadow);
             } else {
                 // Half of a double: when the other half has come too, its bits tell which it is.
+                let a = match f.at {
+                    0 => flat,
+                    at => b.offset(flat, b.i64(i64::from(at / 8) as u64)),
+                };
                 self.call_void(b, "kerf_shadow_part", &[a]);
             }
         }
         if !fields.is_empty() {
             return;
+        }
+        if self.runtime == ShadowRuntime::Device {
+            return self.store_integer(b, place, v);
         }
         if v.opcode() == Some(Opcode::LLVMLoad) {
             // A copy of a struct as words. What changed in between no longer has the copy's bits.
@@ -471,11 +461,40 @@ impl Pass<'_> {
         }
     }
 
+    /// A store of an integer in which no float is known (device).
+    fn store_integer(&self, b: &Builder, place: Place, v: Value) {
+        if v.opcode() == Some(Opcode::LLVMLoad) && self.m.size_of(v.ty()) <= 16 {
+            return self.carry_entries(b, place, v);
+        }
+        let from = self.provenance(v);
+        let hides = from.hides_float || !from.loads.is_empty();
+        self.overwrite(b, place, b.i64(self.m.size_of(v.ty())), hides);
+    }
+
+    /// An atomic operation on an integer.
+    pub(super) fn integer_atomic(&self, b: &Builder, i: Value) {
+        if self.runtime == ShadowRuntime::Host {
+            return;
+        }
+        if self.provenance(i.operand(1)).hides_float {
+            return self.needs_host("atomics on the bits of floats");
+        }
+        let bytes = b.i64(self.m.size_of(i.ty()));
+        self.overwrite(b, Place::plain(i.operand(0)), bytes, false);
+    }
+
     /// A compare-and-swap on the bits of a float.
     pub(super) fn compare_and_swap(&mut self, b: &Builder, i: Value) {
         let (p, new) = (i.operand(0), i.operand(2));
         if !new.ty().is_int() || new.ty().int_bits() > 64 {
             return;
+        }
+        if self.runtime == ShadowRuntime::Device {
+            if !self.fields(new).is_empty() || self.provenance(new).hides_float {
+                return self.needs_host("compare-and-swap loops on the bits of floats");
+            }
+            let bytes = b.i64(self.m.size_of(new.ty()));
+            return self.overwrite(b, Place::plain(p), bytes, false);
         }
         let a = self.address(b, p, self.f64t, 0);
         let i64t = b.int_ty(64);

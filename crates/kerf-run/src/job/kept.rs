@@ -3,7 +3,7 @@
 //! A file is found by the digest of everything that decides the reference: the prepared program, its
 //! inputs, the settings, the workload file, libdevice and this version. It carries the digest of its own
 //! content, so that half a file is no file.
-use super::reference::{Reference, ReferenceOutput, reference};
+use super::shadowed::{Reference, ReferenceOutput, reference};
 use super::report::ReferenceInfo;
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
@@ -123,6 +123,7 @@ pub(super) fn kept(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Device;
     use super::*;
 
     #[test]
@@ -136,6 +137,8 @@ mod tests {
                 untracked: vec!["f".into()],
                 time_s: 1.5,
                 kept: false,
+                device: Device::Cpu,
+                needs_host: Vec::new(),
             },
             outputs: vec![
                 (vec![1, 2, 3], [(Format::F32, vec![third, Dd::NAN])].into()),

@@ -1,106 +1,12 @@
-//! The reference's run, and an output against it, with the verdict.
-use super::finished::{finished, launched_only};
-use super::report::{Flip, Output, OutputVerdict, ReferenceInfo};
+//! An output against its reference, with the verdict.
+use super::report::{Output, OutputVerdict};
+use super::shadowed::{ReferenceOutput, scalars};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
-use kerf_exec::cpu::{CpuExecutor, CpuOptions};
-use kerf_ir::program;
 use kerf_num::metrics::{ErrorReport, ImageExtents, Integers, NanPairs, judge, ssim};
-use kerf_num::{Dd, Format, Metric};
-use kerf_pass::shadow;
+use kerf_num::{Format, Metric};
 use kerf_workload::accept::Criterion;
 use kerf_workload::generate::perturb::format_of;
-use kerf_workload::scalar::Scalar;
-use kerf_workload::workload::Workload;
-use std::collections::BTreeMap;
-
-/// Original bytes of an output, and the shadow values of its float scalars by format.
-pub(super) type ReferenceOutput = (Vec<u8>, BTreeMap<Format, Vec<Dd>>);
-
-pub(super) struct Reference {
-    pub info: ReferenceInfo,
-    /// For each output: original bytes and shadow values of its float scalars, by format.
-    pub outputs: Vec<ReferenceOutput>,
-}
-
-pub(super) fn reference(
-    job: &Job,
-    session: &WorkloadSession,
-    program: &program::Program,
-) -> Result<Reference, JobError> {
-    let m = program.module()?;
-    launched_only(&m, session, &session.check()?);
-    let map = shadow::instrument(&m).map_err(|e| JobError::Compile {
-        message: format!("the reference could not be made: {e}"),
-        help: None,
-    })?;
-    finished(&m, job)?;
-    let mut exec = CpuExecutor::with_shadow(
-        &m,
-        CpuOptions {
-            threads: job.threads,
-            ..CpuOptions::default()
-        },
-        map,
-    )?;
-    let mut l = session.load(&mut exec)?;
-    let time_s = session.run(&mut exec, &mut l)?;
-    let mut outputs = Vec::new();
-    for o in session.outputs() {
-        let bytes = session.output(&mut exec, &l, o)?;
-        let mut by: BTreeMap<Format, Vec<Dd>> = BTreeMap::new();
-        let all = scalars(session.workload, o);
-        for f in Format::ALL {
-            let some = all
-                .iter()
-                .filter(|(_, s)| format_of(*s) == Some(f))
-                .map(|(at, _)| (*at, f));
-            let v = exec.shadow_values(l.ids[l.binding[o]], some)?;
-            if !v.is_empty() {
-                by.insert(f, v);
-            }
-        }
-        outputs.push((bytes, by));
-    }
-    let s = exec
-        .shadow()
-        .ok_or_else(|| JobError::Worker("the shadow is gone".into()))?;
-    // A place of a function that is called often has as many copies.
-    let mut flips: Vec<Flip> = Vec::new();
-    for (count, l) in s.flips() {
-        let place = l.map_or_else(
-            || "places that the compiler made".into(),
-            |l| format!("{}:{}:{}", l.file, l.line, l.column),
-        );
-        match flips.iter_mut().find(|f| f.place == place) {
-            Some(f) => f.count += count,
-            None => flips.push(Flip { count, place }),
-        }
-    }
-    Ok(Reference {
-        info: ReferenceInfo {
-            flips,
-            untracked: s.untracked().to_vec(),
-            time_s,
-            kept: false,
-        },
-        outputs,
-    })
-}
-
-/// Scalars of all elements: byte position and kind.
-fn scalars(w: &Workload, buffer: usize) -> Vec<(usize, Scalar)> {
-    let b = &w.buffers[buffer];
-    let one = b.elem.scalars();
-    let size = b.elem.size();
-    (0..b.len)
-        .flat_map(|i| {
-            one.iter()
-                .map(move |(o, s)| (i * size + o, *s))
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
 
 fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
     let mut b = [0u8; 8];

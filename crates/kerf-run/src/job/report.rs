@@ -1,4 +1,5 @@
 //! What a job gave, as the worker answers it.
+use super::Device;
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
 use kerf_num::Metric;
@@ -213,6 +214,16 @@ pub struct ReferenceInfo {
     /// It was not run but read from the folder of references.
     #[serde(default)]
     pub kept: bool,
+    /// Where it was computed.
+    #[serde(default = "on_cpu")]
+    pub device: Device,
+    /// Why device code could not compute it, where that was so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs_host: Vec<String>,
+}
+
+fn on_cpu() -> Device {
+    Device::Cpu
 }
 
 /// A comparison that goes the other way in exact arithmetic.

@@ -1,6 +1,6 @@
 //! Outputs as .npy files.
 use super::JobError;
-use super::reference::ReferenceOutput;
+use super::shadowed::ReferenceOutput;
 use kerf_num::Dd;
 use kerf_workload::elem::ElemType;
 use kerf_workload::npy;

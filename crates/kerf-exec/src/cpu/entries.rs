@@ -1,0 +1,153 @@
+//! Shadow memory of a program that computes its own shadows (`kerf-pass/device/shadow.cu`), on the CPU executor: an entry
+//! for every granule of the arena, committed on first touch.
+use super::{CpuExecutor, CpuOptions};
+use super::mapping::{self, MemoryError};
+use super::memory::Arena;
+use crate::shadow_space::{
+    BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
+};
+use crate::{Arg, BufferId, ExecError, Executor, Launch};
+use kerf_llvm::Module;
+use kerf_pass::shadow::ShadowMap;
+
+/// Entries beside an arena.
+pub(super) struct ArenaEntries {
+    arena: usize,
+    base: usize,
+    bytes: usize,
+    granule: usize,
+    map: ShadowMap,
+    flips: BufferId,
+    lost: BufferId,
+    /// Has a kernel run?
+    used: bool,
+}
+
+impl Drop for ArenaEntries {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, used by nobody any more.
+        unsafe { libc::munmap(self.base as *mut _, self.bytes) };
+    }
+}
+
+impl ArenaEntries {
+    fn new(arena: &Arena, map: ShadowMap, counters: [BufferId; 2]) -> Result<Self, MemoryError> {
+        let granule = map.granule as usize;
+        let bytes = arena.size() / granule * ENTRY;
+        Ok(ArenaEntries {
+            arena: arena.base(),
+            base: mapping::map(bytes)?,
+            bytes,
+            granule,
+            map,
+            flips: counters[0],
+            lost: counters[1],
+            used: false,
+        })
+    }
+
+    /// Where the entries of a range of the arena lie; none for memory outside of it.
+    fn range(&self, address: usize, bytes: usize) -> Option<(usize, usize)> {
+        let at = address.wrapping_sub(self.arena) / self.granule * ENTRY;
+        let n = bytes.div_ceil(self.granule) * ENTRY;
+        (at.checked_add(n)? <= self.bytes).then_some((self.base + at, n))
+    }
+
+    /// A kernel is about to run.
+    pub(super) fn use_it(&mut self) {
+        self.used = true;
+    }
+
+    /// Bytes that were written from outside are exact.
+    pub(super) fn written(&self, address: usize, bytes: usize) {
+        if let (true, Some((p, n))) = (self.used, self.range(address, bytes)) {
+            // SAFETY: within the mapping; no kernel is running.
+            unsafe { std::ptr::write_bytes(p as *mut u8, 0, n) };
+        }
+    }
+
+    /// Bytes that were copied between launches: their shadows go along.
+    pub(super) fn copied(&self, to: usize, from: usize, bytes: usize) {
+        let both = self.range(to, bytes).zip(self.range(from, bytes));
+        if let (true, Some(((to, n), (from, _)))) = (self.used, both) {
+            // SAFETY: as in `written`; the ranges may overlap.
+            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, n) };
+        }
+    }
+}
+
+impl CpuExecutor {
+    /// An executor of a module that `kerf_pass::shadow` instrumented and linked for the CPU executor as a device, before
+    /// it was finished.
+    pub fn with_entries(
+        finished: &Module,
+        options: CpuOptions,
+        map: ShadowMap,
+    ) -> Result<CpuExecutor, ExecError> {
+        let mut e = Self::new(finished, options)?;
+        let flips = e.alloc("flips", 8 * map.comparisons.len(), 8)?;
+        let lost = e.alloc("lost shadows", 8 * LostShadows::WORDS, 8)?;
+        let memory = |e: MemoryError| ExecError::Memory(e.to_string());
+        let entries = ArenaEntries::new(&e.arena, map, [flips, lost]).map_err(memory)?;
+        let space = ShadowSpace {
+            arena: e.arena.base() as u64,
+            arena_bytes: e.arena.size() as u64,
+            entries: entries.base as u64,
+            flips: e.slot(flips)?.address as u64,
+            lost: e.slot(lost)?.address as u64,
+            ..ShadowSpace::default()
+        }
+        .bytes();
+        let variable = e.symbol(SPACE, space.len(), 8)?;
+        e.write(variable, &space)?;
+        e.entries = Some(entries);
+        Ok(e)
+    }
+
+    fn own_entries(&self) -> &ArenaEntries {
+        self.entries
+            .as_ref()
+            .expect("an executor that was made with entries has them")
+    }
+}
+
+impl ShadowExecutor for CpuExecutor {
+    fn shadow_map(&self) -> &ShadowMap {
+        &self.own_entries().map
+    }
+
+    fn write_shadows(
+        &mut self,
+        id: BufferId,
+        scalars: &[BufferScalars],
+        out: BufferId,
+    ) -> Result<(), ExecError> {
+        let layout = self.own_entries().map.layout;
+        let buffer = self.slot(id)?.address as u64;
+        for s in scalars {
+            let args = [
+                Arg::Buffer { id: out, offset: 0 },
+                Arg::Bytes(s.argument(buffer, layout)),
+            ];
+            self.launch(&Launch {
+                symbol: VALUES,
+                name: VALUES,
+                grid: [(s.elements.div_ceil(128)).clamp(1, 4096) as u32, 1, 1],
+                block: [128, 1, 1],
+                dynamic_shared: 0,
+                args: &args,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError> {
+        let flips = self.own_entries().flips;
+        Ok(words(&self.read(flips)?))
+    }
+
+    fn lost_shadows(&mut self) -> Result<LostShadows, ExecError> {
+        let lost = self.own_entries().lost;
+        Ok(LostShadows::from_words(&words(&self.read(lost)?)))
+    }
+}

@@ -1,0 +1,236 @@
+//! Shadow memory of a program that computes its own shadows (`kerf-pass/device/shadow.cu`), on a GPU.
+//!
+//! Buffers whose values get shadows lie in one allocation, and their entries in another. Shadows of shared memory have a
+//! slot for each block that can be resident.
+use super::{CudaExecutor, driver};
+use crate::shadow_space::{
+    BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
+};
+use crate::{Arg, BufferId, ExecError, Executor, Launch};
+use kerf_pass::shadow::ShadowMap;
+
+/// Where buffers begin: what the driver's allocations are aligned to.
+const ALIGNMENT: usize = 256;
+
+/// Blocks that a multiprocessor holds at most, on all architectures.
+const BLOCKS_OF_SM: usize = 32;
+
+/// Memory on the device that is freed when dropped.
+struct DeviceMemory {
+    address: u64,
+    bytes: usize,
+}
+
+impl DeviceMemory {
+    /// Memory filled with zeros.
+    fn zeroed(bytes: usize, what: &str) -> Result<DeviceMemory, ExecError> {
+        let bytes = bytes.max(ENTRY);
+        let address = driver::alloc(bytes, what)?;
+        driver::fill(address, 0, bytes)?;
+        Ok(DeviceMemory { address, bytes })
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        driver::free(self.address);
+    }
+}
+
+/// The shadows of a program's memory.
+pub(super) struct DeviceEntries {
+    map: ShadowMap,
+    arena: DeviceMemory,
+    used: usize,
+    entries: DeviceMemory,
+    flips: DeviceMemory,
+    lost: DeviceMemory,
+    /// Entries of shared memory and the locks of their slots; slots, bytes of one, and shared memory of an SM.
+    shared: Option<(DeviceMemory, DeviceMemory)>,
+    slots: usize,
+    slot_bytes: usize,
+}
+
+impl DeviceEntries {
+    /// Bytes on the device for buffers of `bytes` in all, shared memory aside.
+    pub(super) fn need(bytes: usize, granule: usize) -> usize {
+        bytes.saturating_add((bytes / granule).saturating_mul(ENTRY))
+    }
+
+    fn new(map: ShadowMap, arena_bytes: usize) -> Result<DeviceEntries, ExecError> {
+        let granule = map.granule as usize;
+        Ok(DeviceEntries {
+            arena: DeviceMemory::zeroed(arena_bytes, "buffers of the reference")?,
+            entries: DeviceMemory::zeroed(arena_bytes / granule * ENTRY, "shadows of buffers")?,
+            flips: DeviceMemory::zeroed(8 * map.comparisons.len(), "counters")?,
+            lost: DeviceMemory::zeroed(8 * LostShadows::WORDS, "counters")?,
+            used: 0,
+            map,
+            shared: None,
+            slots: 0,
+            slot_bytes: 0,
+        })
+    }
+
+    fn space(&self) -> ShadowSpace {
+        let shared = self.shared.as_ref();
+        ShadowSpace {
+            arena: self.arena.address,
+            arena_bytes: self.arena.bytes as u64,
+            entries: self.entries.address,
+            shared_entries: shared.map_or(0, |s| s.0.address),
+            slot_bytes: self.slot_bytes as u64,
+            locks: shared.map_or(0, |s| s.1.address),
+            slots: self.slots as u64,
+            flips: self.flips.address,
+            lost: self.lost.address,
+        }
+    }
+
+    /// A part of the arena; none where it is used up.
+    pub(super) fn carve(&mut self, bytes: usize) -> Option<u64> {
+        let at = self.used;
+        let end = at.checked_add(bytes.max(1).next_multiple_of(ALIGNMENT))?;
+        (end <= self.arena.bytes).then(|| {
+            self.used = end;
+            self.arena.address + at as u64
+        })
+    }
+
+    /// Entries of a range; none for memory outside of the arena.
+    fn range(&self, address: u64, bytes: usize) -> Option<(u64, usize)> {
+        let at = usize::try_from(address.checked_sub(self.arena.address)?).ok()?;
+        let granule = self.map.granule as usize;
+        (at < self.arena.bytes).then(|| {
+            let n = bytes.div_ceil(granule) * ENTRY;
+            (self.entries.address + (at / granule * ENTRY) as u64, n)
+        })
+    }
+
+    /// Bytes that were written from outside are exact.
+    pub(super) fn written(&self, address: u64, bytes: usize) -> Result<(), ExecError> {
+        match self.range(address, bytes) {
+            Some((p, n)) if n > 0 => driver::fill(p, 0, n),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes that were copied between launches: their shadows go along.
+    pub(super) fn copied(&self, to: u64, from: u64, bytes: usize) -> Result<(), ExecError> {
+        match (self.range(to, bytes), self.range(from, bytes)) {
+            (Some((t, n)), Some((f, _))) if n > 0 => driver::on_device(t, f, n),
+            (Some((t, n)), None) if n > 0 => driver::fill(t, 0, n),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes room for the shared memory of a launch. Gives whether the device has to be told.
+    pub(super) fn hold_shared(
+        &mut self,
+        bytes: usize,
+        (sms, sm_bytes): (usize, usize),
+    ) -> Result<bool, ExecError> {
+        let slot_bytes = (bytes / self.map.granule as usize + 1) * ENTRY;
+        if bytes == 0 || slot_bytes <= self.slot_bytes {
+            return Ok(false);
+        }
+        let resident = (sm_bytes / bytes).clamp(1, BLOCKS_OF_SM);
+        self.shared = None;
+        self.slots = sms * resident;
+        self.slot_bytes = slot_bytes;
+        self.shared = Some((
+            DeviceMemory::zeroed(self.slots * slot_bytes, "shadows of shared memory")?,
+            DeviceMemory::zeroed(4 * self.slots, "locks")?,
+        ));
+        Ok(true)
+    }
+}
+
+impl CudaExecutor {
+    /// Gives a program that `kerf_pass::shadow` instrumented for a GPU its shadow memory. Buffers that are made from now
+    /// on, up to `arena_bytes` in all, have shadows.
+    pub fn start_shadow(&mut self, map: ShadowMap, arena_bytes: usize) -> Result<(), ExecError> {
+        self.entries = Some(DeviceEntries::new(map, arena_bytes)?);
+        self.tell_space()
+    }
+
+    /// Bytes of device memory that a reference of buffers of `bytes` in all takes.
+    pub fn shadow_need(bytes: usize, granule: usize) -> usize {
+        DeviceEntries::need(bytes, granule)
+    }
+
+    /// Makes room for the shadows of a launch's shared memory, where there are shadows.
+    pub(super) fn make_room_for_shared(&mut self, l: &Launch) -> Result<(), ExecError> {
+        if self.entries.is_none() {
+            return Ok(());
+        }
+        let stats = self.loaded.stats(l.symbol)?;
+        let bytes = stats.shared_bytes.unwrap_or(0) + l.dynamic_shared;
+        let a = self.context.attributes()?;
+        let sm = (a.sms as usize, a.shared_per_sm as usize);
+        let grew = match &mut self.entries {
+            Some(e) => e.hold_shared(bytes as usize, sm)?,
+            None => false,
+        };
+        match grew {
+            true => self.tell_space(),
+            false => Ok(()),
+        }
+    }
+
+    fn tell_space(&mut self) -> Result<(), ExecError> {
+        let Some(e) = &self.entries else { return Ok(()) };
+        let space = e.space().bytes();
+        let (address, _) = self.loaded.global(SPACE)?;
+        driver::to_device(address, &space)
+    }
+
+    fn own_entries(&self) -> Result<&DeviceEntries, ExecError> {
+        let missing = || ExecError::Compile("there is no shadow execution".into());
+        self.entries.as_ref().ok_or_else(missing)
+    }
+}
+
+impl ShadowExecutor for CudaExecutor {
+    fn shadow_map(&self) -> &ShadowMap {
+        static NONE: std::sync::LazyLock<ShadowMap> = std::sync::LazyLock::new(ShadowMap::default);
+        self.entries.as_ref().map_or(&NONE, |e| &e.map)
+    }
+
+    fn write_shadows(
+        &mut self,
+        id: BufferId,
+        scalars: &[BufferScalars],
+        out: BufferId,
+    ) -> Result<(), ExecError> {
+        let layout = self.own_entries()?.map.layout;
+        let buffer = self.address(id)?;
+        for s in scalars {
+            let args = [
+                Arg::Buffer { id: out, offset: 0 },
+                Arg::Bytes(s.argument(buffer, layout)),
+            ];
+            self.launch(&Launch {
+                symbol: VALUES,
+                name: VALUES,
+                grid: [(s.elements.div_ceil(256)).clamp(1, 1 << 14) as u32, 1, 1],
+                block: [256, 1, 1],
+                dynamic_shared: 0,
+                args: &args,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn flip_counts(&mut self) -> Result<Vec<u64>, ExecError> {
+        let e = self.own_entries()?;
+        let n = 8 * e.map.comparisons.len();
+        Ok(words(&driver::to_host(e.flips.address, n)?))
+    }
+
+    fn lost_shadows(&mut self) -> Result<LostShadows, ExecError> {
+        let e = self.own_entries()?;
+        let w = driver::to_host(e.lost.address, 8 * LostShadows::WORDS)?;
+        Ok(LostShadows::from_words(&words(&w)))
+    }
+}
