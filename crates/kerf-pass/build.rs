@@ -1,4 +1,4 @@
-//! Compiles the device library to bitcode, which the crate embeds.
+//! Compiles the device libraries to bitcode, which the crate embeds.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +17,15 @@ fn main() {
     println!("cargo:rerun-if-changed=device");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    for library in ["doubleword", "reference"] {
+        compile(library, Path::new(&out));
+    }
+}
+
+/// Compiles `device/LIBRARY.cu` to `LIBRARY.bc`.
+fn compile(library: &str, out: &Path) {
     let clang = clang();
+    let source = format!("device/{library}.cu");
     let status = Command::new(&clang)
         .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70"])
         .args(["--cuda-feature=+ptx83", "-nocudainc", "-nocudalib"])
@@ -30,13 +38,13 @@ fn main() {
             "-Werror",
             "-Wno-unused-command-line-argument",
         ])
-        .args(["-emit-llvm", "-c", "device/doubleword.cu", "-o"])
-        .arg(Path::new(&out).join("doubleword.bc"))
+        .args(["-emit-llvm", "-c", &source, "-o"])
+        .arg(out.join(format!("{library}.bc")))
         .status()
         .unwrap_or_else(|e| panic!("{} should run (install clang-22): {e}", clang.display()));
     assert!(
         status.success(),
-        "{} should compile device/doubleword.cu",
+        "{} should compile {source}",
         clang.display()
     );
 }
