@@ -1,6 +1,7 @@
 // The reference library: the operations of the shadow execution on pairs of doubles, as vectors whose
 // element 0 is the high word. Arithmetic is inlined; elementary functions stay functions.
 #include "reference_erf_inverse.h"
+#include "reference_gamma.h"
 #include "reference_hyperbolic.h"
 #include "reference_inverse.h"
 #include "reference_remainder.h"
@@ -92,3 +93,5 @@ BINARY(FUNCTION, remainder)
 UNARY(FUNCTION, erfinv)
 UNARY(FUNCTION, erfcinv)
 UNARY(FUNCTION, normcdfinv)
+UNARY(FUNCTION, tgamma)
+UNARY(FUNCTION, lgamma)

@@ -389,6 +389,55 @@ fn inverses_of_error_functions() {
     }
 }
 
+fn lgamma(x: Float) -> Float {
+    x.ln_abs_gamma().0
+}
+
+#[test]
+fn gamma_functions() {
+    unary(&[
+        (
+            "tgamma",
+            Float::gamma,
+            &[
+                Wide(-1074, 8),
+                In(0.0, 3.0),
+                In(3.0, 172.0),
+                In(-20.0, 0.0),
+                In(-186.0, 0.0),
+                Near(-3.0),
+                Near(16.0),
+            ],
+        ),
+        (
+            "lgamma",
+            lgamma,
+            &[
+                Positive(-1074, 1014),
+                In(-2.0, 3.0),
+                In(3.0, 200.0),
+                Near(1.0),
+                Near(2.0),
+                Near(1.5),
+                Near(-0.5),
+            ],
+        ),
+    ]);
+}
+
+/// Below -2, where lgamma has zeros, the error is small beside |x log |x|| and not beside the result.
+#[test]
+fn lgamma_of_negative_arguments() {
+    let mut r = Random(23);
+    let x: Vec<Dd> = (0..N).map(|_| In(-60.0, -2.0).draw(&mut r)).collect();
+    let got = Library::new(&["lgamma"]).call("lgamma", &[Column::Pairs(&x)]);
+    for (x, got) in x.iter().zip(got) {
+        let off = (exact(got) - lgamma(exact(*x))).abs().to_f64();
+        let terms = (x.hi * x.hi.abs().ln()).abs();
+        assert!(off <= terms * BOUND.exp2(), "lgamma({x:?}) = {got:?}");
+    }
+}
+
 type F2 = fn(Float, &Float) -> Float;
 
 fn binary(lib: &mut Library, name: &str, f: F2, pairs: impl Iterator<Item = (Dd, Dd)>) {

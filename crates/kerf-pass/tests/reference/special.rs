@@ -57,6 +57,8 @@ const FUNCTIONS: &[(&str, F1)] = &[
     ("erfc", Float::erfc),
     ("erfcx", erfcx),
     ("normcdf", normcdf),
+    ("tgamma", Float::gamma),
+    ("lgamma", |x| x.ln_abs_gamma().0),
 ];
 
 #[test]
