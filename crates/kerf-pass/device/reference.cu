@@ -1,5 +1,6 @@
 // The reference library: the operations of the shadow execution on pairs of doubles, as vectors whose
 // element 0 is the high word. Arithmetic is inlined; elementary functions stay functions.
+#include "reference_bessel.h"
 #include "reference_erf_inverse.h"
 #include "reference_gamma.h"
 #include "reference_hyperbolic.h"
@@ -95,3 +96,7 @@ UNARY(FUNCTION, erfcinv)
 UNARY(FUNCTION, normcdfinv)
 UNARY(FUNCTION, tgamma)
 UNARY(FUNCTION, lgamma)
+UNARY(FUNCTION, j0)
+UNARY(FUNCTION, j1)
+UNARY(FUNCTION, y0)
+UNARY(FUNCTION, y1)

@@ -32,7 +32,7 @@ KERF_CORE dd exp_split(tw x, int *power)
 // Overflow, or NaN.
 KERF_DEVICE dd beyond(double x) { return dd{x > 0.0 ? infinity() : x, 0.0}; }
 
-// e^x 2^n factor: the factor and the power are applied before anything is rounded to the range.
+// e^x 2^n factor: the factor and the power are applied before the result is rounded to the range.
 KERF_DEVICE dd exp_times(tw x, dd factor, int n)
 {
     if (!(x.h < 1500.0))
@@ -64,7 +64,7 @@ KERF_CORE dd expm1(dd x)
     return add(exp(x), dd{-1.0, 0.0});
 }
 
-// The argument of exp in three words for exp2 and exp10: x = m log_b(2) + r with r log(b) small.
+// 2^m e^rest, |rest| <= 0.36.
 KERF_DEVICE dd exp_of_rest(dd rest, double m)
 {
     return scaled(bare::add(expm1_reduced(rest), 1.0), int(m));
@@ -105,7 +105,8 @@ KERF_DEVICE tw log_sum(tw z, const double *row, double k)
     return s;
 }
 
-// The logarithm of 2^n x for a positive finite x, in two parts: the whole power of two apart.
+// The logarithm of 2^n x for a positive finite x = 2^k m, with sqrt(1/2) < m < sqrt(2). The power of two
+// counts of_two times: once, or not at all for log2, which adds it later.
 KERF_CORE tw log_split(tw x, int n, double of_two)
 {
     int k = exponent(x.h);
@@ -120,7 +121,6 @@ KERF_CORE tw log_split(tw x, int n, double of_two)
     accumulate(z, q.hi);
     accumulate(z, q.lo);
     accumulate(z, m.l * row[0]);
-    // of_two is 1 for the whole logarithm. For log2 it is 0, and the power is left for the caller.
     return log_sum(z, row, of_two * double(k + n));
 }
 

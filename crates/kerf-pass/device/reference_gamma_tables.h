@@ -72,6 +72,8 @@ KERF_TABLE lgamma_table[][37] = {
 
 KERF_TABLE sqrt_two_pi[] = {2.5066282746310007, -1.8328579980459167e-16};
 KERF_TABLE log_sqrt_two_pi[] = {0.9189385332046728, -3.8782941580672414e-17};
+KERF_TABLE euler_gamma[] = {0.5772156649015329, -4.942915152430645e-18};
+KERF_TABLE inverse_half_pi[] = {0.6366197723675814, -3.935735335036497e-17};
 
 } // namespace ref
 } // namespace kerf

@@ -5,7 +5,8 @@
 //! `kerf_dd_NAME`. It uses only operations that IEEE 754 defines to the last bit, so the executors give
 //! the same bits. Arithmetic is bit for bit that of [`kerf_num::Dd`] and is inlined; the elementary
 //! functions have a relative error below `2^-95`, also next to their zeros, wherever the result is not
-//! so small that its low word underflows; only `lgamma` has no such bound next to its zeros below -2.
+//! so small that its low word underflows. Only `lgamma` next to its zeros below -2, and `j0`, `j1`, `y0`,
+//! `y1` next to theirs, have errors that are small beside `|x log |x||` and `1/sqrt(x)` instead.
 use kerf_llvm::{LlvmError, Module};
 
 /// The library as LLVM bitcode for NVPTX.
@@ -84,6 +85,10 @@ pub const FUNCTIONS: &[&str] = &[
     "normcdfinv",
     "tgamma",
     "lgamma",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
 ];
 
 /// Whether the library has a function.

@@ -4,7 +4,11 @@
 mod accuracy;
 #[path = "reference/arithmetic.rs"]
 mod arithmetic;
+#[path = "reference/envelope.rs"]
+mod envelope;
 #[path = "reference/harness.rs"]
 mod harness;
+#[path = "reference/ptx.rs"]
+mod ptx;
 #[path = "reference/special.rs"]
 mod special;

@@ -68,6 +68,26 @@ declare {to} @kerf_dd_{name}({of})
     )
 }
 
+/// A module with a kernel for each function, linked and finished.
+pub fn module(functions: &[&str]) -> Module {
+    let mut text = "target triple = \"nvptx64-nvidia-cuda\"\n\
+         declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n\
+         declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n\
+         declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n"
+        .to_owned();
+    for f in functions {
+        text += &kernel(f);
+    }
+    let m = Module::parse(text.as_bytes(), "reference").expect("parses");
+    kerf_pass::reference_library::link(&m).expect("links");
+    for f in functions {
+        let g = m.function(&format!("kerf_dd_{f}")).expect("called");
+        assert!(!g.is_declaration(), "the library has no {f}");
+    }
+    finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
+    m
+}
+
 /// Functions of the library, ready to be called.
 pub struct Library(CpuExecutor);
 
@@ -107,21 +127,7 @@ impl Column<'_> {
 
 impl Library {
     pub fn new(functions: &[&str]) -> Library {
-        let mut text = "target triple = \"nvptx64-nvidia-cuda\"\n\
-             declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n\
-             declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n\
-             declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n"
-            .to_owned();
-        for f in functions {
-            text += &kernel(f);
-        }
-        let m = Module::parse(text.as_bytes(), "reference").expect("parses");
-        kerf_pass::reference_library::link(&m).expect("links");
-        for f in functions {
-            let g = m.function(&format!("kerf_dd_{f}")).expect("called");
-            assert!(!g.is_declaration(), "the library has no {f}");
-        }
-        finish(&m, &libdevice(), "sm_90", Reflect::default()).expect("finishes");
+        let m = module(functions);
         Library(CpuExecutor::new(&m, CpuOptions::default()).expect("compiles"))
     }
 

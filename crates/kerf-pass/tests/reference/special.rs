@@ -59,6 +59,10 @@ const FUNCTIONS: &[(&str, F1)] = &[
     ("normcdf", normcdf),
     ("tgamma", Float::gamma),
     ("lgamma", |x| x.ln_abs_gamma().0),
+    ("j0", Float::j0),
+    ("j1", Float::j1),
+    ("y0", Float::y0),
+    ("y1", Float::y1),
 ];
 
 #[test]
