@@ -449,6 +449,16 @@ impl CudaExecutor {
     pub fn address(&self, id: BufferId) -> Result<u64, ExecError> {
         Ok(self.slot(id)?.address)
     }
+    /// Makes memory of the same device known that another executor, which lives longer than its use here, has.
+    pub fn adopt(&mut self, name: &str, address: u64, bytes: usize) -> BufferId {
+        self.buffers.push(Buffer {
+            address,
+            bytes,
+            name: name.into(),
+            owned: false,
+        });
+        BufferId(self.buffers.len() - 1)
+    }
     /// Name of the first GPU, or why there is none.
     pub fn probe() -> Result<String, ExecError> {
         let c = DriverContext::new(0)?;

@@ -4,6 +4,7 @@
 //! Both give the same bits on IEEE operations and on libdevice functions.
 #![warn(missing_docs)]
 
+pub mod compare;
 pub mod cpu;
 pub mod cuda;
 pub mod raw;

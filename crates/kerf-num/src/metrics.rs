@@ -16,6 +16,7 @@
 
 mod acceptance;
 mod metric;
+mod parts;
 mod quantile;
 mod report;
 mod scatter;
@@ -31,12 +32,12 @@ pub use acceptance::{
     judge_measured,
 };
 pub use metric::{Metric, ParseMetricError};
-pub use quantile::Quantile;
+pub use parts::{ErrorParts, LargestError};
+pub use quantile::{Quantile, nearest_rank};
 pub use report::{ComparedElement, ErrorReport, MAX_DIGITS, MAX_PSNR};
 pub use scatter::{ErrorMap, Scatter, WorstElement, scatter};
-pub use ssim::{ImageExtents, WINDOW, ssim};
-
-use squares::SumOfSquares;
+pub use squares::SumOfSquares;
+pub use ssim::{ImageExtents, SsimConstants, WINDOW, ssim};
 
 /// The quantiles of the relative error in every report.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
@@ -87,64 +88,101 @@ pub fn compare_with_quantiles(
             reference: reference.len(),
         });
     }
-    let floor = floor.unwrap_or(format.min_normal());
-    if !(floor >= 0.0 && floor.is_finite()) {
-        return Err(CompareError::InvalidFloor(floor));
-    }
-    if let Some(&q) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-        return Err(CompareError::InvalidQuantile(q));
-    }
-
-    let mut pass = Pass::new(got.len(), format, floor);
+    let options = CompareOptions::new(format, floor, quantiles)?;
+    let mut pass = Pass {
+        format,
+        parts: ErrorParts::new(got.len(), options.floor()),
+        rel_errors: Vec::with_capacity(got.len()),
+    };
     for (index, (&got, &reference)) in got.iter().zip(reference).enumerate() {
         pass.element(index, got, reference);
     }
-    let wanted: Vec<f64> = QUANTILES.iter().chain(quantiles).copied().collect();
-    Ok(pass.finish(&wanted))
+    let Pass {
+        parts,
+        mut rel_errors,
+        ..
+    } = pass;
+    let found = quantile::quantiles(&mut rel_errors, options.quantiles());
+    Ok(parts.finish(found))
+}
+
+/// What a comparison takes beside the values, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    format: Format,
+    floor: f64,
+    quantiles: Vec<f64>,
+}
+
+impl CompareOptions {
+    /// For values of `format`. `floor` is the least divisor of the relative error, by default the format's smallest
+    /// normal value; `quantiles` are in the report beside [`QUANTILES`].
+    pub fn new(
+        format: Format,
+        floor: Option<f64>,
+        quantiles: &[f64],
+    ) -> Result<CompareOptions, CompareError> {
+        let floor = floor.unwrap_or(format.min_normal());
+        if !(floor >= 0.0 && floor.is_finite()) {
+            return Err(CompareError::InvalidFloor(floor));
+        }
+        if let Some(&q) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+            return Err(CompareError::InvalidQuantile(q));
+        }
+        let mut ascending: Vec<f64> = QUANTILES.iter().chain(quantiles).copied().collect();
+        ascending.sort_by(f64::total_cmp);
+        ascending.dedup();
+        Ok(CompareOptions {
+            format,
+            floor,
+            quantiles: ascending,
+        })
+    }
+
+    /// The format of the values.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The least divisor of the relative error.
+    pub fn floor(&self) -> f64 {
+        self.floor
+    }
+
+    /// The quantiles of the report, ascending and each once.
+    pub fn quantiles(&self) -> &[f64] {
+        &self.quantiles
+    }
 }
 
 /// What accumulates over the elements.
 struct Pass {
     format: Format,
-    report: ErrorReport,
+    parts: ErrorParts,
     rel_errors: Vec<f64>,
-    rel_sum: Dd,
-    abs_squares: SumOfSquares,
-    reference_squares: SumOfSquares,
 }
 
 impl Pass {
-    fn new(count: usize, format: Format, floor: f64) -> Pass {
-        Pass {
-            format,
-            report: ErrorReport::empty(count, floor),
-            rel_errors: Vec::with_capacity(count),
-            rel_sum: Dd::ZERO,
-            abs_squares: SumOfSquares::default(),
-            reference_squares: SumOfSquares::default(),
-        }
-    }
-
     fn element(&mut self, index: usize, got: f64, reference: Dd) {
-        let report = &mut self.report;
+        let parts = &mut self.parts;
         let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
         if !same(got, self.format.round_dd(reference)) {
-            report.bit_mismatches += 1;
+            parts.bit_mismatches += 1;
         }
         if !got.is_finite() || !reference.is_finite() {
             if same(got, reference.hi) {
                 match got.is_nan() {
-                    true => report.nan_pairs += 1,
-                    false => report.inf_pairs += 1,
+                    true => parts.nan_pairs += 1,
+                    false => parts.inf_pairs += 1,
                 }
                 return;
             }
             if got.is_nan() != reference.is_nan() {
-                report.nan_mismatch += 1;
+                parts.nan_mismatch += 1;
             } else {
-                report.inf_mismatch += 1;
+                parts.inf_mismatch += 1;
             }
-            report.first_mismatch.get_or_insert(index);
+            parts.first_mismatch.get_or_insert(index);
             return;
         }
 
@@ -159,44 +197,21 @@ impl Pass {
         let rel = if abs == 0.0 {
             0.0
         } else {
-            abs / size.max(report.floor)
+            abs / size.max(parts.floor)
         };
-        let ulp = ulp_from_real(got, reference, self.format);
-        let ulp_rounded = ulp_from_rounded(got, reference, self.format);
 
-        report.compared += 1;
-        raise(&mut report.max_abs, &mut report.max_abs_at, abs, at);
-        raise(&mut report.max_rel, &mut report.max_rel_at, rel, at);
-        raise(&mut report.max_ulp, &mut report.max_ulp_at, ulp, at);
-        report.max_ulp_rounded = report.max_ulp_rounded.max(ulp_rounded);
-        report.peak = report.peak.max(size);
-        self.rel_sum += Dd::from_f64(rel);
-        self.abs_squares.push(abs);
-        self.reference_squares.push(size);
+        parts.compared += 1;
+        parts.max_abs.raise(abs, at);
+        parts.max_rel.raise(rel, at);
+        parts
+            .max_ulp
+            .raise(ulp_from_real(got, reference, self.format), at);
+        let steps = ulp_from_rounded(got, reference, self.format);
+        parts.max_ulp_rounded = parts.max_ulp_rounded.max(steps);
+        parts.peak = parts.peak.max(size);
+        parts.rel_sum += Dd::from_f64(rel);
+        parts.abs_squares.push(abs);
+        parts.reference_squares.push(size);
         self.rel_errors.push(rel);
-    }
-
-    fn finish(mut self, quantiles: &[f64]) -> ErrorReport {
-        let mut report = self.report;
-        if report.compared > 0 {
-            let compared = report.compared as f64;
-            report.mean_rel = self.rel_sum.div_f64(compared).to_f64();
-            report.rms = self.abs_squares.root_mean(compared);
-            report.rel_l2 = self
-                .abs_squares
-                .norm_ratio(&self.reference_squares, report.floor);
-            report.digits = report::digits_of(report.max_rel);
-            report.set_peak(report.peak);
-        }
-        report.quantiles = quantile::quantiles(&mut self.rel_errors, quantiles);
-        report
-    }
-}
-
-/// Keeps the first element with the largest error.
-fn raise(max: &mut f64, max_at: &mut Option<ComparedElement>, error: f64, at: ComparedElement) {
-    if error > *max {
-        *max = error;
-        *max_at = Some(at);
     }
 }

@@ -14,18 +14,13 @@ pub struct Quantile {
     pub rel: f64,
 }
 
-/// The quantiles `wanted` of `errors`, in ascending order and each once.
-/// Reorders `errors`. Of no errors at all, every quantile is 0.
-pub(super) fn quantiles(errors: &mut [f64], wanted: &[f64]) -> Vec<Quantile> {
-    let mut ascending = wanted.to_vec();
-    ascending.sort_by(f64::total_cmp);
-    ascending.dedup();
-
+/// The quantiles of `errors` at `ascending` shares. Reorders `errors`. Of no errors at all, every quantile is 0.
+pub(super) fn quantiles(errors: &mut [f64], ascending: &[f64]) -> Vec<Quantile> {
     let mut out = Vec::with_capacity(ascending.len());
     // Everything before `settled` is already at most everything after it.
     let mut settled = 0;
-    for q in ascending {
-        let rel = match rank(q, errors.len()) {
+    for &q in ascending {
+        let rel = match nearest_rank(q, errors.len()) {
             None => 0.0,
             Some(rank) => {
                 if rank >= settled {
@@ -41,8 +36,8 @@ pub(super) fn quantiles(errors: &mut [f64], wanted: &[f64]) -> Vec<Quantile> {
     out
 }
 
-/// Zero-based position of the quantile `q` among `count` sorted values.
-fn rank(q: f64, count: usize) -> Option<usize> {
+/// Zero-based position of the quantile `q` among `count` values in ascending order; none of no values.
+pub fn nearest_rank(q: f64, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
     // A product that should be whole may come out a few ulps above it.
     let position = (q * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil();
@@ -56,7 +51,7 @@ mod tests {
     #[test]
     fn nearest_rank_by_hand() {
         let mut errors = vec![5.0, 1.0, 4.0, 2.0, 3.0, 10.0, 6.0, 9.0, 8.0, 7.0];
-        let found = quantiles(&mut errors, &[0.9, 0.5, 1.0, 0.0, 0.91, 0.5]);
+        let found = quantiles(&mut errors, &[0.0, 0.5, 0.9, 0.91, 1.0]);
         let pairs: Vec<_> = found.iter().map(|x| (x.q, x.rel)).collect();
         assert_eq!(
             pairs,
@@ -73,11 +68,11 @@ mod tests {
     #[test]
     fn ranks_at_whole_products() {
         // 0.07 * 100 is a little above 7 in f64.
-        assert_eq!(rank(0.07, 100), Some(6));
-        assert_eq!(rank(0.999, 1000), Some(998));
-        assert_eq!(rank(0.999, 1001), Some(999));
-        assert_eq!(rank(0.5, 0), None);
-        assert_eq!(rank(1.0, 3), Some(2));
+        assert_eq!(nearest_rank(0.07, 100), Some(6));
+        assert_eq!(nearest_rank(0.999, 1000), Some(998));
+        assert_eq!(nearest_rank(0.999, 1001), Some(999));
+        assert_eq!(nearest_rank(0.5, 0), None);
+        assert_eq!(nearest_rank(1.0, 3), Some(2));
     }
 
     #[test]

@@ -8,13 +8,18 @@ use crate::dd::Dd;
 use crate::exponent::{exponent, scale};
 
 /// `sum * 2^(2 * exponent)` of the squares pushed so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SumOfSquares {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SumOfSquares {
     exponent: i32,
     sum: Dd,
 }
 
 impl SumOfSquares {
+    /// `sum * 2^(2 * exponent)`, the exponent being that of the largest term. Where a term is infinite, the sum is.
+    pub fn from_scaled(sum: Dd, exponent: i32) -> SumOfSquares {
+        SumOfSquares { exponent, sum }
+    }
+
     /// Adds `x^2`.
     pub(super) fn push(&mut self, x: f64) {
         if x == 0.0 {

@@ -6,6 +6,8 @@
 //! Channels are images of their own, and their mean is taken. Statistics are of `x - r`, r being the
 //! reference's mean over the channel: that changes variances by nothing, and loses fewer digits of them.
 
+use crate::dd::Dd;
+
 /// Side of a window. A smaller image has no similarity.
 pub const WINDOW: usize = 11;
 
@@ -24,18 +26,66 @@ pub struct ImageExtents {
     pub channels: usize,
 }
 
-fn weights() -> [f64; WINDOW] {
-    let middle = (WINDOW / 2) as f64;
-    let mut w: [f64; WINDOW] =
-        std::array::from_fn(|i| (-(i as f64 - middle).powi(2) / (2.0 * SIGMA * SIGMA)).exp());
-    let sum: f64 = w.iter().sum();
-    w.iter_mut().for_each(|w| *w /= sum);
-    w
+impl ImageExtents {
+    /// Whether the image has that many values, and a window.
+    pub fn has_windows(&self, values: usize) -> bool {
+        let pixels = self.height.checked_mul(self.width);
+        let size = pixels.and_then(|p| p.checked_mul(self.channels));
+        size == Some(values) && values > 0 && self.height.min(self.width) >= WINDOW
+    }
+
+    /// Windows of a channel by row and column, of an image that has some.
+    pub fn windows(&self) -> (usize, usize) {
+        (self.height + 1 - WINDOW, self.width + 1 - WINDOW)
+    }
+
+    /// The mean over the pixels of a channel, of their sum.
+    pub fn mean_of_pixels(&self, sum: Dd) -> f64 {
+        sum.div_f64((self.height * self.width) as f64).to_f64()
+    }
+
+    /// The mean over the windows of a channel, of their sum.
+    pub fn mean_of_windows(&self, sum: Dd) -> f64 {
+        let (rows, columns) = self.windows();
+        sum.div_f64((rows * columns) as f64).to_f64()
+    }
+}
+
+/// A sum in double-double, which no order of the terms changes by much.
+fn sum_of(terms: impl Iterator<Item = f64>) -> Dd {
+    terms.fold(Dd::ZERO, |sum, x| sum.add_f64(x))
+}
+
+/// What the similarity of a window is made with.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct SsimConstants {
+    /// Weights of the rows of a window, and of its columns.
+    pub weights: [f64; WINDOW],
+    /// Keeps the quotient of the means from being of small numbers.
+    pub c1: f64,
+    /// The same for the quotient of the variances.
+    pub c2: f64,
+}
+
+impl SsimConstants {
+    /// For values between 0 and `peak`.
+    pub fn new(peak: f64) -> SsimConstants {
+        let middle = (WINDOW / 2) as f64;
+        let mut weights: [f64; WINDOW] =
+            std::array::from_fn(|i| (-(i as f64 - middle).powi(2) / (2.0 * SIGMA * SIGMA)).exp());
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= sum);
+        SsimConstants {
+            weights,
+            c1: (K1 * peak).powi(2),
+            c2: (K2 * peak).powi(2),
+        }
+    }
 }
 
 /// Weighted means over the windows of an image of one channel, rows of `width - 10` of them.
 fn filtered(at: impl Fn(usize) -> f64, i: ImageExtents, w: &[f64; WINDOW]) -> Vec<f64> {
-    let (rows, columns) = (i.height + 1 - WINDOW, i.width + 1 - WINDOW);
+    let (rows, columns) = i.windows();
     let mut across = Vec::with_capacity(i.height * columns);
     for y in 0..i.height {
         let row: Vec<f64> = (0..i.width).map(|x| at(y * i.width + x)).collect();
@@ -55,15 +105,12 @@ fn filtered(at: impl Fn(usize) -> f64, i: ImageExtents, w: &[f64; WINDOW]) -> Ve
 /// Mean structural similarity, at most 1, for values between 0 and `peak` (or of that range). `None` for an
 /// image smaller than a window, of another size than the values, or with values that are not finite.
 pub fn ssim(got: &[f64], reference: &[f64], image: ImageExtents, peak: f64) -> Option<f64> {
-    let pixels = image.height.checked_mul(image.width)?;
-    let size = pixels.checked_mul(image.channels)?;
-    let fits = got.len() == size && reference.len() == size && size > 0;
+    let fits = image.has_windows(got.len()) && reference.len() == got.len();
     let finite = got.iter().chain(reference).all(|v| v.is_finite());
-    if !fits || !finite || image.height.min(image.width) < WINDOW {
+    if !fits || !finite {
         return None;
     }
-    let w = weights();
-    let (c1, c2) = ((K1 * peak).powi(2), (K2 * peak).powi(2));
+    let SsimConstants { weights: w, c1, c2 } = SsimConstants::new(peak);
     let mut sum = 0.0;
     for c in 0..image.channels {
         let of = |all: &[f64]| -> Vec<f64> {
@@ -74,7 +121,7 @@ pub fn ssim(got: &[f64], reference: &[f64], image: ImageExtents, peak: f64) -> O
                 .collect()
         };
         let (x, y) = (of(got), of(reference));
-        let shift = y.iter().sum::<f64>() / pixels as f64;
+        let shift = image.mean_of_pixels(sum_of(y.iter().copied()));
         let (x, y): (Vec<f64>, Vec<f64>) = (
             x.iter().map(|v| v - shift).collect(),
             y.iter().map(|v| v - shift).collect(),
@@ -84,15 +131,14 @@ pub fn ssim(got: &[f64], reference: &[f64], image: ImageExtents, peak: f64) -> O
         let xx = filtered(|i| x[i] * x[i], image, &w);
         let yy = filtered(|i| y[i] * y[i], image, &w);
         let xy = filtered(|i| x[i] * y[i], image, &w);
-        let mut channel = 0.0;
-        for i in 0..mx.len() {
+        let window = |i: usize| {
             let (vx, vy) = (xx[i] - mx[i] * mx[i], yy[i] - my[i] * my[i]);
             let cov = xy[i] - mx[i] * my[i];
             let (a, b) = (mx[i] + shift, my[i] + shift);
             let mean = (2.0 * a * b + c1) / (a * a + b * b + c1);
-            channel += mean * (2.0 * cov + c2) / (vx + vy + c2);
-        }
-        sum += channel / mx.len() as f64;
+            mean * (2.0 * cov + c2) / (vx + vy + c2)
+        };
+        sum += image.mean_of_windows(sum_of((0..mx.len()).map(window)));
     }
     Some(sum / image.channels as f64)
 }

@@ -1,0 +1,190 @@
+// The comparison of an output with its double-double reference.
+//
+// Values are taken in chunks of a fixed number, one for each block, and the partial results of chunks are combined in
+// groups of a fixed number until one is left: results do not depend on the device. Counting is the only thing that is
+// done by atomic operations.
+#include "partial.h"
+
+// compare/records.rs has the same.
+enum { THREADS = 128, CHUNK = 4096, GROUP = 1024 };
+enum { DIGIT_BITS = 9, BINS = 1 << DIGIT_BITS, PREFIXES = 8, COUNTERS = 256 };
+
+// Partial results of one chunk for each block.
+KERNEL void compare_chunks(Values v, Partial *out)
+{
+    static SHARED Partial parts[THREADS];
+    const u64 start = u64(block()) * CHUNK;
+    const u64 end = start + CHUNK < v.count ? start + CHUNK : v.count;
+    Partial own = Partial::empty();
+    for (u64 i = start + thread(); i < end; i += THREADS)
+        own.take(i, v.got(i), v.reference(i), v);
+    reduce<Partial, THREADS>(parts, own, out + block());
+}
+
+// One of GROUP partial results, for each block.
+template <class T> DEVICE void combine_group(T *parts, const T *in, u64 count, T *out)
+{
+    enum { EACH = GROUP / THREADS };
+    const u64 start = u64(block()) * GROUP + thread() * EACH;
+    T own = T::empty();
+    for (u64 i = start; i < start + EACH && i < count; ++i)
+        own.combine(in[i]);
+    reduce<T, THREADS>(parts, own, out + block());
+}
+
+KERNEL void combine_partials(const Partial *in, u64 count, Partial *out)
+{
+    static SHARED Partial parts[THREADS];
+    combine_group(parts, in, count, out);
+}
+
+KERNEL void combine_sums(const Sum *in, u64 count, Sum *out)
+{
+    static SHARED Sum parts[THREADS];
+    combine_group(parts, in, count, out);
+}
+
+// The values with the largest errors and their references, in the order abs, rel, ulp: three threads.
+KERNEL void fetch_largest(Values v, const Partial *all, double *out)
+{
+    const u32 t = thread();
+    const Largest l = t == 0 ? all->abs : t == 1 ? all->rel : all->ulp;
+    if (l.at == NOWHERE)
+        return;
+    const dd r = v.reference(l.at);
+    out[3 * t] = v.got(l.at);
+    out[3 * t + 1] = r.hi;
+    out[3 * t + 2] = r.lo;
+}
+
+// One digit of the relative errors whose digits above it are a given prefix. Errors are non-negative, so their bits are
+// in their order.
+struct Digit {
+    u64 prefixes[PREFIXES];
+    u32 count; // of prefixes
+    u32 shift; // bits below the digit
+};
+
+KERNEL void count_digits(Values v, Digit d, u64 *bins)
+{
+    static SHARED u32 own[PREFIXES * BINS];
+    const u32 all = d.count * BINS;
+    for (u32 b = thread(); b < all; b += COUNTERS)
+        own[b] = 0;
+    __syncthreads();
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < v.count; i += stride) {
+        const double got = v.got(i);
+        const dd reference = v.reference(i);
+        if (!kerf::is_finite(got) || !kerf::is_finite(reference.hi))
+            continue;
+        const u64 bits = bits_of(__builtin_fabs(errors_of(got, reference, v.floor).rel));
+        const u32 digit = u32(bits >> d.shift) % BINS;
+        for (u32 k = 0; k < d.count; ++k)
+            if (bits >> (d.shift + DIGIT_BITS) == d.prefixes[k])
+                __atomic_fetch_add(&own[k * BINS + digit], 1u, __ATOMIC_RELAXED);
+    }
+    __syncthreads();
+    for (u32 b = thread(); b < all; b += COUNTERS)
+        if (own[b] != 0)
+            __atomic_fetch_add(&bins[b], u64(own[b]), __ATOMIC_RELAXED);
+}
+
+// Integers of two buffers of the same layout. Places have the offset in the low 32 bits of a word, the size above.
+struct IntegerPairs {
+    const u8 *candidate, *reference;
+    const u64 *places;
+    u64 element, count;
+    u64 scalars;
+};
+
+KERNEL void count_integer_mismatches(IntegerPairs n, u64 *mismatches)
+{
+    static SHARED Count parts[COUNTERS];
+    static SHARED Count sum;
+    Count own = Count::empty();
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < n.count; i += stride) {
+        const u64 place = n.places[n.scalars == 1 ? 0 : i % n.scalars];
+        const u64 at = i / n.scalars * n.element + u32(place);
+        const u32 bytes = place >> 32;
+        own.value += load_bits(n.candidate + at, bytes) != load_bits(n.reference + at, bytes);
+    }
+    reduce<Count, COUNTERS>(parts, own, &sum);
+    if (thread() == 0 && sum.value != 0)
+        __atomic_fetch_add(mismatches, sum.value, __ATOMIC_RELAXED);
+}
+
+// Structural similarity, as metrics/ssim.rs of kerf-num has it, of one channel.
+enum { WINDOW = 11, TILE = 16, SIDE = TILE + WINDOW - 1, STATISTICS = 5 };
+struct Channel {
+    u64 height, width, channels, channel;
+    double shift, c1, c2;
+    double weights[WINDOW];
+};
+
+// Sums of the reference over the pixels of a chunk.
+KERNEL void sum_channel(Values v, Channel c, Sum *out)
+{
+    static SHARED Sum parts[THREADS];
+    const u64 pixels = c.height * c.width, start = u64(block()) * CHUNK;
+    const u64 end = start + CHUNK < pixels ? start + CHUNK : pixels;
+    Sum own = Sum::empty();
+    for (u64 i = start + thread(); i < end; i += THREADS)
+        own.value = kerf::add_fp(own.value, to_double(v.reference(i * c.channels + c.channel)));
+    reduce<Sum, THREADS>(parts, own, out + block());
+}
+
+DEVICE double similarity(const double *mean, const Channel &c)
+{
+    const double mx = mean[0], my = mean[1];
+    const double vx = mean[2] - mx * mx, vy = mean[3] - my * my;
+    const double cov = mean[4] - mx * my;
+    const double a = mx + c.shift, b = my + c.shift;
+    const double means = (2.0 * a * b + c.c1) / (a * a + b * b + c.c1);
+    return means * (2.0 * cov + c.c2) / (vx + vy + c.c2);
+}
+
+// Sums over a tile of TILE by TILE windows for each block of as many threads. Means are taken over the columns of a
+// window, then over its rows.
+KERNEL void sum_similarity(Values v, Channel c, Sum *out)
+{
+    static SHARED double x[SIDE][SIDE], y[SIDE][SIDE], across[STATISTICS][SIDE][TILE];
+    static SHARED Sum parts[TILE * TILE];
+    const u64 rows = c.height + 1 - WINDOW, columns = c.width + 1 - WINDOW;
+    const u64 tiles = (columns + TILE - 1) / TILE;
+    const u64 top = block() / tiles * TILE, left = block() % tiles * TILE;
+    const u32 t = thread();
+    for (u32 i = t; i < SIDE * SIDE; i += TILE * TILE) {
+        const u64 row = top + i / SIDE, column = left + i % SIDE;
+        const bool inside = row < c.height && column < c.width;
+        const u64 at = (row * c.width + column) * c.channels + c.channel;
+        x[i / SIDE][i % SIDE] = inside ? v.got(at) - c.shift : 0.0;
+        y[i / SIDE][i % SIDE] = inside ? to_double(v.reference(at)) - c.shift : 0.0;
+    }
+    __syncthreads();
+    for (u32 i = t; i < SIDE * TILE; i += TILE * TILE) {
+        const u32 row = i / TILE, column = i % TILE;
+        double sums[STATISTICS] = {};
+        for (u32 k = 0; k < WINDOW; ++k) {
+            const double w = c.weights[k], a = x[row][column + k], b = y[row][column + k];
+            sums[0] += w * a;
+            sums[1] += w * b;
+            sums[2] += w * (a * a);
+            sums[3] += w * (b * b);
+            sums[4] += w * (a * b);
+        }
+        for (u32 s = 0; s < STATISTICS; ++s)
+            across[s][row][column] = sums[s];
+    }
+    __syncthreads();
+    const u32 row = t / TILE, column = t % TILE;
+    double mean[STATISTICS] = {};
+    for (u32 k = 0; k < WINDOW; ++k)
+        for (u32 s = 0; s < STATISTICS; ++s)
+            mean[s] += c.weights[k] * across[s][row + k][column];
+    Sum own = Sum::empty();
+    if (top + row < rows && left + column < columns)
+        own.value = kerf::from_word(similarity(mean, c));
+    reduce<Sum, TILE * TILE>(parts, own, out + block());
+}

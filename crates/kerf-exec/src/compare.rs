@@ -1,0 +1,316 @@
+//! The comparison of outputs with their references, on the device that has both.
+//!
+//! [`DeviceComparer`] makes the report that `kerf_num::metrics::compare_with_quantiles` makes, by kernels of a program
+//! of its own. What holds:
+//!
+//! * Counts, largest errors, their places and quantiles are bit for bit the same.
+//! * Sums are of double-doubles in an order that depends on the number of values alone, so all devices give the same
+//!   bits. They differ from the processor's by rounding in double-double.
+//! * What comes back from the device, and what the processor does, does not grow with the number of values.
+
+mod records;
+mod select;
+mod similarity;
+
+use crate::cpu::{CpuExecutor, CpuOptions};
+use crate::cuda::{self, CudaExecutor};
+use crate::{Arg, BufferId, ExecError, Executor, Launch};
+use kerf_ir::finish::{self, Reflect, finish};
+use kerf_llvm::{LlvmError, Module};
+use kerf_num::Format;
+use kerf_num::metrics::{CompareOptions, ErrorParts, ErrorReport, Integers};
+use records::{BINS, CHUNK, COUNTERS, GROUP, PARTIAL_BYTES, PREFIXES, Record, Words};
+
+static BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/compare.bc"));
+
+/// Threads of a block that takes a chunk, or combines partial results.
+const THREADS: u32 = 128;
+/// Blocks of kernels that count, at most: several for each multiprocessor of a large GPU.
+const COUNTING_BLOCKS: usize = 2048;
+/// Where the values with the largest errors are in the result.
+const LARGEST_AT: usize = PARTIAL_BYTES;
+const LARGEST_BYTES: usize = 3 * 3 * 8;
+
+/// Symbols of the kernels.
+pub const KERNELS: [&str; 8] = [
+    "compare_chunks",
+    "combine_partials",
+    "combine_sums",
+    "fetch_largest",
+    "count_digits",
+    "count_integer_mismatches",
+    "sum_channel",
+    "sum_similarity",
+];
+
+/// The finished program of the comparison, for an architecture such as `sm_90`.
+pub fn program(arch: &str) -> Result<Module, LlvmError> {
+    let m = Module::parse(BITCODE, "compare")?;
+    kerf_ir::prepare::prepare(&m, arch)?;
+    finish(&m, &[], arch, Reflect::default())?;
+    Ok(m)
+}
+
+/// Floating-point values of one format on a device, with their references.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceValues<'a> {
+    /// The buffer that is compared.
+    pub candidate: BufferId,
+    /// Its elements.
+    pub elements: usize,
+    /// Bytes of an element.
+    pub element_bytes: usize,
+    /// Where in an element values of the format begin.
+    pub offsets: &'a [usize],
+    /// A buffer of pairs of `f64`, high word first, one for each value in the order of elements and offsets. Its
+    /// address is a multiple of 16.
+    pub reference: BufferId,
+}
+
+impl DeviceValues<'_> {
+    fn count(&self) -> usize {
+        self.elements * self.offsets.len()
+    }
+}
+
+/// Integers of two buffers of the same layout on a device.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceIntegers<'a> {
+    /// The buffer that is compared.
+    pub candidate: BufferId,
+    /// The same of the unchanged program.
+    pub original: BufferId,
+    /// Elements of each.
+    pub elements: usize,
+    /// Bytes of an element.
+    pub element_bytes: usize,
+    /// Where in an element integers begin, and their bytes, at most 8.
+    pub scalars: &'a [(usize, usize)],
+}
+
+/// A buffer that is replaced by a larger one where it is too small. Executors free buffers only when they end, so sizes
+/// are doubled.
+#[derive(Debug, Default)]
+struct GrowingBuffer {
+    buffer: Option<(BufferId, usize)>,
+}
+
+impl GrowingBuffer {
+    fn with(&mut self, exec: &mut dyn Executor, bytes: usize) -> Result<BufferId, ExecError> {
+        if let Some((id, have)) = self.buffer
+            && have >= bytes
+        {
+            return Ok(id);
+        }
+        let bytes = bytes.max(1024).next_power_of_two();
+        let id = exec.alloc("partial results", bytes, 8)?;
+        self.buffer = Some((id, bytes));
+        Ok(id)
+    }
+}
+
+/// Compares buffers of an executor that has [`program`] loaded.
+pub struct DeviceComparer<E: Executor> {
+    exec: E,
+    partials: [GrowingBuffer; 2],
+    layout: GrowingBuffer,
+    result: BufferId,
+    bins: BufferId,
+}
+
+impl DeviceComparer<CpuExecutor> {
+    /// A comparer on the CPU executor.
+    pub fn on_cpu(options: CpuOptions) -> Result<DeviceComparer<CpuExecutor>, ExecError> {
+        let m = program("sm_70").map_err(|e| ExecError::Compile(e.0))?;
+        DeviceComparer::new(CpuExecutor::new(&m, options)?)
+    }
+}
+
+impl DeviceComparer<CudaExecutor> {
+    /// A comparer on a GPU of architecture `arch`. Buffers of other executors on the same GPU are made known to it by
+    /// [`CudaExecutor::adopt`].
+    pub fn on_cuda(arch: &str, ordinal: i32) -> Result<DeviceComparer<CudaExecutor>, ExecError> {
+        let compile = |e: LlvmError| ExecError::Compile(e.0);
+        let ptx = finish::ptx(&program(arch).map_err(compile)?, arch).map_err(compile)?;
+        let code = cuda::assemble(&ptx, ordinal)?;
+        let symbols = KERNELS.map(str::to_owned);
+        DeviceComparer::new(CudaExecutor::from_code(code, &symbols, ordinal)?)
+    }
+}
+
+impl<E: Executor> DeviceComparer<E> {
+    /// Of an executor that has [`program`] loaded.
+    pub fn new(mut exec: E) -> Result<DeviceComparer<E>, ExecError> {
+        Ok(DeviceComparer {
+            result: exec.alloc("comparison", LARGEST_AT + LARGEST_BYTES, 8)?,
+            bins: exec.alloc("bins", PREFIXES * BINS * 8, 8)?,
+            exec,
+            partials: Default::default(),
+            layout: GrowingBuffer::default(),
+        })
+    }
+
+    /// The executor, whose buffers are compared.
+    pub fn executor(&mut self) -> &mut E {
+        &mut self.exec
+    }
+
+    /// Compares values with their references.
+    pub fn compare(
+        &mut self,
+        values: &DeviceValues,
+        options: &CompareOptions,
+    ) -> Result<ErrorReport, ExecError> {
+        let count = values.count();
+        if count == 0 {
+            let parts = ErrorParts::new(0, options.floor());
+            let none = select::no_values(options.quantiles());
+            return Ok(parts.finish(none));
+        }
+        let described = self.describe(values, options.format(), options.floor())?;
+        let chunks = count.div_ceil(CHUNK);
+        let out = self.partials[0].with(&mut self.exec, chunks * PARTIAL_BYTES)?;
+        self.launch(
+            "compare_chunks",
+            (chunks, THREADS),
+            &[described.clone(), start_of(out)],
+        )?;
+        self.combine("combine_partials", chunks, PARTIAL_BYTES)?;
+        let largest = Arg::Buffer {
+            id: self.result,
+            offset: LARGEST_AT as u64,
+        };
+        let args = [described.clone(), start_of(self.result), largest];
+        self.launch("fetch_largest", (1, 3), &args)?;
+        let bytes = self.exec.read(self.result)?;
+        let parts = records::parts(&bytes, count, options.floor());
+        let found = self.quantiles(&described, options.quantiles(), &parts)?;
+        Ok(parts.finish(found))
+    }
+
+    /// Compares integers bit by bit.
+    pub fn compare_integers(&mut self, values: &DeviceIntegers) -> Result<Integers, ExecError> {
+        let count = values.elements * values.scalars.len();
+        if count == 0 {
+            return Ok(Integers::default());
+        }
+        let mut places = Vec::with_capacity(8 * values.scalars.len());
+        for &(offset, bytes) in values.scalars {
+            fits(offset, bytes, values.element_bytes)?;
+            fits(0, bytes, 8)?;
+            places.extend((bytes as u64 * (1 << 32) + offset as u64).to_le_bytes());
+        }
+        let layout = self.layout.with(&mut self.exec, places.len())?;
+        self.exec.write(layout, &places)?;
+        self.exec.write(self.bins, &[0; 8])?;
+        let mut record = Record::default();
+        record.pointer(values.candidate);
+        record.pointer(values.original);
+        record.pointer(layout);
+        record.word(values.element_bytes as u64);
+        record.word(count as u64);
+        record.word(values.scalars.len() as u64);
+        self.launch(
+            "count_integer_mismatches",
+            counting(count),
+            &[record.arg(), start_of(self.bins)],
+        )?;
+        let bytes = self.exec.read(self.bins)?;
+        Ok(Integers {
+            count,
+            mismatches: Words::new(&bytes).take() as usize,
+        })
+    }
+
+    /// The argument that says where values are.
+    fn describe(
+        &mut self,
+        values: &DeviceValues,
+        format: Format,
+        floor: f64,
+    ) -> Result<Arg, ExecError> {
+        let mut offsets = Vec::with_capacity(4 * values.offsets.len());
+        for &offset in values.offsets {
+            fits(offset, format.bytes(), values.element_bytes)?;
+            offsets.extend((offset as u32).to_le_bytes());
+        }
+        let layout = self.layout.with(&mut self.exec, offsets.len())?;
+        self.exec.write(layout, &offsets)?;
+        let number = Format::ALL.iter().position(|f| *f == format).unwrap_or(0);
+        let mut record = Record::default();
+        record.pointer(layout);
+        record.word(values.element_bytes as u64);
+        record.halves(values.offsets.len() as u32, number as u32);
+        record.pointer(values.candidate);
+        record.pointer(values.reference);
+        record.word(values.count() as u64);
+        record.word(floor.to_bits());
+        Ok(record.arg())
+    }
+
+    /// Combines the partial results in the first scratch buffer until one is left, which is then in the result.
+    fn combine(&mut self, kernel: &str, count: usize, bytes: usize) -> Result<(), ExecError> {
+        let (mut count, mut from) = (count, 0);
+        loop {
+            let groups = count.div_ceil(GROUP);
+            let [a, b] = &mut self.partials;
+            let (input, output) = if from == 0 { (a, b) } else { (b, a) };
+            let input = input.with(&mut self.exec, count * bytes)?;
+            let output = match groups {
+                1 => self.result,
+                _ => output.with(&mut self.exec, groups * bytes)?,
+            };
+            let args = [start_of(input), records::word(count), start_of(output)];
+            self.launch(kernel, (groups, THREADS), &args)?;
+            if groups == 1 {
+                return Ok(());
+            }
+            (count, from) = (groups, 1 - from);
+        }
+    }
+
+    /// Launches a kernel on so many blocks and threads of a block.
+    fn launch(
+        &mut self,
+        symbol: &str,
+        (blocks, threads): (usize, u32),
+        args: &[Arg],
+    ) -> Result<(), ExecError> {
+        let grid = i32::try_from(blocks).map_err(|_| ExecError::Device {
+            what: "comparing an output".into(),
+            why: format!("{blocks} blocks are more than a launch can have"),
+        })?;
+        self.exec.launch(&Launch {
+            symbol,
+            name: symbol,
+            grid: [grid.unsigned_abs(), 1, 1],
+            block: [threads, 1, 1],
+            dynamic_shared: 0,
+            args,
+        })
+    }
+}
+
+/// The address of a buffer as an argument.
+fn start_of(id: BufferId) -> Arg {
+    Arg::Buffer { id, offset: 0 }
+}
+
+/// Blocks and threads of a kernel that counts.
+fn counting(count: usize) -> (usize, u32) {
+    let blocks = count.div_ceil(COUNTERS).min(COUNTING_BLOCKS);
+    (blocks, COUNTERS as u32)
+}
+
+/// Refuses a scalar that its element does not hold.
+fn fits(offset: usize, bytes: usize, element: usize) -> Result<(), ExecError> {
+    let end = offset.saturating_add(bytes);
+    if end > element || u32::try_from(end).is_err() {
+        return Err(ExecError::TooLong {
+            name: "an element".into(),
+            have: element,
+            want: end,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,383 @@
+//! The comparison on a device gives what `kerf_num::metrics` gives. The device is the CPU executor; with `--ignored`,
+//! a GPU.
+#[path = "comparison/data.rs"]
+mod data;
+
+use data::{KINDS, Kind, Sample, assert_same};
+use kerf_exec::compare::{self, DeviceComparer, DeviceIntegers, DeviceValues};
+use kerf_exec::cpu::{CpuExecutor, CpuOptions};
+use kerf_exec::cuda::CudaExecutor;
+use kerf_exec::{BufferId, ExecError, Executor};
+use kerf_num::metrics::{
+    CompareOptions, ErrorReport, ImageExtents, Integers, compare_with_quantiles, ssim,
+};
+use kerf_num::random::SplitMix64;
+use kerf_num::{Dd, Format};
+
+fn on_cpu() -> DeviceComparer<CpuExecutor> {
+    DeviceComparer::on_cpu(CpuOptions::default()).expect("the program of the comparison compiles")
+}
+
+fn upload<E: Executor>(c: &mut DeviceComparer<E>, bytes: &[u8]) -> BufferId {
+    let exec = c.executor();
+    let id = exec.alloc("data", bytes.len(), 8).expect("room");
+    exec.write(id, bytes).expect("written");
+    id
+}
+
+/// The sample on the device.
+fn values<'a, E: Executor>(c: &mut DeviceComparer<E>, s: &'a Sample) -> DeviceValues<'a> {
+    DeviceValues {
+        candidate: upload(c, &s.bytes),
+        elements: s.elements(),
+        element_bytes: s.element_bytes,
+        offsets: &s.offsets,
+        reference: upload(c, &s.reference_bytes()),
+    }
+}
+
+fn options(format: Format, floor: Option<f64>, quantiles: &[f64]) -> CompareOptions {
+    CompareOptions::new(format, floor, quantiles).expect("valid options")
+}
+
+/// The report of the device, which is the processor's.
+fn check<E: Executor>(
+    c: &mut DeviceComparer<E>,
+    s: &Sample,
+    options: &CompareOptions,
+    case: &str,
+) -> ErrorReport {
+    let v = values(c, s);
+    let got = c.compare(&v, options).expect("compared");
+    let want = compare_with_quantiles(
+        &s.got,
+        &s.reference,
+        options.format(),
+        Some(options.floor()),
+        options.quantiles(),
+    )
+    .expect("comparable");
+    assert_same(&got, &want, case);
+    got
+}
+
+/// All kinds of values in all formats.
+fn check_kinds<E: Executor>(c: &mut DeviceComparer<E>, count: usize) {
+    for format in Format::ALL {
+        for (i, kind) in KINDS.into_iter().enumerate() {
+            let s = Sample::dense(format, kind, count, 100 + i as u64);
+            for floor in [None, Some(0.0), Some(0.5)] {
+                let case = format!("{count} values of {format}, {kind:?}, floor {floor:?}");
+                let r = check(c, &s, &options(format, floor, &[]), &case);
+                let errors = kind != Kind::Equal && count > 100;
+                assert_eq!(r.max_rel > 0.0, errors, "{case} has errors");
+                let special = [r.nan_pairs, r.inf_pairs, r.nan_mismatch, r.inf_mismatch];
+                if kind == Kind::Anything && count > 100 {
+                    assert!(special.iter().all(|n| *n > 0), "{case} has {special:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_kinds_of_values() {
+    check_kinds(&mut on_cpu(), 5000);
+}
+
+/// Numbers of values around a chunk, and many chunks.
+fn check_lengths<E: Executor>(c: &mut DeviceComparer<E>) {
+    for format in Format::ALL {
+        for count in [0, 1, 4095, 4096, 4097, 100_003] {
+            for kind in [Kind::Close, Kind::Anything] {
+                let s = Sample::dense(format, kind, count, count as u64);
+                let case = format!("{count} values of {format}, {kind:?}");
+                let r = check(c, &s, &options(format, None, &[]), &case);
+                assert_eq!(r.count, count);
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_around_a_chunk() {
+    check_lengths(&mut on_cpu());
+}
+
+/// Elements with several values, values between other bytes, and values at addresses that are no multiple of their size.
+fn check_layouts<E: Executor>(c: &mut DeviceComparer<E>) {
+    for format in Format::ALL {
+        let b = format.bytes();
+        let layouts = [
+            (2 * b, vec![0, b]),
+            (4 * b, vec![3 * b, 0, 2 * b]),
+            (5 * b + 3, vec![1, b + 2, 3 * b]),
+            (b + 1, vec![1]),
+        ];
+        for (element, offsets) in layouts {
+            for elements in [1, 1366, 4097] {
+                let s = Sample::new((format, Kind::Anything), elements, element, &offsets, 7);
+                let case = format!("{elements} of {element} bytes with {format} at {offsets:?}");
+                let r = check(c, &s, &options(format, None, &[]), &case);
+                assert_eq!(r.count, elements * offsets.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_with_several_values() {
+    check_layouts(&mut on_cpu());
+}
+
+/// More chunks than are combined at once, and more quantiles than are counted at once.
+fn check_many<E: Executor>(c: &mut DeviceComparer<E>) {
+    let mut s = Sample::dense(Format::F32, Kind::Close, 4096 * 1024 + 5, 3);
+    // The largest error is in the last chunk, and again after it.
+    let last = s.got.len() - 1;
+    for at in [last - 3, last] {
+        s.got[at] = 8.0;
+        s.bytes[4 * at..4 * at + 4].copy_from_slice(&8f32.to_le_bytes());
+        s.reference[at] = Dd::from_f64(2.0);
+    }
+    let many: Vec<f64> = (0..=20).map(|i| f64::from(i) / 20.0).collect();
+    let r = check(c, &s, &options(Format::F32, Some(1.0), &many), "many");
+    assert_eq!(r.max_abs_at.map(|e| e.index), Some(last - 3));
+    assert_eq!(r.quantiles.len(), 23);
+}
+
+#[test]
+fn many_chunks_and_quantiles() {
+    check_many(&mut on_cpu());
+}
+
+#[test]
+fn the_first_of_equal_maxima() {
+    let mut c = on_cpu();
+    for first in [0, 127, 128, 4095, 4096, 9000] {
+        let mut got = vec![1f32; 12_000];
+        for at in [first, first + 1, first + 129, 11_999] {
+            got[at] = 1.5;
+        }
+        let s = Sample {
+            element_bytes: 4,
+            offsets: vec![0],
+            bytes: got.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            got: got.iter().map(|x| f64::from(*x)).collect(),
+            reference: vec![Dd::ONE; got.len()],
+        };
+        let r = check(&mut c, &s, &options(Format::F32, None, &[]), "ties");
+        for at in [r.max_abs_at, r.max_rel_at, r.max_ulp_at] {
+            assert_eq!(at.map(|e| (e.index, e.got)), Some((first, 1.5)));
+        }
+    }
+}
+
+#[test]
+fn sums_do_not_depend_on_the_execution() {
+    let s = Sample::dense(Format::F32, Kind::Close, 50_000, 11);
+    let report = |options: CpuOptions| {
+        let mut c = DeviceComparer::on_cpu(options).expect("compiles");
+        let v = values(&mut c, &s);
+        let o = self::options(Format::F32, None, &[]);
+        format!("{:?}", c.compare(&v, &o).expect("compared"))
+    };
+    let usual = CpuOptions::default();
+    let one = report(CpuOptions {
+        threads: 1,
+        ..usual
+    });
+    assert_eq!(
+        report(CpuOptions {
+            threads: 3,
+            order: 5,
+            ..usual
+        }),
+        one
+    );
+    assert_eq!(
+        report(CpuOptions {
+            no_regions: true,
+            ..usual
+        }),
+        one
+    );
+}
+
+/// Integers of several sizes, some of which differ.
+fn check_integers<E: Executor>(c: &mut DeviceComparer<E>) {
+    // A byte, two bytes and eight at odd places, and bytes that do not count.
+    let scalars = [(0, 1), (3, 2), (5, 8), (16, 4)];
+    let (element, elements) = (21, 10_000);
+    let original: Vec<u8> = (0..element * elements)
+        .map(|i| SplitMix64::at(1, i as u64) as u8)
+        .collect();
+    let mut candidate = original.clone();
+    let mut mismatches = 0;
+    for i in (0..elements).step_by(7) {
+        let (offset, bytes) = scalars[i % 4];
+        candidate[i * element + offset + i % bytes] ^= 1 << (i % 8);
+        mismatches += 1;
+        // Between scalars.
+        candidate[i * element + 14] ^= 0xff;
+    }
+    let v = DeviceIntegers {
+        candidate: upload(c, &candidate),
+        original: upload(c, &original),
+        elements,
+        element_bytes: element,
+        scalars: &scalars,
+    };
+    let want = Integers {
+        count: 4 * elements,
+        mismatches,
+    };
+    assert_eq!(c.compare_integers(&v).expect("compared"), want);
+    let none = DeviceIntegers { elements: 0, ..v };
+    assert_eq!(
+        c.compare_integers(&none).expect("compared"),
+        Integers::default()
+    );
+    let same = DeviceIntegers {
+        candidate: v.original,
+        ..v
+    };
+    let found = c.compare_integers(&same).expect("compared");
+    assert_eq!((found.count, found.mismatches), (4 * elements, 0));
+}
+
+#[test]
+fn integers_that_differ_are_counted() {
+    check_integers(&mut on_cpu());
+}
+
+/// Images of one channel and of three, around the size of a tile.
+fn check_images<E: Executor>(c: &mut DeviceComparer<E>) {
+    let extents = |height, width, channels| ImageExtents {
+        height,
+        width,
+        channels,
+    };
+    for image in [
+        extents(11, 11, 1),
+        extents(26, 27, 1),
+        extents(70, 53, 3),
+        extents(200, 131, 2),
+    ] {
+        let count = image.height * image.width * image.channels;
+        let mut s = Sample::dense(Format::F32, Kind::Close, count, 21);
+        // Light, so that means are far from zero and lose digits of variances.
+        for (i, r) in s.reference.iter_mut().enumerate() {
+            *r = r.add_f64(3.0 + (i % 97) as f64 / 50.0);
+            let got = (r.hi * (1.0 + 0.05 * ((i * i) % 13) as f64)) as f32;
+            s.got[i] = f64::from(got);
+            s.bytes[4 * i..4 * i + 4].copy_from_slice(&got.to_le_bytes());
+        }
+        let v = values(c, &s);
+        let o = options(Format::F32, None, &[]);
+        let report = c.compare(&v, &o).expect("compared");
+        let got = c.ssim(&v, o.format(), image, &report).expect("measured");
+        let exact: Vec<f64> = s.reference.iter().map(|d| d.to_f64()).collect();
+        let want = ssim(&s.got, &exact, image, report.peak);
+        let (got, want) = (got.expect("an image"), want.expect("an image"));
+        assert!(want < 0.999, "{image:?}: {want} is not perfect");
+        assert!((got - want).abs() <= 1e-12, "{image:?}: {got} {want}");
+
+        // Not the image's size, and no window.
+        for other in [
+            extents(image.height + 1, image.width, image.channels),
+            extents(1, image.height * image.width, image.channels),
+        ] {
+            let none = c.ssim(&v, o.format(), other, &report).expect("measured");
+            assert_eq!(none, None, "{other:?}");
+        }
+        // A value that is not finite.
+        let mut broken = report.clone();
+        broken.compared -= 1;
+        let none = c.ssim(&v, o.format(), image, &broken).expect("measured");
+        assert_eq!(none, None);
+    }
+}
+
+#[test]
+fn similarity_of_images() {
+    check_images(&mut on_cpu());
+}
+
+#[test]
+fn scalars_beyond_their_element_are_refused() {
+    let mut c = on_cpu();
+    let s = Sample::dense(Format::F64, Kind::Close, 10, 1);
+    let v = DeviceValues {
+        offsets: &[1],
+        ..values(&mut c, &s)
+    };
+    let e = c.compare(&v, &options(Format::F64, None, &[]));
+    let e = e.expect_err("the last value ends after its element");
+    assert!(
+        matches!(
+            e,
+            ExecError::TooLong {
+                have: 8,
+                want: 9,
+                ..
+            }
+        ),
+        "{e}"
+    );
+    let n = DeviceIntegers {
+        candidate: v.candidate,
+        original: v.candidate,
+        elements: 10,
+        element_bytes: 8,
+        scalars: &[(0, 4), (6, 4)],
+    };
+    assert!(c.compare_integers(&n).is_err());
+}
+
+#[test]
+fn every_kernel_becomes_ptx() {
+    for arch in ["sm_70", "sm_90"] {
+        let m = compare::program(arch).expect("the program finishes");
+        let ptx = kerf_ir::finish::ptx(&m, arch).expect("PTX is emitted");
+        let entries = ptx.matches(".entry").count();
+        assert_eq!(entries, compare::KERNELS.len(), "{arch}");
+        for kernel in compare::KERNELS {
+            assert!(ptx.contains(&format!(".entry {kernel}(")), "{kernel}");
+        }
+        // Contraction would undo the error-free transforms.
+        assert!(ptx.contains("add.rn.f64") && !ptx.contains("add.f64"));
+        assert!(ptx.contains("mul.rn.f64") && !ptx.contains("mul.f64"));
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn on_a_gpu() {
+    let arch = format!("sm_{}", CudaExecutor::capability(0).expect("a GPU"));
+    let mut c = DeviceComparer::on_cuda(&arch, 0).expect("the program of the comparison loads");
+    check_kinds(&mut c, 5000);
+    check_lengths(&mut c);
+    check_layouts(&mut c);
+    check_many(&mut c);
+    check_integers(&mut c);
+    check_images(&mut c);
+
+    // Buffers of another executor, and the same bits as on the CPU.
+    let s = Sample::dense(Format::F16, Kind::Anything, 100_003, 31);
+    let o = options(Format::F16, None, &[0.25]);
+    let mut other = DeviceComparer::on_cuda(&arch, 0).expect("loads");
+    let mut v = values(&mut other, &s);
+    for (id, bytes) in [
+        (&mut v.candidate, s.bytes.len()),
+        (&mut v.reference, 16 * s.reference.len()),
+    ] {
+        let address = other.executor().address(*id).expect("a buffer");
+        *id = c.executor().adopt("of another", address, bytes);
+    }
+    let mut cpu = on_cpu();
+    let there = values(&mut cpu, &s);
+    let want = cpu.compare(&there, &o).expect("compared");
+    let got = c.compare(&v, &o).expect("compared");
+    assert_eq!(format!("{got:?}"), format!("{want:?}"));
+}
