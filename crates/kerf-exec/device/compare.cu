@@ -115,6 +115,68 @@ KERNEL void count_integer_mismatches(IntegerPairs n, u64 *mismatches)
         __atomic_fetch_add(mismatches, sum.value, __ATOMIC_RELAXED);
 }
 
+// Two sums over words that depend on a value and its place: equal outputs have equal sums. All NaNs are one value.
+DEVICE u64 mixed(u64 x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+DEVICE void add_to_digest(u64 *sums, u64 own0, u64 own1)
+{
+    __atomic_fetch_add(sums, own0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(sums + 1, own1, __ATOMIC_RELAXED);
+}
+
+DEVICE void digest_word(u64 *own, u64 place, u64 word)
+{
+    const u64 x = mixed(word + 0x9e3779b97f4a7c15ull * (place + 1));
+    own[0] += x;
+    own[1] += mixed(x ^ 0xd6e8feb86659fd93ull);
+}
+
+KERNEL void digest_values(Values v, u64 *sums)
+{
+    u64 own[2] = {};
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < v.count; i += stride) {
+        const double got = v.got(i);
+        digest_word(own, i, is_nan(got) ? 0x7ff8000000000000ull : bits_of(got));
+    }
+    add_to_digest(sums, own[0], own[1]);
+}
+
+KERNEL void digest_integers(IntegerPairs n, u64 *sums)
+{
+    u64 own[2] = {};
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < n.count; i += stride) {
+        const u64 place = n.places[n.scalars == 1 ? 0 : i % n.scalars];
+        const u64 at = i / n.scalars * n.element + u32(place);
+        digest_word(own, i, load_bits(n.candidate + at, place >> 32));
+    }
+    add_to_digest(sums, own[0], own[1]);
+}
+
+// Numbers of one format as numbers of another, each rounded once.
+struct Conversion {
+    const u8 *from;
+    u8 *to;
+    u64 count;
+    Format from_format, to_format;
+};
+
+KERNEL void convert_values(Conversion c)
+{
+    const u32 in = c.from_format.bytes(), out = c.to_format.bytes();
+    const u64 stride = u64(blocks()) * COUNTERS;
+    for (u64 i = u64(block()) * COUNTERS + thread(); i < c.count; i += stride) {
+        const double x = c.to_format.round(c.from_format.decode(load_bits(c.from + i * in, in)));
+        c.to_format.store(c.to + i * out, x);
+    }
+}
+
 // Structural similarity, as metrics/ssim.rs of kerf-num has it, of one channel.
 enum { WINDOW = 11, TILE = 16, SIDE = TILE + WINDOW - 1, STATISTICS = 5 };
 struct Channel {

@@ -48,6 +48,33 @@ struct Format {
         return from_bits(sign | (field == 31 ? 2047 : field + 1008) << 52 | fraction << 42);
     }
 
+    // Writes x, a value of the format or NaN.
+    METHOD void store(u8 *at, double x) const
+    {
+        if (number == F64)
+            *(double *)at = x;
+        else if (number == F32)
+            *(float *)at = float(x);
+        else if (number == BF16)
+            *(unsigned short *)at = __builtin_bit_cast(u32, float(x)) >> 16;
+        else
+            *(unsigned short *)at = half_bits(x);
+    }
+
+    // Bits of an f16 of value x.
+    static METHOD u32 half_bits(double x)
+    {
+        const u32 sign = u32(bits_of(x) >> 48) & 0x8000;
+        const double size = __builtin_fabs(x);
+        if (size != size)
+            return sign | 0x7e00;
+        if (size >= 65536.0)
+            return sign | 0x7c00;
+        if (size < 0x1p-14)
+            return sign | u32(size * 0x1p24);
+        return sign | (u32(bits_of(size) >> 42) - (1008u << 10));
+    }
+
     // x rounded to the format.
     METHOD double round(double x) const
     {
@@ -156,11 +183,13 @@ struct Values {
     const kerf_dw64 *references;
     u64 count;
     double floor;
+    Format stored; // what the candidate has them in: a plan may hold a buffer in a narrower format
+    u32 unused;
 
     METHOD double got(u64 index) const
     {
         const u8 *at = candidate + layout.place(index);
-        return layout.format.decode(load_bits(at, layout.format.bytes()));
+        return stored.decode(load_bits(at, stored.bytes()));
     }
     METHOD dd reference(u64 index) const
     {

@@ -32,13 +32,16 @@ const LARGEST_AT: usize = PARTIAL_BYTES;
 const LARGEST_BYTES: usize = 3 * 3 * 8;
 
 /// Symbols of the kernels.
-pub const KERNELS: [&str; 8] = [
+pub const KERNELS: [&str; 11] = [
     "compare_chunks",
     "combine_partials",
     "combine_sums",
     "fetch_largest",
     "count_digits",
     "count_integer_mismatches",
+    "digest_values",
+    "digest_integers",
+    "convert_values",
     "sum_channel",
     "sum_similarity",
 ];
@@ -62,6 +65,8 @@ pub struct DeviceValues<'a> {
     pub element_bytes: usize,
     /// Where in an element values of the format begin.
     pub offsets: &'a [usize],
+    /// The format that the candidate holds them in; none: the one that they are compared in.
+    pub stored: Option<Format>,
     /// A buffer of pairs of `f64`, high word first, one for each value in the order of elements and offsets. Its
     /// address is a multiple of 16.
     pub reference: BufferId,
@@ -194,6 +199,16 @@ impl<E: Executor> DeviceComparer<E> {
         if count == 0 {
             return Ok(Integers::default());
         }
+        let described = self.describe_integers(values)?;
+        let words = self.counted("count_integer_mismatches", count, described)?;
+        Ok(Integers {
+            count,
+            mismatches: words[0] as usize,
+        })
+    }
+
+    /// The argument that says where integers are.
+    fn describe_integers(&mut self, values: &DeviceIntegers) -> Result<Arg, ExecError> {
         let mut places = Vec::with_capacity(8 * values.scalars.len());
         for &(offset, bytes) in values.scalars {
             fits(offset, bytes, values.element_bytes)?;
@@ -202,24 +217,61 @@ impl<E: Executor> DeviceComparer<E> {
         }
         let layout = self.layout.with(&mut self.exec, places.len())?;
         self.exec.write(layout, &places)?;
-        self.exec.write(self.bins, &[0; 8])?;
         let mut record = Record::default();
         record.pointer(values.candidate);
         record.pointer(values.original);
         record.pointer(layout);
         record.word(values.element_bytes as u64);
-        record.word(count as u64);
+        record.word((values.elements * values.scalars.len()) as u64);
         record.word(values.scalars.len() as u64);
-        self.launch(
-            "count_integer_mismatches",
-            counting(count),
-            &[record.arg(), start_of(self.bins)],
-        )?;
+        Ok(record.arg())
+    }
+
+    /// Launches a kernel that adds to two counters, and gives them.
+    fn counted(&mut self, kernel: &str, count: usize, what: Arg) -> Result<[u64; 2], ExecError> {
+        self.exec.write(self.bins, &[0; 16])?;
+        let args = [what, start_of(self.bins)];
+        self.launch(kernel, counting(count), &args)?;
         let bytes = self.exec.read(self.bins)?;
-        Ok(Integers {
-            count,
-            mismatches: Words::new(&bytes).take() as usize,
-        })
+        let mut words = Words::new(&bytes);
+        Ok([words.take(), words.take()])
+    }
+
+    /// A digest of values: equal ones have equal digests, all NaNs being one value.
+    pub fn digest(&mut self, values: &DeviceValues, format: Format) -> Result<[u64; 2], ExecError> {
+        if values.count() == 0 {
+            return Ok([0; 2]);
+        }
+        let described = self.describe(values, format, 0.0)?;
+        self.counted("digest_values", values.count(), described)
+    }
+
+    /// A digest of the integers of a buffer.
+    pub fn digest_integers(&mut self, values: &DeviceIntegers) -> Result<[u64; 2], ExecError> {
+        let count = values.elements * values.scalars.len();
+        if count == 0 {
+            return Ok([0; 2]);
+        }
+        let described = self.describe_integers(values)?;
+        self.counted("digest_integers", count, described)
+    }
+
+    /// Writes `count` numbers of one format to another buffer in another format, each rounded once.
+    pub fn convert(
+        &mut self,
+        (from, from_format): (BufferId, Format),
+        (to, to_format): (BufferId, Format),
+        count: usize,
+    ) -> Result<(), ExecError> {
+        if count == 0 {
+            return Ok(());
+        }
+        let mut record = Record::default();
+        record.pointer(from);
+        record.pointer(to);
+        record.word(count as u64);
+        record.halves(number(from_format), number(to_format));
+        self.launch("convert_values", counting(count), &[record.arg()])
     }
 
     /// The argument that says where values are.
@@ -230,21 +282,22 @@ impl<E: Executor> DeviceComparer<E> {
         floor: f64,
     ) -> Result<Arg, ExecError> {
         let mut offsets = Vec::with_capacity(4 * values.offsets.len());
+        let stored = values.stored.unwrap_or(format);
         for &offset in values.offsets {
-            fits(offset, format.bytes(), values.element_bytes)?;
+            fits(offset, stored.bytes(), values.element_bytes)?;
             offsets.extend((offset as u32).to_le_bytes());
         }
         let layout = self.layout.with(&mut self.exec, offsets.len())?;
         self.exec.write(layout, &offsets)?;
-        let number = Format::ALL.iter().position(|f| *f == format).unwrap_or(0);
         let mut record = Record::default();
         record.pointer(layout);
         record.word(values.element_bytes as u64);
-        record.halves(values.offsets.len() as u32, number as u32);
+        record.halves(values.offsets.len() as u32, number(format));
         record.pointer(values.candidate);
         record.pointer(values.reference);
         record.word(values.count() as u64);
         record.word(floor.to_bits());
+        record.halves(number(stored), 0);
         Ok(record.arg())
     }
 
@@ -289,6 +342,11 @@ impl<E: Executor> DeviceComparer<E> {
             args,
         })
     }
+}
+
+/// A format, as the device code numbers it.
+fn number(format: Format) -> u32 {
+    Format::ALL.iter().position(|f| *f == format).unwrap_or(0) as u32
 }
 
 /// The address of a buffer as an argument.

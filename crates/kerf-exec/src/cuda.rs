@@ -3,6 +3,7 @@
 //! All driver calls of Kerf are in this module and in [`watch`] (NVML).
 mod clear;
 mod code;
+mod device_memory;
 mod driver;
 mod entries;
 mod graph;
@@ -18,6 +19,7 @@ use graph::{KeptContents, Recording};
 use std::ffi::c_void;
 use stream::OwnStream;
 
+pub use device_memory::DeviceMemory;
 pub use driver::{Attributes, driver_version, present};
 pub use raw::CudaDevice;
 
@@ -413,6 +415,10 @@ impl Executor for CudaExecutor {
         self.stop.record()?;
         self.stop.wait()?;
         self.stop.since(&self.start)
+    }
+
+    fn device_address(&self, id: BufferId) -> Option<u64> {
+        self.slot(id).ok().map(|b| b.address)
     }
 
     fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {

@@ -284,6 +284,10 @@ pub trait Executor {
     fn take_notes(&mut self) -> Vec<String> {
         Vec::new()
     }
+    /// Where a buffer lies on a GPU, for other programs on it; none on the CPU.
+    fn device_address(&self, _id: BufferId) -> Option<u64> {
+        None
+    }
     /// Bytes of memory that buffers can still have; none where the executor does not say.
     fn free_memory(&mut self) -> Result<Option<usize>, ExecError> {
         Ok(None)

@@ -90,7 +90,10 @@ impl LostShadows {
 impl std::fmt::Display for LostShadows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
-            (self.loads, "values read as a float that were written as something else"),
+            (
+                self.loads,
+                "values read as a float that were written as something else",
+            ),
             (self.stores, "values written to variables of the program"),
             (self.local, "accesses to local memory through pointers"),
         ];
@@ -156,7 +159,11 @@ pub trait ShadowExecutor: Executor {
     fn flips(&mut self) -> Result<Vec<(u64, Option<Location>)>, ExecError> {
         let counts = self.flip_counts()?;
         let places = self.shadow_map().comparisons.iter().cloned();
-        Ok(counts.into_iter().zip(places).filter(|(n, _)| *n > 0).collect())
+        Ok(counts
+            .into_iter()
+            .zip(places)
+            .filter(|(n, _)| *n > 0)
+            .collect())
     }
 }
 

@@ -32,6 +32,7 @@ fn values<'a, E: Executor>(c: &mut DeviceComparer<E>, s: &'a Sample) -> DeviceVa
         elements: s.elements(),
         element_bytes: s.element_bytes,
         offsets: &s.offsets,
+        stored: None,
         reference: upload(c, &s.reference_bytes()),
     }
 }

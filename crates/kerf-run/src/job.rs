@@ -12,20 +12,23 @@ mod launches;
 mod measured;
 mod reference;
 mod report;
+mod resident;
 mod save;
 mod shadowed;
 mod sweep;
 mod timed;
+mod workshop;
 
 pub use count::{KernelCounts, ProgramCounts, SiteCounts, Traffic};
 pub use error::{JobError, NoReport};
 pub use execute::{execute, execute_with};
-pub use finished::{Workshop, finish_with_tools};
+pub use finished::finish_with_tools;
 pub use launches::{LaunchKind, LaunchTime, LaunchTimer, Run, bench, kinds};
 pub use report::{
     Energy, Flip, JobReport, JobSeconds, Output, OutputVerdict, ReferenceInfo, Times,
 };
 pub use timed::TimedProgram;
+pub use workshop::Workshop;
 
 pub use sweep::{
     CallComparison, Change, ComparedCalls, Deed, Degree, Deviation, MachineShare, NOT_YET,

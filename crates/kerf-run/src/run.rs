@@ -158,7 +158,7 @@ impl<'a> WorkloadSession<'a> {
         self.declared.as_ref().unwrap_or(&self.workload.buffers)
     }
 
-    fn held(&self, buffer: usize) -> Option<HeldBuffer> {
+    pub(crate) fn held(&self, buffer: usize) -> Option<HeldBuffer> {
         self.storage.get(buffer).copied().flatten()
     }
 

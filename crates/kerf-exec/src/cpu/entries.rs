@@ -1,8 +1,8 @@
 //! Shadow memory of a program that computes its own shadows (`kerf-pass/device/shadow.cu`), on the CPU executor: an entry
 //! for every granule of the arena, committed on first touch.
-use super::{CpuExecutor, CpuOptions};
 use super::mapping::{self, MemoryError};
 use super::memory::Arena;
+use super::{CpuExecutor, CpuOptions};
 use crate::shadow_space::{
     BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
 };

@@ -2,6 +2,7 @@
 //!
 //! Buffers whose values get shadows lie in one allocation, and their entries in another. Shadows of shared memory have a
 //! slot for each block that can be resident.
+use super::device_memory::DeviceMemory;
 use super::{CudaExecutor, driver};
 use crate::shadow_space::{
     BufferScalars, ENTRY, LostShadows, SPACE, ShadowExecutor, ShadowSpace, VALUES, words,
@@ -14,28 +15,6 @@ const ALIGNMENT: usize = 256;
 
 /// Blocks that a multiprocessor holds at most, on all architectures.
 const BLOCKS_OF_SM: usize = 32;
-
-/// Memory on the device that is freed when dropped.
-struct DeviceMemory {
-    address: u64,
-    bytes: usize,
-}
-
-impl DeviceMemory {
-    /// Memory filled with zeros.
-    fn zeroed(bytes: usize, what: &str) -> Result<DeviceMemory, ExecError> {
-        let bytes = bytes.max(ENTRY);
-        let address = driver::alloc(bytes, what)?;
-        driver::fill(address, 0, bytes)?;
-        Ok(DeviceMemory { address, bytes })
-    }
-}
-
-impl Drop for DeviceMemory {
-    fn drop(&mut self) {
-        driver::free(self.address);
-    }
-}
 
 /// The shadows of a program's memory.
 pub(super) struct DeviceEntries {
@@ -179,7 +158,9 @@ impl CudaExecutor {
     }
 
     fn tell_space(&mut self) -> Result<(), ExecError> {
-        let Some(e) = &self.entries else { return Ok(()) };
+        let Some(e) = &self.entries else {
+            return Ok(());
+        };
         let space = e.space().bytes();
         let (address, _) = self.loaded.global(SPACE)?;
         driver::to_device(address, &space)

@@ -57,9 +57,7 @@ impl Pass<'_> {
             return s.clone();
         }
         let n = lanes(v.ty()).map_or(1, |s| s.1);
-        (0..n)
-            .map(|l| self.exact(b, self.lane(b, v, l)))
-            .collect()
+        (0..n).map(|l| self.exact(b, self.lane(b, v, l))).collect()
     }
 
     pub(super) fn recall(&self, b: &Builder, v: Value) -> Vec<Dd> {

@@ -72,7 +72,9 @@ impl Pass<'_> {
                 let known = name.starts_with("llvm.") || name.starts_with("__nv_");
                 found.hides_float |= !known;
                 // A conversion to an integer rounds; a copy of the bits does not.
-                let rounds = name.contains("2int") || name.contains("2ll") || name.contains("2uint")
+                let rounds = name.contains("2int")
+                    || name.contains("2ll")
+                    || name.contains("2uint")
                     || name.contains("2ull");
                 match rounds {
                     true => Vec::new(),

@@ -216,9 +216,7 @@ impl Pass<'_> {
     /// A function of the device library, on pairs.
     pub(super) fn call_pair(&self, b: &Builder, name: &str, args: &[Value]) -> Dd {
         let types: Vec<Type> = args.iter().map(|a| a.ty()).collect();
-        let f = self
-            .m
-            .declare(name, self.f64t.vector(2).function(&types));
+        let f = self.m.declare(name, self.f64t.vector(2).function(&types));
         let r = b.call(f, args);
         Dd {
             hi: b.lane(r, 0),
@@ -373,7 +371,10 @@ impl Pass<'_> {
     pub(super) fn lost(&self, b: &Builder, v: Value) -> Dd {
         let from = self.provenance(v);
         if from.hides_float {
-            self.needs_host(format!("floats that travel as integers ({})", self.named(v)));
+            self.needs_host(format!(
+                "floats that travel as integers ({})",
+                self.named(v)
+            ));
         }
         for load in from.loads {
             self.check_word(load);
@@ -388,5 +389,4 @@ impl Pass<'_> {
             None => "made by the compiler".to_owned(),
         }
     }
-
 }

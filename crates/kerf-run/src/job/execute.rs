@@ -1,13 +1,15 @@
 //! Carrying a job out: compile, run, time, compare, report.
 use super::check::{check_folder, fixed_blocks, plan_params, refuse};
 use super::count::{ProgramCounts, counted};
-use super::finished::{Workshop, launched_only};
+use super::finished::launched_only;
 use super::kept::kept;
-use super::measured::{Prepared, measure};
+use super::measured::{Measured, Prepared, measure};
 use super::reference::compare_output;
 use super::report::{JobReport, JobSeconds, Output, ReferenceInfo};
+use super::resident::{RunOnDevice, stays_on_device};
 use super::save::save;
 use super::shadowed::Reference;
+use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory::{self, MemoryNeed};
 use crate::run::WorkloadSession;
@@ -289,15 +291,8 @@ fn compared_outputs(
     for ((k, o), bytes) in session.outputs().into_iter().enumerate().zip(read) {
         let b = &session.workload.buffers[o];
         let mut out = Output {
-            name: b.name.clone(),
-            element: b.elem.to_string(),
-            len: b.len,
             digest: digest(&bytes, &b.elem),
-            saved: None,
-            errors: Vec::new(),
-            integer_mismatches: None,
-            verdict: None,
-            scatter: Vec::new(),
+            ..Output::empty(b)
         };
         if let Some(dir) = &job.save {
             let shadows = reference.map(|r| &r.outputs[k]);
@@ -309,6 +304,51 @@ fn compared_outputs(
         outputs.push(out);
     }
     Ok(outputs)
+}
+
+/// The outputs of a run, and what they are compared with.
+struct Comparison<'a> {
+    job: &'a Job,
+    session: &'a WorkloadSession<'a>,
+    /// The program as it is, on the inputs as they are: the reference is of that.
+    own: &'a WorkloadSession<'a>,
+    program: &'a Program,
+    inputs: Option<&'a str>,
+}
+
+impl Comparison<'_> {
+    fn compare(
+        &self,
+        measured: &mut Measured,
+        kept_before: &mut Workshop,
+        spent: &mut JobSeconds,
+    ) -> Result<(Vec<Output>, Option<ReferenceInfo>), JobError> {
+        let clock = Instant::now();
+        if stays_on_device(self.job) {
+            let resident = kept_before.resident(self.job)?;
+            if let Ok(info) = resident.reference(self.job, self.own, self.program)? {
+                spent.reference_s = clock.elapsed().as_secs_f64();
+                let clock = Instant::now();
+                let run = RunOnDevice {
+                    exec: measured.exec.as_ref(),
+                    loaded: &measured.loaded,
+                };
+                let outputs = resident.compare(self.session, &run)?;
+                spent.compare_s = clock.elapsed().as_secs_f64();
+                return Ok((outputs, Some(info)));
+            }
+        }
+        let reference = match self.job.reference {
+            true => Some(kept(self.job, self.own, self.program, self.inputs)?),
+            false => None,
+        };
+        spent.reference_s = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let read = measured.read_outputs(self.session)?;
+        let outputs = compared_outputs(self.job, self.session, read, reference.as_ref())?;
+        spent.compare_s = clock.elapsed().as_secs_f64();
+        Ok((outputs, reference.map(|r| r.info)))
+    }
 }
 
 /// Launches of one run.
@@ -349,24 +389,21 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let own = programs.own_session(&session);
     let prepared = Prepared::new(job, &session, (&m, &programs.own), kept_before, &mut spent)?;
     let mut measured = measure(job, prepared, (&session, &used), &own, &mut spent)?;
-    let clock = Instant::now();
     let inputs = match &job.references {
         Some(_) => Some(kept_before.inputs(&session)?),
         None => None,
     };
-    let reference = match job.reference {
-        // The reference is of the program as it is, on the inputs as they are.
-        true => Some(kept(job, &own, &programs.own, inputs.as_deref())?),
-        false => None,
+    let by = Comparison {
+        job,
+        session: &session,
+        own: &own,
+        program: &programs.own,
+        inputs: inputs.as_deref(),
     };
-    spent.reference_s = clock.elapsed().as_secs_f64();
+    let (outputs, info) = by.compare(&mut measured, kept_before, &mut spent)?;
     let counts = count_as_run(job, &session, programs.run())?;
-    let clock = Instant::now();
-    let outputs = compared_outputs(job, &session, measured.outputs, reference.as_ref())?;
-    spent.compare_s = clock.elapsed().as_secs_f64();
     let mut stats: Vec<KernelStats> = measured.exec.kernel_stats();
     stats.retain(|k| used.contains(&k.symbol));
-    let info = reference.map(|r| r.info);
     let mut warnings = warnings(&workload, &infos, &stats, info.as_ref());
     warnings.extend(measured.exec.take_notes());
     Ok(JobReport {

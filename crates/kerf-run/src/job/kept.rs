@@ -3,8 +3,8 @@
 //! A file is found by the digest of everything that decides the reference: the prepared program, its
 //! inputs, the settings, the workload file, libdevice and this version. It carries the digest of its own
 //! content, so that half a file is no file.
-use super::shadowed::{Reference, ReferenceOutput, reference};
 use super::report::ReferenceInfo;
+use super::shadowed::{Reference, ReferenceOutput, reference};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
 use kerf_clang::sha256;

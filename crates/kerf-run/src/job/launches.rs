@@ -4,8 +4,9 @@
 //! copies for fixed blocks. A launch is timed by itself, from the workload's first contents, which are put
 //! back before every run. Then the cache is filled with other memory, so that a short sample does not find its data
 //! there where the whole launch would not, and has to write back what the launch itself would have left.
-use super::finished::{Workshop, launched_only};
+use super::finished::launched_only;
 use super::report::Times;
+use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::bind::bind;
 use crate::run::{LoadedBuffers, WorkloadSession};

@@ -1,10 +1,11 @@
 //! The runs of a job on its device: code is loaded, runs are timed, outputs and sensors read.
-use super::finished::Workshop;
 use super::report::{Energy, JobSeconds, Times};
+use super::resident::stays_on_device;
 use super::timed::TimedProgram;
+use super::workshop::Workshop;
 use super::{Device, Job, JobError};
 use crate::memory;
-use crate::run::{Contents, WorkloadSession};
+use crate::run::{Contents, LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
 use kerf_exec::cpu::{CpuExecutor, CpuOptions};
 use kerf_exec::cuda::watch::{Reading, Watch};
@@ -256,18 +257,6 @@ impl<'s> Pair<'s> {
         }
         Ok((samples, baseline))
     }
-
-    /// Bytes of the outputs, in the workload's order.
-    fn outputs(&mut self) -> Result<Vec<Vec<u8>>, JobError> {
-        let plan = &mut self.plan;
-        let mut read = Vec::new();
-        for o in self.session.outputs() {
-            read.push(self.session.output(plan.exec.as_mut(), &plan.loaded, o)?);
-            plan.exec
-                .undefined(plan.loaded.ids[plan.loaded.binding[o]])?;
-        }
-        Ok(read)
-    }
 }
 
 /// What came of the runs.
@@ -280,14 +269,43 @@ pub(super) struct Measured {
     pub baseline: Option<Times>,
     /// Replays of a sample.
     pub replays: Option<u32>,
-    /// Bytes of the outputs, in the workload's order.
-    pub outputs: Vec<Vec<u8>>,
+    /// Its buffers: outputs are as the last run left them.
+    pub loaded: LoadedBuffers,
+    /// Bytes of the outputs, in the workload's order, where they were read.
+    outputs: Option<Vec<Vec<u8>>>,
     /// Energy of a run.
     pub energy: Option<Energy>,
     /// The sensors before and after.
     pub sensors: Vec<Reading>,
     /// What kernels printed.
     pub printed: String,
+}
+
+/// Bytes of the outputs, in the workload's order.
+fn read(
+    session: &WorkloadSession,
+    exec: &mut dyn Executor,
+    loaded: &LoadedBuffers,
+) -> Result<Vec<Vec<u8>>, JobError> {
+    let mut all = Vec::new();
+    for o in session.outputs() {
+        all.push(session.output(exec, loaded, o)?);
+        exec.undefined(loaded.ids[loaded.binding[o]])?;
+    }
+    Ok(all)
+}
+
+impl Measured {
+    /// Bytes of the outputs, in the workload's order.
+    pub(super) fn read_outputs(
+        &mut self,
+        session: &WorkloadSession,
+    ) -> Result<Vec<Vec<u8>>, JobError> {
+        match self.outputs.take() {
+            Some(all) => Ok(all),
+            None => read(session, self.exec.as_mut(), &self.loaded),
+        }
+    }
 }
 
 /// Runs, times and reads. From loading to the outputs the GPU is this process's alone: copies disturb measurements too.
@@ -320,7 +338,12 @@ pub(super) fn measure(
     let mut sensors: Vec<Reading> = watch.as_ref().map(Watch::read).into_iter().collect();
     let (samples, baseline) = pair.samples(job.repeats, sample_s)?;
     let replays = pair.plan.batch;
-    let outputs = pair.outputs()?;
+    // What is measured from here on, energy, would change outputs that it starts from.
+    let stay = stays_on_device(job) && job.energy_s == 0.0;
+    let outputs = match stay {
+        true => None,
+        false => Some(read(session, pair.plan.exec.as_mut(), &pair.plan.loaded)?),
+    };
     let Pair { mut plan, base, .. } = pair;
     drop(base);
     spent.run_s = clock.elapsed().as_secs_f64();
@@ -334,7 +357,7 @@ pub(super) fn measure(
         _ => None,
     };
     drop(turn);
-    let mut exec = plan.exec;
+    let (mut exec, loaded) = (plan.exec, plan.loaded);
     sensors.extend(watch.as_ref().map(Watch::read));
     let printed = String::from_utf8_lossy(&exec.printed()).into_owned();
     Ok(Measured {
@@ -342,6 +365,7 @@ pub(super) fn measure(
         times,
         baseline: Times::new(baseline),
         replays,
+        loaded,
         outputs,
         energy,
         sensors,

@@ -3,10 +3,56 @@ use super::report::{Output, OutputVerdict};
 use super::shadowed::{ReferenceOutput, scalars};
 use super::{Job, JobError};
 use crate::run::WorkloadSession;
-use kerf_num::metrics::{ErrorReport, ImageExtents, Integers, NanPairs, judge, ssim};
+use kerf_num::metrics::{
+    CompareOptions, ErrorReport, ImageExtents, Integers, NanPairs, judge, ssim,
+};
 use kerf_num::{Format, Metric};
 use kerf_workload::accept::Criterion;
 use kerf_workload::generate::perturb::format_of;
+use kerf_workload::workload::BufferSpec;
+
+/// What a workload asks of an output.
+pub(super) struct OutputCriterion<'a> {
+    pub criterion: Option<&'a Criterion>,
+    spec: &'a BufferSpec,
+}
+
+impl<'a> OutputCriterion<'a> {
+    pub(super) fn for_output(session: &WorkloadSession<'a>, buffer: usize) -> OutputCriterion<'a> {
+        let w = session.workload;
+        let spec = &w.buffers[buffer];
+        OutputCriterion {
+            criterion: w.accept.criterion(&spec.name),
+            spec,
+        }
+    }
+
+    /// How values of a format are compared.
+    pub(super) fn options(&self, format: Format) -> Result<CompareOptions, JobError> {
+        let floor = self.criterion.and_then(|c| c.floor);
+        let quantiles: Vec<f64> = self
+            .criterion
+            .and_then(|c| c.quantile)
+            .into_iter()
+            .collect();
+        CompareOptions::new(format, floor, &quantiles).map_err(|e| JobError::Input(e.to_string()))
+    }
+
+    /// Takes the peak that the workload says.
+    pub(super) fn set_peak(&self, report: &mut ErrorReport) {
+        if let Some(p) = self.criterion.and_then(|c| c.peak) {
+            report.set_peak(p);
+        }
+    }
+
+    /// The image that values are, so many to an element, where it is asked how similar it is.
+    pub(super) fn image(&self, channels: usize) -> Option<ImageExtents> {
+        let images = [Metric::Psnr, Metric::Ssim];
+        let asked = self.criterion.is_some_and(|c| images.contains(&c.metric));
+        let image = self.spec.image().filter(|_| asked)?;
+        Some(ImageExtents { channels, ..image })
+    }
+}
 
 fn value_at(bytes: &[u8], at: usize, f: Format) -> f64 {
     let mut b = [0u8; 8];
@@ -26,23 +72,20 @@ pub(super) fn compare_output(
     let w = session.workload;
     let all = scalars(w, buffer);
     let mut reports = Vec::new();
-    let criterion = w.accept.criterion(&w.buffers[buffer].name);
+    let asked = OutputCriterion::for_output(session, buffer);
     for (f, shadow) in &reference.1 {
         let values: Vec<f64> = all
             .iter()
             .filter(|(_, s)| format_of(*s) == Some(*f))
             .map(|(at, _)| value_at(got, *at, *f))
             .collect();
-        let quantiles: Vec<f64> = [0.5, 0.9, 0.99, 0.999]
-            .into_iter()
-            .chain(criterion.and_then(|c| c.quantile))
-            .collect();
+        let options = asked.options(*f)?;
         let mut r = kerf_num::metrics::compare_with_quantiles(
             &values,
             shadow,
             *f,
-            criterion.and_then(|c| c.floor),
-            &quantiles,
+            Some(options.floor()),
+            options.quantiles(),
         )
         .map_err(|e| JobError::Input(e.to_string()))?;
         if job.scatter {
@@ -51,21 +94,12 @@ pub(super) fn compare_output(
             out.scatter
                 .push(kerf_num::metrics::scatter(&values, shadow, r.floor, &shape));
         }
-        if let Some(p) = criterion.and_then(|c| c.peak) {
-            r.set_peak(p);
-        }
-        let images = [Metric::Psnr, Metric::Ssim];
-        if let Some(image) = w.buffers[buffer].image()
-            && criterion.is_some_and(|c| images.contains(&c.metric))
-        {
+        asked.set_peak(&mut r);
+        if let Some(image) = asked.image(values.len() / w.buffers[buffer].len.max(1)) {
             let exact: Vec<f64> = shadow.iter().map(|d| d.to_f64()).collect();
-            let channels = values.len() / w.buffers[buffer].len.max(1);
-            let image = ImageExtents { channels, ..image };
             r.ssim = ssim(&values, &exact, image, r.peak);
         }
-        let mut v = serde_json::to_value(&r).map_err(|e| JobError::Worker(e.to_string()))?;
-        v["format"] = serde_json::json!(f);
-        out.errors.push(v);
+        out.push_report(*f, &r)?;
         reports.push(r);
     }
     let mut integers = Integers::default();
@@ -75,12 +109,12 @@ pub(super) fn compare_output(
         integers.mismatches += usize::from(got[bytes.clone()] != reference.0[bytes]);
     }
     out.integer_mismatches = (integers.count > 0).then_some(integers.mismatches);
-    out.verdict = verdict(session, criterion, &reports, integers)?;
+    out.verdict = verdict(session, asked.criterion, &reports, integers)?;
     Ok(())
 }
 
 /// Decides on an output. Without a criterion there is a verdict only where it does not depend on one.
-fn verdict(
+pub(super) fn verdict(
     session: &WorkloadSession,
     criterion: Option<&Criterion>,
     reports: &[ErrorReport],

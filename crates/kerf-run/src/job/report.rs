@@ -1,9 +1,10 @@
 //! What a job gave, as the worker answers it.
-use super::Device;
+use super::{Device, JobError};
 use kerf_exec::cuda::watch::Reading;
 use kerf_exec::{DeviceInfo, KernelStats};
-use kerf_num::Metric;
-use kerf_num::metrics::{ComparedCounts, Rejection};
+use kerf_num::metrics::{ComparedCounts, ErrorReport, Rejection};
+use kerf_num::{Format, Metric};
+use kerf_workload::workload::BufferSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -182,6 +183,31 @@ pub struct Output {
     /// How the error is spread, by format of the scalars, where the job asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scatter: Vec<kerf_num::metrics::Scatter>,
+}
+
+impl Output {
+    /// Of a buffer, before anything was compared.
+    pub(super) fn empty(b: &BufferSpec) -> Output {
+        Output {
+            name: b.name.clone(),
+            element: b.elem.to_string(),
+            len: b.len,
+            digest: String::new(),
+            saved: None,
+            errors: Vec::new(),
+            integer_mismatches: None,
+            verdict: None,
+            scatter: Vec::new(),
+        }
+    }
+
+    /// Adds the report of the values of one format.
+    pub(super) fn push_report(&mut self, f: Format, r: &ErrorReport) -> Result<(), JobError> {
+        let mut v = serde_json::to_value(r).map_err(|e| JobError::Worker(e.to_string()))?;
+        v["format"] = serde_json::json!(f);
+        self.errors.push(v);
+        Ok(())
+    }
 }
 
 /// Whether an output is close enough.

@@ -21,7 +21,7 @@ use kerf_num::{Dd, Format};
 use kerf_pass::shadow::{self, ShadowDevice, ShadowMap, ShadowRuntime};
 use kerf_workload::generate::perturb::format_of;
 use kerf_workload::scalar::Scalar;
-use kerf_workload::workload::Workload;
+use kerf_workload::workload::{BufferSpec, Workload};
 use std::collections::BTreeMap;
 
 /// Original bytes of an output, and the shadow values of its float scalars by format.
@@ -34,9 +34,9 @@ pub(super) struct Reference {
     pub outputs: Vec<ReferenceOutput>,
 }
 
-/// A reference, or why device code cannot have it.
-enum Attempt {
-    Done(Reference),
+/// A reference as device code computed it, or why it could not.
+pub(super) enum Attempt<T> {
+    Done(ReferenceInfo, Vec<T>),
     NeedsHost(Vec<String>),
 }
 
@@ -46,8 +46,15 @@ pub(super) fn reference(
     session: &WorkloadSession,
     program: &Program,
 ) -> Result<Reference, JobError> {
-    match as_device_code(job, session, program)? {
-        Attempt::Done(r) => Ok(r),
+    let attempt = match job.device {
+        Device::Cpu => on_cpu(job, session, program)?,
+        Device::Cuda => match on_gpu(job, session, program)? {
+            Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, read_output)?,
+            Err(why) => Attempt::NeedsHost(why),
+        },
+    };
+    match attempt {
+        Attempt::Done(info, outputs) => Ok(Reference { info, outputs }),
         Attempt::NeedsHost(why) => by_host(job, session, program, why),
     }
 }
@@ -89,18 +96,31 @@ fn cpu_options(job: &Job) -> CpuOptions {
     }
 }
 
-/// The program that computes its own shadows, loaded; or why it does not fit.
-fn loaded(
+/// The program that computes its own shadows on the CPU executor, run.
+fn on_cpu(
     job: &Job,
     session: &WorkloadSession,
-    m: &Module,
-    map: ShadowMap,
-) -> Result<Result<Box<dyn ShadowExecutor>, String>, JobError> {
-    if job.device == Device::Cpu {
-        let exec = CpuExecutor::with_entries(m, cpu_options(job), map)?;
-        return Ok(Ok(Box::new(exec)));
+    program: &Program,
+) -> Result<Attempt<ReferenceOutput>, JobError> {
+    let (m, map) = instrumented(job, session, program, ShadowRuntime::Device)?;
+    if !map.needs_host.is_empty() {
+        return Ok(Attempt::NeedsHost(map.needs_host));
     }
-    let ptx = finish::ptx(m, &job.arch).map_err(not_made)?;
+    let mut exec = CpuExecutor::with_entries(&m, cpu_options(job), map)?;
+    run_with_shadows(Device::Cpu, session, &mut exec, read_output)
+}
+
+/// The program that computes its own shadows, loaded on a GPU; or why it cannot be.
+pub(super) fn on_gpu(
+    job: &Job,
+    session: &WorkloadSession,
+    program: &Program,
+) -> Result<Result<CudaExecutor, Vec<String>>, JobError> {
+    let (m, map) = instrumented(job, session, program, ShadowRuntime::Device)?;
+    if !map.needs_host.is_empty() {
+        return Ok(Err(map.needs_host));
+    }
+    let ptx = finish::ptx(&m, &job.arch).map_err(not_made)?;
     let code = assemble(&ptx, job.ordinal)?;
     let mut used = session.check()?;
     used.push(VALUES.to_owned());
@@ -110,33 +130,25 @@ fn loaded(
     let free = exec.free_memory()?.unwrap_or(usize::MAX);
     if need > free {
         let (need, free) = (memory::words(need), memory::words(free));
-        return Ok(Err(format!(
-            "shadows that need {need} of device memory, of which {free} are free"
-        )));
+        let why = format!("shadows that need {need} of device memory, of which {free} are free");
+        return Ok(Err(vec![why]));
     }
     exec.start_shadow(map, arena)?;
-    Ok(Ok(Box::new(exec)))
+    Ok(Ok(exec))
 }
 
-/// The reference as device code.
-fn as_device_code(
-    job: &Job,
+/// Runs a program that computes its own shadows; `collect` takes what it needs of each output.
+pub(super) fn run_with_shadows<E: ShadowExecutor, T>(
+    device: Device,
     session: &WorkloadSession,
-    program: &Program,
-) -> Result<Attempt, JobError> {
-    let (m, map) = instrumented(job, session, program, ShadowRuntime::Device)?;
-    if !map.needs_host.is_empty() {
-        return Ok(Attempt::NeedsHost(map.needs_host));
-    }
-    let mut exec = match loaded(job, session, &m, map)? {
-        Ok(exec) => exec,
-        Err(why) => return Ok(Attempt::NeedsHost(vec![why])),
-    };
-    let mut buffers = session.load(exec.as_mut())?;
-    let time_s = session.run(exec.as_mut(), &mut buffers)?;
+    exec: &mut E,
+    mut collect: impl FnMut(&WorkloadSession, &mut E, &LoadedBuffers, usize) -> Result<T, JobError>,
+) -> Result<Attempt<T>, JobError> {
+    let mut buffers = session.load(exec)?;
+    let time_s = session.run(exec, &mut buffers)?;
     let mut outputs = Vec::new();
     for o in session.outputs() {
-        outputs.push(shadows_of_output(session, exec.as_mut(), &buffers, o)?);
+        outputs.push(collect(session, exec, &buffers, o)?);
     }
     let lost = exec.lost_shadows()?;
     if !lost.is_empty() {
@@ -147,46 +159,51 @@ fn as_device_code(
         untracked: exec.shadow_map().untracked.clone(),
         time_s,
         kept: false,
-        device: job.device,
+        device,
         needs_host: Vec::new(),
     };
-    Ok(Attempt::Done(Reference { info, outputs }))
+    Ok(Attempt::Done(info, outputs))
+}
+
+/// The floats of one format in the elements of a buffer.
+pub(super) fn scalars_by_format(b: &BufferSpec) -> Vec<(Format, Vec<BufferScalars>)> {
+    let one = b.elem.scalars();
+    let places = |format: Format| -> Vec<usize> {
+        let some = one.iter().filter(|(_, s)| format_of(*s) == Some(format));
+        some.map(|(at, _)| *at).collect()
+    };
+    let described = |format: Format| {
+        let offsets = places(format);
+        let values_of_element = offsets.len();
+        let scalars = offsets.into_iter().enumerate();
+        let all = scalars.map(|(number, offset)| BufferScalars {
+            offset,
+            format,
+            elements: b.len,
+            element_bytes: b.elem.size(),
+            values_of_element,
+            number,
+        });
+        (format, all.collect())
+    };
+    let all = Format::ALL.into_iter().map(described);
+    all.filter(|(_, s): &(Format, Vec<_>)| b.len > 0 && !s.is_empty())
+        .collect()
 }
 
 /// Bytes of an output, and the shadows of its floats by format.
-fn shadows_of_output(
+fn read_output<E: ShadowExecutor>(
     session: &WorkloadSession,
-    exec: &mut dyn ShadowExecutor,
+    exec: &mut E,
     buffers: &LoadedBuffers,
     output: usize,
 ) -> Result<ReferenceOutput, JobError> {
     let bytes = session.output(exec, buffers, output)?;
     let id = buffers.ids[buffers.binding[output]];
-    let b = &session.workload.buffers[output];
     let mut by: BTreeMap<Format, Vec<Dd>> = BTreeMap::new();
-    for format in Format::ALL {
-        let one = b.elem.scalars();
-        let some: Vec<usize> = one
-            .iter()
-            .filter(|(_, s)| format_of(*s) == Some(format))
-            .map(|(at, _)| *at)
-            .collect();
-        if some.is_empty() || b.len == 0 {
-            continue;
-        }
-        let scalars: Vec<BufferScalars> = some
-            .iter()
-            .enumerate()
-            .map(|(number, offset)| BufferScalars {
-                offset: *offset,
-                format,
-                elements: b.len,
-                element_bytes: b.elem.size(),
-                values_of_element: some.len(),
-                number,
-            })
-            .collect();
-        let out = exec.alloc("shadows", 16 * b.len * some.len(), 16)?;
+    for (format, scalars) in scalars_by_format(&session.workload.buffers[output]) {
+        let values = scalars.len() * scalars[0].elements;
+        let out = exec.alloc("shadows", 16 * values, 16)?;
         exec.write_shadows(id, &scalars, out)?;
         by.insert(format, pairs(&exec.read(out)?));
     }

@@ -1,0 +1,39 @@
+//! Memory on a GPU that belongs to no program.
+use super::driver;
+use crate::ExecError;
+
+/// Bytes on the device of the current context, freed when dropped.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    /// Where they begin.
+    pub(super) address: u64,
+    /// How many.
+    pub(super) bytes: usize,
+}
+
+impl DeviceMemory {
+    /// Memory filled with zeros; `what` is for messages. At least 16 bytes, so that an address is one's own.
+    pub fn zeroed(bytes: usize, what: &str) -> Result<DeviceMemory, ExecError> {
+        let bytes = bytes.max(16);
+        let address = driver::alloc(bytes, what)?;
+        let memory = DeviceMemory { address, bytes };
+        driver::fill(address, 0, bytes)?;
+        Ok(memory)
+    }
+
+    /// Where the bytes begin.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// How many there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        driver::free(self.address);
+    }
+}

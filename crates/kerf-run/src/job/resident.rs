@@ -1,0 +1,291 @@
+//! What stays on a GPU between evaluations: references, and the program that compares outputs with them.
+//!
+//! At full size nothing of an evaluation that grows with the problem is the processor's work: the reference is computed
+//! on the GPU, its shadows stay there, and outputs are compared where they are. Only reports come back.
+use super::reference::{OutputCriterion, verdict};
+use super::report::{Output, ReferenceInfo};
+use super::shadowed::{Attempt, on_gpu, run_with_shadows, scalars_by_format};
+use super::{Device, Job, JobError};
+use crate::run::{LoadedBuffers, WorkloadSession};
+use kerf_clang::sha256;
+use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
+use kerf_exec::cuda::{CudaExecutor, DeviceMemory};
+use kerf_exec::shadow_space::{BufferScalars, ShadowExecutor};
+use kerf_exec::{ExecError, Executor};
+use kerf_ir::program::Program;
+use kerf_num::Format;
+use kerf_num::metrics::{ErrorReport, Integers};
+use kerf_workload::generate::perturb::format_of;
+use kerf_workload::workload::BufferSpec;
+
+/// References that are kept: the search's input, and those of validation in their turn.
+const KEPT: usize = 2;
+
+/// A program after its run, with its buffers.
+pub(super) struct RunOnDevice<'a> {
+    pub exec: &'a dyn Executor,
+    pub loaded: &'a LoadedBuffers,
+}
+
+/// The reference of one output.
+struct DeviceOutput {
+    /// What the unchanged program left.
+    original: DeviceMemory,
+    /// Pairs of high and low words of its floats, by format.
+    shadows: Vec<(Format, DeviceMemory)>,
+}
+
+/// The reference of a program on one input.
+struct DeviceReference {
+    key: String,
+    info: ReferenceInfo,
+    outputs: Vec<DeviceOutput>,
+}
+
+/// Why the reference of a program and its inputs is not on the device.
+struct Refused {
+    key: String,
+    why: Vec<String>,
+}
+
+/// What stays on a GPU.
+pub(super) struct Resident {
+    comparer: DeviceComparer<CudaExecutor>,
+    references: Vec<DeviceReference>,
+    refused: Option<Refused>,
+}
+
+/// Everything that decides a reference of a program.
+fn key(job: &Job, session: &WorkloadSession, program: &Program) -> String {
+    let w = session.workload;
+    format!(
+        "{} {:?} {:?} {} {:?} {:?} {:?}",
+        sha256(&program.bitcode),
+        w.buffers,
+        w.sizes,
+        session.seed,
+        session.perturb,
+        session.params,
+        job.libdevice
+    )
+}
+
+/// Can outputs stay on the device? Those that are saved or drawn are read.
+pub(super) fn stays_on_device(job: &Job) -> bool {
+    job.device == Device::Cuda && job.reference && job.save.is_none() && !job.scatter
+}
+
+impl Resident {
+    /// On the GPU of a job.
+    pub(super) fn new(job: &Job) -> Result<Resident, JobError> {
+        Ok(Resident {
+            comparer: DeviceComparer::on_cuda(&job.arch, job.ordinal)?,
+            references: Vec::new(),
+            refused: None,
+        })
+    }
+
+    /// The reference's story, where the reference is on the device; why not, elsewhere. It is computed where it is not
+    /// there yet.
+    pub(super) fn reference(
+        &mut self,
+        job: &Job,
+        session: &WorkloadSession,
+        program: &Program,
+    ) -> Result<Result<ReferenceInfo, Vec<String>>, JobError> {
+        let key = key(job, session, program);
+        if let Some(at) = self.references.iter().position(|r| r.key == key) {
+            // The last used is the last to go.
+            let r = self.references.remove(at);
+            let info = ReferenceInfo {
+                kept: true,
+                ..r.info.clone()
+            };
+            self.references.push(r);
+            return Ok(Ok(info));
+        }
+        if let Some(r) = self.refused.as_ref().filter(|r| r.key == key) {
+            return Ok(Err(r.why.clone()));
+        }
+        if self.references.len() >= KEPT {
+            self.references.remove(0);
+        }
+        let attempt = match on_gpu(job, session, program)? {
+            Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, keep_output)?,
+            Err(why) => Attempt::NeedsHost(why),
+        };
+        Ok(match attempt {
+            Attempt::Done(info, outputs) => {
+                self.references.push(DeviceReference {
+                    key,
+                    info: info.clone(),
+                    outputs,
+                });
+                Ok(info)
+            }
+            Attempt::NeedsHost(why) => {
+                self.refused = Some(Refused {
+                    key,
+                    why: why.clone(),
+                });
+                Err(why)
+            }
+        })
+    }
+
+    /// Compares the outputs of a run, which are still on the device, with the reference used last.
+    pub(super) fn compare(
+        &mut self,
+        session: &WorkloadSession,
+        run: &RunOnDevice,
+    ) -> Result<Vec<Output>, JobError> {
+        let Resident {
+            comparer,
+            references,
+            ..
+        } = self;
+        let gone = || JobError::Worker("the reference is gone from the device".into());
+        let reference = references.last().ok_or_else(gone)?;
+        let outputs = session.outputs().into_iter().zip(&reference.outputs);
+        outputs
+            .map(|(o, r)| {
+                let mut one = OutputOnDevice::new(comparer, session, run, o)?;
+                one.compare(session, r)
+            })
+            .collect()
+    }
+}
+
+/// Copies what an output is compared with out of the reference's program.
+fn keep_output(
+    session: &WorkloadSession,
+    exec: &mut CudaExecutor,
+    buffers: &LoadedBuffers,
+    output: usize,
+) -> Result<DeviceOutput, JobError> {
+    let id = buffers.ids[buffers.binding[output]];
+    let b = &session.workload.buffers[output];
+    let bytes = b.bytes().unwrap_or(0);
+    let original = DeviceMemory::zeroed(bytes, &b.name)?;
+    let to = exec.adopt(&b.name, original.address(), bytes);
+    exec.copy(id, to)?;
+    let mut shadows = Vec::new();
+    for (format, scalars) in scalars_by_format(b) {
+        let bytes = 16 * scalars.len() * scalars[0].elements;
+        let memory = DeviceMemory::zeroed(bytes, "shadows of an output")?;
+        let out = exec.adopt("shadows", memory.address(), bytes);
+        exec.write_shadows(id, &scalars, out)?;
+        shadows.push((format, memory));
+    }
+    Ok(DeviceOutput { original, shadows })
+}
+
+/// An output of a run, on the device.
+struct OutputOnDevice<'a> {
+    comparer: &'a mut DeviceComparer<CudaExecutor>,
+    buffer: usize,
+    spec: &'a BufferSpec,
+    address: u64,
+    /// Bytes of an element, and the format that its numbers are held in where that is not the workload's.
+    element_bytes: usize,
+    held: Option<(Format, Format)>,
+}
+
+impl<'a> OutputOnDevice<'a> {
+    fn new(
+        comparer: &'a mut DeviceComparer<CudaExecutor>,
+        session: &WorkloadSession<'a>,
+        run: &RunOnDevice,
+        buffer: usize,
+    ) -> Result<OutputOnDevice<'a>, JobError> {
+        let loaded = run.loaded;
+        let at = loaded.binding[buffer];
+        let spec = &session.workload.buffers[buffer];
+        let held = session.held(at);
+        let address = run.exec.device_address(loaded.ids[at]);
+        Ok(OutputOnDevice {
+            comparer,
+            buffer,
+            spec,
+            address: address.ok_or(ExecError::NoBuffer(at))?,
+            element_bytes: held.map_or(spec.elem.size(), |h| h.bytes(spec.elem.size())),
+            held: held.map(|h| (h.from, h.to)),
+        })
+    }
+
+    /// Bytes of the workload's element as bytes of the device's.
+    fn scaled(&self, bytes: usize) -> usize {
+        match self.held {
+            Some((from, to)) => bytes / from.bytes() * to.bytes(),
+            None => bytes,
+        }
+    }
+
+    fn integers(&self) -> Vec<(usize, usize)> {
+        let all = self.spec.elem.scalars();
+        let some = all.iter().filter(|(_, s)| format_of(*s).is_none());
+        some.map(|(at, s)| (*at, s.bytes())).collect()
+    }
+
+    fn compare(
+        &mut self,
+        session: &WorkloadSession,
+        reference: &DeviceOutput,
+    ) -> Result<Output, JobError> {
+        let bytes = self.element_bytes * self.spec.len;
+        let exec = self.comparer.executor();
+        let candidate = exec.adopt(&self.spec.name, self.address, bytes);
+        let mut out = Output::empty(self.spec);
+        let mut digest = [0u64; 2];
+        let mut reports: Vec<ErrorReport> = Vec::new();
+        let compared = OutputCriterion::for_output(session, self.buffer);
+        let by_format = scalars_by_format(self.spec);
+        for ((format, scalars), (_, shadows)) in by_format.iter().zip(&reference.shadows) {
+            let offsets = self.offsets(scalars);
+            let exec = self.comparer.executor();
+            let values = DeviceValues {
+                candidate,
+                elements: self.spec.len,
+                element_bytes: self.element_bytes,
+                offsets: &offsets,
+                stored: self.held.map(|(_, to)| to),
+                reference: exec.adopt("shadows", shadows.address(), shadows.bytes()),
+            };
+            add(&mut digest, self.comparer.digest(&values, *format)?);
+            let options = compared.options(*format)?;
+            let mut report = self.comparer.compare(&values, &options)?;
+            compared.set_peak(&mut report);
+            if let Some(image) = compared.image(offsets.len()) {
+                report.ssim = self.comparer.ssim(&values, *format, image, &report)?;
+            }
+            out.push_report(*format, &report)?;
+            reports.push(report);
+        }
+        let places = self.integers();
+        let exec = self.comparer.executor();
+        let original = &reference.original;
+        let integers = DeviceIntegers {
+            candidate,
+            original: exec.adopt("original", original.address(), original.bytes()),
+            elements: self.spec.len,
+            element_bytes: self.element_bytes,
+            scalars: &places,
+        };
+        let found: Integers = self.comparer.compare_integers(&integers)?;
+        add(&mut digest, self.comparer.digest_integers(&integers)?);
+        out.integer_mismatches = (found.count > 0).then_some(found.mismatches);
+        out.verdict = verdict(session, compared.criterion, &reports, found)?;
+        out.digest = format!("{:016x}{:016x}", digest[0], digest[1]);
+        Ok(out)
+    }
+
+    fn offsets(&self, scalars: &[BufferScalars]) -> Vec<usize> {
+        scalars.iter().map(|s| self.scaled(s.offset)).collect()
+    }
+}
+
+fn add(sum: &mut [u64; 2], more: [u64; 2]) {
+    for (s, m) in sum.iter_mut().zip(more) {
+        *s = s.rotate_left(1).wrapping_add(m);
+    }
+}
