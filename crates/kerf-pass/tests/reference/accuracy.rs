@@ -1,7 +1,13 @@
 //! Relative errors of the elementary functions against MPFR, on arguments over the whole range, next to
 //! zeros of the function and to special points.
 //!
-//! The bound is 2^-95.
+//! The bound is 2^-95. The largest errors seen here and with 1000 to 40000 arguments of each kind, as
+//! negative powers of two: exp 105.8, exp2 105.5, exp10 105.3, expm1 104.1, log 107.0, log2 104.8, log10
+//! 104.6, log1p 107.0, pow 103.7, powi 106.1, sinh 104.2, cosh 104.9, tanh 101.9, asinh 105.4, acosh 104.4,
+//! atanh 104.3, sin 102.8, cos 102.9, tan 102.7, sinpi 102.9, cospi 102.8, asin 103.9, acos 104.0, atan
+//! 104.2, atan2 103.6, hypot 104.5, rhypot 103.6, rsqrt 103.6, cbrt 104.2, rcbrt 103.5, erf 103.3, erfc
+//! 103.7, erfcx 103.7, normcdf 103.6, erfinv 103.8, erfcinv 104.0, normcdfinv 103.7, tgamma 101.0, lgamma
+//! 103.2 above -2; fmod and remainder are rounded once.
 use crate::harness::{Column, Library, Random};
 use kerf_num::Dd;
 use rug::Float;
@@ -121,7 +127,7 @@ impl Place {
 
 use Place::{Hard, In, Near, Positive, Quarters, Wide};
 
-type F1 = fn(Float) -> Float;
+pub type F1 = fn(Float) -> Float;
 
 fn unary(functions: &[(&str, F1, &[Place])]) {
     let names: Vec<&str> = functions.iter().map(|f| f.0).collect();
@@ -287,13 +293,13 @@ pub fn normcdf(x: Float) -> Float {
 
 /// exp(x^2) erfc(x); far out by the asymptotic series.
 pub fn erfcx(x: Float) -> Float {
-    if x.is_nan() || x < 300 {
+    if x.is_nan() || x < 20 {
         return Float::with_val(BITS, x.square_ref()).exp() * x.erfc();
     }
     let square = Float::with_val(BITS, x.square_ref()) * 2u32;
     let mut term = Float::with_val(BITS, 1);
     let mut sum = term.clone();
-    for k in 1..30u32 {
+    for k in 1..60u32 {
         term = -term * (2 * k - 1) / &square;
         sum += &term;
     }
@@ -344,8 +350,10 @@ fn error_functions() {
     ]);
 }
 
+type Slope = fn(&Float) -> Float;
+
 /// Newton's iteration for f(y) = x from a start with the 53 bits of a double.
-fn invert(x: &Float, start: f64, f: F1, slope: fn(&Float) -> Float) -> Float {
+fn invert(x: &Float, start: f64, f: F1, slope: Slope) -> Float {
     let mut y = Float::with_val(INVERSE_BITS, start);
     for _ in 0..2 {
         let rest = f(y.clone()) - x;
@@ -363,10 +371,12 @@ fn bell(y: &Float) -> Float {
     Float::with_val(INVERSE_BITS, -y.clone().square()).exp() * 2u32 / root
 }
 
+type Inverse = (&'static str, F1, Slope, &'static [Place]);
+
 #[test]
 fn inverses_of_error_functions() {
     let mut lib = Library::new(&["erfinv", "erfcinv", "normcdfinv"]);
-    let functions: [(&str, F1, fn(&Float) -> Float, &[Place]); 3] = [
+    let functions: [Inverse; 3] = [
         (
             "erfinv",
             Float::erf,
@@ -532,7 +542,7 @@ fn functions_of_two_arguments() {
         let n = r.between(-800.0, 800.0) as i32;
         let b = r.wide(n, n + 1);
         let k = r.between(-500.0, 500.0).floor() / 2.0;
-        let a = if i % 2 == 0 {
+        let a = if i.is_multiple_of(2) {
             b.mul_f64(k)
         } else {
             r.wide(n - 3, n + 60)

@@ -31,3 +31,11 @@ fn every_operation_is_correctly_rounded() {
     }
     assert!(rounded > 1000, "{rounded} operations");
 }
+
+/// The library has all that the shadow calls by number, besides what the arithmetic of IR needs.
+#[test]
+fn the_library_has_every_function_of_the_shadow() {
+    for (name, _) in kerf_pass::shadow::FUNCTIONS {
+        assert!(kerf_pass::reference_library::has(name), "{name}");
+    }
+}
