@@ -86,6 +86,24 @@ fn all_kinds_of_values() {
     check_kinds(&mut on_cpu(), 5000);
 }
 
+/// Errors of single values, which larger ones would hide.
+fn check_singles<E: Executor>(c: &mut DeviceComparer<E>) {
+    for format in Format::ALL {
+        for kind in KINDS {
+            for seed in 0..20 {
+                let s = Sample::dense(format, kind, 1, seed);
+                let case = format!("{format}: {} for {:?}", s.got[0], s.reference[0]);
+                check(c, &s, &options(format, None, &[]), &case);
+            }
+        }
+    }
+}
+
+#[test]
+fn single_values() {
+    check_singles(&mut on_cpu());
+}
+
 /// Numbers of values around a chunk, and many chunks.
 fn check_lengths<E: Executor>(c: &mut DeviceComparer<E>) {
     for format in Format::ALL {
@@ -358,6 +376,7 @@ fn on_a_gpu() {
     let arch = format!("sm_{}", CudaExecutor::capability(0).expect("a GPU"));
     let mut c = DeviceComparer::on_cuda(&arch, 0).expect("the program of the comparison loads");
     check_kinds(&mut c, 5000);
+    check_singles(&mut c);
     check_lengths(&mut c);
     check_layouts(&mut c);
     check_many(&mut c);

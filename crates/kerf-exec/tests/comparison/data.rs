@@ -18,17 +18,20 @@ pub enum Kind {
     Tiny,
     /// The largest values, references beyond the range.
     Huge,
+    /// References that are powers of two up to the low word, which decides about their binade.
+    Powers,
     /// References that are the values.
     Equal,
 }
 
-pub const KINDS: [Kind; 7] = [
+pub const KINDS: [Kind; 8] = [
     Kind::Close,
     Kind::Anything,
     Kind::Halfway,
     Kind::Ties,
     Kind::Tiny,
     Kind::Huge,
+    Kind::Powers,
     Kind::Equal,
 ];
 
@@ -103,6 +106,11 @@ fn pair(r: &mut SplitMix64, format: Format, kind: Kind) -> (f64, Dd) {
             let other = x * (1.0 + 1e-3 * share(r));
             let close = r.bits().is_multiple_of(2) && other.is_finite();
             (x, reference(r, if close { other } else { hi }))
+        }
+        Kind::Powers => {
+            let power = 2f64.powi((r.bits() % 16) as i32 - 8).copysign(share(r));
+            let nudge = [0.0, 1e-25, -1e-25][(r.bits() % 3) as usize];
+            (near(power * 1.25), Dd::from_sum(power, nudge))
         }
         Kind::Equal => {
             let x = near(share(r));
