@@ -203,17 +203,14 @@ API void kerf_shadow_put(const void *p, dd *e, dd x, u32 layout)
     } else if (bits(x.y)) lost(LOST_STORE);
 }
 
-// Bytes are copied; their shadows go along. `way` has the address space of the source in the place of the target's.
-API void kerf_shadow_copy(const void *to, const void *from, u64 bytes, u32 layout, u32 way)
+// Bytes are copied; their shadows go along. Entries of an object follow each other as its bytes do.
+API void kerf_shadow_copy(dd *to, const dd *from, u64 bytes, u32 layout)
 {
-    u64 step = 1ull << (layout & GRANULE);
-    u64 n = (bytes + step - 1) >> (layout & GRANULE);
+    u64 n = (bytes + (1ull << (layout & GRANULE)) - 1) >> (layout & GRANULE);
     for (u64 i = 0; i < n; i++) {
-        u64 k = (to <= from ? i : n - 1 - i) << (layout & GRANULE);
-        dd *e = kerf_shadow_entry((const char *)to + k, layout);
-        const dd *s = kerf_shadow_entry((const char *)from + k, way);
-        dd x = s ? read(s, way) : dd{0, 0};
-        if (e) write(e, x, layout);
+        u64 k = to <= from ? i : n - 1 - i;
+        dd x = from ? from[k] : dd{0, 0};
+        if (to) to[k] = x;
         else if (bits(x.y)) lost(LOST_STORE);
     }
 }

@@ -55,6 +55,20 @@ pub enum Device {
     Cuda,
 }
 
+/// What computes references.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReferenceRoute {
+    /// Device code on the job's GPU.
+    Gpu,
+    /// Device code on the CPU executor.
+    #[default]
+    Cpu,
+    /// Functions of the CPU executor, with tables that find floats again which travel as integers. What device code has
+    /// no shadow for comes here in any case.
+    Tables,
+}
+
 /// What is to be done.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
@@ -72,6 +86,9 @@ pub struct Job {
     pub plan: Plan,
     /// Also run the reference and compare.
     pub reference: bool,
+    /// What computes it.
+    #[serde(default)]
+    pub reference_route: ReferenceRoute,
     /// Also count, in an instrumented run of the original program on the CPU.
     #[serde(default)]
     pub count: Option<Detail>,
@@ -157,6 +174,7 @@ impl Job {
             ordinal: 0,
             plan: Plan::default(),
             reference: false,
+            reference_route: ReferenceRoute::default(),
             count: None,
             count_only: false,
             memcheck: None,

@@ -321,7 +321,11 @@ fn human(r: &JobReport, name: &str, checked: bool, style: Style) -> String {
     if let Some(i) = &r.reference {
         let _ = writeln!(
             o,
-            "  reference: double-double shadow execution, {}",
+            "  reference: double-double shadow execution on the {}, {}",
+            match i.device {
+                Device::Cpu => "CPU",
+                Device::Cuda => "GPU",
+            },
             seconds(i.time_s)
         );
     }

@@ -260,6 +260,8 @@ extern "C" fn load(address: usize, bits: u64, format: u32) -> Dd {
 }
 
 extern "C" fn store(address: usize, bits: u64, format: u32, hi: f64, lo: f64) {
+    // Device code keeps a tag in the three lowest bits of low words in memory; both give the same bits.
+    let lo = f64::from_bits(lo.to_bits() & !7);
     state().write(
         address,
         Entry {

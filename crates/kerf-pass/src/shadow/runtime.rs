@@ -278,24 +278,15 @@ impl Pass<'_> {
 
     /// Bytes are copied; their shadows go along.
     pub(super) fn copy_shadows(&self, b: &Builder, to: Place, from: Place, bytes: Value) {
-        let (d, s) = (self.flat(b, to), self.flat(b, from));
         if !self.on_device() {
+            let (d, s) = (self.flat(b, to), self.flat(b, from));
             return self.call_void(b, "kerf_shadow_copy", &[d, s, bytes]);
         }
-        let layout = |p: Place| match self.shadow_place(p.pointer) {
-            ShadowPlace::Found { space } => Some(self.device.layout | space << SPACE),
-            _ => None,
-        };
-        match (layout(to), layout(from)) {
-            (Some(t), Some(f)) => {
-                let args = [d, s, bytes, b.i32(t), b.i32(f)];
-                self.call_void(b, "kerf_shadow_copy", &args);
-            }
-            (_, None) if matches!(self.shadow_place(from.pointer), ShadowPlace::Exact) => {
-                self.overwrite(b, to, bytes, false);
-            }
-            _ => self.needs_host("copies of local arrays as a whole"),
-        }
+        let none = b.ptr_ty(0).zero();
+        let entry = |p: Place| self.entry(b, p).map_or(none, |[_, e, _]| e);
+        let layout = b.i32(self.device.layout);
+        let args = [entry(to), entry(from), bytes, layout];
+        self.call_void(b, "kerf_shadow_copy", &args);
     }
 
     /// An integer is written that was read elsewhere: the entries of what was read go along (device).

@@ -10,7 +10,7 @@ use super::resident::{RunOnDevice, stays_on_device};
 use super::save::save;
 use super::shadowed::Reference;
 use super::workshop::Workshop;
-use super::{Device, Job, JobError};
+use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory::{self, MemoryNeed};
 use crate::run::WorkloadSession;
 use crate::storage;
@@ -31,7 +31,7 @@ fn warnings(
     workload: &Workload,
     infos: &[KernelInfo],
     stats: &[KernelStats],
-    reference: Option<&ReferenceInfo>,
+    (route, reference): (ReferenceRoute, Option<&ReferenceInfo>),
 ) -> Vec<String> {
     let mut warnings: Vec<String> = workload.warnings.iter().map(ToString::to_string).collect();
     for k in stats {
@@ -55,6 +55,12 @@ fn warnings(
             warnings.push(format!(
                 "{what} the other way in exact arithmetic at {}",
                 f.place
+            ));
+        }
+        if !r.needs_host.is_empty() && route == ReferenceRoute::Gpu {
+            warnings.push(format!(
+                "the reference was computed on the CPU, since device code has no shadow for: {}",
+                r.needs_host.join("; ")
             ));
         }
         for u in &r.untracked {
@@ -404,7 +410,12 @@ pub fn execute_with(job: &Job, kept_before: &mut Workshop) -> Result<JobReport, 
     let counts = count_as_run(job, &session, programs.run())?;
     let mut stats: Vec<KernelStats> = measured.exec.kernel_stats();
     stats.retain(|k| used.contains(&k.symbol));
-    let mut warnings = warnings(&workload, &infos, &stats, info.as_ref());
+    let mut warnings = warnings(
+        &workload,
+        &infos,
+        &stats,
+        (job.reference_route, info.as_ref()),
+    );
     warnings.extend(measured.exec.take_notes());
     Ok(JobReport {
         device: measured.exec.device(),

@@ -5,7 +5,7 @@
 use super::reference::{OutputCriterion, verdict};
 use super::report::{Output, ReferenceInfo};
 use super::shadowed::{Attempt, on_gpu, run_with_shadows, scalars_by_format};
-use super::{Device, Job, JobError};
+use super::{Device, Job, JobError, ReferenceRoute};
 use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_clang::sha256;
 use kerf_exec::compare::{DeviceComparer, DeviceIntegers, DeviceValues};
@@ -72,7 +72,8 @@ fn key(job: &Job, session: &WorkloadSession, program: &Program) -> String {
 
 /// Can outputs stay on the device? Those that are saved or drawn are read.
 pub(super) fn stays_on_device(job: &Job) -> bool {
-    job.device == Device::Cuda && job.reference && job.save.is_none() && !job.scatter
+    let on_gpu = job.device == Device::Cuda && job.reference_route == ReferenceRoute::Gpu;
+    on_gpu && job.reference && job.save.is_none() && !job.scatter
 }
 
 impl Resident {

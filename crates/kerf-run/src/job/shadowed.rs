@@ -6,7 +6,7 @@
 //! report.
 use super::finished::{finished, launched_only};
 use super::report::{Flip, ReferenceInfo};
-use super::{Device, Job, JobError};
+use super::{Device, Job, JobError, ReferenceRoute};
 use crate::memory;
 use crate::run::{LoadedBuffers, WorkloadSession};
 use kerf_exec::Executor;
@@ -46,9 +46,10 @@ pub(super) fn reference(
     session: &WorkloadSession,
     program: &Program,
 ) -> Result<Reference, JobError> {
-    let attempt = match job.device {
-        Device::Cpu => on_cpu(job, session, program)?,
-        Device::Cuda => match on_gpu(job, session, program)? {
+    let attempt = match (job.reference_route, job.device) {
+        (ReferenceRoute::Tables, _) => Attempt::NeedsHost(Vec::new()),
+        (ReferenceRoute::Cpu, _) | (_, Device::Cpu) => on_cpu(job, session, program)?,
+        (ReferenceRoute::Gpu, Device::Cuda) => match on_gpu(job, session, program)? {
             Ok(mut exec) => run_with_shadows(Device::Cuda, session, &mut exec, read_output)?,
             Err(why) => Attempt::NeedsHost(why),
         },
@@ -66,23 +67,26 @@ fn not_made(e: LlvmError) -> JobError {
     }
 }
 
-/// The program, instrumented and finished.
+/// The program, instrumented and finished: as device code, or for the functions of the CPU executor.
 fn instrumented(
     job: &Job,
     session: &WorkloadSession,
     program: &Program,
-    runtime: ShadowRuntime,
+    device: Option<ShadowDevice>,
 ) -> Result<(Module, ShadowMap), JobError> {
     let m = program.module()?;
     launched_only(&m, session, &session.check()?);
+    let runtime = match device {
+        Some(_) => ShadowRuntime::Device,
+        None => ShadowRuntime::Host,
+    };
     let map = shadow::instrument(&m, runtime).map_err(not_made)?;
     if !map.needs_host.is_empty() {
         return Ok((m, map));
     }
-    let linked = match (runtime, job.device) {
-        (ShadowRuntime::Host, _) => shadow::link_functions(&m),
-        (ShadowRuntime::Device, Device::Cpu) => shadow::link(&m, ShadowDevice::Cpu),
-        (ShadowRuntime::Device, Device::Cuda) => shadow::link(&m, ShadowDevice::Gpu),
+    let linked = match device {
+        Some(d) => shadow::link(&m, d),
+        None => shadow::link_functions(&m),
     };
     linked.map_err(not_made)?;
     finished(&m, job)?;
@@ -102,7 +106,7 @@ fn on_cpu(
     session: &WorkloadSession,
     program: &Program,
 ) -> Result<Attempt<ReferenceOutput>, JobError> {
-    let (m, map) = instrumented(job, session, program, ShadowRuntime::Device)?;
+    let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Cpu))?;
     if !map.needs_host.is_empty() {
         return Ok(Attempt::NeedsHost(map.needs_host));
     }
@@ -116,7 +120,7 @@ pub(super) fn on_gpu(
     session: &WorkloadSession,
     program: &Program,
 ) -> Result<Result<CudaExecutor, Vec<String>>, JobError> {
-    let (m, map) = instrumented(job, session, program, ShadowRuntime::Device)?;
+    let (m, map) = instrumented(job, session, program, Some(ShadowDevice::Gpu))?;
     if !map.needs_host.is_empty() {
         return Ok(Err(map.needs_host));
     }
@@ -217,7 +221,7 @@ fn by_host(
     program: &Program,
     needs_host: Vec<String>,
 ) -> Result<Reference, JobError> {
-    let (m, map) = instrumented(job, session, program, ShadowRuntime::Host)?;
+    let (m, map) = instrumented(job, session, program, None)?;
     let mut exec = CpuExecutor::with_shadow(&m, cpu_options(job), map)?;
     let mut l = session.load(&mut exec)?;
     let time_s = session.run(&mut exec, &mut l)?;

@@ -7,7 +7,7 @@ use crate::parse::{
 };
 use crate::{DeviceArg, read_plan, toolchain};
 use kerf_exec::cpu::SanitizeOptions;
-use kerf_run::job::{Device, Job};
+use kerf_run::job::{Device, Job, ReferenceRoute};
 use std::path::PathBuf;
 
 /// Arguments of the command.
@@ -37,6 +37,10 @@ pub struct Args {
     /// Compare every output with a double-double reference execution.
     #[arg(long)]
     reference: bool,
+    /// What computes the reference: device code on the CPU, device code on the GPU (not yet tried on one), or functions
+    /// of the CPU executor that find floats by tables. What device code has no shadow for goes to the tables.
+    #[arg(long, value_name = "WHERE", requires = "reference", default_value = "cpu")]
+    reference_on: RouteArg,
     /// Count, in an instrumented run of the original program on the CPU: executions, ranges,
     /// cancellation and local rounding error of each site, and bytes moved.
     #[arg(long)]
@@ -101,6 +105,28 @@ pub enum MemcheckArg {
     Memory,
 }
 
+/// What computes references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum RouteArg {
+    /// Device code on the CPU.
+    Cpu,
+    /// Device code on the GPU.
+    Gpu,
+    /// Functions of the CPU executor.
+    Tables,
+}
+
+impl RouteArg {
+    /// As a job has it.
+    pub fn route(self) -> ReferenceRoute {
+        match self {
+            RouteArg::Cpu => ReferenceRoute::Cpu,
+            RouteArg::Gpu => ReferenceRoute::Gpu,
+            RouteArg::Tables => ReferenceRoute::Tables,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
     for path in [Some(&a.workload), a.save.as_ref()].into_iter().flatten() {
@@ -157,6 +183,7 @@ pub fn run(a: Args, format: Format, style: Style) -> Result<i32, Failure> {
         ordinal: a.gpu,
         plan,
         reference: a.reference,
+        reference_route: a.reference_on.route(),
         count: a.count.then_some(kerf_pass::count::Detail::Values),
         memcheck: checks,
         threads: a.threads,
