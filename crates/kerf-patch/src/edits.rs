@@ -1,5 +1,6 @@
 //! Changes of source files, and the unified diff that they make.
 use crate::source::SourceFile;
+use similar::TextDiff;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -101,105 +102,18 @@ impl Edits {
     }
 }
 
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
-
-/// Pieces that differ: lines from, to of the old and of the new text.
-fn pieces(old: &[&str], new: &[&str]) -> Vec<[usize; 4]> {
-    // The longest common subsequence, between what is alike at both ends.
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..]
-        .iter()
-        .rev()
-        .zip(new[head..].iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    if a.len().saturating_mul(b.len()) > 16_000_000 {
-        return vec![[head, head + a.len(), head, head + b.len()]];
-    }
-    let width = b.len() + 1;
-    let mut best = vec![0u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            best[i * width + j] = if a[i] == b[j] {
-                best[(i + 1) * width + j + 1] + 1
-            } else {
-                best[(i + 1) * width + j].max(best[i * width + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut out: Vec<[usize; 4]> = Vec::new();
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            (i, j) = (i + 1, j + 1);
-            continue;
-        }
-        let (from_i, from_j) = (i, j);
-        while i < a.len() || j < b.len() {
-            if i < a.len() && j < b.len() && a[i] == b[j] {
-                break;
-            }
-            let down = i < a.len()
-                && (j >= b.len() || best[(i + 1) * width + j] >= best[i * width + j + 1]);
-            if down {
-                i += 1;
-            } else {
-                j += 1;
-            }
-        }
-        out.push([head + from_i, head + i, head + from_j, head + j]);
-    }
-    out
-}
-
 /// The unified diff of two texts; empty where they are the same.
 pub fn diff(name: &Path, old: &str, new: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (
-        old.split_inclusive('\n').collect(),
-        new.split_inclusive('\n').collect(),
-    );
-    let all = pieces(&a, &b);
-    if all.is_empty() {
-        return String::new();
-    }
     let name = name.display().to_string();
     let name = name.trim_start_matches('/');
-    let mut out = format!("--- a/{name}\n+++ b/{name}\n");
-    let mut k = 0;
-    while k < all.len() {
-        let mut last = k;
-        while last + 1 < all.len() && all[last + 1][0] - all[last][1] <= 2 * CONTEXT {
-            last += 1;
-        }
-        let from = all[k][0].saturating_sub(CONTEXT);
-        let to = (all[last][1] + CONTEXT).min(a.len());
-        let new_from = all[k][2] - (all[k][0] - from);
-        let new_to = all[last][3] + (to - all[last][1]);
-        let count = |from: usize, to: usize| match to - from {
-            0 => format!("{from},0"),
-            n => format!("{},{n}", from + 1),
-        };
-        out += &format!("@@ -{} +{} @@\n", count(from, to), count(new_from, new_to));
-        let mut line = |sign: char, l: &str| {
-            out.push(sign);
-            out.push_str(l);
-            if !l.ends_with('\n') {
-                out.push_str("\n\\ No newline at end of file\n");
-            }
-        };
-        let mut at = from;
-        for p in &all[k..=last] {
-            a[at..p[0]].iter().for_each(|l| line(' ', l));
-            a[p[0]..p[1]].iter().for_each(|l| line('-', l));
-            b[p[2]..p[3]].iter().for_each(|l| line('+', l));
-            at = p[1];
-        }
-        a[at..to].iter().for_each(|l| line(' ', l));
-        k = last + 1;
-    }
-    out
+    // Lines end at `\n` alone, as for patch(1): the line splitter of `similar` takes a lone `\r` for an end too.
+    let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+    TextDiff::configure()
+        .newline_terminated(true)
+        .diff_slices(&lines(old), &lines(new))
+        .unified_diff()
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string()
 }
 
 /// Sources as they are after the changes.

@@ -12,7 +12,6 @@ pub mod ast;
 pub mod defines;
 pub mod edits;
 pub mod host;
-pub mod json;
 pub mod launch;
 pub mod loader;
 pub mod marks;
