@@ -1,4 +1,5 @@
 //! Changes of source files, and the unified diff that they make.
+use crate::ast::TextRange;
 use crate::source::SourceFile;
 use similar::TextDiff;
 use std::collections::BTreeMap;
@@ -24,14 +25,8 @@ pub struct Clash {
 
 impl Edits {
     /// Replaces bytes by a text; the same again does nothing.
-    pub fn replace(
-        &mut self,
-        file: usize,
-        from: usize,
-        to: usize,
-        text: &str,
-    ) -> Result<(), Clash> {
-        self.put(file, (from, to, i32::MAX), text)
+    pub fn replace(&mut self, range: TextRange, text: &str) -> Result<(), Clash> {
+        self.put(range.file, (range.from, range.to, i32::MAX), text)
     }
 
     /// Puts a text before what is at a place: of several, the one with the larger rank comes first.
@@ -44,24 +39,28 @@ impl Edits {
         self.put(file, (at, at, i32::MIN + rank as i32), text)
     }
 
+    /// Puts texts around a range; of several, the one with the larger rank is outside.
+    pub fn wrap(
+        &mut self,
+        range: TextRange,
+        rank: usize,
+        open: &str,
+        close: &str,
+    ) -> Result<(), Clash> {
+        self.before(range.file, range.from, rank, open)?;
+        self.after(range.file, range.to, rank, close)
+    }
+
     fn put(&mut self, file: usize, place: Place, text: &str) -> Result<(), Clash> {
         let mine = self.files.entry(file).or_default();
+        let offset = place.0;
         match mine.get(&place) {
-            Some(t) if t == text => return Ok(()),
-            Some(_) => {
-                return Err(Clash {
-                    file,
-                    offset: place.0,
-                });
-            }
+            Some(same) if same == text => return Ok(()),
+            Some(_) => return Err(Clash { file, offset }),
             None => {}
         }
-        let overlaps = |p: &Place| p.0 < place.1 && place.0 < p.1;
-        if mine.keys().any(overlaps) {
-            return Err(Clash {
-                file,
-                offset: place.0,
-            });
+        if mine.keys().any(|p| p.0 < place.1 && place.0 < p.1) {
+            return Err(Clash { file, offset });
         }
         mine.insert(place, text.to_owned());
         Ok(())
@@ -75,11 +74,6 @@ impl Edits {
     /// Files that change.
     pub fn files(&self) -> impl Iterator<Item = usize> {
         self.files.iter().filter(|f| !f.1.is_empty()).map(|f| *f.0)
-    }
-
-    /// How many changes.
-    pub fn len(&self) -> usize {
-        self.files.values().map(BTreeMap::len).sum()
     }
 
     /// The text of a file with its changes.
@@ -136,16 +130,17 @@ mod tests {
     #[test]
     fn changes_are_put_together_in_order() {
         let text = "double a = b * c;";
+        let range = |from, to| TextRange { file: 0, from, to };
         let mut e = Edits::default();
-        e.replace(0, 0, 6, "float").expect("free");
-        e.before(0, 11, 1, "(").expect("free");
+        e.replace(range(0, 6), "float").expect("free");
         e.before(0, 11, 0, "(float)").expect("free");
         e.after(0, 16, 0, "f").expect("free");
-        e.after(0, 16, 1, ")").expect("free");
+        e.wrap(range(11, 16), 1, "(", ")").expect("free");
         assert_eq!(e.apply(0, text), "float a = ((float)b * cf);");
-        assert_eq!(e.replace(0, 0, 6, "float"), Ok(()));
-        assert!(e.replace(0, 0, 6, "half").is_err());
-        assert!(e.replace(0, 3, 8, "x").is_err());
+        assert_eq!(e.replace(range(0, 6), "float"), Ok(()));
+        let clash = |offset| Err(Clash { file: 0, offset });
+        assert_eq!(e.replace(range(0, 6), "half"), clash(0));
+        assert_eq!(e.replace(range(3, 8), "x"), clash(3));
     }
 
     #[test]
