@@ -4,6 +4,8 @@
 //! elements behind a pointer. Entities that are one memory, or whose types have to agree for the program to compile,
 //! are one class. Instances of a template share their text, so entities are known by their place in it.
 pub(crate) mod connect;
+#[cfg(test)]
+mod connect_tests;
 mod declare;
 mod launches;
 

@@ -7,6 +7,8 @@ mod division;
 mod places;
 mod statements;
 mod stored;
+#[cfg(test)]
+mod walk_tests;
 
 use crate::ast::{AstNode, Spot, TextRange, Via, strip};
 use crate::edits::{Clash, Edits};
