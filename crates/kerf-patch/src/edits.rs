@@ -1,5 +1,7 @@
 //! Changes of source files, and the unified diff that they make.
+use crate::ast::TextRange;
 use crate::source::SourceFile;
+use similar::TextDiff;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,14 +25,8 @@ pub struct Clash {
 
 impl Edits {
     /// Replaces bytes by a text; the same again does nothing.
-    pub fn replace(
-        &mut self,
-        file: usize,
-        from: usize,
-        to: usize,
-        text: &str,
-    ) -> Result<(), Clash> {
-        self.put(file, (from, to, i32::MAX), text)
+    pub fn replace(&mut self, range: TextRange, text: &str) -> Result<(), Clash> {
+        self.put(range.file, (range.from, range.to, i32::MAX), text)
     }
 
     /// Puts a text before what is at a place: of several, the one with the larger rank comes first.
@@ -43,24 +39,28 @@ impl Edits {
         self.put(file, (at, at, i32::MIN + rank as i32), text)
     }
 
+    /// Puts texts around a range; of several, the one with the larger rank is outside.
+    pub fn wrap(
+        &mut self,
+        range: TextRange,
+        rank: usize,
+        open: &str,
+        close: &str,
+    ) -> Result<(), Clash> {
+        self.before(range.file, range.from, rank, open)?;
+        self.after(range.file, range.to, rank, close)
+    }
+
     fn put(&mut self, file: usize, place: Place, text: &str) -> Result<(), Clash> {
         let mine = self.files.entry(file).or_default();
+        let offset = place.0;
         match mine.get(&place) {
-            Some(t) if t == text => return Ok(()),
-            Some(_) => {
-                return Err(Clash {
-                    file,
-                    offset: place.0,
-                });
-            }
+            Some(same) if same == text => return Ok(()),
+            Some(_) => return Err(Clash { file, offset }),
             None => {}
         }
-        let overlaps = |p: &Place| p.0 < place.1 && place.0 < p.1;
-        if mine.keys().any(overlaps) {
-            return Err(Clash {
-                file,
-                offset: place.0,
-            });
+        if mine.keys().any(|p| p.0 < place.1 && place.0 < p.1) {
+            return Err(Clash { file, offset });
         }
         mine.insert(place, text.to_owned());
         Ok(())
@@ -74,11 +74,6 @@ impl Edits {
     /// Files that change.
     pub fn files(&self) -> impl Iterator<Item = usize> {
         self.files.iter().filter(|f| !f.1.is_empty()).map(|f| *f.0)
-    }
-
-    /// How many changes.
-    pub fn len(&self) -> usize {
-        self.files.values().map(BTreeMap::len).sum()
     }
 
     /// The text of a file with its changes.
@@ -101,105 +96,18 @@ impl Edits {
     }
 }
 
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
-
-/// Pieces that differ: lines from, to of the old and of the new text.
-fn pieces(old: &[&str], new: &[&str]) -> Vec<[usize; 4]> {
-    // The longest common subsequence, between what is alike at both ends.
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..]
-        .iter()
-        .rev()
-        .zip(new[head..].iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    if a.len().saturating_mul(b.len()) > 16_000_000 {
-        return vec![[head, head + a.len(), head, head + b.len()]];
-    }
-    let width = b.len() + 1;
-    let mut best = vec![0u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            best[i * width + j] = if a[i] == b[j] {
-                best[(i + 1) * width + j + 1] + 1
-            } else {
-                best[(i + 1) * width + j].max(best[i * width + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut out: Vec<[usize; 4]> = Vec::new();
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            (i, j) = (i + 1, j + 1);
-            continue;
-        }
-        let (from_i, from_j) = (i, j);
-        while i < a.len() || j < b.len() {
-            if i < a.len() && j < b.len() && a[i] == b[j] {
-                break;
-            }
-            let down = i < a.len()
-                && (j >= b.len() || best[(i + 1) * width + j] >= best[i * width + j + 1]);
-            if down {
-                i += 1;
-            } else {
-                j += 1;
-            }
-        }
-        out.push([head + from_i, head + i, head + from_j, head + j]);
-    }
-    out
-}
-
 /// The unified diff of two texts; empty where they are the same.
 pub fn diff(name: &Path, old: &str, new: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (
-        old.split_inclusive('\n').collect(),
-        new.split_inclusive('\n').collect(),
-    );
-    let all = pieces(&a, &b);
-    if all.is_empty() {
-        return String::new();
-    }
     let name = name.display().to_string();
     let name = name.trim_start_matches('/');
-    let mut out = format!("--- a/{name}\n+++ b/{name}\n");
-    let mut k = 0;
-    while k < all.len() {
-        let mut last = k;
-        while last + 1 < all.len() && all[last + 1][0] - all[last][1] <= 2 * CONTEXT {
-            last += 1;
-        }
-        let from = all[k][0].saturating_sub(CONTEXT);
-        let to = (all[last][1] + CONTEXT).min(a.len());
-        let new_from = all[k][2] - (all[k][0] - from);
-        let new_to = all[last][3] + (to - all[last][1]);
-        let count = |from: usize, to: usize| match to - from {
-            0 => format!("{from},0"),
-            n => format!("{},{n}", from + 1),
-        };
-        out += &format!("@@ -{} +{} @@\n", count(from, to), count(new_from, new_to));
-        let mut line = |sign: char, l: &str| {
-            out.push(sign);
-            out.push_str(l);
-            if !l.ends_with('\n') {
-                out.push_str("\n\\ No newline at end of file\n");
-            }
-        };
-        let mut at = from;
-        for p in &all[k..=last] {
-            a[at..p[0]].iter().for_each(|l| line(' ', l));
-            a[p[0]..p[1]].iter().for_each(|l| line('-', l));
-            b[p[2]..p[3]].iter().for_each(|l| line('+', l));
-            at = p[1];
-        }
-        a[at..to].iter().for_each(|l| line(' ', l));
-        k = last + 1;
-    }
-    out
+    // Lines end at `\n` alone, as for patch(1): the line splitter of `similar` takes a lone `\r` for an end too.
+    let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+    TextDiff::configure()
+        .newline_terminated(true)
+        .diff_slices(&lines(old), &lines(new))
+        .unified_diff()
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string()
 }
 
 /// Sources as they are after the changes.
@@ -222,16 +130,17 @@ mod tests {
     #[test]
     fn changes_are_put_together_in_order() {
         let text = "double a = b * c;";
+        let range = |from, to| TextRange { file: 0, from, to };
         let mut e = Edits::default();
-        e.replace(0, 0, 6, "float").expect("free");
-        e.before(0, 11, 1, "(").expect("free");
+        e.replace(range(0, 6), "float").expect("free");
         e.before(0, 11, 0, "(float)").expect("free");
         e.after(0, 16, 0, "f").expect("free");
-        e.after(0, 16, 1, ")").expect("free");
+        e.wrap(range(11, 16), 1, "(", ")").expect("free");
         assert_eq!(e.apply(0, text), "float a = ((float)b * cf);");
-        assert_eq!(e.replace(0, 0, 6, "float"), Ok(()));
-        assert!(e.replace(0, 0, 6, "half").is_err());
-        assert!(e.replace(0, 3, 8, "x").is_err());
+        assert_eq!(e.replace(range(0, 6), "float"), Ok(()));
+        let clash = |offset| Err(Clash { file: 0, offset });
+        assert_eq!(e.replace(range(0, 6), "half"), clash(0));
+        assert_eq!(e.replace(range(3, 8), "x"), clash(3));
     }
 
     #[test]

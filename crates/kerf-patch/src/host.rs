@@ -3,7 +3,7 @@
 //! A kernel whose parameter becomes `float *` is launched with a pointer that has to become one too. The host keeps its
 //! own numbers: copies to and from such a pointer convert. A pointer that is used in any other way keeps its format, and
 //! with it the kernel's parameter.
-use crate::ast::{AstNode, Via, strip};
+use crate::ast::{AstNode, TextRange, Via, strip};
 use crate::edits::{Clash, Edits};
 use crate::source::SourceFile;
 use crate::types::vector;
@@ -12,12 +12,10 @@ use std::collections::BTreeMap;
 /// A copy between host and device through a pointer.
 #[derive(Debug, Clone)]
 pub struct Copied {
-    /// File.
-    pub file: usize,
-    /// The function's name: from, to.
-    pub name: (usize, usize),
+    /// The function's name.
+    pub name: TextRange,
     /// What goes away: the comma and the kind.
-    pub kind: (usize, usize),
+    pub kind: TextRange,
     /// To the device?
     pub up: bool,
     /// Where the pointers are written: that of the device, that of the host. For vectors only.
@@ -57,7 +55,11 @@ pub fn variable(n: &AstNode) -> Option<u64> {
 }
 
 /// What a call does with a pointer that is one of its arguments.
-pub fn of_call(call: &AstNode, pointer: u64, sources: &BTreeMap<usize, SourceFile>) -> PointerUse {
+pub fn pointer_use(
+    call: &AstNode,
+    pointer: u64,
+    sources: &BTreeMap<usize, SourceFile>,
+) -> PointerUse {
     let args = &call.inner[1.min(call.inner.len())..];
     match callee(call) {
         "cudaMalloc" | "cudaFree" | "cudaMemset" | "cudaMemsetAsync" | "cudaFreeAsync"
@@ -144,9 +146,12 @@ fn copy(
     };
     PointerUse::Copy(Copied {
         vectors,
-        file: name.file,
-        name: (name.offset, name.after()),
-        kind: (bytes.after() + comma, kind.after()),
+        name: name.range(),
+        kind: TextRange {
+            file: name.file,
+            from: bytes.after() + comma,
+            to: kind.after(),
+        },
         up,
     })
 }
@@ -154,23 +159,19 @@ fn copy(
 impl Copied {
     /// Makes the copy convert to a type of the device.
     pub fn edit(&self, device: &str, e: &mut Edits) -> Result<(), Clash> {
-        if let Some((d, h)) = self.vectors {
+        let file = self.name.file;
+        if let Some((device_pointer, host_pointer)) = self.vectors {
             // Numbers one by one.
             let one = device.trim_end_matches(|c: char| c.is_ascii_digit());
-            e.before(self.file, d, 1, &format!("({one} *)"))?;
-            e.before(
-                self.file,
-                h,
-                1,
-                if self.up {
-                    "(const double *)"
-                } else {
-                    "(double *)"
-                },
-            )?;
+            let host = match self.up {
+                true => "(const double *)",
+                false => "(double *)",
+            };
+            e.before(file, device_pointer, 1, &format!("({one} *)"))?;
+            e.before(file, host_pointer, 1, host)?;
         }
-        e.replace(self.file, self.name.0, self.name.1, self.helper())?;
-        e.replace(self.file, self.kind.0, self.kind.1, "")
+        e.replace(self.name, self.helper())?;
+        e.replace(self.kind, "")
     }
 
     /// The function that it becomes.

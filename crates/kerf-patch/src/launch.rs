@@ -1,79 +1,99 @@
 //! Blocks: `__launch_bounds__` at kernels, and launches of the host code whose block is written as a number.
-use crate::ast::{AstNode, Via, strip};
-use crate::edits::Edits;
+use crate::ast::{AstNode, TextRange, Via, strip};
+use crate::edits::{Clash, Edits};
 use crate::model::DeclarationModel;
 use crate::source::SourceFile;
 use std::collections::BTreeMap;
 
+/// Why a kernel's bound or a launch stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// The kernel's name is not in the text.
+    #[error("its name is in the body of a macro")]
+    NameInMacro,
+    /// The kernel is in a file of others.
+    #[error("its file is not to be changed")]
+    ForeignFile,
+    /// OpenCL C has the attribute already.
+    #[error("it says its work-group size already")]
+    HasWorkGroupSize,
+    /// `__launch_bounds__` without a parenthesis.
+    #[error("its bound has another form")]
+    BoundForm,
+    /// `__launch_bounds__(N)`.
+    #[error("its bound is no number")]
+    BoundNoNumber,
+    /// The block of a launch is computed.
+    #[error("its block is not written in numbers")]
+    BlockNoNumber,
+    /// The launch has a block of more dimensions than its grid.
+    #[error("its grid has fewer dimensions than its block")]
+    FewerDimensions,
+    /// The grid would not cover the same threads.
+    #[error("its grid does not follow from {0}")]
+    GridApart(String),
+    /// An edit of the same text.
+    #[error("something else changes there")]
+    Clash,
+}
+
+impl From<Clash> for BlockError {
+    fn from(_: Clash) -> BlockError {
+        BlockError::Clash
+    }
+}
+
 /// Puts the bound of a kernel's blocks at its name. Gives why not, where it does not.
 pub fn bound(
-    m: &DeclarationModel,
+    model: &DeclarationModel,
     kernel: &AstNode,
     block: [u32; 3],
     cl: bool,
     edits: &mut Edits,
-) -> Result<(), String> {
-    let threads = block.iter().product::<u32>();
-    let place = kernel.loc.filter(|l| l.via == Via::Text);
-    let place = place.ok_or("its name is in the body of a macro")?;
-    let s = m
+) -> Result<(), BlockError> {
+    let name = kernel.loc.filter(|l| l.via == Via::Text);
+    let name = name.ok_or(BlockError::NameInMacro)?;
+    let source = model
         .sources
-        .get(&place.file)
-        .ok_or("its file is not to be changed")?;
-    let begin = kernel.begin.map_or(place.offset, |b| b.offset);
-    let clash = |_| "something else changes there".to_owned();
-    if cl {
-        let text = format!(
-            "__attribute__((reqd_work_group_size({}, {}, {}))) ",
-            block[0], block[1], block[2]
-        );
-        if s.slice(begin, place.offset)
-            .contains("reqd_work_group_size")
-        {
-            return Err("it says its work-group size already".into());
+        .get(&name.file)
+        .ok_or(BlockError::ForeignFile)?;
+    let begin = kernel.begin.map_or(name.offset, |b| b.offset);
+    let head = source.slice(begin, name.offset);
+    let threads = block.iter().product::<u32>();
+    let text = match cl {
+        true if head.contains("reqd_work_group_size") => return Err(BlockError::HasWorkGroupSize),
+        true => {
+            let [x, y, z] = block;
+            format!("__attribute__((reqd_work_group_size({x}, {y}, {z}))) ")
         }
-        return edits
-            .before(place.file, place.offset, 0, &text)
-            .map_err(clash);
+        false => format!("__launch_bounds__({threads}) "),
+    };
+    let Some(at) = head.find("__launch_bounds__").filter(|_| !cl) else {
+        return Ok(edits.before(name.file, name.offset, 0, &text)?);
+    };
+    let open = head[at..].find('(').ok_or(BlockError::BoundForm)?;
+    let number = source
+        .token(begin + at + open + 1, name.offset)
+        .ok_or(BlockError::BoundForm)?;
+    let old: u32 = source
+        .word(number)
+        .parse()
+        .map_err(|_| BlockError::BoundNoNumber)?;
+    if old < threads {
+        edits.replace(number.in_file(name.file), &threads.to_string())?;
     }
-    let head = s.slice(begin, place.offset);
-    if let Some(at) = head.find("__launch_bounds__") {
-        let open = begin + at + head[at..].find('(').ok_or("its bound has another form")? + 1;
-        let t = s
-            .token(open, place.offset)
-            .ok_or("its bound has another form")?;
-        let old: u32 = s
-            .word(t)
-            .parse()
-            .map_err(|_| "its bound is no number".to_owned())?;
-        return match old >= threads {
-            true => Ok(()),
-            false => edits
-                .replace(place.file, t.from, t.to, &threads.to_string())
-                .map_err(clash),
-        };
-    }
-    edits
-        .before(
-            place.file,
-            place.offset,
-            0,
-            &format!("__launch_bounds__({threads}) "),
-        )
-        .map_err(clash)
+    Ok(())
 }
 
 /// A number that is written somewhere.
 struct Written {
-    file: usize,
-    from: usize,
-    to: usize,
+    range: TextRange,
     /// The name that stands for it.
     name: Option<String>,
 }
 
 /// Where the number of an expression is written: there, at a variable, at a macro.
-fn number(m: &DeclarationModel, n: &AstNode) -> Option<Written> {
+fn number(model: &DeclarationModel, n: &AstNode) -> Option<Written> {
     let mut n = strip(n);
     while matches!(
         n.kind.as_str(),
@@ -82,29 +102,30 @@ fn number(m: &DeclarationModel, n: &AstNode) -> Option<Written> {
         n = strip(n.inner.first()?);
     }
     let b = n.begin?;
-    let s = m.sources.get(&b.file)?;
+    let s = model.sources.get(&b.file)?;
     match n.kind.as_str() {
         "IntegerLiteral" if b.via == Via::Macro => {
             let name = s.at(b).to_owned();
             let (from, to) = macro_number(s, &name)?;
-            Some(Written {
+            let range = TextRange {
                 file: b.file,
                 from,
                 to,
+            };
+            Some(Written {
+                range,
                 name: Some(name),
             })
         }
         "IntegerLiteral" => Some(Written {
-            file: b.file,
-            from: b.offset,
-            to: b.after(),
+            range: b.range(),
             name: None,
         }),
         "DeclRefExpr" => {
-            let d = m.decls.get(&n.refers?)?;
+            let d = model.decls.get(&n.refers?)?;
             let init = strip(d.inner.iter().find(|c| !c.kind.ends_with("Attr"))?);
             let mut w = (init.kind == "IntegerLiteral")
-                .then(|| number(m, init))
+                .then(|| number(model, init))
                 .flatten()?;
             w.name = Some(d.name.clone());
             Some(w)
@@ -135,19 +156,19 @@ fn macro_number(s: &SourceFile, name: &str) -> Option<(usize, usize)> {
 }
 
 /// Whether an expression, or what its variables begin with, has a name in it.
-fn mentions(m: &DeclarationModel, n: &AstNode, name: &str, depth: usize) -> bool {
+fn mentions(model: &DeclarationModel, n: &AstNode, name: &str, depth: usize) -> bool {
     let mut found = false;
     n.walk(&mut |c| {
-        if let Some(d) = c.refers.and_then(|r| m.decls.get(&r)) {
+        if let Some(d) = c.refers.and_then(|r| model.decls.get(&r)) {
             found |= d.name == name;
             if depth > 0 && d.kind == "VarDecl" {
-                found |= d.inner.iter().any(|i| mentions(m, i, name, depth - 1));
+                found |= d.inner.iter().any(|i| mentions(model, i, name, depth - 1));
             }
         }
         if let (Some(b), "IntegerLiteral") = (c.begin, c.kind.as_str())
             && b.via == Via::Macro
         {
-            found |= m.sources.get(&b.file).is_some_and(|s| s.at(b) == name);
+            found |= model.sources.get(&b.file).is_some_and(|s| s.at(b) == name);
         }
         !found
     });
@@ -157,20 +178,20 @@ fn mentions(m: &DeclarationModel, n: &AstNode, name: &str, depth: usize) -> bool
 /// Changes launches of kernels to other blocks where the host code says them as numbers from which it also computes its
 /// grids; tells of those that it leaves alone.
 pub fn launches<'n>(
-    m: &DeclarationModel<'n>,
+    model: &DeclarationModel<'n>,
     blocks: &BTreeMap<String, [u32; 3]>,
     edits: &mut Edits,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    for top in &m.ast.top {
+    for top in &model.ast.top {
         top.walk(&mut |n| {
             if n.kind == "CUDAKernelCallExpr"
-                && let Some((name, block)) = kernel_of(m, n, blocks)
+                && let Some((name, block)) = kernel_of(model, n, blocks)
                 && let Some(place) = n.begin
-                && let Some(s) = m.sources.get(&place.file)
+                && let Some(s) = model.sources.get(&place.file)
             {
                 let line = s.position(place.shown).0;
-                if let Err(why) = launch(m, n, block, edits) {
+                if let Err(why) = launch(model, n, block, edits) {
                     let [x, y, z] = block;
                     notes.push(format!(
                         "line {line} launches {name}: {why}; it wants blocks of {x} x {y} x {z} threads"
@@ -184,11 +205,11 @@ pub fn launches<'n>(
 }
 
 /// Whether the source launches one of the kernels itself.
-pub fn any_launch(m: &DeclarationModel, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
+pub fn any_launch(model: &DeclarationModel, blocks: &BTreeMap<String, [u32; 3]>) -> bool {
     let mut found = false;
-    for top in &m.ast.top {
+    for top in &model.ast.top {
         top.walk(&mut |n| {
-            found |= n.kind == "CUDAKernelCallExpr" && kernel_of(m, n, blocks).is_some();
+            found |= n.kind == "CUDAKernelCallExpr" && kernel_of(model, n, blocks).is_some();
             !found
         });
     }
@@ -196,12 +217,12 @@ pub fn any_launch(m: &DeclarationModel, blocks: &BTreeMap<String, [u32; 3]>) -> 
 }
 
 fn kernel_of(
-    m: &DeclarationModel,
+    model: &DeclarationModel,
     call: &AstNode,
     blocks: &BTreeMap<String, [u32; 3]>,
 ) -> Option<(String, [u32; 3])> {
     let c = strip(call.inner.first()?);
-    let d = m.decls.get(&c.refers?)?;
+    let d = model.decls.get(&c.refers?)?;
     let found = blocks.get(&d.mangled).or_else(|| blocks.get(&d.name))?;
     Some((d.name.clone(), *found))
 }
@@ -216,7 +237,7 @@ struct Shape<'n> {
 }
 
 /// `128`, `n`, `dim3(32, 8)`, or a variable with one of these.
-fn shape<'n>(m: &DeclarationModel<'n>, n: &'n AstNode) -> Shape<'n> {
+fn shape<'n>(model: &DeclarationModel<'n>, n: &'n AstNode) -> Shape<'n> {
     let mut name = None;
     let mut n = strip(n);
     for _ in 0..8 {
@@ -228,7 +249,7 @@ fn shape<'n>(m: &DeclarationModel<'n>, n: &'n AstNode) -> Shape<'n> {
                 | "InitListExpr"
         );
         let init = match n.kind.as_str() {
-            "DeclRefExpr" if is_dim3(n) => n.refers.and_then(|r| m.decls.get(&r)),
+            "DeclRefExpr" if is_dim3(n) => n.refers.and_then(|r| model.decls.get(&r)),
             _ => None,
         };
         match (made, init) {
@@ -261,87 +282,86 @@ fn is_dim3(n: &AstNode) -> bool {
 }
 
 /// The expression that an integer variable begins with, or the expression itself.
-fn begun<'n>(m: &DeclarationModel<'n>, n: &'n AstNode) -> &'n AstNode {
+fn begun<'n>(model: &DeclarationModel<'n>, n: &'n AstNode) -> &'n AstNode {
     let s = strip(n);
     let d = s
         .refers
-        .and_then(|r| m.decls.get(&r))
+        .and_then(|r| model.decls.get(&r))
         .filter(|d| d.kind == "VarDecl");
     let init = d.and_then(|d| d.inner.iter().find(|c| !c.kind.ends_with("Attr")));
     init.map_or(s, strip)
 }
 
 fn launch<'n>(
-    m: &DeclarationModel<'n>,
+    model: &DeclarationModel<'n>,
     call: &'n AstNode,
     block: [u32; 3],
     edits: &mut Edits,
-) -> Result<(), String> {
-    let by_hand = || "its block is not written in numbers".to_owned();
-    let config = call
-        .inner
-        .iter()
-        .skip(1)
-        .find(|c| c.kind == "CallExpr")
-        .ok_or_else(by_hand)?;
-    let [_, grid, threads, ..] = config.inner.as_slice() else {
-        return Err(by_hand());
+) -> Result<(), BlockError> {
+    let mut arguments = call.inner.iter().skip(1);
+    let config = arguments.find(|c| c.kind == "CallExpr");
+    let Some([_, grid, threads, ..]) = config.map(|c| c.inner.as_slice()) else {
+        return Err(BlockError::BlockNoNumber);
     };
-    let (grid_shape, threads) = (shape(m, grid), shape(m, threads));
+    let (grid, threads) = (shape(model, grid), shape(model, threads));
     let mut tried = edits.clone();
-    for (d, new) in block.into_iter().enumerate() {
-        let Some(written) = threads.parts.get(d) else {
+    for (dimension, new) in block.into_iter().enumerate() {
+        let Some(written) = threads.parts.get(dimension) else {
             match new {
                 1 => continue,
-                _ => return Err(by_hand()),
+                _ => return Err(BlockError::BlockNoNumber),
             }
         };
-        let w = number(m, written).ok_or_else(by_hand)?;
-        let s = m.sources.get(&w.file).ok_or_else(by_hand)?;
-        let clash = |_| "something else changes there".to_owned();
-        let old: u32 = s.slice(w.from, w.to).parse().map_err(|_| by_hand())?;
+        let written = number(model, written).ok_or(BlockError::BlockNoNumber)?;
+        let TextRange { file, from, to } = written.range;
+        let source = model.sources.get(&file).ok_or(BlockError::BlockNoNumber)?;
+        let old = source.slice(from, to).parse::<u32>();
+        let old = old.map_err(|_| BlockError::BlockNoNumber)?;
         if old == new {
             continue;
         }
-        tried
-            .replace(w.file, w.from, w.to, &new.to_string())
-            .map_err(clash)?;
-        let Some(blocks) = grid_shape.parts.get(d) else {
-            return Err("its grid has fewer dimensions than its block".into());
-        };
+        tried.replace(written.range, &new.to_string())?;
+        let blocks = grid.parts.get(dimension);
+        let blocks = blocks.ok_or(BlockError::FewerDimensions)?;
         // The grid may be computed from the block, or from the name of its number.
-        let names = [threads.name, w.name.as_deref()];
-        if names.iter().flatten().any(|n| mentions(m, blocks, n, 2)) {
+        let names = [threads.name, written.name.as_deref()];
+        if names
+            .iter()
+            .flatten()
+            .any(|n| mentions(model, blocks, n, 2))
+        {
             continue;
         }
-        if let Some(name) = &w.name {
-            return Err(format!("its grid does not follow from {name}"));
+        if let Some(name) = written.name {
+            return Err(BlockError::GridApart(name));
         }
-        // `<<<(n + 127) / 128, 128>>>`
-        let mut found = Vec::new();
-        begun(m, blocks).walk(&mut |n| {
-            if let (Some(b), "IntegerLiteral", Ok(v)) =
-                (n.begin, n.kind.as_str(), n.value.parse::<u32>())
-                && b.via == Via::Text
-            {
-                found.push((b, v));
-            }
-            true
-        });
-        if !found.iter().any(|f| f.1 == old) {
-            return Err("its grid does not follow from its block".into());
-        }
-        for (b, v) in found {
-            let text = match v {
-                v if v == old => new,
-                v if v + 1 == old => new - 1,
-                _ => continue,
-            };
-            tried
-                .replace(b.file, b.offset, b.after(), &text.to_string())
-                .map_err(clash)?;
-        }
+        resize_grid(begun(model, blocks), old, new, &mut tried)?;
     }
     *edits = tried;
+    Ok(())
+}
+
+/// Replaces the block's threads in `<<<(n + 127) / 128, 128>>>`.
+fn resize_grid(blocks: &AstNode, old: u32, new: u32, edits: &mut Edits) -> Result<(), BlockError> {
+    let mut numbers = Vec::new();
+    blocks.walk(&mut |n| {
+        if let (Some(begin), "IntegerLiteral", Ok(value)) =
+            (n.begin, n.kind.as_str(), n.value.parse::<u32>())
+            && begin.via == Via::Text
+        {
+            numbers.push((begin.range(), value));
+        }
+        true
+    });
+    if !numbers.iter().any(|n| n.1 == old) {
+        return Err(BlockError::GridApart("its block".into()));
+    }
+    for (range, value) in numbers {
+        if value == old {
+            edits.replace(range, &new.to_string())?;
+        } else if value + 1 == old {
+            edits.replace(range, &(new - 1).to_string())?;
+        }
+    }
     Ok(())
 }

@@ -12,7 +12,6 @@ pub mod ast;
 pub mod defines;
 pub mod edits;
 pub mod host;
-pub mod json;
 pub mod launch;
 pub mod loader;
 pub mod marks;
@@ -20,8 +19,12 @@ pub mod math;
 pub mod model;
 pub mod patch;
 pub mod solve;
+#[cfg(test)]
+mod solve_tests;
 pub mod source;
 pub mod split;
+#[cfg(test)]
+mod tests;
 pub mod toml;
 pub mod tries;
 pub mod types;

@@ -108,12 +108,28 @@ fn texts(all: &[KernelInfo], ptx: &Path, notes: &[String]) -> (String, String) {
     (h, c)
 }
 
+/// Why there is no loader.
+#[derive(Debug, thiserror::Error)]
+pub enum LoaderError {
+    /// A file of the result folder cannot be read or written.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// The tuned module is no bitcode.
+    #[error(transparent)]
+    Module(#[from] kerf_llvm::LlvmError),
+}
+
 /// Writes header and code beside the result's PTX; gives the files.
-pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, String> {
+pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, LoaderError> {
     let ptx = dir.join("tuned.ptx");
-    let bitcode = std::fs::read(dir.join("tuned.bc"))
-        .map_err(|e| format!("{}: {e}", dir.join("tuned.bc").display()))?;
-    let m = Module::parse(&bitcode, "tuned.bc").map_err(|e| e.0)?;
+    let path = dir.join("tuned.bc");
+    let bitcode = std::fs::read(&path).map_err(|why| LoaderError::File { path, why })?;
+    let m = Module::parse(&bitcode, "tuned.bc")?;
     let used: Vec<&str> = result.sites.iter().map(|s| s.kernel.as_str()).collect();
     let infos: Vec<KernelInfo> = kernels::kernels(&m)
         .into_iter()
@@ -132,8 +148,10 @@ pub fn write(dir: &Path, result: &TuneResult) -> Result<Vec<PathBuf>, String> {
     let mut out = vec![ptx];
     for (name, text) in [(HEADER, h), (CODE, c)] {
         let path = dir.join(name);
-        kerf_files::write_whole(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
-        out.push(path);
+        match kerf_files::write_whole(&path, text) {
+            Ok(()) => out.push(path),
+            Err(why) => return Err(LoaderError::File { path, why }),
+        }
     }
     Ok(out)
 }

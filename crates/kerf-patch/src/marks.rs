@@ -1,19 +1,16 @@
 //! What a plan wants at each place of the source.
 use crate::ast::Ast;
-use kerf_ir::sites;
+use crate::source::SourceFile;
+use kerf_ir::sites::{self, Site};
 use kerf_llvm::Module;
 use kerf_num::Format;
 use kerf_pass::{KernelPlan, MathVariant, SiteFormat};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// An operation of a kernel at a place of the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceMark {
-    /// Kernel, by position.
-    pub kernel: usize,
-    /// Site.
-    pub site: usize,
     /// Operation.
     pub op: String,
     /// Format in the program.
@@ -29,7 +26,7 @@ pub struct SourceMark {
 /// Operations by file, line and column.
 #[derive(Debug, Default, Clone)]
 pub struct Marks {
-    by: BTreeMap<(usize, u32, u32), Vec<SourceMark>>,
+    by_place: BTreeMap<Place, Vec<SourceMark>>,
 }
 
 /// The format of the source's types that is nearest to a plan's.
@@ -38,6 +35,20 @@ fn nearest(from: Format, to: SiteFormat) -> Format {
         // f16 and bf16 are for storing: their operators have no functions, no literals and no contraction.
         (Format::F64, SiteFormat::F32 | SiteFormat::F16 | SiteFormat::Bf16) => Format::F32,
         _ => from,
+    }
+}
+
+impl SourceMark {
+    fn new(site: &Site, plan: &KernelPlan) -> SourceMark {
+        let format = plan.sites.get(&site.id).copied();
+        let variant = plan.math.get(&site.id).copied();
+        SourceMark {
+            op: site.op.clone(),
+            from: site.format,
+            to: format.map_or(site.format, |to| nearest(site.format, to)),
+            half: matches!(format, Some(SiteFormat::F16 | SiteFormat::Bf16)),
+            variant: variant.filter(|v| *v != MathVariant::Accurate),
+        }
     }
 }
 
@@ -58,70 +69,54 @@ pub(crate) fn is_memory(op: &str) -> bool {
     )
 }
 
+/// A place that debug info names: file, line, column.
+pub(crate) type Place = (usize, u32, u32);
+
+/// Places of an instruction in files of the tree, the innermost first: its own, those of the calls that it was inlined by.
+pub(crate) fn places(chain: &str, files: &BTreeMap<&Path, usize>) -> Vec<Place> {
+    let place = |line: &str| {
+        let mut parts = line.split('\t');
+        let file = *files.get(Path::new(parts.next()?))?;
+        let (line, column) = (parts.next()?, parts.next()?);
+        Some((file, line.parse().ok()?, column.parse().ok()?))
+    };
+    chain.lines().filter_map(place).collect()
+}
+
 impl Marks {
-    /// Of a kernel under its plan. `own` tells the number of a file of the user's.
-    pub fn add(
-        &mut self,
+    /// What the plans of some kernels want, by place in the files that may change.
+    pub fn from_plans(
         ast: &Ast,
-        m: &Module,
-        kernel: (usize, &str),
-        plan: &KernelPlan,
-        own: &dyn Fn(usize) -> bool,
-    ) {
-        let Some(f) = m.function(kernel.1) else {
-            return;
-        };
-        let files: BTreeMap<&PathBuf, usize> =
-            ast.files.iter().enumerate().map(|(k, f)| (f, k)).collect();
-        let map = sites::sites(m, f);
-        for (s, i) in map.sites.iter().zip(&map.instructions) {
-            if is_memory(&s.op) {
+        sources: &BTreeMap<usize, SourceFile>,
+        module: &Module,
+        kernels: &[(&str, &KernelPlan)],
+    ) -> Marks {
+        let (mut marks, files) = (Marks::default(), ast.file_numbers());
+        for (symbol, plan) in kernels {
+            let Some(function) = module.function(symbol) else {
                 continue;
-            }
-            let chain = i.location_chain().unwrap_or_default();
-            let place = chain.lines().find_map(|l| {
-                let mut parts = l.split('\t');
-                let file = *files.get(&PathBuf::from(parts.next()?))?;
-                let line: u32 = parts.next()?.parse().ok()?;
-                let column: u32 = parts.next()?.parse().ok()?;
-                (own(file) && line > 0).then_some((file, line, column))
-            });
-            let Some(place) = place else { continue };
-            let to = plan
-                .sites
-                .get(&s.id)
-                .map_or(s.format, |to| nearest(s.format, *to));
-            let mark = SourceMark {
-                kernel: kernel.0,
-                site: s.id,
-                op: s.op.clone(),
-                from: s.format,
-                to,
-                half: matches!(
-                    plan.sites.get(&s.id),
-                    Some(SiteFormat::F16 | SiteFormat::Bf16)
-                ),
-                variant: plan
-                    .math
-                    .get(&s.id)
-                    .copied()
-                    .filter(|v| *v != MathVariant::Accurate),
             };
-            self.by.entry(place).or_default().push(mark);
+            let map = sites::sites(module, function);
+            for (site, instruction) in map.sites.iter().zip(&map.instructions) {
+                let chain = instruction.location_chain().unwrap_or_default();
+                let mut places = places(&chain, &files).into_iter();
+                let place = places.find(|p| sources.contains_key(&p.0) && p.1 > 0);
+                if let Some(place) = place.filter(|_| !is_memory(&site.op)) {
+                    marks.add(place, SourceMark::new(site, plan));
+                }
+            }
         }
+        marks
+    }
+
+    pub(crate) fn add(&mut self, place: Place, mark: SourceMark) {
+        self.by_place.entry(place).or_default().push(mark);
     }
 
     /// Operations at a place.
     pub fn at(&self, file: usize, (line, column): (u32, u32)) -> &[SourceMark] {
-        self.by
+        self.by_place
             .get(&(file, line, column))
             .map_or(&[], Vec::as_slice)
-    }
-
-    /// All of them, with their places.
-    pub fn all(&self) -> impl Iterator<Item = ((usize, u32, u32), &SourceMark)> {
-        self.by
-            .iter()
-            .flat_map(|(at, all)| all.iter().map(|m| (*at, m)))
     }
 }

@@ -4,6 +4,8 @@
 //! elements behind a pointer. Entities that are one memory, or whose types have to agree for the program to compile,
 //! are one class. Instances of a template share their text, so entities are known by their place in it.
 pub(crate) mod connect;
+#[cfg(test)]
+mod connect_tests;
 mod declare;
 mod launches;
 
@@ -59,14 +61,62 @@ pub struct Thing {
     pub types: Vec<(usize, Token)>,
     /// Where the declaration begins and the name is, by declaration.
     pub names: Vec<(usize, usize, usize)>,
-    /// Function that it is in.
-    pub function: String,
     /// Why it has to keep its format.
-    pub fixed: Option<String>,
+    pub fixed: Option<FixedReason>,
     /// Format that the plan gives the memory that it is.
     pub held: Option<Format>,
     /// A field of records that lie in memory, which others than this function see.
     pub shared: bool,
+}
+
+/// Why a declaration keeps its format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FixedReason {
+    /// clang has no place for it.
+    #[error("it is declared nowhere")]
+    NoPlace,
+    /// It is in a file of others.
+    #[error("it is declared in {0}, which is not to be changed")]
+    ForeignFile(String),
+    /// Its name is in the body of a macro.
+    #[error("a macro declares it")]
+    Macro,
+    /// A cast without parenthesis or angle bracket.
+    #[error("a cast of another form")]
+    CastForm,
+    /// No word of the declaration is its type.
+    #[error("its type is not written")]
+    NoType,
+    /// `typedef double *pointer;`
+    #[error("its type is a name for a pointer or an array")]
+    TypeName,
+    /// A number that launches pass.
+    #[error("callers of the kernel pass it")]
+    KernelArgument,
+    /// A global that host code can name.
+    #[error("the host may read or write it")]
+    HostVisible,
+    /// A parameter of a template's type.
+    #[error("it has the type that callers of the template choose")]
+    TemplateType,
+    /// A pointer of which one side is not known.
+    #[error("its address comes from or goes to what is not followed")]
+    UnknownAddress,
+    /// A method or constructor without a body.
+    #[error("its address goes to a function that is not followed")]
+    UnknownFunction,
+    /// A function without a body.
+    #[error("its address goes to {0}")]
+    PassedTo(String),
+    /// A cast to a pointer to something else.
+    #[error("it is seen as another type")]
+    Reinterpreted,
+    /// A launch whose argument is no variable.
+    #[error("the host code passes something that is not followed")]
+    UnknownArgument,
+    /// Host code that does more with it than allocate, copy and launch.
+    #[error("the host code uses its pointer in a way that is not followed")]
+    UnknownHostUse,
 }
 
 impl Thing {
@@ -169,39 +219,9 @@ impl<'a> DeclarationModel<'a> {
             parameters: BTreeMap::new(),
             kernels: kernels.iter().cloned().collect(),
         };
-        for n in &ast.top {
-            n.walk(&mut |n| {
-                if n.kind.ends_with("Decl") {
-                    m.decls.insert(n.id, n);
-                }
-                if n.kind == "FunctionTemplateDecl" {
-                    let names: Vec<&str> = n
-                        .inner
-                        .iter()
-                        .filter(|p| p.kind == "TemplateTypeParmDecl")
-                        .map(|p| p.name.as_str())
-                        .collect();
-                    for f in n.inner.iter().filter(|f| f.is_function()) {
-                        m.parameters.insert(f.id, names.clone());
-                    }
-                }
-                if n.is_function() && n.body().is_some() && !n.mangled.is_empty() {
-                    m.definitions.entry(n.mangled.as_str()).or_insert(n);
-                }
-                if matches!(
-                    n.kind.as_str(),
-                    "CXXRecordDecl" | "RecordDecl" | "ClassTemplateSpecializationDecl"
-                ) {
-                    let fields: Vec<u64> = n
-                        .inner
-                        .iter()
-                        .filter(|f| f.kind == "FieldDecl")
-                        .map(|f| f.id)
-                        .collect();
-                    for f in &fields {
-                        m.records.insert(*f, fields.clone());
-                    }
-                }
+        for declaration in &ast.top {
+            declaration.walk(&mut |n| {
+                m.index(n);
                 true
             });
         }
@@ -212,6 +232,30 @@ impl<'a> DeclarationModel<'a> {
         m
     }
 
+    /// Remembers a declaration by what others refer to it by.
+    fn index(&mut self, n: &'a AstNode) {
+        if n.kind.ends_with("Decl") {
+            self.decls.insert(n.id, n);
+        }
+        if n.kind == "FunctionTemplateDecl" {
+            let types = n.inner.iter().filter(|p| p.kind == "TemplateTypeParmDecl");
+            let names: Vec<&str> = types.map(|p| p.name.as_str()).collect();
+            for f in n.inner.iter().filter(|f| f.is_function()) {
+                self.parameters.insert(f.id, names.clone());
+            }
+        }
+        if n.is_function() && n.body().is_some() && !n.mangled.is_empty() {
+            self.definitions.entry(n.mangled.as_str()).or_insert(n);
+        }
+        if is_record(n) || n.kind == "ClassTemplateSpecializationDecl" {
+            let fields: Vec<u64> = n.fields().map(|f| f.id).collect();
+            for f in &fields {
+                self.records.insert(*f, fields.clone());
+            }
+        }
+    }
+
+    /// Finds functions with bodies from the kernels on.
     fn reach(&mut self, kernels: &[String]) {
         let mut left: Vec<&'a AstNode> = kernels
             .iter()
@@ -284,9 +328,8 @@ impl<'a> DeclarationModel<'a> {
         self.parent.borrow_mut()[a.max(b)] = a.min(b);
     }
 
-    fn fix(&mut self, e: Entity, why: &str) {
-        let t = &mut self.things[e];
-        t.fixed = t.fixed.take().or_else(|| Some(why.to_owned()));
+    fn fix(&mut self, entity: Entity, why: FixedReason) {
+        self.things[entity].fixed.get_or_insert(why);
     }
 
     /// The entity that an expression of a pointer, array or number's place is of.
@@ -407,17 +450,19 @@ impl<'a> DeclarationModel<'a> {
     }
 
     fn record_fields(&self, name: &str) -> Vec<Entity> {
-        let is = |n: &&&AstNode| {
-            matches!(n.kind.as_str(), "CXXRecordDecl" | "RecordDecl") && n.name == name
-        };
-        let records = self.decls.values().filter(is);
-        let fields = records
-            .flat_map(|r| r.inner.iter())
-            .filter(|f| f.kind == "FieldDecl");
+        let records = self
+            .decls
+            .values()
+            .filter(|n| is_record(n) && n.name == name);
+        let fields = records.flat_map(|r| r.fields());
         let mut all: Vec<Entity> = fields.filter_map(|f| self.entity_of(f)).collect();
         all.dedup();
         all
     }
+}
+
+fn is_record(n: &AstNode) -> bool {
+    matches!(n.kind.as_str(), "CXXRecordDecl" | "RecordDecl")
 }
 
 fn pointed(t: &str) -> bool {

@@ -1,5 +1,5 @@
 //! From a result folder to a patch: the plan's nearest source, tried, and taken back where it does not hold.
-mod ground;
+mod candidate;
 mod plans;
 mod search;
 
@@ -13,7 +13,7 @@ use crate::math;
 use crate::model::{DeclarationKind, DeclarationModel, Formats};
 use crate::solve::{Solved, solve};
 use crate::source::SourceFile;
-use crate::split::{self, Given, Split};
+use crate::split::{self, Split, SplitRequest};
 use crate::toml;
 use crate::tries::{PatchTrial, PatchTrials};
 use kerf_clang::compile::Language;
@@ -34,7 +34,6 @@ use kerf_tune::result::{self, SearchVerdict, TuneResult};
 use kerf_tune::setting::Setting;
 use kerf_tune::subject::Subject;
 use kerf_workload::ConcreteStep;
-use kerf_workload::Workload;
 use kerf_workload::expand;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +89,17 @@ pub struct FilePatch {
     pub text: String,
     /// The change.
     pub diff: String,
+}
+
+impl FilePatch {
+    fn new(path: PathBuf, old: &str, text: String, folder: &Path) -> FilePatch {
+        FilePatch {
+            before: sha256(old.as_bytes()),
+            diff: diff(&shown(&path, folder), old, &text),
+            path,
+            text,
+        }
+    }
 }
 
 /// What the plan gave when it was tuned.
@@ -156,13 +166,19 @@ pub enum PatchOutcome {
 }
 
 /// Everything that stays the same from try to try.
-struct Ground<'g> {
+struct PatchContext<'g> {
     subject: &'g Subject,
     program: &'g Program,
     ast: &'g Ast,
     sources: &'g BTreeMap<usize, SourceFile>,
     result: &'g TuneResult,
     cl: bool,
+    /// Copies of functions that were put into the source, by name.
+    copies: &'g [String],
+    /// The file that is compiled.
+    main: &'g Path,
+    /// The working folder.
+    folder: &'g Path,
 }
 
 /// A candidate.
@@ -238,8 +254,8 @@ fn language(subject: &Subject, result: &TuneResult) -> Result<Language, PatchErr
     language.ok_or_else(|| PatchError::NoSource(named.clone()))
 }
 
-/// A program's source, read as the plan's macros make it.
-struct Read {
+/// A program's source, parsed with the plan's values of macros.
+struct ParsedProgram {
     /// The file that is compiled, and its flags.
     main: PathBuf,
     flags: Vec<String>,
@@ -247,13 +263,13 @@ struct Read {
     sources: BTreeMap<usize, SourceFile>,
 }
 
-impl Read {
+impl ParsedProgram {
     fn new(
         r: &PatchRequest,
         job: &Job,
         subject: &Subject,
         plan: &Plan,
-    ) -> Result<Read, PatchError> {
+    ) -> Result<ParsedProgram, PatchError> {
         let named = &subject.program.source;
         let main = clean(&r.folder.join(named));
         // Macros have the values of the plan: without other values these are the flags of the program.
@@ -262,7 +278,7 @@ impl Read {
         let real = std::fs::canonicalize(&main).unwrap_or(main.clone());
         let sources = sources(&ast, r, &real, &flags);
         unchanged(&r.dir, &sources)?;
-        Ok(Read {
+        Ok(ParsedProgram {
             main,
             flags,
             ast,
@@ -283,7 +299,7 @@ impl Read {
             .iter()
             .map(|k| (k.name.clone(), k.symbol.clone()))
             .collect();
-        let given = Given {
+        let request = SplitRequest {
             tools: &job.toolchain(),
             folder: &r.folder,
             main: &self.main,
@@ -295,7 +311,7 @@ impl Read {
             .program
             .module()
             .map_err(|e| PatchError::Clang(e.to_string()))?;
-        split::split(&given, &self.ast, &self.sources, &module)
+        split::split(&request, &self.ast, &self.sources, &module)
     }
 }
 
@@ -309,45 +325,67 @@ fn lowered(plan: &Plan, result: &TuneResult) -> Vec<usize> {
         .collect()
 }
 
-/// The files of a candidate, the main one first.
-fn patched_files(
-    candidate: &Candidate,
-    sources: &BTreeMap<usize, SourceFile>,
-    folder: &Path,
-    main: &Path,
-) -> Vec<FilePatch> {
-    let mut files: Vec<FilePatch> = Vec::new();
-    for (k, text) in &candidate.texts {
-        let s = &sources[k];
-        files.push(FilePatch {
-            path: s.path.clone(),
-            before: sha256(s.was.as_bytes()),
-            text: text.clone(),
-            diff: diff(&shown(&s.path, folder), &s.was, text),
-        });
+impl PatchContext<'_> {
+    /// The files of a candidate, the main one first.
+    fn patched_files(&self, candidate: &Candidate) -> Vec<FilePatch> {
+        let texts = candidate.texts.iter();
+        let mut files: Vec<FilePatch> = texts
+            .map(|(k, text)| {
+                let source = &self.sources[k];
+                FilePatch::new(source.path.clone(), &source.was, text.clone(), self.folder)
+            })
+            .collect();
+        files.sort_by_key(|f| f.path != self.main);
+        files
     }
-    files.sort_by_key(|f| f.path != main);
-    files
-}
 
-/// The workload file as the candidate needs it, where it changes; and what to say of it.
-fn patched_workload(
-    candidate: &Candidate,
-    workload: &Workload,
-    folder: &Path,
-) -> (Option<FilePatch>, Vec<String>) {
-    let path = clean(&folder.join(&workload.path));
-    let Ok(old) = std::fs::read_to_string(&path) else {
-        return (None, Vec::new());
-    };
-    let (text, notes) = toml::patched(&old, workload, &candidate.held, &candidate.launch);
-    let file = (text != old).then(|| FilePatch {
-        before: sha256(old.as_bytes()),
-        diff: diff(&shown(&path, folder), &old, &text),
-        path,
-        text,
-    });
-    (file, notes)
+    /// The workload file as the candidate needs it, where it changes; and notes on it.
+    fn patched_workload(&self, candidate: &Candidate) -> (Option<FilePatch>, Vec<String>) {
+        let workload = &self.subject.workload;
+        let path = clean(&self.folder.join(&workload.path));
+        let Ok(old) = std::fs::read_to_string(&path) else {
+            return (None, Vec::new());
+        };
+        let (text, notes) = toml::patched(&old, workload, &candidate.held, &candidate.launch);
+        let file = (text != old).then(|| FilePatch::new(path, &old, text, self.folder));
+        (file, notes)
+    }
+
+    /// The patch of a source that holds.
+    fn patch(&self, found: Found, promise: Promise) -> Patch {
+        let Found {
+            candidate,
+            trial,
+            dropped,
+            tries,
+        } = found;
+        let mut files = self.patched_files(&candidate);
+        let (workload, workload_notes) = self.patched_workload(&candidate);
+        files.extend(workload);
+        let copies = self.copies.iter().map(|name| format!(
+            "{name} is a copy of a function that the plan computes in f64 for some of its callers and in f32 for others"
+        ));
+        let held = candidate.held.iter();
+        let held = held.map(|(name, f)| held_note(&candidate, name, *f));
+        let notes = candidate.notes.iter().cloned().chain(copies);
+        let notes = notes.chain(workload_notes).chain(held).collect();
+        let measured = trial.timing.is_some();
+        Patch {
+            schema: SCHEMA.into(),
+            files,
+            plan: promise,
+            kind: if measured { "measured" } else { "predicted" }.into(),
+            patched: trial,
+            tolerance: self.result.criteria.tolerance,
+            metric: self.result.criteria.metric.to_string(),
+            notes,
+            held: candidate.held,
+            launch: candidate.launch,
+            unsaid: candidate.unsaid,
+            dropped,
+            tries,
+        }
+    }
 }
 
 /// What the host has to do about a buffer that the device holds in another format.
@@ -364,52 +402,52 @@ fn held_note(candidate: &Candidate, name: &str, f: Format) -> String {
 pub fn patch(r: &PatchRequest, mut tell: impl FnMut(&str)) -> Result<PatchOutcome, PatchError> {
     let (result, best) = result::read(&r.dir)?;
     let (plan, promise) = chosen(&result, best, r.which)?;
+    let references = tempfile::tempdir().map_err(PatchError::Temporary)?;
     let job = Job {
         workload: result.workload.clone(),
         overrides: result.overrides.clone(),
         seed: Some(result.input.seed),
+        references: Some(references.path().to_owned()),
         ..r.job.clone()
     };
     let subject = Subject::load(&job.workload, &job.overrides, &job.toolchain())?;
     let language = language(&subject, &result)?;
-    let read = Read::new(r, &job, &subject, &plan)?;
-    let split = read.split(r, &job, &subject, &plan)?;
+    let parsed = ParsedProgram::new(r, &job, &subject, &plan)?;
+    let split = parsed.split(r, &job, &subject, &plan)?;
     let (ast, sources, program) = match &split {
         Some(s) => (&s.ast, &s.sources, &s.program),
-        None => (&read.ast, &read.sources, &subject.program),
+        None => (&parsed.ast, &parsed.sources, &subject.program),
     };
-    let ground = Ground {
+    let context = PatchContext {
         subject: &subject,
         program,
         ast,
         sources,
         result: &result,
         cl: language == Language::OpenCl,
+        copies: split.as_ref().map_or(&[], |s| &s.copies),
+        main: &parsed.main,
+        folder: &r.folder,
     };
     let model = r.profile.as_ref().and_then(|p| CostModel::new(p).ok());
-    let references = tempfile::tempdir().map_err(PatchError::Temporary)?;
-    let mut bench = PatchTrials {
+    let mut trials = PatchTrials {
         result: &result,
-        job: Job {
-            references: Some(references.path().to_owned()),
-            // What is tried once is not worth keeping.
-            ..job
-        },
+        job,
         program: r.program.clone(),
         limit: r.limit,
         model: model.as_ref(),
-        main: read.main.clone(),
+        main: parsed.main.clone(),
         own_flags: subject.workload.flags_at(&BTreeMap::new()),
-        flags: read.flags.clone(),
+        flags: parsed.flags.clone(),
         own_s: None,
         inputs: r.inputs,
     };
     if r.job.device == Device::Cpu {
-        bench.own_s = bench.seconds(None, &BTreeMap::new());
+        trials.own_s = trials.seconds(None, &BTreeMap::new());
     }
     let mut search = Search {
-        ground: &ground,
-        bench: &bench,
+        context: &context,
+        trials: &trials,
         plan: &plan,
         order: by_value(&r.dir, &result, &lowered(&plan, &result)),
         left: r.tries.max(1),
@@ -417,42 +455,15 @@ pub fn patch(r: &PatchRequest, mut tell: impl FnMut(&str)) -> Result<PatchOutcom
         last: None,
         unsaid: Vec::new(),
     };
-    let Some((candidate, tried, dropped)) = search.run(&mut tell)? else {
+    let Some(found) = search.run(&mut tell)? else {
         return Ok(PatchOutcome::None {
             why: "no source that is near the plan is within the tolerance and faster than the program as it is".into(),
-            last: search.last.take().map(Box::new),
-            unsaid: std::mem::take(&mut search.unsaid),
+            last: search.last.map(Box::new),
+            unsaid: search.unsaid,
             plan: promise,
         });
     };
-    let mut files = patched_files(&candidate, sources, &r.folder, &read.main);
-    let mut notes = candidate.notes.clone();
-    for name in split.iter().flat_map(|s| &s.copies) {
-        notes.push(format!(
-            "{name} is a copy of a function that the plan computes in f64 for some of its callers and in f32 for others"
-        ));
-    }
-    let (file, more) = patched_workload(&candidate, &subject.workload, &r.folder);
-    files.extend(file);
-    notes.extend(more);
-    let held = candidate.held.iter();
-    notes.extend(held.map(|(name, f)| held_note(&candidate, name, *f)));
-    let measured = tried.timing.is_some();
-    Ok(PatchOutcome::Patch(Box::new(Patch {
-        schema: SCHEMA.into(),
-        files,
-        plan: promise,
-        kind: if measured { "measured" } else { "predicted" }.into(),
-        patched: tried,
-        tolerance: result.criteria.tolerance,
-        metric: result.criteria.metric.to_string(),
-        held: candidate.held,
-        launch: candidate.launch,
-        unsaid: candidate.unsaid,
-        dropped,
-        notes,
-        tries: search.tries,
-    })))
+    Ok(PatchOutcome::Patch(Box::new(context.patch(found, promise))))
 }
 
 /// Refuses sources that are not those that were tuned.
@@ -476,8 +487,8 @@ fn unchanged(dir: &Path, sources: &BTreeMap<usize, SourceFile>) -> Result<(), Pa
 
 /// The search for the source that holds.
 struct Search<'s> {
-    ground: &'s Ground<'s>,
-    bench: &'s PatchTrials<'s>,
+    context: &'s PatchContext<'s>,
+    trials: &'s PatchTrials<'s>,
     plan: &'s Plan,
     order: Vec<usize>,
     left: usize,
@@ -486,4 +497,11 @@ struct Search<'s> {
     unsaid: Vec<String>,
 }
 
-type Found = (Candidate, PatchTrial, Vec<String>);
+/// A source that holds.
+struct Found {
+    candidate: Candidate,
+    trial: PatchTrial,
+    /// Groups that were taken back.
+    dropped: Vec<String>,
+    tries: usize,
+}

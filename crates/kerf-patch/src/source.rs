@@ -1,5 +1,5 @@
 //! Source files as text: places as lines and columns, and the tokens between two places.
-use crate::ast::Spot;
+use crate::ast::{Spot, TextRange};
 use std::path::{Path, PathBuf};
 
 /// A file.
@@ -21,6 +21,14 @@ pub struct Token {
     pub from: usize,
     /// Byte after the last.
     pub to: usize,
+}
+
+impl Token {
+    /// Its bytes in a file.
+    pub fn in_file(self, file: usize) -> TextRange {
+        let Token { from, to } = self;
+        TextRange { file, from, to }
+    }
 }
 
 impl SourceFile {

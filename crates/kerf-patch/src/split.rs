@@ -3,8 +3,9 @@
 //! Source can say that with a second function. The copies are made first, in a program that computes what the user's
 //! does; it is compiled, and where its kernels have the same operations in the same order the plan is about it too.
 use crate::PatchError;
-use crate::ast::{self, Ast, AstNode, Via};
+use crate::ast::{self, Ast, AstNode, TextRange, Via};
 use crate::edits::Edits;
+use crate::marks::{self, Place};
 use crate::model::DeclarationModel;
 use crate::source::SourceFile;
 use crate::tries;
@@ -14,8 +15,8 @@ use kerf_ir::sites;
 use kerf_llvm::Module;
 use kerf_num::Format;
 use kerf_pass::{Plan, SiteFormat};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Rounds of copying: a function that a copy calls may have to be copied too.
 const ROUNDS: usize = 4;
@@ -32,8 +33,8 @@ pub struct Split {
     pub copies: Vec<String>,
 }
 
-/// What is split.
-pub struct Given<'g> {
+/// A program and the plan for which its functions are copied.
+pub struct SplitRequest<'g> {
     /// Compiler.
     pub tools: &'g Toolchain,
     /// Folder that relative paths are of.
@@ -48,37 +49,15 @@ pub struct Given<'g> {
     pub plan: &'g Plan,
 }
 
-/// A place: file, line, column.
-type Place = (usize, u32, u32);
-
-/// Places of an instruction in the user's files, the innermost first.
-fn places(chain: &str, files: &BTreeMap<&PathBuf, usize>) -> Vec<Place> {
-    let place = |l: &str| {
-        let mut parts = l.split('\t');
-        let file = *files.get(&PathBuf::from(parts.next()?))?;
-        Some((
-            file,
-            parts.next()?.parse().ok()?,
-            parts.next()?.parse().ok()?,
-        ))
-    };
-    chain.lines().filter_map(place).collect()
-}
-
 /// A function that could be copied: its bytes.
 struct Copyable<'a> {
     node: &'a AstNode,
-    file: usize,
-    from: usize,
-    to: usize,
+    range: TextRange,
 }
 
-fn copyable<'a>(
-    m: &DeclarationModel<'a>,
-    sources: &BTreeMap<usize, SourceFile>,
-) -> Vec<Copyable<'a>> {
+fn copyable<'a>(model: &DeclarationModel<'a>) -> Vec<Copyable<'a>> {
     let mut out = Vec::new();
-    for f in &m.functions {
+    for f in &model.functions {
         let (Some(b), Some(e), Some(loc)) = (f.begin, f.end, f.loc) else {
             continue;
         };
@@ -87,22 +66,18 @@ fn copyable<'a>(
             && [e, loc]
                 .iter()
                 .all(|s| s.via == Via::Text && s.file == b.file);
-        let Some(s) = sources.get(&b.file) else {
+        let Some(s) = model.sources.get(&b.file) else {
             continue;
         };
         // A member belongs to its class, and a template has its own ways.
-        let plain = f.kind == "FunctionDecl" && s.at(loc) == f.name && !m.is_template(f);
-        let mut recursive = false;
-        f.walk(&mut |n| {
-            recursive |= n.refers_name == f.name;
-            !recursive
-        });
-        if text && plain && !recursive && !m.is_kernel(f) {
+        let plain = f.kind == "FunctionDecl" && s.at(loc) == f.name && !model.is_template(f);
+        if text && plain && !mentions(f, &f.name) && !model.is_kernel(f) {
             out.push(Copyable {
                 node: f,
-                file: b.file,
-                from: b.offset,
-                to: e.after(),
+                range: TextRange {
+                    to: e.after(),
+                    ..b.range()
+                },
             });
         }
     }
@@ -115,56 +90,66 @@ fn offset(text: &SourceFile, line: u32, column: u32) -> Option<usize> {
     Some(text.line_start(line) + (column as usize).checked_sub(1)?)
 }
 
-/// Calls of each function, by place: how many of its operations the plan narrows there, and how many there are.
+/// Operations in f64 of a function as it is called at one place.
+#[derive(Clone, Copy, Default)]
+struct CallCount {
+    /// Those that the plan narrows.
+    narrowed: usize,
+    operations: usize,
+}
+
+impl CallCount {
+    /// Is most of what a call computes narrowed?
+    fn is_narrow(&self) -> bool {
+        2 * self.narrowed >= self.operations && self.narrowed > 0
+    }
+}
+
+/// Calls of each function, by place.
 fn calls(
+    model: &DeclarationModel,
     module: &Module,
-    ast: &Ast,
-    sources: &BTreeMap<usize, SourceFile>,
-    given: &Given,
-    all: &[Copyable],
-) -> Vec<BTreeMap<Place, (usize, usize)>> {
-    let files: BTreeMap<&PathBuf, usize> =
-        ast.files.iter().enumerate().map(|(k, f)| (f, k)).collect();
-    let mut out: Vec<BTreeMap<Place, (usize, usize)>> = vec![BTreeMap::new(); all.len()];
-    for (name, symbol) in given.kernels {
-        let Some(f) = module.function(symbol) else {
+    request: &SplitRequest,
+    functions: &[Copyable],
+) -> Vec<BTreeMap<Place, CallCount>> {
+    let files = model.ast.file_numbers();
+    let mut counts = vec![BTreeMap::<Place, CallCount>::new(); functions.len()];
+    for (name, symbol) in request.kernels {
+        let Some(kernel) = module.function(symbol) else {
             continue;
         };
-        let plan = given.plan.kernels.get(name);
-        let map = sites::sites(module, f);
-        for (s, i) in map.sites.iter().zip(&map.instructions) {
-            if s.format != Format::F64 || crate::marks::is_memory(&s.op) {
+        let plan = request.plan.kernels.get(name);
+        let map = sites::sites(module, kernel);
+        for (site, instruction) in map.sites.iter().zip(&map.instructions) {
+            if site.format != Format::F64 || marks::is_memory(&site.op) {
                 continue;
             }
-            let to = plan.and_then(|p| p.sites.get(&s.id));
             let narrow = matches!(
-                to,
+                plan.and_then(|p| p.sites.get(&site.id)),
                 Some(SiteFormat::F32 | SiteFormat::F16 | SiteFormat::Bf16)
             );
-            let chain = places(&i.location_chain().unwrap_or_default(), &files);
-            for pair in chain.windows(2) {
+            let chain = instruction.location_chain().unwrap_or_default();
+            for pair in marks::places(&chain, &files).windows(2) {
                 let (file, line, column) = pair[0];
-                let Some(text) = sources.get(&file) else {
+                let text = model.sources.get(&file);
+                let Some(at) = text.and_then(|t| offset(t, line, column)) else {
                     continue;
                 };
-                let Some(at) = offset(text, line, column) else {
-                    continue;
-                };
-                let inside = |c: &Copyable| c.file == file && (c.from..c.to).contains(&at);
-                if let Some(k) = all.iter().position(inside) {
-                    let (some, of) = out[k].entry(pair[1]).or_default();
-                    *some += usize::from(narrow);
-                    *of += 1;
+                let is_around =
+                    |TextRange {
+                         file: own,
+                         from,
+                         to,
+                     }: TextRange| { own == file && (from..to).contains(&at) };
+                if let Some(k) = functions.iter().position(|f| is_around(f.range)) {
+                    let count = counts[k].entry(pair[1]).or_default();
+                    count.narrowed += usize::from(narrow);
+                    count.operations += 1;
                 }
             }
         }
     }
-    out
-}
-
-/// Is most of what a call computes narrowed?
-fn is_narrow((some, of): &(usize, usize)) -> bool {
-    2 * some >= *of && *some > 0
+    counts
 }
 
 /// The name of a copy.
@@ -176,72 +161,91 @@ fn fresh(name: &str, sources: &BTreeMap<usize, SourceFile>) -> String {
     new
 }
 
+/// Does a function refer to another by its name?
+fn mentions(function: &AstNode, name: &str) -> bool {
+    let mut found = false;
+    function.walk(&mut |n| {
+        found |= n.refers_name == name;
+        !found
+    });
+    found
+}
+
 /// One round: texts with copies, and their names; none where nothing is to be copied.
 fn round(
-    m: &DeclarationModel,
+    model: &DeclarationModel,
     module: &Module,
-    ast: &Ast,
-    sources: &BTreeMap<usize, SourceFile>,
-    given: &Given,
+    request: &SplitRequest,
 ) -> Option<(BTreeMap<usize, String>, Vec<String>)> {
-    let all = copyable(m, sources);
-    let wanted = calls(module, ast, sources, given, &all);
-    let mixed: Vec<usize> = (0..all.len())
-        .filter(|k| wanted[*k].values().any(is_narrow) && !wanted[*k].values().all(is_narrow))
+    let functions = copyable(model);
+    let counts = calls(model, module, request, &functions);
+    let mixed: Vec<(&Copyable, &BTreeMap<Place, CallCount>)> = functions
+        .iter()
+        .zip(&counts)
+        .filter(|(_, calls)| {
+            let mut narrow = calls.values().map(CallCount::is_narrow);
+            narrow.clone().any(|n| n) && !narrow.all(|n| n)
+        })
         .collect();
-    let names: BTreeSet<&str> = mixed.iter().map(|k| all[*k].node.name.as_str()).collect();
     let mut edits = Edits::default();
     let mut copies = Vec::new();
-    for k in mixed {
-        let c = &all[k];
+    for (function, calls) in &mixed {
+        let name = function.node.name.as_str();
         // Those that others of them call wait for the next round.
-        let called = |o: &&Copyable| {
-            let mut found = false;
-            o.node.walk(&mut |n| {
-                found |= n.refers_name == c.node.name;
-                !found
-            });
-            found && names.contains(o.node.name.as_str())
+        let is_mixed = |f: &Copyable| {
+            mixed
+                .iter()
+                .any(|(other, _)| other.node.name == f.node.name)
         };
-        if all.iter().find(called).is_some() {
+        let mut callers = functions.iter().filter(|f| mentions(f.node, name));
+        if callers.any(is_mixed) {
             continue;
         }
-        let (s, loc) = (sources.get(&c.file)?, c.node.loc?);
-        let new = fresh(&c.node.name, sources);
+        let new = fresh(name, model.sources);
+        let narrow = calls.iter().filter(|c| c.1.is_narrow()).map(|c| *c.0);
         let mut tried = edits.clone();
-        let mut done = 0;
-        for ((file, line, column), _) in wanted[k].iter().filter(|w| is_narrow(w.1)) {
-            let Some(text) = sources.get(file) else {
-                continue;
-            };
-            let Some(at) = offset(text, *line, *column) else {
-                continue;
-            };
-            let end = at + c.node.name.len();
-            let whole = !text
-                .slice(end, end + 1)
-                .starts_with(|c: char| c.is_alphanumeric() || c == '_');
-            if text.slice(at, end) == c.node.name && whole {
-                done += usize::from(tried.replace(*file, at, end, &new).is_ok());
-            }
-        }
-        let copy = format!(
-            "\n\n{}{new}{}",
-            s.slice(c.from, loc.offset),
-            s.slice(loc.after(), c.to)
-        );
-        if done > 0 && tried.after(c.file, c.to, 0, &copy).is_ok() {
+        let renamed = narrow.filter(|call| rename_call(model, *call, name, &new, &mut tried));
+        if renamed.count() > 0 && copy(model, function, &new, &mut tried).is_some() {
             edits = tried;
             copies.push(new);
         }
     }
-    if copies.is_empty() {
-        return None;
-    }
-    Some((crate::edits::patched(&edits, sources), copies))
+    (!copies.is_empty()).then(|| (crate::edits::patched(&edits, model.sources), copies))
 }
 
-/// Operations of the kernels in order: what has to be the same for a plan to be about both.
+/// Calls the copy where a call of the function is written.
+fn rename_call(
+    model: &DeclarationModel,
+    (file, line, column): Place,
+    name: &str,
+    new: &str,
+    edits: &mut Edits,
+) -> bool {
+    let Some(text) = model.sources.get(&file) else {
+        return false;
+    };
+    let Some(from) = offset(text, line, column) else {
+        return false;
+    };
+    let to = from + name.len();
+    let rest = text.slice(to, to + 1);
+    let whole = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let written = text.slice(from, to) == name && whole;
+    written && edits.replace(TextRange { file, from, to }, new).is_ok()
+}
+
+/// Puts a copy of a function after it.
+fn copy(model: &DeclarationModel, function: &Copyable, new: &str, edits: &mut Edits) -> Option<()> {
+    let TextRange { file, from, to } = function.range;
+    let (source, name) = (model.sources.get(&file)?, function.node.loc?);
+    let head = source.slice(from, name.offset);
+    let rest = source.slice(name.after(), to);
+    edits
+        .after(file, to, 0, &format!("\n\n{head}{new}{rest}"))
+        .ok()
+}
+
+/// Operations of the kernels in order: a plan is about two programs for which they are the same.
 fn signature(module: &Module, kernels: &[(String, String)]) -> Option<Vec<(String, Format)>> {
     let mut out = Vec::new();
     for (_, symbol) in kernels {
@@ -253,67 +257,73 @@ fn signature(module: &Module, kernels: &[(String, String)]) -> Option<Vec<(Strin
 
 /// Copies functions that the plan computes in two formats; none where there are none or it cannot be done.
 pub fn split(
-    given: &Given,
+    request: &SplitRequest,
     ast: &Ast,
     sources: &BTreeMap<usize, SourceFile>,
     module: &Module,
 ) -> Result<Option<Split>, PatchError> {
-    let symbols: Vec<String> = given.kernels.iter().map(|k| k.1.clone()).collect();
-    let before = signature(module, given.kernels);
+    let symbols: Vec<String> = request.kernels.iter().map(|k| k.1.clone()).collect();
+    let before = signature(module, request.kernels);
     let mut found: Option<Split> = None;
     for _ in 0..ROUNDS {
-        let next = {
-            let (ast, sources) = match &found {
-                Some(f) => (&f.ast, &f.sources),
-                None => (ast, sources),
-            };
-            let own = match &found {
-                Some(f) => Some(
-                    f.program
-                        .module()
-                        .map_err(|e| PatchError::Clang(e.to_string()))?,
-                ),
-                None => None,
-            };
-            let m = DeclarationModel::new(ast, sources, &symbols);
-            round(&m, own.as_ref().unwrap_or(module), ast, sources, given)
+        let (sources, next) = match &found {
+            Some(f) => {
+                let module = f.program.module();
+                let module = module.map_err(|e| PatchError::Clang(e.to_string()))?;
+                let model = DeclarationModel::new(&f.ast, &f.sources, &symbols);
+                (&f.sources, round(&model, &module, request))
+            }
+            None => {
+                let model = DeclarationModel::new(ast, sources, &symbols);
+                (sources, round(&model, module, request))
+            }
         };
         let Some((texts, copies)) = next else { break };
-        let sources = found.as_ref().map_or(sources, |f| &f.sources);
-        let dir = tempfile::tempdir().map_err(PatchError::Temporary)?;
-        let root = std::fs::canonicalize(dir.path()).map_err(PatchError::Temporary)?;
-        let main =
-            tries::mirror(&root, given.main, sources, &texts).map_err(PatchError::Temporary)?;
-        let mut flags = given.flags.to_vec();
-        if let Some(d) = given.main.parent() {
-            flags.extend(["-iquote".to_owned(), d.display().to_string()]);
-        }
-        let Ok(program) = program::load(given.tools, &main, &flags) else {
+        let Some(mut split) = compile(request, sources, &texts, before.as_ref())? else {
             break;
         };
-        let Ok(new) = program.module() else { break };
-        if signature(&new, given.kernels) != before {
-            break;
-        }
-        let ast = ast::parse(given.tools, given.folder, &main, &flags)?;
-        let mut mine: BTreeMap<usize, SourceFile> = BTreeMap::new();
-        for (k, s) in sources {
-            let place = tries::place(&root, given.main, sources, &s.path);
-            if let Some(number) = ast.files.iter().position(|f| *f == place) {
-                let mut new = SourceFile::new(&s.path, texts.get(k).unwrap_or(&s.text).clone());
-                new.was.clone_from(&s.was);
-                mine.insert(number, new);
-            }
-        }
-        let mut names = found.take().map_or_else(Vec::new, |f| f.copies);
-        names.extend(copies);
-        drop(new);
-        found = Some(Split {
-            ast,
-            sources: mine,
-            program,
-            copies: names,
-        });
+        split.copies = found.take().map_or_else(Vec::new, |f| f.copies);
+        split.copies.extend(copies);
+        found = Some(split);
     }
     Ok(found)
+}
+
+/// Compiles files with copies; none where they do not compile or have other operations than `before`.
+fn compile(
+    request: &SplitRequest,
+    sources: &BTreeMap<usize, SourceFile>,
+    texts: &BTreeMap<usize, String>,
+    before: Option<&Vec<(String, Format)>>,
+) -> Result<Option<Split>, PatchError> {
+    let dir = tempfile::tempdir().map_err(PatchError::Temporary)?;
+    let root = std::fs::canonicalize(dir.path()).map_err(PatchError::Temporary)?;
+    let main = tries::mirror(&root, request.main, sources, texts).map_err(PatchError::Temporary)?;
+    let mut flags = request.flags.to_vec();
+    if let Some(d) = request.main.parent() {
+        flags.extend(["-iquote".to_owned(), d.display().to_string()]);
+    }
+    let Ok(program) = program::load(request.tools, &main, &flags) else {
+        return Ok(None);
+    };
+    let module = program.module();
+    if !module.is_ok_and(|m| signature(&m, request.kernels).as_ref() == before) {
+        return Ok(None);
+    }
+    let ast = ast::parse(request.tools, request.folder, &main, &flags)?;
+    let mut own: BTreeMap<usize, SourceFile> = BTreeMap::new();
+    for (k, s) in sources {
+        let place = tries::place(&root, request.main, sources, &s.path);
+        if let Some(number) = ast.files.iter().position(|f| *f == place) {
+            let mut new = SourceFile::new(&s.path, texts.get(k).unwrap_or(&s.text).clone());
+            new.was.clone_from(&s.was);
+            own.insert(number, new);
+        }
+    }
+    Ok(Some(Split {
+        ast,
+        sources: own,
+        program,
+        copies: Vec::new(),
+    }))
 }

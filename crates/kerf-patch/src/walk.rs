@@ -7,8 +7,10 @@ mod division;
 mod places;
 mod statements;
 mod stored;
+#[cfg(test)]
+mod walk_tests;
 
-use crate::ast::{AstNode, Spot, Via, strip};
+use crate::ast::{AstNode, Spot, TextRange, Via, strip};
 use crate::edits::{Clash, Edits};
 use crate::marks::{Marks, SourceMark};
 use crate::math::{self, Spelling};
@@ -90,14 +92,52 @@ pub struct ExpressionWalk<'w, 'a> {
     pub helpers: BTreeSet<&'static str>,
     /// What cannot be said.
     pub unsaid: BTreeSet<Unsaid>,
-    /// Class of what the function at hand gives.
-    gives: Option<Entity>,
+    /// What the function at hand returns.
+    returned: Option<Entity>,
 }
 
+/// A binary operation or assignment with its two sides.
+#[derive(Clone, Copy)]
+struct BinaryExpression<'a> {
+    node: &'a AstNode,
+    left: &'a AstNode,
+    right: &'a AstNode,
+}
+
+impl<'a> BinaryExpression<'a> {
+    fn from_node(node: &'a AstNode) -> Option<BinaryExpression<'a>> {
+        match node.inner.as_slice() {
+            [left, right] => Some(BinaryExpression { node, left, right }),
+            _ => None,
+        }
+    }
+}
+
+/// Why a place of the plan is not in source.
+const IN_MACRO: &str = "it is in the body of a macro";
+const NAME_IN_MACRO: &str = "the function's name is in the body of a macro";
+pub(crate) const CLASH: &str = "two uses of this text want different things";
+const SEVERAL_VARIANTS: &str = "it is computed in several ways in the plan";
+
 /// The format that all operations agree on: the wider one where they do not.
-fn agreed(all: &[&SourceMark]) -> Option<Format> {
-    let wide = all.iter().any(|m| m.to == Format::F64);
-    (!all.is_empty()).then_some(if wide { Format::F64 } else { Format::F32 })
+fn agreed(marks: &[&SourceMark]) -> Option<Format> {
+    let wide = marks.iter().any(|m| m.to == Format::F64);
+    (!marks.is_empty()).then_some(if wide { Format::F64 } else { Format::F32 })
+}
+
+/// The variant that all operations agree on.
+fn only_variant(variants: &BTreeSet<Option<MathVariant>>) -> Option<MathVariant> {
+    let first = variants.first().copied().flatten();
+    first.filter(|_| variants.len() == 1)
+}
+
+/// Format of an operation on two operands, by C++'s conversions.
+fn wider(a: Ty, b: Ty) -> Option<Ty> {
+    match (a, b) {
+        (Ty::F64, _) | (_, Ty::F64) => Some(Ty::F64),
+        (Ty::F32, _) | (_, Ty::F32) => Some(Ty::F32),
+        _ => None,
+    }
 }
 
 fn is_arithmetic(op: &str) -> bool {
@@ -126,7 +166,7 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
             edits: edit.then(Edits::default),
             helpers: BTreeSet::new(),
             unsaid: BTreeSet::new(),
-            gives: None,
+            returned: None,
         }
     }
 
@@ -137,348 +177,315 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         }
     }
 
-    fn function(&mut self, f: &'a AstNode) {
-        let before = std::mem::replace(&mut self.gives, self.model.return_of(f));
-        if let Some(b) = f.body() {
-            self.visit(b, Want::Any);
+    fn function(&mut self, function: &'a AstNode) {
+        let outer = std::mem::replace(&mut self.returned, self.model.return_of(function));
+        if let Some(body) = function.body() {
+            self.visit(body, Want::Any);
         }
-        self.gives = before;
+        self.returned = outer;
     }
 
-    /// Format of an entity as things stand.
-    pub fn format(&self, e: Entity) -> Format {
-        let new = self.narrow.get(&self.model.class(e)).copied();
-        new.unwrap_or(self.model.things[e].own)
+    /// Format of an entity under the formats at hand.
+    pub fn format(&self, entity: Entity) -> Format {
+        let new = self.narrow.get(&self.model.class(entity)).copied();
+        new.unwrap_or(self.model.things[entity].own)
     }
 
-    fn natural(&self, n: &AstNode) -> Ty {
-        match scalar(&n.plain).or(vector(&n.plain).map(|v| v.0)) {
-            Some(f) => ty(f),
-            None => Ty::Other,
-        }
+    fn natural(&self, node: &AstNode) -> Ty {
+        let own = scalar(&node.plain).or(vector(&node.plain).map(|v| v.0));
+        own.map_or(Ty::Other, ty)
     }
 
-    fn def(&mut self, e: Entity, t: Ty) {
-        self.defs.entry(self.model.class(e)).or_default().push(t);
+    fn def(&mut self, entity: Entity, have: Ty) {
+        let class = self.model.class(entity);
+        self.defs.entry(class).or_default().push(have);
     }
 
-    fn used(&mut self, e: Entity, w: Want) {
-        self.uses.entry(self.model.class(e)).or_default().push(w);
+    fn used(&mut self, entity: Entity, want: Want) {
+        let class = self.model.class(entity);
+        self.uses.entry(class).or_default().push(want);
     }
 
     fn source(&self, file: usize) -> Option<&'w SourceFile> {
         self.model.sources.get(&file)
     }
 
-    fn say(&mut self, n: &AstNode, why: &str) {
-        if self.edits.is_none() {
-            return;
-        }
-        if let Some(b) = n.begin
-            && let Some(s) = self.source(b.file)
+    fn say(&mut self, node: &AstNode, why: &str) {
+        if self.edits.is_some()
+            && let Some(begin) = node.begin
+            && let Some(source) = self.source(begin.file)
         {
-            let line = s.position(b.shown).0;
             self.unsaid.insert(Unsaid {
-                file: b.file,
-                line,
+                file: begin.file,
+                line: source.position(begin.shown).0,
                 why: why.to_owned(),
             });
         }
     }
 
+    fn visit_all(&mut self, nodes: &'a [AstNode]) {
+        for node in nodes {
+            self.visit(node, Want::Any);
+        }
+    }
+
     /// An expression whose place wants something; its format in C++.
-    pub fn visit(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        match n.kind.as_str() {
-            "ImplicitCastExpr" => self.implicit(n, want),
+    pub fn visit(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        match node.kind.as_str() {
+            "ImplicitCastExpr" => self.implicit(node, want),
             "ParenExpr"
             | "ExprWithCleanups"
             | "MaterializeTemporaryExpr"
             | "CXXBindTemporaryExpr"
             | "ConstantExpr"
-            | "SubstNonTypeTemplateParmExpr" => match n.inner.last() {
-                Some(c) => self.visit(c, want),
-                None => self.natural(n),
+            | "SubstNonTypeTemplateParmExpr" => match node.inner.last() {
+                Some(inner) => self.visit(inner, want),
+                None => self.natural(node),
             },
-            "FloatingLiteral" => self.literal(n, want),
+            "FloatingLiteral" => self.literal(node, want),
             "IntegerLiteral" => Ty::Flex,
-            "DeclRefExpr" | "MemberExpr" | "ArraySubscriptExpr" => self.place(n, want),
-            "UnaryOperator" => self.unary(n, want),
-            "BinaryOperator" => self.binary(n, want),
-            "CompoundAssignOperator" => self.compound(n),
-            "ConditionalOperator" => self.conditional(n, want),
-            "CallExpr" => self.call(n, want),
-            "CXXOperatorCallExpr" | "CXXMemberCallExpr" if self.model.called(n).is_some() => {
-                self.call(n, want)
+            "DeclRefExpr" | "MemberExpr" | "ArraySubscriptExpr" => self.place(node, want),
+            "UnaryOperator" => self.unary(node, want),
+            "BinaryOperator" => self.binary(node, want),
+            "CompoundAssignOperator" => self.compound(node),
+            "ConditionalOperator" => self.conditional(node, want),
+            "CallExpr" => self.call(node, want),
+            "CXXOperatorCallExpr" | "CXXMemberCallExpr" if self.model.called(node).is_some() => {
+                self.call(node, want)
             }
-            "CXXOperatorCallExpr" if vector(&n.plain).is_some() => self.assign_vector(n),
-            "CXXConstructExpr" if vector(&n.plain).is_some() && n.inner.len() == 1 => {
-                self.visit(&n.inner[0], want)
+            "CXXOperatorCallExpr" if vector(&node.plain).is_some() => self.assign_vector(node),
+            "CXXConstructExpr" if vector(&node.plain).is_some() && node.inner.len() == 1 => {
+                self.visit(&node.inner[0], want)
             }
-            "InitListExpr" if vector(&n.plain).is_some() => self.elements(n, want),
+            "InitListExpr" if vector(&node.plain).is_some() => self.elements(node, want),
             "CStyleCastExpr" | "CXXFunctionalCastExpr" | "CXXStaticCastExpr" => {
-                self.explicit(n, want)
+                self.explicit(node, want)
             }
-            "VarDecl" => self.variable(n),
-            "ReturnStmt" => {
-                if let Some(v) = n.inner.first() {
-                    let wanted = self.gives.map_or(Want::Any, |g| self.format(g).into());
-                    let t = self.visit(v, wanted);
-                    if let Some(g) = self.gives {
-                        self.def(g, t);
-                        if vector(&v.plain).is_some() {
-                            self.convert(v, n, t, self.format(g));
-                        }
-                    }
-                }
-                Ty::Other
-            }
+            "VarDecl" => self.variable(node),
+            "ReturnStmt" => self.return_statement(node),
             "LambdaExpr" => {
-                let record = n.inner.iter().find(|c| c.kind == "CXXRecordDecl");
+                let record = node.inner.iter().find(|c| c.kind == "CXXRecordDecl");
                 let body = record.and_then(|r| r.inner.iter().find(|m| m.name == "operator()"));
-                if let Some(f) = body {
-                    self.function(f);
+                if let Some(body) = body {
+                    self.function(body);
                 }
                 Ty::Other
             }
             _ => {
-                for c in &n.inner {
-                    self.visit(c, Want::Any);
-                }
-                self.natural(n)
+                self.visit_all(&node.inner);
+                self.natural(node)
             }
         }
     }
 
-    fn implicit(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        let Some(c) = n.inner.last() else {
-            return self.natural(n);
+    fn implicit(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        let Some(inner) = node.inner.last() else {
+            return self.natural(node);
         };
-        match n.cast.as_str() {
+        match node.cast.as_str() {
             "IntegralToFloating" => {
-                self.visit(c, Want::Any);
+                self.visit(inner, Want::Any);
                 Ty::Flex
             }
             "LValueToRValue" | "NoOp" | "FloatingCast" | "ArrayToPointerDecay" => {
-                self.visit(c, want)
+                self.visit(inner, want)
             }
             _ => {
-                self.visit(c, Want::Any);
-                self.natural(n)
+                self.visit(inner, Want::Any);
+                self.natural(node)
             }
         }
     }
 
     /// Something that is in memory or in a variable.
-    fn place(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        self.indices(n);
-        let is_vector = vector(&n.plain).is_some();
-        if scalar(&n.plain).is_none() && !is_vector {
+    fn place(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        self.indices(node);
+        let is_vector = vector(&node.plain).is_some();
+        if scalar(&node.plain).is_none() && !is_vector {
             return Ty::Other;
         }
-        match self.model.memory(n) {
-            Some(e) if is_vector => {
-                self.used(e, want);
-                ty(self.format(e))
-            }
-            Some(e) => {
-                self.used(e, want);
-                self.read(n, e)
-            }
-            None => self.natural(n),
+        let Some(entity) = self.model.memory(node) else {
+            return self.natural(node);
+        };
+        self.used(entity, want);
+        match is_vector {
+            true => ty(self.format(entity)),
+            false => self.read(node, entity),
         }
     }
 
-    /// What is computed on the way to a place.
-    fn indices(&mut self, n: &'a AstNode) {
-        for c in &n.inner {
-            let s = strip(c);
-            match s.kind.as_str() {
+    /// Indices and addresses that are computed on the way to a place.
+    fn indices(&mut self, node: &'a AstNode) {
+        for inner in &node.inner {
+            let stripped = strip(inner);
+            match stripped.kind.as_str() {
                 "DeclRefExpr" => {}
-                "MemberExpr" | "ArraySubscriptExpr" => self.indices(s),
+                "MemberExpr" | "ArraySubscriptExpr" => self.indices(stripped),
                 _ => {
-                    self.visit(c, Want::Any);
+                    self.visit(inner, Want::Any);
                 }
             }
         }
     }
 
-    fn unary(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        let Some(c) = n.inner.first() else {
-            return self.natural(n);
+    /// Indices of a place that is written, or whose address is taken.
+    fn indices_of(&mut self, place: &'a AstNode) {
+        let place = strip(place);
+        if place.kind != "DeclRefExpr" {
+            self.indices(place);
+        }
+    }
+
+    fn unary(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        let Some(operand) = node.inner.first() else {
+            return self.natural(node);
         };
-        match n.opcode.as_str() {
-            "-" | "+" if scalar(&n.plain).is_some() => self.visit(c, want),
-            "*" => self.place(n, want),
+        match node.opcode.as_str() {
+            "-" | "+" if scalar(&node.plain).is_some() => self.visit(operand, want),
+            "*" => self.place(node, want),
             "&" => {
-                self.indices(n);
+                self.indices(node);
                 Ty::Other
             }
             _ => {
-                self.visit(c, Want::Any);
-                self.natural(n)
+                self.visit(operand, Want::Any);
+                self.natural(node)
             }
         }
     }
 
     /// The format that the plan wants an operation to have.
-    fn wanted(&self, n: &AstNode, marks: &[SourceMark], compares: bool) -> Option<Format> {
-        let mine: Vec<&SourceMark> = marks
-            .iter()
-            .filter(|m| match compares {
-                true => m.op == "fcmp",
-                false => is_arithmetic(&m.op),
-            })
-            .filter(|m| m.from == Format::F64 || scalar(&n.plain) == Some(Format::F32))
-            .collect();
-        agreed(&mine)
+    fn planned(&self, node: &AstNode, marks: &[SourceMark], compares: bool) -> Option<Format> {
+        let is_f32 = scalar(&node.plain) == Some(Format::F32);
+        let own = marks.iter().filter(|m| match compares {
+            true => m.op == "fcmp",
+            false => is_arithmetic(&m.op),
+        });
+        agreed(
+            &own.filter(|m| m.from == Format::F64 || is_f32)
+                .collect::<Vec<_>>(),
+        )
     }
 
-    fn binary(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        let [l, r] = n.inner.as_slice() else {
-            return self.natural(n);
+    fn binary(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        let Some(expression) = BinaryExpression::from_node(node) else {
+            return self.natural(node);
         };
-        match n.opcode.as_str() {
-            "=" => {
-                let floats = scalar(&l.plain).is_some();
-                let e = self.model.memory(l).filter(|_| floats);
-                self.indices_of(l);
-                let Some(e) = e else {
-                    let w = match scalar(&l.plain) {
-                        Some(f) => f.into(),
-                        None => Want::Any,
-                    };
-                    self.visit(r, w);
-                    return self.natural(n);
-                };
-                let t = self.visit(r, self.format(e).into());
-                self.def(e, t);
-                self.store(r, n, e, t);
-                ty(self.format(e))
+        let BinaryExpression { left, right, .. } = expression;
+        match node.opcode.as_str() {
+            "=" => self.assignment(expression),
+            "+" | "-" | "*" | "/" if scalar(&node.plain).is_some() => {
+                self.arithmetic(expression, want)
             }
-            "+" | "-" | "*" | "/" if scalar(&n.plain).is_some() => self.arithmetic(n, l, r, want),
-            "<" | ">" | "<=" | ">=" | "==" | "!=" if scalar(&l.plain).is_some() => {
-                let (_, shown) = self.operator(n);
-                let w = self.wanted(n, self.marks_at(shown), true);
-                self.operands(n, l, r, w.map_or(Want::Any, Want::from), w.is_some());
+            "<" | ">" | "<=" | ">=" | "==" | "!=" if scalar(&left.plain).is_some() => {
+                let (_, shown) = self.operator(node);
+                let planned = self.planned(node, self.marks_at(shown), true);
+                let want = planned.map_or(Want::Any, Want::from);
+                self.operands(expression, want, planned.is_some());
                 Ty::Other
             }
             "," => {
-                self.visit(l, Want::Any);
-                self.visit(r, want)
+                self.visit(left, Want::Any);
+                self.visit(right, want)
             }
             _ => {
-                self.visit(l, Want::Any);
-                self.visit(r, Want::Any);
-                self.natural(n)
+                self.visit_all(&node.inner);
+                self.natural(node)
             }
         }
     }
 
-    fn indices_of(&mut self, l: &'a AstNode) {
-        let s = strip(l);
-        match s.kind.as_str() {
-            "DeclRefExpr" => {}
-            _ => self.indices(s),
-        }
-    }
-
-    /// Both operands as an operation in a format wants them; its format.
-    fn operands(
-        &mut self,
-        n: &'a AstNode,
-        l: &'a AstNode,
-        r: &'a AstNode,
-        want: Want,
-        known: bool,
-    ) -> Ty {
+    /// Both operands as an operation in a format wants them; its format. `known` says that the plan has the operation.
+    fn operands(&mut self, expression: BinaryExpression<'a>, want: Want, known: bool) -> Ty {
+        let BinaryExpression { node, left, right } = expression;
         // A literal takes the format of what it is used with, so it comes last.
-        let (first, second) = if flexible(l) { (r, l) } else { (l, r) };
+        let (first, second) = if flexible(left) {
+            (right, left)
+        } else {
+            (left, right)
+        };
         match want {
             Want::F32 => {
-                let a = self.visit(first, Want::F32);
-                let a = self.coerce(first, n, a, Want::F32);
-                let b = self.visit(second, Want::F32);
-                let b = self.coerce(second, n, b, Want::F32);
-                match (a, b) {
-                    (Ty::F64, _) | (_, Ty::F64) => Ty::F64,
-                    _ => Ty::F32,
-                }
+                let a = self.visit(first, want);
+                let a = self.coerce(first, node, a, want);
+                let b = self.visit(second, want);
+                let b = self.coerce(second, node, b, want);
+                wider(a, b).unwrap_or(Ty::F32)
             }
             Want::F64 => {
-                let a = self.visit(first, Want::F64);
-                let b = self.visit(second, Want::F64);
-                match (a, b) {
-                    (Ty::F64, _) | (_, Ty::F64) => Ty::F64,
-                    // Both have become f32, and what is done with them shall not.
-                    (Ty::F32, _) => self.coerce(first, n, a, Want::F64),
-                    (_, Ty::F32) => self.coerce(second, n, b, Want::F64),
-                    _ => Ty::Flex,
+                let a = self.visit(first, want);
+                let b = self.visit(second, want);
+                match wider(a, b) {
+                    // Both have become f32, but the operation stays f64.
+                    Some(Ty::F32) if a == Ty::F32 => self.coerce(first, node, a, want),
+                    Some(Ty::F32) => self.coerce(second, node, b, want),
+                    wider => wider.unwrap_or(Ty::Flex),
                 }
             }
             Want::Any => {
-                let a = self.visit(first, Want::Any);
+                let a = self.visit(first, want);
                 let then = match a {
                     Ty::F32 if flexible(second) => Want::F32,
                     _ => Want::Any,
                 };
                 let b = self.visit(second, then);
-                match (a, b) {
-                    (Ty::F64, _) | (_, Ty::F64) => Ty::F64,
-                    (Ty::F32, _) | (_, Ty::F32) => Ty::F32,
-                    _ if known => self.natural(n),
-                    _ => Ty::Flex,
-                }
+                wider(a, b).unwrap_or_else(|| match known {
+                    true => self.natural(node),
+                    false => Ty::Flex,
+                })
             }
         }
     }
 
-    fn arithmetic(&mut self, n: &'a AstNode, l: &'a AstNode, r: &'a AstNode, want: Want) -> Ty {
-        let (written, shown) = self.operator(n);
-        let marks = self.marks_at(shown);
-        let wanted = self.wanted(n, marks, false);
+    fn arithmetic(&mut self, expression: BinaryExpression<'a>, want: Want) -> Ty {
+        let BinaryExpression { node, left, right } = expression;
+        let marks = self.marks_at(self.operator(node).1);
         let seeking = self.edits.is_none();
-        if scalar(&n.plain) == Some(Format::F32) {
-            self.visit(l, Want::F32);
-            self.visit(r, Want::F32);
+        if scalar(&node.plain) == Some(Format::F32) {
+            self.visit(left, Want::F32);
+            self.visit(right, Want::F32);
             if marks.iter().any(|m| m.half) {
-                self.say(n, "computed in f32, the plan has 16 bits");
+                self.say(node, "computed in f32, the plan has 16 bits");
             }
-            self.divide(n, l, r, marks, written, Format::F32);
+            self.divide(expression, marks, Format::F32);
             return Ty::F32;
         }
-        let Some(w) = wanted else {
+        let Some(planned) = self.planned(node, marks, false) else {
             // The compiler made it part of another operation, or removed it.
-            let t = self.operands(n, l, r, want, false);
-            return if seeking { Ty::Flex } else { t };
+            let have = self.operands(expression, want, false);
+            return if seeking { Ty::Flex } else { have };
         };
-        let t = self.operands(n, l, r, w.into(), true);
-        if let Some(m) = marks.iter().find(|m| m.half) {
-            self.say(n, &format!("computed in {}, the plan has 16 bits", m.to));
+        let have = self.operands(expression, planned.into(), true);
+        if let Some(mark) = marks.iter().find(|m| m.half) {
+            self.say(
+                node,
+                &format!("computed in {}, the plan has 16 bits", mark.to),
+            );
         }
-        if t == Ty::F64 && w == Format::F32 && !seeking {
-            self.say(n, "an operand stays f64");
+        if have == Ty::F64 && planned == Format::F32 && !seeking {
+            self.say(node, "an operand stays f64");
         }
-        let made = match t {
+        let made = match have {
             Ty::F32 => Format::F32,
             _ => Format::F64,
         };
-        self.divide(n, l, r, marks, written, made);
-        if seeking { ty(w) } else { t }
+        self.divide(expression, marks, made);
+        if seeking { ty(planned) } else { have }
     }
 }
 
 /// Is an expression a number that can be written in any format?
-fn flexible(n: &AstNode) -> bool {
-    let s = strip(n);
-    match s.kind.as_str() {
+fn flexible(node: &AstNode) -> bool {
+    let stripped = strip(node);
+    match stripped.kind.as_str() {
         "FloatingLiteral" | "IntegerLiteral" => true,
-        "UnaryOperator" if matches!(s.opcode.as_str(), "-" | "+") => {
-            s.inner.first().is_some_and(flexible)
+        "UnaryOperator" if matches!(stripped.opcode.as_str(), "-" | "+") => {
+            stripped.inner.first().is_some_and(flexible)
         }
         "CStyleCastExpr" | "CXXFunctionalCastExpr" | "CXXStaticCastExpr" => {
-            let from = s.inner.last();
+            let from = stripped.inner.last();
             from.is_some_and(|c| flexible(c) || scalar(&strip(c).plain).is_none())
         }
-        _ => scalar(&s.plain).is_none(),
+        _ => scalar(&stripped.plain).is_none(),
     }
 }

@@ -297,7 +297,8 @@ pub fn run(a: &Args, format: Format, style: Style) -> Result<i32, Failure> {
             plan,
         } => (why, last, unsaid, plan),
     };
-    let written = kerf_patch::loader::write(&a.dir, &result).map_err(Failure::new)?;
+    let written = kerf_patch::loader::write(&a.dir, &result);
+    let written = written.map_err(|e| Failure::new(e.to_string()))?;
     note(&format!("no patch: {why}"));
     let error = plan
         .error

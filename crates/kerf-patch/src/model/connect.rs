@@ -7,7 +7,7 @@ struct Links {
     /// Entities that are one memory.
     joins: Vec<(Entity, Entity)>,
     /// Those that keep their format, and why.
-    fixes: Vec<(Entity, String)>,
+    fixes: Vec<(Entity, FixedReason)>,
     /// Fields of records that lie in memory.
     fields: Vec<Entity>,
 }
@@ -17,15 +17,13 @@ impl Links {
     fn pair(&mut self, a: Option<Entity>, b: Option<Entity>) {
         match (a, b) {
             (Some(a), Some(b)) => self.joins.push((a, b)),
-            (Some(a), None) | (None, Some(a)) => {
-                self.fix(a, "its address comes from or goes to what is not followed");
-            }
+            (Some(a), None) | (None, Some(a)) => self.fix(a, FixedReason::UnknownAddress),
             (None, None) => {}
         }
     }
 
-    fn fix(&mut self, e: Entity, why: &str) {
-        self.fixes.push((e, why.to_owned()));
+    fn fix(&mut self, entity: Entity, why: FixedReason) {
+        self.fixes.push((entity, why));
     }
 }
 
@@ -40,12 +38,9 @@ impl<'a> DeclarationModel<'a> {
         let mut links = Links::default();
         for f in &self.functions {
             let Some(body) = f.body() else { continue };
-            let gives = self.return_of(f);
+            let returned = self.return_of(f);
             body.walk(&mut |n| {
-                self.link(n, gives, &mut links);
-                true
-            });
-            body.walk(&mut |n| {
+                self.link(n, returned, &mut links);
                 self.link_field(n, &mut links);
                 true
             });
@@ -57,15 +52,15 @@ impl<'a> DeclarationModel<'a> {
             }
         }
         for (e, why) in links.fixes {
-            self.fix(e, &why);
+            self.fix(e, why);
         }
         for e in links.fields {
             self.things[e].shared = true;
         }
     }
 
-    /// What one expression or declaration says; `gives` is what its function returns.
-    fn link(&self, n: &AstNode, gives: Option<Entity>, links: &mut Links) {
+    /// What one expression or declaration says; `returned` is what its function returns.
+    fn link(&self, n: &AstNode, returned: Option<Entity>, links: &mut Links) {
         match n.kind.as_str() {
             "VarDecl" if is_address(n) => self.link_variable(n, links),
             "BinaryOperator" if n.opcode == "=" && is_address(n) && n.plain.contains('*') => {
@@ -76,7 +71,7 @@ impl<'a> DeclarationModel<'a> {
             }
             "ReturnStmt" => {
                 if let Some(v) = n.inner.first().filter(|v| is_address(v)) {
-                    links.pair(gives, self.memory(v));
+                    links.pair(returned, self.memory(v));
                 }
             }
             "CallExpr" | "CXXOperatorCallExpr" | "CXXMemberCallExpr"
@@ -87,7 +82,7 @@ impl<'a> DeclarationModel<'a> {
             "CXXOperatorCallExpr" | "CXXMemberCallExpr" | "CXXConstructExpr" => {
                 for arg in n.inner.iter().filter(|a| is_address(a)) {
                     if let Some(e) = self.memory(arg) {
-                        links.fix(e, "its address goes to a function that is not followed");
+                        links.fix(e, FixedReason::UnknownFunction);
                     }
                 }
             }
@@ -115,11 +110,8 @@ impl<'a> DeclarationModel<'a> {
 
     /// Parameters are what they are given.
     fn link_call(&self, n: &AstNode, links: &mut Links) {
+        let own = self.called(n);
         let callee = n.inner.first().map(strip);
-        let d = callee.and_then(|c| self.decls.get(&c.refers?)).copied();
-        let own = d
-            .filter(|d| d.is_function())
-            .and_then(|d| self.definition(d));
         let name = callee.map_or("", |c| c.refers_name.as_str());
         let mut params: Vec<Option<&AstNode>> =
             own.map_or_else(Vec::new, |f| f.params().map(Some).collect());
@@ -150,7 +142,7 @@ impl<'a> DeclarationModel<'a> {
                     && !OVERLOADED.contains(&name) =>
                 {
                     if let Some(e) = self.memory(arg) {
-                        links.fix(e, &format!("its address goes to {name}"));
+                        links.fix(e, FixedReason::PassedTo(name.to_owned()));
                     }
                 }
                 _ => {}
@@ -168,7 +160,7 @@ impl<'a> DeclarationModel<'a> {
             (Some(a), Some(e)) if Some(a) == from.and_then(|f| element(&strip(f).plain)) => {
                 links.pair(self.memory(n), Some(e));
             }
-            (_, Some(e)) => links.fix(e, "it is seen as another type"),
+            (_, Some(e)) => links.fix(e, FixedReason::Reinterpreted),
             _ => {}
         }
     }
@@ -189,9 +181,7 @@ impl<'a> DeclarationModel<'a> {
             }
         }
     }
-}
 
-impl<'a> DeclarationModel<'a> {
     /// The function with a body that an expression calls.
     pub(crate) fn called(&self, n: &AstNode) -> Option<&'a AstNode> {
         let c = strip(n.inner.first()?);

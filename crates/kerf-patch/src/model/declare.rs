@@ -2,173 +2,103 @@
 use super::*;
 
 impl<'a> DeclarationModel<'a> {
-    pub(super) fn add(
-        &mut self,
-        node: &'a AstNode,
-        kind: DeclarationKind,
-        shape: Shape,
-        function: &str,
-    ) {
-        let holds_one = shape.scalar || shape.vector;
+    /// Makes an entity of a declaration, or adds a declaration to the one that has its place.
+    pub(super) fn add(&mut self, node: &AstNode, kind: DeclarationKind, shape: Shape) {
         let Some(loc) = node.loc.or(node.begin) else {
             return;
         };
-        let ret = kind == DeclarationKind::Return;
-        let key = (loc.file, loc.offset, ret);
-        let e = match self.by_place.get(&key) {
-            Some(e) => *e,
-            None => {
-                self.things.push(Thing {
-                    name: node.name.clone(),
-                    kind,
-                    own: shape.own,
-                    scalar: shape.scalar,
-                    lanes: shape.lanes,
-                    vector: shape.vector,
-                    types: Vec::new(),
-                    names: Vec::new(),
-                    function: function.to_owned(),
-                    fixed: None,
-                    held: None,
-                    shared: false,
-                });
-                self.parent.borrow_mut().push(self.things.len() - 1);
-                self.by_place.insert(key, self.things.len() - 1);
-                self.things.len() - 1
-            }
-        };
-        let place = self.written(node, kind, holds_one, loc);
-        let t = &mut self.things[e];
-        match place {
-            Ok((file, token, begin)) => {
-                if !t.types.contains(&(file, token)) {
-                    t.types.push((file, token));
-                    t.names.push((file, begin, loc.offset));
-                }
-            }
-            Err(why) => t.fixed = t.fixed.take().or(Some(why)),
+        let key = (loc.file, loc.offset, kind == DeclarationKind::Return);
+        let entity = *self.by_place.entry(key).or_insert_with(|| {
+            self.things.push(Thing {
+                name: node.name.clone(),
+                kind,
+                own: shape.own,
+                scalar: shape.scalar,
+                lanes: shape.lanes,
+                vector: shape.vector,
+                types: Vec::new(),
+                names: Vec::new(),
+                fixed: None,
+                held: None,
+                shared: false,
+            });
+            let entity = self.things.len() - 1;
+            self.parent.borrow_mut().push(entity);
+            entity
+        });
+        match self.written(node, kind, shape, loc) {
+            Ok((token, begin)) => self.add_type(entity, token, (loc.file, begin, loc.offset)),
+            Err(why) => self.fix(entity, why),
         }
     }
 
-    /// Where the type of a declaration is written; why it cannot be changed.
-    pub(super) fn written(
+    /// Adds a place where the type of an entity is written.
+    fn add_type(&mut self, entity: Entity, token: Token, name: (usize, usize, usize)) {
+        let thing = &mut self.things[entity];
+        if !thing.types.contains(&(name.0, token)) {
+            thing.types.push((name.0, token));
+            thing.names.push(name);
+        }
+    }
+
+    /// Where the type of a declaration is written, and where the declaration begins; why it cannot be changed.
+    fn written(
         &self,
         node: &AstNode,
         kind: DeclarationKind,
-        holds_one: bool,
+        shape: Shape,
         loc: Spot,
-    ) -> Result<(usize, Token, usize), String> {
-        let begin = node.begin.ok_or("it is declared nowhere")?;
-        let Some(s) = self.sources.get(&loc.file) else {
+    ) -> Result<(Token, usize), FixedReason> {
+        let begin = node.begin.ok_or(FixedReason::NoPlace)?;
+        let Some(source) = self.sources.get(&loc.file) else {
             let file = self.ast.files.get(loc.file);
             let name = file.map_or_else(String::new, |f| f.display().to_string());
-            return Err(format!(
-                "it is declared in {name}, which is not to be changed"
-            ));
+            return Err(FixedReason::ForeignFile(name));
         };
         if loc.via == Via::Macro || begin.file != loc.file {
-            return Err("a macro declares it".into());
+            return Err(FixedReason::Macro);
         }
-        let (from, to) = match kind {
-            DeclarationKind::Cast => (begin.offset, node.end.map_or(begin.after(), Spot::after)),
-            _ => (begin.offset, loc.offset),
-        };
-        let from = match kind {
-            DeclarationKind::Cast => {
-                // `(double *)p`, `reinterpret_cast<double *>(p)`
-                let open = s.text[from..to]
-                    .find(['(', '<'])
-                    .ok_or("a cast of another form")?;
-                from + open + 1
+        let is_cast = kind == DeclarationKind::Cast;
+        let (from, to) = match is_cast {
+            // `(double *)p`, `reinterpret_cast<double *>(p)`
+            true => {
+                let to = node.end.map_or(begin.after(), Spot::after);
+                let open = source.text[begin.offset..to].find(['(', '<']);
+                let open = open.ok_or(FixedReason::CastForm)?;
+                (begin.offset + open + 1, to)
             }
-            _ => from,
+            false => (begin.offset, loc.offset),
         };
-        let token = type_token(s, from, to).ok_or("its type is not written")?;
-        if !holds_one && kind != DeclarationKind::Cast {
-            let after = s.skip_space(loc.after());
-            let marks = s.slice(token.to, loc.offset).contains(['*', '&', '('])
-                || s.slice(after, after + 1) == "[";
-            if !marks {
-                return Err("its type is a name for a pointer or an array".into());
-            }
+        let token = type_token(source, from, to).ok_or(FixedReason::NoType)?;
+        let after = source.skip_space(loc.after());
+        let says_memory = source.slice(token.to, loc.offset).contains(['*', '&', '('])
+            || source.slice(after, after + 1) == "[";
+        if !shape.scalar && !shape.vector && !is_cast && !says_memory {
+            return Err(FixedReason::TypeName);
         }
-        Ok((loc.file, token, begin.offset))
+        Ok((token, begin.offset))
     }
 
+    /// Makes entities of all declarations with numbers that kernels can reach.
     pub(super) fn declare(&mut self) {
-        let functions = self.functions.clone();
-        let mut all: Vec<(&'a AstNode, DeclarationKind, Shape, String)> = Vec::new();
-        for f in &functions {
-            let kernel = self.is_kernel(f);
-            for p in f.params() {
-                let kind = if kernel {
-                    DeclarationKind::KernelParameter
-                } else {
-                    DeclarationKind::Parameter
-                };
-                if let Some(s) = shape(p) {
-                    all.push((p, kind, s, f.name.clone()));
-                }
-            }
-            // Prototypes have to agree with the definition.
-            let redeclared = self.decls.values().copied().filter(|d| {
-                d.is_function() && d.mangled == f.mangled && !f.mangled.is_empty() && d.id != f.id
-            });
-            let others: Vec<&'a AstNode> = redeclared.collect();
-            for p in others.iter().flat_map(|d| d.params()) {
-                if let Some(s) = shape(p) {
-                    all.push((p, DeclarationKind::Parameter, s, f.name.clone()));
-                }
-            }
-            for d in std::iter::once(*f).chain(others) {
-                if let Some(s) = returned(d) {
-                    all.push((d, DeclarationKind::Return, s, f.name.clone()));
-                }
-            }
-            if let Some(b) = f.body() {
-                b.walk(&mut |n| {
-                    if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
-                        && let Some(s) = shape(n)
-                    {
-                        all.push((n, DeclarationKind::Local, s, f.name.clone()));
-                    }
-                    if is_pointer_cast(n)
-                        && let Some(own) = element(&n.plain)
-                    {
-                        let s = Shape::memory(own, &n.plain);
-                        all.push((n, DeclarationKind::Cast, s, f.name.clone()));
-                    }
-                    true
-                });
-            }
+        let mut found: Vec<(&'a AstNode, DeclarationKind, Shape)> = Vec::new();
+        for f in &self.functions {
+            self.find_in_function(f, &mut found);
         }
-        for d in self.decls.values().copied() {
-            if d.kind == "FieldDecl"
-                && let Some(s) = shape(d)
-            {
-                all.push((d, DeclarationKind::Field, s, String::new()));
-            }
+        let fields = self.decls.values().copied();
+        let fields = fields.filter(|d| d.kind == "FieldDecl");
+        found.extend(fields.filter_map(|d| Some((d, DeclarationKind::Field, shape(d)?))));
+        let globals = self.ast.top.iter().filter(|n| n.kind == "VarDecl");
+        found.extend(globals.filter_map(|d| Some((d, DeclarationKind::Global, shape(d)?))));
+        for (node, kind, shape) in found {
+            self.add(node, kind, shape);
         }
-        for n in &self.ast.top {
-            if n.kind == "VarDecl"
-                && let Some(s) = shape(n)
-            {
-                all.push((n, DeclarationKind::Global, s, String::new()));
-            }
-        }
-        for (n, kind, shape, function) in all {
-            self.add(n, kind, shape, &function);
-        }
-        // A kernel's scalars are what its callers pass: host code that is not seen here.
-        for t in &mut self.things {
-            if t.kind == DeclarationKind::KernelParameter && (t.scalar || t.vector) {
-                t.fixed = Some("callers of the kernel pass it".into());
-            }
-            if t.kind == DeclarationKind::Global && (t.scalar || t.vector) {
-                t.fixed = t
-                    .fixed
-                    .take()
-                    .or(Some("the host may read or write it".into()));
+        for t in self.things.iter_mut().filter(|t| t.scalar || t.vector) {
+            // A kernel's scalars are what its callers pass: host code that is not seen here.
+            if t.kind == DeclarationKind::KernelParameter {
+                t.fixed = Some(FixedReason::KernelArgument);
+            } else if t.kind == DeclarationKind::Global {
+                t.fixed.get_or_insert(FixedReason::HostVisible);
             }
         }
         self.instantiations();
@@ -176,6 +106,47 @@ impl<'a> DeclarationModel<'a> {
         self.templates();
         self.one_declaration();
         self.prototypes();
+    }
+
+    /// Parameters, returned numbers, variables and casts of a function and of its prototypes.
+    fn find_in_function(
+        &self,
+        function: &'a AstNode,
+        found: &mut Vec<(&'a AstNode, DeclarationKind, Shape)>,
+    ) {
+        let kind = match self.is_kernel(function) {
+            true => DeclarationKind::KernelParameter,
+            false => DeclarationKind::Parameter,
+        };
+        found.extend(function.params().filter_map(|p| Some((p, kind, shape(p)?))));
+        // Prototypes have to agree with the definition.
+        let prototypes: Vec<&'a AstNode> = match function.mangled.is_empty() {
+            true => Vec::new(),
+            false => {
+                let all = self.decls.values().copied().filter(|d| d.is_function());
+                all.filter(|d| d.mangled == function.mangled && d.id != function.id)
+                    .collect()
+            }
+        };
+        let params = prototypes.iter().flat_map(|d| d.params());
+        found.extend(params.filter_map(|p| Some((p, DeclarationKind::Parameter, shape(p)?))));
+        let declared = std::iter::once(function).chain(prototypes);
+        found.extend(declared.filter_map(|d| Some((d, DeclarationKind::Return, returned(d)?))));
+        let Some(body) = function.body() else { return };
+        body.walk(&mut |n| {
+            if matches!(n.kind.as_str(), "VarDecl" | "ParmVarDecl")
+                && let Some(shape) = shape(n)
+            {
+                found.push((n, DeclarationKind::Local, shape));
+            }
+            if is_pointer_cast(n)
+                && let Some(own) = element(&n.plain)
+            {
+                let shape = Shape::memory(own, &n.plain);
+                found.push((n, DeclarationKind::Cast, shape));
+            }
+            true
+        });
     }
 
     /// Fields of records that lie behind pointers or in arrays, and of those that the host fills by name.
@@ -197,7 +168,7 @@ impl<'a> DeclarationModel<'a> {
                 let first = fields.iter().find(|f| self.things[**f].own == own);
                 self.join(*first.unwrap_or(e), *e);
                 if named {
-                    self.fix(*e, "the host may read or write it");
+                    self.fix(*e, FixedReason::HostVisible);
                 }
             }
         }
@@ -222,11 +193,7 @@ impl<'a> DeclarationModel<'a> {
             }
         }
         for (e, file, token, from) in found {
-            let t = &mut self.things[e];
-            if !t.types.contains(&(file, token)) {
-                t.types.push((file, token));
-                t.names.push((file, from, token.to));
-            }
+            self.add_type(e, token, (file, from, token.to));
         }
     }
 
@@ -248,7 +215,7 @@ impl<'a> DeclarationModel<'a> {
                     .first()
                     .and_then(|(file, token)| Some(self.sources.get(file)?.word(*token)));
                 if written.is_some_and(|w| names.contains(&w)) {
-                    self.fix(e, "it has the type that callers of the template choose");
+                    self.fix(e, FixedReason::TemplateType);
                 }
             }
         }
@@ -306,8 +273,8 @@ impl<'a> DeclarationModel<'a> {
             .filter(|d| d.is_function() && d.body().is_none())
             .filter_map(|d| {
                 let f = self.definitions.get(d.mangled.as_str())?;
-                let of = |f: &AstNode| f.params().map(|p| self.entity_of(p)).collect::<Vec<_>>();
-                Some((of(d), of(f)))
+                let entities = |f: &AstNode| f.params().map(|p| self.entity_of(p)).collect();
+                Some((entities(d), entities(f)))
             })
             .collect();
         for (a, b) in pairs {

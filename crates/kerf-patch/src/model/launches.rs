@@ -5,18 +5,18 @@ use crate::host;
 impl<'a> DeclarationModel<'a> {
     /// Pointers that host code of this source passes to kernels.
     pub(super) fn launches(&mut self) {
-        let mut calls: Vec<(&'a AstNode, &'a AstNode)> = Vec::new();
+        let mut calls: Vec<&'a AstNode> = Vec::new();
         for d in self.decls.values().copied().filter(|d| d.is_function()) {
             let Some(b) = d.body() else { continue };
             b.walk(&mut |n| {
                 if n.kind == "CUDAKernelCallExpr" {
-                    calls.push((d, n));
+                    calls.push(n);
                 }
                 true
             });
         }
         let mut pointers: BTreeMap<u64, Entity> = BTreeMap::new();
-        for (f, call) in &calls {
+        for call in calls {
             let kernel = call
                 .inner
                 .first()
@@ -36,18 +36,14 @@ impl<'a> DeclarationModel<'a> {
                 }) {
                     Some(d) => {
                         let own = self.things[e].own;
-                        self.add(
-                            d,
-                            DeclarationKind::Local,
-                            declare::Shape::memory(own, &d.plain),
-                            &f.name,
-                        );
+                        let shape = declare::Shape::memory(own, &d.plain);
+                        self.add(d, DeclarationKind::Local, shape);
                         if let Some(h) = self.entity_of(d) {
                             self.join(e, h);
                             pointers.insert(d.id, h);
                         }
                     }
-                    None => self.fix(e, "the host code passes something that is not followed"),
+                    None => self.fix(e, FixedReason::UnknownArgument),
                 }
             }
         }
@@ -82,7 +78,7 @@ impl<'a> DeclarationModel<'a> {
                             continue;
                         };
                         let e = pointers[&p];
-                        match host::of_call(n, p, self.sources) {
+                        match host::pointer_use(n, p, self.sources) {
                             host::PointerUse::Harmless => {}
                             host::PointerUse::Copy(c) => copies.push((e, c)),
                             host::PointerUse::With(all) => {
@@ -110,10 +106,7 @@ impl<'a> DeclarationModel<'a> {
             self.join(a, b);
         }
         for e in fixes {
-            self.fix(
-                e,
-                "the host code uses its pointer in a way that is not followed",
-            );
+            self.fix(e, FixedReason::UnknownHostUse);
         }
         self.copies = copies;
     }

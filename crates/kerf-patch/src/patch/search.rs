@@ -7,8 +7,8 @@ impl Search<'_> {
         kept: &BTreeSet<usize>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Option<(Candidate, PatchTrial)>, PatchError> {
-        let plan = without(self.plan, self.ground.result, kept);
-        let c = self.ground.candidate(&plan)?;
+        let plan = without(self.plan, self.context.result, kept);
+        let c = self.context.candidate(&plan)?;
         self.unsaid.clone_from(&c.unsaid);
         if c.edits.is_empty() && !c.compiled {
             return Ok(None);
@@ -16,8 +16,8 @@ impl Search<'_> {
         self.left -= 1;
         self.tries += 1;
         let t = self
-            .bench
-            .patched(self.ground.sources, &c.texts, &c.held, &c.launch)?;
+            .trials
+            .patched(self.context.sources, &c.texts, &c.held, &c.launch)?;
         let words = match (&t.failure, t.error, t.time) {
             (Some(why), _, _) => format!(
                 "fails: {}",
@@ -40,73 +40,86 @@ impl Search<'_> {
 
     /// The whole plan; else as many of its groups, the most valuable first, as hold together.
     pub(super) fn run(&mut self, tell: &mut dyn FnMut(&str)) -> Result<Option<Found>, PatchError> {
-        let tolerance = self.ground.result.criteria.tolerance;
-        let all: BTreeSet<usize> = self.order.iter().copied().collect();
-        let fixed: BTreeSet<usize> = (0..self.ground.result.groups.len())
-            .filter(|g| !all.contains(g))
-            .collect();
-        let with =
-            |some: &BTreeSet<usize>| some.union(&fixed).copied().collect::<BTreeSet<usize>>();
-        match self.attempt(&with(&all), tell)? {
+        let all: BTreeSet<usize> = (0..self.context.result.groups.len()).collect();
+        match self.attempt(&all, tell)? {
             None => return Ok(None),
-            Some((c, t)) if t.is_good(tolerance) => return Ok(Some((c, t, Vec::new()))),
+            Some((candidate, trial)) if trial.is_good(self.tolerance()) => {
+                return Ok(Some(self.found(candidate, trial, &BTreeSet::new())));
+            }
             Some(_) => {}
         }
-        let mut kept: BTreeSet<usize> = BTreeSet::new();
-        let mut bad: BTreeSet<usize> = BTreeSet::new();
+        // Groups that the plan does not change.
+        let mut kept = all;
+        kept.retain(|g| !self.order.contains(g));
+        let mut dropped: BTreeSet<usize> = BTreeSet::new();
         let mut best: Option<(Candidate, PatchTrial)> = None;
-        // The longest beginning of what is left that holds, by bisection; what stops it is put aside.
         while self.left > 0 {
-            let open: Vec<usize> = self
-                .order
-                .iter()
-                .copied()
-                .filter(|g| !kept.contains(g) && !bad.contains(g))
+            let open = self.order.iter().copied();
+            let open: Vec<usize> = open
+                .filter(|g| !kept.contains(g) && !dropped.contains(g))
                 .collect();
-            if open.is_empty() {
+            // The whole of the first round is known not to hold.
+            let known = usize::from(open.len() == self.order.len());
+            let tried = &open[..open.len().saturating_sub(known)];
+            if tried.is_empty() {
                 break;
             }
-            let (mut low, mut high) = (0, open.len());
-            // The whole of the first round is known not to hold.
-            if kept.is_empty() && bad.is_empty() {
-                high -= 1;
-                if high == 0 {
-                    break;
-                }
-            }
-            while low < high && self.left > 0 {
-                let middle = (low + high).div_ceil(2);
-                let some: BTreeSet<usize> = kept.iter().chain(&open[..middle]).copied().collect();
-                let holds = match self.attempt(&with(&some), tell)? {
-                    Some((c, t)) => {
-                        // On the way, time need not be won yet.
-                        let within = t.is_within(tolerance);
-                        let better = best.as_ref().is_none_or(|b| match (t.time, b.1.time) {
-                            (Some(a), Some(b)) => a < b,
-                            _ => true,
-                        });
-                        if within && t.is_good(tolerance) && better {
-                            best = Some((c, t));
-                        }
-                        within
-                    }
-                    None => true,
-                };
-                match holds {
-                    true => low = middle,
-                    false => high = middle - 1,
-                }
-            }
-            kept.extend(&open[..low]);
-            match open.get(low) {
-                Some(g) => bad.insert(*g),
+            let holding = self.longest_prefix(&kept, tried, &mut best, tell)?;
+            kept.extend(&open[..holding]);
+            match open.get(holding) {
+                Some(group) => dropped.insert(*group),
                 None => break,
             };
         }
-        let dropped = bad
-            .iter()
-            .map(|g| self.ground.result.groups[*g].group.name.clone())
-            .collect();
-        Ok(best.map(|(c, t)| (c, t, dropped)))
+        Ok(best.map(|(candidate, trial)| self.found(candidate, trial, &dropped)))
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.context.result.criteria.tolerance
+    }
+
+    fn found(&self, candidate: Candidate, trial: PatchTrial, dropped: &BTreeSet<usize>) -> Found {
+        let groups = &self.context.result.groups;
+        Found {
+            candidate,
+            trial,
+            dropped: dropped
+                .iter()
+                .map(|g| groups[*g].group.name.clone())
+                .collect(),
+            tries: self.tries,
+        }
+    }
+
+    /// How many of `open`, from the first on, hold together with `kept`, by bisection. `best` is the fastest source so far.
+    fn longest_prefix(
+        &mut self,
+        kept: &BTreeSet<usize>,
+        open: &[usize],
+        best: &mut Option<(Candidate, PatchTrial)>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<usize, PatchError> {
+        let (mut low, mut high) = (0, open.len());
+        while low < high && self.left > 0 {
+            let middle = (low + high).div_ceil(2);
+            let groups: BTreeSet<usize> = kept.iter().chain(&open[..middle]).copied().collect();
+            let mut holds = true;
+            if let Some((candidate, trial)) = self.attempt(&groups, tell)? {
+                // On the way, time need not be won yet.
+                holds = trial.is_within(self.tolerance());
+                let is_faster = best.as_ref().is_none_or(|b| match (trial.time, b.1.time) {
+                    (Some(new), Some(old)) => new < old,
+                    _ => true,
+                });
+                if trial.is_good(self.tolerance()) && is_faster {
+                    *best = Some((candidate, trial));
+                }
+            }
+            match holds {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Ok(low)
     }
 }

@@ -1,248 +1,237 @@
-//! Calls: of the user's functions, and of math functions by whatever name the plan's version has.
+//! Calls: of the user's functions, and of math functions by the name that the plan's variant has.
 use super::*;
 use crate::model::LOADS;
 use crate::model::connect::{SINES, is_object_call};
 
+/// A call of a math function.
+#[derive(Clone, Copy)]
+struct MathCall<'a> {
+    node: &'a AstNode,
+    callee: &'a AstNode,
+    args: &'a [AstNode],
+}
+
 impl<'w, 'a> ExpressionWalk<'w, 'a> {
-    pub(super) fn call(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        let Some((callee, args)) = n.inner.split_first() else {
-            return self.natural(n);
+    pub(super) fn call(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        let Some((callee, args)) = node.inner.split_first() else {
+            return self.natural(node);
         };
-        let c = strip(callee);
-        let declared = c.refers.and_then(|r| self.model.decls.get(&r)).copied();
-        let own = declared
-            .filter(|d| d.is_function())
-            .and_then(|d| self.model.definition(d));
-        if let Some(f) = own {
-            let params: Vec<&AstNode> = f.params().collect();
-            let object = usize::from(is_object_call(n, f));
-            if n.kind == "CXXMemberCallExpr" || object == 1 {
-                self.indices_of(if object == 1 { &args[0] } else { callee });
-            }
-            for (k, a) in args.iter().skip(object).enumerate() {
-                let p = params.get(k).and_then(|p| self.model.entity_of(p));
-                let thing = p.map(|p| &self.model.things[p]);
-                match p.filter(|_| thing.is_some_and(|t| t.scalar || t.vector)) {
-                    Some(p) if self.model.things[p].vector => self.give(a, n, p),
-                    Some(p) => {
-                        let t = self.visit(a, self.format(p).into());
-                        self.def(p, t);
-                    }
-                    // A reference to a vector that is made there.
-                    None if p.is_some() && vector(&a.plain).is_some() => {
-                        let want = p.map_or(Want::Any, |p| self.format(p).into());
-                        self.visit(a, want);
-                    }
-                    None if p.is_some() => self.indices_arg(a),
-                    None => {
-                        self.visit(a, Want::Any);
-                    }
-                }
-            }
-            return match self
-                .model
-                .return_of(f)
-                .filter(|_| scalar(&n.plain).is_some() || vector(&n.plain).is_some())
-            {
-                Some(e) => {
-                    self.used(e, want);
-                    ty(self.format(e))
-                }
-                None => self.natural(n),
-            };
+        if let Some(function) = self.model.called(node) {
+            return self.call_defined(node, function, want);
         }
-        let name = c.refers_name.clone();
-        if name.starts_with("make_double") && vector(&n.plain).is_some() {
-            return self.make(c, args, want);
+        let callee = strip(callee);
+        let name = callee.refers_name.as_str();
+        if name.starts_with("make_double") && vector(&node.plain).is_some() {
+            return self.make(callee, args, want);
         }
-        if LOADS.contains(&name.as_str())
-            && let Some(e) = args.first().and_then(|a| self.model.memory(a))
+        if LOADS.contains(&name)
+            && let Some(entity) = args.first().and_then(|a| self.model.memory(a))
         {
-            self.indices_arg(&args[0]);
-            self.used(e, want);
-            return match scalar(&n.plain) {
-                Some(_) => self.read(n, e),
-                None if vector(&n.plain).is_some() => ty(self.format(e)),
+            self.indices_of(&args[0]);
+            self.used(entity, want);
+            return match scalar(&node.plain) {
+                Some(_) => self.read(node, entity),
+                None if vector(&node.plain).is_some() => ty(self.format(entity)),
                 None => Ty::Other,
             };
         }
-        if SINES.contains(&name.as_str())
+        if SINES.contains(&name)
             && let [angle, sine, cosine] = args
-            && let Some(e) = self.model.memory(sine)
+            && let Some(entity) = self.model.memory(sine)
         {
-            self.indices_arg(sine);
-            self.indices_arg(cosine);
-            return self.sines(n, c, angle, e);
+            self.indices_of(sine);
+            self.indices_of(cosine);
+            return self.sines(node, callee, angle, entity);
         }
         if name.starts_with("__shfl_")
-            && scalar(&n.plain).is_some()
+            && scalar(&node.plain).is_some()
             && let [_, value, rest @ ..] = args
         {
-            // It gives the format of what it is given.
-            rest.iter().for_each(|a| {
-                self.visit(a, Want::Any);
-            });
+            // It returns the format of its value.
+            self.visit_all(rest);
             return self.visit(value, want);
         }
-        if !math::is_known(&name)
-            || scalar(&n.plain).is_none() && !args.iter().any(|a| scalar(&a.plain).is_some())
-        {
-            for a in args {
-                match vector(&a.plain) {
-                    Some(_) => self.natural_vector(a, n),
-                    None => {
-                        self.visit(a, Want::Any);
-                    }
+        let computes = scalar(&node.plain).is_some();
+        if math::is_known(name) && (computes || args.iter().any(|a| scalar(&a.plain).is_some())) {
+            return self.math(MathCall { node, callee, args }, want);
+        }
+        for arg in args {
+            match vector(&arg.plain) {
+                Some(_) => self.natural_vector(arg, node),
+                None => {
+                    self.visit(arg, Want::Any);
                 }
             }
-            return self.natural(n);
         }
-        self.math(n, c, args, &name, want)
+        self.natural(node)
     }
 
-    /// `sincos(x, &s, &c)` in the format of what it writes to.
-    fn sines(&mut self, n: &'a AstNode, callee: &'a AstNode, angle: &'a AstNode, e: Entity) -> Ty {
-        let all = self.marks_at(n.begin.map(|b| (b.file, b.shown)));
-        let mine: Vec<&SourceMark> = all.iter().filter(|m| m.from == Format::F64).collect();
-        self.def(e, agreed(&mine).map_or(Ty::Flex, ty));
-        let f = self.format(e);
-        self.visit(angle, f.into());
-        let new = match f {
-            Format::F32 => format!("{}f", callee.refers_name),
-            _ => return Ty::Other,
-        };
-        let Some(b) = callee.begin else {
-            return Ty::Other;
-        };
-        let there = self
-            .source(b.file)
-            .is_some_and(|s| s.at(b) == callee.refers_name);
-        if !there || b.via == Via::Macro {
-            self.say(n, "the function's name is in the body of a macro");
-            return Ty::Other;
+    /// A call of a function whose body is in the program.
+    fn call_defined(&mut self, node: &'a AstNode, function: &'a AstNode, want: Want) -> Ty {
+        let (callee, args) = (&node.inner[0], &node.inner[1..]);
+        let object = usize::from(is_object_call(node, function));
+        if object == 1 {
+            self.indices_of(&args[0]);
+        } else if node.kind == "CXXMemberCallExpr" {
+            self.indices_of(callee);
         }
-        self.edit(n, |e| e.replace(b.file, b.offset, b.after(), &new));
+        let params: Vec<&AstNode> = function.params().collect();
+        for (k, arg) in args.iter().skip(object).enumerate() {
+            let param = params.get(k).and_then(|p| self.model.entity_of(p));
+            self.argument(node, arg, param);
+        }
+        let is_number = scalar(&node.plain).is_some() || vector(&node.plain).is_some();
+        match self.model.return_of(function).filter(|_| is_number) {
+            Some(entity) => {
+                self.used(entity, want);
+                ty(self.format(entity))
+            }
+            None => self.natural(node),
+        }
+    }
+
+    fn argument(&mut self, call: &'a AstNode, arg: &'a AstNode, param: Option<Entity>) {
+        let Some(param) = param else {
+            self.visit(arg, Want::Any);
+            return;
+        };
+        let (thing, want) = (&self.model.things[param], self.format(param).into());
+        if thing.vector {
+            self.assign_to(arg, call, param);
+        } else if thing.scalar {
+            let have = self.visit(arg, want);
+            self.def(param, have);
+        } else if vector(&arg.plain).is_some() {
+            // A reference to a vector that is made there.
+            self.visit(arg, want);
+        } else {
+            self.indices_of(arg);
+        }
+    }
+
+    /// `sincos(x, &s, &c)` in the format that it writes.
+    fn sines(
+        &mut self,
+        node: &'a AstNode,
+        callee: &'a AstNode,
+        angle: &'a AstNode,
+        entity: Entity,
+    ) -> Ty {
+        let marks = self.marks_of_call(node).iter();
+        let wide: Vec<&SourceMark> = marks.filter(|m| m.from == Format::F64).collect();
+        self.def(entity, agreed(&wide).map_or(Ty::Flex, ty));
+        let format = self.format(entity);
+        self.visit(angle, format.into());
+        if format == Format::F32 {
+            self.rename(node, callee, &format!("{}f", callee.refers_name));
+        }
         Ty::Other
     }
 
-    pub(super) fn indices_arg(&mut self, a: &'a AstNode) {
-        let s = strip(a);
-        if s.kind != "DeclRefExpr" {
-            self.indices(s);
-        }
+    fn marks_of_call(&self, call: &AstNode) -> &'w [SourceMark] {
+        self.marks_at(call.begin.map(|b| (b.file, b.shown)))
     }
 
-    pub(super) fn math(
-        &mut self,
-        n: &'a AstNode,
-        callee: &'a AstNode,
-        args: &'a [AstNode],
-        name: &str,
-        want: Want,
-    ) -> Ty {
-        let own = scalar(&n.plain).unwrap_or(Format::F64);
-        let shown = n.begin.map(|b| (b.file, b.shown));
-        let all = self.marks_at(shown);
-        let mine: Vec<&SourceMark> = all.iter().filter(|m| m.from == own).collect();
-        let wanted = agreed(&mine);
-        let seeking = self.edits.is_none();
-        let w = match (own, wanted) {
-            (Format::F64, Some(w)) => w.into(),
+    fn math(&mut self, call: MathCall<'a>, want: Want) -> Ty {
+        let own = scalar(&call.node.plain).unwrap_or(Format::F64);
+        let marks = self.marks_of_call(call.node).iter();
+        let marks: Vec<&SourceMark> = marks.filter(|m| m.from == own).collect();
+        let planned = agreed(&marks);
+        let want = match (own, planned) {
+            (Format::F64, Some(planned)) => planned.into(),
             (Format::F64, None) => want,
             _ => Want::F32,
         };
-        let mut wide = false;
-        let mut first = None;
-        for a in args {
-            let t = self.visit(a, w);
-            if scalar(&a.plain).is_none() {
-                continue;
-            }
-            let t = match w {
-                Want::F32 if own == Format::F64 => self.coerce(a, n, t, w),
-                _ => t,
-            };
-            wide |= t == Ty::F64;
-            if t == Ty::F32 {
-                first = first.or(Some(a));
-            }
-        }
-        let mut made = match (own, w, wide) {
-            (Format::F32, _, _) => Format::F32,
-            (_, Want::F32, false) => Format::F32,
-            (_, Want::Any, false) if first.is_some() => Format::F32,
-            _ => Format::F64,
-        };
-        if w == Want::F64
-            && !wide
-            && let Some(a) = first
-        {
-            // The overload for f32 would be taken.
-            self.coerce(a, n, Ty::F32, Want::F64);
-            made = Format::F64;
-        }
-        if seeking {
-            return match (own, wanted) {
+        let made = self.math_arguments(call, own, want);
+        if self.edits.is_none() {
+            return match (own, planned) {
                 (Format::F32, _) => Ty::F32,
-                (_, Some(w)) => ty(w),
+                (_, Some(planned)) => ty(planned),
                 (_, None) => Ty::Flex,
             };
         }
-        let variants: BTreeSet<Option<MathVariant>> = mine
+        let variants: BTreeSet<Option<MathVariant>> = marks
             .iter()
             .filter(|m| !is_arithmetic(&m.op) || m.variant.is_some())
             .map(|m| m.variant)
             .collect();
-        let variant = match variants.len() {
-            1 => variants.first().copied().flatten(),
-            0 => None,
-            _ => {
-                self.say(n, "it is computed in several ways in the plan");
-                None
-            }
-        };
-        self.spell(n, callee, name, made, variant);
+        if variants.len() > 1 {
+            self.say(call.node, SEVERAL_VARIANTS);
+        }
+        self.spell(call, made, only_variant(&variants));
         ty(made)
     }
 
-    pub(super) fn spell(
-        &mut self,
-        n: &'a AstNode,
-        callee: &'a AstNode,
-        name: &str,
-        made: Format,
-        variant: Option<MathVariant>,
-    ) {
+    /// Arguments of a math function that shall be computed in a format; the format of the overload that they select.
+    fn math_arguments(&mut self, call: MathCall<'a>, own: Format, want: Want) -> Format {
+        let (mut any_f64, mut first_f32) = (false, None);
+        for arg in call.args {
+            let mut have = self.visit(arg, want);
+            if scalar(&arg.plain).is_none() {
+                continue;
+            }
+            if want == Want::F32 && own == Format::F64 {
+                have = self.coerce(arg, call.node, have, want);
+            }
+            any_f64 |= have == Ty::F64;
+            if have == Ty::F32 {
+                first_f32 = first_f32.or(Some(arg));
+            }
+        }
+        match (own, want) {
+            (Format::F32, _) => Format::F32,
+            (_, Want::F32) if !any_f64 => Format::F32,
+            (_, Want::Any) if !any_f64 && first_f32.is_some() => Format::F32,
+            _ => {
+                // Without an f64 argument, the overload for f32 would be taken.
+                if let Some(arg) = first_f32.filter(|_| want == Want::F64 && !any_f64) {
+                    self.coerce(arg, call.node, Ty::F32, Want::F64);
+                }
+                Format::F64
+            }
+        }
+    }
+
+    /// Writes the name of the function that computes a call in a format and by a variant.
+    fn spell(&mut self, call: MathCall<'a>, made: Format, variant: Option<MathVariant>) {
+        let MathCall { node, callee, .. } = call;
+        let name = callee.refers_name.as_str();
         let spelling = match math::call(name, self.cl, made, variant) {
-            Some(s) => s,
+            Some(spelling) => spelling,
             None => {
-                let v = variant.map_or_else(String::new, |v| v.to_string());
-                self.say(n, &format!("no function computes {name} by {v} in {made}"));
+                let by = variant.map_or_else(String::new, |v| v.to_string());
+                self.say(
+                    node,
+                    &format!("no function computes {name} by {by} in {made}"),
+                );
                 math::call(name, self.cl, made, None).unwrap_or(Spelling::Name(None))
             }
         };
         let new = match spelling {
             Spelling::Name(None) => return,
-            Spelling::Name(Some(n)) => n,
-            Spelling::Helper(h) => h,
+            Spelling::Name(Some(new)) | Spelling::Helper(new) => new,
         };
-        let Some(b) = callee.begin else { return };
-        let Some(s) = self.source(b.file) else { return };
+        let Some(begin) = callee.begin else { return };
+        let Some(source) = self.source(begin.file) else {
+            return;
+        };
         // `std::exp` has its f32 version by the same name.
-        let (at, qualified) = match callee.end {
-            Some(e) if e.offset != b.offset => (e, true),
-            _ => (b, false),
+        let qualified = callee.end.filter(|e| e.offset != begin.offset);
+        if qualified.is_some() && variant.is_none() {
+            return;
+        }
+        let last = qualified.unwrap_or(begin);
+        if source.at(last) != name || last.via == Via::Macro {
+            self.say(node, NAME_IN_MACRO);
+            return;
+        }
+        let range = TextRange {
+            to: last.after(),
+            ..begin.range()
         };
-        if qualified && variant.is_none() {
-            return;
-        }
-        if s.at(at) != name || at.via == Via::Macro {
-            self.say(n, "the function's name is in the body of a macro");
-            return;
-        }
-        let done = self.edit(n, |e| e.replace(b.file, b.offset, at.after(), new));
-        if done && let Spelling::Helper(h) = spelling {
-            self.helpers.insert(h);
+        let done = self.edit(node, |e| e.replace(range, new));
+        if done && let Spelling::Helper(helper) = spelling {
+            self.helpers.insert(helper);
         }
     }
 }

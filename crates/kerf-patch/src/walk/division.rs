@@ -1,125 +1,120 @@
-//! Divisions that the plan computes in another way.
+//! Divisions that the plan computes by another variant.
 use super::*;
 
 impl<'w, 'a> ExpressionWalk<'w, 'a> {
-    /// A division by another way.
+    /// `a / b` by the plan's variant: `f(a, b)`, or a product with the reciprocal.
     pub(super) fn divide(
         &mut self,
-        n: &'a AstNode,
-        l: &'a AstNode,
-        r: &'a AstNode,
+        division: BinaryExpression<'a>,
         marks: &[SourceMark],
-        written: Option<usize>,
         format: Format,
     ) {
-        if n.opcode != "/" || self.edits.is_none() {
+        let BinaryExpression { node, left, right } = division;
+        if node.opcode != "/" || self.edits.is_none() {
             return;
         }
-        let variants: BTreeSet<Option<MathVariant>> = marks
-            .iter()
-            .filter(|m| m.op == "fdiv")
-            .map(|m| m.variant)
-            .collect();
-        let Some(Some(v)) = variants.first().filter(|_| variants.len() == 1) else {
-            if variants.len() > 1 {
-                self.say(n, "it is computed in several ways in the plan");
-            }
-            return;
-        };
-        if *v == MathVariant::Reciprocal {
-            return self.reciprocal(n, r, written, format);
+        let variants = division_variants(marks);
+        if variants.len() > 1 {
+            self.say(node, SEVERAL_VARIANTS);
         }
-        let Some(name) = math::division(self.cl, format, *v) else {
-            self.say(n, &format!("no function divides by {v} in {format}"));
+        let Some(variant) = only_variant(&variants) else {
             return;
         };
-        let (Some(op), Some((file, from, to))) = (written, self.extent(n)) else {
-            self.say(n, "it is in the body of a macro");
+        let operator = self.operator(node).0;
+        if variant == MathVariant::Reciprocal {
+            return self.multiply_by_reciprocal(node, right, operator, format);
+        }
+        let Some(name) = math::division(self.cl, format, variant) else {
+            self.say(
+                node,
+                &format!("no function divides by {variant} in {format}"),
+            );
             return;
         };
-        let (Some(a), Some(b)) = (self.extent(l), self.extent(r)) else {
-            self.say(n, "it is in the body of a macro");
+        let (Some(operator), Some(whole), Some(dividend), Some(divisor)) = (
+            operator,
+            self.extent(node),
+            self.extent(left),
+            self.extent(right),
+        ) else {
+            self.say(node, IN_MACRO);
             return;
         };
-        let rank = 2 * (to - from);
-        let open = format!("{name}(");
-        let blank = if op > a.2 { a.2 } else { op };
-        let ok = self.edit(n, |e| {
-            e.before(file, from, rank, &open)?;
-            e.replace(file, blank, b.1, ", ")?;
-            e.after(file, to, rank, ")")
+        let comma = TextRange {
+            from: operator.min(dividend.to),
+            to: divisor.from,
+            ..whole
+        };
+        let done = self.edit(node, |e| {
+            e.wrap(whole, 2 * whole.len(), &format!("{name}("), ")")?;
+            e.replace(comma, ", ")
         });
-        if ok && name.starts_with("kerf_") {
-            self.helpers.insert(name);
-        }
+        self.need_helper(name, done);
     }
 
-    /// `a /= b` by another way: `a = f(a, b)`.
-    pub(super) fn divide_by(
+    /// `a /= b` by the plan's variant: `a = f(a, b)`.
+    pub(super) fn divide_assign(
         &mut self,
-        n: &'a AstNode,
-        l: &'a AstNode,
-        r: &'a AstNode,
+        division: BinaryExpression<'a>,
         marks: &[SourceMark],
         format: Format,
     ) {
-        let variants: BTreeSet<Option<MathVariant>> = marks
-            .iter()
-            .filter(|m| m.op == "fdiv")
-            .map(|m| m.variant)
-            .collect();
-        let Some(Some(v)) = variants
-            .first()
-            .filter(|_| variants.len() == 1 && self.edits.is_some())
-        else {
+        let node = division.node;
+        let variants = division_variants(marks);
+        let Some(variant) = only_variant(&variants).filter(|_| self.edits.is_some()) else {
             return;
         };
-        let name = math::division(self.cl, format, *v);
-        let place = strip(l);
-        let plain = matches!(place.kind.as_str(), "DeclRefExpr" | "MemberExpr");
-        let (Some(name), true) = (name, plain) else {
-            self.say(n, &format!("this division is not by {v} in source"));
+        let has_no_effects = matches!(
+            strip(division.left).kind.as_str(),
+            "DeclRefExpr" | "MemberExpr"
+        );
+        let name = math::division(self.cl, format, variant).filter(|_| has_no_effects);
+        let Some(name) = name else {
+            self.say(
+                node,
+                &format!("this division is not by {variant} in source"),
+            );
             return;
         };
-        let (written, _) = self.operator(n);
-        let (Some(op), Some(a), Some(b)) = (written, self.extent(l), self.extent(r)) else {
-            self.say(n, "it is in the body of a macro");
-            return;
-        };
-        let Some(s) = self.source(a.0) else { return };
-        let new = format!("= {name}({}, ", s.slice(a.1, a.2));
-        let rank = 2 * (b.2 - b.1) + 2;
-        let ok = self.edit(n, |e| {
-            e.replace(a.0, op, b.1, &new)?;
-            e.after(a.0, b.2, rank, ")")
-        });
-        if ok && name.starts_with("kerf_") {
-            self.helpers.insert(name);
-        }
+        let done = self.assign_call(division, |target| (format!("{name}({target}, "), ")"));
+        self.need_helper(name, done);
     }
 
     /// `a / b` as `a * (1 / b)`, which compilers take out of loops.
-    pub(super) fn reciprocal(
+    fn multiply_by_reciprocal(
         &mut self,
-        n: &'a AstNode,
-        r: &'a AstNode,
-        written: Option<usize>,
+        node: &'a AstNode,
+        divisor: &'a AstNode,
+        operator: Option<usize>,
         format: Format,
     ) {
-        let (Some(op), Some((file, from, to))) = (written, self.extent(r)) else {
-            self.say(n, "it is in the body of a macro");
+        let (Some(from), Some(divisor)) = (operator, self.extent(divisor)) else {
+            self.say(node, IN_MACRO);
             return;
         };
-        let one = if format == Format::F32 {
-            "(1.0f / "
-        } else {
-            "(1.0 / "
+        let operator = TextRange {
+            from,
+            to: from + 1,
+            ..divisor
         };
-        let rank = 2 * (to - from) + 2;
-        self.edit(n, |e| {
-            e.replace(file, op, op + 1, "*")?;
-            e.before(file, from, rank, one)?;
-            e.after(file, to, rank, ")")
+        let one = match format {
+            Format::F32 => "(1.0f / ",
+            _ => "(1.0 / ",
+        };
+        self.edit(node, |e| {
+            e.replace(operator, "*")?;
+            e.wrap(divisor, 2 * divisor.len() + 2, one, ")")
         });
     }
+
+    fn need_helper(&mut self, name: &'static str, called: bool) {
+        if called && name.starts_with("kerf_") {
+            self.helpers.insert(name);
+        }
+    }
+}
+
+fn division_variants(marks: &[SourceMark]) -> BTreeSet<Option<MathVariant>> {
+    let divisions = marks.iter().filter(|m| m.op == "fdiv");
+    divisions.map(|m| m.variant).collect()
 }

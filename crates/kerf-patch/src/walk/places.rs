@@ -3,65 +3,70 @@ use super::*;
 
 impl<'w, 'a> ExpressionWalk<'w, 'a> {
     /// Bytes of an expression as the file has them; none where a part of it is in a macro.
-    pub(super) fn extent(&self, n: &AstNode) -> Option<(usize, usize, usize)> {
-        let (b, e) = (n.begin?, n.end?);
-        let s = self.source(b.file)?;
-        if b.file != e.file || b.offset > e.offset {
+    pub(super) fn extent(&self, node: &AstNode) -> Option<TextRange> {
+        let (begin, end) = (node.begin?, node.end?);
+        let source = self.source(begin.file)?;
+        if begin.file != end.file || begin.offset > end.offset {
             return None;
         }
-        let mut to = e.after();
-        if e.via == Via::Macro {
+        let mut to = end.after();
+        if end.via == Via::Macro {
             // The call of a macro goes on to its closing parenthesis.
-            let next = s.skip_space(to);
-            if s.slice(next, next + 1) == "(" && s.slice(e.offset, to) != ")" {
-                to = closing(s, next)?;
+            let next = source.skip_space(to);
+            if source.slice(next, next + 1) == "(" && source.at(end) != ")" {
+                to = closing(source, next)?;
             }
         }
-        Some((b.file, b.offset, to))
+        Some(TextRange {
+            to,
+            ..begin.range()
+        })
     }
 
-    /// Is an expression, or a part of it, in the body of the macro that `outer` is in too?
-    pub(super) fn inside_macro(&self, n: &AstNode, outer: &AstNode) -> bool {
-        let (Some(b), Some(o)) = (n.begin, outer.begin) else {
-            return true;
-        };
-        let (Some(e), Some(oe)) = (n.end, outer.end) else {
-            return true;
-        };
-        let body = b.via == Via::Macro || e.via == Via::Macro;
+    /// The bytes of an operand of `outer`, where they can be changed; says of `outer` where they cannot.
+    pub(super) fn editable(&mut self, node: &AstNode, outer: &AstNode) -> Option<TextRange> {
+        let range = self.extent(node);
+        let range = range.filter(|_| !self.inside_macro(node, outer));
+        if range.is_none() {
+            self.say(outer, IN_MACRO);
+        }
+        range
+    }
+
+    /// Is an expression in the body of the macro that `outer` is in too?
+    pub(super) fn inside_macro(&self, node: &AstNode, outer: &AstNode) -> bool {
         let same =
-            |s: Spot, t: Spot| s.via == Via::Macro && t.via == Via::Macro && s.shown == t.shown;
-        body && (same(b, o) && same(e, oe))
+            |a: Spot, b: Spot| a.via == Via::Macro && b.via == Via::Macro && a.shown == b.shown;
+        let inside = || Some(same(node.begin?, outer.begin?) && same(node.end?, outer.end?));
+        inside().unwrap_or(true)
     }
 
     /// Where the operator of a binary expression is written, and where debug info says it is.
-    pub(super) fn operator(&self, n: &AstNode) -> (Option<usize>, Option<(usize, usize)>) {
-        let [l, r] = n.inner.as_slice() else {
+    pub(super) fn operator(&self, node: &AstNode) -> (Option<usize>, Option<(usize, usize)>) {
+        let [left, right] = node.inner.as_slice() else {
             return (None, None);
         };
-        let (Some(le), Some(rb)) = (l.end, r.begin) else {
+        let (Some(end), Some(begin)) = (left.end, right.begin) else {
             return (None, None);
         };
-        if le.via != Via::Text && rb.via != Via::Text && le.shown == rb.shown {
-            let written = (le.via == Via::Argument && rb.via == Via::Argument)
-                .then(|| self.between(l, r, &n.opcode))
-                .flatten();
-            return (written, Some((le.file, le.shown)));
+        let written = self.between(left, right, &node.opcode);
+        if end.via != Via::Text && begin.via != Via::Text && end.shown == begin.shown {
+            let arguments = end.via == Via::Argument && begin.via == Via::Argument;
+            return (written.filter(|_| arguments), Some((end.file, end.shown)));
         }
-        let at = self.between(l, r, &n.opcode);
-        (at, at.map(|a| (le.file, a)))
+        (written, written.map(|at| (end.file, at)))
     }
 
-    pub(super) fn between(&self, l: &AstNode, r: &AstNode, opcode: &str) -> Option<usize> {
-        let (file, _, to) = self.extent(l)?;
-        let s = self.source(file)?;
-        let mut at = s.skip_space(to);
-        let end = r.begin?.offset;
+    fn between(&self, left: &AstNode, right: &AstNode, opcode: &str) -> Option<usize> {
+        let range = self.extent(left)?;
+        let source = self.source(range.file)?;
+        let mut at = source.skip_space(range.to);
+        let end = right.begin?.offset;
         // Parentheses that belong to neither side are not in the tree's ranges for some nodes.
-        while at < end && s.slice(at, at + 1) == ")" {
-            at = s.skip_space(at + 1);
+        while at < end && source.slice(at, at + 1) == ")" {
+            at = source.skip_space(at + 1);
         }
-        (at < end && s.slice(at, at + opcode.len()) == opcode).then_some(at)
+        (at < end && source.slice(at, at + opcode.len()) == opcode).then_some(at)
     }
 
     pub(super) fn marks_at(&self, at: Option<(usize, usize)>) -> &'w [SourceMark] {
@@ -72,53 +77,40 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         self.marks.at(file, s.position(offset))
     }
 
+    /// Makes a change, or none of its parts where it clashes with another one.
     pub(super) fn edit(
         &mut self,
-        n: &AstNode,
-        f: impl FnOnce(&mut Edits) -> Result<(), Clash>,
+        node: &AstNode,
+        change: impl FnOnce(&mut Edits) -> Result<(), Clash>,
     ) -> bool {
-        let Some(e) = self.edits.as_mut() else {
+        let Some(edits) = self.edits.as_mut() else {
             return true;
         };
-        let mut tried = e.clone();
-        match f(&mut tried) {
-            Ok(()) => {
-                *e = tried;
-                true
-            }
-            Err(_) => {
-                self.say(n, "two uses of this text want different things");
-                false
-            }
+        let mut tried = edits.clone();
+        let done = change(&mut tried).is_ok();
+        match done {
+            true => *edits = tried,
+            false => self.say(node, CLASH),
         }
+        done
     }
 
     /// Puts a cast in front of an operand of `outer`.
-    pub(super) fn cast(&mut self, n: &'a AstNode, outer: &AstNode, to: &str) -> bool {
+    fn cast(&mut self, node: &'a AstNode, outer: &AstNode, to: &str) -> bool {
         if self.edits.is_none() {
             return true;
         }
-        if self.inside_macro(n, outer) {
-            self.say(outer, "it is in the body of a macro");
-            return false;
-        }
-        let Some((file, from, end)) = self.extent(n) else {
-            self.say(outer, "it is in the body of a macro");
+        let Some(range) = self.editable(node, outer) else {
             return false;
         };
-        let loose = matches!(
-            n_inside(n).kind.as_str(),
+        let rank = 2 * range.len() + 1;
+        let binds_looser = matches!(
+            without_casts(node).kind.as_str(),
             "BinaryOperator" | "ConditionalOperator" | "CompoundAssignOperator"
         );
-        let (open, close) = if loose { ("(", ")") } else { ("", "") };
-        let rank = 2 * (end - from) + 1;
-        let open = format!("({to}){open}");
-        self.edit(n, |e| {
-            e.before(file, from, rank, &open)?;
-            match close.is_empty() {
-                true => Ok(()),
-                false => e.after(file, end, rank, close),
-            }
+        self.edit(node, |e| match binds_looser {
+            true => e.wrap(range, rank, &format!("({to})("), ")"),
+            false => e.before(range.file, range.from, rank, &format!("({to})")),
         })
     }
 
@@ -169,7 +161,7 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         let Some(s) = self.source(b.file) else {
             return false;
         };
-        let Some((file, from, to)) = self.extent(n) else {
+        let Some(TextRange { from, to, .. }) = self.extent(n) else {
             return false;
         };
         let from = match n.kind.as_str() {
@@ -182,7 +174,7 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
         let Some(t) = crate::source::type_token(s, from, to) else {
             return false;
         };
-        self.edit(n, |e| e.replace(file, t.from, t.to, "float"))
+        self.edit(n, |e| e.replace(t.in_file(b.file), "float"))
     }
 
     /// `auto` would become f32 with what it is made from.
@@ -192,13 +184,13 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
             && let Some((file, token)) = self.model.things[e].types.first().copied()
             && self.source(file).is_some_and(|s| s.word(token) == "auto")
         {
-            self.edit(n, |e| e.replace(file, token.from, token.to, "double"));
+            self.edit(n, |e| e.replace(token.in_file(file), "double"));
         }
     }
 }
 
-/// Through parentheses and what clang put in.
-pub(super) fn n_inside(n: &AstNode) -> &AstNode {
+/// The expression below what clang put in.
+fn without_casts(n: &AstNode) -> &AstNode {
     let mut n = n;
     while matches!(
         n.kind.as_str(),
@@ -213,7 +205,7 @@ pub(super) fn n_inside(n: &AstNode) -> &AstNode {
 }
 
 /// The place after the parenthesis that closes the one at `open`.
-pub(super) fn closing(s: &SourceFile, open: usize) -> Option<usize> {
+fn closing(s: &SourceFile, open: usize) -> Option<usize> {
     let mut depth = 0;
     let mut at = open;
     while let Some(t) = s.token(at, s.text.len()) {

@@ -2,58 +2,80 @@
 use super::*;
 
 impl<'w, 'a> ExpressionWalk<'w, 'a> {
-    pub(super) fn compound(&mut self, n: &'a AstNode) -> Ty {
-        let [l, r] = n.inner.as_slice() else {
-            return self.natural(n);
+    /// `a = b` of numbers.
+    pub(super) fn assignment(&mut self, assignment: BinaryExpression<'a>) -> Ty {
+        let BinaryExpression { node, left, right } = assignment;
+        self.indices_of(left);
+        let own = scalar(&left.plain);
+        let Some(entity) = self.model.memory(left).filter(|_| own.is_some()) else {
+            self.visit(right, own.map_or(Want::Any, Want::from));
+            return self.natural(node);
         };
-        let e = self.model.memory(l).filter(|_| scalar(&l.plain).is_some());
-        self.indices_of(l);
-        let Some(e) = e else {
-            let w = scalar(&l.plain).map_or(Want::Any, Want::from);
-            self.visit(r, w);
-            return self.natural(n);
+        let have = self.visit(right, self.format(entity).into());
+        self.def(entity, have);
+        self.store(right, node, entity, have);
+        ty(self.format(entity))
+    }
+
+    /// `a += b` of numbers.
+    pub(super) fn compound(&mut self, node: &'a AstNode) -> Ty {
+        let Some(assignment) = BinaryExpression::from_node(node) else {
+            return self.natural(node);
         };
-        let (_, shown) = self.operator(n);
-        let wanted = self.wanted(n, self.marks_at(shown), false);
-        let have = self.format(e);
+        let BinaryExpression { left, right, .. } = assignment;
+        self.indices_of(left);
+        let own = scalar(&left.plain);
+        let Some(entity) = self.model.memory(left).filter(|_| own.is_some()) else {
+            self.visit(right, own.map_or(Want::Any, Want::from));
+            return self.natural(node);
+        };
+        let marks = self.marks_at(self.operator(node).1);
+        let planned = self.planned(node, marks, false);
+        let have = self.format(entity);
         if is_stored_only(have) {
-            let t = self.visit(r, Want::from(wanted.unwrap_or(Format::F32)));
-            self.update(n, l, r, e, t);
-            self.def(e, wanted.map_or(Ty::Flex, ty));
+            let value = self.visit(right, planned.unwrap_or(Format::F32).into());
+            self.update(assignment, entity, value);
+            self.def(entity, planned.map_or(Ty::Flex, ty));
             return Ty::F32;
         }
         let seeking = self.edits.is_none();
-        match (wanted, have) {
+        let want = planned.unwrap_or(have).into();
+        let value = self.visit(right, want);
+        match (planned, have) {
             (Some(Format::F32), Format::F32) => {
-                let t = self.visit(r, Want::F32);
-                self.coerce(r, n, t, Want::F32);
+                self.coerce(right, node, value, want);
             }
             (Some(Format::F64), Format::F32) if !seeking => {
-                let t = self.visit(r, Want::F64);
-                self.coerce(r, n, t, Want::F64);
+                self.coerce(right, node, value, want);
             }
-            (Some(w), _) => {
-                self.visit(r, w.into());
-                if w == Format::F32 && have == Format::F64 {
-                    self.say(n, "what it adds to stays f64");
-                }
-            }
-            (None, have) => {
-                self.visit(r, have.into());
-            }
+            (Some(Format::F32), Format::F64) => self.say(node, "what it adds to stays f64"),
+            _ => {}
         }
-        if n.opcode == "/=" {
-            let marks = self.marks_at(shown);
-            self.divide_by(n, l, r, marks, have);
+        if node.opcode == "/=" {
+            self.divide_assign(assignment, marks, have);
         }
-        match wanted {
-            Some(w) => {
-                self.def(e, ty(w));
-                self.used(e, w.into());
-            }
-            None => self.def(e, Ty::Flex),
+        self.def(entity, planned.map_or(Ty::Flex, ty));
+        if let Some(planned) = planned {
+            self.used(entity, planned.into());
         }
         ty(have)
+    }
+
+    pub(super) fn return_statement(&mut self, node: &'a AstNode) -> Ty {
+        let Some(value) = node.inner.first() else {
+            return Ty::Other;
+        };
+        let Some(returned) = self.returned else {
+            self.visit(value, Want::Any);
+            return Ty::Other;
+        };
+        let format = self.format(returned);
+        let have = self.visit(value, format.into());
+        self.def(returned, have);
+        if vector(&value.plain).is_some() {
+            self.convert(value, node, have, format);
+        }
+        Ty::Other
     }
 
     pub(super) fn conditional(&mut self, n: &'a AstNode, want: Want) -> Ty {
@@ -82,42 +104,21 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
             (_, w) => w,
         };
         let y = self.visit(second, then);
-        match (x, y) {
-            (Ty::F64, _) | (_, Ty::F64) => Ty::F64,
-            (Ty::F32, _) | (_, Ty::F32) => Ty::F32,
-            (t, _) => t,
-        }
+        wider(x, y).unwrap_or(x)
     }
 
-    pub(super) fn explicit(&mut self, n: &'a AstNode, want: Want) -> Ty {
-        let Some(c) = n.inner.last() else {
-            return self.natural(n);
+    pub(super) fn explicit(&mut self, node: &'a AstNode, want: Want) -> Ty {
+        let Some(inner) = node.inner.last() else {
+            return self.natural(node);
         };
-        match scalar(&n.plain) {
-            Some(Format::F64) => {}
-            Some(_) => {
-                self.visit(c, Want::Any);
-                return Ty::F32;
-            }
-            None => {
-                self.visit(c, Want::Any);
-                return Ty::Other;
-            }
-        }
-        let t = self.visit(c, Want::Any);
-        if self.edits.is_none() {
-            return if flexible(n) || t == Ty::Flex {
-                Ty::Flex
-            } else {
-                Ty::F64
-            };
-        }
-        if want != Want::F32 {
-            return Ty::F64;
-        }
-        match self.cast_type(n) {
-            true => Ty::F32,
-            false => Ty::F64,
+        let have = self.visit(inner, Want::Any);
+        let any = flexible(node) || have == Ty::Flex;
+        match (scalar(&node.plain), self.edits.is_some()) {
+            (None, _) => Ty::Other,
+            (Some(Format::F64), false) if any => Ty::Flex,
+            (Some(Format::F64), true) if want == Want::F32 && self.cast_type(node) => Ty::F32,
+            (Some(Format::F64), _) => Ty::F64,
+            (Some(_), _) => Ty::F32,
         }
     }
 
@@ -132,11 +133,10 @@ impl<'w, 'a> ExpressionWalk<'w, 'a> {
             return Ty::Other;
         };
         let want: Want = self.format(e).into();
-        let s = strip(init);
         if self.model.things[e].vector {
-            self.give(init, n, e);
-        } else if s.kind == "InitListExpr" {
-            self.list(s, e, want);
+            self.assign_to(init, n, e);
+        } else if strip(init).kind == "InitListExpr" {
+            self.list(strip(init), e, want);
         } else if self.model.things[e].scalar {
             let t = self.visit(init, want);
             self.def(e, t);

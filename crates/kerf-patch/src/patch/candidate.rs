@@ -1,45 +1,24 @@
 //! The source nearest to a plan.
 use super::*;
 
-impl Ground<'_> {
+impl PatchContext<'_> {
     /// The source nearest to a plan.
     pub(super) fn candidate(&self, plan: &Plan) -> Result<Candidate, PatchError> {
-        let symbols: Vec<String> = self
-            .subject
-            .kernels
-            .iter()
-            .map(|k| k.symbol.clone())
-            .collect();
+        let kernels = &self.subject.kernels;
+        let symbols: Vec<String> = kernels.iter().map(|k| k.symbol.clone()).collect();
         let mut model = DeclarationModel::new(self.ast, self.sources, &symbols);
-        let module = self
-            .program
-            .module()
-            .map_err(|e| PatchError::Clang(e.to_string()))?;
-        let mut marks = Marks::default();
+        let module = self.program.module();
+        let module = module.map_err(|e| PatchError::Clang(e.to_string()))?;
         let none = KernelPlan::default();
-        let own = |file: usize| self.sources.contains_key(&file);
-        for (at, k) in self.subject.kernels.iter().enumerate() {
-            let mine = plan.kernels.get(&k.name).unwrap_or(&none);
-            marks.add(self.ast, &module, (at, &k.symbol), mine, &own);
-        }
-        let symbol = |name: &str| {
-            let found = self.subject.kernels.iter().find(|k| k.name == name);
-            found.map_or_else(|| name.to_owned(), |k| k.symbol.clone())
-        };
-        for g in &self.result.groups {
-            for h in &g.group.holds {
-                let to = plan
-                    .kernels
-                    .get(&h.kernel)
-                    .and_then(|k| k.storage.get(&h.name));
-                model.hold(&symbol(&h.kernel), &h.name, to.map(|f| f.word()));
-            }
-        }
-        for (k, p) in &plan.kernels {
-            for (name, f) in &p.storage {
-                model.hold(&symbol(k), name, Some(f.word()));
-            }
-        }
+        let plans: Vec<(&str, &KernelPlan)> = kernels
+            .iter()
+            .map(|k| {
+                let own = plan.kernels.get(&k.name);
+                (k.symbol.as_str(), own.unwrap_or(&none))
+            })
+            .collect();
+        let marks = Marks::from_plans(self.ast, self.sources, &module, &plans);
+        self.hold(&mut model, plan);
         let Solved {
             narrow,
             mut edits,
@@ -50,43 +29,14 @@ impl Ground<'_> {
         self.helpers(&model, &helpers, &mut edits);
         self.includes(&model, &narrow, &mut edits);
         self.shapes(&model, plan, &mut edits, &mut notes);
-        for (name, k) in &plan.kernels {
-            let variables = k.storage.keys();
-            for v in variables.filter(|v| kerf_pass::storage::is_variable(v)) {
-                notes.push(format!("{v} of {name} keeps its format in source"));
-            }
-            if k.partition.is_some() {
-                notes.push(format!(
-                    "{name} runs in two versions in the plan; source has the first for all warps"
-                ));
-            }
-            if k.regroup.is_some() {
-                notes.push(format!(
-                    "{name}: the plan puts blocks together, which source does not"
-                ));
-            }
-        }
-        let outside = model.functions.iter().filter_map(|f| f.loc).map(|l| l.file);
-        let outside: BTreeSet<usize> = outside.filter(|f| !self.sources.contains_key(f)).collect();
-        for f in outside {
-            let name = self
-                .ast
-                .files
-                .get(f)
-                .map_or_else(String::new, |f| f.display().to_string());
-            notes.push(format!(
-                "{name} is not in the source's folder and was left as it is; --root FOLDER lets it change"
-            ));
-        }
+        notes.extend(not_in_source(plan));
+        notes.extend(self.foreign_files(&model));
         let (held, converted) = self.held(&model, &narrow);
-        let unsaid = unsaid
-            .into_iter()
-            .map(|u| {
-                let file = self.ast.files.get(u.file).and_then(|f| f.file_name());
-                let file = file.map_or_else(String::new, |f| f.to_string_lossy().into_owned());
-                format!("{file}:{}: {}", u.line, u.why)
-            })
-            .collect();
+        let unsaid = unsaid.into_iter().map(|u| {
+            let file = self.ast.files.get(u.file).and_then(|f| f.file_name());
+            let file = file.map_or_else(String::new, |f| f.to_string_lossy().into_owned());
+            format!("{file}:{}: {}", u.line, u.why)
+        });
         let mut texts = edits::patched(&edits, self.sources);
         let macros = self.subject.workload.changed_macros(&plan.launch);
         notes.extend(defines::define(&macros, self.sources, &mut texts));
@@ -96,16 +46,45 @@ impl Ground<'_> {
             edits,
             held,
             launch: plan.launch.clone(),
-            unsaid,
+            unsaid: unsaid.collect(),
             notes,
             converted,
         })
     }
 
+    /// Tells the model in which formats the plan holds memory; what the plan does not name stays as it is.
+    fn hold(&self, model: &mut DeclarationModel, plan: &Plan) {
+        let symbol = |name: &str| {
+            let found = self.subject.kernels.iter().find(|k| k.name == name);
+            found.map_or_else(|| name.to_owned(), |k| k.symbol.clone())
+        };
+        for h in self.result.groups.iter().flat_map(|g| &g.group.holds) {
+            let kernel = plan.kernels.get(&h.kernel);
+            let to = kernel.and_then(|k| k.storage.get(&h.name));
+            model.hold(&symbol(&h.kernel), &h.name, to.map(|f| f.word()));
+        }
+        for (kernel, p) in &plan.kernels {
+            for (name, f) in &p.storage {
+                model.hold(&symbol(kernel), name, Some(f.word()));
+            }
+        }
+    }
+
+    /// Notes on files with functions of kernels that may not change.
+    fn foreign_files(&self, model: &DeclarationModel) -> Vec<String> {
+        let files = model.functions.iter().filter_map(|f| f.loc).map(|l| l.file);
+        let files: BTreeSet<usize> = files.filter(|f| !self.sources.contains_key(f)).collect();
+        let names = files.iter().map(|f| {
+            let path = self.ast.files.get(*f);
+            path.map_or_else(String::new, |f| f.display().to_string())
+        });
+        names.map(|name| format!("{name} is not in the source's folder and was left as it is; --root FOLDER lets it change")).collect()
+    }
+
     /// Buffers whose parameters are in f32 now.
     pub(super) fn held(
         &self,
-        m: &DeclarationModel,
+        model: &DeclarationModel,
         narrow: &Formats,
     ) -> (Vec<(String, Format)>, BTreeSet<String>) {
         let mut converted = BTreeSet::new();
@@ -120,21 +99,21 @@ impl Ground<'_> {
         };
         let mut out: Vec<(String, Format)> = Vec::new();
         for (symbol, number, buffer) in &touches.parameters {
-            let f = m
+            let f = model
                 .functions
                 .iter()
                 .find(|f| f.mangled == *symbol || f.name == *symbol);
             let Some(p) = f.and_then(|f| f.params().nth(*number)) else {
                 continue;
             };
-            let small = m.entity_of(p).and_then(|e| {
-                let parameter = m.things[e].kind == DeclarationKind::KernelParameter;
-                narrow.get(&m.class(e)).copied().filter(|_| parameter)
+            let small = model.entity_of(p).and_then(|e| {
+                let parameter = model.things[e].kind == DeclarationKind::KernelParameter;
+                narrow.get(&model.class(e)).copied().filter(|_| parameter)
             });
-            let record = m.pointed_fields(p);
+            let record = model.pointed_fields(p);
             let fields: Option<Vec<Format>> = record
                 .iter()
-                .map(|e| narrow.get(&m.class(*e)).copied())
+                .map(|e| narrow.get(&model.class(*e)).copied())
                 .collect();
             let fields = fields.and_then(|f| f.first().copied());
             let name = &w.buffers[*buffer].name;
@@ -143,8 +122,8 @@ impl Ground<'_> {
             {
                 out.push((name.clone(), f));
             }
-            let class = m.entity_of(p).map(|e| m.class(e));
-            if m.copies.iter().any(|c| Some(m.class(c.0)) == class) {
+            let class = model.entity_of(p).map(|e| model.class(e));
+            if model.copies.iter().any(|c| Some(model.class(c.0)) == class) {
                 converted.insert(name.clone());
             }
         }
@@ -152,10 +131,10 @@ impl Ground<'_> {
     }
 
     /// Headers of the types that the source did not have.
-    fn includes(&self, m: &DeclarationModel, narrow: &Formats, edits: &mut Edits) {
+    fn includes(&self, model: &DeclarationModel, narrow: &Formats, edits: &mut Edits) {
         let mut wanted: BTreeSet<(usize, &str)> = BTreeSet::new();
-        for (e, t) in m.things.iter().enumerate() {
-            let header = match narrow.get(&m.class(e)) {
+        for (e, t) in model.things.iter().enumerate() {
+            let header = match narrow.get(&model.class(e)) {
                 Some(Format::F16) => "cuda_fp16.h",
                 Some(Format::Bf16) => "cuda_bf16.h",
                 _ => continue,
@@ -177,7 +156,7 @@ impl Ground<'_> {
     /// Puts functions that have no name in CUDA C++ before the kernels.
     pub(super) fn helpers(
         &self,
-        m: &DeclarationModel,
+        model: &DeclarationModel,
         names: &BTreeSet<&'static str>,
         edits: &mut Edits,
     ) {
@@ -195,7 +174,7 @@ impl Ground<'_> {
         if text.is_empty() {
             return;
         }
-        let first = m
+        let first = model
             .functions
             .iter()
             .filter_map(|f| f.begin)
@@ -219,7 +198,7 @@ impl Ground<'_> {
     /// Blocks that the plan's launch parameters give.
     pub(super) fn shapes(
         &self,
-        m: &DeclarationModel,
+        model: &DeclarationModel,
         plan: &Plan,
         edits: &mut Edits,
         notes: &mut Vec<String>,
@@ -256,18 +235,18 @@ impl Ground<'_> {
             }
         }
         for (symbol, block) in &blocks {
-            let f = m
+            let f = model
                 .functions
                 .iter()
                 .find(|f| f.mangled == *symbol || f.name == *symbol);
             if let Some(f) = f
-                && let Err(why) = launch::bound(m, f, *block, self.cl, edits)
+                && let Err(why) = launch::bound(model, f, *block, self.cl, edits)
             {
                 notes.push(format!("{}: no bound for its blocks: {why}", f.name));
             }
         }
-        notes.extend(launch::launches(m, &blocks, edits));
-        if !launch::any_launch(m, &blocks) {
+        notes.extend(launch::launches(model, &blocks, edits));
+        if !launch::any_launch(model, &blocks) {
             for (symbol, [x, y, z]) in &blocks {
                 let name = kernels::source_name(&kerf_llvm::demangle(symbol));
                 notes.push(format!(
@@ -276,6 +255,28 @@ impl Ground<'_> {
             }
         }
     }
+}
+
+/// Notes on parts of a plan that source has no words for.
+fn not_in_source(plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, k) in &plan.kernels {
+        let variables = k.storage.keys();
+        for v in variables.filter(|v| kerf_pass::storage::is_variable(v)) {
+            notes.push(format!("{v} of {name} keeps its format in source"));
+        }
+        if k.partition.is_some() {
+            notes.push(format!(
+                "{name} runs in two versions in the plan; source has the first for all warps"
+            ));
+        }
+        if k.regroup.is_some() {
+            notes.push(format!(
+                "{name}: the plan puts blocks together, which source does not"
+            ));
+        }
+    }
+    notes
 }
 
 /// The place after the last `#include` that is not under a condition; the beginning, where there is none.
