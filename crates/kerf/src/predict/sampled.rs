@@ -31,10 +31,11 @@ fn launch_seconds(l: &SampledLaunch, model: Option<&SampleCorrection>) -> (f64, 
             "line through two samples of the middle, corrected",
         ),
         (Some(s), Some(m)) => (m.seconds(s), "line through two samples, corrected"),
-        (Some(s), None) if s.long_in_middle => {
-            (s.placed(), "line through two samples of the middle")
-        }
-        (Some(s), None) => (s.placed(), "line through two samples"),
+        (Some(s), None) if s.long_in_middle => (
+            s.position_adjusted_s(),
+            "line through two samples of the middle",
+        ),
+        (Some(s), None) => (s.position_adjusted_s(), "line through two samples"),
     }
 }
 
@@ -100,9 +101,10 @@ fn human(p: &LaunchSamples, name: &str, with: &With, style: Style) -> String {
         cells.extend(with.check.then(|| measured(l, s)));
         cells.extend([
             format!("{:.1}", l.waves),
-            l.samples
-                .as_ref()
-                .map_or_else(|| "whole".into(), |s| format!("{:.1} %", 100.0 * s.part())),
+            l.samples.as_ref().map_or_else(
+                || "whole".into(),
+                |s| format!("{:.1} %", 100.0 * s.sampled_fraction()),
+            ),
             with.limit(l).unwrap_or_default(),
             how.to_owned(),
         ]);
@@ -186,7 +188,7 @@ pub fn run(
                 let limit = with.limit(l);
                 serde_json::json!({
                     "kernel": l.kernel, "launches": l.repeats, "grids": l.grids, "seconds": s, "basis": how,
-                    "linear_s": l.samples.as_ref().map(|s| s.linear()),
+                    "linear_s": l.samples.as_ref().map(|s| s.linear_s()),
                     "unevenness": l.samples.as_ref().and_then(|s| s.unevenness()),
                     "samples": l.samples, "limit": limit, "grid": l.grid, "block": l.block,
                     "waves": l.waves, "measured_s": l.measured,
